@@ -1,0 +1,53 @@
+//! A copy of the user's database to experiment on. The original is only read: its sidecars are
+//! copied too, and whatever recovery it needs happens in the copy.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use crate::extension::Extension;
+use crate::failure::{Explain, Failure, Result};
+
+/// Copies `file` and what lies beside it, and leaves one plain SQLite file at `base`.
+pub fn copy(extension: &Extension, file: &Path, base: &Path) -> Result<()> {
+    if !file.is_file() {
+        return Err(Failure::new(format!("{} is not a file", file.display())));
+    }
+    duplicate(file, base)?;
+    for suffix in ["-wal", "-journal", "-shadow"] {
+        let sidecar = beside(file, suffix);
+        if sidecar.is_dir() {
+            // dash's name fence: an empty folder.
+            std::fs::create_dir(beside(base, suffix)).explain("copying the name fence")?;
+        } else if sidecar.exists() {
+            duplicate(&sidecar, &beside(base, suffix))?;
+        }
+    }
+    let db = if beside(base, "-shadow").exists() {
+        extension.open(base, false)?
+    } else {
+        Connection::open(base).explain("opening the copy")?
+    };
+    let what = format!("reading the copy of {}", file.display());
+    let mode: String = db.query_row("PRAGMA journal_mode=DELETE", [], |row| row.get(0)).explain(&what)?;
+    let check: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).explain(&what)?;
+    db.close().map_err(|(_, error)| error).explain(&what)?;
+    match (check.as_str(), mode.as_str()) {
+        ("ok", "delete") => Ok(()),
+        ("ok", mode) => Err(Failure::new(format!("{what}: it stays in journal mode {mode}"))),
+        (problem, _) => Err(Failure::new(format!(
+            "{what}: {problem}. If a program is writing to it right now, close that and try again"
+        ))),
+    }
+}
+
+fn duplicate(from: &Path, to: &Path) -> Result<()> {
+    std::fs::copy(from, to).map(drop).explain(format!("copying {}", from.display()))
+}
+
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(file);
+    name.push(suffix);
+    PathBuf::from(name)
+}

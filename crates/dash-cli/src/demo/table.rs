@@ -1,0 +1,84 @@
+//! The table at the end of a demo.
+
+use super::crash::Cut;
+use super::device::Device;
+use super::measure::Tally;
+use crate::out::say;
+
+/// Widths of the columns.
+const LABEL: usize = 34;
+const COLUMN: usize = 16;
+
+/// Prints everything.
+pub fn print(tallies: &[Tally], cuts: &[Cut], device: Option<&Device>) {
+    row("", tallies.iter().map(|tally| tally.side.name().to_owned()));
+    row("durable transactions", tallies.iter().map(|tally| tally.latency.len().to_string()));
+    if tallies.iter().any(|tally| tally.reads > 0) {
+        row("transactions that only read", tallies.iter().map(|tally| tally.reads.to_string()));
+    }
+    row("durable transactions/s", tallies.iter().map(|tally| format!("{:.0}", per_second(tally))));
+    for (label, quantile) in [("latency p50", 0.5), ("latency p99", 0.99), ("latency p99.9", 0.999)] {
+        row(label, tallies.iter().map(|tally| micros(tally.latency.value_at_quantile(quantile))));
+    }
+    let counted = |figure: fn(&super::device::Counts) -> f64| {
+        tallies.iter().map(move |tally| {
+            tally.device.as_ref().map_or("n/a".to_owned(), |counts| format!("{:.2}", ratio(figure(counts), tally.latency.len())))
+        })
+    };
+    row("flushes per commit, at the device", counted(|counts| float(counts.flushes)));
+    row("KiB per commit, at the device", counted(|counts| float(counts.bytes) / 1024.0));
+    row("  by dash's own count: flushes", tallies.iter().map(|tally| own(tally, |own| float(own.flushes))));
+    row("  by dash's own count: KiB", tallies.iter().map(|tally| own(tally, |own| float(own.bytes) / 1024.0)));
+    if tallies.iter().any(|tally| tally.failures > 0) {
+        row("statements that failed", tallies.iter().map(|tally| tally.failures.to_string()));
+    }
+    row("writers killed (kill -9)", cuts.iter().map(|cut| cut.kills.to_string()));
+    row("  commits acknowledged", cuts.iter().map(|cut| cut.acknowledged.to_string()));
+    row("  of those found", cuts.iter().map(|cut| cut.found.to_string()));
+    row("  integrity_check", cuts.iter().map(|cut| if cut.damage.is_none() { "ok" } else { "DAMAGED" }.to_owned()));
+    say!("");
+    for tally in tallies {
+        for message in &tally.messages {
+            say!("{}: failed: {message}", tally.side.name());
+        }
+    }
+    for cut in cuts.iter().filter(|cut| !cut.is_clean()) {
+        let damage = cut.damage.as_deref().unwrap_or("commits are missing");
+        say!("{}: LOST OR DAMAGED after kill -9: {damage}", cut.side.name());
+    }
+    match device {
+        Some(device) => say!("{} counts for all programs: what others wrote meanwhile is in its figures", device.name),
+        None => say!("n/a: this folder's disk can't be told or does not count; dash's own counts are of what it asked for"),
+    }
+}
+
+fn row(label: &str, cells: impl Iterator<Item = String>) {
+    let cells: String = cells.map(|cell| format!("{cell:>COLUMN$}")).collect();
+    say!("{label:<LABEL$}{cells}");
+}
+
+fn own(tally: &Tally, figure: fn(&super::measure::Own) -> f64) -> String {
+    match &tally.own {
+        Some(own) if own.commits > 0 => format!("{:.2}", ratio(figure(own), own.commits)),
+        _ => "-".to_owned(),
+    }
+}
+
+fn per_second(tally: &Tally) -> f64 {
+    let seconds = tally.elapsed.as_secs_f64();
+    if seconds > 0.0 { float(tally.latency.len()) / seconds } else { 0.0 }
+}
+
+fn ratio(figure: f64, count: u64) -> f64 {
+    if count > 0 { figure / float(count) } else { 0.0 }
+}
+
+fn micros(nanos: u64) -> String {
+    format!("{:.0} µs", float(nanos) / 1000.0)
+}
+
+/// For display: counts here are far below 2^53.
+#[expect(clippy::cast_precision_loss, reason = "figures for people, three digits of them shown")]
+fn float(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,68 @@
+//! Which processes hold locks on a file. Open-file-description locks have no owner in
+//! `/proc/locks`, but each descriptor's `fdinfo` names the locks taken through it.
+
+use std::fs;
+use std::path::Path;
+
+use dash_storage::FileId;
+
+/// A lock as the kernel lists it with a descriptor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Process id.
+    pub process: u32,
+    /// Its command.
+    pub command: String,
+    /// Exclusive or shared.
+    pub exclusive: bool,
+    /// First byte.
+    pub first: u64,
+    /// Last byte.
+    pub last: u64,
+}
+
+/// Locks on a file, of every process whose descriptors this user may look at.
+pub fn of(file: FileId) -> Vec<Held> {
+    let mut held = Vec::new();
+    for process in numbered(Path::new("/proc")) {
+        let home = Path::new("/proc").join(process.to_string());
+        for descriptor in numbered(&home.join("fdinfo")) {
+            let Ok(info) = fs::read_to_string(home.join("fdinfo").join(descriptor.to_string())) else { continue };
+            for (exclusive, first, last) in info.lines().filter_map(|line| parse(line, file.inode)) {
+                let command = fs::read_to_string(home.join("comm")).unwrap_or_default().trim().to_owned();
+                held.push(Held { process, command, exclusive, first, last });
+            }
+        }
+    }
+    held.sort_by_key(|lock| (lock.process, lock.first));
+    held.dedup();
+    held
+}
+
+fn numbered(folder: &Path) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Reads `lock:	1: OFDLCK  ADVISORY  READ -1 fe:00:17170 1073741825 1073741825`.
+fn parse(line: &str, inode: u64) -> Option<(bool, u64, u64)> {
+    let fields: Vec<&str> = line.strip_prefix("lock:")?.split_whitespace().collect();
+    let [_, _, _, kind, _, place, first, last] = fields[..] else { return None };
+    let found: u64 = place.rsplit(':').next()?.parse().ok()?;
+    let last = if last == "EOF" { u64::MAX } else { last.parse().ok()? };
+    (found == inode).then_some((kind == "WRITE", first.parse().ok()?, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_line_is_read() {
+        let line = "lock:\t1: OFDLCK  ADVISORY  READ -1 fe:00:17170 1073741825 1073741825";
+        assert_eq!(parse(line, 17170), Some((false, 1_073_741_825, 1_073_741_825)));
+        assert_eq!(parse(line, 1), None);
+        assert_eq!(parse("lock:\t1: POSIX  ADVISORY  WRITE 77 fe:00:5 0 EOF", 5), Some((true, 0, u64::MAX)));
+        assert_eq!(parse("flags:\t02", 5), None);
+    }
+}

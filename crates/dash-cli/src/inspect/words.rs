@@ -1,0 +1,98 @@
+//! Words for what the engine found.
+
+use dash_shadow::format::BlockError;
+use dash_shadow::inspect::{Action, DbKind, LockedFile, LockedPlace, Opening, Relation, ShadowKind};
+
+/// What opening through dash would do, as a sentence.
+pub fn opening(opening: &Opening) -> String {
+    match opening {
+        Opening::Join => "joins the connections that have it open".into(),
+        Opening::Newer(version) => format!("is refused: a newer dash wrote format {version}; use that version"),
+        Opening::HardLinks(links) => {
+            format!("is refused: the file has {links} hard links, and exchanging names would split them; remove the others")
+        }
+        Opening::Refuse(_, message) => format!("is refused: {message}"),
+        Opening::StockFirst => "first lets stock SQLite finish the journal it left behind, then looks again".into(),
+        Opening::FinishRenames => "first finishes an exchange of names that was cut off, then looks again".into(),
+        Opening::Row(Action::Create, _) => "makes an empty database".into(),
+        Opening::Row(done, story) => format!("{} ({story})", action(*done)),
+    }
+}
+
+/// What a row of the recovery table does, as a part of a sentence.
+pub fn action(action: Action) -> &'static str {
+    match action {
+        Action::Create => "makes an empty database",
+        Action::KeepRepair => "keeps the database as it is; the shadow is mended before it is next written",
+        Action::KeepUndo => "keeps the database as it is and undoes an unfinished transaction over several databases",
+        Action::KeepRebuild => "keeps the database as it is; a new shadow is made before the next commit",
+        Action::UseShadow => "completes the newest commit: the shadow is made durable and becomes the database",
+        Action::Refuse(_) => "is refused",
+    }
+}
+
+/// What the file named `app.db` is.
+pub fn database(kind: DbKind) -> &'static str {
+    match kind {
+        DbKind::Missing => "missing",
+        DbKind::Empty => "empty",
+        DbKind::NotSqlite => "not an SQLite database",
+        DbKind::Plain => "a plain SQLite database",
+        DbKind::Modified => "written by another program after dash's last commit",
+        DbKind::Superseded => "an older state, marked so",
+        DbKind::Torn => "cut off while it was being written",
+        DbKind::Whole => "the state after a commit of dash",
+        DbKind::Pending => "the state after a commit whose super-journal still exists",
+    }
+}
+
+/// What the file named `app.db-shadow` is.
+pub fn shadow(kind: ShadowKind) -> &'static str {
+    match kind {
+        ShadowKind::Missing => "missing",
+        ShadowKind::Alien => "not a shadow of this database",
+        ShadowKind::Torn => "cut off while it was being written",
+        ShadowKind::Whole => "the state after a commit of dash",
+        ShadowKind::Pending => "a commit over several databases that was not finished",
+        ShadowKind::Superseded => "an older state, marked so",
+    }
+}
+
+/// Whether names and sequences agree.
+pub fn relation(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Child => "the shadow's commit was made on the database's: it is newer",
+        Relation::Parent => "yes: the database's commit was made on the shadow's",
+        Relation::None => "the two say nothing of each other",
+    }
+}
+
+/// Why there is no block.
+pub fn block_error(error: BlockError) -> String {
+    match error {
+        BlockError::Absent => "none".into(),
+        BlockError::Damaged => "damaged".into(),
+        BlockError::Newer(version) => format!("of a newer format, {version}"),
+    }
+}
+
+/// A file's role.
+pub fn file(file: LockedFile) -> &'static str {
+    match file {
+        LockedFile::Database => "database",
+        LockedFile::Shadow => "shadow",
+        LockedFile::Coordination => "coordination file",
+    }
+}
+
+/// What a locked place is for.
+pub fn place(place: LockedPlace) -> &'static str {
+    match place {
+        LockedPlace::Pending => "PENDING",
+        LockedPlace::Reserved => "RESERVED",
+        LockedPlace::Shared => "SHARED",
+        LockedPlace::Life => "LIFE (open through dash)",
+        LockedPlace::Open => "OPEN (opening, closing or recovering)",
+        LockedPlace::Writer => "WRITER (a write transaction)",
+    }
+}

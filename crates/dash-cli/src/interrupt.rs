@@ -1,0 +1,55 @@
+//! Ctrl-C: remembered, and passed on to the SQLite statement that runs, so that a command ends at
+//! a place it chose. What can't be interrupted (a commit) is finished first.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nix::sys::signal::{SigSet, Signal};
+use rusqlite::{Connection, InterruptHandle};
+
+use crate::failure::{Explain, Result};
+
+/// Whether Ctrl-C was pressed, and what to interrupt when it is.
+#[derive(Clone)]
+pub struct Interrupt {
+    pressed: Arc<AtomicBool>,
+    running: Arc<Mutex<Option<InterruptHandle>>>,
+}
+
+impl Interrupt {
+    /// Catches SIGINT and SIGTERM from now on. Call before any thread is started: threads inherit
+    /// the mask.
+    pub fn catch() -> Result<Self> {
+        let mut signals = SigSet::empty();
+        signals.add(Signal::SIGINT);
+        signals.add(Signal::SIGTERM);
+        signals.thread_block().explain("blocking SIGINT")?;
+        let interrupt = Self { pressed: Arc::default(), running: Arc::default() };
+        let inner = interrupt.clone();
+        std::thread::spawn(move || {
+            while signals.wait().is_ok() {
+                inner.pressed.store(true, Ordering::SeqCst);
+                eprintln!("dash: stopping at the next safe place");
+                if let Some(handle) = &*inner.running.lock().unwrap_or_else(PoisonError::into_inner) {
+                    handle.interrupt();
+                }
+            }
+        });
+        Ok(interrupt)
+    }
+
+    /// Ctrl-C interrupts the statements of this connection from now on.
+    pub fn watch(&self, db: &Connection) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(db.get_interrupt_handle());
+    }
+
+    /// Ctrl-C interrupts nothing from now on; call before the connection is closed.
+    pub fn unwatch(&self) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Whether it was pressed.
+    pub fn pressed(&self) -> bool {
+        self.pressed.load(Ordering::SeqCst)
+    }
+}

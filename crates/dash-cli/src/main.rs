@@ -1,0 +1,78 @@
+//! The `dash` program: what a person does with dash outside of SQL.
+//!
+//! One file per command; shared by them are [`extension`] (finding and loading `libdash.so`),
+//! [`failure`] (errors as sentences), [`progress`] (bars), [`interrupt`] (Ctrl-C) and [`ask`].
+//! Exit codes: 0 all is well; 1 the answer is bad news (damage, a refusal, a lost commit) or
+//! something was left undone; 2 the command could not be carried out.
+
+mod ask;
+mod convert;
+mod demo;
+mod extension;
+mod failure;
+mod holders;
+mod inspect;
+mod integrity;
+mod interrupt;
+mod out;
+mod progress;
+mod prompt;
+mod recover;
+mod shell;
+mod split;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// One-flush durable commits for unmodified SQLite.
+#[derive(Parser)]
+#[command(name = "dash", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the same durable transactions under stock WAL and under dash, kills writers, checks
+    Demo(demo::Arguments),
+    /// Says what a database's files are and what opening it would do; only reads
+    Inspect(inspect::Arguments),
+    /// Puts a database under dash, or makes it an ordinary SQLite file again
+    Convert(convert::Arguments),
+    /// Mends a database after a crash, or says why it takes a person to decide
+    Recover(recover::Arguments),
+    /// Opens an SQL prompt on a database with dash loaded
+    Shell(shell::Arguments),
+    #[command(hide = true)]
+    DemoWriter(demo::writer::Arguments),
+}
+
+/// What a command came to, apart from [`failure::Failure`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All is well.
+    Good,
+    /// It was carried out, and the answer is bad news.
+    Bad,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
+        Command::Recover(arguments) => recover::run(&arguments),
+        Command::Shell(arguments) => shell::run(&arguments),
+        Command::DemoWriter(arguments) => demo::writer::run(&arguments),
+    };
+    match outcome {
+        Ok(Outcome::Good) => ExitCode::SUCCESS,
+        Ok(Outcome::Bad) => ExitCode::from(1),
+        Err(failure) => {
+            eprintln!("dash: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Neither file is a whole state: damage that no crash of dash alone explains. Both are looked at
+//! as SQLite would see them, and the person decides.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::Keep;
+use super::plan::{Plan, Reply, Step, free_name};
+use crate::failure::Result;
+use crate::integrity::{Verdict, check_untouched};
+use crate::interrupt::Interrupt;
+
+/// Copies both aside; with `keep`, makes the database anew from that one.
+pub fn plan(file: &Path, keep: Option<Keep>, interrupt: &Interrupt) -> Result<Reply> {
+    let mut shadow = OsString::from(file);
+    shadow.push("-shadow");
+    let shadow = PathBuf::from(shadow);
+    let mut why = format!("Neither {} nor its shadow is the state after a commit.", file.display());
+    for copy in [file, &shadow].into_iter().filter(|copy| copy.exists()) {
+        let found = match check_untouched(copy, interrupt)? {
+            Verdict::Whole => "integrity_check: ok, but it may mix two states".into(),
+            Verdict::Damaged(lines) => format!("integrity_check: {lines}"),
+            Verdict::Interrupted => return Ok(Reply::Tell("stopped; nothing was done".into())),
+        };
+        why.push_str(&format!("\n{}: {found}", copy.display()));
+    }
+    let mut steps: Vec<Step> = [file, &shadow]
+        .into_iter()
+        .filter(|copy| copy.exists())
+        .map(|copy| Step::Copy { from: copy.to_owned(), to: free_name(copy) })
+        .collect();
+    match keep {
+        None => why.push_str(
+            "\nThe sure way is a backup. To go on with one of the two, add `--keep database` or `--keep shadow`. Until then:",
+        ),
+        Some(keep) => {
+            let from = if keep == Keep::Database { file.to_owned() } else { shadow };
+            steps.push(Step::Rewrite { from, to: file.to_owned() });
+            steps.push(Step::Open { file: file.to_owned(), does: "takes the new file and makes a new shadow before the next commit".into() });
+        }
+    }
+    Ok(Reply::Do(Plan { why, steps }))
+}

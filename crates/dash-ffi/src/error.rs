@@ -1,0 +1,113 @@
+//! The error that every callback answers, and where its message goes.
+//!
+//! SQLite carries only a number through most of its VFS calls, so a message takes three ways: the
+//! error log of the host (`sqlite3_log`), [`last_error`] for an SQL function to show, and, where
+//! SQLite has a place for text (PRAGMA, SQL functions, tables), the statement itself.
+//!
+//! Invariant: a message reaches SQLite only as the argument of `"%s"`, never as a format.
+
+use crate::api::Api;
+use crate::code::Code;
+use core::ffi::c_int;
+use core::fmt;
+use std::cell::RefCell;
+use std::sync::Mutex;
+
+/// A failure, as SQLite is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What SQLite receives.
+    pub code: Code,
+    /// What people read: who, what and where. Errors without one (a lock that is taken, a code
+    /// passed on from the host's VFS) are not logged.
+    pub message: Option<String>,
+}
+
+/// The result of every callback.
+pub type Result<T> = core::result::Result<T, Error>;
+
+impl Error {
+    /// An error that people read: `message` says who, what and where.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: Some(message.into()),
+        }
+    }
+
+    /// The error of a raw result code, without a message; `Ok` for `SQLITE_OK`.
+    ///
+    /// # Errors
+    ///
+    /// Every code other than `SQLITE_OK`.
+    pub fn check(code: c_int) -> Result<()> {
+        Code::from_raw(code).map_or(Ok(()), |code| Err(code.into()))
+    }
+}
+
+impl From<Code> for Error {
+    fn from(code: Code) -> Self {
+        Self {
+            code,
+            message: None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.message {
+            Some(message) => f.write_str(message),
+            None => fmt::Display::fmt(&self.code, f),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+thread_local! {
+    static LAST_OF_THREAD: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+static LAST_OF_PROCESS: Mutex<Option<String>> = Mutex::new(None);
+
+/// The message of the last error that this thread reported to SQLite, or else of the last that any
+/// thread of the process reported. `None` if there was none.
+#[must_use]
+pub fn last_error() -> Option<String> {
+    LAST_OF_THREAD
+        .try_with(|last| last.borrow().clone())
+        .ok()
+        .flatten()
+        .or_else(|| {
+            LAST_OF_PROCESS
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .clone()
+        })
+}
+
+/// Makes a message the answer of [`last_error`].
+pub(crate) fn remember(message: &str) {
+    // A thread that is being torn down has no cell left: the process's then holds it alone.
+    let _ = LAST_OF_THREAD.try_with(|last| *last.borrow_mut() = Some(message.to_owned()));
+    *LAST_OF_PROCESS.lock().unwrap_or_else(|e| e.into_inner()) = Some(message.to_owned());
+}
+
+/// Reports an error to the host's log and to [`last_error`]; answers the number for SQLite.
+pub(crate) fn report(api: &Api, error: &Error) -> c_int {
+    if let Some(message) = &error.message {
+        remember(message);
+        api.log(error.code, message);
+    }
+    error.code.raw()
+}
+
+/// Reports a result; `Ok` is `SQLITE_OK`.
+pub(crate) fn answer(api: &Api, result: Result<()>) -> c_int {
+    match result {
+        Ok(()) => crate::code::OK,
+        Err(error) => report(api, &error),
+    }
+}

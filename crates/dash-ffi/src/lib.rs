@@ -1,0 +1,76 @@
+//! dash's boundary with SQLite: a loadable VFS, its files, SQL functions and tables, from safe Rust
+//! traits.
+//!
+//! This crate is the only one that touches SQLite's C interface. It links nothing of SQLite: every
+//! call goes through the table of routines that SQLite hands to an extension, and of that table
+//! only what SQLite 3.31 has is read. Above it, everything is safe Rust:
+//!
+//! - a [`Vfs`] opens [`File`]s; both mirror SQLite's methods one by one, with nothing swallowed:
+//!   sync flags, URI parameters, file controls, device characteristics, shared memory and mapped
+//!   pages;
+//! - a [`HostVfs`] and its [`HostFile`]s are what lies below: SQLite's own VFS;
+//! - an [`Extension`] bundles a VFS with SQL functions ([`ScalarFunction`]) and tables
+//!   ([`TableFunction`]); [`load`] and [`load_automatically`] are what entry points call;
+//! - an [`Error`] is SQLite's result code and a message, which reaches the host's error log and
+//!   [`last_error`].
+//!
+//! What holds throughout:
+//!
+//! 1. No panic crosses into C. It becomes an error, and the file it happened in is out of use from
+//!    then on.
+//! 2. Text goes to SQLite as the argument of `"%s"`, never as a format.
+//! 3. Nothing of a host is global: each copy of SQLite in the process has a slot of its own.
+//! 4. At most one `&mut` to a [`File`] exists at any time, whoever calls.
+
+#![expect(
+    unsafe_code,
+    reason = "the one place where dash and SQLite's C interface meet"
+)]
+
+mod api;
+mod cell;
+mod code;
+mod connection;
+mod control;
+mod control_calls;
+mod error;
+mod extension;
+mod file;
+mod file_calls;
+mod flags;
+mod function;
+mod guard;
+mod host;
+mod host_control;
+mod host_file;
+mod name;
+mod nested;
+mod op;
+mod slot;
+mod sys;
+mod table;
+mod value;
+mod vfs;
+mod vfs_calls;
+
+pub use api::OLDEST_SQLITE;
+pub use code::Code;
+pub use connection::ConnectionRef;
+pub use control::{
+    BusyHandler, ConnectionHandle, FileControl, Handled, Pragma, TempFilename, UnknownControl,
+    VfsName,
+};
+pub use error::{Error, Result, last_error};
+pub use extension::{AutoExtension, Extension, SlotInfo, load, load_automatically, register_with};
+pub use file::{File, PagePointer, SharedRegion, ShmMapping};
+pub use flags::{
+    AccessCheck, DeviceCharacteristics, FileKind, LockLevel, OpenFlags, ShmLock, SyncFlags,
+};
+pub use function::{Context, FunctionFlags, ScalarFunction};
+pub use host::HostVfs;
+pub use host_file::HostFile;
+pub use name::FileName;
+pub use sys::{ApiRoutines, Connection, EntryPoint};
+pub use table::{Row, TableFunction};
+pub use value::Value;
+pub use vfs::{FullPathname, Opened, Vfs};

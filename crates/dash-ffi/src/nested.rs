@@ -1,0 +1,85 @@
+//! A connection of dash's own, on the host's VFS, for the moment in which a database has to be seen
+//! through stock eyes: rolling a hot journal back, taking a file out of WAL mode. And notes for people
+//! about what succeeded, but not as they may think.
+//!
+//! `xOpen` may open a connection: SQLite holds no lock there but that of the connection being opened.
+
+use crate::api::Api;
+use crate::code::Code;
+use crate::error::{Error, Result, remember};
+use crate::flags::OpenFlags;
+use crate::host::HostVfs;
+use crate::name::c_path;
+use crate::sys::Connection;
+use core::ffi::CStr;
+use core::ptr::null_mut;
+use std::ffi::CString;
+use std::path::Path;
+
+/// Closes the connection.
+struct Nested {
+    db: *mut Connection,
+    api: &'static Api,
+}
+
+impl Nested {
+    /// The result of a call, with what SQLite says about a failure.
+    fn check(&self, code: i32) -> Result<()> {
+        let Some(code) = Code::from_raw(code) else {
+            return Ok(());
+        };
+        if self.db.is_null() {
+            return Err(code.into());
+        }
+        // SAFETY: a connection that is open or has just failed to open; its message is a C string that
+        // stays until the next call.
+        let text = unsafe { CStr::from_ptr((self.api.errmsg)(self.db)) };
+        Err(Error::new(code, text.to_string_lossy()))
+    }
+}
+
+impl Drop for Nested {
+    fn drop(&mut self) {
+        // SAFETY: null or a connection that nobody else has; all its statements are finished.
+        unsafe { (self.api.close)(self.db) };
+    }
+}
+
+impl HostVfs {
+    /// Opens a database through this VFS in a connection of its own, runs statements, and closes it.
+    /// Nobody else sees the connection; it shares no cache.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's code and message.
+    pub fn run(&self, path: &Path, flags: OpenFlags, sql: &str) -> Result<()> {
+        let path = c_path(path, Code::CANTOPEN)?;
+        let sql = CString::new(sql).map_err(|_| Code::MISUSE)?;
+        let flags = flags | OpenFlags::PRIVATECACHE | OpenFlags::NOMUTEX;
+        let mut nested = Nested {
+            db: null_mut(),
+            api: self.api,
+        };
+        // SAFETY: C strings, and a place for the connection, which is closed in any case.
+        let code = unsafe {
+            (self.api.open_v2)(
+                path.as_ptr(),
+                &raw mut nested.db,
+                flags.raw(),
+                self.name().as_ptr(),
+            )
+        };
+        nested.check(code)?;
+        // SAFETY: an open connection and a C string; no callback, no message wanted.
+        let code =
+            unsafe { (self.api.exec)(nested.db, sql.as_ptr(), None, null_mut(), null_mut()) };
+        nested.check(code)
+    }
+
+    /// Writes a line to the error log of the host and makes it the answer of
+    /// [`last_error`](crate::last_error), without any call failing.
+    pub fn note(&self, code: Code, message: &str) {
+        remember(message);
+        self.log(code, message);
+    }
+}

@@ -1,0 +1,78 @@
+//! Closing. The last connection leaves a plain SQLite file behind: no fence, no coordination
+//! file, and a shadow whose block vouches for the current copy.
+
+use dash_storage::{Directory, File, LockKind, Storage};
+
+use crate::connection::Connection;
+use crate::coordination::ShadowCondition;
+use crate::error::{Context, Operation, Result};
+use crate::format::{State, TAIL_LEN};
+use crate::locks::{self, LockLevel};
+use crate::open::is_alone;
+use crate::tail::read_header;
+
+impl<S: Storage> Connection<S> {
+    /// Gives everything back. Errors are reported, but the connection is closed in any case.
+    pub fn close(mut self) -> Result<()> {
+        let unlocked = self.unlock(LockLevel::None);
+        let left = self.leave();
+        unlocked.and(left)
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        let name = self.names.coordination.to_string_lossy().into_owned();
+        self.coordination.unregister();
+        if !self.coordination.file().try_lock(locks::OPEN, LockKind::Exclusive).during(Operation::Lock, &name)? {
+            // Somebody is opening: not the last one, or the next opener cleans up.
+            return Ok(());
+        }
+        let named = self.directory.metadata(&self.names.coordination).during(Operation::Stat, &name)?;
+        if named.is_none_or(|named| named.id != self.coordination.file().id()) {
+            return Ok(());
+        }
+        drop(self.reload_if_pair_changed());
+        for file in self.files.iter().flatten() {
+            file.unlock(locks::LIFE).during(Operation::Lock, &name)?;
+        }
+        let [a, b] = &self.files;
+        if is_alone(&[a.as_deref(), b.as_deref()], &name)? {
+            let rested = self.rest();
+            // Only a clean state goes without its mark of being open: a stale coordination file is
+            // harmless, the next first opener empties it.
+            rested?;
+            self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)?;
+        }
+        Ok(())
+    }
+
+    /// SHADOW-10: what a closed database looks like.
+    fn rest(&mut self) -> Result<()> {
+        if self.coordination.in_flight() != 0 {
+            self.finish_dead_writer()?;
+        }
+        self.current = self.coordination.current();
+        self.snapshot = self.coordination.snapshot(self.current.slot);
+        let clean = self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
+        let slot = self.shadow_slot();
+        if clean && self.coordination.commits() > 0 && self.files[slot].is_some() {
+            let tail = self.shadow_tail()?;
+            let older = read_header(&*self.file(slot)?, &self.role(slot))?;
+            if let (Some(older), true) = (older, tail.len >= TAIL_LEN) {
+                self.write_vouching_block(State::Superseded, older.counter(), &tail.intent, tail.len)?;
+            }
+        }
+        if self.coordination.fence() || self.coordination.fence_found() {
+            // Names first: without the fence nothing keeps stock SQLite from believing them.
+            self.flush_directory()?;
+            self.coordination.set_name_on_disk(self.current.slot);
+            let fence = self.names.fence.to_string_lossy().into_owned();
+            match self.directory.remove_directory(&self.names.fence) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                other => other.during(Operation::Delete, &fence)?,
+            }
+            self.coordination.set_fence(false);
+        }
+        Ok(())
+    }
+}
+

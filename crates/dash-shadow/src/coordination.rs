@@ -1,0 +1,392 @@
+//! The coordination file `app.db-dash`: words of memory shared by the connections of all
+//! processes that have the database open. It exists while somebody does, is made anew by the
+//! first opener and holds nothing that recovery needs: the truth is in the two tails.
+//!
+//! Why a file of its own and not the mapped tail: whoever copies a backup over `app.db` cuts that
+//! file first, and a process that has it mapped dies of SIGBUS (spike T21). Nobody copies over this.
+//!
+//! Reading takes no lock: a connection **pins** the copy it reads in its reader entry and then
+//! looks again whether that copy is still current. A writer, before its first byte into the other
+//! copy, waits until no entry pins that. All words are accessed sequentially consistent: either
+//! the reader sees that its copy was superseded, or the writer sees its pin (SHADOW-9). An entry
+//! belongs to whoever holds the lock on its byte; entries of the dead are cleared by writers.
+
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use dash_storage::{File, FileId, LockKind, SharedMemory};
+
+use crate::error::{Context, Operation, Result};
+use crate::header::VERSION_BYTES;
+use crate::locks;
+
+/// First word of a valid coordination file: layout version 1.
+const MAGIC: u64 = 0x0001_6873_6164_0001;
+/// Words of the file.
+const WORDS: usize = 4096;
+/// Words of a reader entry: one cache line.
+const ENTRY: usize = 8;
+/// Where the reader entries begin.
+const ENTRIES: usize = 64;
+/// How many connections can read without a lock call; more use SQLite's SHARED lock.
+pub const MAX_READERS: usize = (WORDS - ENTRIES) / ENTRY;
+
+/// Words of the head.
+#[derive(Clone, Copy)]
+enum Word {
+    Magic = 0,
+    /// Changes whenever the pair of inodes does.
+    Generation = 1,
+    /// `sequence << 1 | slot` of the current copy.
+    Current = 2,
+    /// Sequence of a commit being written into the shadow; 0: none.
+    InFlight = 3,
+    Inode = 4,
+    Device = 6,
+    /// Bit i: slot i may be named `app.db` on disk (the set L of protocols.md section 2).
+    NamesOnDisk = 7,
+    /// 1: the name fence stands and is durable.
+    Fence = 8,
+    /// A [`ShadowCondition`].
+    Condition = 9,
+    Pair = 10,
+    /// Commits since the first opener.
+    Commits = 11,
+    /// Reader entries ever used.
+    ReaderHigh = 12,
+    /// 1: the first opener found a name fence.
+    FenceFound = 13,
+    /// Words of slot 0, then of slot 1.
+    Slot = 16,
+}
+
+/// Words that describe the state in one slot.
+const SLOT_WORDS: usize = 8;
+/// Among them, the tail's epoch.
+const TAIL_EPOCH: usize = 5;
+
+/// How far the shadow can be trusted to equal the current copy outside its page list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShadowCondition {
+    /// It can: this session wrote or checked it.
+    Known,
+    /// Its intent says where it may not: compare those regions first.
+    Repair,
+    /// It can't, or there is none: make a new one.
+    Rebuild,
+}
+
+/// What readers must know of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Snapshot {
+    /// Size of the database in bytes.
+    pub size: u64,
+    /// Bytes 24–39 of its header.
+    pub version: [u8; 16],
+    /// Id of its commit; 0: an empty database.
+    pub id: u64,
+    /// Its change counter.
+    pub counter: u32,
+}
+
+/// The current copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Current {
+    /// Sequence of its commit.
+    pub sequence: u64,
+    /// 0 or 1.
+    pub slot: usize,
+}
+
+/// The mapped coordination file and this connection's reader entry.
+pub struct Coordination<F: File> {
+    file: F,
+    memory: F::Memory,
+    entry: Option<usize>,
+}
+
+impl<F: File> Coordination<F> {
+    /// Maps the file.
+    pub fn map(file: F) -> Result<Self> {
+        let memory = file.shared_memory(WORDS).during(Operation::Map, "the coordination file")?;
+        Ok(Self { file, memory, entry: None })
+    }
+
+    /// The file, for its locks.
+    pub fn file(&self) -> &F {
+        &self.file
+    }
+
+    fn word(&self, word: Word) -> &AtomicU64 {
+        self.memory.word(word as usize)
+    }
+
+    /// Whether a first opener has filled it.
+    pub fn is_valid(&self) -> bool {
+        self.word(Word::Magic).load(SeqCst) == MAGIC
+    }
+
+    /// Empties it; only the first opener may.
+    pub fn reset(&self) {
+        for index in 0..self.memory.len() {
+            if self.memory.word(index).load(SeqCst) != 0 {
+                self.memory.word(index).store(0, SeqCst);
+            }
+        }
+    }
+
+    /// Marks it filled.
+    pub fn validate(&self) {
+        self.word(Word::Magic).store(MAGIC, SeqCst);
+    }
+
+    /// The inodes of both slots; `None` where there is no file yet.
+    pub fn inodes(&self) -> [Option<FileId>; 2] {
+        let device = self.word(Word::Device).load(SeqCst);
+        [0, 1].map(|slot| {
+            let inode = self.memory.word(Word::Inode as usize + slot).load(SeqCst);
+            (inode != 0).then_some(FileId { device, inode })
+        })
+    }
+
+    /// Names the file of a slot, and tells every connection to look again.
+    pub fn set_inode(&self, slot: usize, id: Option<FileId>) {
+        if let Some(id) = id {
+            self.word(Word::Device).store(id.device, SeqCst);
+        }
+        self.memory
+            .word(Word::Inode as usize + slot)
+            .store(id.map_or(0, |id| id.inode), SeqCst);
+        self.word(Word::Generation).fetch_add(1, SeqCst);
+    }
+
+    /// Changes whenever the pair of inodes does.
+    pub fn generation(&self) -> u64 {
+        self.word(Word::Generation).load(SeqCst)
+    }
+
+    /// Pair id of the two files.
+    pub fn pair(&self) -> u64 {
+        self.word(Word::Pair).load(SeqCst)
+    }
+
+    /// Sets the pair id.
+    pub fn set_pair(&self, pair: u64) {
+        self.word(Word::Pair).store(pair, SeqCst);
+    }
+
+    /// The current copy.
+    pub fn current(&self) -> Current {
+        let word = self.word(Word::Current).load(SeqCst);
+        Current { sequence: word >> 1, slot: usize::from(word & 1 == 1) }
+    }
+
+    /// Publishes a copy: from here on readers take it.
+    pub fn set_current(&self, current: Current) {
+        self.word(Word::Current)
+            .store(current.sequence << 1 | current.slot as u64, SeqCst);
+    }
+
+    /// What readers must know of the copy in `slot`. Right as long as it is pinned.
+    pub fn snapshot(&self, slot: usize) -> Snapshot {
+        let base = Word::Slot as usize + slot * SLOT_WORDS;
+        let load = |i: usize| self.memory.word(base + i).load(SeqCst);
+        let mut version = [0; 16];
+        version[..8].copy_from_slice(&load(1).to_ne_bytes());
+        version[8..].copy_from_slice(&load(2).to_ne_bytes());
+        Snapshot {
+            size: load(0),
+            version,
+            id: load(3),
+            counter: u32::try_from(load(4)).unwrap_or(0),
+        }
+    }
+
+    /// Describes the copy in `slot`, before it becomes current.
+    pub fn set_snapshot(&self, slot: usize, snapshot: &Snapshot) {
+        debug_assert_eq!(VERSION_BYTES.len(), snapshot.version.len());
+        let base = Word::Slot as usize + slot * SLOT_WORDS;
+        let half = |range: std::ops::Range<usize>| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&snapshot.version[range]);
+            u64::from_ne_bytes(bytes)
+        };
+        let words = [
+            snapshot.size,
+            half(0..8),
+            half(8..16),
+            snapshot.id,
+            u64::from(snapshot.counter),
+        ];
+        for (i, word) in words.into_iter().enumerate() {
+            self.memory.word(base + i).store(word, SeqCst);
+        }
+    }
+
+    /// Changes whenever the tail in `slot` moves or its intent changes.
+    pub fn tail_epoch(&self, slot: usize) -> u64 {
+        self.memory
+            .word(Word::Slot as usize + slot * SLOT_WORDS + TAIL_EPOCH)
+            .load(SeqCst)
+    }
+
+    /// Changes it, and returns the new value.
+    pub fn next_tail_epoch(&self, slot: usize) -> u64 {
+        self.memory
+            .word(Word::Slot as usize + slot * SLOT_WORDS + TAIL_EPOCH)
+            .fetch_add(1, SeqCst)
+            + 1
+    }
+
+    /// Sequence of the commit that is being written into the shadow, 0 if none. Not 0 under a
+    /// fresh WRITER lock: the writer before died (or could not undo).
+    pub fn in_flight(&self) -> u64 {
+        self.word(Word::InFlight).load(SeqCst)
+    }
+
+    /// Says that the shadow is being written.
+    pub fn set_in_flight(&self, sequence: u64) {
+        self.word(Word::InFlight).store(sequence, SeqCst);
+    }
+
+    /// Whether slot `slot` may be named `app.db` on disk.
+    pub fn may_be_named_on_disk(&self, slot: usize) -> bool {
+        self.word(Word::NamesOnDisk).load(SeqCst) & 1 << slot != 0
+    }
+
+    /// Adds `slot` to those that may be named `app.db` on disk.
+    pub fn add_name_on_disk(&self, slot: usize) {
+        self.word(Word::NamesOnDisk).fetch_or(1 << slot, SeqCst);
+    }
+
+    /// The directory is durable: `slot` alone is named `app.db` on disk.
+    pub fn set_name_on_disk(&self, slot: usize) {
+        self.word(Word::NamesOnDisk).store(1 << slot, SeqCst);
+    }
+
+    /// Whether the name fence stands and is durable.
+    pub fn fence(&self) -> bool {
+        self.word(Word::Fence).load(SeqCst) != 0
+    }
+
+    /// Remembers whether the name fence stands and is durable.
+    pub fn set_fence(&self, stands: bool) {
+        self.word(Word::Fence).store(u64::from(stands), SeqCst);
+    }
+
+    /// Whether the first opener found a name fence, durable or not.
+    pub fn fence_found(&self) -> bool {
+        self.word(Word::FenceFound).load(SeqCst) != 0
+    }
+
+    /// Remembers a name fence that was found.
+    pub fn set_fence_found(&self, found: bool) {
+        self.word(Word::FenceFound).store(u64::from(found), SeqCst);
+    }
+
+    /// How far the shadow can be trusted.
+    pub fn condition(&self) -> ShadowCondition {
+        match self.word(Word::Condition).load(SeqCst) {
+            0 => ShadowCondition::Known,
+            1 => ShadowCondition::Repair,
+            _ => ShadowCondition::Rebuild,
+        }
+    }
+
+    /// Says how far the shadow can be trusted.
+    pub fn set_condition(&self, condition: ShadowCondition) {
+        self.word(Word::Condition).store(condition as u64, SeqCst);
+    }
+
+    /// Commits since the first opener.
+    pub fn commits(&self) -> u64 {
+        self.word(Word::Commits).load(SeqCst)
+    }
+
+    /// Counts a commit.
+    pub fn count_commit(&self) {
+        self.word(Word::Commits).fetch_add(1, SeqCst);
+    }
+
+    fn pin_word(&self, entry: usize) -> &AtomicU64 {
+        self.memory.word(ENTRIES + entry * ENTRY)
+    }
+
+    /// Takes a free reader entry for the life of this connection. Without one, reading takes
+    /// SQLite's SHARED lock.
+    pub fn register(&mut self) -> Result<()> {
+        for entry in 0..MAX_READERS {
+            if self.file.try_lock(locks::reader(entry), LockKind::Exclusive).during(Operation::Lock, "a reader entry")? {
+                self.pin_word(entry).store(0, SeqCst);
+                self.memory
+                    .word(ENTRIES + entry * ENTRY + 1)
+                    .store(u64::from(std::process::id()), SeqCst);
+                self.word(Word::ReaderHigh).fetch_max(entry as u64 + 1, SeqCst);
+                self.entry = Some(entry);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the reader entry back.
+    pub fn unregister(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            self.pin_word(entry).store(0, SeqCst);
+            // The descriptor is about to be closed, which releases the lock in any case.
+            drop(self.file.unlock(locks::reader(entry)));
+        }
+    }
+
+    /// Whether this connection has a reader entry.
+    pub fn is_registered(&self) -> bool {
+        self.entry.is_some()
+    }
+
+    /// Says that this connection reads the copy in `slot`. To be followed by a second look at
+    /// [`Self::current`].
+    pub fn pin(&self, slot: usize) {
+        if let Some(entry) = self.entry {
+            self.pin_word(entry).store(slot as u64 + 1, SeqCst);
+        }
+    }
+
+    /// Says that this connection reads nothing.
+    pub fn unpin(&self) {
+        if let Some(entry) = self.entry {
+            self.pin_word(entry).store(0, SeqCst);
+        }
+    }
+
+    /// Whether another live connection reads the copy in `slot`. Clears the entries of dead ones.
+    pub fn is_pinned_by_others(&self, slot: usize) -> Result<bool> {
+        let high = usize::try_from(self.word(Word::ReaderHigh).load(SeqCst)).unwrap_or(MAX_READERS);
+        for entry in 0..high.min(MAX_READERS) {
+            if Some(entry) == self.entry || self.pin_word(entry).load(SeqCst) != slot as u64 + 1 {
+                continue;
+            }
+            let owner = self
+                .file
+                .lock_conflict(locks::reader(entry), LockKind::Exclusive)
+                .during(Operation::Lock, "a reader entry")?;
+            if owner.is_some() {
+                return Ok(true);
+            }
+            // Its owner died between pinning and letting go. If a new owner registers right now it
+            // pins the current copy, never this one.
+            let pinned = slot as u64 + 1;
+            let _ = self.pin_word(entry).compare_exchange(pinned, 0, SeqCst, SeqCst);
+        }
+        Ok(false)
+    }
+
+    /// The readers right now: (process id, slot pinned), for `dash inspect`.
+    pub fn readers(&self) -> Vec<(u64, usize)> {
+        let high = usize::try_from(self.word(Word::ReaderHigh).load(SeqCst)).unwrap_or(MAX_READERS);
+        (0..high.min(MAX_READERS))
+            .filter_map(|entry| {
+                let slot = usize::try_from(self.pin_word(entry).load(SeqCst)).ok()?.checked_sub(1)?;
+                Some((self.memory.word(ENTRIES + entry * ENTRY + 1).load(SeqCst), slot))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! What a writer that was killed leaves behind, met by the next writer of a database that others
+//! kept open. Roll forward if its commit is whole, by writing it again and flushing (F2, F11);
+//! else mend the shadow before it is used.
+
+use dash_storage::{Directory, Storage};
+
+use crate::connection::Connection;
+use crate::coordination::{Current, ShadowCondition, Snapshot};
+use crate::error::{Context, Operation, Result};
+use crate::evaluate::Found;
+use crate::format::State;
+use crate::header::VERSION_BYTES;
+use crate::recover::make_durable;
+use crate::super_journal;
+
+impl<S: Storage> Connection<S> {
+    /// Under WRITER, with the in-flight mark of somebody who is gone. The caller's snapshot may be
+    /// older than the current copy afterwards.
+    pub(crate) fn finish_dead_writer(&mut self) -> Result<()> {
+        self.current = self.coordination.current();
+        self.snapshot = self.coordination.snapshot(self.current.slot);
+        self.reload_if_pair_changed()?;
+        let slot = self.shadow_slot();
+        self.coordination.next_tail_epoch(slot);
+        if self.files[slot].is_none() {
+            self.coordination.set_condition(ShadowCondition::Rebuild);
+            self.coordination.set_in_flight(0);
+            return Ok(());
+        }
+        self.exclude_from(slot)?;
+        let name = self.role(slot);
+        let file = self.file(slot)?;
+        let found = Found::look(file, &name)?;
+        let block = found.tail.bound(found.id()).filter(|block| {
+            found.matches
+                && block.pair == self.coordination.pair()
+                && block.parent == self.snapshot.id
+                && block.sequence == self.current.sequence + 1
+        });
+        let committed = match block {
+            Some(block) if block.state == State::Whole => true,
+            Some(block) if block.state == State::Prepared => {
+                let exists = super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)?;
+                self.cut_off = exists.then(|| block.super_journal.clone());
+                !exists
+            }
+            _ => false,
+        };
+        if let (true, Some(block), Some(header)) = (committed, block, found.header) {
+            make_durable(&found, &name)?;
+            let current = self
+                .directory
+                .metadata(&self.names.db)
+                .during(Operation::Stat, self.names.shown())?
+                .map(|named| named.id);
+            if current != Some(found.id()) {
+                self.exchange_names()?;
+            }
+            let mut version = [0; 16];
+            version.copy_from_slice(&header.0[VERSION_BYTES]);
+            let snapshot = Snapshot { size: block.size, version, id: block.id, counter: block.counter };
+            self.coordination.add_name_on_disk(slot);
+            self.coordination.set_snapshot(slot, &snapshot);
+            self.coordination.set_current(Current { sequence: block.sequence, slot });
+            self.coordination.set_condition(ShadowCondition::Repair);
+            self.statistics.rolled_forward += 1;
+        } else {
+            let condition = if found.tail.bound(found.id()).is_some() || found.tail.bound_intent(found.id()).is_some() {
+                ShadowCondition::Repair
+            } else {
+                ShadowCondition::Rebuild
+            };
+            self.coordination.set_condition(condition);
+        }
+        self.coordination.set_in_flight(0);
+        Ok(())
+    }
+}

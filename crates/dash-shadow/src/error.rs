@@ -1,0 +1,110 @@
+//! What can go wrong in the engine, in words a user can act on. The `dash` crate maps each kind to
+//! an SQLite result code in one place.
+
+use std::io;
+
+/// An engine error.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Somebody else holds a lock; the busy handler may try again.
+    #[error("database is locked")]
+    Busy,
+    /// The read transaction began before the newest commit, so it can't become a write
+    /// transaction (`SQLITE_BUSY_SNAPSHOT`); start over.
+    #[error("the snapshot is older than the newest commit; begin the transaction again")]
+    BusySnapshot,
+    /// A storage call failed.
+    #[error("{operation} {name}: {source}")]
+    Io {
+        /// What was being done, such as `flush`.
+        operation: Operation,
+        /// File name or role.
+        name: String,
+        /// The errno.
+        source: io::Error,
+    },
+    /// A name no longer stands for the file that was opened under it.
+    #[error("{0}")]
+    Moved(String),
+    /// An earlier write or flush failed and could not be undone: nothing is written any more.
+    #[error("an earlier I/O error left this connection unusable for writing: {0}; close it and open the database again")]
+    Poisoned(String),
+    /// The database can't be opened as it stands; says what to do.
+    #[error("{0}")]
+    CantOpen(String),
+    /// Neither copy is whole, or something that must not be guessed.
+    #[error("{0}")]
+    Corrupt(String),
+    /// Not an SQLite database.
+    #[error("{0}")]
+    NotADatabase(String),
+    /// The connection may not write.
+    #[error("{0}")]
+    ReadOnly(String),
+    /// A request that this mode can't serve.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// The storage call that failed: decides the extended result code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Reading pages or a tail.
+    Read,
+    /// Writing pages or a tail.
+    Write,
+    /// Making data durable.
+    Flush,
+    /// Extending or cutting a file.
+    Resize,
+    /// Taking or releasing a lock.
+    Lock,
+    /// Looking at a name or file.
+    Stat,
+    /// Opening or making a file.
+    Open,
+    /// Exchanging or renaming.
+    Exchange,
+    /// Removing a name.
+    Delete,
+    /// Making directory operations durable.
+    FlushDirectory,
+    /// Mapping a file.
+    Map,
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Read => "reading",
+            Self::Write => "writing",
+            Self::Flush => "flushing",
+            Self::Resize => "resizing",
+            Self::Lock => "locking",
+            Self::Stat => "looking up",
+            Self::Open => "opening",
+            Self::Exchange => "exchanging the names of",
+            Self::Delete => "removing",
+            Self::FlushDirectory => "flushing the directory of",
+            Self::Map => "mapping",
+        })
+    }
+}
+
+/// Shorthand.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Adds to an `io::Result` what was being done to which file.
+pub(crate) trait Context<T> {
+    fn during(self, operation: Operation, name: impl std::fmt::Display) -> Result<T>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn during(self, operation: Operation, name: impl std::fmt::Display) -> Result<T> {
+        self.map_err(|source| Error::Io {
+            operation,
+            name: name.to_string(),
+            source,
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! The few bytes of SQLite's own header (page 1, offsets 0–99) that the engine reads and, in the
+//! copy that is the shadow, changes. Source: SQLite's "Database File Format", section 1.3.
+//!
+//! Two marks are made in the *shadow* only, in the page cache, and never in the current copy:
+//!
+//! - **demoted** (byte 18 = 3): the copy was current and is not any more. A stock connection that
+//!   still has it open may read it but not write it ("attempt to write a readonly database").
+//! - **fenced** (bytes 18 and 19 = 3, bytes 24–39 inverted): the copy is being written. A stock
+//!   connection that still has it open gets "file is not a database", also from its page cache,
+//!   because the counter it compares has changed.
+
+use std::ops::Range;
+
+/// Bytes of the header that SQLite defines.
+pub const HEADER_LEN: usize = 100;
+/// What every database begins with.
+pub const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// Write and read version.
+const VERSIONS: Range<usize> = 18..20;
+/// File change counter.
+const COUNTER: Range<usize> = 24..28;
+/// Size of the database in pages.
+const PAGES: Range<usize> = 28..32;
+/// The bytes a pager compares to see whether its cache is still right (pager.c `dbFileVers`).
+pub const VERSION_BYTES: Range<usize> = 24..40;
+/// The counter value for which the size in bytes 28–31 is right.
+const VALID_FOR: Range<usize> = 92..96;
+/// Where the fence begins in the file.
+pub const FENCE_OFFSET: u64 = 18;
+/// Bytes the fence changes, beginning at [`FENCE_OFFSET`].
+pub const FENCE_LEN: usize = 22;
+
+/// A copy of the first 100 bytes of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header(pub [u8; HEADER_LEN]);
+
+impl Header {
+    /// The header at the start of `page`, if it is long enough.
+    pub fn of(page: &[u8]) -> Option<Self> {
+        Some(Self(page.get(..HEADER_LEN)?.try_into().ok()?))
+    }
+
+    fn u32(&self, range: Range<usize>) -> u32 {
+        self.0[range].iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
+    }
+
+    /// Whether this begins an SQLite database with a sensible page size.
+    pub fn is_sqlite(&self) -> bool {
+        self.0.starts_with(MAGIC) && self.page_size().is_some()
+    }
+
+    /// Page size in bytes (512 to 65,536), if it is one.
+    pub fn page_size(&self) -> Option<u32> {
+        match u32::from(self.0[16]) << 8 | u32::from(self.0[17]) {
+            1 => Some(65_536),
+            size if size >= 512 && size.is_power_of_two() => Some(size),
+            _ => None,
+        }
+    }
+
+    /// The file change counter.
+    pub fn counter(&self) -> u32 {
+        self.u32(COUNTER)
+    }
+
+    /// Size of the database in bytes by its header; `None` if the header does not vouch for it.
+    pub fn size(&self) -> Option<u64> {
+        let pages = self.u32(PAGES);
+        (pages > 0 && self.counter() == self.u32(VALID_FOR))
+            .then(|| u64::from(pages) * u64::from(self.page_size().unwrap_or(0)))
+    }
+
+    /// Whether the copy carries the mark of one that is being written.
+    pub fn is_fenced(&self) -> bool {
+        self.0[19] == 3
+    }
+
+    /// Whether the copy carries the mark of one that was current before.
+    pub fn is_demoted(&self) -> bool {
+        self.0[18] == 3 && self.0[19] != 3
+    }
+
+    /// Whether the file is set to WAL mode.
+    pub fn is_wal(&self) -> bool {
+        self.0[18] == 2 || self.0[19] == 2
+    }
+
+    /// The 22 bytes to write at [`FENCE_OFFSET`] to fence this header.
+    pub fn fence(&self) -> [u8; FENCE_LEN] {
+        let mut bytes = [0; FENCE_LEN];
+        bytes.copy_from_slice(&self.0[18..40]);
+        bytes[0] = 3;
+        bytes[1] = 3;
+        for byte in &mut bytes[6..] {
+            *byte ^= 0x55;
+        }
+        bytes
+    }
+}
+
+/// Makes the start of page 1 what SQLite must see: never one of our marks.
+pub fn unmark(page: &mut [u8]) {
+    if let Some(versions) = page.get_mut(VERSIONS)
+        && versions[0] == 3
+        && versions[1] != 3
+    {
+        versions[0] = versions[1];
+    }
+}
+
+/// Prepares page 1 for a commit: a counter that every cached page 1 must differ from, and the
+/// rollback-mode versions.
+pub fn seal(page: &mut [u8], counter: u32) {
+    page[VERSIONS].fill(1);
+    page[COUNTER].copy_from_slice(&counter.to_be_bytes());
+    page[VALID_FOR].copy_from_slice(&counter.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        let mut bytes = [0; HEADER_LEN];
+        bytes[..16].copy_from_slice(MAGIC);
+        bytes[16..20].copy_from_slice(&[0x10, 0, 1, 1]);
+        seal(&mut bytes, 7);
+        bytes[PAGES].copy_from_slice(&3u32.to_be_bytes());
+        Header(bytes)
+    }
+
+    #[test]
+    fn the_size_counts_only_while_the_counters_agree() {
+        assert_eq!(header().size(), Some(3 * 4096));
+        let mut stale = header();
+        stale.0[27] += 1;
+        assert_eq!(stale.size(), None);
+    }
+
+    #[test]
+    fn a_fence_changes_the_versions_and_every_byte_a_pager_compares() {
+        let mut fenced = header();
+        let fence = fenced.fence();
+        fenced.0[18..40].copy_from_slice(&fence);
+        assert!(fenced.is_fenced() && !fenced.is_demoted());
+        assert!(VERSION_BYTES.into_iter().all(|i| fenced.0[i] != header().0[i]));
+    }
+
+    #[test]
+    fn a_demoted_header_is_shown_to_sqlite_unmarked() {
+        let mut demoted = header();
+        demoted.0[18] = 3;
+        assert!(demoted.is_demoted());
+        unmark(&mut demoted.0);
+        assert_eq!(demoted, header());
+    }
+}

@@ -1,0 +1,332 @@
+//! Looking at a database's files without touching them: what each is, who has it open, and what
+//! opening it would do. Nothing is written, locked, recovered or flushed.
+//!
+//! What is said of a database that somebody has open is a moment's view: names may be exchanged
+//! between two looks. The names are looked up again until both stand for different files.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
+
+use crate::error::{Context, Operation, Result};
+use crate::evaluate::{Found, classify, moved_together};
+use crate::format::{BlockError, CommitBlock, IntentBlock, State};
+use crate::locks;
+use crate::names::Names;
+use crate::recover::{TABLE, decide, open_if_there};
+
+pub use crate::evaluate::{DbKind, Relation, ShadowKind, Verdict};
+pub use crate::recover::{Action, Refusal};
+
+/// How often names are looked up again while somebody exchanges them.
+const ATTEMPTS: usize = 100;
+
+/// Everything that was seen.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The names.
+    pub names: Names,
+    /// What is named `app.db`.
+    pub database: Option<Seen>,
+    /// What is named `app.db-shadow`.
+    pub shadow: Option<Seen>,
+    /// What else lies beside it.
+    pub beside: Beside,
+    /// Locks that somebody holds.
+    pub locks: Vec<Lock>,
+    /// Whether a dash connection has it open.
+    pub open: bool,
+    /// Both files were copied here together: neither is where its block was written.
+    pub copied_together: bool,
+    /// What the two files are, as the recovery table wants it.
+    pub verdict: Verdict,
+    /// What opening it would do.
+    pub opening: Opening,
+}
+
+/// One of the two copies.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// Device and inode number.
+    pub id: FileId,
+    /// Bytes.
+    pub len: u64,
+    /// Names the file has.
+    pub links: u64,
+    /// SQLite's own header; `None` if the file is shorter.
+    pub header: Option<HeaderSeen>,
+    /// The commit block.
+    pub commit: std::result::Result<CommitBlock, BlockError>,
+    /// The intent block.
+    pub intent: std::result::Result<IntentBlock, BlockError>,
+    /// Whether the bytes that the commit block lists are as committed.
+    pub as_committed: bool,
+}
+
+impl Seen {
+    /// Whether the commit block was written into this very file.
+    pub fn is_bound(&self) -> bool {
+        self.commit.as_ref().is_ok_and(|block| block.inode == self.id.inode)
+    }
+}
+
+/// What SQLite's header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeaderSeen {
+    /// Whether it is one.
+    pub is_sqlite: bool,
+    /// Page size in bytes.
+    pub page_size: Option<u32>,
+    /// Size of the database in bytes, if the header vouches for it.
+    pub size: Option<u64>,
+    /// File change counter.
+    pub counter: u32,
+    /// Set to WAL mode.
+    pub is_wal: bool,
+    /// Carries the mark of a copy that is being written.
+    pub is_fenced: bool,
+    /// Carries the mark of a copy that was current before.
+    pub is_demoted: bool,
+}
+
+/// Names beside the database.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// The name fence stands: a directory `app.db-journal`.
+    pub fence: bool,
+    /// A rollback journal of stock SQLite, in bytes.
+    pub journal: Option<u64>,
+    /// A write-ahead log of stock SQLite, in bytes.
+    pub wal: Option<u64>,
+    /// The coordination file `app.db-dash`.
+    pub coordination: bool,
+    /// A step of the three renames was left behind.
+    pub renaming: bool,
+    /// Super-journals named by prepared commits, and whether they are there.
+    pub super_journals: Vec<(String, bool)>,
+}
+
+/// A lock that somebody holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lock {
+    /// In which file.
+    pub file: LockedFile,
+    /// Which place.
+    pub place: LockedPlace,
+    /// Shared or exclusive.
+    pub kind: LockKind,
+    /// The process, where the kernel knows one: open-file-description locks have none.
+    pub process: Option<i32>,
+}
+
+/// A file that locks are taken on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockedFile {
+    /// `app.db`.
+    Database,
+    /// `app.db-shadow`.
+    Shadow,
+    /// `app.db-dash`.
+    Coordination,
+}
+
+/// What a locked byte is for; see the engine's table of locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockedPlace {
+    /// SQLite's PENDING byte.
+    Pending,
+    /// SQLite's RESERVED byte.
+    Reserved,
+    /// SQLite's SHARED range.
+    Shared,
+    /// Every dash connection.
+    Life,
+    /// Who opens, closes or recovers.
+    Open,
+    /// The write transaction.
+    Writer,
+}
+
+/// What opening through dash would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening {
+    /// Join the connections that have it open.
+    Join,
+    /// Refuse: a newer dash wrote this format.
+    Newer(u32),
+    /// Refuse: the file has this many names.
+    HardLinks(u64),
+    /// Refuse, for this reason, with this message.
+    Refuse(Refusal, String),
+    /// Let stock SQLite finish what it left behind, then look again.
+    StockFirst,
+    /// Finish the three renames, then look again.
+    FinishRenames,
+    /// What a row of the recovery table says, and the story it tells.
+    Row(Action, &'static str),
+}
+
+/// Looks at a database and everything beside it.
+pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let (db, shadow) = open_both::<S>(&directory, &names)?;
+    let mut beside = look_beside::<S>(&directory, &names)?;
+    let mut held = Vec::new();
+    let files = [(LockedFile::Database, db.as_ref(), &names.db), (LockedFile::Shadow, shadow.as_ref(), &names.shadow)];
+    for (file, opened, name) in files {
+        if let Some(opened) = opened {
+            held.extend(locks_of(opened, file, name)?);
+        }
+    }
+    if let Some(coordination) = open_if_there::<S>(&directory, &names.coordination, OpenMode::Read)? {
+        held.extend(locks_of(&coordination, LockedFile::Coordination, &names.coordination)?);
+    }
+    let db = db.map(|file| Found::look(file, &names.shown())).transpose()?;
+    let shadow = shadow.map(|file| Found::look(file, &names.shadow.to_string_lossy())).transpose()?;
+    let mut exists = |block: &CommitBlock| {
+        let there = is_there(storage, folder, &block.super_journal)?;
+        beside.super_journals.push((String::from_utf8_lossy(&block.super_journal).into_owned(), there));
+        Ok(there)
+    };
+    let verdict = classify(db.as_ref(), shadow.as_ref(), beside.fence, &mut exists)?;
+    let open = held.iter().any(|lock| lock.place == LockedPlace::Life);
+    let copied_together = moved_together(db.as_ref(), shadow.as_ref());
+    let (database, shadow) = (db.map(seen).transpose()?, shadow.map(seen).transpose()?);
+    let opening = opening(&names, [&database, &shadow], &beside, open, &verdict);
+    Ok(Report { names, database, shadow, beside, locks: held, open, copied_together, verdict, opening })
+}
+
+type Both<S> = (Option<<S as Storage>::File>, Option<<S as Storage>::File>);
+
+fn open_both<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Both<S>> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let db = open_if_there::<S>(directory, &names.db, OpenMode::Read)?;
+        let shadow = open_if_there::<S>(directory, &names.shadow, OpenMode::Read)?;
+        let same = matches!((&db, &shadow), (Some(db), Some(shadow)) if db.id() == shadow.id());
+        if !same || attempt == ATTEMPTS {
+            return Ok((db, shadow));
+        }
+    }
+}
+
+fn look_beside<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Beside> {
+    let look = |name: &OsStr| directory.metadata(name).during(Operation::Stat, name.to_string_lossy());
+    let journal = look(&names.fence)?;
+    let mut wal = names.db.clone();
+    wal.push("-wal");
+    Ok(Beside {
+        fence: journal.is_some_and(|found| found.kind == FileKind::Directory),
+        journal: journal.filter(|found| found.kind == FileKind::Regular).map(|found| found.len),
+        wal: look(&wal)?.filter(|found| found.kind == FileKind::Regular).map(|found| found.len),
+        coordination: look(&names.coordination)?.is_some(),
+        renaming: look(&names.renaming)?.is_some(),
+        super_journals: Vec::new(),
+    })
+}
+
+fn locks_of<F: File>(opened: &F, file: LockedFile, name: &OsStr) -> Result<Vec<Lock>> {
+    let places: &[_] = match file {
+        LockedFile::Coordination => &[(LockedPlace::Open, locks::OPEN), (LockedPlace::Writer, locks::WRITER)],
+        LockedFile::Database | LockedFile::Shadow => &[
+            (LockedPlace::Pending, locks::PENDING),
+            (LockedPlace::Reserved, locks::RESERVED),
+            (LockedPlace::Shared, locks::SHARED),
+            (LockedPlace::Life, locks::LIFE),
+        ],
+    };
+    let ask = |range, kind| opened.lock_conflict(range, kind).during(Operation::Lock, name.to_string_lossy());
+    let mut held = Vec::new();
+    for (place, range) in places {
+        // An exclusive lock stands in the way of a shared one, any lock in that of an exclusive one.
+        let (kind, process) = match ask(range.clone(), LockKind::Shared)? {
+            Some(process) => (LockKind::Exclusive, process),
+            None => match ask(range.clone(), LockKind::Exclusive)? {
+                Some(process) => (LockKind::Shared, process),
+                None => continue,
+            },
+        };
+        held.push(Lock { file, place: *place, kind, process: (process > 0).then_some(process) });
+    }
+    Ok(held)
+}
+
+/// Whether a super-journal is there. Unlike recovery this makes nothing durable: nothing follows.
+fn is_there<S: Storage>(storage: &S, folder: &Path, name: &[u8]) -> Result<bool> {
+    let path = folder.join(OsStr::from_bytes(name));
+    let (parent, names) = Names::split(&path)?;
+    match storage.open_directory(parent) {
+        Ok(parent) => Ok(parent.metadata(&names.db).during(Operation::Stat, path.display())?.is_some()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error).during(Operation::Open, parent.display()),
+    }
+}
+
+fn seen<F: File>(found: Found<F>) -> Result<Seen> {
+    let metadata = found.file.metadata().during(Operation::Stat, "a copy")?;
+    Ok(Seen {
+        id: found.id(),
+        len: metadata.len,
+        links: metadata.links,
+        header: found.header.map(|header| HeaderSeen {
+            is_sqlite: header.is_sqlite(),
+            page_size: header.page_size(),
+            size: header.size(),
+            counter: header.counter(),
+            is_wal: header.is_wal(),
+            is_fenced: header.is_fenced(),
+            is_demoted: header.is_demoted(),
+        }),
+        as_committed: found.matches,
+        commit: found.tail.commit,
+        intent: found.tail.intent,
+    })
+}
+
+fn opening(names: &Names, both: [&Option<Seen>; 2], beside: &Beside, open: bool, verdict: &Verdict) -> Opening {
+    let newer = both.into_iter().flatten().find_map(|seen| match (&seen.commit, &seen.intent) {
+        (Err(BlockError::Newer(version)), _) | (_, Err(BlockError::Newer(version))) => Some(*version),
+        _ => None,
+    });
+    if let Some(links) = both[0].as_ref().map(|seen| seen.links).filter(|&links| links > 1) {
+        return Opening::HardLinks(links);
+    }
+    if open {
+        return Opening::Join;
+    }
+    if beside.renaming && (both[0].is_none() || both[1].is_none()) {
+        return Opening::FinishRenames;
+    }
+    if beside.journal.is_some_and(|len| len > 0) || beside.wal.is_some_and(|len| len > 0) {
+        return Opening::StockFirst;
+    }
+    if let Some(version) = newer {
+        return Opening::Newer(version);
+    }
+    match decide(verdict) {
+        Action::Refuse(refusal) => Opening::Refuse(refusal, refusal.message(names)),
+        action => Opening::Row(action, story(verdict)),
+    }
+}
+
+/// The story of the row that fits.
+fn story(verdict: &Verdict) -> &'static str {
+    TABLE
+        .iter()
+        .find(|row| row.db.contains(&verdict.db) && row.shadow.contains(&verdict.shadow) && row.relation.contains(&verdict.relation))
+        .map_or("", |row| row.story)
+}
+
+/// What a commit block says of its file, in a word.
+pub fn state_name(state: State) -> &'static str {
+    match state {
+        State::Whole => "whole",
+        State::Prepared => "prepared",
+        State::Superseded => "superseded",
+        State::Settled => "settled",
+    }
+}

@@ -1,0 +1,217 @@
+//! Reading without the right to write: `mode=ro`, read-only media and folders, `immutable=1`.
+//!
+//! Such a connection has no entry in the coordination file; like a stock reader it takes SQLite's
+//! SHARED lock on the copy it reads, for as long as it reads. While a dash connection is alive the
+//! names are right. With nobody alive the recovery table tells which copy is current, and that one
+//! is read wherever its name is: recovering is left to somebody who may write.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
+
+use crate::coordination::Snapshot;
+use crate::error::{Context, Error, Operation, Result};
+use crate::evaluate::{Found, classify};
+use crate::header::{HEADER_LEN, Header, VERSION_BYTES, unmark};
+use crate::locks::{self, LockLevel};
+use crate::names::Names;
+use crate::recover::{Action, decide, open_if_there};
+use crate::super_journal;
+use crate::tail::{read_header, read_padded};
+
+/// How often a copy is looked up again when names are exchanged meanwhile.
+const ATTEMPTS: usize = 100;
+
+/// A connection that only reads.
+pub struct ReadOnly<S: Storage> {
+    storage: S,
+    directory: S::Directory,
+    directory_path: PathBuf,
+    names: Names,
+    immutable: bool,
+    current: Arc<S::File>,
+    snapshot: Snapshot,
+    level: LockLevel,
+}
+
+impl<S: Storage> ReadOnly<S> {
+    /// Opens an existing database for reading. `immutable`: nobody writes it, so nothing is locked.
+    pub fn open(storage: &S, path: &Path, immutable: bool) -> Result<Self> {
+        let (directory_path, names) = Names::split(path)?;
+        let directory = storage
+            .open_directory(directory_path)
+            .during(Operation::Open, directory_path.display())?;
+        let Some(file) = open_if_there::<S>(&directory, &names.db, OpenMode::Read)? else {
+            return Err(Error::CantOpen(format!("{} does not exist", names.shown())));
+        };
+        let mut connection = Self {
+            storage: storage.clone(),
+            directory,
+            directory_path: directory_path.to_owned(),
+            names,
+            immutable,
+            current: Arc::new(file),
+            snapshot: Snapshot::default(),
+            level: LockLevel::None,
+        };
+        connection.find_current()?;
+        connection.release()?;
+        Ok(connection)
+    }
+
+    /// Begins or ends reading. Anything above `Shared` is refused.
+    pub fn lock(&mut self, level: LockLevel) -> Result<()> {
+        if level > LockLevel::Shared {
+            return Err(Error::ReadOnly(format!("{} was opened for reading only", self.names.shown())));
+        }
+        if self.level == LockLevel::None && level == LockLevel::Shared {
+            self.find_current()?;
+            self.level = level;
+        }
+        Ok(())
+    }
+
+    /// Lowers the lock.
+    pub fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        if level == LockLevel::None && self.level != LockLevel::None {
+            self.level = LockLevel::None;
+            self.release()?;
+        }
+        Ok(())
+    }
+
+    /// The lock held.
+    pub fn level(&self) -> LockLevel {
+        self.level
+    }
+
+    fn release(&self) -> Result<()> {
+        if self.immutable {
+            return Ok(());
+        }
+        self.current.unlock(locks::SHARED).during(Operation::Lock, self.names.shown())
+    }
+
+    /// Finds and locks the current copy.
+    fn find_current(&mut self) -> Result<()> {
+        for _ in 0..ATTEMPTS {
+            if self.take_named()? {
+                return Ok(());
+            }
+        }
+        Err(Error::Busy)
+    }
+
+    /// Locks what `app.db` names; `false` if that changed meanwhile.
+    fn take_named(&mut self) -> Result<bool> {
+        let shown = self.names.shown().into_owned();
+        let named = self.directory.metadata(&self.names.db).during(Operation::Stat, &shown)?;
+        let Some(named) = named else {
+            return Err(Error::Moved(format!("{shown} is gone")));
+        };
+        if named.kind != FileKind::Regular {
+            return Err(Error::CantOpen(format!("{shown} is not a regular file")));
+        }
+        if self.current.id() != named.id {
+            match open_if_there::<S>(&self.directory, &self.names.db, OpenMode::Read)? {
+                Some(file) => self.current = Arc::new(file),
+                None => return Ok(false),
+            }
+        }
+        if !self.share(&self.current.clone())? {
+            return Err(Error::Busy);
+        }
+        let again = self.directory.metadata(&self.names.db).during(Operation::Stat, &shown)?;
+        if again.map(|again| again.id) != Some(self.current.id()) {
+            self.release()?;
+            return Ok(false);
+        }
+        let alive = !self.immutable
+            && self
+                .current
+                .lock_conflict(locks::LIFE, LockKind::Exclusive)
+                .during(Operation::Lock, &shown)?
+                .is_some();
+        if !alive {
+            self.take_by_table()?;
+        }
+        let header = read_header(&*self.current, &shown)?;
+        let len = self.current.metadata().during(Operation::Stat, &shown)?.len;
+        if header.is_some_and(|header| header.is_fenced()) {
+            self.release()?;
+            return Ok(false);
+        }
+        if len > 0 && !header.as_ref().is_some_and(Header::is_sqlite) {
+            self.release()?;
+            return Err(Error::NotADatabase(format!("{shown} is not an SQLite database")));
+        }
+        self.snapshot = Snapshot::foreign(header.as_ref(), len, 1);
+        debug_assert!(VERSION_BYTES.end <= HEADER_LEN);
+        Ok(true)
+    }
+
+    fn share(&self, file: &S::File) -> Result<bool> {
+        if self.immutable {
+            return Ok(true);
+        }
+        file.try_lock(locks::SHARED, LockKind::Shared).during(Operation::Lock, self.names.shown())
+    }
+
+    /// Nobody is alive: the names may be behind.
+    fn take_by_table(&mut self) -> Result<()> {
+        let (shown, shadow_name) = (self.names.shown().into_owned(), self.names.shadow.to_string_lossy().into_owned());
+        let db = Found::look(self.current.clone(), &shown)?;
+        let shadow = open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?
+            .map(|file| Found::look(Arc::new(file), &shadow_name))
+            .transpose()?;
+        let fence = self
+            .directory
+            .metadata(&self.names.fence)
+            .during(Operation::Stat, &shown)?
+            .is_some_and(|found| found.kind == FileKind::Directory);
+        let verdict = classify(Some(&db), shadow.as_ref(), fence, &mut |block| {
+            super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)
+        })?;
+        match (decide(&verdict), shadow) {
+            (Action::UseShadow, Some(shadow)) => {
+                if !self.share(&shadow.file)? {
+                    return Err(Error::Busy);
+                }
+                self.release()?;
+                self.current = shadow.file;
+                Ok(())
+            }
+            (Action::Refuse(refusal), _) => {
+                self.release()?;
+                Err(Error::Corrupt(refusal.message(&self.names)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads up to `buffer.len()` bytes at `offset`, fewer at the end of the database.
+    pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let len = usize::try_from(self.snapshot.size.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
+        read_padded(&*self.current, &mut buffer[..len], offset).during(Operation::Read, self.names.shown())?;
+        if offset == 0 {
+            unmark(&mut buffer[..len]);
+        }
+        Ok(len)
+    }
+
+    /// Size of the database in bytes.
+    pub fn size(&self) -> u64 {
+        self.snapshot.size
+    }
+
+    /// The file a page can be mapped from. Valid while the lock is held.
+    pub fn mappable(&self, range: std::ops::Range<u64>) -> Option<Arc<S::File>> {
+        (self.level >= LockLevel::Shared && range.start > 0 && range.end <= self.snapshot.size).then(|| self.current.clone())
+    }
+
+    /// Gives everything back.
+    pub fn close(mut self) -> Result<()> {
+        self.unlock(LockLevel::None)
+    }
+}

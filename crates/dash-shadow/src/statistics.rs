@@ -1,0 +1,59 @@
+//! Counters of one connection, exact, for `dash_stats`.
+
+/// What a connection has done since it was opened. Bytes are bytes handed to the storage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Transactions published.
+    pub commits: u64,
+    /// Flushes of a file.
+    pub flushes: u64,
+    /// Flushes of the directory.
+    pub directory_flushes: u64,
+    /// Bytes of pages written because the transaction changed them.
+    pub page_bytes: u64,
+    /// Bytes of pages written because the commit before changed them (aggregate update).
+    pub carried_bytes: u64,
+    /// Bytes of commit blocks, intent blocks and page lists.
+    pub tail_bytes: u64,
+    /// Exchanges of the two names.
+    pub exchanges: u64,
+    /// Times a file was made longer.
+    pub growths: u64,
+    /// Times the intent had to be widened first, at one flush each.
+    pub intent_widenings: u64,
+    /// Times pages went to the shadow before the commit because the transaction was large.
+    pub spills: u64,
+    /// Transactions undone after they had reached the shadow.
+    pub undone: u64,
+    /// Shadows compared with the current copy and mended.
+    pub repairs: u64,
+    /// Shadows made anew.
+    pub rebuilds: u64,
+    /// Commits of a dead writer that were completed.
+    pub rolled_forward: u64,
+    /// Lock attempts that found somebody in the way.
+    pub busy: u64,
+}
+
+impl Statistics {
+    /// Names and values, in the order of the fields.
+    pub fn rows(&self) -> [(&'static str, u64); 15] {
+        [
+            ("commits", self.commits),
+            ("flushes", self.flushes),
+            ("directory_flushes", self.directory_flushes),
+            ("page_bytes", self.page_bytes),
+            ("carried_bytes", self.carried_bytes),
+            ("tail_bytes", self.tail_bytes),
+            ("exchanges", self.exchanges),
+            ("growths", self.growths),
+            ("intent_widenings", self.intent_widenings),
+            ("spills", self.spills),
+            ("undone", self.undone),
+            ("repairs", self.repairs),
+            ("rebuilds", self.rebuilds),
+            ("rolled_forward", self.rolled_forward),
+            ("busy", self.busy),
+        ]
+    }
+}

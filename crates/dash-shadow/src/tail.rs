@@ -1,0 +1,223 @@
+//! The tail of one file: where its blocks are, reading, writing and moving them.
+//!
+//! The commit block is the last 4 KiB of the file, the intent block the 4 KiB before it, a list
+//! area (if any) ends where the intent begins. A tail moves only when the file grows: extend,
+//! write the intent at the new end, flush, wipe the old place, then use it (F13, T24).
+
+use std::io::ErrorKind;
+use std::ops::Range;
+
+use dash_storage::{File, FileId};
+
+use crate::error::{Context, Error, Operation, Result};
+use crate::format::{
+    BLOCK, BLOCK_LEN, BlockError, CommitBlock, IntentBlock, TAIL_LEN, Unit, decode_units, encode_units,
+};
+use crate::header::{HEADER_LEN, Header, unmark};
+use crate::tuning::Tuning;
+
+/// Bytes read or written at once where much is copied or checked.
+pub const STRIDE: u64 = 1 << 20;
+
+/// What the end of a file says.
+#[derive(Debug, Clone)]
+pub struct Tail {
+    /// Length of the file in bytes.
+    pub len: u64,
+    /// The commit block.
+    pub commit: std::result::Result<CommitBlock, BlockError>,
+    /// The intent block.
+    pub intent: std::result::Result<IntentBlock, BlockError>,
+}
+
+impl Tail {
+    /// Reads both blocks.
+    pub fn read<F: File>(file: &F, name: &str) -> Result<Self> {
+        let len = file.metadata().during(Operation::Stat, name)?.len;
+        let mut bytes = [0; 2 * BLOCK];
+        let blocks = len
+            .checked_sub(TAIL_LEN)
+            .map(|at| read_exact(file, &mut bytes, at))
+            .transpose()
+            .during(Operation::Read, name)?;
+        Ok(match blocks {
+            Some(true) => Self {
+                len,
+                commit: CommitBlock::decode(&bytes[BLOCK..]),
+                intent: IntentBlock::decode(&bytes[..BLOCK]),
+            },
+            _ => Self { len, commit: Err(BlockError::Absent), intent: Err(BlockError::Absent) },
+        })
+    }
+
+    /// The commit block, if it is whole and was written into this very file.
+    pub fn bound(&self, id: FileId) -> Option<&CommitBlock> {
+        self.commit.as_ref().ok().filter(|block| block.inode == id.inode)
+    }
+
+    /// The intent block, if it is whole and was written into this very file.
+    pub fn bound_intent(&self, id: FileId) -> Option<&IntentBlock> {
+        self.intent.as_ref().ok().filter(|block| block.inode == id.inode)
+    }
+
+    /// The newest format version met, if it is newer than this dash.
+    pub fn newer(&self) -> Option<u32> {
+        match (&self.commit, &self.intent) {
+            (Err(BlockError::Newer(version)), _) | (_, Err(BlockError::Newer(version))) => Some(*version),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a tail of this very file is left somewhere before its end: it was about to move when the
+/// power went (F13). Looks from the end, because that is where it was.
+pub fn has_buried_tail<F: File>(file: &F, len: u64, name: &str) -> Result<bool> {
+    let mut end = len - len % BLOCK_LEN;
+    let mut buffer = vec![0; usize::try_from(STRIDE).unwrap_or(BLOCK)];
+    while end > 0 {
+        let start = end.saturating_sub(STRIDE);
+        let part = &mut buffer[..usize::try_from(end - start).unwrap_or(BLOCK)];
+        read_padded(file, part, start).during(Operation::Read, name)?;
+        for block in part.chunks_exact(BLOCK) {
+            let commit = CommitBlock::decode(block).map(|block| block.inode);
+            let intent = IntentBlock::decode(block).map(|block| block.inode);
+            if commit.or(intent) == Ok(file.id().inode) {
+                return Ok(true);
+            }
+        }
+        end = start;
+    }
+    Ok(false)
+}
+
+/// Reads exactly `buffer.len()` bytes; `false` if the file ends before.
+pub fn read_exact<F: File>(file: &F, buffer: &mut [u8], offset: u64) -> std::io::Result<bool> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(&mut buffer[done..], offset + done as u64) {
+            Ok(0) => return Ok(false),
+            Ok(n) => done += n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// Reads `buffer.len()` bytes, with zeros where the file ends before.
+pub fn read_padded<F: File>(file: &F, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(&mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    buffer[done..].fill(0);
+    Ok(())
+}
+
+/// The header, or `None` if the file is shorter.
+pub fn read_header<F: File>(file: &F, name: &str) -> Result<Option<Header>> {
+    let mut bytes = [0; HEADER_LEN];
+    let whole = read_exact(file, &mut bytes, 0).during(Operation::Read, name)?;
+    Ok(whole.then_some(Header(bytes)))
+}
+
+/// The units a block lists; `None` if its list area is not what it names.
+pub fn read_units<F: File>(file: &F, len: u64, block: &CommitBlock, name: &str) -> Result<Option<Vec<Unit>>> {
+    let area = block.list_len();
+    if area == 0 {
+        return Ok(Some(block.units.clone()));
+    }
+    let (Some(at), Ok(bytes)) = (len.checked_sub(TAIL_LEN + area), usize::try_from(area)) else {
+        return Ok(None);
+    };
+    let mut list = vec![0; bytes];
+    let whole = read_exact(file, &mut list, at).during(Operation::Read, name)?;
+    list.truncate(block.unit_count as usize * crate::format::UNIT);
+    Ok((whole && crc32fast::hash(&list) == block.list_checksum).then(|| decode_units(&list)))
+}
+
+/// Whether every listed unit is in the file as committed (marks in the header aside).
+pub fn units_match<F: File>(file: &F, units: &[Unit], name: &str) -> Result<bool> {
+    for unit in units {
+        let mut hasher = crc32fast::Hasher::new();
+        let mut read = 0;
+        let mut buffer = vec![0; usize::try_from(unit.len.min(STRIDE)).unwrap_or(BLOCK)];
+        while read < unit.len {
+            let part = usize::try_from((unit.len - read).min(STRIDE)).unwrap_or(BLOCK);
+            let whole = read_exact(file, &mut buffer[..part], unit.offset + read).during(Operation::Read, name)?;
+            if !whole {
+                return Ok(false);
+            }
+            if unit.offset + read == 0 {
+                unmark(&mut buffer[..part]);
+            }
+            hasher.update(&buffer[..part]);
+            read += part as u64;
+        }
+        if hasher.finalize() != unit.checksum {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Writes a commit block and its list area at the end of a file of `len` bytes.
+pub fn write_commit<F: File>(file: &F, len: u64, block: &mut CommitBlock, units: Vec<Unit>, name: &str) -> Result<u64> {
+    block.unit_count = u32::try_from(units.len())
+        .map_err(|_| Error::Refused("the transaction changes too many places for one page list".into()))?;
+    block.list_checksum = 0;
+    let mut written = BLOCK_LEN;
+    let area = block.list_len();
+    if area > 0 {
+        let list = encode_units(&units);
+        block.list_checksum = crc32fast::hash(&list);
+        written += list.len() as u64;
+        file.write_at(&list, len - TAIL_LEN - area).during(Operation::Write, name)?;
+    }
+    block.units = units;
+    file.write_at(&*block.encode(), len - BLOCK_LEN).during(Operation::Write, name)?;
+    Ok(written)
+}
+
+/// Writes the intent block at the end of a file of `len` bytes.
+pub fn write_intent<F: File>(file: &F, len: u64, intent: &IntentBlock, name: &str) -> Result<()> {
+    file.write_at(&*intent.encode(), len - TAIL_LEN).during(Operation::Write, name)
+}
+
+/// The length a file of a database of `size` bytes should have, with room for a list area.
+pub fn roomy_len(size: u64, list: u64, tuning: &Tuning) -> u64 {
+    let chunk = (size / 4).clamp(tuning.chunk_min, tuning.chunk_max);
+    (size + list + TAIL_LEN).next_multiple_of(BLOCK_LEN).next_multiple_of(chunk.next_multiple_of(BLOCK_LEN))
+}
+
+/// Makes a file `len` bytes long, with zeros written from `from` on. Blocks that are only reserved
+/// would add a journal commit of the file system to the flush of every commit that first writes one.
+pub fn extend<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result<()> {
+    file.allocate(len).during(Operation::Resize, name)?;
+    let zeros = vec![0; usize::try_from(STRIDE.min(len.saturating_sub(from))).unwrap_or(BLOCK)];
+    let mut at = from;
+    while at < len {
+        let part = usize::try_from((len - at).min(STRIDE)).unwrap_or(BLOCK);
+        file.write_at(&zeros[..part], at).during(Operation::Write, name)?;
+        at += part as u64;
+    }
+    Ok(())
+}
+
+/// Copies `range` from one file to another through a buffer; zeros where the source ends before.
+pub fn copy<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -> Result<()> {
+    let mut at = range.start;
+    let mut buffer = vec![0; usize::try_from((range.end - range.start).min(STRIDE)).unwrap_or(BLOCK)];
+    while at < range.end {
+        let part = usize::try_from((range.end - at).min(STRIDE)).unwrap_or(BLOCK);
+        read_padded(from, &mut buffer[..part], at).during(Operation::Read, name)?;
+        to.write_at(&buffer[..part], at).during(Operation::Write, name)?;
+        at += part as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,386 @@
+//! Runs a random program on a simulated machine, looks at every step at what would be left if the
+//! power went then, and recovers it.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Protocol, Tuning};
+use dash_storage::simulated::{Enumerate, Machine, Random, Simulated, StockDescriptor};
+use dash_storage::{Directory, Storage};
+
+use crate::common::{Content, changes, PAGE, commit, read, write};
+
+/// The database's path on the machine.
+pub const DB: &str = "/app.db";
+
+/// What the oracle knows.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    /// Every content that was ever committed or tried, in order.
+    pub history: Vec<Content>,
+    /// The last one whose commit returned: an index of `history`.
+    pub acknowledged: usize,
+}
+
+/// What to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Flushes of a commit.
+    pub protocol: Protocol,
+    /// Transactions.
+    pub transactions: usize,
+    /// Fates tried at a step: all of them up to this number, else so many random ones.
+    pub fates: u64,
+    /// Power losses in one story: 2 cuts the recovery too.
+    pub depth: usize,
+    /// One process of two is killed now and then.
+    pub kills: bool,
+    /// Whether names can be exchanged.
+    pub exchange: bool,
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Hashes of distinct machines recovered.
+    pub states: HashSet<u64>,
+    /// Of these, those cut inside a recovery.
+    pub nested: HashSet<u64>,
+}
+
+/// Small sizes, and the plan's protocol.
+pub fn options(protocol: Protocol) -> OpenOptions {
+    OpenOptions { protocol, tuning: Tuning::tiny(), ..OpenOptions::default() }
+}
+
+/// A small generator of random numbers.
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// A number below `n`.
+    pub fn roll(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// Checks one machine that lost its power: what stock SQLite would see, what dash recovers, and
+/// that it goes on from there. Returns what it recovered.
+fn check(machine: &Machine, progress: &Progress, plan: &Plan, depth: usize, seen: &Arc<Mutex<Seen>>, story: &str) {
+    let hash = machine.state_hash();
+    {
+        let mut seen = seen.lock().unwrap();
+        let set = if depth > 1 { &mut seen.nested } else { &mut seen.states };
+        if !set.insert(hash) {
+            return;
+        }
+    }
+    check_stock(machine, progress, story);
+    let process = machine.process();
+    let shared = Arc::new(Mutex::new(progress.clone()));
+    if depth < plan.depth {
+        watch(machine, &shared, plan, depth, seen, story);
+    }
+    let recovered = Connection::open(&process, Path::new(DB), &options(plan.protocol))
+        .and_then(|mut connection| read(&mut connection).map(|content| (connection, content)));
+    let (mut connection, content) = match recovered {
+        Ok(recovered) => recovered,
+        Err(error) => panic!("{story}: not recovered: {error}\n{}", tail(machine)),
+    };
+    let fits = progress.history[progress.acknowledged..].contains(&content);
+    assert!(
+        fits,
+        "{story}: recovered {content:?}, acknowledged {:?} of {:?}\n{}",
+        progress.acknowledged,
+        progress.history,
+        tail(machine)
+    );
+    // It must go on, and what is committed now must be durable.
+    let mut next = content.clone();
+    next.push(201);
+    next[0] = next[0].wrapping_add(1);
+    let tell = |content: &Content| {
+        let mut progress = shared.lock().unwrap();
+        progress.history.push(content.clone());
+        progress.history.len() - 1
+    };
+    let number = tell(&content);
+    shared.lock().unwrap().acknowledged = number;
+    for _ in 0..2 {
+        next[0] = next[0].wrapping_add(1);
+        let number = tell(&next);
+        commit(&mut connection, &next).unwrap_or_else(|error| panic!("{story}: after recovery: {error}\n{}", tail(machine)));
+        shared.lock().unwrap().acknowledged = number;
+    }
+    drop(connection);
+    let after = machine.power_loss(&mut Random::new(hash));
+    let process = after.process();
+    let mut connection = Connection::open(&process, Path::new(DB), &options(plan.protocol))
+        .unwrap_or_else(|error| panic!("{story}: recovered, committed, cut: {error}\n{}", tail(machine)));
+    assert_eq!(read(&mut connection).unwrap(), next, "{story}: lost a commit made after recovery\n{}", tail(machine));
+}
+
+/// A stock reader under the name: refused, or a committed state.
+fn check_stock(machine: &Machine, progress: &Progress, story: &str) {
+    let root = machine.process().open_directory(Path::new("/")).unwrap();
+    if root.metadata("app.db-journal".as_ref()).unwrap().is_some() {
+        return; // the name fence: "disk I/O error", nothing touched
+    }
+    let Some(bytes) = machine.file_view(DB) else { return };
+    assert_committed(&bytes, progress, &format!("{story}: stock reader"), machine);
+}
+
+/// Whether bytes that stock SQLite would take for a database are a committed state.
+pub fn assert_committed(bytes: &[u8], progress: &Progress, story: &str, machine: &Machine) {
+    if bytes.is_empty() || bytes[19] == 3 {
+        return;
+    }
+    let pages = u32::from_be_bytes(bytes[28..32].try_into().unwrap()) as usize;
+    let content: Option<Content> = bytes
+        .chunks_exact(PAGE)
+        .take(pages)
+        .map(|page| page[100..].iter().all(|&byte| byte == page[PAGE - 1]).then_some(page[PAGE - 1]))
+        .collect();
+    assert!(
+        content.as_ref().is_some_and(|content| progress.history.contains(content)),
+        "{story} sees {content:?} of {:?}\n{}",
+        progress.history,
+        tail(machine)
+    );
+}
+
+thread_local! {
+    /// The machines that lost their power before, to tell the whole story of a failure.
+    static BEFORE: std::cell::RefCell<Vec<Machine>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+fn tail(machine: &Machine) -> String {
+    let mut story = String::new();
+    let before = BEFORE.with_borrow(Clone::clone);
+    for machine in before.iter().chain([machine]) {
+        let journal = machine.journal().to_string();
+        let lines: Vec<_> = journal.lines().filter(|line| !line.contains("lock inode") && !line.contains("read inode")).collect();
+        story += &lines[lines.len().saturating_sub(60)..].join("\n");
+        story += "\n--- power loss ---\n";
+    }
+    story
+}
+
+/// Tries fates before every operation that changes something.
+fn watch(
+    machine: &Machine,
+    progress: &Arc<Mutex<Progress>>,
+    plan: &Plan,
+    depth: usize,
+    seen: &Arc<Mutex<Seen>>,
+    story: &str,
+) {
+    let (progress, plan, seen, story) = (progress.clone(), *plan, seen.clone(), story.to_owned());
+    let mut dice = Dice(plan.seed ^ (depth as u64) << 32);
+    machine.watch(move |machine, operation| {
+        if !changes(operation.kind) {
+            return;
+        }
+        let progress = progress.lock().unwrap().clone();
+        BEFORE.with_borrow_mut(|before| before.push(machine.clone()));
+        let step = machine.steps();
+        let possible = machine.survivor_count();
+        let fates = if depth > 0 { plan.fates.min(3) } else { plan.fates };
+        if possible <= u128::from(fates) {
+            let mut all = Enumerate::new(fates);
+            while all.advance() {
+                let after = machine.power_loss(&mut all);
+                let story = format!("{story} / step {step} fate {}", all.walked());
+                check(&after, &progress, &plan, depth + 1, &seen, &story);
+            }
+        } else {
+            for _ in 0..fates {
+                let seed = dice.roll(1 << 31);
+                let after = machine.power_loss(&mut Random::new(seed));
+                let story = format!("{story} / step {step} random {seed}");
+                check(&after, &progress, &plan, depth + 1, &seen, &story);
+            }
+        }
+        BEFORE.with_borrow_mut(Vec::pop);
+    });
+}
+
+/// Two processes work on one database; one may be killed at any step.
+pub struct Run {
+    machine: Machine,
+    plan: Plan,
+    dice: Dice,
+    progress: Arc<Mutex<Progress>>,
+    processes: [Option<(Simulated, Connection<Simulated>)>; 2],
+    old_descriptors: Vec<StockDescriptor>,
+}
+
+impl Run {
+    /// Runs a plan to its end.
+    pub fn all(plan: Plan, seen: &Arc<Mutex<Seen>>) {
+        let machine = Machine::new(plan.seed);
+        machine.set_exchange_supported(plan.exchange);
+        let progress = Arc::new(Mutex::new(Progress { history: vec![vec![]], acknowledged: 0 }));
+        watch(&machine, &progress, &plan, 0, seen, &format!("{plan:?}"));
+        let mut run = Self {
+            machine,
+            plan,
+            dice: Dice(plan.seed.wrapping_mul(31) + 7),
+            progress,
+            processes: [None, None],
+            old_descriptors: Vec::new(),
+        };
+        for _ in 0..plan.transactions {
+            run.step();
+        }
+        for slot in [0, 1] {
+            if let Some((_, connection)) = run.processes[slot].take() {
+                connection.close().unwrap();
+            }
+        }
+    }
+
+    fn connection(&mut self, i: usize) -> &mut Connection<Simulated> {
+        if self.processes[i].is_none() {
+            let process = self.machine.process();
+            let connection = Connection::open(&process, Path::new(DB), &options(self.plan.protocol))
+                .unwrap_or_else(|error| panic!("{:?}: {error}\n{}", self.plan, tail(&self.machine)));
+            self.processes[i] = Some((process, connection));
+        }
+        &mut self.processes[i].as_mut().unwrap().1
+    }
+
+    fn next_content(&mut self, mut content: Content) -> Content {
+        let value = |dice: &mut Dice| u8::try_from(dice.roll(200)).unwrap();
+        match self.dice.roll(5) {
+            0 | 1 if content.len() < 24 => {
+                for _ in 0..=self.dice.roll(6) {
+                    content.push(value(&mut self.dice));
+                }
+            }
+            2 if content.len() > 3 => content.truncate(content.len() - 2),
+            _ => {}
+        }
+        if content.is_empty() {
+            content.push(1);
+        }
+        for _ in 0..=self.dice.roll(3) {
+            let at = usize::try_from(self.dice.roll(content.len() as u64)).unwrap();
+            content[at] = value(&mut self.dice);
+        }
+        content
+    }
+
+    fn step(&mut self) {
+        let i = usize::try_from(self.dice.roll(2)).unwrap();
+        let choice = self.dice.roll(12);
+        let story = format!("{:?}", self.plan);
+        let content = read(self.connection(i)).unwrap_or_else(|error| panic!("{story}: {error}"));
+        {
+            let progress = self.progress.lock().unwrap();
+            assert!(progress.history[progress.acknowledged..].contains(&content), "{story}: reads {content:?}");
+        }
+        if self.dice.roll(4) == 0
+            && let Ok(descriptor) = self.machine.open_stock(DB)
+        {
+            self.old_descriptors.push(descriptor);
+        }
+        let next = self.next_content(content.clone());
+        match choice {
+            0 => {
+                if let Some((_, connection)) = self.processes[i].take() {
+                    connection.close().unwrap_or_else(|error| panic!("{story}: close: {error}"));
+                }
+            }
+            1 => self.roll_back(i, &content, &next),
+            2 if self.plan.kills => self.kill_inside(i, &next),
+            _ => self.commit(i, next),
+        }
+        let progress = self.progress.lock().unwrap().clone();
+        for descriptor in &self.old_descriptors {
+            assert_committed(&descriptor.read_all(), &progress, &format!("{story}: old stock descriptor"), &self.machine);
+        }
+    }
+
+    fn commit(&mut self, i: usize, next: Content) {
+        self.progress.lock().unwrap().history.push(next.clone());
+        let story = format!("{:?}", self.plan);
+        for attempt in 0.. {
+            match commit(self.connection(i), &next) {
+                Ok(()) => break,
+                Err(Error::Busy | Error::BusySnapshot) if attempt < 5 => {}
+                Err(error) => panic!("{story}: {error}\n{}", tail(&self.machine)),
+            }
+        }
+        let mut progress = self.progress.lock().unwrap();
+        progress.acknowledged = progress.history.len() - 1;
+    }
+
+    /// A transaction that is flushed and then rolled back (T3).
+    fn roll_back(&mut self, i: usize, content: &Content, next: &Content) {
+        // Until the rollback returns it may as well have happened.
+        let kept = {
+            let mut progress = self.progress.lock().unwrap();
+            progress.history.push(next.clone());
+            progress.history.push(content.clone());
+            progress.acknowledged
+        };
+        let connection = self.connection(i);
+        let written = write(connection, next);
+        match written {
+            Ok(()) => {
+                connection.prepare(None).unwrap();
+                connection.flush().unwrap();
+            }
+            Err(Error::Busy | Error::BusySnapshot) => {}
+            Err(error) => panic!("{error}"),
+        }
+        connection.unlock(LockLevel::None).unwrap();
+        let mut progress = self.progress.lock().unwrap();
+        assert_eq!(progress.acknowledged, kept);
+        progress.acknowledged = progress.history.len() - 1;
+    }
+
+    /// Kills the process at some step of its commit.
+    fn kill_inside(&mut self, i: usize, next: &Content) {
+        let base = {
+            let mut progress = self.progress.lock().unwrap();
+            let base = progress.history[progress.acknowledged].clone();
+            progress.history.push(next.clone());
+            base
+        };
+        let phases = self.dice.roll(4);
+        let connection = self.connection(i);
+        let done = write(connection, next)
+            .and_then(|()| if phases > 0 { connection.prepare(None) } else { Ok(()) })
+            .and_then(|()| if phases > 1 { connection.flush() } else { Ok(()) })
+            .and_then(|()| if phases > 2 { connection.publish() } else { Ok(()) });
+        if let Err(error) = &done {
+            assert!(matches!(error, Error::Busy | Error::BusySnapshot), "{error}");
+        }
+        let (process, connection) = self.processes[i].take().unwrap();
+        self.machine.kill(&process);
+        drop(connection);
+        // What the survivors or the next opener see decides how it went.
+        let mut seen = None;
+        for attempt in 0..5 {
+            let other = self.connection(1 - i);
+            let looked = other.lock(LockLevel::Shared).and_then(|()| other.lock(LockLevel::Reserved));
+            let content = matches!(looked, Ok(())).then(|| crate::common::read_locked(other).unwrap());
+            other.unlock(LockLevel::None).unwrap();
+            if let Some(content) = content {
+                seen = Some(content);
+                break;
+            }
+            assert!(attempt < 4, "{:?}", looked.err());
+        }
+        let seen = seen.unwrap();
+        assert!(seen == base || seen == *next, "{:?}: after a kill {seen:?}, neither {base:?} nor {next:?}", self.plan);
+        let mut progress = self.progress.lock().unwrap();
+        progress.history.push(seen);
+        progress.acknowledged = progress.history.len() - 1;
+    }
+}

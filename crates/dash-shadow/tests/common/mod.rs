@@ -1,0 +1,104 @@
+//! A pager in miniature: writes databases of numbered pages through the engine as SQLite would,
+//! and reads them back.
+
+#![allow(dead_code, clippy::cast_possible_truncation, reason = "each test uses a part; page numbers are small")]
+
+use std::path::{Path, PathBuf};
+
+use dash_shadow::{Connection, Error, LockLevel, OpenOptions};
+use dash_storage::Storage;
+use dash_storage::simulated::OperationKind;
+
+/// Page size of the small databases.
+pub const PAGE: usize = 512;
+
+/// What a database holds: a value a page. Page 1 holds the header and its value.
+pub type Content = Vec<u8>;
+
+/// Page `number` (from 1) of a database of `pages` pages with `value` in it.
+pub fn page(number: usize, value: u8, pages: usize, counter: u32) -> Vec<u8> {
+    let mut page = vec![value; PAGE];
+    if number == 1 {
+        page[..16].copy_from_slice(b"SQLite format 3\0");
+        page[16..18].copy_from_slice(&(PAGE as u16).to_be_bytes());
+        page[18..24].copy_from_slice(&[1, 1, 0, 64, 32, 32]);
+        page[24..28].copy_from_slice(&counter.to_be_bytes());
+        page[28..32].copy_from_slice(&(pages as u32).to_be_bytes());
+        page[92..96].copy_from_slice(&counter.to_be_bytes());
+    }
+    page
+}
+
+/// The counter in a header.
+pub fn counter(header: &[u8]) -> u32 {
+    u32::from_be_bytes(header[24..28].try_into().unwrap())
+}
+
+/// Opens `path` with default options.
+pub fn open<S: Storage>(storage: &S, path: &str) -> Result<Connection<S>, Error> {
+    Connection::open(storage, Path::new(path), &OpenOptions::default())
+}
+
+/// The committed content, under a lock of its own.
+pub fn read<S: Storage>(connection: &mut Connection<S>) -> Result<Content, Error> {
+    connection.lock(LockLevel::Shared)?;
+    let content = read_locked(connection);
+    connection.unlock(LockLevel::None)?;
+    content
+}
+
+/// The content as the connection sees it under the lock it holds.
+pub fn read_locked<S: Storage>(connection: &mut Connection<S>) -> Result<Content, Error> {
+    let pages = connection.size() as usize / PAGE;
+    let mut content = Vec::new();
+    for number in 0..pages {
+        let mut bytes = [0; PAGE];
+        let read = connection.read(&mut bytes, (number * PAGE) as u64)?;
+        assert_eq!(read, PAGE);
+        assert!(bytes[100..].iter().all(|&byte| byte == bytes[PAGE - 1]), "page {} is torn", number + 1);
+        content.push(bytes[PAGE - 1]);
+    }
+    Ok(content)
+}
+
+/// Begins a write transaction and writes what differs from the present content.
+pub fn write<S: Storage>(connection: &mut Connection<S>, content: &[u8]) -> Result<(), Error> {
+    connection.lock(LockLevel::Shared)?;
+    let old = read_locked(connection)?;
+    let mut header = [0; 100];
+    connection.read(&mut header, 0)?;
+    connection.lock(LockLevel::Reserved)?;
+    connection.lock(LockLevel::Exclusive)?;
+    let counter = if old.is_empty() { 0 } else { counter(&header) };
+    for (i, &value) in content.iter().enumerate() {
+        if i == 0 || old.get(i) != Some(&value) {
+            connection.write(&page(i + 1, value, content.len(), counter + 1), (i * PAGE) as u64)?;
+        }
+    }
+    Ok(())
+}
+
+/// A whole transaction: after `Ok` it must survive everything.
+pub fn commit<S: Storage>(connection: &mut Connection<S>, content: &[u8]) -> Result<(), Error> {
+    let committed = write(connection, content)
+        .and_then(|()| connection.prepare(None))
+        .and_then(|()| connection.flush())
+        .and_then(|()| connection.publish());
+    let unlocked = connection.unlock(LockLevel::None);
+    committed.and(unlocked)
+}
+
+/// Whether cutting before such an operation can leave anything that cutting before the last one did not.
+pub fn changes(kind: OperationKind) -> bool {
+    !matches!(
+        kind,
+        OperationKind::Read | OperationKind::OpenDirectory | OperationKind::NameMetadata | OperationKind::Map | OperationKind::SharedMemory | OperationKind::Lock | OperationKind::Unlock | OperationKind::Metadata | OperationKind::LockConflict
+    )
+}
+
+/// A folder on the real system and a database in it.
+pub fn real() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    (folder, path)
+}

@@ -1,0 +1,51 @@
+//! The crash explorer in short: random programs of two processes, a power loss before every step,
+//! recovered, sometimes cut again inside the recovery.
+
+mod common;
+#[path = "common/explore.rs"]
+mod explore;
+
+use std::sync::{Arc, Mutex};
+
+use dash_shadow::Protocol;
+use explore::{Plan, Run, Seen};
+
+fn explore(protocol: Protocol, seeds: std::ops::Range<u64>, kills: bool, exchange: bool) {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    // DASH_EXPLORE=20 runs twenty times as many programs.
+    let times = std::env::var("DASH_EXPLORE").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let count = (seeds.end - seeds.start) * times;
+    for seed in (seeds.start * times..).take(usize::try_from(count).unwrap()) {
+        let plan = Plan { seed, protocol, transactions: 12, fates: 6, depth: 2, kills, exchange };
+        Run::all(plan, &seen);
+    }
+    let seen = seen.lock().unwrap();
+    println!("{protocol:?}: {} distinct states, {} cut inside a recovery", seen.states.len(), seen.nested.len());
+    assert!(seen.states.len() > 500);
+    assert!(seen.nested.len() > 500);
+}
+
+#[test]
+fn single() {
+    explore(Protocol::Single, 0..10, false, true);
+}
+
+#[test]
+fn single_with_processes_killed() {
+    explore(Protocol::Single, 100..110, true, true);
+}
+
+#[test]
+fn paper() {
+    explore(Protocol::Paper, 200..206, true, true);
+}
+
+#[test]
+fn exclusive() {
+    explore(Protocol::Exclusive, 300..306, true, true);
+}
+
+#[test]
+fn three_renames() {
+    explore(Protocol::Single, 400..406, false, false);
+}

@@ -1,0 +1,223 @@
+//! What an engine needs of an operating system, and nothing else.
+//!
+//! Engines are generic over [`Storage`], so the same commit and recovery code runs on the real
+//! system ([`real`]) and on a model of page cache, device cache and directories that can lose
+//! power ([`simulated`]). Every operation at which a crash, an error or another process can make a
+//! difference is a method here; what is not here an engine cannot do.
+//!
+//! Errors are plain [`std::io::Error`]s carrying the errno; the engine adds what it was doing.
+//! A flush that failed says nothing about the pages it covered: a later success of the same call
+//! proves nothing (architecture.md rule 3, "fsyncgate").
+
+pub mod real;
+mod shared;
+pub mod simulated;
+
+use std::ffi::OsStr;
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// An operating system, or a model of one.
+pub trait Storage: Clone + Send + Sync + 'static {
+    /// An open directory, see [`Directory`].
+    type Directory: Directory<File = Self::File>;
+    /// An open file, see [`File`].
+    type File: File;
+
+    /// Opens an existing directory. The handle follows the directory when it is moved.
+    fn open_directory(&self, path: &Path) -> io::Result<Self::Directory>;
+
+    /// A number nobody else will draw: commit ids and pair ids. Never zero.
+    fn random(&self) -> u64;
+
+    /// Sleeps for about `time`; simulated homes advance their clock.
+    fn sleep(&self, time: Duration);
+
+    /// Nanoseconds since an arbitrary point; never goes back. Must not cost a system call.
+    fn monotonic_nanos(&self) -> u64;
+}
+
+/// How [`Directory::open`] opens a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Existing file, reading only.
+    Read,
+    /// Existing file, reading and writing.
+    ReadWrite,
+    /// Existing file or a new empty one with these permission bits (before the umask), reading and writing.
+    Create {
+        /// Permission bits of a new file, such as `0o644`.
+        permissions: u32,
+    },
+    /// A new file; fails with [`io::ErrorKind::AlreadyExists`] if the name is taken.
+    CreateNew {
+        /// Permission bits of the new file, such as `0o644`.
+        permissions: u32,
+    },
+}
+
+/// What a name or descriptor stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    Regular,
+    /// A directory.
+    Directory,
+    /// Anything else (device, socket, symbolic link).
+    Other,
+}
+
+/// A file's identity on this machine: stable as long as the file exists, reused afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId {
+    /// `st_dev`.
+    pub device: u64,
+    /// `st_ino`.
+    pub inode: u64,
+}
+
+/// The part of `stat(2)` that engines use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metadata {
+    /// Device and inode number.
+    pub id: FileId,
+    /// What kind of file it is.
+    pub kind: FileKind,
+    /// Size in bytes.
+    pub len: u64,
+    /// Number of names (hard links).
+    pub links: u64,
+    /// Permission bits, as for [`OpenMode::CreateNew`].
+    pub permissions: u32,
+}
+
+/// An open directory: every operation takes the last component of a path, never a path.
+///
+/// Directory operations are atomic, survive a power loss as a prefix of the order in which they
+/// were made, and are durable after [`Directory::flush`].
+pub trait Directory: Send + Sync + 'static {
+    /// The files of this home.
+    type File: File;
+
+    /// Opens `name`. Symbolic links are not followed at the last component.
+    fn open(&self, name: &OsStr, mode: OpenMode) -> io::Result<Self::File>;
+
+    /// `fstatat` without following a symbolic link; `None` if there is no such name.
+    fn metadata(&self, name: &OsStr) -> io::Result<Option<Metadata>>;
+
+    /// Exchanges two names atomically (`renameat2(RENAME_EXCHANGE)`). Both must exist.
+    /// [`io::ErrorKind::Unsupported`] where the file system lacks it (EINVAL, ENOSYS).
+    fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()>;
+
+    /// Renames `from` to `to`, replacing what `to` was.
+    fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()>;
+
+    /// Removes a file's name.
+    fn unlink(&self, name: &OsStr) -> io::Result<()>;
+
+    /// Makes an empty directory.
+    fn create_directory(&self, name: &OsStr) -> io::Result<()>;
+
+    /// Removes an empty directory.
+    fn remove_directory(&self, name: &OsStr) -> io::Result<()>;
+
+    /// `fsync` of the directory: all its operations so far are durable when this returns.
+    fn flush(&self) -> io::Result<()>;
+}
+
+/// Whether a lock keeps others from reading or only from writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockKind {
+    /// Any number of descriptions may hold it (`F_RDLCK`).
+    Shared,
+    /// One description may hold it, and nobody a shared one (`F_WRLCK`); needs a writable file.
+    Exclusive,
+}
+
+/// An open file description. Positioned I/O only; `&self` methods may be called by several threads.
+pub trait File: Send + Sync + 'static {
+    /// A shared read-only mapping, see [`File::map`].
+    type Map: ReadMap;
+    /// Shared memory of all processes that opened this file, see [`File::shared_memory`].
+    type Memory: SharedMemory;
+
+    /// Device and inode number, remembered from the opening.
+    fn id(&self) -> FileId;
+
+    /// `fstat`.
+    fn metadata(&self) -> io::Result<Metadata>;
+
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes all of `data` at `offset`, extending the file if need be. Page cache only.
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Writes the buffers one behind the other at `offset` (`pwritev`); all or an error.
+    fn write_vectored_at(&self, data: &[IoSlice<'_>], offset: u64) -> io::Result<()>;
+
+    /// Sets the length: cuts, or extends with zeros.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Extends the file to `len` with blocks reserved, so that writing them can't run out of space
+    /// (`posix_fallocate`, where the file system can). Never shrinks.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+
+    /// `fdatasync`: data and what is needed to read it (the length) are durable when this returns Ok.
+    fn flush(&self) -> io::Result<()>;
+
+    /// Tries to take or convert an open-file-description lock on `range`; `false` if another
+    /// description, or a POSIX lock of any process including this one, conflicts. Never waits.
+    fn try_lock(&self, range: Range<u64>, kind: LockKind) -> io::Result<bool>;
+
+    /// Releases whatever this description holds in `range`.
+    fn unlock(&self, range: Range<u64>) -> io::Result<()>;
+
+    /// Whether somebody else holds a lock in `range` that conflicts with `kind`, without taking it
+    /// (`F_OFD_GETLK`): `None` if nobody does, else the process id, 0 if it has none
+    /// (open-file-description locks have no owner).
+    fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>>;
+
+    /// Shares `range` of `source` into the same place of this file without copying
+    /// (`FICLONERANGE`). [`io::ErrorKind::Unsupported`] where extents can't be shared.
+    fn clone_range(&self, source: &Self, range: Range<u64>) -> io::Result<()>;
+
+    /// Gives this file the owner and group of `other`, as far as this process may: names are
+    /// exchanged, and a database must not change hands with them.
+    fn copy_ownership(&self, other: &Self) -> io::Result<()>;
+
+    /// Maps the first `len` bytes for reading. What is behind the end of the file must not be
+    /// touched. [`io::ErrorKind::Unsupported`] in homes without memory mapping.
+    fn map(&self, len: u64) -> io::Result<Self::Map>;
+
+    /// Maps the first `words * 8` bytes, extending the file if it is shorter, as memory shared
+    /// with every process that does the same. Contents are lost with the machine, not with a process.
+    fn shared_memory(&self, words: usize) -> io::Result<Self::Memory>;
+}
+
+/// A read-only mapping whose contents other processes may change.
+pub trait ReadMap: Send + Sync + 'static {
+    /// First byte.
+    fn as_ptr(&self) -> *const u8;
+    /// Bytes mapped.
+    fn len(&self) -> u64;
+    /// Whether nothing is mapped.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// 64-bit words shared between processes.
+pub trait SharedMemory: Send + Sync + 'static {
+    /// Word `index`; panics if it is out of range.
+    fn word(&self, index: usize) -> &AtomicU64;
+    /// Number of words.
+    fn len(&self) -> usize;
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

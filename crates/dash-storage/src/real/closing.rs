@@ -1,0 +1,77 @@
+//! Whether closing a descriptor would drop locks that this process still needs.
+//!
+//! `close(2)` of *any* descriptor of an inode drops all POSIX locks that the process has on it,
+//! through whatever descriptor they were taken. A stock SQLite connection in the same process has
+//! just such locks. So our descriptors are parked while there are any. The kernel doesn't tell a
+//! process its own POSIX locks, except to an open file description: `F_OFD_GETLK` reports them, if
+//! no other lock stands in front of them; where one does, `/proc/locks` knows.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+
+use super::lock;
+use crate::{FileId, LockKind};
+
+/// Whether this process has POSIX locks on the inode; when in doubt, yes.
+///
+/// The description's own locks must be released before, or they would hide others.
+pub(super) fn drops_locks(file: &fs::File, id: FileId) -> bool {
+    match lock::conflict(file, 0..u64::MAX, LockKind::Exclusive) {
+        Ok(None) => false,
+        Ok(Some(process)) if process == own_process() => true,
+        Ok(Some(_)) => listed(id.inode).unwrap_or(true),
+        Err(_) => true,
+    }
+}
+
+fn own_process() -> i32 {
+    nix::unistd::getpid().as_raw()
+}
+
+/// Looks for a POSIX lock of this process on an inode of that number on any device (stacked file
+/// systems show other device numbers there); `None` if the list can't be read.
+fn listed(inode: u64) -> Option<bool> {
+    let process = own_process();
+    for line in BufReader::new(fs::File::open("/proc/locks").ok()?).lines() {
+        if is_posix_lock(&line.ok()?, process, inode) {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// A line is `1: POSIX  ADVISORY  READ 4321 fe:00:123456 128 128`; waiters have `->` before POSIX.
+fn is_posix_lock(line: &str, process: i32, inode: u64) -> bool {
+    let mut words = line.split_ascii_whitespace().skip(1);
+    if words.next() != Some("POSIX") {
+        return false;
+    }
+    let mut words = words.skip(2);
+    let same_process = words.next().and_then(|word| word.parse().ok()) == Some(process);
+    let number = words.next().and_then(|place| place.rsplit(':').next());
+    same_process && number.and_then(|number| number.parse().ok()) == Some(inode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_posix_lock;
+
+    #[test]
+    fn a_line_of_proc_locks_is_understood() {
+        let line = "12: POSIX  ADVISORY  READ  4321 fe:00:123456 1073741826 1073742335";
+        assert!(is_posix_lock(line, 4321, 123_456));
+        assert!(!is_posix_lock(line, 4322, 123_456));
+        assert!(!is_posix_lock(line, 4321, 12_345));
+        assert!(!is_posix_lock(
+            "1: OFDLCK ADVISORY  READ -1 fe:00:123456 0 0",
+            -1,
+            123_456
+        ));
+        assert!(!is_posix_lock(
+            "1: -> POSIX  ADVISORY  READ 1 fe:00:5 0 0",
+            1,
+            5
+        ));
+        assert!(!is_posix_lock("", 1, 5));
+    }
+}

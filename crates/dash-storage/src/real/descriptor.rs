@@ -1,0 +1,158 @@
+//! Who owns an open descriptor: a handle, the list of parked ones, or (after a fork) nobody.
+//!
+//! Every descriptor of this home is opened, parked and closed here, so that the list the fork
+//! handler walks is complete.
+
+#![expect(unsafe_code, reason = "takes parked descriptors back by their number")]
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use nix::errno::Errno;
+
+use super::closing;
+use super::fork::{self, Number};
+use super::table::{Entry, Table};
+use crate::FileId;
+
+/// All descriptors of this process's handles, and the parked ones.
+pub(super) static OWN: Table<Own> = Table::new();
+
+static PARKED: AtomicUsize = AtomicUsize::new(0);
+
+/// What the list knows of a descriptor; identity and mode are set only while it is parked.
+#[derive(Default)]
+pub(super) struct Own {
+    pub(super) number: Number,
+    device: AtomicU64,
+    inode: AtomicU64,
+    writable: AtomicBool,
+}
+
+/// An open descriptor that fails with EBADF in a forked child.
+pub(super) struct Descriptor {
+    file: Option<fs::File>,
+    entry: &'static Entry<Own>,
+    generation: u64,
+}
+
+impl Descriptor {
+    /// Lists what `open` opens, with no fork in between.
+    pub(super) fn open(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<Self> {
+        let _inside = fork::inside();
+        let file = fs::File::from(open()?);
+        Ok(Self::list(file, OWN.claim()))
+    }
+
+    fn list(file: fs::File, entry: &'static Entry<Own>) -> Self {
+        entry.value.number.set(file.as_raw_fd());
+        Self {
+            file: Some(file),
+            entry,
+            generation: fork::generation(),
+        }
+    }
+
+    /// The open file, in the process that opened it.
+    #[inline]
+    pub(super) fn file(&self) -> io::Result<&fs::File> {
+        match &self.file {
+            Some(file) if self.generation == fork::generation() => Ok(file),
+            _ => Err(Errno::EBADF.into()),
+        }
+    }
+
+    /// Leaves the descriptor open and listed, to be closed or taken over later.
+    pub(super) fn park(&mut self, id: FileId, writable: bool) {
+        if self.generation != fork::generation() {
+            return;
+        }
+        if let Some(file) = self.file.take() {
+            let own = &self.entry.value;
+            own.device.store(id.device, Ordering::Relaxed);
+            own.inode.store(id.inode, Ordering::Relaxed);
+            own.writable.store(writable, Ordering::Relaxed);
+            own.number.set(file.into_raw_fd());
+            PARKED.fetch_add(1, Ordering::Relaxed);
+            self.entry.park();
+        }
+    }
+
+    /// A parked descriptor of the same file and mode, if there is one.
+    pub(super) fn unpark(id: FileId, writable: bool) -> Option<Self> {
+        let _inside = fork::inside();
+        parked().find_map(|entry| {
+            let own = &entry.value;
+            let same = own.device.load(Ordering::Relaxed) == id.device
+                && own.inode.load(Ordering::Relaxed) == id.inode
+                && own.writable.load(Ordering::Relaxed) == writable;
+            same.then(|| adopt(entry)).flatten()
+        })
+    }
+}
+
+/// Whether anything is parked: a relaxed load, so that opening costs nothing when nothing is.
+pub(super) fn any_parked() -> bool {
+    PARKED.load(Ordering::Relaxed) != 0
+}
+
+/// In a forked child: its parked descriptors were closed by number.
+pub(super) fn forget_parked() {
+    PARKED.store(0, Ordering::Relaxed);
+}
+
+/// Closes the parked descriptors that no lock of this process needs any more.
+pub(super) fn close_parked() {
+    for entry in parked() {
+        let id = FileId {
+            device: entry.value.device.load(Ordering::Relaxed),
+            inode: entry.value.inode.load(Ordering::Relaxed),
+        };
+        let writable = entry.value.writable.load(Ordering::Relaxed);
+        let adopted = {
+            let _inside = fork::inside();
+            adopt(entry)
+        };
+        if let Some(mut descriptor) = adopted
+            && descriptor
+                .file()
+                .is_ok_and(|file| closing::drops_locks(file, id))
+        {
+            descriptor.park(id, writable);
+        }
+    }
+}
+
+fn parked() -> impl Iterator<Item = &'static Entry<Own>> {
+    OWN.iter().take(if any_parked() { usize::MAX } else { 0 })
+}
+
+/// Takes a parked entry's descriptor over. The caller holds back forks.
+fn adopt(entry: &'static Entry<Own>) -> Option<Descriptor> {
+    if !entry.unpark() {
+        return None;
+    }
+    PARKED.fetch_sub(1, Ordering::Relaxed);
+    let fd = entry.value.number.take()?;
+    // SAFETY: parking gave up ownership of an open descriptor by `into_raw_fd` and listed its
+    // number; unparking succeeds for one caller only, and `take` yields the number only once.
+    let file = unsafe { fs::File::from_raw_fd(fd) };
+    Some(Descriptor::list(file, entry))
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        let Some(file) = self.file.take() else { return };
+        let _inside = fork::inside();
+        if self.generation == fork::generation() {
+            drop(file);
+            self.entry.value.number.take();
+            self.entry.release();
+        } else {
+            // Closed already by the fork handler; the number may be somebody else's by now.
+            let _ = file.into_raw_fd();
+        }
+    }
+}

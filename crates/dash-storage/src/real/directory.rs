@@ -1,0 +1,173 @@
+//! Names, through an open directory: no path is ever resolved twice.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{self, AtFlags, OFlag, RenameFlags};
+use nix::sys::stat::{self, FileStat, Mode};
+use nix::unistd::{self, UnlinkatFlags};
+
+use super::descriptor::{self, Descriptor};
+use super::file::File;
+use crate::{FileId, FileKind, Metadata, OpenMode};
+
+/// An open directory.
+pub struct Directory {
+    descriptor: Descriptor,
+}
+
+impl Directory {
+    pub(super) fn open_path(path: &Path) -> io::Result<Self> {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let open = || retry(|| fcntl::open(path, flags, Mode::empty()));
+        Ok(Self {
+            descriptor: Descriptor::open(open)?,
+        })
+    }
+
+    /// The file behind `name`, from a descriptor that is still open because of a POSIX lock.
+    fn reopen(&self, name: &OsStr, mode: OpenMode) -> io::Result<Option<File>> {
+        if !descriptor::any_parked() || matches!(mode, OpenMode::CreateNew { .. }) {
+            return Ok(None);
+        }
+        let Some(metadata) = crate::Directory::metadata(self, name)? else {
+            return Ok(None);
+        };
+        let writable = is_writable(mode);
+        let descriptor = Descriptor::unpark(metadata.id, writable);
+        Ok(descriptor.map(|descriptor| File::new(descriptor, metadata.id, writable)))
+    }
+}
+
+impl crate::Directory for Directory {
+    type File = File;
+
+    fn open(&self, name: &OsStr, mode: OpenMode) -> io::Result<File> {
+        check(name)?;
+        if let Some(file) = self.reopen(name, mode)? {
+            return Ok(file);
+        }
+        let directory = self.descriptor.file()?;
+        let (flags, permissions) = match mode {
+            OpenMode::Read => (OFlag::O_RDONLY, 0),
+            OpenMode::ReadWrite => (OFlag::O_RDWR, 0),
+            OpenMode::Create { permissions } => (OFlag::O_RDWR | OFlag::O_CREAT, permissions),
+            OpenMode::CreateNew { permissions } => {
+                (OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL, permissions)
+            }
+        };
+        let flags = flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NOCTTY;
+        let permissions = Mode::from_bits_truncate(permissions);
+        let descriptor =
+            Descriptor::open(|| retry(|| fcntl::openat(directory, name, flags, permissions)))?;
+        File::identify(descriptor, is_writable(mode))
+    }
+
+    fn metadata(&self, name: &OsStr) -> io::Result<Option<Metadata>> {
+        check(name)?;
+        match stat::fstatat(self.descriptor.file()?, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some(metadata(&found))),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()> {
+        check(a)?;
+        check(b)?;
+        let directory = self.descriptor.file()?;
+        match fcntl::renameat2(directory, a, directory, b, RenameFlags::RENAME_EXCHANGE) {
+            Ok(()) => Ok(()),
+            Err(Errno::EINVAL | Errno::ENOSYS) => Err(Errno::EOPNOTSUPP.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        check(from)?;
+        check(to)?;
+        let directory = self.descriptor.file()?;
+        Ok(fcntl::renameat(directory, from, directory, to)?)
+    }
+
+    fn unlink(&self, name: &OsStr) -> io::Result<()> {
+        check(name)?;
+        Ok(unistd::unlinkat(
+            self.descriptor.file()?,
+            name,
+            UnlinkatFlags::NoRemoveDir,
+        )?)
+    }
+
+    fn create_directory(&self, name: &OsStr) -> io::Result<()> {
+        check(name)?;
+        let permissions = Mode::from_bits_truncate(0o777);
+        Ok(stat::mkdirat(self.descriptor.file()?, name, permissions)?)
+    }
+
+    fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
+        check(name)?;
+        Ok(unistd::unlinkat(
+            self.descriptor.file()?,
+            name,
+            UnlinkatFlags::RemoveDir,
+        )?)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.descriptor.file()?.sync_all()
+    }
+}
+
+fn is_writable(mode: OpenMode) -> bool {
+    mode != OpenMode::Read
+}
+
+/// Refuses what is not a single component of a path.
+fn check(name: &OsStr) -> io::Result<()> {
+    let bytes = name.as_bytes();
+    if matches!(bytes, b"" | b"." | b"..") || bytes.contains(&b'/') {
+        return Err(Errno::EINVAL.into());
+    }
+    Ok(())
+}
+
+fn retry<T>(mut call: impl FnMut() -> nix::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::EINTR) => {}
+            result => return Ok(result?),
+        }
+    }
+}
+
+fn metadata(found: &FileStat) -> Metadata {
+    let kind = match found.st_mode & libc::S_IFMT {
+        libc::S_IFREG => FileKind::Regular,
+        libc::S_IFDIR => FileKind::Directory,
+        _ => FileKind::Other,
+    };
+    Metadata {
+        id: FileId {
+            device: widen(found.st_dev),
+            inode: widen(found.st_ino),
+        },
+        kind,
+        len: widen(found.st_size),
+        links: widen(found.st_nlink),
+        permissions: found.st_mode & 0o7777,
+    }
+}
+
+/// The integers of `struct stat` have other widths on other machines; none is ever negative here.
+fn widen(number: impl TryInto<u64>) -> u64 {
+    number.try_into().unwrap_or(u64::MAX)
+}

@@ -1,0 +1,246 @@
+//! An open file: positioned I/O until all is done, allocation, flushes, locks.
+
+use std::fs;
+use std::io::{self, ErrorKind, IoSlice};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
+use nix::sys::uio::pwritev;
+
+use super::descriptor::{self, Descriptor};
+use super::memory::{Map, Memory};
+use super::{clone, closing, lock};
+use crate::{FileId, FileKind, LockKind, Metadata};
+
+/// More buffers than this the kernel refuses in one call.
+const MOST_BUFFERS: usize = 1024;
+
+/// An open file description.
+pub struct File {
+    descriptor: Descriptor,
+    id: FileId,
+    writable: bool,
+    locked: AtomicBool,
+}
+
+impl File {
+    pub(super) fn new(descriptor: Descriptor, id: FileId, writable: bool) -> Self {
+        Self {
+            descriptor,
+            id,
+            writable,
+            locked: AtomicBool::new(false),
+        }
+    }
+
+    /// Asks a descriptor what file it is of.
+    pub(super) fn identify(descriptor: Descriptor, writable: bool) -> io::Result<Self> {
+        // If this can't be told, the descriptor is of no inode we could have locks on either.
+        let id = id(&descriptor.file()?.metadata()?);
+        Ok(Self::new(descriptor, id, writable))
+    }
+
+    fn write_all(&self, mut data: &[u8], mut offset: u64) -> io::Result<()> {
+        let file = self.descriptor.file()?;
+        while !data.is_empty() {
+            match file.write_at(data, offset) {
+                Ok(0) => return Err(Errno::EIO.into()),
+                Ok(written) => {
+                    data = data.get(written..).unwrap_or_default();
+                    offset = advance(offset, written)?;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// One `pwritev`, then what it left over buffer by buffer; returns where it ended.
+    fn write_buffers(&self, buffers: &[IoSlice<'_>], offset: u64) -> io::Result<u64> {
+        let place = libc::off_t::try_from(offset).map_err(|_| Errno::EINVAL)?;
+        let mut written = loop {
+            match pwritev(self.descriptor.file()?, buffers, place) {
+                Err(Errno::EINTR) => {}
+                result => break result?,
+            }
+        };
+        let mut offset = offset;
+        for buffer in buffers {
+            let done = written.min(buffer.len());
+            written -= done;
+            self.write_all(&buffer[done..], advance(offset, done)?)?;
+            offset = advance(offset, buffer.len())?;
+        }
+        Ok(offset)
+    }
+}
+
+impl crate::File for File {
+    type Map = Map;
+    type Memory = Memory;
+
+    fn id(&self) -> FileId {
+        self.id
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        let found = self.descriptor.file()?.metadata()?;
+        let kind = match found.file_type() {
+            kind if kind.is_file() => FileKind::Regular,
+            kind if kind.is_dir() => FileKind::Directory,
+            _ => FileKind::Other,
+        };
+        let permissions = found.mode() & 0o7777;
+        Ok(Metadata {
+            id: id(&found),
+            kind,
+            len: found.len(),
+            links: found.nlink(),
+            permissions,
+        })
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let file = self.descriptor.file()?;
+        let mut done = 0;
+        while done < buffer.len() {
+            match file.read_at(&mut buffer[done..], advance(offset, done)?) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all(data, offset)
+    }
+
+    fn write_vectored_at(&self, data: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
+        let mut offset = offset;
+        for buffers in data.chunks(MOST_BUFFERS) {
+            offset = self.write_buffers(buffers, offset)?;
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.descriptor.file()?.set_len(len)
+    }
+
+    /// `fallocate(2)` rather than glibc's `posix_fallocate`, which reads and writes back every block
+    /// where the file system can't: that would undo what another process writes meanwhile.
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        let file = self.descriptor.file()?;
+        if len == 0 {
+            return Ok(());
+        }
+        let end = libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)?;
+        loop {
+            match fallocate(file, FallocateFlags::empty(), 0, end) {
+                Ok(()) => return Ok(()),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if file.metadata()?.len() < len {
+            file.set_len(len)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.descriptor.file()?.sync_data()
+    }
+
+    fn try_lock(&self, range: Range<u64>, kind: LockKind) -> io::Result<bool> {
+        let file = self.descriptor.file()?;
+        self.locked.store(true, Ordering::Relaxed);
+        lock::try_lock(file, range, kind)
+    }
+
+    fn unlock(&self, range: Range<u64>) -> io::Result<()> {
+        lock::unlock(self.descriptor.file()?, range)
+    }
+
+    fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>> {
+        let owner = lock::conflict(self.descriptor.file()?, range, kind)?;
+        Ok(owner.map(|owner| if owner == lock::NO_OWNER { 0 } else { owner }))
+    }
+
+    fn clone_range(&self, source: &Self, range: Range<u64>) -> io::Result<()> {
+        clone::clone_range(self.descriptor.file()?, source.descriptor.file()?, range)
+    }
+
+    /// Only root may give a file away; others keep what they made, as SQLite's journals do.
+    fn copy_ownership(&self, other: &Self) -> io::Result<()> {
+        let (mine, theirs) = (
+            self.descriptor.file()?,
+            other.descriptor.file()?.metadata()?,
+        );
+        let found = mine.metadata()?;
+        if (found.uid(), found.gid()) == (theirs.uid(), theirs.gid()) {
+            return Ok(());
+        }
+        match std::os::unix::fs::fchown(mine, Some(theirs.uid()), Some(theirs.gid())) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+            other => other,
+        }
+    }
+
+    fn map(&self, len: u64) -> io::Result<Map> {
+        Map::new(self.descriptor.file()?, len)
+    }
+
+    /// Allocates rather than cuts to length: two processes that extend the file at once can't
+    /// shorten it under each other, and touching a word can't run out of space.
+    fn shared_memory(&self, words: usize) -> io::Result<Memory> {
+        let file = self.descriptor.file()?;
+        let len = words.checked_mul(8).and_then(|len| u64::try_from(len).ok());
+        let len = len.ok_or(Errno::EOVERFLOW)?;
+        if file.metadata()?.len() < len {
+            crate::File::allocate(self, len)?;
+        }
+        Memory::new(file, words)
+    }
+}
+
+impl Drop for File {
+    /// Releases the locks (a mapping may keep the description alive), then closes or parks.
+    fn drop(&mut self) {
+        let Ok(file) = self.descriptor.file() else {
+            return;
+        };
+        if *self.locked.get_mut() {
+            // Nothing could be done about a failure, and the kernel releases at the last close.
+            let _ = lock::unlock(file, 0..u64::MAX);
+        }
+        let needed = closing::drops_locks(file, self.id);
+        if descriptor::any_parked() {
+            descriptor::close_parked();
+        }
+        if needed {
+            self.descriptor.park(self.id, self.writable);
+        }
+    }
+}
+
+fn id(found: &fs::Metadata) -> FileId {
+    FileId {
+        device: found.dev(),
+        inode: found.ino(),
+    }
+}
+
+fn advance(offset: u64, by: usize) -> io::Result<u64> {
+    let by = u64::try_from(by).map_err(|_| Errno::EFBIG)?;
+    Ok(offset.checked_add(by).ok_or(Errno::EFBIG)?)
+}

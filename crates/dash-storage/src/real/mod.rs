@@ -1,0 +1,66 @@
+//! The real home: Linux system calls, nothing remembered that the kernel knows.
+//!
+//! One idea a file: [`Directory`] (names), [`File`] (positioned I/O, locks), [`Map`] and
+//! [`Memory`] (mappings), `descriptor` (who owns an open descriptor), `closing` (when closing one
+//! would drop SQLite's own locks), `fork` (what a forked child may keep), `table` (the lock-free
+//! lists these need), `clone` (shared extents), `random`.
+//!
+//! Invariants:
+//!
+//! 1. Every descriptor is close-on-exec, and is closed in a forked child before `fork` returns.
+//! 2. No descriptor is closed while a POSIX lock of this process is known to be on its inode.
+//! 3. A handle used in a forked child fails with EBADF, whatever its number stands for there.
+
+mod clone;
+mod closing;
+mod descriptor;
+mod directory;
+mod file;
+mod fork;
+mod lock;
+mod memory;
+mod random;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use directory::Directory;
+pub use file::File;
+pub use memory::{Map, Memory};
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::time::ClockId;
+
+use crate::Storage;
+
+/// The operating system this process runs on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Real;
+
+impl Storage for Real {
+    type Directory = Directory;
+    type File = File;
+
+    /// An empty path is the working directory, as `Path::parent` of a bare name gives it.
+    fn open_directory(&self, path: &Path) -> io::Result<Directory> {
+        Directory::open_path(path)
+    }
+
+    fn random(&self) -> u64 {
+        random::draw()
+    }
+
+    fn sleep(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
+        // The clock can't fail: it is one every kernel has.
+        let now = ClockId::CLOCK_MONOTONIC.now().map(Duration::from);
+        now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
+    }
+}

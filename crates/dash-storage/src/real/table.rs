@@ -1,0 +1,92 @@
+//! A list of places that is only ever walked and marked, never locked or moved.
+//!
+//! The child of a `fork` walks it while other threads of the parent have vanished in the middle of
+//! whatever they did, so it is made of atomics alone. Chunks are added and never freed.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+const CHUNK: usize = 256;
+
+const FREE: u8 = 0;
+const OWNED: u8 = 1;
+const PARKED: u8 = 2;
+
+/// A growing list of entries; meant for statics.
+pub(super) struct Table<T> {
+    first: OnceLock<Box<Chunk<T>>>,
+}
+
+struct Chunk<T> {
+    entries: [Entry<T>; CHUNK],
+    next: OnceLock<Box<Chunk<T>>>,
+}
+
+/// A place that is free, owned by one handle, or parked (owned by the list itself).
+pub(super) struct Entry<T> {
+    state: AtomicU8,
+    /// What the place holds; the owner writes it.
+    pub(super) value: T,
+}
+
+impl<T: Default> Table<T> {
+    pub(super) const fn new() -> Self {
+        Self {
+            first: OnceLock::new(),
+        }
+    }
+
+    /// Takes a free place, making new ones if there is none.
+    pub(super) fn claim(&self) -> &Entry<T> {
+        let mut link = &self.first;
+        loop {
+            let chunk = link.get_or_init(|| Box::new(Chunk::new()));
+            if let Some(entry) = chunk.entries.iter().find(|entry| entry.change(FREE, OWNED)) {
+                return entry;
+            }
+            link = &chunk.next;
+        }
+    }
+
+    /// All places, whatever their state. Never allocates or waits.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry<T>> {
+        let chunks = std::iter::successors(self.first.get(), |chunk| chunk.next.get());
+        chunks.flat_map(|chunk| chunk.entries.iter())
+    }
+}
+
+impl<T: Default> Chunk<T> {
+    fn new() -> Self {
+        let entries = std::array::from_fn(|_| Entry {
+            state: AtomicU8::new(FREE),
+            value: T::default(),
+        });
+        Self {
+            entries,
+            next: OnceLock::new(),
+        }
+    }
+}
+
+impl<T> Entry<T> {
+    fn change(&self, from: u8, to: u8) -> bool {
+        self.state
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Gives the place back; only its owner may.
+    pub(super) fn release(&self) {
+        self.state.store(FREE, Ordering::Release);
+    }
+
+    /// Leaves the place, and what it holds, to whoever takes it with [`Entry::unpark`].
+    pub(super) fn park(&self) {
+        self.state.store(PARKED, Ordering::Release);
+    }
+
+    /// Becomes the owner of a parked place.
+    pub(super) fn unpark(&self) -> bool {
+        self.change(PARKED, OWNED)
+    }
+}

@@ -1,0 +1,72 @@
+//! A shared handle is a file too: connections keep theirs in an [`Arc`].
+
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::{File, FileId, LockKind, Metadata};
+
+impl<F: File> File for Arc<F> {
+    type Map = F::Map;
+    type Memory = F::Memory;
+
+    fn id(&self) -> FileId {
+        F::id(self)
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        F::metadata(self)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        F::read_at(self, buffer, offset)
+    }
+
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        F::write_at(self, data, offset)
+    }
+
+    fn write_vectored_at(&self, data: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
+        F::write_vectored_at(self, data, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        F::set_len(self, len)
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        F::allocate(self, len)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        F::flush(self)
+    }
+
+    fn try_lock(&self, range: Range<u64>, kind: LockKind) -> io::Result<bool> {
+        F::try_lock(self, range, kind)
+    }
+
+    fn unlock(&self, range: Range<u64>) -> io::Result<()> {
+        F::unlock(self, range)
+    }
+
+    fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>> {
+        F::lock_conflict(self, range, kind)
+    }
+
+    fn clone_range(&self, source: &Self, range: Range<u64>) -> io::Result<()> {
+        F::clone_range(self, source, range)
+    }
+
+    fn copy_ownership(&self, other: &Self) -> io::Result<()> {
+        F::copy_ownership(self, other)
+    }
+
+    fn map(&self, len: u64) -> io::Result<Self::Map> {
+        F::map(self, len)
+    }
+
+    fn shared_memory(&self, words: usize) -> io::Result<Self::Memory> {
+        F::shared_memory(self, words)
+    }
+}

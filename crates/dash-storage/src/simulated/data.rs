@@ -1,0 +1,282 @@
+//! One file's bytes and length: what readers see, what is durable, and what may have survived.
+//!
+//! Upholds rules 2 to 5. Invariant: a unit without a pending entry has the same bytes in the cache
+//! and on the device; and the cache is zeros behind the length.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use super::mix;
+use super::page::{PAGE, Page, Pages, spans};
+use super::survivors::{Asking, Question};
+
+/// What is in a file.
+#[derive(Clone)]
+pub(super) struct Data {
+    unit: u64,
+    cache: Pages,
+    len: u64,
+    durable: Pages,
+    /// The durable length and those since, each once.
+    lengths: Vec<u64>,
+    length_dirty: bool,
+    pending: BTreeMap<u64, Pending>,
+    /// Space is reserved up to here.
+    reserved: u64,
+}
+
+/// A unit that a power loss may leave with one of several values.
+#[derive(Clone)]
+struct Pending {
+    /// The values other than the durable one, each in the page it was once part of.
+    values: Vec<Arc<Page>>,
+    /// Which of the durable value (0) and the others is in the cache.
+    newest: usize,
+    /// Whether the next flush covers it.
+    dirty: bool,
+}
+
+impl Data {
+    /// An empty file on a device that tears units of so many bytes.
+    pub(super) fn new(unit: u64) -> Self {
+        Self {
+            unit,
+            cache: Pages::default(),
+            len: 0,
+            durable: Pages::default(),
+            lengths: vec![0],
+            length_dirty: false,
+            pending: BTreeMap::new(),
+            reserved: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Reads from the cache; returns how many bytes there were.
+    pub(super) fn read(&self, buffer: &mut [u8], offset: u64) -> usize {
+        let there = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let len = buffer.len().min(there);
+        self.cache.read(&mut buffer[..len], offset);
+        len
+    }
+
+    /// Writes into the cache.
+    pub(super) fn write(&mut self, data: &[u8], offset: u64) {
+        for (place, part) in spans(offset, data.len()) {
+            let end = place + part.len() as u64;
+            self.cache.write_in_page(&data[part], place);
+            for unit in place / self.unit..end.div_ceil(self.unit) {
+                self.note(unit);
+            }
+        }
+        let end = offset + data.len() as u64;
+        if end > self.len {
+            self.change_len(end);
+        } else if self.lengths.first().is_some_and(|&durable| end > durable) {
+            self.length_dirty = self.lengths.len() > 1;
+        }
+    }
+
+    /// Cuts or extends.
+    pub(super) fn set_len(&mut self, len: u64) {
+        if len < self.len {
+            let first = len / PAGE;
+            let mut pages: Vec<u64> = self.cache.numbers(first).collect();
+            pages.extend(
+                self.pending
+                    .range(len / self.unit..)
+                    .map(|(unit, _)| unit * self.unit / PAGE),
+            );
+            self.cache.cut(len);
+            pages.dedup();
+            for page in pages {
+                let start = (page * PAGE).max(len);
+                for unit in start / self.unit..(page + 1) * PAGE / self.unit {
+                    self.note(unit);
+                }
+            }
+            self.reserved = self.reserved.min(len);
+        }
+        self.change_len(len);
+    }
+
+    /// Extends, with space reserved.
+    pub(super) fn allocate(&mut self, len: u64) {
+        self.reserved = self.reserved.max(len);
+        if len > self.len {
+            self.change_len(len);
+        }
+    }
+
+    /// Pages of space in use; `with` a write of so many bytes at an offset.
+    pub(super) fn used(&self, with: Option<(u64, u64)>) -> u64 {
+        let reserved = self.reserved.div_ceil(PAGE);
+        let (first, end) = with.map_or((0, 0), |(offset, len)| {
+            (
+                (offset / PAGE).max(reserved),
+                (offset + len).div_ceil(PAGE).max(reserved),
+            )
+        });
+        let written = self.cache.numbers(reserved);
+        let others = written
+            .filter(|number| !(first..end).contains(number))
+            .count();
+        reserved + others as u64 + end.saturating_sub(first)
+    }
+
+    fn change_len(&mut self, len: u64) {
+        self.len = len;
+        if !self.lengths.contains(&len) {
+            self.lengths.push(len);
+        }
+        self.length_dirty = self.lengths.len() > 1;
+    }
+
+    /// Compares a unit of the cache with what was there before.
+    fn note(&mut self, unit: u64) {
+        let offset = unit * self.unit;
+        let size = usize::try_from(self.unit).unwrap_or_default();
+        let page = self.cache.page(offset / PAGE);
+        let value = page.slice(offset, size);
+        let is_durable = value == self.durable.page(offset / PAGE).slice(offset, size);
+        match self.pending.entry(unit) {
+            Entry::Vacant(_) if is_durable => {}
+            Entry::Vacant(entry) => {
+                let values = vec![Arc::clone(page)];
+                entry.insert(Pending {
+                    values,
+                    newest: 1,
+                    dirty: true,
+                });
+            }
+            Entry::Occupied(mut entry) => {
+                let pending = entry.get_mut();
+                pending.dirty = true;
+                pending.newest = if is_durable {
+                    0
+                } else if let Some(found) = pending
+                    .values
+                    .iter()
+                    .position(|old| old.slice(offset, size) == value)
+                {
+                    found + 1
+                } else {
+                    pending.values.push(Arc::clone(page));
+                    pending.values.len()
+                };
+            }
+        }
+    }
+
+    /// Whether a flush would have anything to do.
+    pub(super) fn is_dirty(&self) -> bool {
+        self.length_dirty || self.pending.values().any(|pending| pending.dirty)
+    }
+
+    /// Makes durable what is dirty.
+    pub(super) fn flush(&mut self) {
+        let size = usize::try_from(self.unit).unwrap_or_default();
+        let mut pending = std::mem::take(&mut self.pending);
+        let mut shared = None;
+        for (&unit, _) in pending.iter().filter(|(_, pending)| pending.dirty) {
+            let offset = unit * self.unit;
+            let number = offset / PAGE;
+            if shared == Some(number) {
+                continue;
+            }
+            let units = number * PAGE / self.unit..(number + 1) * PAGE / self.unit;
+            if pending.range(units).all(|(_, pending)| pending.dirty) {
+                self.durable.share(number, self.cache.get(number));
+                shared = Some(number);
+            } else {
+                let value = self.cache.page(number).slice(offset, size);
+                self.durable.write_in_page(value, offset);
+            }
+        }
+        pending.retain(|_, pending| !pending.dirty);
+        self.pending = pending;
+        if self.length_dirty {
+            self.lengths = vec![self.len];
+            self.length_dirty = false;
+        }
+    }
+
+    /// A flush that failed: clean, and as uncertain as before.
+    pub(super) fn lose_flush(&mut self) {
+        self.pending
+            .values_mut()
+            .for_each(|pending| pending.dirty = false);
+        self.length_dirty = false;
+    }
+
+    /// How many combinations of length and units a power loss may leave.
+    pub(super) fn survivor_count(&self) -> u128 {
+        let counts = self.lengths.iter().map(|&len| {
+            let units = self.pending.range(..len.div_ceil(self.unit));
+            units.fold(1_u128, |count, (_, pending)| {
+                count.saturating_mul(pending.values.len() as u128 + 1)
+            })
+        });
+        counts.fold(0, u128::saturating_add)
+    }
+
+    /// The file after a power loss.
+    pub(super) fn survive(&self, inode: u64, asking: &mut Asking<'_>) -> Self {
+        let newest = self
+            .lengths
+            .iter()
+            .position(|&len| len == self.len)
+            .unwrap_or_default();
+        let chosen = asking.ask(Question::Length { inode }, self.lengths.len(), newest);
+        let len = self.lengths.get(chosen).copied().unwrap_or(self.len);
+        let size = usize::try_from(self.unit).unwrap_or_default();
+        let mut pages = self.durable.clone();
+        for (&unit, pending) in self.pending.range(..len.div_ceil(self.unit)) {
+            let offset = unit * self.unit;
+            let question = Question::Unit { inode, offset };
+            let chosen = asking.ask(question, pending.values.len() + 1, pending.newest);
+            if let Some(value) = chosen
+                .checked_sub(1)
+                .and_then(|place| pending.values.get(place))
+            {
+                pages.write_in_page(value.slice(offset, size), offset);
+            }
+        }
+        pages.cut(len);
+        let reserved = self.reserved.min(len);
+        let durable = pages.clone();
+        Self {
+            cache: pages,
+            len,
+            durable,
+            lengths: vec![len],
+            reserved,
+            ..Self::new(self.unit)
+        }
+    }
+
+    /// A hash of everything a later read or power loss can tell.
+    pub(super) fn hash(&self) -> u64 {
+        let mut hash = mix(self.cache.hash() ^ self.len);
+        if self.pending.is_empty() && self.lengths.len() == 1 {
+            return hash;
+        }
+        hash = mix(hash ^ self.durable.hash() ^ u64::from(self.length_dirty));
+        hash = self.lengths.iter().fold(hash, |hash, len| mix(hash ^ len));
+        let size = usize::try_from(self.unit).unwrap_or_default();
+        for (unit, pending) in &self.pending {
+            hash = mix(hash ^ unit ^ (u64::from(pending.dirty) << 63));
+            for value in &pending.values {
+                let bytes = value.slice(unit * self.unit, size).as_chunks::<8>().0;
+                hash = bytes
+                    .iter()
+                    .fold(hash, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
+            }
+        }
+        hash
+    }
+}

@@ -1,0 +1,282 @@
+//! An open file of a simulated process.
+
+use std::io::{self, IoSlice};
+use std::ops::Range;
+
+use super::errno;
+use super::fault::Effect;
+use super::journal::{Operation, OperationKind};
+use super::locks::Owner;
+use super::memory::Memory;
+use super::page::PAGE;
+use super::process::Simulated;
+use super::state::{Key, State};
+use crate::{FileId, LockKind, Metadata, ReadMap};
+
+/// An open file description.
+pub struct File {
+    pub(super) process: Simulated,
+    pub(super) key: Key,
+    pub(super) id: FileId,
+    pub(super) description: u64,
+    pub(super) writable: bool,
+}
+
+/// The mapping that simulated files don't have.
+pub enum NoMap {}
+
+impl ReadMap for NoMap {
+    fn as_ptr(&self) -> *const u8 {
+        match *self {}
+    }
+
+    fn len(&self) -> u64 {
+        match *self {}
+    }
+}
+
+impl File {
+    fn operate<T>(
+        &self,
+        kind: OperationKind,
+        range: Option<Range<u64>>,
+        act: impl FnOnce(&mut State, Option<Effect>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let operation = Operation {
+            range,
+            ..Operation::new(kind, self.id.inode)
+        };
+        self.process
+            .machine
+            .operate(self.process.process, operation, act)
+    }
+
+    fn operate_on_lock<T>(
+        &self,
+        kind: OperationKind,
+        range: &Range<u64>,
+        lock: LockKind,
+        act: impl FnOnce(&mut State) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let operation = Operation::new(kind, self.id.inode)
+            .range(range.clone())
+            .lock(lock);
+        self.process.operate(operation, act)
+    }
+
+    /// An operation that needs a file that is open for writing on a machine that can be written.
+    fn change<T>(
+        &self,
+        kind: OperationKind,
+        range: Range<u64>,
+        act: impl FnOnce(&mut State, Option<Effect>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.operate(kind, Some(range), |state, effect| {
+            if !self.writable {
+                return Err(errno(libc::EBADF));
+            }
+            state.check_writable()?;
+            act(state, effect)
+        })
+    }
+
+    fn owner(&self) -> Owner {
+        Owner::Description(self.description)
+    }
+
+    fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        let range = offset..end(offset, data.len() as u64)?;
+        self.change(OperationKind::Write, range, |state, effect| {
+            let (data, result) = match effect {
+                Some(Effect::ShortWrite(len, number)) => {
+                    (&data[..len.min(data.len())], Err(errno(number)))
+                }
+                _ => (data, Ok(())),
+            };
+            if !data.is_empty() {
+                state.check_space(self.key, offset, data.len() as u64)?;
+                state.data_mut(self.key)?.write(data, offset);
+            }
+            result
+        })
+    }
+
+    /// Extends with space reserved; part of two operations.
+    fn reserve(&self, state: &mut State, len: u64) -> io::Result<()> {
+        state.check_space(self.key, 0, len)?;
+        state.data_mut(self.key)?.allocate(len);
+        Ok(())
+    }
+}
+
+impl crate::File for File {
+    type Map = NoMap;
+    type Memory = Memory;
+
+    fn id(&self) -> FileId {
+        self.id
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.operate(OperationKind::Metadata, None, |state, _| {
+            state.metadata(self.key)
+        })
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let range = offset..end(offset, buffer.len() as u64)?;
+        self.operate(OperationKind::Read, Some(range), |state, effect| {
+            let len = match effect {
+                Some(Effect::ShortRead(len)) => len.min(buffer.len()),
+                _ => buffer.len(),
+            };
+            Ok(state.data(self.key)?.read(&mut buffer[..len], offset))
+        })
+    }
+
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.write(data, offset)
+    }
+
+    /// One operation; its parts may survive a power loss apart from each other, as those of any.
+    fn write_vectored_at(&self, data: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
+        self.write(
+            &data
+                .iter()
+                .flat_map(|part| part.iter().copied())
+                .collect::<Vec<_>>(),
+            offset,
+        )
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.change(OperationKind::SetLen, 0..end(len, 0)?, |state, _| {
+            state.data_mut(self.key)?.set_len(len);
+            state.inode_mut(self.key)?.words.cut(len);
+            Ok(())
+        })
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.change(OperationKind::Allocate, 0..end(len, 0)?, |state, _| {
+            self.reserve(state, len)
+        })
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.operate(OperationKind::Flush, None, |state, effect| {
+            if !state.data(self.key)?.is_dirty() {
+                return match effect {
+                    Some(Effect::LostFlush(number)) => Err(errno(number)),
+                    _ => Ok(()),
+                };
+            }
+            state.check_writable()?;
+            let data = state.data_mut(self.key)?;
+            if let Some(Effect::LostFlush(number)) = effect {
+                data.lose_flush();
+                return Err(errno(number));
+            }
+            data.flush();
+            Ok(())
+        })
+    }
+
+    fn try_lock(&self, range: Range<u64>, kind: LockKind) -> io::Result<bool> {
+        self.operate_on_lock(OperationKind::Lock, &range, kind, |state| {
+            if kind == LockKind::Exclusive && !self.writable {
+                return Err(errno(libc::EBADF));
+            }
+            let locks = &mut state.inode_mut(self.key)?.locks;
+            Ok(locks.try_lock(self.owner(), range.clone(), kind))
+        })
+    }
+
+    fn unlock(&self, range: Range<u64>) -> io::Result<()> {
+        self.operate(OperationKind::Unlock, Some(range.clone()), |state, _| {
+            state
+                .inode_mut(self.key)?
+                .locks
+                .unlock(self.owner(), &range);
+            Ok(())
+        })
+    }
+
+    fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>> {
+        self.operate_on_lock(OperationKind::LockConflict, &range, kind, |state| {
+            let conflict = state
+                .inode(self.key)?
+                .locks
+                .conflict(self.owner(), &range, kind);
+            Ok(conflict.map(|owner| match owner {
+                Owner::Stock(process) => process,
+                Owner::Description(_) => 0,
+            }))
+        })
+    }
+
+    /// A write, to everything but the space it needs: the clone survives in any part.
+    fn copy_ownership(&self, _other: &Self) -> io::Result<()> {
+        Ok(()) // all files of a machine have one owner
+    }
+
+    fn clone_range(&self, source: &Self, range: Range<u64>) -> io::Result<()> {
+        self.change(OperationKind::CloneRange, range.clone(), |state, _| {
+            let data = state.data(source.key)?;
+            let whole = range.end.is_multiple_of(PAGE) || range.end == data.len();
+            if !state.settings.clone || !range.start.is_multiple_of(PAGE) || !whole {
+                return Err(errno(libc::EOPNOTSUPP));
+            }
+            let len = range.end.saturating_sub(range.start);
+            let mut bytes = vec![0; usize::try_from(len).map_err(|_| errno(libc::EFBIG))?];
+            let read = data.read(&mut bytes, range.start);
+            if read != bytes.len() || self.key == source.key {
+                return Err(errno(libc::EOPNOTSUPP));
+            }
+            if read > 0 {
+                state.data_mut(self.key)?.write(&bytes, range.start);
+            }
+            Ok(())
+        })
+    }
+
+    fn map(&self, len: u64) -> io::Result<NoMap> {
+        self.operate(OperationKind::Map, Some(0..len), |_, _| {
+            Err(errno(libc::EOPNOTSUPP))
+        })
+    }
+
+    /// The file's bytes give the words their first values; afterwards the two are apart, except
+    /// that cutting the file makes zeros of the words behind.
+    fn shared_memory(&self, words: usize) -> io::Result<Memory> {
+        let len = end(0, words as u64)?
+            .checked_mul(8)
+            .ok_or_else(|| errno(libc::EOVERFLOW))?;
+        self.change(OperationKind::SharedMemory, 0..len, |state, _| {
+            if state.data(self.key)?.len() < len {
+                self.reserve(state, len)?;
+            }
+            let data = state.data(self.key)?.clone();
+            let word = |index| {
+                let mut bytes = [0; 8];
+                data.read(&mut bytes, index * 8);
+                u64::from_le_bytes(bytes)
+            };
+            Ok(state.inode_mut(self.key)?.words.share(words, word))
+        })
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        self.process.machine.state().close(self.description);
+    }
+}
+
+/// Where a range ends; offsets are as limited as `off_t`.
+fn end(offset: u64, len: u64) -> io::Result<u64> {
+    let end = offset
+        .checked_add(len)
+        .filter(|&end| i64::try_from(end).is_ok());
+    end.ok_or_else(|| errno(libc::EINVAL))
+}

@@ -1,0 +1,54 @@
+//! Shared memory: words of an inode that all processes of the machine see.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::SharedMemory;
+
+const CHUNK: usize = 512;
+
+type Chunk = Arc<[AtomicU64; CHUNK]>;
+
+/// The words of one inode, in chunks that never move, so that growing disturbs no one.
+#[derive(Default)]
+pub(super) struct Words(Vec<Chunk>);
+
+impl Words {
+    /// The first `words` words; new ones are made from the file's bytes.
+    pub(super) fn share(&mut self, words: usize, initial: impl Fn(u64) -> u64) -> Memory {
+        let chunks = words.div_ceil(CHUNK);
+        for chunk in self.0.len()..chunks {
+            let word = |index| AtomicU64::new(initial((chunk * CHUNK + index) as u64));
+            self.0.push(Arc::new(std::array::from_fn(word)));
+        }
+        Memory {
+            chunks: self.0.iter().take(chunks).cloned().collect(),
+            words,
+        }
+    }
+
+    /// The file was cut: what lies behind is zeros, in every mapping.
+    pub(super) fn cut(&self, len: u64) {
+        let first = usize::try_from(len.div_ceil(8)).unwrap_or(usize::MAX);
+        for word in self.0.iter().flat_map(|chunk| chunk.iter()).skip(first) {
+            word.store(0, Ordering::SeqCst);
+        }
+    }
+}
+
+/// A file's beginning as words that processes share.
+pub struct Memory {
+    chunks: Vec<Chunk>,
+    words: usize,
+}
+
+impl SharedMemory for Memory {
+    fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < self.words, "word {index} of {}", self.words);
+        &self.chunks[index / CHUNK][index % CHUNK]
+    }
+
+    fn len(&self) -> usize {
+        self.words
+    }
+}

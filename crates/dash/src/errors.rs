@@ -1,0 +1,133 @@
+//! From an engine's error to SQLite's result code: the one place where that is decided.
+
+use std::io::{self, ErrorKind};
+
+use dash_ffi::{Code, Error};
+use dash_shadow::{Error as EngineError, Operation};
+
+/// What SQLite is told of an engine's error. A lock that is taken has no message: it is no news.
+pub fn to_sqlite(error: EngineError) -> Error {
+    match code_of(&error) {
+        code @ (Code::BUSY | Code::BUSY_SNAPSHOT) => code.into(),
+        code => Error::new(code, error.to_string()),
+    }
+}
+
+/// The result code of an engine's error.
+pub fn code_of(error: &EngineError) -> Code {
+    match error {
+        EngineError::Busy => Code::BUSY,
+        EngineError::BusySnapshot => Code::BUSY_SNAPSHOT,
+        EngineError::Io {
+            operation, source, ..
+        } => code_of_io(*operation, source),
+        EngineError::Moved(_) => Code::READONLY_DBMOVED,
+        EngineError::Poisoned(_) => Code::IOERR,
+        EngineError::CantOpen(_) => Code::CANTOPEN,
+        EngineError::Corrupt(_) => Code::CORRUPT,
+        EngineError::NotADatabase(_) => Code::NOTADB,
+        EngineError::ReadOnly(_) => Code::READONLY,
+        EngineError::Refused(_) => Code::ERROR,
+    }
+}
+
+/// No space and no right to write have codes of their own, whatever was being done.
+fn code_of_io(operation: Operation, source: &io::Error) -> Code {
+    match (source.kind(), operation) {
+        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, _) => Code::FULL,
+        (_, Operation::Open) => Code::CANTOPEN,
+        (ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied, _) => Code::READONLY,
+        (_, Operation::Read) => Code::IOERR_READ,
+        (_, Operation::Write) => Code::IOERR_WRITE,
+        (_, Operation::Flush) => Code::IOERR_FSYNC,
+        (_, Operation::Resize) => Code::IOERR_TRUNCATE,
+        (_, Operation::Lock) => Code::IOERR_LOCK,
+        (_, Operation::Stat) => Code::IOERR_FSTAT,
+        (_, Operation::Exchange) => Code::IOERR,
+        (_, Operation::Delete) => Code::IOERR_DELETE,
+        (_, Operation::FlushDirectory) => Code::IOERR_DIR_FSYNC,
+        (_, Operation::Map) => Code::IOERR_MMAP,
+    }
+}
+
+/// Whether opening for writing failed in a way that opening for reading may get around.
+pub fn forbids_writing(error: &EngineError) -> bool {
+    match error {
+        EngineError::ReadOnly(_) => true,
+        EngineError::Io { source, .. } => matches!(
+            source.kind(),
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+        ),
+        _ => false,
+    }
+}
+
+/// The `errno` of an engine's error, for `sqlite3_system_errno`; 0 if it has none.
+pub fn errno_of(error: &EngineError) -> i32 {
+    match error {
+        EngineError::Io { source, .. } => source.raw_os_error().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn io(operation: Operation, kind: ErrorKind) -> EngineError {
+        EngineError::Io {
+            operation,
+            name: "app.db".into(),
+            source: kind.into(),
+        }
+    }
+
+    #[test]
+    fn every_kind_of_error_has_the_code_that_sqlite_acts_upon() {
+        use Operation as Op;
+        let text = || "why".to_owned();
+        let other = ErrorKind::Other;
+        let table = [
+            (EngineError::Busy, Code::BUSY),
+            (EngineError::BusySnapshot, Code::BUSY_SNAPSHOT),
+            (EngineError::Moved(text()), Code::READONLY_DBMOVED),
+            (EngineError::Poisoned(text()), Code::IOERR),
+            (EngineError::CantOpen(text()), Code::CANTOPEN),
+            (EngineError::Corrupt(text()), Code::CORRUPT),
+            (EngineError::NotADatabase(text()), Code::NOTADB),
+            (EngineError::ReadOnly(text()), Code::READONLY),
+            (EngineError::Refused(text()), Code::ERROR),
+            (io(Op::Read, other), Code::IOERR_READ),
+            (io(Op::Write, other), Code::IOERR_WRITE),
+            (io(Op::Flush, other), Code::IOERR_FSYNC),
+            (io(Op::Resize, other), Code::IOERR_TRUNCATE),
+            (io(Op::Lock, other), Code::IOERR_LOCK),
+            (io(Op::Stat, other), Code::IOERR_FSTAT),
+            (io(Op::Open, other), Code::CANTOPEN),
+            (io(Op::Exchange, other), Code::IOERR),
+            (io(Op::Delete, other), Code::IOERR_DELETE),
+            (io(Op::FlushDirectory, other), Code::IOERR_DIR_FSYNC),
+            (io(Op::Map, other), Code::IOERR_MMAP),
+            (io(Op::Write, ErrorKind::StorageFull), Code::FULL),
+            (io(Op::Flush, ErrorKind::QuotaExceeded), Code::FULL),
+            (io(Op::Open, ErrorKind::StorageFull), Code::FULL),
+            (io(Op::Open, ErrorKind::PermissionDenied), Code::CANTOPEN),
+            (io(Op::Write, ErrorKind::ReadOnlyFilesystem), Code::READONLY),
+        ];
+        for (error, code) in table {
+            assert_eq!(code_of(&error), code, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_taken_lock_is_no_message() {
+        assert_eq!(to_sqlite(EngineError::Busy).message, None);
+        assert_eq!(to_sqlite(EngineError::BusySnapshot).message, None);
+        assert_eq!(
+            to_sqlite(EngineError::Refused("why".into()))
+                .message
+                .as_deref(),
+            Some("why")
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! The rollback journal of a database in mode shadow: a file in memory.
+//!
+//! SQLite writes the old content of pages here and reads it back for ROLLBACK and savepoints; a crash
+//! never needs it, since the engine leaves the current copy alone. So it needs no name and no flush. Above
+//! [`MEMORY_MAX`] it moves to a temporary file without a name.
+
+use std::any::Any;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use dash_ffi::{
+    Code, DeviceCharacteristics, Error, File, FileControl, Handled, LockLevel, Result, SyncFlags,
+};
+
+/// Bytes kept in memory.
+const MEMORY_MAX: usize = 4 << 20;
+/// Bytes reserved at once: a small transaction's journal.
+const RESERVED: usize = 16 << 10;
+
+/// A journal.
+pub struct Journal {
+    content: Content,
+    /// Where to spill if the system's folder for temporary files can't be used.
+    beside: PathBuf,
+}
+
+enum Content {
+    Memory(Vec<u8>),
+    Spilled(fs::File),
+}
+
+fn failed(code: Code, source: &io::Error) -> Error {
+    let code = match source.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Code::FULL,
+        _ => code,
+    };
+    Error::new(code, format!("the journal's temporary file: {source}"))
+}
+
+impl Journal {
+    /// An empty journal.
+    pub fn new(beside: PathBuf) -> Self {
+        Self {
+            content: Content::Memory(Vec::new()),
+            beside,
+        }
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        let Content::Memory(memory) = &self.content else {
+            return Ok(());
+        };
+        let file = tempfile::tempfile().or_else(|_| tempfile::tempfile_in(&self.beside))?;
+        file.write_all_at(memory, 0)?;
+        self.content = Content::Spilled(file);
+        Ok(())
+    }
+
+    fn write_memory(memory: &mut Vec<u8>, data: &[u8], at: usize) {
+        if memory.capacity() == 0 {
+            memory.reserve(RESERVED);
+        }
+        if at > memory.len() {
+            memory.resize(at, 0);
+        }
+        let over = data.len().min(memory.len() - at);
+        let (old, new) = data.split_at(over);
+        memory[at..at + over].copy_from_slice(old);
+        memory.extend_from_slice(new);
+    }
+}
+
+impl File for Journal {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        match &self.content {
+            Content::Memory(memory) => {
+                let at = usize::try_from(offset).unwrap_or(usize::MAX);
+                let there = memory.get(at..).unwrap_or_default();
+                let len = there.len().min(buffer.len());
+                buffer[..len].copy_from_slice(&there[..len]);
+                Ok(len)
+            }
+            Content::Spilled(file) => {
+                let mut done = 0;
+                let mut at = offset;
+                while done < buffer.len() {
+                    match file.read_at(&mut buffer[done..], at) {
+                        Ok(0) => break,
+                        Ok(read) => {
+                            done += read;
+                            at += u64::try_from(read).unwrap_or(0);
+                        }
+                        Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                        Err(error) => return Err(failed(Code::IOERR_READ, &error)),
+                    }
+                }
+                Ok(done)
+            }
+        }
+    }
+
+    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        if let Content::Memory(memory) = &mut self.content
+            && let Ok(at) = usize::try_from(offset)
+            && at.saturating_add(data.len()) <= MEMORY_MAX
+        {
+            Self::write_memory(memory, data, at);
+            return Ok(());
+        }
+        self.spill()
+            .and_then(|()| match &self.content {
+                Content::Spilled(file) => file.write_all_at(data, offset),
+                Content::Memory(_) => Ok(()),
+            })
+            .map_err(|error| failed(Code::IOERR_WRITE, &error))
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        match &mut self.content {
+            Content::Memory(memory) => {
+                memory.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+                Ok(())
+            }
+            Content::Spilled(file) => file
+                .set_len(size)
+                .map_err(|error| failed(Code::IOERR_TRUNCATE, &error)),
+        }
+    }
+
+    /// Nothing: after a crash nobody reads it.
+    fn sync(&mut self, _flags: SyncFlags) -> Result<()> {
+        Ok(())
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        match &self.content {
+            Content::Memory(memory) => Ok(u64::try_from(memory.len()).unwrap_or(u64::MAX)),
+            Content::Spilled(file) => match file.metadata() {
+                Ok(metadata) => Ok(metadata.len()),
+                Err(error) => Err(failed(Code::IOERR_FSTAT, &error)),
+            },
+        }
+    }
+
+    fn lock(&mut self, _level: LockLevel) -> Result<()> {
+        Ok(())
+    }
+
+    fn unlock(&mut self, _level: LockLevel) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn file_control(&mut self, _control: FileControl<'_>) -> Result<Handled> {
+        Ok(Handled::No)
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        512
+    }
+
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        // SQLite asks the database's file about its device, not the journal.
+        DeviceCharacteristics::empty()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_reads_back_as_written_in_memory_and_spilled() {
+        let mut journal = Journal::new(std::env::temp_dir());
+        let mut seen = [9; 6];
+        journal.write(b"cd", 2).expect("in memory");
+        assert_eq!(journal.read(&mut seen, 0).expect("in memory"), 4);
+        assert_eq!(&seen[..4], b"\0\0cd");
+        journal.write(b"abX", 0).expect("in memory");
+        let far = u64::try_from(MEMORY_MAX).expect("small");
+        journal.write(b"far", far).expect("spills");
+        assert!(matches!(journal.content, Content::Spilled(_)));
+        assert_eq!(journal.read(&mut seen, 0).expect("spilled"), 6);
+        assert_eq!(&seen, b"abXd\0\0");
+        assert_eq!(journal.read(&mut seen, far).expect("spilled"), 3);
+        journal.truncate(4).expect("spilled");
+        assert_eq!(journal.size().expect("spilled"), 4);
+    }
+}

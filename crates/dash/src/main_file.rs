@@ -1,0 +1,216 @@
+//! A main database, in whatever mode it is: the one file type that SQLite gets for it, because a PRAGMA can
+//! change the mode under an open connection.
+
+use std::any::Any;
+use std::path::PathBuf;
+
+use dash_ffi::{
+    DeviceCharacteristics, File, FileControl, Handled, HostFile, HostVfs, LockLevel, PagePointer,
+    Result, ShmLock, ShmMapping, SyncFlags,
+};
+
+use crate::parameters::Parameters;
+use crate::read_only_file::{ReadOnlyFile, refusal};
+use crate::registry::Membership;
+use crate::shadow_control::gone;
+use crate::shadow_file::{SECTOR, ShadowFile};
+
+/// A database that SQLite has open through dash.
+pub struct MainFile {
+    pub(crate) kind: Kind,
+    pub(crate) path: PathBuf,
+    pub(crate) host: HostVfs,
+    /// What the URI asked for.
+    pub(crate) parameters: Parameters,
+    /// Whether SQLite got a method table with shared memory.
+    pub(crate) shared_memory: bool,
+    /// The place in the process's list. None: read by stock SQLite's rules, whatever others do.
+    pub(crate) membership: Option<Membership>,
+}
+
+/// How it is open.
+pub enum Kind {
+    /// By the engine.
+    Shadow(Box<ShadowFile>),
+    /// By the engine, reading.
+    ReadOnly(Box<ReadOnlyFile>),
+    /// As a plain SQLite file.
+    Plain(HostFile),
+    /// Not at all: a change of mode failed half-way.
+    Gone,
+}
+
+impl MainFile {
+    /// What `dash_engine()` answers.
+    pub fn engine(&self) -> &'static str {
+        match self.kind {
+            Kind::Shadow(_) | Kind::ReadOnly(_) => "shadow",
+            Kind::Plain(_) => "plain",
+            Kind::Gone => "none",
+        }
+    }
+
+    /// The database, if the engine has it open for writing.
+    pub fn shadow(&mut self) -> Option<&mut ShadowFile> {
+        match &mut self.kind {
+            Kind::Shadow(file) => Some(file),
+            _ => None,
+        }
+    }
+}
+
+/// One arm for each kind; `Gone` is an error everywhere.
+macro_rules! by_kind {
+    ($self:ident, $shadow:ident => $on_shadow:expr, $read:ident => $on_read:expr, $plain:ident => $on_plain:expr) => {
+        match &mut $self.kind {
+            Kind::Shadow($shadow) => $on_shadow,
+            Kind::ReadOnly($read) => $on_read,
+            Kind::Plain($plain) => $on_plain,
+            Kind::Gone => Err(gone()),
+        }
+    };
+}
+
+impl File for MainFile {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        by_kind!(self,
+            file => file.read(buffer, offset),
+            file => file.read(buffer, offset),
+            file => file.read(buffer, offset))
+    }
+
+    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        by_kind!(self,
+            file => file.write(data, offset),
+            _file => Err(refusal()),
+            file => file.write(data, offset))
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        by_kind!(self,
+            file => file.truncate(size),
+            _file => Err(refusal()),
+            file => file.truncate(size))
+    }
+
+    fn sync(&mut self, flags: SyncFlags) -> Result<()> {
+        by_kind!(self, file => file.flush(), _file => Ok(()), file => file.sync(flags))
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        by_kind!(self,
+            file => Ok(file.engine.size()),
+            file => Ok(file.size()),
+            file => file.size())
+    }
+
+    fn lock(&mut self, level: LockLevel) -> Result<()> {
+        by_kind!(self,
+            file => file.lock(level),
+            file => file.lock(level),
+            file => file.lock(level))
+    }
+
+    fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        by_kind!(self,
+            file => file.unlock(level),
+            file => file.unlock(level),
+            file => file.unlock(level))
+    }
+
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        by_kind!(self,
+            file => file.check_reserved_lock(),
+            _file => Ok(false),
+            file => file.check_reserved_lock())
+    }
+
+    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        if let FileControl::Pragma(pragma) = control {
+            return self.pragma(pragma);
+        }
+        by_kind!(self,
+            file => file.control(control),
+            file => file.control(control),
+            file => file.file_control(control))
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        match &mut self.kind {
+            Kind::Plain(file) => file.sector_size(),
+            _ => SECTOR,
+        }
+    }
+
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        match &mut self.kind {
+            Kind::Shadow(file) => file.device_characteristics(),
+            Kind::ReadOnly(file) => file.device_characteristics(),
+            Kind::Plain(file) => file.device_characteristics(),
+            Kind::Gone => DeviceCharacteristics::empty(),
+        }
+    }
+
+    fn has_shared_memory(&self) -> bool {
+        self.shared_memory
+    }
+
+    fn shm_map(&mut self, region: usize, size: usize, extend: bool) -> Result<ShmMapping> {
+        by_kind!(self,
+            _file => Err(refusal()),
+            _file => Err(refusal()),
+            file => file.shm_map(region, size, extend))
+    }
+
+    fn shm_lock(&mut self, slot: usize, count: usize, lock: ShmLock) -> Result<()> {
+        by_kind!(self,
+            _file => Err(refusal()),
+            _file => Err(refusal()),
+            file => file.shm_lock(slot, count, lock))
+    }
+
+    fn shm_barrier(&mut self) {
+        if let Kind::Plain(file) = &mut self.kind {
+            file.shm_barrier();
+        }
+    }
+
+    fn shm_unmap(&mut self, delete: bool) -> Result<()> {
+        by_kind!(self, _file => Ok(()), _file => Ok(()), file => file.shm_unmap(delete))
+    }
+
+    fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
+        by_kind!(self,
+            file => file.fetch(offset, amount),
+            file => file.fetch(offset, amount),
+            file => file.fetch(offset, amount))
+    }
+
+    fn unfetch(&mut self, offset: u64, page: Option<PagePointer>) -> Result<()> {
+        match (&mut self.kind, page) {
+            (Kind::Shadow(file), Some(page)) => file.maps.give_back(page),
+            (Kind::ReadOnly(file), page) => file.unfetch(page),
+            (Kind::Plain(file), page) => return file.unfetch(offset, page),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        let Self {
+            kind, membership, ..
+        } = *self;
+        let closed = match kind {
+            Kind::Shadow(file) => file.close(),
+            Kind::ReadOnly(file) => file.close(),
+            Kind::Plain(file) => Box::new(file).close(),
+            Kind::Gone => Ok(()),
+        };
+        drop(membership);
+        closed
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}

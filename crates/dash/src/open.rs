@@ -1,0 +1,266 @@
+//! Opening a main database: which mode, which rights, and what has to be done first.
+//!
+//! | | |
+//! |---|---|
+//! | in memory, without a name | the host |
+//! | `journal_mode=delete` (or another of SQLite's own) | a plain file, through the host |
+//! | other connections of this process have it open as a plain file | likewise |
+//! | for reading: with a hot journal of stock SQLite, or in WAL mode | through the host, as stock does |
+//! | for reading, or nothing else is possible | the engine, read-only |
+//! | all else | the engine |
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dash_ffi::{Code, Error, File, FileName, HostVfs, OpenFlags, Opened, Result};
+use dash_shadow::{Connection, Error as EngineError};
+use dash_storage::real::Real;
+use dash_storage::{Directory, Storage};
+
+use crate::errors::{forbids_writing, to_sqlite};
+use crate::leftovers::{self, Leftover};
+use crate::main_file::{Kind, MainFile};
+use crate::parameters::Parameters;
+use crate::read_only_file::ReadOnlyFile;
+use crate::registry::{self, Membership, Mode};
+use crate::shadow_file::ShadowFile;
+
+/// How long opening waits for a stock writer, or for another connection that opens or closes; SQLite
+/// has no busy handler there.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it looks.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Permissions of a new database, before the umask; SQLite's own.
+const PERMISSIONS: u32 = 0o644;
+
+/// Opens a file of kind main database.
+pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
+    let path = match name.path() {
+        Some(path) if !flags.contains(OpenFlags::MEMORY) => path,
+        _ => return through_host(host, name, flags),
+    };
+    let parameters = Parameters::of(&name)?;
+    let reading = !flags.contains(OpenFlags::READWRITE) || parameters.immutable;
+    let request = Request {
+        host,
+        name,
+        path,
+        flags,
+        parameters,
+    };
+    if reading && request.stock_has_to_read()? {
+        return request.plain(None);
+    }
+    if request.parameters.nolock && !reading {
+        return Err(Error::new(
+            Code::CANTOPEN,
+            "nolock=1: without locks the copy that a commit goes to is not safe; for reading a file that nobody writes use immutable=1",
+        ));
+    }
+    let wanted = request.parameters.shadow.map(|shadow| {
+        if shadow {
+            Mode::Shadow
+        } else {
+            Mode::Plain
+        }
+    });
+    let (membership, mode) = registry::join(path, wanted).map_err(|mode| conflict(path, mode))?;
+    match (mode, reading) {
+        (Mode::Plain, reading) => {
+            // Stock's WAL mode is not offered beside dash's modes: a plain file is taken out of it, too.
+            if !reading && leftovers::find(path)? == Some(Leftover::Wal) {
+                leftovers::clear(host, path, flags)?;
+            }
+            request.plain(Some(membership))
+        }
+        (Mode::Shadow, true) => request.read_only(membership).map_err(to_sqlite),
+        (Mode::Shadow, false) => request.for_writing(membership),
+    }
+}
+
+fn conflict(path: &Path, mode: Mode) -> Error {
+    let (shown, is) = (
+        path.display(),
+        match mode {
+            Mode::Shadow => "in mode shadow",
+            Mode::Plain => "as a plain file",
+        },
+    );
+    Error::new(
+        Code::CANTOPEN,
+        format!("{shown} is open in this process {is}: leave out the parameter journal_mode, or close the other connections first"),
+    )
+}
+
+/// A file of any kind, as the host opens it.
+pub fn through_host(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
+    let (file, flags) = host.open(name, flags)?;
+    Ok(Opened {
+        file: Box::new(file),
+        flags,
+    })
+}
+
+/// What SQLite asked for.
+struct Request<'a> {
+    host: &'a HostVfs,
+    name: FileName<'a>,
+    path: &'a Path,
+    flags: OpenFlags,
+    parameters: Parameters,
+}
+
+impl Request<'_> {
+    /// Whether only stock SQLite can make sense of a file that may not be written.
+    fn stock_has_to_read(&self) -> Result<bool> {
+        match self.parameters.shadow {
+            Some(true) => Ok(false),
+            Some(false) => Ok(true),
+            None => Ok(leftovers::find(self.path)?.is_some()),
+        }
+    }
+
+    fn main_file(&self, kind: Kind, membership: Option<Membership>) -> MainFile {
+        MainFile {
+            kind,
+            path: self.path.to_path_buf(),
+            host: *self.host,
+            parameters: self.parameters.clone(),
+            shared_memory: false,
+            membership,
+        }
+    }
+
+    fn plain(&self, membership: Option<Membership>) -> Result<Opened> {
+        let (file, flags) = self.host.open(self.name, self.flags)?;
+        // WAL mode needs it, and is only met when reading.
+        let shared_memory = membership.is_none() && file.has_shared_memory();
+        let file = MainFile {
+            shared_memory,
+            ..self.main_file(Kind::Plain(file), membership)
+        };
+        Ok(Opened {
+            file: Box::new(file),
+            flags,
+        })
+    }
+
+    fn read_only(&self, membership: Membership) -> core::result::Result<Opened, EngineError> {
+        let immutable = self.parameters.immutable || self.parameters.nolock;
+        let begun = Instant::now();
+        let file = loop {
+            match ReadOnlyFile::open(self.path, immutable) {
+                Err(EngineError::Busy) if begun.elapsed() < PATIENCE => {
+                    self.host.sleep(PAUSE);
+                }
+                other => break other?,
+            }
+        };
+        let file = self.main_file(Kind::ReadOnly(Box::new(file)), Some(membership));
+        let flags = self.flags.without(OpenFlags::READWRITE | OpenFlags::CREATE);
+        Ok(Opened {
+            file: Box::new(file),
+            flags: flags | OpenFlags::READONLY,
+        })
+    }
+
+    fn for_writing(&self, membership: Membership) -> Result<Opened> {
+        match engine(self.host, self.path, &self.parameters, self.flags) {
+            Ok(engine) => {
+                let database = membership.database().clone();
+                let file = ShadowFile::new(engine, self.path, database, self.parameters.psow());
+                let file = self.main_file(Kind::Shadow(Box::new(file)), Some(membership));
+                Ok(Opened {
+                    file: Box::new(file),
+                    flags: self.flags,
+                })
+            }
+            // As the stock VFS does: what can't be written may still be read.
+            Err(Failed::Forbidden(error)) => {
+                if self.stock_has_to_read()? {
+                    drop(membership);
+                    return self.plain(None);
+                }
+                self.read_only(membership).map_err(|_| error)
+            }
+            Err(Failed::Other(error)) => Err(error),
+        }
+    }
+}
+
+/// Why the engine could not open a database for writing.
+pub enum Failed {
+    /// Writing is not allowed here.
+    Forbidden(Error),
+    /// Anything else.
+    Other(Error),
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Forbidden(error) | Failed::Other(error) => error,
+        }
+    }
+}
+
+/// Opens the engine for writing, after stock SQLite has dealt with its own leftovers.
+pub fn engine(
+    host: &HostVfs,
+    path: &Path,
+    parameters: &Parameters,
+    flags: OpenFlags,
+) -> core::result::Result<Connection<Real>, Failed> {
+    let options = dash_shadow::OpenOptions {
+        create: flags.contains(OpenFlags::CREATE),
+        permissions: parameters.permissions(),
+        protocol: parameters.protocol,
+        ..dash_shadow::OpenOptions::default()
+    };
+    let begun = Instant::now();
+    loop {
+        leftovers::clear(host, path, flags).map_err(|error| match error.code.primary() {
+            Code::READONLY | Code::CANTOPEN => Failed::Forbidden(error),
+            _ => Failed::Other(error),
+        })?;
+        match Connection::open(&Real, path, &options) {
+            Ok(engine) => {
+                // From here on stock SQLite leaves nothing: but it may have, until just now.
+                if leftovers::find(path).map_err(Failed::Other)?.is_none() {
+                    return Ok(engine);
+                }
+                engine.close().map_err(|error| Failed::Other(to_sqlite(error)))?;
+            }
+            Err(EngineError::Busy) => {}
+            Err(error) if forbids_writing(&error) => {
+                return Err(Failed::Forbidden(to_sqlite(error)));
+            }
+            Err(error) => return Err(Failed::Other(to_sqlite(error))),
+        }
+        if begun.elapsed() >= PATIENCE {
+            return Err(Failed::Other(Error::new(
+                Code::BUSY,
+                format!("{} is locked: a stock SQLite process is writing it", path.display()),
+            )));
+        }
+        host.sleep(PAUSE);
+    }
+}
+
+impl Parameters {
+    /// Whether to promise powersafe overwrite.
+    pub(crate) fn psow(&self) -> bool {
+        self.powersafe_overwrite.unwrap_or(true)
+    }
+
+    /// The permissions of a new database.
+    fn permissions(&self) -> u32 {
+        let of = || {
+            let model = self.mode_of.as_deref()?;
+            let folder = Real.open_directory(model.parent()?).ok()?;
+            let found = folder.metadata(model.file_name()?).ok()??;
+            Some(found.permissions)
+        };
+        of().unwrap_or(PERMISSIONS)
+    }
+}

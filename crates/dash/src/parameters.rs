@@ -1,0 +1,191 @@
+//! URI parameters: `file:app.db?vfs=dash&journal_mode=shadow&dash_commit=single`.
+//!
+//! A typo must not go unnoticed, or somebody believes in a durability that is not there: what is
+//! dash's, or looks like it, is checked, and fails the open with the right names. Parameters of SQLite
+//! itself and those of others pass.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use dash_ffi::{Code, Error, FileName, Result};
+use dash_shadow::Protocol;
+
+use crate::mode::{self, JournalMode};
+
+/// dash's own parameters.
+const OURS: [&str; 2] = ["journal_mode", "dash_commit"];
+/// SQLite's own.
+const SQLITE: [&str; 7] = [
+    "vfs",
+    "mode",
+    "cache",
+    "psow",
+    "nolock",
+    "immutable",
+    "modeof",
+];
+
+/// What the URI asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// `journal_mode`: `Some(true)` for shadow, `Some(false)` for a plain file.
+    pub shadow: Option<bool>,
+    /// `dash_commit`.
+    pub protocol: Protocol,
+    /// `nolock=1`.
+    pub nolock: bool,
+    /// `immutable=1`.
+    pub immutable: bool,
+    /// `psow`, if given.
+    pub powersafe_overwrite: Option<bool>,
+    /// `modeof`: the file whose permissions a new database gets.
+    pub mode_of: Option<PathBuf>,
+}
+
+impl Parameters {
+    /// Reads and checks the parameters of a database.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` for a parameter or a value that dash doesn't know.
+    pub fn of(name: &FileName<'_>) -> Result<Self> {
+        Self::read(name.parameters())
+    }
+
+    fn read<'a>(pairs: impl Iterator<Item = (&'a OsStr, &'a OsStr)>) -> Result<Self> {
+        let mut parameters = Self::default();
+        for (key, value) in pairs {
+            parameters
+                .take(&key.to_string_lossy(), value)
+                .map_err(|message| Error::new(Code::CANTOPEN, message))?;
+        }
+        Ok(parameters)
+    }
+
+    fn take(&mut self, key: &str, value: &OsStr) -> core::result::Result<(), String> {
+        let text = value.to_string_lossy();
+        match key {
+            "journal_mode" => match JournalMode::from_name(&text) {
+                Some(JournalMode::Shadow) => self.shadow = Some(true),
+                Some(JournalMode::Plain) => self.shadow = Some(false),
+                Some(JournalMode::NotYet(name)) => return Err(mode::not_yet(name)),
+                None => return Err(mode::unknown(&text)),
+            },
+            "dash_commit" => self.protocol = protocol(&text)?,
+            "nolock" => self.nolock = boolean(&text),
+            "immutable" => self.immutable = boolean(&text),
+            "psow" => self.powersafe_overwrite = Some(boolean(&text)),
+            "modeof" => self.mode_of = Some(PathBuf::from(value)),
+            _ if SQLITE.contains(&key) => {}
+            _ => {
+                if let Some(meant) = resembled(key) {
+                    return Err(format!(
+                        "no such parameter: {key}; did you mean {meant}? dash's parameters are {}",
+                        OURS.join(", ")
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The protocol of a name, or a message with the right names.
+pub fn protocol(name: &str) -> core::result::Result<Protocol, String> {
+    Protocol::from_name(name).ok_or_else(|| {
+        format!("no such dash_commit: {name}; there are single, paper, exclusive")
+    })
+}
+
+/// As `sqlite3_uri_boolean` reads a value: a number, or yes, true, on.
+fn boolean(text: &str) -> bool {
+    match text.parse::<i64>() {
+        Ok(number) => number != 0,
+        Err(_) => ["yes", "true", "on"]
+            .iter()
+            .any(|yes| text.eq_ignore_ascii_case(yes)),
+    }
+}
+
+/// The parameter of ours that an unknown one was probably meant to be.
+fn resembled(key: &str) -> Option<&'static str> {
+    let plain = |text: &str| {
+        text.chars()
+            .filter(char::is_ascii_alphanumeric)
+            .collect::<String>()
+            .to_ascii_lowercase()
+    };
+    let key = plain(key);
+    let (name, distance) = OURS
+        .into_iter()
+        .map(|name| (name, distance(&plain(name), &key)))
+        .min_by_key(|(_, distance)| *distance)?;
+    (distance <= 2 || key.starts_with("dash")).then_some(name)
+}
+
+/// Edits that turn one text into the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let cost = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Parameters> {
+        Parameters::read(
+            pairs
+                .iter()
+                .map(|(key, value)| (OsStr::new(*key), OsStr::new(*value))),
+        )
+    }
+
+    #[test]
+    fn known_parameters_are_read() {
+        let read = read(&[
+            ("vfs", "dash"),
+            ("journal_mode", "Shadow"),
+            ("dash_commit", "paper"),
+            ("immutable", "on"),
+            ("psow", "0"),
+            ("my_own", "1"),
+        ]);
+        let expected = Parameters {
+            shadow: Some(true),
+            protocol: Protocol::Paper,
+            immutable: true,
+            powersafe_overwrite: Some(false),
+            ..Parameters::default()
+        };
+        assert_eq!(read, Ok(expected));
+    }
+
+    #[test]
+    fn a_misspelt_parameter_or_value_fails_with_the_right_names() {
+        for (key, value, hint) in [
+            ("journal_mode", "shadwo", "shadow, delete"),
+            ("journal_mode", "wal", "isn't available"),
+            ("journalmode", "shadow", "journal_mode"),
+            ("jornal_mode", "shadow", "journal_mode"),
+            ("Journal-Mode", "shadow", "journal_mode"),
+            ("dash_comit", "single", "dash_commit"),
+            ("dash_engine", "shadow", "dash_commit"),
+            ("dash_commit", "double", "single, paper, exclusive"),
+        ] {
+            let error = read(&[(key, value)]).expect_err(key);
+            assert_eq!(error.code, Code::CANTOPEN);
+            let message = error.message.unwrap_or_default();
+            assert!(message.contains(hint), "{key}={value}: {message}");
+        }
+    }
+}

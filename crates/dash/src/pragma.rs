@@ -1,0 +1,139 @@
+//! PRAGMA on a database of dash.
+//!
+//! | PRAGMA | without a value | with a value |
+//! |---|---|---|
+//! | `journal_mode` | `shadow`, or SQLite's own answer | changes the mode, see [`crate::switch`] |
+//! | `locking_mode` | SQLite's | SQLite's; `exclusive` under `dash_commit=paper` makes it `exclusive` |
+//! | `dash_commit` | `single`, `paper` or `exclusive` | chooses it for this connection |
+//! | `dash_time_reads` | `on` or `off` | whether `dash_latency` times reads |
+//!
+//! Only a PRAGMA that names the schema, or is about `main`, comes by here: SQLite can change the pager's
+//! own mode of an attached database unseen, and does no harm by it.
+
+use dash_ffi::{Code, Error, File, FileControl, Handled, Pragma, Result};
+use dash_shadow::Protocol;
+
+use crate::main_file::{Kind, MainFile};
+use crate::mode::{self, JournalMode};
+use crate::parameters;
+use crate::read_only_file::refusal;
+
+/// dash's own PRAGMAs, for messages.
+const OURS: &str = "dash_commit, dash_time_reads";
+
+fn wrong(message: impl Into<String>) -> Error {
+    Error::new(Code::ERROR, message)
+}
+
+impl MainFile {
+    /// Answers a PRAGMA, or leaves it to SQLite.
+    pub(crate) fn pragma(&mut self, mut pragma: Pragma<'_>) -> Result<Handled> {
+        let name = pragma.name().to_ascii_lowercase();
+        match name.as_str() {
+            "journal_mode" => self.journal_mode(pragma),
+            "locking_mode" => {
+                self.locking_mode(pragma.value());
+                self.pass_on(pragma)
+            }
+            "dash_commit" => {
+                let answer = self.dash_commit(pragma.value())?;
+                pragma.answer(answer);
+                Ok(Handled::Yes)
+            }
+            "dash_time_reads" => {
+                let answer = self.dash_time_reads(pragma.value())?;
+                pragma.answer(answer);
+                Ok(Handled::Yes)
+            }
+            name if name.starts_with("dash_") => {
+                Err(wrong(format!("no such PRAGMA: {name}; dash has {OURS}")))
+            }
+            _ => self.pass_on(pragma),
+        }
+    }
+
+    /// To the host's file, if there is one, and to SQLite.
+    fn pass_on(&mut self, pragma: Pragma<'_>) -> Result<Handled> {
+        match &mut self.kind {
+            Kind::Plain(file) => file.file_control(FileControl::Pragma(pragma)),
+            _ => Ok(Handled::No),
+        }
+    }
+
+    fn journal_mode(&mut self, mut pragma: Pragma<'_>) -> Result<Handled> {
+        let wanted = match pragma.value() {
+            None => None,
+            Some(value) => Some(
+                JournalMode::from_name(value).ok_or_else(|| wrong(mode::unknown(value)))?,
+            ),
+        };
+        if let Some(JournalMode::NotYet(name)) = wanted {
+            self.host.note(Code::NOTICE, &mode::not_yet(name));
+        }
+        match (&self.kind, wanted) {
+            (Kind::Shadow(_), Some(JournalMode::Plain)) => {
+                self.leave_shadow()?;
+                // Now SQLite's own: it sets the pager's mode and answers.
+                return self.pass_on(pragma);
+            }
+            (Kind::Plain(_), Some(JournalMode::Shadow)) => self.enter_shadow()?,
+            // It asks the file for shared memory, gets none, and answers the mode it keeps.
+            (Kind::Plain(_), _) => return self.pass_on(pragma),
+            (Kind::ReadOnly(_), Some(JournalMode::Plain)) => return Err(refusal()),
+            _ => {}
+        }
+        pragma.answer("shadow");
+        Ok(Handled::Yes)
+    }
+
+    fn locking_mode(&mut self, value: Option<&str>) {
+        let (Some(file), Some(value)) = (self.shadow(), value) else {
+            return;
+        };
+        if file.protocol == Protocol::Paper {
+            let exclusive = value.eq_ignore_ascii_case("exclusive");
+            file.engine.set_protocol(if exclusive {
+                Protocol::Exclusive
+            } else {
+                Protocol::Paper
+            });
+        }
+    }
+
+    fn dash_commit(&mut self, value: Option<&str>) -> Result<&'static str> {
+        let Some(file) = self.shadow() else {
+            return Err(self.not_shadow("dash_commit"));
+        };
+        if let Some(value) = value {
+            file.protocol = parameters::protocol(value).map_err(wrong)?;
+            file.engine.set_protocol(file.protocol);
+        }
+        Ok(file.engine.protocol().name())
+    }
+
+    fn dash_time_reads(&mut self, value: Option<&str>) -> Result<&'static str> {
+        let Some(file) = self.shadow() else {
+            return Err(self.not_shadow("dash_time_reads"));
+        };
+        if let Some(value) = value {
+            file.time_reads = match value.to_ascii_lowercase().as_str() {
+                "on" | "1" | "true" | "yes" => true,
+                "off" | "0" | "false" | "no" => false,
+                _ => {
+                    return Err(wrong(format!(
+                        "no such dash_time_reads: {value}; there are on, off"
+                    )));
+                }
+            };
+        }
+        Ok(if file.time_reads { "on" } else { "off" })
+    }
+
+    fn not_shadow(&self, pragma: &str) -> Error {
+        let path = self.path.display();
+        wrong(match self.kind {
+            Kind::ReadOnly(_) => format!("{pragma}: {path} was opened for reading only"),
+            _ => format!("{pragma}: {path} is not in mode shadow; PRAGMA journal_mode=shadow first"),
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! A database in mode shadow that is only read: `mode=ro`, `immutable=1`, media and folders that can't be
+//! written.
+
+use std::path::Path;
+
+use dash_ffi::{Code, DeviceCharacteristics, Error, FileControl, Handled, LockLevel, PagePointer, Result};
+use dash_shadow::{Error as EngineError, ReadOnly};
+use dash_storage::real::Real;
+
+use crate::errors::{errno_of, to_sqlite};
+use crate::mapping::Maps;
+use crate::shadow_file::engine_level;
+
+/// An open database.
+pub struct ReadOnlyFile {
+    engine: ReadOnly<Real>,
+    maps: Maps,
+    errno: i32,
+    immutable: bool,
+}
+
+impl ReadOnlyFile {
+    /// Opens a database for reading. With `immutable` SQLite takes no locks, so the one snapshot is held
+    /// from here on.
+    pub fn open(path: &Path, immutable: bool) -> core::result::Result<Self, EngineError> {
+        let mut engine = ReadOnly::open(&Real, path, immutable)?;
+        if immutable {
+            engine.lock(dash_shadow::LockLevel::Shared)?;
+        }
+        Ok(Self {
+            engine,
+            maps: Maps::default(),
+            errno: 0,
+            immutable,
+        })
+    }
+
+    fn failed(&mut self, error: EngineError) -> Error {
+        self.errno = errno_of(&error);
+        to_sqlite(error)
+    }
+
+    pub(crate) fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.engine
+            .read(buffer, offset)
+            .map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.engine.size()
+    }
+
+    pub(crate) fn lock(&mut self, level: LockLevel) -> Result<()> {
+        self.engine
+            .lock(engine_level(level))
+            .map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        if self.immutable {
+            return Ok(());
+        }
+        self.engine
+            .unlock(engine_level(level))
+            .map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn device_characteristics(&self) -> DeviceCharacteristics {
+        let promises = DeviceCharacteristics::POWERSAFE_OVERWRITE
+            .union(DeviceCharacteristics::SAFE_APPEND)
+            .union(DeviceCharacteristics::SUBPAGE_READ);
+        if self.immutable {
+            promises | DeviceCharacteristics::IMMUTABLE
+        } else {
+            promises
+        }
+    }
+
+    pub(crate) fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
+        let end = u64::try_from(amount)
+            .ok()
+            .and_then(|amount| offset.checked_add(amount));
+        let Some(range) = end.map(|end| offset..end) else {
+            return Ok(None);
+        };
+        match self.engine.mappable(range.clone()) {
+            Some(file) => Ok(self.maps.page(&file, &range).unwrap_or(None)),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn unfetch(&mut self, page: Option<PagePointer>) {
+        if let Some(page) = page {
+            self.maps.give_back(page);
+        }
+    }
+
+    pub(crate) fn control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        match control {
+            FileControl::VfsName(mut name) => name.answer("shadow"),
+            FileControl::MmapSize(size) => {
+                let old = match u64::try_from(*size) {
+                    Ok(limit) => self.maps.set_limit(limit),
+                    Err(_) => self.maps.limit(),
+                };
+                *size = i64::try_from(old).unwrap_or(i64::MAX);
+            }
+            FileControl::HasMoved(moved) => *moved = false,
+            FileControl::LastErrno(errno) => *errno = self.errno,
+            FileControl::BusyHandler(_) | FileControl::Pdb(_) => {}
+            FileControl::Sync { .. } | FileControl::CommitPhaseTwo => {}
+            _ => return Ok(Handled::No),
+        }
+        Ok(Handled::Yes)
+    }
+
+    pub(crate) fn close(self) -> Result<()> {
+        self.engine.close().map_err(to_sqlite)
+    }
+}
+
+/// What a write is answered.
+pub(crate) fn refusal() -> Error {
+    Error::new(Code::READONLY, "the database was opened for reading only")
+}

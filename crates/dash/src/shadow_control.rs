@@ -1,0 +1,128 @@
+//! The file controls of a database in mode shadow. Among them is the commit: SYNC prepares it,
+//! `xSync` flushes it, COMMIT_PHASETWO publishes it.
+
+use std::path::Path;
+use std::time::Instant;
+
+use dash_ffi::{Code, FileControl, Handled, Result};
+use dash_shadow::{Error as EngineError, Protocol};
+
+use crate::latency::Op;
+use crate::shadow_file::ShadowFile;
+use crate::super_journal;
+
+impl ShadowFile {
+    /// Answers a control; PRAGMA is answered one level up.
+    pub(crate) fn control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        match control {
+            FileControl::Sync { super_journal } => self.prepare(super_journal)?,
+            FileControl::CommitPhaseTwo => self.publish()?,
+            FileControl::BusyHandler(handler) => self.busy = Some(handler),
+            FileControl::HasMoved(moved) => {
+                *moved = self.engine.has_moved().map_err(|error| self.failed(error))?;
+            }
+            FileControl::MmapSize(size) => self.set_mmap_size(size),
+            FileControl::VfsName(mut name) => name.answer("shadow"),
+            FileControl::LockState(level) => *level = lock_number(self.engine.level()),
+            FileControl::LastErrno(errno) => *errno = self.errno,
+            FileControl::PersistWal(setting) => toggle(&mut self.persist_wal, setting),
+            FileControl::PowersafeOverwrite(setting) => {
+                toggle(&mut self.powersafe_overwrite, setting);
+            }
+            FileControl::ExternalReader(reader) => *reader = 0,
+            // The engine grows its files as it sees fit, and knows its connections already.
+            FileControl::SizeHint(_)
+            | FileControl::ChunkSize(_)
+            | FileControl::Overwrite(_)
+            | FileControl::Pdb(_) => {}
+            _ => return Ok(Handled::No),
+        }
+        Ok(Handled::Yes)
+    }
+
+    /// SYNC: everything goes to the shadow, to be flushed in one go. Not yet the commit: a rollback that had
+    /// spilled sends it too.
+    fn prepare(&mut self, super_journal: Option<&Path>) -> Result<()> {
+        self.progress.begun = Some(Instant::now());
+        self.progress.flushed = false;
+        self.progress.leaving_super_journal =
+            self.progress.under_super_journal && super_journal.is_none();
+        let name = match super_journal {
+            None => None,
+            Some(path) => {
+                super_journal::check_children(path)?;
+                self.progress.under_super_journal = true;
+                self.database.set_super_journal(Some(path.to_path_buf()));
+                Some(super_journal::relative(&self.folder, path))
+            }
+        };
+        match self.engine.prepare(name.as_deref()) {
+            Err(EngineError::Busy) => self.patiently(|engine| engine.prepare(name.as_deref())),
+            other => other.map_err(|error| self.failed(error)),
+        }
+    }
+
+    /// xSync.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        let flushed = self.engine.flush();
+        self.latencies.record(Op::Flush, begun);
+        flushed.map_err(|error| self.failed(error))?;
+        self.progress.flushed = true;
+        if self.progress.leaving_super_journal {
+            self.leave_super_journal();
+        }
+        Ok(())
+    }
+
+    /// COMMIT_PHASETWO.
+    fn publish(&mut self) -> Result<()> {
+        self.engine.publish().map_err(|error| self.failed(error))?;
+        self.leave_super_journal();
+        if let Some(begun) = self.progress.begun.take() {
+            self.latencies.record(Op::Commit, begun);
+            self.progress.unflushed += u64::from(!self.progress.flushed);
+            self.progress.commits_under_lock += 1;
+            if self.progress.commits_under_lock > 1 && self.protocol == Protocol::Paper {
+                // locking_mode=EXCLUSIVE, set where no PRAGMA came by here.
+                self.engine.set_protocol(Protocol::Exclusive);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_mmap_size(&mut self, size: &mut i64) {
+        let old = match u64::try_from(*size) {
+            Ok(limit) => self.maps.set_limit(limit),
+            Err(_) => self.maps.limit(),
+        };
+        *size = i64::try_from(old).unwrap_or(i64::MAX);
+    }
+}
+
+/// Sets a truth value, or answers it if the setting is negative.
+fn toggle(value: &mut bool, setting: &mut i32) {
+    if *setting < 0 {
+        *setting = i32::from(*value);
+    } else {
+        *value = *setting != 0;
+    }
+}
+
+fn lock_number(level: dash_shadow::LockLevel) -> i32 {
+    match level {
+        dash_shadow::LockLevel::None => 0,
+        dash_shadow::LockLevel::Shared => 1,
+        dash_shadow::LockLevel::Reserved => 2,
+        dash_shadow::LockLevel::Pending => 3,
+        dash_shadow::LockLevel::Exclusive => 4,
+    }
+}
+
+/// What an unexpected end of a mode switch leaves.
+pub(crate) fn gone() -> dash_ffi::Error {
+    dash_ffi::Error::new(
+        Code::IOERR,
+        "the database could not be opened again after a failed change of journal_mode; close the connection",
+    )
+}

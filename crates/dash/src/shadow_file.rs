@@ -1,0 +1,287 @@
+//! A database in mode shadow, as SQLite sees it: every file method, mapped onto the engine.
+//!
+//! The commit point is `SQLITE_FCNTL_COMMIT_PHASETWO` (see `shadow_control`); `xSync` and what comes before
+//! only prepare, and `xUnlock` undoes what was not published.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use dash_ffi::{
+    BusyHandler, Code, DeviceCharacteristics, Error, LockLevel, PagePointer, Result,
+};
+use dash_shadow::{Connection, Error as EngineError, Protocol};
+use dash_storage::real::Real;
+
+use crate::errors::{errno_of, to_sqlite};
+use crate::latency::{Latencies, Op};
+use crate::mapping::Maps;
+use crate::registry::Database;
+use crate::wake::{self, Cause};
+
+/// The engine's name of a lock level.
+pub fn engine_level(level: LockLevel) -> dash_shadow::LockLevel {
+    match level {
+        LockLevel::None => dash_shadow::LockLevel::None,
+        LockLevel::Shared => dash_shadow::LockLevel::Shared,
+        LockLevel::Reserved => dash_shadow::LockLevel::Reserved,
+        LockLevel::Pending => dash_shadow::LockLevel::Pending,
+        LockLevel::Exclusive => dash_shadow::LockLevel::Exclusive,
+    }
+}
+
+/// What is promised of a database in mode shadow:
+///
+/// - `POWERSAFE_OVERWRITE`: a page is never written in place, so a torn write can't reach its
+///   neighbours; unless the user said `psow=0`;
+/// - `SAFE_APPEND`: the journal is in memory, its length can't outrun its content;
+/// - `SUBPAGE_READ`: reads of any place and length are served.
+///
+/// Not promised: `ATOMIC*` and `BATCH_ATOMIC` (SQLite would skip the steps at which the engine commits),
+/// `SEQUENTIAL` (it would leave out the flush of a super-journal, which must be durable before a
+/// database is prepared under it), `UNDELETABLE_WHEN_OPEN` (a user can move the file away, and
+/// SQLite must ask), `IMMUTABLE` (SQLite would take no locks).
+const PROMISES: DeviceCharacteristics =
+    DeviceCharacteristics::SAFE_APPEND.union(DeviceCharacteristics::SUBPAGE_READ);
+
+/// The unit in which devices tear writes, for a user who said `psow=0`; with powersafe overwrite SQLite
+/// does not ask.
+pub const SECTOR: u32 = 4096;
+
+/// An open database.
+pub struct ShadowFile {
+    pub(crate) engine: Connection<Real>,
+    pub(crate) database: Arc<Database>,
+    /// The database's folder.
+    pub(crate) folder: PathBuf,
+    pub(crate) busy: Option<BusyHandler>,
+    pub(crate) maps: Maps,
+    pub(crate) latencies: Latencies,
+    pub(crate) time_reads: bool,
+    pub(crate) errno: i32,
+    pub(crate) powersafe_overwrite: bool,
+    pub(crate) persist_wal: bool,
+    pub(crate) progress: Progress,
+    /// What `dash_commit` was set to.
+    pub(crate) protocol: Protocol,
+    /// Since when a lock attempt has been failing.
+    waiting_since: Option<Instant>,
+}
+
+/// How far a commit has come.
+#[derive(Default)]
+pub struct Progress {
+    /// When SQLite asked to prepare.
+    pub begun: Option<Instant>,
+    /// Whether it was flushed since.
+    pub flushed: bool,
+    /// Whether it is, or was, prepared under a super-journal.
+    pub under_super_journal: bool,
+    /// Whether SQLite has asked since to prepare what doesn't name it: a rollback.
+    pub leaving_super_journal: bool,
+    /// Commits since the writer lock was taken: more than one only under locking_mode=EXCLUSIVE.
+    pub commits_under_lock: u64,
+    /// Commits without a flush (synchronous=OFF).
+    pub unflushed: u64,
+}
+
+impl ShadowFile {
+    /// Wraps an open engine.
+    pub fn new(
+        engine: Connection<Real>,
+        path: &Path,
+        database: Arc<Database>,
+        powersafe_overwrite: bool,
+    ) -> Self {
+        Self {
+            protocol: engine.protocol(),
+            engine,
+            database,
+            folder: path.parent().unwrap_or(Path::new("/")).to_path_buf(),
+            busy: None,
+            maps: Maps::default(),
+            latencies: Latencies::default(),
+            time_reads: false,
+            errno: 0,
+            powersafe_overwrite,
+            persist_wal: false,
+            progress: Progress::default(),
+            waiting_since: None,
+        }
+    }
+
+    /// Maps an engine's error, and keeps its `errno`.
+    pub(crate) fn failed(&mut self, error: EngineError) -> Error {
+        self.errno = errno_of(&error);
+        to_sqlite(error)
+    }
+
+    /// Calls the engine where SQLite does not expect `SQLITE_BUSY`: under locking_mode=EXCLUSIVE the next
+    /// commit's copy may still be read. Asks the busy handler here, then gives up with an I/O error.
+    pub(crate) fn patiently<R>(
+        &mut self,
+        mut call: impl FnMut(&mut Connection<Real>) -> core::result::Result<R, EngineError>,
+    ) -> Result<R> {
+        loop {
+            let seen = self.database.queue.releases();
+            self.database.queue.want_readers_gone(true);
+            let result = call(&mut self.engine);
+            match result {
+                Err(EngineError::Busy) => self.database.queue.failed(seen, Cause::Readers),
+                other => {
+                    self.database.queue.want_readers_gone(false);
+                    return other.map_err(|error| self.failed(error));
+                }
+            }
+            if !self.busy.as_ref().is_some_and(BusyHandler::call) {
+                self.database.queue.want_readers_gone(false);
+                return Err(Error::new(
+                    Code::IOERR_LOCK,
+                    "a reader keeps the copy that the next commit goes to, longer than busy_timeout: \
+                     under locking_mode=EXCLUSIVE that ends the transaction",
+                ));
+            }
+        }
+    }
+
+    pub(crate) fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        if !self.time_reads {
+            return self
+                .engine
+                .read(buffer, offset)
+                .map_err(|error| self.failed(error));
+        }
+        let begun = Instant::now();
+        let read = self.engine.read(buffer, offset);
+        self.latencies.record(Op::Read, begun);
+        read.map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        match self.engine.write(data, offset) {
+            Err(EngineError::Busy) => self.patiently(|engine| engine.write(data, offset)),
+            other => other.map_err(|error| self.failed(error)),
+        }
+    }
+
+    pub(crate) fn truncate(&mut self, size: u64) -> Result<()> {
+        match self.engine.truncate(size) {
+            Err(EngineError::Busy) => self.patiently(|engine| engine.truncate(size)),
+            other => other.map_err(|error| self.failed(error)),
+        }
+    }
+
+    pub(crate) fn lock(&mut self, level: LockLevel) -> Result<()> {
+        let before = self.engine.level();
+        let level = engine_level(level);
+        let writer = dash_shadow::LockLevel::Reserved;
+        let becomes_writer = before < writer && level >= writer;
+        let seen = self.database.queue.releases();
+        if becomes_writer && !self.database.queue.admits() {
+            return Err(self.must_wait(seen, Cause::Writer, Code::BUSY));
+        }
+        let mut result = self.engine.lock(level);
+        if matches!(result, Err(EngineError::Busy)) && self.engine.level() >= writer {
+            // Readers tell from now on when they leave; one may have left just before.
+            self.database.queue.want_readers_gone(true);
+            result = self.engine.lock(level);
+        }
+        match result {
+            Ok(()) => {
+                if becomes_writer {
+                    self.progress = Progress {
+                        unflushed: self.progress.unflushed,
+                        ..Progress::default()
+                    };
+                }
+                if let Some(since) = self.waiting_since.take() {
+                    self.latencies.record(Op::LockWait, since);
+                    self.database.queue.want_readers_gone(false);
+                    wake::succeeded();
+                }
+                Ok(())
+            }
+            Err(EngineError::Busy) if self.engine.level() >= writer => {
+                Err(self.must_wait(seen, Cause::Readers, Code::BUSY))
+            }
+            Err(EngineError::Busy) => Err(self.must_wait(seen, Cause::Writer, Code::BUSY)),
+            Err(EngineError::BusySnapshot) => {
+                Err(self.must_wait(seen, Cause::Snapshot, Code::BUSY_SNAPSHOT))
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn must_wait(&mut self, seen: u64, cause: Cause, code: Code) -> Error {
+        self.database.queue.failed(seen, cause);
+        self.waiting_since.get_or_insert_with(Instant::now);
+        code.into()
+    }
+
+    pub(crate) fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        let before = self.engine.level();
+        let unlocked = self.engine.unlock(engine_level(level));
+        if before >= dash_shadow::LockLevel::Reserved {
+            self.database.queue.want_readers_gone(false);
+            if unlocked.is_ok() {
+                self.leave_super_journal();
+            }
+            self.database.queue.released();
+        } else if self.database.queue.wants_readers_gone() {
+            self.database.queue.released();
+        }
+        if level == LockLevel::None {
+            self.waiting_since = None;
+        }
+        unlocked.map_err(|error| self.failed(error))
+    }
+
+    /// Nothing on disk names the super-journal any more.
+    pub(crate) fn leave_super_journal(&mut self) {
+        self.progress.leaving_super_journal = false;
+        if std::mem::take(&mut self.progress.under_super_journal) {
+            self.database.set_super_journal(None);
+        }
+    }
+
+    pub(crate) fn check_reserved_lock(&mut self) -> Result<bool> {
+        self.engine.is_reserved().map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn device_characteristics(&self) -> DeviceCharacteristics {
+        if self.powersafe_overwrite {
+            PROMISES | DeviceCharacteristics::POWERSAFE_OVERWRITE
+        } else {
+            PROMISES
+        }
+    }
+
+    pub(crate) fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
+        if self.maps.limit() == 0 {
+            return Ok(None);
+        }
+        let Some(end) = u64::try_from(amount)
+            .ok()
+            .and_then(|amount| offset.checked_add(amount))
+        else {
+            return Ok(None);
+        };
+        let range = offset..end;
+        match self.engine.mappable(range.clone()) {
+            // Where mapping fails, reading works.
+            Some(file) => Ok(self.maps.page(&file, &range).unwrap_or(None)),
+            None => Ok(None),
+        }
+    }
+
+    /// Closes the engine; answers who shared the database.
+    pub(crate) fn close(self) -> Result<()> {
+        let closed = self.engine.close();
+        self.database.queue.want_readers_gone(false);
+        if self.progress.under_super_journal && closed.is_ok() {
+            self.database.set_super_journal(None);
+        }
+        self.database.queue.released();
+        closed.map_err(to_sqlite)
+    }
+}

@@ -1,0 +1,182 @@
+//! Transactions over several databases (ATTACH): the super-journal, as this layer sees it.
+//!
+//! SQLite commits such a transaction by deleting the super-journal. Two things would break that
+//! (protocols.md F10, trap T4):
+//!
+//! - after a failed commit SQLite looks for databases that still depend on the super-journal, by their
+//!   journals, and deletes it if there are none. A database in mode shadow has no journal, so while it
+//!   is prepared, [`Marker`] stands in for one;
+//! - a stock database of the same transaction, recovered by stock SQLite after a crash, would delete
+//!   it too early. So [`check_children`] refuses the mix.
+
+use std::any::Any;
+use std::ffi::{OsStr, OsString, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use dash_ffi::{
+    Code, DeviceCharacteristics, Error, File, FileControl, Handled, LockLevel, Result, SyncFlags,
+};
+
+use crate::registry;
+
+/// Ends a journal that names a super-journal (pager.c, `aJournalMagic`).
+const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+/// A journal that begins with zeros is not hot.
+const COLD: usize = 512;
+
+/// A journal that says no more than on which super-journal its database depends.
+pub struct Marker(Vec<u8>);
+
+impl Marker {
+    /// The marker for a super-journal's path.
+    pub fn new(super_journal: &Path) -> Self {
+        let name = super_journal.as_os_str().as_bytes();
+        let mut content = vec![0; COLD];
+        content.extend_from_slice(name);
+        content.extend_from_slice(&u32::try_from(name.len()).unwrap_or(0).to_be_bytes());
+        content.extend_from_slice(&checksum(name).to_be_bytes());
+        content.extend_from_slice(&MAGIC);
+        Self(content)
+    }
+}
+
+/// The sum of the name's bytes, signed or not as C's `char` is here.
+fn checksum(name: &[u8]) -> u32 {
+    name.iter().fold(0_u32, |sum, byte| {
+        let byte = c_char::from_ne_bytes([*byte]);
+        sum.wrapping_add_signed(i32::from(byte))
+    })
+}
+
+/// Refuses a transaction in which a database is not one of dash's in mode shadow.
+///
+/// # Errors
+///
+/// `SQLITE_ERROR`, or why the super-journal can't be read.
+pub fn check_children(super_journal: &Path) -> Result<()> {
+    let list = std::fs::read(super_journal).map_err(|error| {
+        Error::new(
+            Code::IOERR_READ,
+            format!("reading {}: {error}", super_journal.display()),
+        )
+    })?;
+    let foreign = list
+        .split(|byte| *byte == 0)
+        .filter(|journal| !journal.is_empty())
+        .map(OsStr::from_bytes)
+        .find(|journal| !registry::is_journal(journal));
+    match foreign {
+        None => Ok(()),
+        Some(journal) => {
+            let journal = journal.to_string_lossy();
+            let name = journal.strip_suffix("-journal").unwrap_or(&journal);
+            Err(Error::new(
+                Code::ERROR,
+                format!(
+                    "a transaction can't change databases of dash and {name}, which is not in mode shadow: \
+                     after a crash they could not be recovered together; change them in separate transactions, \
+                     or attach it with ?vfs=dash"
+                ),
+            ))
+        }
+    }
+}
+
+/// `to`, seen from the folder `from`; both are absolute and have neither `.` nor `..`.
+pub fn relative(from: &Path, to: &Path) -> OsString {
+    let (mut from, mut to) = (from.components().peekable(), to.components().peekable());
+    while from.peek().is_some() && from.peek() == to.peek() {
+        from.next();
+        to.next();
+    }
+    let path: std::path::PathBuf = from.map(|_| Component::ParentDir).chain(to).collect();
+    path.into_os_string()
+}
+
+impl File for Marker {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        let there = self.0.get(at..).unwrap_or_default();
+        let len = there.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&there[..len]);
+        Ok(len)
+    }
+
+    fn write(&mut self, _data: &[u8], _offset: u64) -> Result<()> {
+        Err(Code::READONLY.into())
+    }
+
+    fn truncate(&mut self, _size: u64) -> Result<()> {
+        Err(Code::READONLY.into())
+    }
+
+    fn sync(&mut self, _flags: SyncFlags) -> Result<()> {
+        Ok(())
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        Ok(u64::try_from(self.0.len()).unwrap_or(u64::MAX))
+    }
+
+    fn lock(&mut self, _level: LockLevel) -> Result<()> {
+        Ok(())
+    }
+
+    fn unlock(&mut self, _level: LockLevel) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn file_control(&mut self, _control: FileControl<'_>) -> Result<Handled> {
+        Ok(Handled::No)
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        512
+    }
+
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        DeviceCharacteristics::empty()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_ends_as_sqlite_ends_a_journal_with_a_super_journal() {
+        let mut marker = Marker::new(Path::new("/a-mj1"));
+        let size = usize::try_from(marker.size().expect("in memory")).expect("small");
+        let mut content = vec![0; size];
+        assert_eq!(marker.read(&mut content, 0).expect("in memory"), size);
+        assert_eq!(content[0], 0, "not hot");
+        let tail = &content[size - 16..];
+        assert_eq!(tail[..4], 6_u32.to_be_bytes());
+        let sum: u32 = b"/a-mj1".iter().map(|byte| u32::from(*byte)).sum();
+        assert_eq!(tail[4..8], sum.to_be_bytes());
+        assert_eq!(tail[8..], MAGIC);
+        assert_eq!(&content[size - 22..size - 16], b"/a-mj1");
+    }
+
+    #[test]
+    fn a_super_journal_is_named_relative_to_the_database() {
+        let relative = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
+        assert_eq!(relative("/d", "/d/a.db-mj1"), "a.db-mj1");
+        assert_eq!(relative("/d/e", "/d/x/a.db-mj1"), "../x/a.db-mj1");
+        assert_eq!(relative("/d/e/f", "/a.db-mj1"), "../../../a.db-mj1");
+        assert_eq!(relative("/", "/d/a.db-mj1"), "d/a.db-mj1");
+    }
+}

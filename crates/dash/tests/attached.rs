@@ -1,0 +1,87 @@
+//! Transactions over several databases.
+
+mod common;
+use common::*;
+
+fn attached(folder: &Folder, main: &str, side: &str) -> Connection {
+    let db = Connection::open(uri(&folder.path("main.db"), main, "")).expect("opens");
+    db.execute("ATTACH ? AS side", [uri(&folder.path("side.db"), side, "")]).expect("attaches");
+    db.execute_batch("CREATE TABLE IF NOT EXISTS main.m(x); CREATE TABLE IF NOT EXISTS side.s(x)").expect("commits");
+    db
+}
+
+fn names(folder: &Folder) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder.path("."))
+        .expect("lists")
+        .map(|entry| entry.expect("lists").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_transaction_over_two_databases_commits_both_and_leaves_no_super_journal() {
+    let folder = Folder::new();
+    let db = attached(&folder, "dash", "dash");
+    for round in 0..5 {
+        db.execute_batch(&format!("BEGIN; INSERT INTO m VALUES ({round}); INSERT INTO s VALUES ({round}); COMMIT")).expect("commits");
+    }
+    db.execute_batch("BEGIN; INSERT INTO m VALUES (9); INSERT INTO s VALUES (9); ROLLBACK").expect("rolls back");
+    assert_eq!(text(&db, "SELECT group_concat(x) FROM m"), "0,1,2,3,4");
+    assert_eq!(text(&db, "SELECT group_concat(x) FROM s"), "0,1,2,3,4");
+    drop(db);
+    assert_eq!(names(&folder), ["main.db", "main.db-shadow", "side.db", "side.db-shadow"]);
+    for (name, table) in [("main.db", "m"), ("side.db", "s")] {
+        let stock = folder.stock(name);
+        assert_eq!(number(&stock, &format!("SELECT count(*) FROM {table}")), 5);
+        whole(&stock);
+    }
+}
+
+#[test]
+fn databases_in_different_folders_commit_together() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("a")).expect("makes");
+    std::fs::create_dir_all(folder.path("b/c")).expect("makes");
+    let db = folder.open("a/main.db");
+    db.execute("ATTACH ? AS side", [uri(&folder.path("b/c/side.db"), "dash", "")]).expect("attaches");
+    db.execute_batch("CREATE TABLE main.m(x); CREATE TABLE side.s(x)").expect("commits");
+    db.execute_batch("BEGIN; INSERT INTO m VALUES (1); INSERT INTO s VALUES (1); COMMIT").expect("commits");
+    assert_eq!(number(&db, "SELECT (SELECT count(*) FROM m) + (SELECT count(*) FROM s)"), 2);
+}
+
+#[test]
+fn a_transaction_that_mixes_dash_and_stock_databases_is_refused() {
+    for (main, side) in [("dash", "unix"), ("unix", "dash")] {
+        let folder = Folder::new();
+        let db = attached(&folder, main, side);
+        db.execute_batch("INSERT INTO m VALUES (1)").expect("one at a time");
+        db.execute_batch("INSERT INTO s VALUES (1)").expect("one at a time");
+        db.execute_batch("BEGIN; INSERT INTO m VALUES (2); INSERT INTO s VALUES (2)").expect("writes");
+        assert!(db.execute_batch("COMMIT").is_err());
+        let said = last_error(&db);
+        assert!(said.contains("not in mode shadow"), "{said}");
+        if !db.is_autocommit() {
+            db.execute_batch("ROLLBACK").expect("rolls back");
+        }
+        assert_eq!(number(&db, "SELECT (SELECT count(*) FROM m) + (SELECT count(*) FROM s)"), 2);
+        db.execute_batch("INSERT INTO m VALUES (3)").expect("one at a time");
+        db.execute_batch("INSERT INTO s VALUES (3)").expect("one at a time");
+        drop(db);
+        assert!(!names(&folder).iter().any(|name| name.contains("-mj")), "{:?}", names(&folder));
+        whole(&folder.open("main.db"));
+        whole(&folder.open("side.db"));
+    }
+}
+
+#[test]
+fn a_plain_file_of_dash_is_refused_in_the_mix_too() {
+    let folder = Folder::new();
+    let db = folder.open("main.db");
+    db.execute("ATTACH ? AS side", [uri(&folder.path("side.db"), "dash", "&journal_mode=delete")]).expect("attaches");
+    db.execute_batch("CREATE TABLE main.m(x); CREATE TABLE side.s(x)").expect("commits");
+    assert_eq!(text(&db, "SELECT dash_engine('side')"), "plain");
+    db.execute_batch("BEGIN; INSERT INTO m VALUES (2); INSERT INTO s VALUES (2)").expect("writes");
+    assert!(db.execute_batch("COMMIT").is_err());
+    assert_eq!(number(&db, "SELECT count(*) FROM m"), 0);
+}

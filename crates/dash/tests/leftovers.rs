@@ -1,0 +1,128 @@
+//! What stock SQLite left beside a database is dealt with before the engine opens it.
+
+mod common;
+use common::*;
+
+const FILL: &str = "CREATE TABLE t(id INTEGER PRIMARY KEY, x); \
+     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<2000) INSERT INTO t(x) SELECT hex(zeroblob(100)) FROM n";
+
+/// A database and the hot journal of a transaction that was cut off in the middle.
+fn hot_journal(folder: &Folder, name: &str) {
+    let stock = folder.stock("source.db");
+    stock.execute_batch(FILL).expect("commits");
+    stock.execute_batch("PRAGMA cache_size=5; BEGIN; UPDATE t SET x = 'torn'").expect("spills");
+    for suffix in ["", "-journal"] {
+        std::fs::copy(folder.path(&format!("source.db{suffix}")), folder.path(&format!("{name}{suffix}"))).expect("copies");
+    }
+    stock.execute_batch("ROLLBACK").expect("rolls back");
+}
+
+#[test]
+fn a_hot_journal_is_rolled_back_first() {
+    let folder = Folder::new();
+    hot_journal(&folder, "app.db");
+    let db = folder.open("app.db");
+    assert_eq!(text(&db, "PRAGMA journal_mode"), "shadow");
+    assert_eq!(number(&db, "SELECT count(*) FROM t WHERE x = 'torn'"), 0);
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 2000);
+    whole(&db);
+    db.execute_batch("INSERT INTO t(x) VALUES (1)").expect("commits");
+    db.execute_batch("INSERT INTO t(x) VALUES (2)").expect("commits");
+    assert!(!folder.path("app.db-journal").is_file());
+}
+
+#[test]
+fn a_hot_journal_is_respected_when_reading_only() {
+    let folder = Folder::new();
+    hot_journal(&folder, "app.db");
+    let db = folder.try_open("app.db", "&mode=ro").expect("opens as stock does");
+    // Stock says that it would have to write to roll back.
+    let seen: Result<i64> = db.query_row("SELECT count(*) FROM t WHERE x = 'torn'", [], |row| row.get(0));
+    assert_eq!(code(seen), ErrorCode::ReadOnly);
+}
+
+#[test]
+fn a_kept_journal_of_persist_mode_is_removed() {
+    let folder = Folder::new();
+    let stock = folder.stock("app.db");
+    stock.execute_batch("PRAGMA journal_mode=PERSIST; CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    drop(stock);
+    assert!(folder.path("app.db-journal").is_file());
+    let db = folder.open("app.db");
+    for round in 0..4 {
+        db.execute("INSERT INTO t VALUES (?)", [round]).expect("commits");
+    }
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 5);
+}
+
+#[test]
+fn a_file_in_wal_mode_is_taken_out_of_it() {
+    let folder = Folder::new();
+    let stock = folder.stock("app.db");
+    stock.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    drop(stock);
+    let db = folder.open("app.db");
+    assert_eq!(text(&db, "PRAGMA journal_mode"), "shadow");
+    db.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 2);
+    drop(db);
+    assert_eq!(text(&folder.stock("app.db"), "PRAGMA journal_mode"), "delete");
+}
+
+#[test]
+fn a_wal_that_a_killed_process_left_is_checkpointed_first() {
+    let folder = Folder::new();
+    let stock = folder.stock("source.db");
+    stock.execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0").expect("sets");
+    stock.execute_batch(FILL).expect("commits");
+    for suffix in ["", "-wal"] {
+        std::fs::copy(folder.path(&format!("source.db{suffix}")), folder.path(&format!("app.db{suffix}"))).expect("copies");
+    }
+    let db = folder.open("app.db");
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 2000);
+    assert!(!folder.exists("app.db-wal") && !folder.exists("app.db-shm"));
+    whole(&db);
+}
+
+#[test]
+fn a_file_in_wal_mode_and_in_use_is_refused_with_what_to_do() {
+    let folder = Folder::new();
+    let stock = folder.stock("app.db");
+    stock.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x); BEGIN; INSERT INTO t VALUES (1)").expect("writes");
+    assert_eq!(code(folder.try_open("app.db", "")), ErrorCode::DatabaseBusy);
+    let said = last_error(&stock);
+    assert!(said.contains("is in WAL mode and in use by another process; close it there first"), "{said}");
+    // Reading only, it is read as stock does.
+    let reader = folder.try_open("app.db", "&mode=ro").expect("opens");
+    assert_eq!(text(&reader, "SELECT dash_engine()"), "plain");
+    assert_eq!(number(&reader, "SELECT count(*) FROM t"), 0);
+    drop(reader);
+    stock.execute_batch("COMMIT").expect("commits");
+    drop(stock);
+    assert_eq!(number(&folder.open("app.db"), "SELECT count(*) FROM t"), 1);
+}
+
+#[test]
+fn the_name_fence_is_no_journal() {
+    let folder = Folder::new();
+    folder.open("app.db").execute_batch("CREATE TABLE t(x)").expect("commits");
+    std::fs::create_dir(folder.path("app.db-journal")).expect("makes");
+    let db = folder.open("app.db");
+    db.execute_batch("INSERT INTO t VALUES (1)").expect("commits");
+    db.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 2);
+    drop(db);
+    assert!(!folder.exists("app.db-journal"));
+    assert_eq!(number(&folder.stock("app.db"), "SELECT count(*) FROM t"), 2);
+}
+
+#[test]
+fn an_empty_file_beside_an_old_journal_starts_empty() {
+    let folder = Folder::new();
+    hot_journal(&folder, "app.db");
+    std::fs::remove_file(folder.path("app.db")).expect("removes");
+    let db = folder.open("app.db");
+    assert_eq!(number(&db, "SELECT count(*) FROM sqlite_schema"), 0);
+    db.execute_batch("CREATE TABLE t(x)").expect("commits");
+    db.execute_batch("INSERT INTO t VALUES (1)").expect("commits");
+}

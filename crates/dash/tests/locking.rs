@@ -1,0 +1,181 @@
+//! Locks, and waiting for them.
+
+mod common;
+use common::*;
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_second_writer_gets_busy_and_waits_its_busy_timeout() {
+    let folder = Folder::new();
+    let (a, b) = (folder.open("app.db"), folder.open("app.db"));
+    a.execute_batch("CREATE TABLE t(x); BEGIN IMMEDIATE").expect("locks");
+    b.busy_timeout(Duration::ZERO).expect("sets");
+    assert_eq!(code(b.execute_batch("BEGIN IMMEDIATE")), ErrorCode::DatabaseBusy);
+    b.busy_timeout(Duration::from_millis(200)).expect("sets");
+    let begun = Instant::now();
+    assert_eq!(code(b.execute_batch("BEGIN IMMEDIATE")), ErrorCode::DatabaseBusy);
+    assert!(begun.elapsed() >= Duration::from_millis(190), "{:?}", begun.elapsed());
+    a.execute_batch("COMMIT").expect("unlocks");
+    b.execute_batch("BEGIN IMMEDIATE; COMMIT").expect("free now");
+}
+
+#[test]
+fn a_waiting_writer_wakes_when_the_lock_is_given_up() {
+    let folder = Folder::new();
+    let a = folder.open("app.db");
+    a.execute_batch("CREATE TABLE t(x)").expect("commits");
+    let mut waits: Vec<Duration> = (0..7)
+        .map(|_| {
+            let b = folder.open("app.db");
+            let (ready, go) = mpsc::channel();
+            a.execute_batch("BEGIN IMMEDIATE; INSERT INTO t VALUES (1)").expect("locks");
+            let waiter = std::thread::spawn(move || {
+                ready.send(()).expect("listens");
+                b.execute_batch("INSERT INTO t VALUES (2)").expect("gets the lock");
+                Instant::now()
+            });
+            go.recv().expect("starts");
+            // By then stock's busy handler sleeps 100 ms at a time.
+            std::thread::sleep(Duration::from_millis(350));
+            a.execute_batch("COMMIT").expect("commits");
+            let released = Instant::now();
+            waiter.join().expect("no panic").saturating_duration_since(released)
+        })
+        .collect();
+    waits.sort();
+    assert!(waits[3] < Duration::from_millis(20), "{waits:?}");
+}
+
+#[test]
+fn many_writers_all_get_their_turn() {
+    const THREADS: i64 = 6;
+    const EACH: i64 = 60;
+    let folder = Folder::new();
+    let db = folder.open("app.db");
+    db.execute_batch("CREATE TABLE t(x)").expect("commits");
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let folder = &folder;
+            scope.spawn(move || {
+                let db = folder.open("app.db");
+                for i in 0..EACH {
+                    db.execute("INSERT INTO t VALUES (?)", [thread * EACH + i]).expect("waits for its turn");
+                }
+            });
+        }
+    });
+    assert_eq!(number(&db, "SELECT count(DISTINCT x) FROM t"), THREADS * EACH);
+    whole(&db);
+}
+
+#[test]
+fn a_reader_keeps_its_snapshot_and_does_not_delay_the_next_commit() {
+    let folder = Folder::new();
+    let (writer, reader) = (folder.open("app.db"), folder.open("app.db"));
+    writer.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    writer.busy_timeout(Duration::ZERO).expect("sets");
+    reader.execute_batch("BEGIN").expect("begins");
+    assert_eq!(number(&reader, "SELECT count(*) FROM t"), 1);
+    writer.execute_batch("INSERT INTO t VALUES (2)").expect("the reader is not in the way");
+    assert_eq!(number(&reader, "SELECT count(*) FROM t"), 1);
+    // The one after that needs the reader's copy (T16).
+    assert_eq!(code(writer.execute_batch("INSERT INTO t VALUES (3)")), ErrorCode::DatabaseBusy);
+    // An old snapshot can't become a write transaction (T17).
+    assert_eq!(code(reader.execute_batch("INSERT INTO t VALUES (4)")), ErrorCode::DatabaseBusy);
+    reader.execute_batch("COMMIT").expect("ends");
+    writer.execute_batch("INSERT INTO t VALUES (3)").expect("commits");
+    assert_eq!(number(&reader, "SELECT count(*) FROM t"), 3);
+}
+
+#[test]
+fn a_writer_that_waits_for_a_reader_wakes_when_the_reader_ends() {
+    let folder = Folder::new();
+    let (writer, reader) = (folder.open("app.db"), folder.open("app.db"));
+    writer.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    let mut waits: Vec<Duration> = (0..5)
+        .map(|_| {
+            reader.execute_batch("BEGIN").expect("begins");
+            number(&reader, "SELECT count(*) FROM t");
+            writer.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+            let other = folder.open("app.db");
+            let waiting = std::thread::spawn(move || {
+                other.execute_batch("INSERT INTO t VALUES (3)").expect("gets through");
+                Instant::now()
+            });
+            std::thread::sleep(Duration::from_millis(350));
+            reader.execute_batch("COMMIT").expect("ends");
+            let ended = Instant::now();
+            waiting.join().expect("no panic").saturating_duration_since(ended)
+        })
+        .collect();
+    waits.sort();
+    assert!(waits[2] < Duration::from_millis(20), "{waits:?}");
+}
+
+#[test]
+fn an_exclusive_session_commits_again_and_again() {
+    let folder = Folder::new();
+    for protocol in ["single", "paper", "exclusive"] {
+        let name = format!("{protocol}.db");
+        let db = folder.try_open(&name, &format!("&dash_commit={protocol}")).expect("opens");
+        db.execute_batch("CREATE TABLE t(x); PRAGMA locking_mode=exclusive").expect("sets");
+        for round in 0..10 {
+            db.execute("INSERT INTO t VALUES (?)", [round]).expect("commits");
+        }
+        db.execute_batch("BEGIN; INSERT INTO t VALUES (77); ROLLBACK").expect("rolls back");
+        let other = folder.open(&name);
+        other.busy_timeout(Duration::ZERO).expect("sets");
+        assert_eq!(code(other.execute_batch("INSERT INTO t VALUES (99)")), ErrorCode::DatabaseBusy);
+        assert_eq!(number(&other, "SELECT count(*) FROM t"), 10);
+        db.execute_batch("PRAGMA locking_mode=normal; SELECT count(*) FROM t").expect("gives up the lock");
+        other.execute_batch("INSERT INTO t VALUES (99)").expect("commits");
+        assert_eq!(number(&db, "SELECT count(*) FROM t"), 11);
+        whole(&db);
+    }
+}
+
+#[test]
+fn a_reader_in_the_way_of_an_exclusive_session_is_waited_for_or_ends_the_transaction() {
+    let folder = Folder::new();
+    let (db, reader) = (folder.open("app.db"), folder.open("app.db"));
+    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (0); PRAGMA locking_mode=exclusive").expect("sets");
+    db.busy_timeout(Duration::from_millis(50)).expect("sets");
+    db.execute_batch("INSERT INTO t VALUES (1)").expect("commits");
+    reader.execute_batch("BEGIN").expect("begins");
+    assert_eq!(number(&reader, "SELECT count(*) FROM t"), 2);
+    db.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+    // T5: an error, and nothing that looks like a commit without one.
+    let failed = db.execute_batch("INSERT INTO t VALUES (3)");
+    assert!(failed.is_err());
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 3);
+    assert_eq!(number(&reader, "SELECT count(*) FROM t"), 2);
+    reader.execute_batch("COMMIT").expect("ends");
+    db.execute_batch("INSERT INTO t VALUES (4)").expect("commits");
+    assert_eq!(text(&db, "SELECT group_concat(x) FROM t"), "0,1,2,4");
+    assert_eq!(text(&reader, "SELECT group_concat(x) FROM t"), "0,1,2,4");
+}
+
+#[test]
+fn stock_reads_and_is_told_that_the_database_is_locked() {
+    let folder = Folder::new();
+    let db = folder.open("app.db");
+    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    for round in 0..4 {
+        let stock = folder.stock("app.db");
+        assert_eq!(number(&stock, "SELECT count(*) FROM t"), round + 1);
+        whole(&stock);
+        assert_eq!(code(stock.execute_batch("INSERT INTO t VALUES (0)")), ErrorCode::DatabaseBusy);
+        drop(stock);
+        db.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+    }
+    drop(db);
+    let stock = folder.stock("app.db");
+    stock.execute_batch("INSERT INTO t VALUES (3)").expect("at rest anybody may write");
+    drop(stock);
+    let db = folder.open("app.db");
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 6);
+    db.execute_batch("INSERT INTO t VALUES (4)").expect("commits");
+    whole(&db);
+}

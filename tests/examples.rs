@@ -1,0 +1,99 @@
+//! Every example prints what the transcript at its head says it prints. An example whose host is
+//! not installed is skipped with a line that says so.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder of Debian's; the Python there can load extensions.
+const DEBIAN_PYTHON: &str = "/usr/bin/python3";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The library that was built for this test: beside it.
+fn library() -> PathBuf {
+    let own = std::env::current_exe().expect("a test knows its own file");
+    let library = own.with_file_name("libdash.so");
+    assert!(library.exists(), "{} is not there", library.display());
+    library
+}
+
+/// Whether a program runs with these arguments.
+fn runs(program: &str, arguments: &[&str]) -> bool {
+    Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+}
+
+/// What the lines after the `$` line at the head of an example say.
+fn transcript(file: &str) -> String {
+    let text = std::fs::read_to_string(root().join(file)).expect("the example is there");
+    text.lines()
+        .map(|line| line.trim_start_matches("//!").trim_start_matches("//").trim_start_matches('#').trim())
+        .skip_while(|line| !line.starts_with("$ "))
+        .skip(1)
+        .take_while(|line| !line.is_empty() && !line.starts_with("use ") && !line.starts_with("import ") && !line.starts_with("const ") && !line.starts_with("set "))
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+fn prints_its_transcript(file: &str, command: &mut Command) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = command.arg(folder.path().join("app.db")).env("DASH_LIBRARY", library()).output().expect("the host runs");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{file}: {printed}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(printed, transcript(file), "{file}");
+}
+
+#[test]
+fn the_command_line_example_prints_its_transcript() {
+    if !runs("sqlite3", &["-version"]) {
+        println!("skipped: sqlite3 is not installed");
+        return;
+    }
+    let file = "examples/cli/app.sh";
+    prints_its_transcript(file, Command::new("sh").arg(root().join(file)));
+}
+
+#[test]
+fn the_python_example_prints_its_transcript() {
+    let probe = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)";
+    let Some(python) = [DEBIAN_PYTHON, "python3"].into_iter().find(|python| runs(python, &["-c", probe])) else {
+        println!("skipped: no python3 here can load extensions");
+        return;
+    };
+    let file = "examples/python/app.py";
+    prints_its_transcript(file, Command::new(python).arg(root().join(file)));
+}
+
+#[test]
+fn the_ctypes_example_prints_its_transcript() {
+    let pythons: Vec<_> = ["python3", DEBIAN_PYTHON].into_iter().filter(|python| runs(python, &["-c", "import sqlite3"])).collect();
+    if pythons.is_empty() {
+        println!("skipped: python3 with sqlite3 is not installed");
+    }
+    let file = "examples/python/app_ctypes.py";
+    for python in pythons {
+        prints_its_transcript(file, Command::new(python).arg(root().join(file)));
+    }
+}
+
+#[test]
+fn the_node_example_prints_its_transcript() {
+    let folder = root().join("examples/node");
+    let probe = Command::new("node").args(["-e", "require('better-sqlite3')"]).current_dir(&folder).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        println!("skipped: node with better-sqlite3 is not installed");
+        return;
+    }
+    prints_its_transcript("examples/node/app.js", Command::new("node").arg(folder.join("app.js")));
+}
+
+#[test]
+fn the_rust_example_prints_its_transcript() {
+    let own = std::env::current_exe().expect("a test knows its own file");
+    let built = own.parent().and_then(Path::parent).map(|target| target.join("examples/rust"));
+    match built.filter(|built| built.exists()) {
+        Some(built) => prints_its_transcript("examples/rust/main.rs", &mut Command::new(built)),
+        None => println!("skipped: the example was not built: run all of the package's targets"),
+    }
+}
