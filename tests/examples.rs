@@ -28,19 +28,35 @@ fn runs(program: &str, arguments: &[&str]) -> bool {
 fn transcript(file: &str) -> String {
     let text = std::fs::read_to_string(root().join(file)).expect("the example is there");
     text.lines()
-        .map(|line| line.trim_start_matches("//!").trim_start_matches("//").trim_start_matches('#').trim())
+        .map(|line| {
+            line.trim_start_matches("//!").trim_start_matches("//").trim_start_matches('#').trim()
+        })
         .skip_while(|line| !line.starts_with("$ "))
         .skip(1)
-        .take_while(|line| !line.is_empty() && !line.starts_with("use ") && !line.starts_with("import ") && !line.starts_with("const ") && !line.starts_with("set "))
+        .take_while(|line| {
+            !line.is_empty()
+                && !line.starts_with("use ")
+                && !line.starts_with("import ")
+                && !line.starts_with("const ")
+                && !line.starts_with("set ")
+        })
         .map(|line| format!("{line}\n"))
         .collect()
 }
 
 fn prints_its_transcript(file: &str, command: &mut Command) {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = command.arg(folder.path().join("app.db")).env("DASH_LIBRARY", library()).output().expect("the host runs");
+    let output = command
+        .arg(folder.path().join("app.db"))
+        .env("DASH_LIBRARY", library())
+        .output()
+        .expect("the host runs");
     let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{file}: {printed}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{file}: {printed}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert_eq!(printed, transcript(file), "{file}");
 }
 
@@ -57,7 +73,9 @@ fn the_command_line_example_prints_its_transcript() {
 #[test]
 fn the_python_example_prints_its_transcript() {
     let probe = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)";
-    let Some(python) = [DEBIAN_PYTHON, "python3"].into_iter().find(|python| runs(python, &["-c", probe])) else {
+    let Some(python) =
+        [DEBIAN_PYTHON, "python3"].into_iter().find(|python| runs(python, &["-c", probe]))
+    else {
         println!("skipped: no python3 here can load extensions");
         return;
     };
@@ -67,7 +85,10 @@ fn the_python_example_prints_its_transcript() {
 
 #[test]
 fn the_ctypes_example_prints_its_transcript() {
-    let pythons: Vec<_> = ["python3", DEBIAN_PYTHON].into_iter().filter(|python| runs(python, &["-c", "import sqlite3"])).collect();
+    let pythons: Vec<_> = ["python3", DEBIAN_PYTHON]
+        .into_iter()
+        .filter(|python| runs(python, &["-c", "import sqlite3"]))
+        .collect();
     if pythons.is_empty() {
         println!("skipped: python3 with sqlite3 is not installed");
     }
@@ -80,7 +101,10 @@ fn the_ctypes_example_prints_its_transcript() {
 #[test]
 fn the_node_example_prints_its_transcript() {
     let folder = root().join("examples/node");
-    let probe = Command::new("node").args(["-e", "require('better-sqlite3')"]).current_dir(&folder).output();
+    let probe = Command::new("node")
+        .args(["-e", "new (require('better-sqlite3'))(':memory:')"])
+        .current_dir(&folder)
+        .output();
     if !probe.is_ok_and(|output| output.status.success()) {
         println!("skipped: node with better-sqlite3 is not installed");
         return;
@@ -96,4 +120,39 @@ fn the_rust_example_prints_its_transcript() {
         Some(built) => prints_its_transcript("examples/rust/main.rs", &mut Command::new(built)),
         None => println!("skipped: the example was not built: run all of the package's targets"),
     }
+}
+
+#[test]
+fn the_session_at_the_head_of_the_readme_prints_what_it_says() {
+    if !runs("sqlite3", &["-version"]) {
+        println!("skipped: sqlite3 is not installed");
+        return;
+    }
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("README.md is there");
+    let session = readme.split("```").nth(1).expect("a session");
+    let typed: Vec<_> = session.lines().filter_map(|line| line.strip_prefix("sqlite> ")).collect();
+    let printed: Vec<_> = session
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("$ ") && !line.starts_with("sqlite> "))
+        .collect();
+    let query = session
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("$ "))
+        .and_then(|line| line.split('\'').nth(1));
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::copy(library(), folder.path().join("libdash.so")).expect("a copy of the library");
+    let script = "cd \"$0\" && printf '%s\\n' \"$1\" | sqlite3 && sqlite3 app.db \"$2\"";
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .arg(folder.path())
+        .args([&typed.join("\n"), query.unwrap_or_default()])
+        .output()
+        .expect("sh runs");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).lines().collect::<Vec<_>>(),
+        printed,
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

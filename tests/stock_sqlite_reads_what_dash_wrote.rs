@@ -8,7 +8,8 @@ fn and_dash_goes_on_with_what_stock_sqlite_wrote() {
     let path = folder.path().join("app.db");
     for round in 0..5 {
         let dash = suite::open(&path);
-        dash.execute_batch("CREATE TABLE IF NOT EXISTS t(a); INSERT INTO t VALUES ('dash')").unwrap();
+        dash.execute_batch("CREATE TABLE IF NOT EXISTS t(a); INSERT INTO t VALUES ('dash')")
+            .unwrap();
         assert_eq!(suite::one::<i64>(&dash, "SELECT count(*) FROM t"), 2 * round + 1);
         suite::check(&dash);
         drop(dash);

@@ -3,7 +3,7 @@
 # $ DASH_LIBRARY=./libdash.so python3 app.py app.db
 # journal mode: shadow
 # notes: 3
-# commits so far: 3
+# commits so far: 4
 #
 # Where this says that sqlite3 can't load extensions, use app_ctypes.py.
 import os

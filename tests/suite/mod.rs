@@ -2,10 +2,21 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod casualty;
+pub mod damage;
+pub mod mounts;
+pub mod names;
+pub mod peers;
+pub mod sandbox;
+pub mod workload;
+
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use rusqlite::Connection;
+
+pub mod roles;
+pub mod sql;
 
 /// `libdash.so`, built as a dependency of this test and lying beside it.
 pub fn library() -> PathBuf {
@@ -20,7 +31,10 @@ pub fn load() {
     static LOADED: Once = Once::new();
     LOADED.call_once(|| {
         let scratch = Connection::open_in_memory().expect("memory");
-        #[expect(unsafe_code, reason = "loading an extension runs its code; it is the one under test")]
+        #[expect(
+            unsafe_code,
+            reason = "loading an extension runs its code; it is the one under test"
+        )]
         // SAFETY: `libdash.so` is a well-formed extension; it stays loaded for good.
         unsafe {
             scratch.load_extension_enable().expect("extensions are compiled in");
@@ -36,7 +50,9 @@ pub fn uri(path: &Path, more: &str) -> String {
         .expect("test paths are UTF-8")
         .bytes()
         .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                char::from(byte).to_string()
+            }
             other => format!("%{other:02X}"),
         })
         .collect();

@@ -10,7 +10,9 @@ pub fn confirm(question: &str, yes: bool) -> Result<bool> {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::new(format!("{question} Nobody is here to answer: add --yes to go ahead")));
+        return Err(Failure::new(format!(
+            "{question} Nobody is here to answer: add --yes to go ahead"
+        )));
     }
     print!("{question} [y/N] ");
     std::io::stdout().flush().explain("asking")?;

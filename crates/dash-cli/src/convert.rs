@@ -14,8 +14,8 @@ use crate::failure::{Explain, Failure, Result};
 use crate::inspect;
 use crate::integrity::{Verdict, check};
 use crate::interrupt::Interrupt;
-use crate::progress::{Moving, follow};
 use crate::out::say;
+use crate::progress::{Moving, follow};
 
 /// How long to wait for somebody who is writing.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,7 +46,10 @@ const STOPPED: &str = "stopped; the database is whole, run the command again to 
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let file = &arguments.file;
     if !file.is_file() && inspect::look(file)?.database.is_none() {
-        return Err(Failure::new(format!("{0} is missing, but its shadow is there: run `dash recover {0}`", file.display())));
+        return Err(Failure::new(format!(
+            "{0} is missing, but its shadow is there: run `dash recover {0}`",
+            file.display()
+        )));
     }
     let interrupt = Interrupt::catch()?;
     let extension = Extension::load()?;
@@ -60,58 +63,90 @@ fn to_shadow(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Resul
     if inspect::look(file)?.shadow.is_none() {
         // As it is now, by stock SQLite, which also finishes a journal or log it left behind.
         let before = open_stock(file)?;
-        let Some(before) = verify(before, file, "checking the file", interrupt)? else { return Ok(Outcome::Bad) };
+        let Some(before) = verify(before, file, "checking the file", interrupt)? else {
+            return Ok(Outcome::Bad);
+        };
         close(before, file)?;
     }
     let db = extension.open(file, false)?;
     db.busy_timeout(PATIENCE).explain("setting the busy timeout")?;
-    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).explain("reading user_version")?;
+    let version: i64 = db
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .explain("reading user_version")?;
     // A commit that changes nothing but the change counter: it makes the second copy.
     let commit = format!("BEGIN IMMEDIATE; PRAGMA user_version={version}; COMMIT");
     follow("making the second copy", size(file), Moving::Written, || db.execute_batch(&commit))
         .explain(format!("making the second copy of {} (the file is as it was)", file.display()))?;
-    let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0)).explain("reading journal_mode")?;
-    let Some(db) = verify(db, file, "checking it under dash", interrupt)? else { return Ok(Outcome::Bad) };
+    let mode: String = db
+        .query_row("PRAGMA journal_mode", [], |row| row.get(0))
+        .explain("reading journal_mode")?;
+    let Some(db) = verify(db, file, "checking it under dash", interrupt)? else {
+        return Ok(Outcome::Bad);
+    };
     close(db, file)?;
-    say!("{} is under dash now (journal mode {mode}): open it as {}", file.display(), shown_uri(file));
-    say!("the way back is `dash convert {} --to plain`, or PRAGMA journal_mode=delete", file.display());
+    say!(
+        "{} is under dash now (journal mode {mode}): open it as {}",
+        file.display(),
+        shown_uri(file)
+    );
+    say!(
+        "the way back is `dash convert {} --to plain`, or PRAGMA journal_mode=delete",
+        file.display()
+    );
     Ok(Outcome::Good)
 }
 
 fn to_plain(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Result<Outcome> {
     let db = extension.open(file, false)?;
     db.busy_timeout(PATIENCE).explain("setting the busy timeout")?;
-    let Some(db) = verify(db, file, "checking it under dash", interrupt)? else { return Ok(Outcome::Bad) };
+    let Some(db) = verify(db, file, "checking it under dash", interrupt)? else {
+        return Ok(Outcome::Bad);
+    };
     let mode: String = follow("making it plain", size(file), Moving::Written, || {
         db.query_row("PRAGMA journal_mode=delete", [], |row| row.get(0))
     })
     .explain(format!("making {} plain (it is as it was)", file.display()))?;
     close(db, file)?;
     if mode != "delete" {
-        say!("{} stays in journal mode {mode}: another connection has it open; close that and try again", file.display());
+        say!(
+            "{} stays in journal mode {mode}: another connection has it open; close that and try again",
+            file.display()
+        );
         return Ok(Outcome::Bad);
     }
     let left = inspect::look(file)?;
     if left.shadow.is_some() || left.beside.fence || left.beside.coordination {
-        say!("{} is plain, but another connection still has it open through dash: close that and try again", file.display());
+        say!(
+            "{} is plain, but another connection still has it open through dash: close that and try again",
+            file.display()
+        );
         return Ok(Outcome::Bad);
     }
     let after = open_stock(file)?;
-    let Some(after) = verify(after, file, "checking the plain file", interrupt)? else { return Ok(Outcome::Bad) };
+    let Some(after) = verify(after, file, "checking the plain file", interrupt)? else {
+        return Ok(Outcome::Bad);
+    };
     close(after, file)?;
     say!("{} is an ordinary SQLite file now, with nothing beside it", file.display());
     Ok(Outcome::Good)
 }
 
 /// Gives the connection back if the database is whole and nobody pressed Ctrl-C.
-fn verify(db: Connection, file: &Path, what: &str, interrupt: &Interrupt) -> Result<Option<Connection>> {
+fn verify(
+    db: Connection,
+    file: &Path,
+    what: &str,
+    interrupt: &Interrupt,
+) -> Result<Option<Connection>> {
     match check(&db, what, size(file), interrupt)? {
         Verdict::Whole if !interrupt.pressed() => {
             say!("{what}: ok");
             return Ok(Some(db));
         }
         Verdict::Whole | Verdict::Interrupted => say!("{STOPPED}"),
-        Verdict::Damaged(lines) => say!("{what}: {} is DAMAGED, nothing more is done: {lines}", file.display()),
+        Verdict::Damaged(lines) => {
+            say!("{what}: {} is DAMAGED, nothing more is done: {lines}", file.display())
+        }
     }
     close(db, file)?;
     Ok(None)

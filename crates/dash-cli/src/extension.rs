@@ -83,17 +83,21 @@ pub fn find() -> Result<PathBuf> {
         let path = PathBuf::from(named);
         return match path.is_file() {
             true => Ok(path),
-            false => Err(Failure::new(format!("{VARIABLE} names {}, which is not a file", path.display()))),
+            false => Err(Failure::new(format!(
+                "{VARIABLE} names {}, which is not a file",
+                path.display()
+            ))),
         };
     }
     let own = std::env::current_exe().explain("finding the folder this program is in")?;
     let home = own.parent().unwrap_or(Path::new("."));
     // `cargo run` leaves a dependency's library in deps; packages use lib.
-    let places = [home.join(LIBRARY), home.join("deps").join(LIBRARY), home.join("../lib").join(LIBRARY)];
+    let places =
+        [home.join(LIBRARY), home.join("deps").join(LIBRARY), home.join("../lib").join(LIBRARY)];
     let newest = places
         .iter()
         .filter_map(|place| Some((place.metadata().ok()?.modified().ok()?, place)))
-        .max_by_key(|(modified, _)| *modified);
+        .min_by_key(|(modified, _)| std::cmp::Reverse(*modified));
     newest.map(|(_, place)| place.clone()).ok_or_else(|| {
         Failure::new(format!(
             "{LIBRARY} is not beside {}: build it with `cargo build --release`, or name it in {VARIABLE}",

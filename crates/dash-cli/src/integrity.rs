@@ -42,7 +42,8 @@ pub fn check_untouched(path: &Path, interrupt: &Interrupt) -> Result<Verdict> {
     let what = format!("checking {}", path.display());
     let uri = format!("file:{}?immutable=1&mode=ro", escape(path));
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let db = Connection::open_with_flags(uri, flags).map_err(|error| Failure::new(format!("{what}: {error}")))?;
+    let db = Connection::open_with_flags(uri, flags)
+        .map_err(|error| Failure::new(format!("{what}: {error}")))?;
     check(&db, &what, path.metadata().map_or(0, |found| found.len()), interrupt)
 }
 

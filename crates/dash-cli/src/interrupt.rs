@@ -30,7 +30,8 @@ impl Interrupt {
             while signals.wait().is_ok() {
                 inner.pressed.store(true, Ordering::SeqCst);
                 eprintln!("dash: stopping at the next safe place");
-                if let Some(handle) = &*inner.running.lock().unwrap_or_else(PoisonError::into_inner) {
+                if let Some(handle) = &*inner.running.lock().unwrap_or_else(PoisonError::into_inner)
+                {
                     handle.interrupt();
                 }
             }
@@ -40,7 +41,8 @@ impl Interrupt {
 
     /// Ctrl-C interrupts the statements of this connection from now on.
     pub fn watch(&self, db: &Connection) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(db.get_interrupt_handle());
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(db.get_interrupt_handle());
     }
 
     /// Ctrl-C interrupts nothing from now on; call before the connection is closed.

@@ -81,7 +81,10 @@ pub fn follow<T>(what: &str, total: u64, moving: Moving, job: impl FnOnce() -> T
         scope.spawn(move || {
             let mut progress = None;
             let tick = Duration::from_millis(200);
-            while watch.recv_timeout(tick).is_err_and(|reason| reason == std::sync::mpsc::RecvTimeoutError::Timeout) {
+            while watch
+                .recv_timeout(tick)
+                .is_err_and(|reason| reason == std::sync::mpsc::RecvTimeoutError::Timeout)
+            {
                 // Drawn from the first tick on: a job that is over sooner needs no bar.
                 let bar = progress.get_or_insert_with(|| Progress::new(what, total, Unit::Bytes));
                 bar.set(moved(moving).saturating_sub(begun));
@@ -101,6 +104,8 @@ fn moved(moving: Moving) -> u64 {
         Moving::Read => "rchar:",
         Moving::Written => "wchar:",
     };
-    let Ok(counts) = std::fs::read_to_string("/proc/self/io") else { return 0 };
+    let Ok(counts) = std::fs::read_to_string("/proc/self/io") else {
+        return 0;
+    };
     counts.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
 }

@@ -11,14 +11,19 @@ use rusqlite::types::ValueRef;
 use crate::Outcome;
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
-use crate::split;
 use crate::out::say;
+use crate::split;
 
 /// Runs statements given as arguments, else those that are typed.
 pub fn run(extension: &Extension, file: &Path, arguments: &[OsString]) -> Result<Outcome> {
     let db = extension.open(file, true)?;
-    if let Some(option) = arguments.iter().find(|argument| argument.as_encoded_bytes().starts_with(b"-")) {
-        return Err(Failure::new(format!("{} is an option of sqlite3, which is not installed", option.to_string_lossy())));
+    if let Some(option) =
+        arguments.iter().find(|argument| argument.as_encoded_bytes().starts_with(b"-"))
+    {
+        return Err(Failure::new(format!(
+            "{} is an option of sqlite3, which is not installed",
+            option.to_string_lossy()
+        )));
     }
     let mut good = true;
     for sql in arguments {
@@ -69,7 +74,9 @@ fn print_rows(db: &Connection, sql: &str) -> rusqlite::Result<()> {
     let columns = statement.column_count();
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let cells: Vec<String> = (0..columns).map(|column| row.get_ref(column).map(shown)).collect::<rusqlite::Result<_>>()?;
+        let cells: Vec<String> = (0..columns)
+            .map(|column| row.get_ref(column).map(shown))
+            .collect::<rusqlite::Result<_>>()?;
         say!("{}", cells.join("|"));
     }
     Ok(())
@@ -80,6 +87,8 @@ fn shown(value: ValueRef<'_>) -> String {
         ValueRef::Null => String::new(),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
     }
 }

@@ -23,7 +23,8 @@ pub struct Arguments {
 
 /// Becomes `sqlite3`, or a small prompt of our own where that is not installed.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
-    let library = std::path::absolute(extension::find()?).map_err(|error| Failure::new(format!("finding the library: {error}")))?;
+    let library = std::path::absolute(extension::find()?)
+        .map_err(|error| Failure::new(format!("finding the library: {error}")))?;
     let error = Command::new("sqlite3")
         .args(["-cmd", &load(&library)?, "-cmd", &open(&arguments.file), ":memory:"])
         .args(&arguments.rest)
@@ -37,7 +38,10 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
 
 fn load(library: &Path) -> Result<String> {
     let path = library.to_str().filter(|path| !path.contains('\n')).ok_or_else(|| {
-        Failure::new(format!("sqlite3 can't be told to load {}: put the library at a path of plain text", library.display()))
+        Failure::new(format!(
+            "sqlite3 can't be told to load {}: put the library at a path of plain text",
+            library.display()
+        ))
     })?;
     let escaped = path.replace('\\', "\\\\").replace('"', "\\\"");
     Ok(format!(".load \"{escaped}\" sqlite3_dash_init"))

@@ -46,11 +46,16 @@ fn skip(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// Whether a statement that begins so is a trigger whose END has not come.
 fn inside_trigger(statement: &str) -> bool {
-    let Some(statement) = clean(statement) else { return false };
+    let Some(statement) = clean(statement) else {
+        return false;
+    };
     let upper = statement.to_ascii_uppercase();
     let mut words = upper.split_ascii_whitespace();
     let is_trigger = words.next() == Some("CREATE")
-        && matches!((words.next(), words.next()), (Some("TRIGGER"), _) | (Some("TEMP" | "TEMPORARY"), Some("TRIGGER")));
+        && matches!(
+            (words.next(), words.next()),
+            (Some("TRIGGER"), _) | (Some("TEMP" | "TEMPORARY"), Some("TRIGGER"))
+        );
     is_trigger && upper.split_ascii_whitespace().next_back() != Some("END")
 }
 
@@ -72,7 +77,8 @@ fn clean(statement: &str) -> Option<String> {
 /// Whether text ends between two statements, so that it can be run.
 pub fn is_complete(text: &str) -> bool {
     const NEXT: &str = "next";
-    text.trim_end().ends_with(';') && at_semicolons(&format!("{text}\n{NEXT}")).last().is_some_and(|last| last == NEXT)
+    text.trim_end().ends_with(';')
+        && at_semicolons(&format!("{text}\n{NEXT}")).last().is_some_and(|last| last == NEXT)
 }
 
 #[cfg(test)]
@@ -81,24 +87,36 @@ mod tests {
 
     #[test]
     fn a_semicolon_inside_something_ends_nothing() {
-        let sql = "/* a;b */ SELECT ';', \"x;y\", [a;b]; -- c;\nINSERT INTO t VALUES('it''s; ok');;\n\n";
-        assert_eq!(at_semicolons(sql), ["SELECT ';', \"x;y\", [a;b]", "INSERT INTO t VALUES('it''s; ok')"]);
+        let sql =
+            "/* a;b */ SELECT ';', \"x;y\", [a;b]; -- c;\nINSERT INTO t VALUES('it''s; ok');;\n\n";
+        assert_eq!(
+            at_semicolons(sql),
+            ["SELECT ';', \"x;y\", [a;b]", "INSERT INTO t VALUES('it''s; ok')"]
+        );
     }
 
     #[test]
     fn a_trigger_is_one_statement() {
-        let sql = "CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM b; DELETE FROM c; END; SELECT 1";
+        let sql =
+            "CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM b; DELETE FROM c; END; SELECT 1";
         assert_eq!(at_semicolons(sql).len(), 2);
     }
 
     #[test]
     fn lines_may_lack_their_semicolon() {
-        assert_eq!(at_lines("SELECT 1\nCOMMIT;\n\nUPDATE t SET a=';' WHERE 1;\n"), ["SELECT 1", "COMMIT", "UPDATE t SET a=';' WHERE 1"]);
+        assert_eq!(
+            at_lines("SELECT 1\nCOMMIT;\n\nUPDATE t SET a=';' WHERE 1;\n"),
+            ["SELECT 1", "COMMIT", "UPDATE t SET a=';' WHERE 1"]
+        );
     }
 
     #[test]
     fn text_is_complete_after_its_last_semicolon() {
         assert!(is_complete("SELECT 1;") && is_complete("SELECT ';' ;\n"));
-        assert!(!is_complete("SELECT 1") && !is_complete("SELECT ';") && !is_complete("CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1;"));
+        assert!(
+            !is_complete("SELECT 1")
+                && !is_complete("SELECT ';")
+                && !is_complete("CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1;")
+        );
     }
 }

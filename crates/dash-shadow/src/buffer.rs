@@ -42,7 +42,9 @@ impl WriteBuffer {
     pub fn remove(&mut self, range: Range<u64>) {
         let overlapping: Vec<u64> = self.overlapping(&range).map(|(at, _)| at).collect();
         for at in overlapping {
-            let Some(block) = self.blocks.remove(&at) else { continue };
+            let Some(block) = self.blocks.remove(&at) else {
+                continue;
+            };
             self.bytes -= block.len();
             let end = at + block.len() as u64;
             if at < range.start
@@ -66,9 +68,7 @@ impl WriteBuffer {
             .next_back()
             .filter(|(at, block)| *at + block.len() as u64 > range.start)
             .map_or(range.start, |(at, _)| *at);
-        self.blocks
-            .range(first..range.end.max(first))
-            .map(|(at, block)| (*at, &**block))
+        self.blocks.range(first..range.end.max(first)).map(|(at, block)| (*at, &**block))
     }
 
     /// The block that begins at `offset` with at least `len` bytes.
@@ -137,6 +137,7 @@ impl WriteBuffer {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "small numbers")]
 mod tests {
     use super::WriteBuffer;
     use proptest::prelude::*;

@@ -22,11 +22,17 @@ impl<S: Storage> Connection<S> {
     fn leave(&mut self) -> Result<()> {
         let name = self.names.coordination.to_string_lossy().into_owned();
         self.coordination.unregister();
-        if !self.coordination.file().try_lock(locks::OPEN, LockKind::Exclusive).during(Operation::Lock, &name)? {
+        if !self
+            .coordination
+            .file()
+            .try_lock(locks::OPEN, LockKind::Exclusive)
+            .during(Operation::Lock, &name)?
+        {
             // Somebody is opening: not the last one, or the next opener cleans up.
             return Ok(());
         }
-        let named = self.directory.metadata(&self.names.coordination).during(Operation::Stat, &name)?;
+        let named =
+            self.directory.metadata(&self.names.coordination).during(Operation::Stat, &name)?;
         if named.is_none_or(|named| named.id != self.coordination.file().id()) {
             return Ok(());
         }
@@ -52,13 +58,14 @@ impl<S: Storage> Connection<S> {
         }
         self.current = self.coordination.current();
         self.snapshot = self.coordination.snapshot(self.current.slot);
-        let clean = self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
+        let clean =
+            self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
         let slot = self.shadow_slot();
         if clean && self.coordination.commits() > 0 && self.files[slot].is_some() {
             let tail = self.shadow_tail()?;
             let older = read_header(&*self.file(slot)?, &self.role(slot))?;
             if let (Some(older), true) = (older, tail.len >= TAIL_LEN) {
-                self.write_vouching_block(State::Superseded, older.counter(), &tail.intent, tail.len)?;
+                self.vouch(State::Superseded, older.counter(), &tail.intent, tail.len)?;
             }
         }
         if self.coordination.fence() || self.coordination.fence_found() {
@@ -75,4 +82,3 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 }
-

@@ -3,17 +3,16 @@
 //! whose constraints are numbered there; DASH sections 4.2–4.4 for the names of the steps.
 
 use std::ffi::OsStr;
-use std::io::{ErrorKind, IoSlice};
+use std::io::IoSlice;
 use std::ops::Range;
 
-use dash_storage::{Directory, File, Storage};
+use dash_storage::{File, Storage};
 
 use crate::connection::Connection;
-use crate::coordination::{Current, ShadowCondition, Snapshot};
+use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
-use crate::format::{CommitBlock, Protocol, SUPER_NAME_MAX, State, Unit};
-use crate::header::{FENCE_OFFSET, HEADER_LEN, Header, VERSION_BYTES, seal};
-use crate::locks::LockLevel;
+use crate::format::{CommitBlock, SUPER_NAME_MAX, State, Unit};
+use crate::header::{HEADER_LEN, Header, seal};
 use crate::ranges::RangeSet;
 use crate::tail::{STRIDE, read_padded, write_commit};
 use crate::write::Phase;
@@ -37,10 +36,10 @@ impl<S: Storage> Connection<S> {
     /// again after more writes. With `super_journal` (its name relative to the database's
     /// directory) the commit counts only once that file is gone.
     pub fn prepare(&mut self, super_journal: Option<&OsStr>) -> Result<()> {
-        let nothing_to_do = self
-            .transaction
-            .as_ref()
-            .is_none_or(|transaction| transaction.is_clean() || transaction.phase >= Phase::Prepared);
+        // A database without a page is no commit: SQLite has rolled back the very first one.
+        let nothing_to_do = self.transaction.as_ref().is_none_or(|transaction| {
+            transaction.is_clean() || transaction.phase >= Phase::Prepared || transaction.size == 0
+        });
         if nothing_to_do {
             return Ok(());
         }
@@ -55,9 +54,15 @@ impl<S: Storage> Connection<S> {
         })?;
         let header = self.seal_first_page()?;
         self.settle_size(&header)?;
-        let carried = self.current_page_list()?;
+        let carried = if self.coordination.is_settled() {
+            RangeSet::new()
+        } else {
+            self.current_page_list()?
+        };
         let id = self.commit_id();
-        let Some(transaction) = &mut self.transaction else { return Ok(()) };
+        let Some(transaction) = &mut self.transaction else {
+            return Ok(());
+        };
         let mut changed = transaction.buffer.ranges();
         changed.union(&transaction.spilled);
         let size = transaction.size;
@@ -65,12 +70,9 @@ impl<S: Storage> Connection<S> {
         transaction.page_list = changed.clone();
         transaction.dirtied.union(&changed);
         transaction.dirtied.union(&carried);
-        transaction.snapshot = Snapshot {
-            size,
-            version: version_of(&header),
-            id,
-            counter: header.counter(),
-        };
+        transaction.header = Some(header);
+        transaction.snapshot =
+            Snapshot { size, version: header.version(), id, counter: header.counter() };
         let plan = self.plan(&carried);
 
         self.touch_shadow()?;
@@ -78,6 +80,7 @@ impl<S: Storage> Connection<S> {
         let mut all = changed;
         all.union(&carried);
         self.cover(&all)?;
+        self.put_aside(&all)?;
         let units = self.write_units(&plan)?;
         self.write_block(units, super_name)?;
         if let Some(transaction) = &mut self.transaction {
@@ -105,12 +108,15 @@ impl<S: Storage> Connection<S> {
             }
         }
         let refused = self.not_sqlite();
-        let Some(first) = self.transaction.as_mut().and_then(|transaction| transaction.buffer.first_mut()) else {
+        let Some(first) =
+            self.transaction.as_mut().and_then(|transaction| transaction.buffer.first_mut())
+        else {
             return Err(refused);
         };
         let header = Header::of(first).filter(Header::is_sqlite).ok_or(refused)?;
         let ahead = header.counter().wrapping_sub(counter);
-        let fresh = if (1..1 << 31).contains(&ahead) { header.counter() } else { counter.wrapping_add(1) };
+        let fresh =
+            if (1..1 << 31).contains(&ahead) { header.counter() } else { counter.wrapping_add(1) };
         let valid = header.size().is_some();
         if valid {
             seal(first, fresh);
@@ -132,7 +138,9 @@ impl<S: Storage> Connection<S> {
     /// written becomes zeros (T23).
     fn settle_size(&mut self, header: &Header) -> Result<()> {
         let old = self.snapshot.size;
-        let Some(transaction) = &mut self.transaction else { return Ok(()) };
+        let Some(transaction) = &mut self.transaction else {
+            return Ok(());
+        };
         if let Some(size) = header.size() {
             transaction.size = size;
         }
@@ -154,13 +162,18 @@ impl<S: Storage> Connection<S> {
 
     /// The units of the commit, those with page 1 last (constraint 5: unfenced last).
     fn plan(&self, carried: &RangeSet) -> Vec<(Range<u64>, Source)> {
-        let Some(transaction) = &self.transaction else { return Vec::new() };
+        let Some(transaction) = &self.transaction else {
+            return Vec::new();
+        };
         let buffered = transaction.buffer.ranges();
         let spilled = transaction.spilled.without(&buffered);
-        let mut plan: Vec<(Range<u64>, Source)> = [(&buffered, Source::Buffer), (&spilled, Source::Spilled), (carried, Source::Current)]
-            .into_iter()
-            .flat_map(|(set, source)| set.iter().flat_map(split).map(move |range| (range, source)))
-            .collect();
+        let mut plan: Vec<(Range<u64>, Source)> =
+            [(&buffered, Source::Buffer), (&spilled, Source::Spilled), (carried, Source::Current)]
+                .into_iter()
+                .flat_map(|(set, source)| {
+                    set.iter().flat_map(split).map(move |range| (range, source))
+                })
+                .collect();
         plan.sort_by_key(|(range, _)| (range.start == 0, range.start));
         plan
     }
@@ -185,13 +198,20 @@ impl<S: Storage> Connection<S> {
                 }
                 crc32fast::hash(&bytes)
             };
-            units.push(Unit { offset: range.start, len, checksum, carried: *source == Source::Current });
+            units.push(Unit {
+                offset: range.start,
+                len,
+                checksum,
+                carried: *source == Source::Current,
+            });
         }
         Ok(units)
     }
 
     fn write_buffered(&self, shadow: &S::File, range: &Range<u64>, name: &str) -> Result<u32> {
-        let Some(transaction) = &self.transaction else { return Ok(0) };
+        let Some(transaction) = &self.transaction else {
+            return Ok(0);
+        };
         let mut hasher = crc32fast::Hasher::new();
         let mut vectors: Vec<IoSlice<'_>> = Vec::new();
         let mut at = range.start;
@@ -218,7 +238,9 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let len = self.shadow_tail()?.len;
         let (file, name) = (self.file(slot)?, self.role(slot));
-        let Some(transaction) = &self.transaction else { return Ok(()) };
+        let Some(transaction) = &self.transaction else {
+            return Ok(());
+        };
         let page_size = transaction
             .buffer
             .exact(0, HEADER_LEN)
@@ -250,7 +272,8 @@ impl<S: Storage> Connection<S> {
     /// The flush that is the commit point. After a failure the shadow is undone at once: nothing
     /// of it may ever be taken for durable (constraint 6).
     pub fn flush(&mut self) -> Result<()> {
-        if self.transaction.as_ref().is_none_or(|transaction| transaction.phase != Phase::Prepared) {
+        if self.transaction.as_ref().is_none_or(|transaction| transaction.phase != Phase::Prepared)
+        {
             return Ok(());
         }
         let flushed = self.flush_file(self.shadow_slot());
@@ -267,104 +290,11 @@ impl<S: Storage> Connection<S> {
             }
         }
     }
-
-    /// Undoes the transaction now, and starts it over empty: SQLite will roll back.
-    fn abandon(&mut self) {
-        // A failure here has poisoned the connection; the first error is the one to report.
-        drop(self.discard());
-        if self.level >= LockLevel::Reserved {
-            self.transaction = Some(crate::write::Transaction::new(self.snapshot.size));
-        }
-    }
-
-    /// Atomic exchange: makes the prepared state the current one, for dash at once, for stock
-    /// readers by name. Without something prepared it does nothing. Under synchronous=OFF no flush
-    /// came before: the commit then survives a crash of the process, not of the machine.
-    pub fn publish(&mut self) -> Result<()> {
-        let phase = match &self.transaction {
-            Some(transaction) if !transaction.is_clean() => transaction.phase,
-            _ => return Ok(()),
-        };
-        if phase == Phase::Building {
-            // SQLite never writes between FCNTL_SYNC and COMMIT_PHASETWO without another
-            // FCNTL_SYNC; if a host does, its pages are not lost.
-            self.prepare(None)?;
-            self.flush()?;
-        }
-        if let Err(error) = self.exchange_names() {
-            self.abandon();
-            return Err(error);
-        }
-        let Some(transaction) = self.transaction.take() else { return Ok(()) };
-        self.take_over(transaction.snapshot, transaction.page_list);
-        if self.protocol != Protocol::Single {
-            // The paper's version reset: the copy that was replaced is marked, durably. The commit
-            // stands in any case; a copy that could not be marked is made anew before it is used.
-            let reset = self.flush_file(self.shadow_slot());
-            if reset.is_err() {
-                self.coordination.set_condition(ShadowCondition::Rebuild);
-            }
-        }
-        self.coordination.set_in_flight(0);
-        self.statistics.commits += 1;
-        Ok(())
-    }
-
-    /// Tells every reader that the shadow is the current copy now, and marks the copy it replaces.
-    fn take_over(&mut self, snapshot: Snapshot, page_list: RangeSet) {
-        let old = self.current;
-        let new = Current { sequence: old.sequence + 1, slot: 1 - old.slot };
-        self.coordination.add_name_on_disk(new.slot);
-        self.coordination.set_snapshot(new.slot, &snapshot);
-        self.coordination.set_current(new);
-        self.coordination.count_commit();
-        self.coordination.set_condition(ShadowCondition::Known);
-        if self.snapshot.size > 0
-            && let Some(file) = &self.files[old.slot]
-        {
-            // SHADOW-7, in the page cache only: superseded for a recovery, read-only for stock
-            // descriptors opened long ago. If the write fails the next commit overwrites the place.
-            drop(file.write_at(&[3], FENCE_OFFSET));
-        }
-        self.current = new;
-        self.snapshot = snapshot;
-        self.page_list = Some((new.sequence, page_list));
-        self.saw_current();
-    }
-
-    /// Exchanges the names, by the paper's three renames where the file system can't do it in one.
-    pub(crate) fn exchange_names(&mut self) -> Result<()> {
-        let (db, shadow) = (&self.names.db, &self.names.shadow);
-        let exchanged = match self.directory.exchange(db, shadow) {
-            Err(error) if error.kind() == ErrorKind::Unsupported => self
-                .directory
-                .rename(db, &self.names.renaming)
-                .and_then(|()| self.directory.rename(shadow, db))
-                .and_then(|()| self.directory.rename(&self.names.renaming, shadow)),
-            other => other,
-        };
-        if exchanged.is_err() {
-            // F15: an error does not say whether it happened.
-            let named = self.directory.metadata(db).ok().flatten().map(|found| found.id);
-            let wanted = self.files[self.shadow_slot()].as_ref().map(|file| file.id());
-            if named.is_none() || named != wanted {
-                return exchanged.during(Operation::Exchange, self.names.shown());
-            }
-        }
-        self.statistics.exchanges += 1;
-        Ok(())
-    }
-}
-
-/// The bytes a pager compares, as readers will see them.
-fn version_of(header: &Header) -> [u8; 16] {
-    let mut version = [0; 16];
-    version.copy_from_slice(&header.0[VERSION_BYTES]);
-    version
 }
 
 /// Cuts a range where units must not be longer.
 fn split(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let parts = (range.end - range.start).div_ceil(STRIDE);
-    (0..parts).map(move |i| range.start + i * STRIDE..(range.start + (i + 1) * STRIDE).min(range.end))
+    (0..parts)
+        .map(move |i| range.start + i * STRIDE..(range.start + (i + 1) * STRIDE).min(range.end))
 }

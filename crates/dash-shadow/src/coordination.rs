@@ -13,26 +13,25 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use dash_storage::{File, FileId, LockKind, SharedMemory};
+use dash_storage::{File, FileId, SharedMemory};
 
 use crate::error::{Context, Operation, Result};
 use crate::header::VERSION_BYTES;
-use crate::locks;
 
 /// First word of a valid coordination file: layout version 1.
 const MAGIC: u64 = 0x0001_6873_6164_0001;
 /// Words of the file.
-const WORDS: usize = 4096;
+pub(crate) const WORDS: usize = 4096;
 /// Words of a reader entry: one cache line.
-const ENTRY: usize = 8;
+pub(crate) const ENTRY: usize = 8;
 /// Where the reader entries begin.
-const ENTRIES: usize = 64;
+pub(crate) const ENTRIES: usize = 64;
 /// How many connections can read without a lock call; more use SQLite's SHARED lock.
 pub const MAX_READERS: usize = (WORDS - ENTRIES) / ENTRY;
 
 /// Words of the head.
 #[derive(Clone, Copy)]
-enum Word {
+pub(crate) enum Word {
     Magic = 0,
     /// Changes whenever the pair of inodes does.
     Generation = 1,
@@ -49,20 +48,28 @@ enum Word {
     /// A [`ShadowCondition`].
     Condition = 9,
     Pair = 10,
+    /// Sequence of the commit that the shadow equals in every page; 0: of none.
+    Settled = 40,
     /// Commits since the first opener.
     Commits = 11,
     /// Reader entries ever used.
     ReaderHigh = 12,
     /// 1: the first opener found a name fence.
     FenceFound = 13,
+    /// Position of the first byte of the version store.
+    VersionsBase = 14,
+    /// Position behind its last one.
+    VersionsEnd = 15,
     /// Words of slot 0, then of slot 1.
     Slot = 16,
 }
 
 /// Words that describe the state in one slot.
-const SLOT_WORDS: usize = 8;
+pub(crate) const SLOT_WORDS: usize = 8;
 /// Among them, the tail's epoch.
 const TAIL_EPOCH: usize = 5;
+/// And the newest commit that may have begun to overwrite the copy while it was pinned.
+const OVERWRITTEN: usize = 6;
 
 /// How far the shadow can be trusted to equal the current copy outside its page list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,9 +106,9 @@ pub struct Current {
 
 /// The mapped coordination file and this connection's reader entry.
 pub struct Coordination<F: File> {
-    file: F,
-    memory: F::Memory,
-    entry: Option<usize>,
+    pub(crate) file: F,
+    pub(crate) memory: F::Memory,
+    pub(crate) entry: Option<usize>,
 }
 
 impl<F: File> Coordination<F> {
@@ -116,7 +123,7 @@ impl<F: File> Coordination<F> {
         &self.file
     }
 
-    fn word(&self, word: Word) -> &AtomicU64 {
+    pub(crate) fn word(&self, word: Word) -> &AtomicU64 {
         self.memory.word(word as usize)
     }
 
@@ -153,9 +160,7 @@ impl<F: File> Coordination<F> {
         if let Some(id) = id {
             self.word(Word::Device).store(id.device, SeqCst);
         }
-        self.memory
-            .word(Word::Inode as usize + slot)
-            .store(id.map_or(0, |id| id.inode), SeqCst);
+        self.memory.word(Word::Inode as usize + slot).store(id.map_or(0, |id| id.inode), SeqCst);
         self.word(Word::Generation).fetch_add(1, SeqCst);
     }
 
@@ -182,8 +187,7 @@ impl<F: File> Coordination<F> {
 
     /// Publishes a copy: from here on readers take it.
     pub fn set_current(&self, current: Current) {
-        self.word(Word::Current)
-            .store(current.sequence << 1 | current.slot as u64, SeqCst);
+        self.word(Word::Current).store(current.sequence << 1 | current.slot as u64, SeqCst);
     }
 
     /// What readers must know of the copy in `slot`. Right as long as it is pinned.
@@ -210,13 +214,8 @@ impl<F: File> Coordination<F> {
             bytes.copy_from_slice(&snapshot.version[range]);
             u64::from_ne_bytes(bytes)
         };
-        let words = [
-            snapshot.size,
-            half(0..8),
-            half(8..16),
-            snapshot.id,
-            u64::from(snapshot.counter),
-        ];
+        let words =
+            [snapshot.size, half(0..8), half(8..16), snapshot.id, u64::from(snapshot.counter)];
         for (i, word) in words.into_iter().enumerate() {
             self.memory.word(base + i).store(word, SeqCst);
         }
@@ -224,17 +223,59 @@ impl<F: File> Coordination<F> {
 
     /// Changes whenever the tail in `slot` moves or its intent changes.
     pub fn tail_epoch(&self, slot: usize) -> u64 {
-        self.memory
-            .word(Word::Slot as usize + slot * SLOT_WORDS + TAIL_EPOCH)
-            .load(SeqCst)
+        self.memory.word(Word::Slot as usize + slot * SLOT_WORDS + TAIL_EPOCH).load(SeqCst)
     }
 
     /// Changes it, and returns the new value.
     pub fn next_tail_epoch(&self, slot: usize) -> u64 {
-        self.memory
-            .word(Word::Slot as usize + slot * SLOT_WORDS + TAIL_EPOCH)
-            .fetch_add(1, SeqCst)
+        self.memory.word(Word::Slot as usize + slot * SLOT_WORDS + TAIL_EPOCH).fetch_add(1, SeqCst)
             + 1
+    }
+
+    /// The newest commit that may have begun to overwrite the copy in `slot` while it was pinned.
+    pub fn overwritten(&self, slot: usize) -> u64 {
+        self.memory.word(Word::Slot as usize + slot * SLOT_WORDS + OVERWRITTEN).load(SeqCst)
+    }
+
+    /// Says that commit `label` is about to overwrite the copy in `slot`.
+    pub fn announce_overwriting(&self, slot: usize, label: u64) {
+        self.memory
+            .word(Word::Slot as usize + slot * SLOT_WORDS + OVERWRITTEN)
+            .store(label, SeqCst);
+    }
+
+    /// Positions of the first byte of the version store and behind its last one.
+    pub fn versions(&self) -> (u64, u64) {
+        (self.word(Word::VersionsBase).load(SeqCst), self.word(Word::VersionsEnd).load(SeqCst))
+    }
+
+    /// Bytes in the version store.
+    pub fn versions_len(&self) -> u64 {
+        let (base, end) = self.versions();
+        end - base
+    }
+
+    /// Where the byte at a position is, from the start of the version store.
+    pub fn versions_physical(&self, position: u64) -> u64 {
+        position - self.word(Word::VersionsBase).load(SeqCst)
+    }
+
+    /// Where the next record goes, from the start of the version store.
+    pub fn versions_place(&self) -> u64 {
+        self.versions_len()
+    }
+
+    /// Makes a record of `len` bytes, written at [`Self::versions_place`], visible.
+    pub fn versions_appended(&self, len: u64) {
+        self.word(Word::VersionsEnd).fetch_add(len, SeqCst);
+    }
+
+    /// Empties the version store.
+    pub fn empty_versions(&self) {
+        let (base, end) = self.versions();
+        if base != end {
+            self.word(Word::VersionsBase).store(end, SeqCst);
+        }
     }
 
     /// Sequence of the commit that is being written into the shadow, 0 if none. Not 0 under a
@@ -297,6 +338,16 @@ impl<F: File> Coordination<F> {
         self.word(Word::Condition).store(condition as u64, SeqCst);
     }
 
+    /// Whether the shadow equals the current copy in every page, so that nothing need be carried.
+    pub fn is_settled(&self) -> bool {
+        self.word(Word::Settled).load(SeqCst) == self.current().sequence
+    }
+
+    /// Says that it does.
+    pub fn set_settled(&self) {
+        self.word(Word::Settled).store(self.current().sequence, SeqCst);
+    }
+
     /// Commits since the first opener.
     pub fn commits(&self) -> u64 {
         self.word(Word::Commits).load(SeqCst)
@@ -305,88 +356,5 @@ impl<F: File> Coordination<F> {
     /// Counts a commit.
     pub fn count_commit(&self) {
         self.word(Word::Commits).fetch_add(1, SeqCst);
-    }
-
-    fn pin_word(&self, entry: usize) -> &AtomicU64 {
-        self.memory.word(ENTRIES + entry * ENTRY)
-    }
-
-    /// Takes a free reader entry for the life of this connection. Without one, reading takes
-    /// SQLite's SHARED lock.
-    pub fn register(&mut self) -> Result<()> {
-        for entry in 0..MAX_READERS {
-            if self.file.try_lock(locks::reader(entry), LockKind::Exclusive).during(Operation::Lock, "a reader entry")? {
-                self.pin_word(entry).store(0, SeqCst);
-                self.memory
-                    .word(ENTRIES + entry * ENTRY + 1)
-                    .store(u64::from(std::process::id()), SeqCst);
-                self.word(Word::ReaderHigh).fetch_max(entry as u64 + 1, SeqCst);
-                self.entry = Some(entry);
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives the reader entry back.
-    pub fn unregister(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            self.pin_word(entry).store(0, SeqCst);
-            // The descriptor is about to be closed, which releases the lock in any case.
-            drop(self.file.unlock(locks::reader(entry)));
-        }
-    }
-
-    /// Whether this connection has a reader entry.
-    pub fn is_registered(&self) -> bool {
-        self.entry.is_some()
-    }
-
-    /// Says that this connection reads the copy in `slot`. To be followed by a second look at
-    /// [`Self::current`].
-    pub fn pin(&self, slot: usize) {
-        if let Some(entry) = self.entry {
-            self.pin_word(entry).store(slot as u64 + 1, SeqCst);
-        }
-    }
-
-    /// Says that this connection reads nothing.
-    pub fn unpin(&self) {
-        if let Some(entry) = self.entry {
-            self.pin_word(entry).store(0, SeqCst);
-        }
-    }
-
-    /// Whether another live connection reads the copy in `slot`. Clears the entries of dead ones.
-    pub fn is_pinned_by_others(&self, slot: usize) -> Result<bool> {
-        let high = usize::try_from(self.word(Word::ReaderHigh).load(SeqCst)).unwrap_or(MAX_READERS);
-        for entry in 0..high.min(MAX_READERS) {
-            if Some(entry) == self.entry || self.pin_word(entry).load(SeqCst) != slot as u64 + 1 {
-                continue;
-            }
-            let owner = self
-                .file
-                .lock_conflict(locks::reader(entry), LockKind::Exclusive)
-                .during(Operation::Lock, "a reader entry")?;
-            if owner.is_some() {
-                return Ok(true);
-            }
-            // Its owner died between pinning and letting go. If a new owner registers right now it
-            // pins the current copy, never this one.
-            let pinned = slot as u64 + 1;
-            let _ = self.pin_word(entry).compare_exchange(pinned, 0, SeqCst, SeqCst);
-        }
-        Ok(false)
-    }
-
-    /// The readers right now: (process id, slot pinned), for `dash inspect`.
-    pub fn readers(&self) -> Vec<(u64, usize)> {
-        let high = usize::try_from(self.word(Word::ReaderHigh).load(SeqCst)).unwrap_or(MAX_READERS);
-        (0..high.min(MAX_READERS))
-            .filter_map(|entry| {
-                let slot = usize::try_from(self.pin_word(entry).load(SeqCst)).ok()?.checked_sub(1)?;
-                Some((self.memory.word(ENTRIES + entry * ENTRY + 1).load(SeqCst), slot))
-            })
-            .collect()
     }
 }

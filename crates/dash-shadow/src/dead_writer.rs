@@ -9,7 +9,6 @@ use crate::coordination::{Current, ShadowCondition, Snapshot};
 use crate::error::{Context, Operation, Result};
 use crate::evaluate::Found;
 use crate::format::State;
-use crate::header::VERSION_BYTES;
 use crate::recover::make_durable;
 use crate::super_journal;
 
@@ -40,7 +39,11 @@ impl<S: Storage> Connection<S> {
         let committed = match block {
             Some(block) if block.state == State::Whole => true,
             Some(block) if block.state == State::Prepared => {
-                let exists = super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)?;
+                let exists = super_journal::exists_durably(
+                    &self.storage,
+                    &self.directory_path,
+                    &block.super_journal,
+                )?;
                 self.cut_off = exists.then(|| block.super_journal.clone());
                 !exists
             }
@@ -56,16 +59,21 @@ impl<S: Storage> Connection<S> {
             if current != Some(found.id()) {
                 self.exchange_names()?;
             }
-            let mut version = [0; 16];
-            version.copy_from_slice(&header.0[VERSION_BYTES]);
-            let snapshot = Snapshot { size: block.size, version, id: block.id, counter: block.counter };
+            let snapshot = Snapshot {
+                size: block.size,
+                version: header.version(),
+                id: block.id,
+                counter: block.counter,
+            };
             self.coordination.add_name_on_disk(slot);
             self.coordination.set_snapshot(slot, &snapshot);
             self.coordination.set_current(Current { sequence: block.sequence, slot });
             self.coordination.set_condition(ShadowCondition::Repair);
             self.statistics.rolled_forward += 1;
         } else {
-            let condition = if found.tail.bound(found.id()).is_some() || found.tail.bound_intent(found.id()).is_some() {
+            let condition = if found.tail.bound(found.id()).is_some()
+                || found.tail.bound_intent(found.id()).is_some()
+            {
                 ShadowCondition::Repair
             } else {
                 ShadowCondition::Rebuild

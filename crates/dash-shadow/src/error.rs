@@ -27,7 +27,9 @@ pub enum Error {
     #[error("{0}")]
     Moved(String),
     /// An earlier write or flush failed and could not be undone: nothing is written any more.
-    #[error("an earlier I/O error left this connection unusable for writing: {0}; close it and open the database again")]
+    #[error(
+        "an earlier I/O error left this connection unusable for writing: {0}; close it and open the database again"
+    )]
     Poisoned(String),
     /// The database can't be opened as it stands; says what to do.
     #[error("{0}")]
@@ -101,10 +103,6 @@ pub(crate) trait Context<T> {
 
 impl<T> Context<T> for io::Result<T> {
     fn during(self, operation: Operation, name: impl std::fmt::Display) -> Result<T> {
-        self.map_err(|source| Error::Io {
-            operation,
-            name: name.to_string(),
-            source,
-        })
+        self.map_err(|source| Error::Io { operation, name: name.to_string(), source })
     }
 }

@@ -78,7 +78,8 @@ impl<F: File> Found<F> {
         let matches = match &tail.commit {
             Ok(block) if matches!(block.state, State::Whole | State::Prepared) => {
                 let units = read_units(&file, tail.len, block, name)?;
-                let counted = header.is_some_and(|header| header.is_fenced() || header.counter() == block.counter);
+                let counted = header
+                    .is_some_and(|header| header.is_fenced() || header.counter() == block.counter);
                 match units {
                     Some(units) if counted => units_match(&file, &units, name)?,
                     _ => false,
@@ -123,9 +124,16 @@ pub struct Verdict {
 /// Whether both files carry blocks of one pair written under other inode numbers: the folder was
 /// copied or restored as a whole.
 pub fn moved_together<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
-    let (Some(db), Some(shadow)) = (db, shadow) else { return false };
+    let (Some(db), Some(shadow)) = (db, shadow) else {
+        return false;
+    };
     match (&db.tail.commit, &shadow.tail.commit) {
-        (Ok(a), Ok(b)) => a.pair == b.pair && a.inode != db.id().inode && b.inode != shadow.id().inode && a.slot != b.slot,
+        (Ok(a), Ok(b)) => {
+            a.pair == b.pair
+                && a.inode != db.id().inode
+                && b.inode != shadow.id().inode
+                && a.slot != b.slot
+        }
         _ => false,
     }
 }
@@ -150,10 +158,12 @@ pub fn classify<F: File>(
     let shadow_kind = match shadow {
         None => ShadowKind::Missing,
         Some(found) => match shadow_block.filter(|_| same_pair) {
-            None if found.fenced() && found.tail.bound_intent(found.id()).is_some() => ShadowKind::Torn,
+            None if found.fenced() && found.tail.bound_intent(found.id()).is_some() => {
+                ShadowKind::Torn
+            }
             None => ShadowKind::Alien,
             Some(block) if matches!(block.state, State::Superseded | State::Settled) => {
-                if found.fenced() { ShadowKind::Torn } else { ShadowKind::Superseded }
+                superseded(found, block)
             }
             Some(_) if !found.matches || found.fenced() => ShadowKind::Torn,
             Some(_) if found.demoted() => ShadowKind::Superseded,
@@ -171,7 +181,11 @@ pub fn classify<F: File>(
             match db_block {
                 _ if blank && fence => DbKind::Torn,
                 _ if !found.header.is_some_and(|header| header.is_sqlite()) => DbKind::NotSqlite,
-                None if fence && (intent || has_buried_tail(&found.file, found.tail.len, "app.db")?) => DbKind::Torn,
+                None if fence
+                    && (intent || has_buried_tail(&found.file, found.tail.len, "app.db")?) =>
+                {
+                    DbKind::Torn
+                }
                 None => DbKind::Plain,
                 Some(block) if matches!(block.state, State::Superseded | State::Settled) => {
                     let same = found.header.is_some_and(|header| header.counter() == block.counter);
@@ -182,9 +196,19 @@ pub fn classify<F: File>(
                     }
                 }
                 Some(_) if !found.matches => {
-                    if fence { DbKind::Torn } else { DbKind::Modified }
+                    if fence {
+                        DbKind::Torn
+                    } else {
+                        DbKind::Modified
+                    }
                 }
-                Some(block) if block.state == State::Prepared && relation != Relation::Parent && exists(block)? => DbKind::Pending,
+                Some(block)
+                    if block.state == State::Prepared
+                        && relation != Relation::Parent
+                        && exists(block)? =>
+                {
+                    DbKind::Pending
+                }
                 Some(_) => DbKind::Whole,
             }
         }
@@ -192,8 +216,30 @@ pub fn classify<F: File>(
     Ok(Verdict { db: db_kind, shadow: shadow_kind, relation })
 }
 
-fn relate<F: File>(db: Option<&Found<F>>, db_block: Option<&CommitBlock>, shadow: Option<&CommitBlock>) -> Relation {
-    let Some(shadow) = shadow else { return Relation::None };
+/// A shadow whose block says that it is an older state: is it still?
+fn superseded<F: File>(found: &Found<F>, block: &CommitBlock) -> ShadowKind {
+    let Some(header) = found.header.filter(|header| !header.is_fenced()) else {
+        return ShadowKind::Torn;
+    };
+    let in_flight = block.vouched.map(|vouched| vouched.counter.wrapping_add(1));
+    match block.state {
+        _ if header.counter() == block.counter => ShadowKind::Superseded,
+        // Being restored, or being written by the next commit: its intent says where.
+        State::Settled => ShadowKind::Torn,
+        _ if Some(header.counter()) == in_flight => ShadowKind::Torn,
+        // A stock connection that had it open since it was app.db has written here.
+        _ => ShadowKind::Alien,
+    }
+}
+
+fn relate<F: File>(
+    db: Option<&Found<F>>,
+    db_block: Option<&CommitBlock>,
+    shadow: Option<&CommitBlock>,
+) -> Relation {
+    let Some(shadow) = shadow else {
+        return Relation::None;
+    };
     if let Some(vouched) = shadow.vouched {
         let same = db_block.is_some_and(|block| block.id == vouched.id);
         return if same { Relation::Parent } else { Relation::None };
@@ -202,9 +248,15 @@ fn relate<F: File>(db: Option<&Found<F>>, db_block: Option<&CommitBlock>, shadow
         return if vouched.id == shadow.id { Relation::Child } else { Relation::None };
     }
     match db_block {
-        Some(block) if shadow.parent == block.id && shadow.sequence == block.sequence + 1 => Relation::Child,
-        Some(block) if block.parent == shadow.id && block.sequence == shadow.sequence + 1 => Relation::Parent,
-        None if db.is_some_and(|found| found.tail.len == 0) && shadow.parent == 0 => Relation::Child,
+        Some(block) if shadow.parent == block.id && shadow.sequence == block.sequence + 1 => {
+            Relation::Child
+        }
+        Some(block) if block.parent == shadow.id && block.sequence == shadow.sequence + 1 => {
+            Relation::Parent
+        }
+        None if db.is_some_and(|found| found.tail.len == 0) && shadow.parent == 0 => {
+            Relation::Child
+        }
         _ => Relation::None,
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! Two marks are made in the *shadow* only, in the page cache, and never in the current copy:
 //!
-//! - **demoted** (byte 18 = 3): the copy was current and is not any more. A stock connection that
-//!   still has it open may read it but not write it ("attempt to write a readonly database").
+//! - **demoted** (byte 18 = 3, the top bits of the two counters at 24 and 92 inverted): the copy was
+//!   current and is not any more. A stock connection that still has it open may read it but not
+//!   write it ("attempt to write a readonly database"); the counters make it look at byte 18 again.
 //! - **fenced** (bytes 18 and 19 = 3, bytes 24–39 inverted): the copy is being written. A stock
 //!   connection that still has it open gets "file is not a database", also from its page cache,
 //!   because the counter it compares has changed.
@@ -27,6 +28,10 @@ pub const VERSION_BYTES: Range<usize> = 24..40;
 const VALID_FOR: Range<usize> = 92..96;
 /// Where the fence begins in the file.
 pub const FENCE_OFFSET: u64 = 18;
+/// The counter's bit that the mark of a demoted copy inverts.
+const DEMOTED_BIT: u32 = 1 << 31;
+/// The bytes that the mark of a demoted copy changes.
+const DEMOTION: Range<usize> = 18..93;
 /// Bytes the fence changes, beginning at [`FENCE_OFFSET`].
 pub const FENCE_LEN: usize = 22;
 
@@ -58,15 +63,44 @@ impl Header {
         }
     }
 
-    /// The file change counter.
+    /// The file change counter, as committed.
     pub fn counter(&self) -> u32 {
-        self.u32(COUNTER)
+        self.u32(COUNTER) ^ if self.is_demoted() { DEMOTED_BIT } else { 0 }
+    }
+
+    /// The bytes a pager compares, as committed.
+    pub fn version(&self) -> [u8; 16] {
+        let mut version = [0; 16];
+        version.copy_from_slice(&self.unmarked()[VERSION_BYTES]);
+        version
+    }
+
+    /// What to write at [`FENCE_OFFSET`] to mark a copy with this header as demoted.
+    pub fn demotion(&self) -> [u8; DEMOTION.end - DEMOTION.start] {
+        let mut marked = self.unmarked();
+        mark_demoted(&mut marked);
+        let mut bytes = [0; DEMOTION.end - DEMOTION.start];
+        bytes.copy_from_slice(&marked[DEMOTION]);
+        bytes
+    }
+
+    /// What to write at [`FENCE_OFFSET`] to take that mark away again.
+    pub fn promotion(&self) -> [u8; DEMOTION.end - DEMOTION.start] {
+        let mut bytes = [0; DEMOTION.end - DEMOTION.start];
+        bytes.copy_from_slice(&self.unmarked()[DEMOTION]);
+        bytes
+    }
+
+    fn unmarked(&self) -> [u8; HEADER_LEN] {
+        let mut bytes = self.0;
+        unmark(&mut bytes);
+        bytes
     }
 
     /// Size of the database in bytes by its header; `None` if the header does not vouch for it.
     pub fn size(&self) -> Option<u64> {
         let pages = self.u32(PAGES);
-        (pages > 0 && self.counter() == self.u32(VALID_FOR))
+        (pages > 0 && self.u32(COUNTER) == self.u32(VALID_FOR))
             .then(|| u64::from(pages) * u64::from(self.page_size().unwrap_or(0)))
     }
 
@@ -100,11 +134,27 @@ impl Header {
 
 /// Makes the start of page 1 what SQLite must see: never one of our marks.
 pub fn unmark(page: &mut [u8]) {
-    if let Some(versions) = page.get_mut(VERSIONS)
-        && versions[0] == 3
-        && versions[1] != 3
+    if let Some([.., 3, read]) = page.get(..VERSIONS.end)
+        && *read != 3
     {
-        versions[0] = versions[1];
+        page[VERSIONS.start] = *read;
+        invert_counters(page);
+    }
+}
+
+/// Marks the start of page 1 as that of a copy that was current before.
+pub fn mark_demoted(page: &mut [u8]) {
+    if page.len() >= HEADER_LEN {
+        page[VERSIONS.start] = 3;
+        invert_counters(page);
+    }
+}
+
+fn invert_counters(page: &mut [u8]) {
+    for at in [COUNTER.start, VALID_FOR.start] {
+        if let Some(byte) = page.get_mut(at) {
+            *byte ^= 0x80;
+        }
     }
 }
 
@@ -149,8 +199,12 @@ mod tests {
     #[test]
     fn a_demoted_header_is_shown_to_sqlite_unmarked() {
         let mut demoted = header();
-        demoted.0[18] = 3;
+        demoted.0[18..93].copy_from_slice(&header().demotion());
         assert!(demoted.is_demoted());
+        assert_ne!(demoted.0[VERSION_BYTES], header().0[VERSION_BYTES]);
+        assert_eq!(demoted.counter(), header().counter());
+        assert_eq!(demoted.size(), header().size());
+        assert_eq!(demoted.promotion(), header().0[18..93]);
         unmark(&mut demoted.0);
         assert_eq!(demoted, header());
     }

@@ -12,13 +12,14 @@ use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storag
 
 use crate::error::{Context, Operation, Result};
 use crate::evaluate::{Found, classify, moved_together};
-use crate::format::{BlockError, CommitBlock, IntentBlock, State};
+use crate::format::{BlockError, CommitBlock, IntentBlock};
 use crate::locks;
 use crate::names::Names;
-use crate::recover::{TABLE, decide, open_if_there};
+use crate::recover::open_if_there;
+use crate::table::{TABLE, decide};
 
 pub use crate::evaluate::{DbKind, Relation, ShadowKind, Verdict};
-pub use crate::recover::{Action, Refusal};
+pub use crate::table::{Action, Refusal};
 
 /// How often names are looked up again while somebody exchanges them.
 const ATTEMPTS: usize = 100;
@@ -175,20 +176,27 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let (db, shadow) = open_both::<S>(&directory, &names)?;
     let mut beside = look_beside::<S>(&directory, &names)?;
     let mut held = Vec::new();
-    let files = [(LockedFile::Database, db.as_ref(), &names.db), (LockedFile::Shadow, shadow.as_ref(), &names.shadow)];
+    let files = [
+        (LockedFile::Database, db.as_ref(), &names.db),
+        (LockedFile::Shadow, shadow.as_ref(), &names.shadow),
+    ];
     for (file, opened, name) in files {
         if let Some(opened) = opened {
             held.extend(locks_of(opened, file, name)?);
         }
     }
-    if let Some(coordination) = open_if_there::<S>(&directory, &names.coordination, OpenMode::Read)? {
+    if let Some(coordination) = open_if_there::<S>(&directory, &names.coordination, OpenMode::Read)?
+    {
         held.extend(locks_of(&coordination, LockedFile::Coordination, &names.coordination)?);
     }
     let db = db.map(|file| Found::look(file, &names.shown())).transpose()?;
-    let shadow = shadow.map(|file| Found::look(file, &names.shadow.to_string_lossy())).transpose()?;
+    let shadow =
+        shadow.map(|file| Found::look(file, &names.shadow.to_string_lossy())).transpose()?;
     let mut exists = |block: &CommitBlock| {
         let there = is_there(storage, folder, &block.super_journal)?;
-        beside.super_journals.push((String::from_utf8_lossy(&block.super_journal).into_owned(), there));
+        beside
+            .super_journals
+            .push((String::from_utf8_lossy(&block.super_journal).into_owned(), there));
         Ok(there)
     };
     let verdict = classify(db.as_ref(), shadow.as_ref(), beside.fence, &mut exists)?;
@@ -196,7 +204,17 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let copied_together = moved_together(db.as_ref(), shadow.as_ref());
     let (database, shadow) = (db.map(seen).transpose()?, shadow.map(seen).transpose()?);
     let opening = opening(&names, [&database, &shadow], &beside, open, &verdict);
-    Ok(Report { names, database, shadow, beside, locks: held, open, copied_together, verdict, opening })
+    Ok(Report {
+        names,
+        database,
+        shadow,
+        beside,
+        locks: held,
+        open,
+        copied_together,
+        verdict,
+        opening,
+    })
 }
 
 type Both<S> = (Option<<S as Storage>::File>, Option<<S as Storage>::File>);
@@ -215,7 +233,8 @@ fn open_both<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Both
 }
 
 fn look_beside<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Beside> {
-    let look = |name: &OsStr| directory.metadata(name).during(Operation::Stat, name.to_string_lossy());
+    let look =
+        |name: &OsStr| directory.metadata(name).during(Operation::Stat, name.to_string_lossy());
     let journal = look(&names.fence)?;
     let mut wal = names.db.clone();
     wal.push("-wal");
@@ -231,7 +250,9 @@ fn look_beside<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Be
 
 fn locks_of<F: File>(opened: &F, file: LockedFile, name: &OsStr) -> Result<Vec<Lock>> {
     let places: &[_] = match file {
-        LockedFile::Coordination => &[(LockedPlace::Open, locks::OPEN), (LockedPlace::Writer, locks::WRITER)],
+        LockedFile::Coordination => {
+            &[(LockedPlace::Open, locks::OPEN), (LockedPlace::Writer, locks::WRITER)]
+        }
         LockedFile::Database | LockedFile::Shadow => &[
             (LockedPlace::Pending, locks::PENDING),
             (LockedPlace::Reserved, locks::RESERVED),
@@ -239,7 +260,9 @@ fn locks_of<F: File>(opened: &F, file: LockedFile, name: &OsStr) -> Result<Vec<L
             (LockedPlace::Life, locks::LIFE),
         ],
     };
-    let ask = |range, kind| opened.lock_conflict(range, kind).during(Operation::Lock, name.to_string_lossy());
+    let ask = |range, kind| {
+        opened.lock_conflict(range, kind).during(Operation::Lock, name.to_string_lossy())
+    };
     let mut held = Vec::new();
     for (place, range) in places {
         // An exclusive lock stands in the way of a shared one, any lock in that of an exclusive one.
@@ -260,7 +283,9 @@ fn is_there<S: Storage>(storage: &S, folder: &Path, name: &[u8]) -> Result<bool>
     let path = folder.join(OsStr::from_bytes(name));
     let (parent, names) = Names::split(&path)?;
     match storage.open_directory(parent) {
-        Ok(parent) => Ok(parent.metadata(&names.db).during(Operation::Stat, path.display())?.is_some()),
+        Ok(parent) => {
+            Ok(parent.metadata(&names.db).during(Operation::Stat, path.display())?.is_some())
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error).during(Operation::Open, parent.display()),
     }
@@ -287,9 +312,17 @@ fn seen<F: File>(found: Found<F>) -> Result<Seen> {
     })
 }
 
-fn opening(names: &Names, both: [&Option<Seen>; 2], beside: &Beside, open: bool, verdict: &Verdict) -> Opening {
+fn opening(
+    names: &Names,
+    both: [&Option<Seen>; 2],
+    beside: &Beside,
+    open: bool,
+    verdict: &Verdict,
+) -> Opening {
     let newer = both.into_iter().flatten().find_map(|seen| match (&seen.commit, &seen.intent) {
-        (Err(BlockError::Newer(version)), _) | (_, Err(BlockError::Newer(version))) => Some(*version),
+        (Err(BlockError::Newer(version)), _) | (_, Err(BlockError::Newer(version))) => {
+            Some(*version)
+        }
         _ => None,
     });
     if let Some(links) = both[0].as_ref().map(|seen| seen.links).filter(|&links| links > 1) {
@@ -317,16 +350,10 @@ fn opening(names: &Names, both: [&Option<Seen>; 2], beside: &Beside, open: bool,
 fn story(verdict: &Verdict) -> &'static str {
     TABLE
         .iter()
-        .find(|row| row.db.contains(&verdict.db) && row.shadow.contains(&verdict.shadow) && row.relation.contains(&verdict.relation))
+        .find(|row| {
+            row.db.contains(&verdict.db)
+                && row.shadow.contains(&verdict.shadow)
+                && row.relation.contains(&verdict.relation)
+        })
         .map_or("", |row| row.story)
-}
-
-/// What a commit block says of its file, in a word.
-pub fn state_name(state: State) -> &'static str {
-    match state {
-        State::Whole => "whole",
-        State::Prepared => "prepared",
-        State::Superseded => "superseded",
-        State::Settled => "settled",
-    }
 }

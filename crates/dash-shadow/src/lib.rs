@@ -1,6 +1,7 @@
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
 
+mod begin;
 mod buffer;
 mod close;
 mod commit;
@@ -9,20 +10,30 @@ mod coordination;
 mod dead_writer;
 mod error;
 mod evaluate;
+mod exclude;
+mod fence;
 pub mod format;
 mod header;
 pub mod inspect;
 mod locks;
 mod names;
 mod open;
+mod publish;
 mod ranges;
+mod read;
 mod read_only;
+mod readers;
+mod rebuild;
 mod recover;
 mod repair;
+mod room;
+mod snapshot;
 mod statistics;
 mod super_journal;
+mod table;
 mod tail;
 mod tuning;
+mod versions;
 mod write;
 
 pub use connection::Connection;

@@ -12,11 +12,12 @@ use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot};
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{Found, classify};
 use crate::format::{CommitBlock, Protocol};
-use crate::header::{FENCE_OFFSET, VERSION_BYTES};
+use crate::header::{FENCE_OFFSET, Header};
 use crate::locks::{self, LockLevel};
 use crate::names::Names;
-use crate::recover::{Action, decide, demote, finish_renames, make_durable, open_if_there};
+use crate::recover::{demote, finish_renames, make_durable, open_if_there};
 use crate::super_journal;
+use crate::table::{Action, Refusal, decide};
 use crate::tuning::Tuning;
 
 /// How long an opener waits for another one that opens, closes or recovers.
@@ -39,7 +40,12 @@ pub struct OpenOptions {
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { create: true, permissions: 0o644, protocol: Protocol::Single, tuning: Tuning::default() }
+        Self {
+            create: true,
+            permissions: 0o644,
+            protocol: Protocol::Single,
+            tuning: Tuning::default(),
+        }
     }
 }
 
@@ -92,7 +98,13 @@ impl<S: Storage> Connection<S> {
         let alone = is_alone(&[db.as_ref(), shadow.as_ref()], &names.shown())?;
         let mut cut_off = None;
         let files = if alone {
-            let first = First { storage, directory: &directory, directory_path, names: &names, coordination: &coordination };
+            let first = First {
+                storage,
+                directory: &directory,
+                directory_path,
+                names: &names,
+                coordination: &coordination,
+            };
             first.recover(db, shadow, options, &mut cut_off)?
         } else {
             join(&coordination, db, shadow, &names)?
@@ -197,7 +209,11 @@ fn join<F: File>(
             let at = found.iter().position(|file| file.id() == id);
             match at {
                 Some(at) => files[slot] = Some(Arc::new(found.swap_remove(at))),
-                None if found.iter().any(|file| coordination.inodes().contains(&Some(file.id()))) || found.is_empty() => {
+                None if found
+                    .iter()
+                    .any(|file| coordination.inodes().contains(&Some(file.id())))
+                    || found.is_empty() =>
+                {
                     return Err(Error::Busy);
                 }
                 None => return Err(foreign()),
@@ -225,7 +241,8 @@ impl<S: Storage> First<'_, S> {
         cut_off: &mut Option<Vec<u8>>,
     ) -> Result<[Option<Arc<S::File>>; 2]> {
         let names = self.names;
-        let (db_name, shadow_name) = (names.shown().into_owned(), names.shadow.to_string_lossy().into_owned());
+        let (db_name, shadow_name) =
+            (names.shown().into_owned(), names.shadow.to_string_lossy().into_owned());
         let db = db.map(|file| Found::look(file, &db_name)).transpose()?;
         let shadow = shadow.map(|file| Found::look(file, &shadow_name)).transpose()?;
         for found in [&db, &shadow].into_iter().flatten() {
@@ -249,8 +266,8 @@ impl<S: Storage> First<'_, S> {
             Action::Refuse(refusal) => {
                 let message = refusal.message(names);
                 return Err(match refusal {
-                    crate::recover::Refusal::NotSqlite => Error::NotADatabase(message),
-                    crate::recover::Refusal::BothTorn => Error::Corrupt(message),
+                    Refusal::NotSqlite => Error::NotADatabase(message),
+                    Refusal::BothTorn => Error::Corrupt(message),
                     _ => Error::CantOpen(message),
                 });
             }
@@ -265,13 +282,19 @@ impl<S: Storage> First<'_, S> {
                 (Found::look(file, &db_name)?, None, ShadowCondition::Rebuild)
             }
             Action::UseShadow => {
-                let (Some(db), Some(shadow)) = (db, shadow) else { return Err(self.gone()) };
+                let (Some(db), Some(shadow)) = (db, shadow) else {
+                    return Err(self.gone());
+                };
                 make_durable(&shadow, &shadow_name)?;
                 self.exchange()?;
                 demote(&db, &shadow_name)?;
                 // Its own block tells how far the old copy can be trusted.
                 let kin = verdict.relation != crate::evaluate::Relation::None;
-                (shadow, Some(db), if kin { ShadowCondition::Repair } else { ShadowCondition::Rebuild })
+                (
+                    shadow,
+                    Some(db),
+                    if kin { ShadowCondition::Repair } else { ShadowCondition::Rebuild },
+                )
             }
             Action::KeepRepair | Action::KeepUndo => {
                 let db = db.ok_or_else(|| self.gone())?;
@@ -323,16 +346,22 @@ impl<S: Storage> First<'_, S> {
         let block = current.block(false).filter(|_| current.matches);
         let slot = block.map_or(0, |block| usize::from(block.slot));
         let snapshot = match (block, &current.header) {
-            (Some(block), Some(header)) => {
-                let mut version = [0; 16];
-                version.copy_from_slice(&header.0[VERSION_BYTES]);
-                Snapshot { size: block.size, version, id: block.id, counter: block.counter }
+            (Some(block), Some(header)) => Snapshot {
+                size: block.size,
+                version: header.version(),
+                id: block.id,
+                counter: block.counter,
+            },
+            (None, header) => {
+                Snapshot::foreign(header.as_ref(), current.tail.len, self.storage.random())
             }
-            (None, header) => Snapshot::foreign(header.as_ref(), current.tail.len, self.storage.random()),
             (Some(_), None) => return Err(self.gone()),
         };
-        if current.header.is_some_and(|header| header.is_demoted()) {
-            current.file.write_at(&[1], FENCE_OFFSET).during(Operation::Write, self.names.shown())?;
+        if let Some(header) = current.header.filter(Header::is_demoted) {
+            current
+                .file
+                .write_at(&header.promotion(), FENCE_OFFSET)
+                .during(Operation::Write, self.names.shown())?;
         }
         c.set_pair(block.map_or_else(|| self.storage.random(), |block| block.pair));
         c.set_inode(slot, Some(current.id()));

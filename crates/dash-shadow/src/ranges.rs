@@ -90,9 +90,7 @@ impl RangeSet {
             .next_back()
             .filter(|&(_, &end)| end > range.start)
             .map_or(range.start, |(&start, _)| start);
-        self.ranges
-            .range(first..range.end.max(first))
-            .map(|(&start, &end)| start..end)
+        self.ranges.range(first..range.end.max(first)).map(|(&start, &end)| start..end)
     }
 
     /// Whether every byte of `range` is in the set.
@@ -142,6 +140,7 @@ impl FromIterator<Range<u64>> for RangeSet {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "small numbers")]
 mod tests {
     use super::RangeSet;
     use proptest::prelude::*;

@@ -13,11 +13,12 @@ use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{Found, classify};
-use crate::header::{HEADER_LEN, Header, VERSION_BYTES, unmark};
+use crate::header::{Header, unmark};
 use crate::locks::{self, LockLevel};
 use crate::names::Names;
-use crate::recover::{Action, decide, open_if_there};
+use crate::recover::open_if_there;
 use crate::super_journal;
+use crate::table::{Action, decide};
 use crate::tail::{read_header, read_padded};
 
 /// How often a copy is looked up again when names are exchanged meanwhile.
@@ -63,7 +64,10 @@ impl<S: Storage> ReadOnly<S> {
     /// Begins or ends reading. Anything above `Shared` is refused.
     pub fn lock(&mut self, level: LockLevel) -> Result<()> {
         if level > LockLevel::Shared {
-            return Err(Error::ReadOnly(format!("{} was opened for reading only", self.names.shown())));
+            return Err(Error::ReadOnly(format!(
+                "{} was opened for reading only",
+                self.names.shown()
+            )));
         }
         if self.level == LockLevel::None && level == LockLevel::Shared {
             self.find_current()?;
@@ -147,7 +151,6 @@ impl<S: Storage> ReadOnly<S> {
             return Err(Error::NotADatabase(format!("{shown} is not an SQLite database")));
         }
         self.snapshot = Snapshot::foreign(header.as_ref(), len, 1);
-        debug_assert!(VERSION_BYTES.end <= HEADER_LEN);
         Ok(true)
     }
 
@@ -160,7 +163,8 @@ impl<S: Storage> ReadOnly<S> {
 
     /// Nobody is alive: the names may be behind.
     fn take_by_table(&mut self) -> Result<()> {
-        let (shown, shadow_name) = (self.names.shown().into_owned(), self.names.shadow.to_string_lossy().into_owned());
+        let (shown, shadow_name) =
+            (self.names.shown().into_owned(), self.names.shadow.to_string_lossy().into_owned());
         let db = Found::look(self.current.clone(), &shown)?;
         let shadow = open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?
             .map(|file| Found::look(Arc::new(file), &shadow_name))
@@ -192,8 +196,11 @@ impl<S: Storage> ReadOnly<S> {
 
     /// Reads up to `buffer.len()` bytes at `offset`, fewer at the end of the database.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        let len = usize::try_from(self.snapshot.size.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
-        read_padded(&*self.current, &mut buffer[..len], offset).during(Operation::Read, self.names.shown())?;
+        let len = usize::try_from(self.snapshot.size.saturating_sub(offset))
+            .unwrap_or(usize::MAX)
+            .min(buffer.len());
+        read_padded(&*self.current, &mut buffer[..len], offset)
+            .during(Operation::Read, self.names.shown())?;
         if offset == 0 {
             unmark(&mut buffer[..len]);
         }
@@ -207,7 +214,8 @@ impl<S: Storage> ReadOnly<S> {
 
     /// The file a page can be mapped from. Valid while the lock is held.
     pub fn mappable(&self, range: std::ops::Range<u64>) -> Option<Arc<S::File>> {
-        (self.level >= LockLevel::Shared && range.start > 0 && range.end <= self.snapshot.size).then(|| self.current.clone())
+        (self.level >= LockLevel::Shared && range.start > 0 && range.end <= self.snapshot.size)
+            .then(|| self.current.clone())
     }
 
     /// Gives everything back.

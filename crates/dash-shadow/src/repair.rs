@@ -3,17 +3,19 @@
 //! ([`rebuild`](Connection::rebuild)). All three end with a flush before the shadow is used again
 //! (SHADOW-8, protocols.md F2–F6) and leave a block that vouches for the current copy.
 
-use std::sync::Arc;
+use dash_storage::{File, Storage};
 
-use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
-
-use crate::connection::{Connection, hold_life};
+use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
-use crate::error::{Context, Error, Operation, Result};
-use crate::format::{BLOCK, CommitBlock, IntentBlock, Protocol, State, TAIL_LEN, Vouched};
-use crate::header::{Header, unmark};
+use crate::error::{Context, Operation, Result};
+use crate::format::{
+    BLOCK, CommitBlock, IntentBlock, Protocol, SECTOR_BYTES, State, TAIL_LEN, Vouched,
+};
+use crate::header::mark_demoted;
+use crate::header::unmark;
+use crate::locks::LockLevel;
 use crate::ranges::RangeSet;
-use crate::tail::{STRIDE, Tail, copy, extend, read_header, read_padded, roomy_len, write_commit, write_intent};
+use crate::tail::{Tail, copy, extend, read_padded, roomy_len, write_intent};
 
 impl<S: Storage> Connection<S> {
     /// Makes the shadow the current copy's equal after a transaction dirtied `dirtied` in it. A
@@ -36,8 +38,32 @@ impl<S: Storage> Connection<S> {
         let mut ranges = dirtied.clone();
         ranges.union(&self.current_page_list()?);
         self.restore(&ranges)?;
+        self.coordination.set_settled();
         self.coordination.set_in_flight(0);
         Ok(())
+    }
+
+    /// Settling: after a large transaction, copies its pages into the shadow now, so that the next
+    /// small commit does not carry them (protocols.md F7). Meant for a connection of its own in the
+    /// background; `false` if there is less than `worth` bytes to carry, `Busy` if somebody writes.
+    pub fn settle(&mut self, worth: u64) -> Result<bool> {
+        let settled = self.lock(LockLevel::Exclusive).and_then(|()| self.settle_locked(worth));
+        let unlocked = self.unlock(LockLevel::None);
+        unlocked.and(settled)
+    }
+
+    fn settle_locked(&mut self, worth: u64) -> Result<bool> {
+        let list = self.current_page_list()?;
+        if self.coordination.is_settled() || list.bytes() < worth || self.snapshot.size == 0 {
+            return Ok(false);
+        }
+        self.guard(self.shadow_slot())?;
+        self.coordination.set_in_flight(self.current.sequence + 1);
+        self.restore(&list)?;
+        self.coordination.set_settled();
+        self.coordination.set_in_flight(0);
+        self.statistics.settled += 1;
+        Ok(true)
     }
 
     /// There is nothing to copy from: the database is still empty. Makes sure that the block of a
@@ -60,6 +86,9 @@ impl<S: Storage> Connection<S> {
     fn restore(&mut self, ranges: &RangeSet) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
+        let mut overwritten = ranges.clone();
+        overwritten.insert(0..FIRST_PAGE);
+        self.put_aside(&overwritten)?;
         self.fence_header(slot)?;
         let ranges = ranges.below(self.snapshot.size);
         let tail = Tail::read(&*shadow, &name)?;
@@ -84,33 +113,47 @@ impl<S: Storage> Connection<S> {
         for range in ranges.iter().filter(|range| range.end > FIRST_PAGE) {
             copy(&*current, &*shadow, range.start.max(FIRST_PAGE)..range.end, &name)?;
         }
-        self.write_vouching_block(State::Settled, self.snapshot.counter, &intent, len)?;
+        self.vouch(State::Settled, self.snapshot.counter, &intent, len)?;
         self.copy_first_page()?;
         self.flush_file(slot)?;
-        self.write_vouching_block(State::Superseded, self.snapshot.counter, &intent, len)?;
+        self.vouch(State::Superseded, self.snapshot.counter, &intent, len)?;
         self.remember_tail(len, intent);
         Ok(())
     }
 
     /// Page 1 of the current copy, marked as in a shadow.
-    fn copy_first_page(&self) -> Result<()> {
+    pub(crate) fn copy_first_page(&self) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
         let mut page = vec![0; usize::try_from(FIRST_PAGE.min(self.snapshot.size)).unwrap_or(0)];
         read_padded(&*current, &mut page, 0).during(Operation::Read, &name)?;
         unmark(&mut page);
-        if page.len() > 18 {
-            page[18] = 3;
-        }
+        mark_demoted(&mut page);
         shadow.write_at(&page, 0).during(Operation::Write, &name)
     }
 
-    /// A block that says: the other copy's commit was published. Page cache only.
-    /// `counter`: the change counter of the state that is in the shadow.
-    pub(crate) fn write_vouching_block(&self, state: State, counter: u32, intent: &IntentBlock, len: u64) -> Result<()> {
+    /// A block that says: the other copy's commit was published. Page cache only. `counter`: the
+    /// change counter of the state that is in the shadow.
+    ///
+    /// A settled block is followed by a flush. A superseded one is not, and may be torn by a power
+    /// loss while the names on disk are behind and it lies in `app.db`: so it takes the place of a
+    /// good block by changing its first sector only.
+    pub(crate) fn vouch(
+        &self,
+        state: State,
+        counter: u32,
+        intent: &IntentBlock,
+        len: u64,
+    ) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, name) = (self.file(slot)?, self.role(slot));
-        let mut block = CommitBlock {
+        let place = len - BLOCK as u64;
+        let mut old = [0; BLOCK];
+        read_padded(&*shadow, &mut old, place).during(Operation::Read, &name)?;
+        let old = CommitBlock::decode(&old).ok();
+        let in_place = state == State::Superseded && old.is_some();
+        let (unit_count, units) = old.map_or((0, Vec::new()), |old| (old.unit_count, old.units));
+        let block = CommitBlock {
             pair: self.coordination.pair(),
             inode: shadow.id().inode,
             slot: u8::from(slot == 1),
@@ -128,14 +171,14 @@ impl<S: Storage> Connection<S> {
                 counter: self.snapshot.counter,
             }),
             super_journal: Vec::new(),
-            unit_count: 0,
-            list_checksum: 0,
-            units: Vec::new(),
+            unit_count,
+            // Tells a later session whether the intent it finds is the durable one (F4).
+            list_checksum: crc32fast::hash(&*intent.encode()),
+            units,
         };
-        // The list checksum of a vouching block is the intent's: it tells a later session whether
-        // the intent it finds is the durable one (F4).
-        block.list_checksum = crc32fast::hash(&*intent.encode());
-        write_vouching(&*shadow, len, &block, &name)
+        let bytes = block.encode();
+        let part = if in_place { &bytes[..SECTOR_BYTES] } else { &bytes[..] };
+        shadow.write_at(part, place).during(Operation::Write, &name)
     }
 
     /// Compares the shadow with the current copy where its intent says they may differ, and mends
@@ -158,7 +201,10 @@ impl<S: Storage> Connection<S> {
         let vouched = block.is_some_and(|block| {
             block.state == State::Superseded
                 && block.vouched.is_some_and(|vouched| vouched.id == self.snapshot.id)
-                && tail.intent.as_ref().is_ok_and(|intent| crc32fast::hash(&*intent.encode()) == block.list_checksum)
+                && tail
+                    .intent
+                    .as_ref()
+                    .is_ok_and(|intent| crc32fast::hash(&*intent.encode()) == block.list_checksum)
         });
         self.coordination.next_tail_epoch(slot);
         let page_list = self.current_page_list()?;
@@ -182,10 +228,13 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let (shadow, name) = (self.file(slot)?, self.role(slot));
         let newer = tail.bound(shadow.id()).is_some_and(|block| {
-            matches!(block.state, State::Whole | State::Prepared) && block.sequence > self.current.sequence
+            matches!(block.state, State::Whole | State::Prepared)
+                && block.sequence > self.current.sequence
         });
         if newer {
-            shadow.write_at(&[0; BLOCK], tail.len - BLOCK as u64).during(Operation::Write, &name)?;
+            shadow
+                .write_at(&[0; BLOCK], tail.len - BLOCK as u64)
+                .during(Operation::Write, &name)?;
             self.flush_file(slot)?;
         }
         Ok(())
@@ -208,7 +257,8 @@ impl<S: Storage> Connection<S> {
                     unmark(&mut a[..part]);
                     unmark(&mut b[..part]);
                 }
-                for (i, (x, y)) in a[..part].chunks(BLOCK).zip(b[..part].chunks(BLOCK)).enumerate() {
+                for (i, (x, y)) in a[..part].chunks(BLOCK).zip(b[..part].chunks(BLOCK)).enumerate()
+                {
                     if x != y {
                         let start = at + (i * BLOCK) as u64;
                         different.insert(start..start + x.len() as u64);
@@ -219,124 +269,9 @@ impl<S: Storage> Connection<S> {
         }
         Ok(different)
     }
-
-    /// Makes a new shadow. The current copy gets a block first if it has none, so that the first
-    /// commit has a parent; both are durable, and so is the new name, before they are used.
-    pub(crate) fn rebuild(&mut self) -> Result<()> {
-        self.statistics.rebuilds += 1;
-        let slot = self.shadow_slot();
-        let name = self.names.shadow.to_string_lossy().into_owned();
-        self.remove_old_shadow()?;
-        if self.snapshot.size > 0 {
-            self.give_block()?;
-        }
-        let current = self.current_file()?;
-        let permissions = current.metadata().during(Operation::Stat, &name)?.permissions;
-        let shadow = self
-            .directory
-            .open(&self.names.shadow, OpenMode::CreateNew { permissions })
-            .during(Operation::Open, &name)?;
-        hold_life(&shadow, &name)?;
-        shadow.copy_ownership(&current).during(Operation::Open, &name)?;
-        let size = self.snapshot.size;
-        let len = roomy_len(size, 0, &self.tuning);
-        extend(&shadow, size, len, &name)?;
-        let mut intent = self.new_intent(shadow.id(), len);
-        if len <= self.tuning.intent_all {
-            intent.mark(&(0..len));
-        } else {
-            intent.mark(&(0..STRIDE));
-            intent.mark(&(size.saturating_sub(STRIDE)..len));
-        }
-        write_intent(&shadow, len, &intent, &name)?;
-        let shadow = Arc::new(shadow);
-        if size > 0 && shadow.clone_range(&current, 0..size - size % STRIDE).is_ok() {
-            copy(&*current, &*shadow, size - size % STRIDE..size, &name)?;
-        } else {
-            copy(&*current, &*shadow, 0..size, &name)?;
-        }
-        self.files[slot] = Some(shadow);
-        self.excluded[slot] = false;
-        self.pending[slot] = false;
-        if size > 0 {
-            self.copy_first_page()?;
-            self.write_vouching_block(State::Settled, self.snapshot.counter, &intent, len)?;
-        }
-        self.flush_file(slot)?;
-        if size > 0 {
-            self.write_vouching_block(State::Superseded, self.snapshot.counter, &intent, len)?;
-        }
-        self.flush_directory()?;
-        self.coordination.set_name_on_disk(self.current.slot);
-        self.remember_tail(len, intent);
-        let id = self.files[slot].as_ref().map(|file| file.id());
-        self.coordination.set_inode(slot, id);
-        self.generation = self.coordination.generation();
-        self.coordination.set_condition(ShadowCondition::Known);
-        Ok(())
-    }
-
-    fn remove_old_shadow(&mut self) -> Result<()> {
-        let name = self.names.shadow.to_string_lossy();
-        match self.directory.metadata(&self.names.shadow).during(Operation::Stat, &name)? {
-            None => Ok(()),
-            Some(found) if found.kind == FileKind::Regular => {
-                self.directory.unlink(&self.names.shadow).during(Operation::Delete, &name)
-            }
-            Some(_) => Err(Error::CantOpen(format!("{name} is in the way: it is not a file; remove it"))),
-        }
-    }
-
-    /// The block of a current copy that has none of ours yet.
-    fn give_block(&mut self) -> Result<()> {
-        let slot = self.current.slot;
-        let (file, name) = (self.current_file()?, self.role(slot));
-        let tail = Tail::read(&*file, &name)?;
-        if tail.bound(file.id()).is_some_and(|block| block.id == self.snapshot.id) {
-            return Ok(());
-        }
-        // The old shadow is gone for good before a torn block here could make it look like the winner.
-        self.flush_directory()?;
-        let header = read_header(&*file, &name)?.filter(Header::is_sqlite);
-        let Some(header) = header else {
-            return Err(Error::NotADatabase(format!("{name} is not an SQLite database")));
-        };
-        let size = self.snapshot.size;
-        let len = if tail.len >= size + TAIL_LEN && tail.len.is_multiple_of(BLOCK as u64) { tail.len } else { roomy_len(size.max(tail.len), 0, &self.tuning) };
-        extend(&*file, tail.len, len, &name)?;
-        let intent = self.new_intent(file.id(), len);
-        write_intent(&*file, len, &intent, &name)?;
-        let mut block = CommitBlock {
-            pair: self.coordination.pair(),
-            inode: file.id().inode,
-            slot: u8::from(slot == 1),
-            state: State::Whole,
-            protocol: self.protocol,
-            sequence: self.current.sequence,
-            id: self.snapshot.id,
-            parent: u64::MAX,
-            counter: self.snapshot.counter,
-            page_size: header.page_size().unwrap_or(0),
-            size,
-            vouched: None,
-            super_journal: Vec::new(),
-            unit_count: 0,
-            list_checksum: 0,
-            units: Vec::new(),
-        };
-        write_commit(&*file, len, &mut block, Vec::new(), &name)?;
-        self.coordination.next_tail_epoch(slot);
-        self.flush_file(slot)?;
-        self.page_list = Some((self.current.sequence, RangeSet::new()));
-        Ok(())
-    }
 }
 
 /// What [`Connection::copy_first_page`] copies: the largest page.
 const FIRST_PAGE: u64 = 65_536;
 /// Bytes compared at once.
 const BUFFER: usize = 256 << 10;
-
-fn write_vouching<F: File>(file: &F, len: u64, block: &CommitBlock, name: &str) -> Result<()> {
-    file.write_at(&*block.encode(), len - BLOCK as u64).during(Operation::Write, name)
-}

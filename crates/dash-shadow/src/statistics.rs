@@ -29,6 +29,8 @@ pub struct Statistics {
     pub repairs: u64,
     /// Shadows made anew.
     pub rebuilds: u64,
+    /// Times the shadow was brought up to the current copy between commits.
+    pub settled: u64,
     /// Commits of a dead writer that were completed.
     pub rolled_forward: u64,
     /// Lock attempts that found somebody in the way.
@@ -37,7 +39,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// Names and values, in the order of the fields.
-    pub fn rows(&self) -> [(&'static str, u64); 15] {
+    pub fn rows(&self) -> [(&'static str, u64); 16] {
         [
             ("commits", self.commits),
             ("flushes", self.flushes),
@@ -52,6 +54,7 @@ impl Statistics {
             ("undone", self.undone),
             ("repairs", self.repairs),
             ("rebuilds", self.rebuilds),
+            ("settled", self.settled),
             ("rolled_forward", self.rolled_forward),
             ("busy", self.busy),
         ]

@@ -38,7 +38,12 @@ pub fn exists_durably<S: Storage>(storage: &S, directory: &Path, name: &[u8]) ->
 
 /// Removes a super-journal whose transaction was undone in `undone`, if no other database it lists
 /// still depends on it. Leaves it where it is if one can't be looked at.
-pub fn remove_if_unused<S: Storage>(storage: &S, directory: &Path, name: &[u8], undone: &Path) -> Result<()> {
+pub fn remove_if_unused<S: Storage>(
+    storage: &S,
+    directory: &Path,
+    name: &[u8],
+    undone: &Path,
+) -> Result<()> {
     let path = directory.join(OsStr::from_bytes(name));
     let (parent, names) = Names::split(&path)?;
     let shown = path.display().to_string();
@@ -76,7 +81,9 @@ fn children<S: Storage>(parent: &S::Directory, name: &OsStr, shown: &str) -> Res
 fn depends<S: Storage>(storage: &S, db: &Path, super_name: &[u8]) -> Result<bool> {
     let (directory, names) = Names::split(db)?;
     let shown = db.display().to_string();
-    let Ok(directory) = storage.open_directory(directory) else { return Ok(true) };
+    let Ok(directory) = storage.open_directory(directory) else {
+        return Ok(true);
+    };
     for name in [&names.db, &names.shadow] {
         let file = match directory.open(name, OpenMode::Read) {
             Ok(file) => file,
@@ -85,7 +92,8 @@ fn depends<S: Storage>(storage: &S, db: &Path, super_name: &[u8]) -> Result<bool
         };
         let tail = Tail::read(&file, &shown)?;
         let named = tail.bound(file.id()).is_some_and(|block| {
-            block.state == State::Prepared && block.super_journal.rsplit(|&byte| byte == b'/').next() == Some(super_name)
+            block.state == State::Prepared
+                && block.super_journal.rsplit(|&byte| byte == b'/').next() == Some(super_name)
         });
         if named {
             return Ok(true);

@@ -11,7 +11,8 @@ use dash_storage::{File, FileId};
 
 use crate::error::{Context, Error, Operation, Result};
 use crate::format::{
-    BLOCK, BLOCK_LEN, BlockError, CommitBlock, IntentBlock, TAIL_LEN, Unit, decode_units, encode_units,
+    BLOCK, BLOCK_LEN, BlockError, CommitBlock, IntentBlock, TAIL_LEN, Unit, decode_units,
+    encode_units,
 };
 use crate::header::{HEADER_LEN, Header, unmark};
 use crate::tuning::Tuning;
@@ -63,7 +64,9 @@ impl Tail {
     /// The newest format version met, if it is newer than this dash.
     pub fn newer(&self) -> Option<u32> {
         match (&self.commit, &self.intent) {
-            (Err(BlockError::Newer(version)), _) | (_, Err(BlockError::Newer(version))) => Some(*version),
+            (Err(BlockError::Newer(version)), _) | (_, Err(BlockError::Newer(version))) => {
+                Some(*version)
+            }
             _ => None,
         }
     }
@@ -127,7 +130,12 @@ pub fn read_header<F: File>(file: &F, name: &str) -> Result<Option<Header>> {
 }
 
 /// The units a block lists; `None` if its list area is not what it names.
-pub fn read_units<F: File>(file: &F, len: u64, block: &CommitBlock, name: &str) -> Result<Option<Vec<Unit>>> {
+pub fn read_units<F: File>(
+    file: &F,
+    len: u64,
+    block: &CommitBlock,
+    name: &str,
+) -> Result<Option<Vec<Unit>>> {
     let area = block.list_len();
     if area == 0 {
         return Ok(Some(block.units.clone()));
@@ -149,7 +157,8 @@ pub fn units_match<F: File>(file: &F, units: &[Unit], name: &str) -> Result<bool
         let mut buffer = vec![0; usize::try_from(unit.len.min(STRIDE)).unwrap_or(BLOCK)];
         while read < unit.len {
             let part = usize::try_from((unit.len - read).min(STRIDE)).unwrap_or(BLOCK);
-            let whole = read_exact(file, &mut buffer[..part], unit.offset + read).during(Operation::Read, name)?;
+            let whole = read_exact(file, &mut buffer[..part], unit.offset + read)
+                .during(Operation::Read, name)?;
             if !whole {
                 return Ok(false);
             }
@@ -167,9 +176,16 @@ pub fn units_match<F: File>(file: &F, units: &[Unit], name: &str) -> Result<bool
 }
 
 /// Writes a commit block and its list area at the end of a file of `len` bytes.
-pub fn write_commit<F: File>(file: &F, len: u64, block: &mut CommitBlock, units: Vec<Unit>, name: &str) -> Result<u64> {
-    block.unit_count = u32::try_from(units.len())
-        .map_err(|_| Error::Refused("the transaction changes too many places for one page list".into()))?;
+pub fn write_commit<F: File>(
+    file: &F,
+    len: u64,
+    block: &mut CommitBlock,
+    units: Vec<Unit>,
+    name: &str,
+) -> Result<u64> {
+    block.unit_count = u32::try_from(units.len()).map_err(|_| {
+        Error::Refused("the transaction changes too many places for one page list".into())
+    })?;
     block.list_checksum = 0;
     let mut written = BLOCK_LEN;
     let area = block.list_len();
@@ -192,13 +208,20 @@ pub fn write_intent<F: File>(file: &F, len: u64, intent: &IntentBlock, name: &st
 /// The length a file of a database of `size` bytes should have, with room for a list area.
 pub fn roomy_len(size: u64, list: u64, tuning: &Tuning) -> u64 {
     let chunk = (size / 4).clamp(tuning.chunk_min, tuning.chunk_max);
-    (size + list + TAIL_LEN).next_multiple_of(BLOCK_LEN).next_multiple_of(chunk.next_multiple_of(BLOCK_LEN))
+    (size + list + TAIL_LEN)
+        .next_multiple_of(BLOCK_LEN)
+        .next_multiple_of(chunk.next_multiple_of(BLOCK_LEN))
 }
 
 /// Makes a file `len` bytes long, with zeros written from `from` on. Blocks that are only reserved
 /// would add a journal commit of the file system to the flush of every commit that first writes one.
 pub fn extend<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result<()> {
     file.allocate(len).during(Operation::Resize, name)?;
+    write_zeros(file, from, len, name)
+}
+
+/// Writes zeros from `from` to `len`.
+pub fn write_zeros<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result<()> {
     let zeros = vec![0; usize::try_from(STRIDE.min(len.saturating_sub(from))).unwrap_or(BLOCK)];
     let mut at = from;
     while at < len {
@@ -209,10 +232,27 @@ pub fn extend<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result<()> 
     Ok(())
 }
 
+/// Copies `range` into a file in which it reads as zeros: holes stay holes.
+pub fn copy_into_new<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -> Result<()> {
+    let mut at = range.start;
+    let mut buffer =
+        vec![0; usize::try_from((range.end - range.start).min(STRIDE)).unwrap_or(BLOCK)];
+    while at < range.end {
+        let part = usize::try_from((range.end - at).min(STRIDE)).unwrap_or(BLOCK);
+        read_padded(from, &mut buffer[..part], at).during(Operation::Read, name)?;
+        if buffer[..part].iter().any(|&byte| byte != 0) {
+            to.write_at(&buffer[..part], at).during(Operation::Write, name)?;
+        }
+        at += part as u64;
+    }
+    Ok(())
+}
+
 /// Copies `range` from one file to another through a buffer; zeros where the source ends before.
 pub fn copy<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -> Result<()> {
     let mut at = range.start;
-    let mut buffer = vec![0; usize::try_from((range.end - range.start).min(STRIDE)).unwrap_or(BLOCK)];
+    let mut buffer =
+        vec![0; usize::try_from((range.end - range.start).min(STRIDE)).unwrap_or(BLOCK)];
     while at < range.end {
         let part = usize::try_from((range.end - at).min(STRIDE)).unwrap_or(BLOCK);
         read_padded(from, &mut buffer[..part], at).during(Operation::Read, name)?;

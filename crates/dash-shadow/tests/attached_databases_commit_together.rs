@@ -53,17 +53,28 @@ fn check(machine: &Machine, done: bool, order: [&str; 2], depth: u32, story: &st
             fate += 1;
             let after = machine.power_loss(&mut Random::new(fate));
             let order = if fate % 2 == 0 { ["/a.db", "/b.db"] } else { ["/b.db", "/a.db"] };
-            check(&after, done, order, depth + 1, &format!("{story} / recovery step {}", machine.steps()));
+            check(
+                &after,
+                done,
+                order,
+                depth + 1,
+                &format!("{story} / recovery step {}", machine.steps()),
+            );
         });
     }
     let process = machine.process();
     let contents = order.map(|path| {
-        let mut connection = open(&process, path).unwrap_or_else(|error| panic!("{story}: {path}: {error}\n{}", machine.journal()));
+        let mut connection = open(&process, path)
+            .unwrap_or_else(|error| panic!("{story}: {path}: {error}\n{}", machine.journal()));
         read(&mut connection).unwrap()
     });
     machine.watch(|_, _| {});
     let both = |content: &[u8]| contents.iter().all(|seen| seen == content);
-    assert!(both(&NEW) || (both(&OLD) && !done), "{story}: {order:?} {contents:?}\n{}", machine.journal());
+    assert!(
+        both(&NEW) || (both(&OLD) && !done),
+        "{story}: {order:?} {contents:?}\n{}",
+        machine.journal()
+    );
     // Both go on, and nothing of the old transaction comes back.
     for path in order {
         let mut connection = open(&process, path).unwrap();
@@ -102,7 +113,13 @@ fn both_or_neither_after_a_power_loss_at_every_step() {
             for fate in 0..4 {
                 let after = machine.power_loss(&mut Random::new(machine.steps() * 8 + fate));
                 let order = if fate % 2 == 0 { ["/a.db", "/b.db"] } else { ["/b.db", "/a.db"] };
-                check(&after, *told.lock().unwrap(), order, 1, &format!("seed {seed} step {}", machine.steps()));
+                check(
+                    &after,
+                    *told.lock().unwrap(),
+                    order,
+                    1,
+                    &format!("seed {seed} step {}", machine.steps()),
+                );
             }
         });
         commit_both(&process, &mut a, &mut b);

@@ -13,14 +13,19 @@ use explore::{Plan, Run, Seen};
 fn explore(protocol: Protocol, seeds: std::ops::Range<u64>, kills: bool, exchange: bool) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     // DASH_EXPLORE=20 runs twenty times as many programs.
-    let times = std::env::var("DASH_EXPLORE").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let times =
+        std::env::var("DASH_EXPLORE").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     let count = (seeds.end - seeds.start) * times;
     for seed in (seeds.start * times..).take(usize::try_from(count).unwrap()) {
         let plan = Plan { seed, protocol, transactions: 12, fates: 6, depth: 2, kills, exchange };
         Run::all(plan, &seen);
     }
     let seen = seen.lock().unwrap();
-    println!("{protocol:?}: {} distinct states, {} cut inside a recovery", seen.states.len(), seen.nested.len());
+    println!(
+        "{protocol:?}: {} distinct states, {} cut inside a recovery",
+        seen.states.len(),
+        seen.nested.len()
+    );
     assert!(seen.states.len() > 500);
     assert!(seen.nested.len() > 500);
 }

@@ -20,8 +20,16 @@ fn open(process: &Simulated, protocol: Protocol) -> Result<Connection<Simulated>
 }
 
 /// One story; whether the fault was met at all.
-fn story(protocol: Protocol, effect: Effect, forever: bool, number: u64, commits_before: u8) -> bool {
-    let name = format!("{protocol:?} {effect:?} forever {forever} call {number} after {commits_before} commits");
+fn story(
+    protocol: Protocol,
+    effect: Effect,
+    forever: bool,
+    number: u64,
+    commits_before: u8,
+) -> bool {
+    let name = format!(
+        "{protocol:?} {effect:?} forever {forever} call {number} after {commits_before} commits"
+    );
     let machine = Machine::new(number);
     let process = machine.process();
     let mut connection = open(&process, protocol).unwrap();
@@ -39,7 +47,8 @@ fn story(protocol: Protocol, effect: Effect, forever: bool, number: u64, commits
     content[0] = 77;
     let result = commit(&mut connection, &content);
     let met = machine.steps() - start > number;
-    let mut allowed = if result.is_ok() { vec![content.clone()] } else { vec![before.clone(), content.clone()] };
+    let mut allowed =
+        if result.is_ok() { vec![content.clone()] } else { vec![before.clone(), content.clone()] };
     if let Err(error) = &result {
         assert!(!error.to_string().is_empty());
     }
@@ -47,7 +56,8 @@ fn story(protocol: Protocol, effect: Effect, forever: bool, number: u64, commits
     for seed in 0..4 {
         let after = machine.power_loss(&mut Random::new(seed));
         let process = after.process();
-        let mut connection = open(&process, protocol).unwrap_or_else(|error| panic!("{name}: {error}\n{}", machine.journal()));
+        let mut connection = open(&process, protocol)
+            .unwrap_or_else(|error| panic!("{name}: {error}\n{}", machine.journal()));
         let recovered = read(&mut connection).unwrap();
         assert!(allowed.contains(&recovered), "{name}: {recovered:?}\n{}", machine.journal());
     }
@@ -60,18 +70,22 @@ fn story(protocol: Protocol, effect: Effect, forever: bool, number: u64, commits
         allowed = vec![next.clone()];
         let after = machine.power_loss(&mut Nothing);
         let process = after.process();
-        let mut other = open(&process, protocol).unwrap_or_else(|error| panic!("{name}: again: {error}\n{}", machine.journal()));
+        let mut other = open(&process, protocol)
+            .unwrap_or_else(|error| panic!("{name}: again: {error}\n{}", machine.journal()));
         assert_eq!(read(&mut other).unwrap(), next, "{name}: again\n{}", machine.journal());
     } else {
         allowed.push(next.clone());
     }
     drop(connection.close());
     let process = machine.process();
-    let mut other = open(&process, protocol).unwrap_or_else(|error| panic!("{name}: reopen: {error}\n{}", machine.journal()));
+    let mut other = open(&process, protocol)
+        .unwrap_or_else(|error| panic!("{name}: reopen: {error}\n{}", machine.journal()));
     let seen = read(&mut other).unwrap();
     assert!(allowed.contains(&seen), "{name}: reopened {seen:?}\n{}", machine.journal());
     next[1] = 66;
-    commit(&mut other, &next).unwrap_or_else(|error| panic!("{name}: commit after reopening: {error}\n{}", machine.journal()));
+    commit(&mut other, &next).unwrap_or_else(|error| {
+        panic!("{name}: commit after reopening: {error}\n{}", machine.journal())
+    });
     let after = machine.power_loss(&mut Random::new(number));
     let process = after.process();
     let mut last = open(&process, protocol).unwrap();

@@ -193,8 +193,9 @@ pub trait File: Send + Sync + 'static {
     /// touched. [`io::ErrorKind::Unsupported`] in homes without memory mapping.
     fn map(&self, len: u64) -> io::Result<Self::Map>;
 
-    /// Maps the first `words * 8` bytes, extending the file if it is shorter, as memory shared
-    /// with every process that does the same. Contents are lost with the machine, not with a process.
+    /// Maps the first `words * 8` bytes, extending the file with zeros if it is shorter (callers
+    /// see to it that two don't do so at once), as memory shared with every process that does the
+    /// same. Contents are lost with the machine, not with a process.
     fn shared_memory(&self, words: usize) -> io::Result<Self::Memory>;
 }
 

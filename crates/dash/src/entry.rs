@@ -18,12 +18,8 @@ use dash_ffi::{ApiRoutines, AutoExtension, Connection, EntryPoint, Extension, Re
 use crate::{functions, tables, vfs};
 
 /// What the library brings into each SQLite of the process.
-static EXTENSION: Extension = Extension {
-    make_vfs: vfs::make,
-    functions: functions::ALL,
-    tables: tables::ALL,
-    automatic,
-};
+static EXTENSION: Extension =
+    Extension { make_vfs: vfs::make, functions: functions::ALL, tables: tables::ALL, automatic };
 
 /// Registers the VFS `dash`, and its functions and tables on this and every later connection.
 ///
@@ -129,9 +125,7 @@ macro_rules! register {
         unsafe { $crate::register_with($rusqlite::ffi::sqlite3_auto_extension) }
             .map_err(|error| error.to_string())
             .and_then(|()| {
-                $rusqlite::Connection::open_in_memory()
-                    .map(drop)
-                    .map_err(|error| error.to_string())
+                $rusqlite::Connection::open_in_memory().map(drop).map_err(|error| error.to_string())
             })
     };
 }

@@ -18,9 +18,7 @@ pub fn code_of(error: &EngineError) -> Code {
     match error {
         EngineError::Busy => Code::BUSY,
         EngineError::BusySnapshot => Code::BUSY_SNAPSHOT,
-        EngineError::Io {
-            operation, source, ..
-        } => code_of_io(*operation, source),
+        EngineError::Io { operation, source, .. } => code_of_io(*operation, source),
         EngineError::Moved(_) => Code::READONLY_DBMOVED,
         EngineError::Poisoned(_) => Code::IOERR,
         EngineError::CantOpen(_) => Code::CANTOPEN,
@@ -54,10 +52,9 @@ fn code_of_io(operation: Operation, source: &io::Error) -> Code {
 pub fn forbids_writing(error: &EngineError) -> bool {
     match error {
         EngineError::ReadOnly(_) => true,
-        EngineError::Io { source, .. } => matches!(
-            source.kind(),
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
-        ),
+        EngineError::Io { source, .. } => {
+            matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+        }
         _ => false,
     }
 }
@@ -75,11 +72,7 @@ mod tests {
     use super::*;
 
     fn io(operation: Operation, kind: ErrorKind) -> EngineError {
-        EngineError::Io {
-            operation,
-            name: "app.db".into(),
-            source: kind.into(),
-        }
+        EngineError::Io { operation, name: "app.db".into(), source: kind.into() }
     }
 
     #[test]
@@ -123,11 +116,6 @@ mod tests {
     fn a_taken_lock_is_no_message() {
         assert_eq!(to_sqlite(EngineError::Busy).message, None);
         assert_eq!(to_sqlite(EngineError::BusySnapshot).message, None);
-        assert_eq!(
-            to_sqlite(EngineError::Refused("why".into()))
-                .message
-                .as_deref(),
-            Some("why")
-        );
+        assert_eq!(to_sqlite(EngineError::Refused("why".into())).message.as_deref(), Some("why"));
     }
 }

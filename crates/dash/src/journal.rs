@@ -42,10 +42,7 @@ fn failed(code: Code, source: &io::Error) -> Error {
 impl Journal {
     /// An empty journal.
     pub fn new(beside: PathBuf) -> Self {
-        Self {
-            content: Content::Memory(Vec::new()),
-            beside,
-        }
+        Self { content: Content::Memory(Vec::new()), beside }
     }
 
     fn spill(&mut self) -> io::Result<()> {
@@ -123,9 +120,9 @@ impl File for Journal {
                 memory.truncate(usize::try_from(size).unwrap_or(usize::MAX));
                 Ok(())
             }
-            Content::Spilled(file) => file
-                .set_len(size)
-                .map_err(|error| failed(Code::IOERR_TRUNCATE, &error)),
+            Content::Spilled(file) => {
+                file.set_len(size).map_err(|error| failed(Code::IOERR_TRUNCATE, &error))
+            }
         }
     }
 

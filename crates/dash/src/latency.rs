@@ -57,10 +57,8 @@ impl Latencies {
     }
 
     fn count(&mut self, op: Op, time: Duration) {
-        let Some(place) = Op::ALL
-            .iter()
-            .position(|known| *known == op)
-            .and_then(|at| self.0.get_mut(at))
+        let Some(place) =
+            Op::ALL.iter().position(|known| *known == op).and_then(|at| self.0.get_mut(at))
         else {
             return;
         };
@@ -86,13 +84,7 @@ impl Latencies {
                 Some(Row {
                     op,
                     count: histogram.len(),
-                    times: [
-                        at(50.0),
-                        at(90.0),
-                        at(99.0),
-                        at(99.9),
-                        micros(histogram.max()),
-                    ],
+                    times: [at(50.0), at(90.0), at(99.0), at(99.9), micros(histogram.max())],
                 })
             })
             .collect()

@@ -5,7 +5,7 @@
 //! A *directory* under the journal's name is the engine's name fence, no journal.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
@@ -13,7 +13,7 @@ use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
 
 /// Bytes 18 and 19 of the header: 2 in a file in WAL mode.
-const VERSIONS: u64 = 18;
+const VERSIONS: Range<usize> = 18..20;
 const WAL_VERSION: u8 = 2;
 
 /// Taken together: rolls a hot journal back, checkpoints and leaves WAL mode, and removes a journal
@@ -31,93 +31,103 @@ pub enum Leftover {
     Wal,
 }
 
-/// Looks for leftovers.
-///
-/// # Errors
-///
-/// `SQLITE_CANTOPEN` if they can't be looked for.
-pub fn find(path: &Path) -> Result<Option<Leftover>> {
-    look(path).map_err(|error| {
-        Error::new(
-            Code::CANTOPEN,
-            format!("looking at {}: {error}", path.display()),
-        )
-    })
+/// Whether a header, or its beginning, says WAL mode.
+pub fn says_wal(header: &[u8]) -> bool {
+    header.get(VERSIONS).is_some_and(|versions| versions.contains(&WAL_VERSION))
 }
 
-fn look(path: &Path) -> io::Result<Option<Leftover>> {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Ok(None);
-    };
-    let folder = match Real.open_directory(folder) {
-        // Opening the database will say so.
-        Err(_) => return Ok(None),
-        Ok(folder) => folder,
-    };
-    let regular = |suffix: &str| -> io::Result<bool> {
-        let found = folder.metadata(&with_suffix(name, suffix))?;
-        Ok(found.is_some_and(|found| found.kind == FileKind::Regular))
-    };
-    if regular("-wal")? || in_wal_mode(&folder, name) {
-        return Ok(Some(Leftover::Wal));
+/// The names around a database. Looks at names only: opening and closing the database itself is dear
+/// while anybody holds locks on it.
+pub struct Neighbours {
+    folder: Option<real::Directory>,
+    wal: OsString,
+    journal: OsString,
+}
+
+impl Neighbours {
+    /// Those of the database at `path`.
+    pub fn of(path: &Path) -> Self {
+        let named = |suffix: &str| {
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(suffix);
+            name
+        };
+        Self {
+            // If there is none, opening the database will say so.
+            folder: path.parent().and_then(|folder| Real.open_directory(folder).ok()),
+            wal: named("-wal"),
+            journal: named("-journal"),
+        }
     }
-    Ok(regular("-journal")?.then_some(Leftover::Journal))
+
+    /// Looks for leftovers.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if they can't be looked for.
+    pub fn find(&self) -> Result<Option<Leftover>> {
+        if self.is_file(&self.wal)? {
+            return Ok(Some(Leftover::Wal));
+        }
+        Ok(self.is_file(&self.journal)?.then_some(Leftover::Journal))
+    }
+
+    fn is_file(&self, name: &OsStr) -> Result<bool> {
+        let Some(folder) = &self.folder else {
+            return Ok(false);
+        };
+        let found = folder.metadata(name).map_err(|error| {
+            Error::new(Code::CANTOPEN, format!("looking for {}: {error}", name.to_string_lossy()))
+        })?;
+        Ok(found.is_some_and(|found| found.kind == FileKind::Regular))
+    }
 }
 
-fn with_suffix(name: &OsStr, suffix: &str) -> OsString {
-    let mut name = name.to_owned();
-    name.push(suffix);
-    name
-}
-
-/// Whether the header says WAL mode; no, if it can't be read: opening will say why.
-fn in_wal_mode(folder: &real::Directory, name: &OsStr) -> bool {
-    let Ok(file) = folder.open(name, OpenMode::Read) else {
-        return false;
+/// Whether a database that is not open is in WAL mode. No, if it can't be read: opening will say why.
+pub fn in_wal_mode(path: &Path) -> bool {
+    let look = || {
+        let folder = Real.open_directory(path.parent()?).ok()?;
+        let file = folder.open(path.file_name()?, OpenMode::Read).ok()?;
+        let mut header = [0; VERSIONS.end];
+        file.read_at(&mut header, 0).ok()?;
+        Some(says_wal(&header))
     };
-    let mut versions = [0; 2];
-    matches!(file.read_at(&mut versions, VERSIONS), Ok(2)) && versions.contains(&WAL_VERSION)
+    look().unwrap_or(false)
 }
 
-/// Lets stock SQLite deal with what [`find`] finds. `flags` are those the database is opened with.
+/// Lets stock SQLite deal with a leftover. `flags` are those the database is opened with.
 ///
 /// # Errors
 ///
 /// `SQLITE_BUSY` if another process uses the WAL, or stock SQLite's own error, each with a message.
-pub fn clear(host: &HostVfs, path: &Path, flags: OpenFlags) -> Result<()> {
-    let Some(leftover) = find(path)? else {
-        return Ok(());
-    };
+pub fn clear(host: &HostVfs, path: &Path, flags: OpenFlags, leftover: Leftover) -> Result<()> {
     let flags = if flags.contains(OpenFlags::CREATE) {
         OpenFlags::READWRITE | OpenFlags::CREATE
     } else {
         OpenFlags::READWRITE
     };
     let shown = path.display();
-    host.run(path, flags, CLEAR)
-        .map_err(|error| match (leftover, error.code.primary()) {
-            (Leftover::Wal, Code::BUSY | Code::LOCKED) => Error::new(
-                Code::BUSY,
-                format!("{shown} is in WAL mode and in use by another process; close it there first"),
+    let in_use = || {
+        let has = match leftover {
+            Leftover::Wal => "is in WAL mode",
+            Leftover::Journal => "has a rollback journal of stock SQLite beside it",
+        };
+        Error::new(
+            Code::BUSY,
+            format!("{shown} {has} and in use by another process; close it there first"),
+        )
+    };
+    host.run(path, flags, CLEAR).map_err(|error| match error.code.primary() {
+        Code::BUSY | Code::LOCKED => in_use(),
+        _ => Error::new(
+            error.code,
+            format!(
+                "stock SQLite could not recover {shown} from what it had left beside it: {error}"
             ),
-            (Leftover::Journal, Code::BUSY | Code::LOCKED) => Error::new(
-                Code::BUSY,
-                format!("{shown} has a rollback journal of stock SQLite and is in use by another process; close it there first"),
-            ),
-            _ => Error::new(
-                error.code,
-                format!("stock SQLite could not recover {shown} from what it had left beside it: {error}"),
-            ),
-        })?;
-    match find(path)? {
+        ),
+    })?;
+    match Neighbours::of(path).find()? {
         None => Ok(()),
-        Some(Leftover::Wal) => Err(Error::new(
-            Code::BUSY,
-            format!("{shown} is in WAL mode and in use by another process; close it there first"),
-        )),
-        Some(Leftover::Journal) => Err(Error::new(
-            Code::BUSY,
-            format!("{shown}-journal, a rollback journal of stock SQLite, could not be removed: close the database in every program, then remove the file"),
-        )),
+        Some(_) => Err(in_use()),
     }
 }

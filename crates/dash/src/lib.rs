@@ -1,4 +1,71 @@
 //! dash: commits of stock SQLite that are durable with one flush and no journal file.
+//!
+//! This crate is the loadable extension `libdash.so` and the same as a Rust crate (see [`register!`]). It
+//! registers the VFS `dash`, which hands main databases to an engine (the crate `dash-shadow`) and everything
+//! else to the VFS below.
+//!
+//! # Opening
+//!
+//! A VFS can't be loaded on the connection that it serves. Load on a scratch connection, then open:
+//!
+//! ```text
+//! .load ./libdash
+//! .open 'file:app.db?vfs=dash'
+//! PRAGMA journal_mode;          -- shadow
+//! ```
+//!
+//! | URI parameter | values |
+//! |---|---|
+//! | `journal_mode` | `shadow` (default); `delete`, `truncate`, `persist`, `memory` or `off`: a plain file with SQLite's own journal (which of the five, the PRAGMA of the same name says; it starts as `delete`) |
+//! | `dash_commit` | `single` (default), `paper`, `exclusive`: how many flushes a commit makes (1, 3, 2) |
+//!
+//! A misspelt one fails the open; `dash_last_error()`, on any connection, tells why. SQLite's own
+//! parameters keep their meaning, except `nolock=1`, which is refused for writing and means `immutable=1` for reading.
+//! A database attached without a `vfs` of its own inherits dash from `main`, and so does the copy that `VACUUM INTO` makes.
+//!
+//! # Modes
+//!
+//! `vfs=dash` means mode `shadow`, unless the URI says otherwise: an existing plain database is taken over by its
+//! first write. From then on `app.db-shadow` lies beside it, and the pair stays in mode shadow through whatever
+//! opens it with dash. Between sessions `app.db` is a plain SQLite file that any program may read and write.
+//!
+//! `PRAGMA journal_mode=delete` (or another of SQLite's own) leaves dash: the shadow is removed, and this connection
+//! goes on as stock would, with a journal file. As in stock SQLite, rollback modes are not remembered: a
+//! later open with plain `vfs=dash` takes the file into mode shadow again. Leaving works between two
+//! transactions and for the only connection. The connections of a process agree on the mode: one that is opened
+//! while others are there joins theirs, and an explicit `journal_mode` against theirs fails.
+//!
+//! `PRAGMA journal_mode=wal` changes nothing and answers `shadow`: programs that always ask for WAL run. A file
+//! that is in WAL mode is taken out of it when it is opened for writing, if nobody else uses it; if only for
+//! reading, it is read as stock does. A hot journal that stock SQLite left is rolled back first, by stock SQLite.
+//!
+//! # What `synchronous` means
+//!
+//! | `PRAGMA synchronous` | flushes of a commit | a commit that returned survives |
+//! |---|---|---|
+//! | `OFF` | none | the end of the process, however it comes; not a power loss |
+//! | `NORMAL`, `FULL`, `EXTRA` | as `dash_commit` says | a power loss, too |
+//!
+//! # PRAGMAs, functions, tables
+//!
+//! | | |
+//! |---|---|
+//! | `PRAGMA journal_mode`, `PRAGMA dash_commit`, `PRAGMA dash_time_reads` | the module `pragma` has the table |
+//! | `dash_version()` | such as `0.1.0` |
+//! | `dash_engine([schema])` | `shadow`; `plain`: through dash, in one of SQLite's own modes; `none`: not on dash |
+//! | `dash_last_error()` | the message of the last error, also of a failed open |
+//! | `dash_stats(name, value)`, `dash_stats('aux')` | counters of this connection |
+//! | `dash_latency(op, count, p50, p90, p99, p999, max)` | microseconds, on this connection |
+//!
+//! # Where it differs from stock
+//!
+//! - A reader doesn't keep a writer from committing, and a writer no readers, as in WAL mode: `BEGIN EXCLUSIVE` keeps out writers only.
+//! - A read transaction whose snapshot is no longer the newest can't write: `SQLITE_BUSY_SNAPSHOT`, begin it again.
+//! - A transaction over several attached databases is atomic if all of them are in mode shadow and `main` is a file;
+//!   one that would also change another database's file with a journal is refused.
+//! - Under `locking_mode=EXCLUSIVE` a reader with mapped pages can make the next commit wait; after
+//!   `busy_timeout` that is an I/O error, and the transaction is rolled back when the reader has left.
+
 mod entry;
 mod errors;
 mod functions;

@@ -114,7 +114,13 @@ impl File for MainFile {
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
         by_kind!(self,
             file => file.unlock(level),
-            file => file.unlock(level),
+            file => {
+                let unlocked = file.unlock(level);
+                if let Some(membership) = &self.membership {
+                    membership.database().queue.reader_left();
+                }
+                unlocked
+            },
             file => file.unlock(level))
     }
 
@@ -197,9 +203,7 @@ impl File for MainFile {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Self {
-            kind, membership, ..
-        } = *self;
+        let Self { kind, membership, .. } = *self;
         let closed = match kind {
             Kind::Shadow(file) => file.close(),
             Kind::ReadOnly(file) => file.close(),

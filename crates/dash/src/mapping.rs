@@ -59,15 +59,17 @@ impl Maps {
     /// # Errors
     ///
     /// `mmap`'s.
-    pub fn page(&mut self, file: &real::File, range: &Range<u64>) -> io::Result<Option<PagePointer>> {
+    pub fn page(
+        &mut self,
+        file: &real::File,
+        range: &Range<u64>,
+    ) -> io::Result<Option<PagePointer>> {
         if range.end > self.limit {
             return Ok(None);
         }
         let id = file.id();
-        let known = self
-            .maps
-            .iter()
-            .rposition(|mapped| mapped.id == id && range.end <= mapped.map.len());
+        let known =
+            self.maps.iter().rposition(|mapped| mapped.id == id && range.end <= mapped.map.len());
         let at = match known {
             Some(at) => at,
             None => {
@@ -76,14 +78,9 @@ impl Maps {
                     return Ok(None);
                 }
                 // A shorter map of the same file goes once its pages are back.
-                self.maps
-                    .retain(|mapped| mapped.id != id || mapped.given_out > 0);
+                self.maps.retain(|mapped| mapped.id != id || mapped.given_out > 0);
                 let map = file.map(len)?;
-                self.maps.push(Mapped {
-                    id,
-                    map,
-                    given_out: 0,
-                });
+                self.maps.push(Mapped { id, map, given_out: 0 });
                 self.maps.len() - 1
             }
         };
@@ -101,10 +98,8 @@ impl Maps {
     /// Takes a page back.
     pub fn give_back(&mut self, page: PagePointer) {
         let address = page.address().as_ptr().addr();
-        if let Some(mapped) = self
-            .maps
-            .iter_mut()
-            .find(|mapped| mapped.given_out > 0 && mapped.contains(address))
+        if let Some(mapped) =
+            self.maps.iter_mut().find(|mapped| mapped.given_out > 0 && mapped.contains(address))
         {
             mapped.given_out -= 1;
         }

@@ -48,10 +48,7 @@ mod tests {
     fn every_name_in_the_message_is_a_mode() {
         for name in NAMES.split(", ") {
             assert!(
-                !matches!(
-                    JournalMode::from_name(name),
-                    None | Some(JournalMode::NotYet(_))
-                ),
+                !matches!(JournalMode::from_name(name), None | Some(JournalMode::NotYet(_))),
                 "{name}"
             );
         }

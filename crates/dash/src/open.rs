@@ -18,7 +18,7 @@ use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 
 use crate::errors::{forbids_writing, to_sqlite};
-use crate::leftovers::{self, Leftover};
+use crate::leftovers::{self, Leftover, Neighbours};
 use crate::main_file::{Kind, MainFile};
 use crate::parameters::Parameters;
 use crate::read_only_file::ReadOnlyFile;
@@ -32,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(2);
 /// Permissions of a new database, before the umask; SQLite's own.
 const PERMISSIONS: u32 = 0o644;
+/// Length of the header that SQLite itself reads first.
+const HEADER: usize = 100;
 
 /// Opens a file of kind main database.
 pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
@@ -41,14 +43,9 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
     };
     let parameters = Parameters::of(&name)?;
     let reading = !flags.contains(OpenFlags::READWRITE) || parameters.immutable;
-    let request = Request {
-        host,
-        name,
-        path,
-        flags,
-        parameters,
-    };
-    if reading && request.stock_has_to_read()? {
+    let request = Request { host, name, path, flags, parameters };
+    let neighbours = Neighbours::of(path);
+    if reading && request.stock_has_to_read(&neighbours)? {
         return request.plain(None);
     }
     if request.parameters.nolock && !reading {
@@ -57,24 +54,20 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
             "nolock=1: without locks the copy that a commit goes to is not safe; for reading a file that nobody writes use immutable=1",
         ));
     }
-    let wanted = request.parameters.shadow.map(|shadow| {
-        if shadow {
-            Mode::Shadow
-        } else {
-            Mode::Plain
-        }
-    });
+    let wanted =
+        request.parameters.shadow.map(|shadow| if shadow { Mode::Shadow } else { Mode::Plain });
     let (membership, mode) = registry::join(path, wanted).map_err(|mode| conflict(path, mode))?;
     match (mode, reading) {
         (Mode::Plain, reading) => {
             // Stock's WAL mode is not offered beside dash's modes: a plain file is taken out of it, too.
-            if !reading && leftovers::find(path)? == Some(Leftover::Wal) {
-                leftovers::clear(host, path, flags)?;
+            let wal = neighbours.find()? == Some(Leftover::Wal) || leftovers::in_wal_mode(path);
+            if !reading && wal {
+                leftovers::clear(host, path, flags, Leftover::Wal)?;
             }
             request.plain(Some(membership))
         }
-        (Mode::Shadow, true) => request.read_only(membership).map_err(to_sqlite),
-        (Mode::Shadow, false) => request.for_writing(membership),
+        (Mode::Shadow, true) => request.read_only(membership),
+        (Mode::Shadow, false) => request.for_writing(membership, &neighbours),
     }
 }
 
@@ -88,17 +81,16 @@ fn conflict(path: &Path, mode: Mode) -> Error {
     );
     Error::new(
         Code::CANTOPEN,
-        format!("{shown} is open in this process {is}: leave out the parameter journal_mode, or close the other connections first"),
+        format!(
+            "{shown} is open in this process {is}: leave out the parameter journal_mode, or close the other connections first"
+        ),
     )
 }
 
 /// A file of any kind, as the host opens it.
 pub fn through_host(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
     let (file, flags) = host.open(name, flags)?;
-    Ok(Opened {
-        file: Box::new(file),
-        flags,
-    })
+    Ok(Opened { file: Box::new(file), flags })
 }
 
 /// What SQLite asked for.
@@ -112,11 +104,11 @@ struct Request<'a> {
 
 impl Request<'_> {
     /// Whether only stock SQLite can make sense of a file that may not be written.
-    fn stock_has_to_read(&self) -> Result<bool> {
+    fn stock_has_to_read(&self, neighbours: &Neighbours) -> Result<bool> {
         match self.parameters.shadow {
             Some(true) => Ok(false),
             Some(false) => Ok(true),
-            None => Ok(leftovers::find(self.path)?.is_some()),
+            None => Ok(neighbours.find()?.is_some()),
         }
     }
 
@@ -135,49 +127,44 @@ impl Request<'_> {
         let (file, flags) = self.host.open(self.name, self.flags)?;
         // WAL mode needs it, and is only met when reading.
         let shared_memory = membership.is_none() && file.has_shared_memory();
-        let file = MainFile {
-            shared_memory,
-            ..self.main_file(Kind::Plain(file), membership)
-        };
-        Ok(Opened {
-            file: Box::new(file),
-            flags,
-        })
+        let file = MainFile { shared_memory, ..self.main_file(Kind::Plain(file), membership) };
+        Ok(Opened { file: Box::new(file), flags })
     }
 
-    fn read_only(&self, membership: Membership) -> core::result::Result<Opened, EngineError> {
+    fn read_only(&self, membership: Membership) -> Result<Opened> {
         let immutable = self.parameters.immutable || self.parameters.nolock;
         let begun = Instant::now();
-        let file = loop {
+        let mut file = loop {
             match ReadOnlyFile::open(self.path, immutable) {
                 Err(EngineError::Busy) if begun.elapsed() < PATIENCE => {
                     self.host.sleep(PAUSE);
                 }
-                other => break other?,
+                other => break other.map_err(to_sqlite)?,
             }
         };
+        let mut header = [0; HEADER];
+        file.read(&mut header, 0)?;
+        if leftovers::says_wal(&header) {
+            file.close()?;
+            drop(membership);
+            return self.plain(None);
+        }
         let file = self.main_file(Kind::ReadOnly(Box::new(file)), Some(membership));
         let flags = self.flags.without(OpenFlags::READWRITE | OpenFlags::CREATE);
-        Ok(Opened {
-            file: Box::new(file),
-            flags: flags | OpenFlags::READONLY,
-        })
+        Ok(Opened { file: Box::new(file), flags: flags | OpenFlags::READONLY })
     }
 
-    fn for_writing(&self, membership: Membership) -> Result<Opened> {
+    fn for_writing(&self, membership: Membership, neighbours: &Neighbours) -> Result<Opened> {
         match engine(self.host, self.path, &self.parameters, self.flags) {
             Ok(engine) => {
                 let database = membership.database().clone();
                 let file = ShadowFile::new(engine, self.path, database, self.parameters.psow());
                 let file = self.main_file(Kind::Shadow(Box::new(file)), Some(membership));
-                Ok(Opened {
-                    file: Box::new(file),
-                    flags: self.flags,
-                })
+                Ok(Opened { file: Box::new(file), flags: self.flags })
             }
             // As the stock VFS does: what can't be written may still be read.
             Err(Failed::Forbidden(error)) => {
-                if self.stock_has_to_read()? {
+                if self.stock_has_to_read(neighbours)? {
                     drop(membership);
                     return self.plain(None);
                 }
@@ -217,19 +204,33 @@ pub fn engine(
         protocol: parameters.protocol,
         ..dash_shadow::OpenOptions::default()
     };
-    let begun = Instant::now();
-    loop {
-        leftovers::clear(host, path, flags).map_err(|error| match error.code.primary() {
+    let neighbours = Neighbours::of(path);
+    let clear = |leftover| {
+        leftovers::clear(host, path, flags, leftover).map_err(|error| match error.code.primary() {
             Code::READONLY | Code::CANTOPEN => Failed::Forbidden(error),
             _ => Failed::Other(error),
-        })?;
+        })
+    };
+    let begun = Instant::now();
+    loop {
+        if let Some(leftover) = neighbours.find().map_err(Failed::Other)? {
+            clear(leftover)?;
+        }
         match Connection::open(&Real, path, &options) {
-            Ok(engine) => {
+            Ok(mut engine) => {
                 // From here on stock SQLite leaves nothing: but it may have, until just now.
-                if leftovers::find(path).map_err(Failed::Other)?.is_none() {
+                let mut header = [0; HEADER];
+                let read = engine.read(&mut header, 0).map_err(to_sqlite);
+                read.map_err(Failed::Other)?;
+                let wal = leftovers::says_wal(&header);
+                if !wal && neighbours.find().map_err(Failed::Other)?.is_none() {
                     return Ok(engine);
                 }
-                engine.close().map_err(|error| Failed::Other(to_sqlite(error)))?;
+                let closed = engine.close().map_err(to_sqlite);
+                closed.map_err(Failed::Other)?;
+                if wal {
+                    clear(Leftover::Wal)?;
+                }
             }
             Err(EngineError::Busy) => {}
             Err(error) if forbids_writing(&error) => {

@@ -15,15 +15,7 @@ use crate::mode::{self, JournalMode};
 /// dash's own parameters.
 const OURS: [&str; 2] = ["journal_mode", "dash_commit"];
 /// SQLite's own.
-const SQLITE: [&str; 7] = [
-    "vfs",
-    "mode",
-    "cache",
-    "psow",
-    "nolock",
-    "immutable",
-    "modeof",
-];
+const SQLITE: [&str; 7] = ["vfs", "mode", "cache", "psow", "nolock", "immutable", "modeof"];
 
 /// What the URI asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,28 +84,22 @@ impl Parameters {
 
 /// The protocol of a name, or a message with the right names.
 pub fn protocol(name: &str) -> core::result::Result<Protocol, String> {
-    Protocol::from_name(name).ok_or_else(|| {
-        format!("no such dash_commit: {name}; there are single, paper, exclusive")
-    })
+    Protocol::from_name(name)
+        .ok_or_else(|| format!("no such dash_commit: {name}; there are single, paper, exclusive"))
 }
 
 /// As `sqlite3_uri_boolean` reads a value: a number, or yes, true, on.
 fn boolean(text: &str) -> bool {
     match text.parse::<i64>() {
         Ok(number) => number != 0,
-        Err(_) => ["yes", "true", "on"]
-            .iter()
-            .any(|yes| text.eq_ignore_ascii_case(yes)),
+        Err(_) => ["yes", "true", "on"].iter().any(|yes| text.eq_ignore_ascii_case(yes)),
     }
 }
 
 /// The parameter of ours that an unknown one was probably meant to be.
 fn resembled(key: &str) -> Option<&'static str> {
     let plain = |text: &str| {
-        text.chars()
-            .filter(char::is_ascii_alphanumeric)
-            .collect::<String>()
-            .to_ascii_lowercase()
+        text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
     };
     let key = plain(key);
     let (name, distance) = OURS
@@ -143,11 +129,7 @@ mod tests {
     use super::*;
 
     fn read(pairs: &[(&str, &str)]) -> Result<Parameters> {
-        Parameters::read(
-            pairs
-                .iter()
-                .map(|(key, value)| (OsStr::new(*key), OsStr::new(*value))),
-        )
+        Parameters::read(pairs.iter().map(|(key, value)| (OsStr::new(*key), OsStr::new(*value))))
     }
 
     #[test]

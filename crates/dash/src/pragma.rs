@@ -63,9 +63,9 @@ impl MainFile {
     fn journal_mode(&mut self, mut pragma: Pragma<'_>) -> Result<Handled> {
         let wanted = match pragma.value() {
             None => None,
-            Some(value) => Some(
-                JournalMode::from_name(value).ok_or_else(|| wrong(mode::unknown(value)))?,
-            ),
+            Some(value) => {
+                Some(JournalMode::from_name(value).ok_or_else(|| wrong(mode::unknown(value)))?)
+            }
         };
         if let Some(JournalMode::NotYet(name)) = wanted {
             self.host.note(Code::NOTICE, &mode::not_yet(name));
@@ -92,11 +92,7 @@ impl MainFile {
         };
         if file.protocol == Protocol::Paper {
             let exclusive = value.eq_ignore_ascii_case("exclusive");
-            file.engine.set_protocol(if exclusive {
-                Protocol::Exclusive
-            } else {
-                Protocol::Paper
-            });
+            file.engine.set_protocol(if exclusive { Protocol::Exclusive } else { Protocol::Paper });
         }
     }
 
@@ -133,7 +129,9 @@ impl MainFile {
         let path = self.path.display();
         wrong(match self.kind {
             Kind::ReadOnly(_) => format!("{pragma}: {path} was opened for reading only"),
-            _ => format!("{pragma}: {path} is not in mode shadow; PRAGMA journal_mode=shadow first"),
+            _ => {
+                format!("{pragma}: {path} is not in mode shadow; PRAGMA journal_mode=shadow first")
+            }
         })
     }
 }

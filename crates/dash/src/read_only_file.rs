@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use dash_ffi::{Code, DeviceCharacteristics, Error, FileControl, Handled, LockLevel, PagePointer, Result};
+use dash_ffi::{
+    Code, DeviceCharacteristics, Error, FileControl, Handled, LockLevel, PagePointer, Result,
+};
 use dash_shadow::{Error as EngineError, ReadOnly};
 use dash_storage::real::Real;
 
@@ -27,12 +29,7 @@ impl ReadOnlyFile {
         if immutable {
             engine.lock(dash_shadow::LockLevel::Shared)?;
         }
-        Ok(Self {
-            engine,
-            maps: Maps::default(),
-            errno: 0,
-            immutable,
-        })
+        Ok(Self { engine, maps: Maps::default(), errno: 0, immutable })
     }
 
     fn failed(&mut self, error: EngineError) -> Error {
@@ -41,9 +38,7 @@ impl ReadOnlyFile {
     }
 
     pub(crate) fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.engine
-            .read(buffer, offset)
-            .map_err(|error| self.failed(error))
+        self.engine.read(buffer, offset).map_err(|error| self.failed(error))
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -51,35 +46,25 @@ impl ReadOnlyFile {
     }
 
     pub(crate) fn lock(&mut self, level: LockLevel) -> Result<()> {
-        self.engine
-            .lock(engine_level(level))
-            .map_err(|error| self.failed(error))
+        self.engine.lock(engine_level(level)).map_err(|error| self.failed(error))
     }
 
     pub(crate) fn unlock(&mut self, level: LockLevel) -> Result<()> {
         if self.immutable {
             return Ok(());
         }
-        self.engine
-            .unlock(engine_level(level))
-            .map_err(|error| self.failed(error))
+        self.engine.unlock(engine_level(level)).map_err(|error| self.failed(error))
     }
 
     pub(crate) fn device_characteristics(&self) -> DeviceCharacteristics {
         let promises = DeviceCharacteristics::POWERSAFE_OVERWRITE
             .union(DeviceCharacteristics::SAFE_APPEND)
             .union(DeviceCharacteristics::SUBPAGE_READ);
-        if self.immutable {
-            promises | DeviceCharacteristics::IMMUTABLE
-        } else {
-            promises
-        }
+        if self.immutable { promises | DeviceCharacteristics::IMMUTABLE } else { promises }
     }
 
     pub(crate) fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
-        let end = u64::try_from(amount)
-            .ok()
-            .and_then(|amount| offset.checked_add(amount));
+        let end = u64::try_from(amount).ok().and_then(|amount| offset.checked_add(amount));
         let Some(range) = end.map(|end| offset..end) else {
             return Ok(None);
         };

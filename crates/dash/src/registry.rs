@@ -50,18 +50,12 @@ impl Database {
     /// Notes that a commit is prepared under a super-journal, or no longer is.
     pub fn set_super_journal(&self, path: Option<PathBuf>) {
         self.prepared.store(path.is_some(), Ordering::SeqCst);
-        *self
-            .super_journal
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = path;
+        *self.super_journal.lock().unwrap_or_else(PoisonError::into_inner) = path;
     }
 
     /// The super-journal that a commit is prepared under.
     pub fn super_journal(&self) -> Option<PathBuf> {
-        self.super_journal
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.super_journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -137,18 +131,14 @@ pub fn of_journal(path: &Path) -> Option<Arc<Database>> {
 pub fn side_file_exists(path: &Path) -> Option<bool> {
     let path = path.as_os_str().as_bytes();
     if let Some(database) = path.strip_suffix(JOURNAL) {
-        return shadow(database, |database| {
-            database.prepared.load(Ordering::SeqCst)
-        });
+        return shadow(database, |database| database.prepared.load(Ordering::SeqCst));
     }
     shadow(path.strip_suffix(WAL)?, |_| false)
 }
 
 /// Whether this path is a journal's, of a database in mode shadow.
 pub fn is_journal(path: &OsStr) -> bool {
-    path.as_bytes()
-        .strip_suffix(JOURNAL)
-        .is_some_and(|path| shadow(path, |_| ()).is_some())
+    path.as_bytes().strip_suffix(JOURNAL).is_some_and(|path| shadow(path, |_| ()).is_some())
 }
 
 #[cfg(test)]
@@ -180,9 +170,7 @@ mod tests {
         assert_eq!(side_file_exists(wal), Some(false));
         assert_eq!(side_file_exists(path), None);
         assert!(is_journal(journal.as_os_str()));
-        member
-            .database()
-            .set_super_journal(Some("/nowhere/side.db-mj1".into()));
+        member.database().set_super_journal(Some("/nowhere/side.db-mj1".into()));
         assert_eq!(side_file_exists(journal), Some(true));
         assert_eq!(side_file_exists(wal), Some(false));
         drop(member);

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dash_ffi::{
-    BusyHandler, Code, DeviceCharacteristics, Error, LockLevel, PagePointer, Result,
-};
+use dash_ffi::{BusyHandler, Code, DeviceCharacteristics, Error, LockLevel, PagePointer, Result};
 use dash_shadow::{Connection, Error as EngineError, Protocol};
 use dash_storage::real::Real;
 
@@ -146,10 +144,7 @@ impl ShadowFile {
 
     pub(crate) fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         if !self.time_reads {
-            return self
-                .engine
-                .read(buffer, offset)
-                .map_err(|error| self.failed(error));
+            return self.engine.read(buffer, offset).map_err(|error| self.failed(error));
         }
         let begun = Instant::now();
         let read = self.engine.read(buffer, offset);
@@ -189,10 +184,8 @@ impl ShadowFile {
         match result {
             Ok(()) => {
                 if becomes_writer {
-                    self.progress = Progress {
-                        unflushed: self.progress.unflushed,
-                        ..Progress::default()
-                    };
+                    self.progress =
+                        Progress { unflushed: self.progress.unflushed, ..Progress::default() };
                 }
                 if let Some(since) = self.waiting_since.take() {
                     self.latencies.record(Op::LockWait, since);
@@ -227,8 +220,8 @@ impl ShadowFile {
                 self.leave_super_journal();
             }
             self.database.queue.released();
-        } else if self.database.queue.wants_readers_gone() {
-            self.database.queue.released();
+        } else {
+            self.database.queue.reader_left();
         }
         if level == LockLevel::None {
             self.waiting_since = None;
@@ -260,9 +253,7 @@ impl ShadowFile {
         if self.maps.limit() == 0 {
             return Ok(None);
         }
-        let Some(end) = u64::try_from(amount)
-            .ok()
-            .and_then(|amount| offset.checked_add(amount))
+        let Some(end) = u64::try_from(amount).ok().and_then(|amount| offset.checked_add(amount))
         else {
             return Ok(None);
         };

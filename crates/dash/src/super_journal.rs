@@ -56,10 +56,7 @@ fn checksum(name: &[u8]) -> u32 {
 /// `SQLITE_ERROR`, or why the super-journal can't be read.
 pub fn check_children(super_journal: &Path) -> Result<()> {
     let list = std::fs::read(super_journal).map_err(|error| {
-        Error::new(
-            Code::IOERR_READ,
-            format!("reading {}: {error}", super_journal.display()),
-        )
+        Error::new(Code::IOERR_READ, format!("reading {}: {error}", super_journal.display()))
     })?;
     let foreign = list
         .split(|byte| *byte == 0)

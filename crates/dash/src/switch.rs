@@ -24,10 +24,7 @@ const IN_TRANSACTION: &str = "journal_mode can't be changed within a transaction
 fn busy(path: &Path) -> Error {
     Error::new(
         Code::BUSY,
-        format!(
-            "journal_mode can't be changed: another connection has {} open",
-            path.display()
-        ),
+        format!("journal_mode can't be changed: another connection has {} open", path.display()),
     )
 }
 
@@ -74,9 +71,8 @@ impl MainFile {
     /// Opens the file through the host and removes the shadow, under a lock that no connection of dash,
     /// old or new, lets pass: RESERVED.
     fn become_plain(&self, mmap: u64) -> Result<HostFile> {
-        let (mut file, _) = self
-            .host
-            .open_path(&self.path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
+        let (mut file, _) =
+            self.host.open_path(&self.path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
         for level in [LockLevel::Shared, LockLevel::Reserved] {
             file.lock(level).map_err(|error| match error.code.primary() {
                 Code::BUSY => busy(&self.path),
@@ -142,10 +138,7 @@ impl MainFile {
 /// database's name and nothing beside it.
 fn remove_shadow(path: &Path) -> Result<()> {
     let failed = |error: std::io::Error| {
-        Error::new(
-            Code::IOERR_DELETE,
-            format!("removing {}-shadow: {error}", path.display()),
-        )
+        Error::new(Code::IOERR_DELETE, format!("removing {}-shadow: {error}", path.display()))
     };
     let (folder, names) = dash_shadow::Names::split(path).map_err(to_sqlite)?;
     let folder = Real.open_directory(folder).map_err(failed)?;

@@ -9,11 +9,7 @@ use crate::shadow_file::ShadowFile;
 
 /// All of them.
 pub const ALL: &[TableFunction] = &[
-    TableFunction {
-        name: c"dash_stats",
-        columns: &["name", "value"],
-        rows: stats,
-    },
+    TableFunction { name: c"dash_stats", columns: &["name", "value"], rows: stats },
     TableFunction {
         name: c"dash_latency",
         columns: &["op", "count", "p50", "p90", "p99", "p999", "max"],
@@ -32,10 +28,7 @@ fn visit<R>(
 ) -> Result<R> {
     let schema = schema.unwrap_or("main");
     let seen = connection.with_file(schema, |file| {
-        file.as_any()
-            .downcast_mut::<MainFile>()
-            .and_then(MainFile::shadow)
-            .map(visit)
+        file.as_any().downcast_mut::<MainFile>().and_then(MainFile::shadow).map(visit)
     });
     seen.flatten().ok_or_else(|| {
         Error::new(
@@ -57,10 +50,7 @@ fn stats(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row
             .map(|(name, value)| vec![name.into(), integer(value)])
             .collect();
         // Commits that only survive a crash of the process: synchronous was OFF.
-        rows.push(vec![
-            "unflushed_commits".into(),
-            integer(file.progress.unflushed),
-        ]);
+        rows.push(vec!["unflushed_commits".into(), integer(file.progress.unflushed)]);
         // The newest commit's number, over all connections.
         rows.push(vec!["sequence".into(), integer(file.engine.sequence())]);
         rows

@@ -1,15 +1,15 @@
 //! Waking a busy handler the moment the lock it waits for is free.
 //!
 //! SQLite's busy handler sleeps through the VFS's `xSleep`, for 1 to 100 ms at a time. When a lock
-//! attempt fails, the thread notes the database's [`Queue`]; [`sleep`] then waits in that queue, and a
-//! connection of this process that gives a lock up lets the one in front out at once. Until that
-//! one has tried (or [`GRACE`] is over) others that want to write get `SQLITE_BUSY` and queue up, so that
-//! nobody starves. A writer that waits for readers to leave stands in front of all.
+//! attempt fails, the thread notes the database's [`Queue`]; once it has waited for [`FAIR_AFTER`], [`sleep`] waits
+//! in that queue, and a connection of this process that gives a lock up lets the one in front out at once. Until
+//! that one has tried (or [`GRACE`] is over) others that want to write get `SQLITE_BUSY`, so that nobody
+//! starves. A writer that waits for readers to leave queues at once, and stands in front of all.
 //!
 //! `busy_timeout` keeps its meaning. SQLite adds up the times it asked to sleep, not those it slept, so
-//! what an early wake-up saves is owed: after [`EARLY_MAX`] wake-ups in a row that did not lead to the
-//! lock (another process was faster), sleeps are slept to the end, and the debt with them. `xSleep` answers the
-//! time really slept.
+//! what an early wake-up saves is owed. A debt above [`OWED_MAX`], or [`EARLY_MAX`] wake-ups in a row that did not
+//! lead to the lock (another process was faster), is slept off before the next attempt. `xSleep` answers the time
+//! really slept.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -20,8 +20,15 @@ use dash_ffi::HostVfs;
 
 /// How long a lock is kept for the one that was let out.
 const GRACE: Duration = Duration::from_millis(2);
+/// How long a lock is left to whoever is fastest. Handing it from thread to thread takes longer than a
+/// short transaction, so at first a sleep is just a sleep.
+const FAIR_AFTER: Duration = Duration::from_millis(3);
+/// How often in a row a new snapshot is tried without sleeping.
+const SNAPSHOTS_MAX: u32 = 2;
 /// Wake-ups in a row that may come early.
 const EARLY_MAX: u32 = 6;
+/// What may be owed: at most this much too early a busy handler can give up.
+const OWED_MAX: Duration = Duration::from_millis(100);
 /// A failed attempt after a pause of this length has nothing to do with the sleep before it.
 const NEW_SEQUENCE: Duration = Duration::from_millis(5);
 
@@ -57,9 +64,7 @@ struct State {
 impl State {
     /// Who is to have the lock next, if that still holds.
     fn granted(&self) -> Option<u64> {
-        self.granted
-            .filter(|(_, since)| since.elapsed() < GRACE)
-            .map(|(ticket, _)| ticket)
+        self.granted.filter(|(_, since)| since.elapsed() < GRACE).map(|(ticket, _)| ticket)
     }
 }
 
@@ -74,6 +79,8 @@ struct Waiting {
     failed: bool,
     early: u32,
     owed: Duration,
+    /// The first failed attempt.
+    since: Instant,
     slept_at: Instant,
 }
 
@@ -135,6 +142,7 @@ impl Queue {
                     waiting.failed = true;
                 }
                 _ => {
+                    let now = Instant::now();
                     *waiting = Some(Waiting {
                         queue: Arc::clone(self),
                         ticket: self.tickets.fetch_add(1, Ordering::Relaxed) + 1,
@@ -143,7 +151,8 @@ impl Queue {
                         failed: true,
                         early: 0,
                         owed: Duration::ZERO,
-                        slept_at: Instant::now(),
+                        since: now,
+                        slept_at: now,
                     });
                 }
             }
@@ -155,9 +164,11 @@ impl Queue {
         self.readers_wanted.store(wanted, Ordering::SeqCst);
     }
 
-    /// Whether the writer waits for readers to leave.
-    pub fn wants_readers_gone(&self) -> bool {
-        self.readers_wanted.load(Ordering::SeqCst)
+    /// A reader has given its copy up: lets the writer out that waits for it, if there is one.
+    pub fn reader_left(&self) {
+        if self.readers_wanted.load(Ordering::SeqCst) {
+            self.released();
+        }
     }
 
     /// Lets the one in front out: a lock was given up.
@@ -211,6 +222,22 @@ impl Queue {
     }
 }
 
+impl Waiting {
+    /// Sleeps, or waits in the queue; whether it was woken.
+    fn wait(&self, host: &HostVfs, time: Duration) -> bool {
+        match self.cause {
+            // No ticket is 0 but that of the one writer, who goes first.
+            Cause::Readers => self.queue.wait(0, self.seen, time),
+            Cause::Snapshot if self.early < SNAPSHOTS_MAX => true,
+            _ if self.since.elapsed() < FAIR_AFTER => {
+                host.sleep(time);
+                false
+            }
+            _ => self.queue.wait(self.ticket, self.seen, time),
+        }
+    }
+}
+
 /// Forgets what this thread waited for: it has the lock.
 pub fn succeeded() {
     let _ = WAITING.try_with(|waiting| waiting.borrow_mut().take());
@@ -218,29 +245,19 @@ pub fn succeeded() {
 
 /// `xSleep`: for about `time`, or until the lock that this thread failed to get is given up.
 pub fn sleep(host: &HostVfs, time: Duration) -> Duration {
-    let waiting = WAITING
-        .try_with(|waiting| waiting.borrow_mut().take())
-        .ok()
-        .flatten();
+    let waiting = WAITING.try_with(|waiting| waiting.borrow_mut().take()).ok().flatten();
     let Some(mut waiting) = waiting.filter(|waiting| waiting.failed) else {
         return host.sleep(time);
     };
     let begun = Instant::now();
     waiting.failed = false;
-    if waiting.early >= EARLY_MAX {
+    if waiting.early >= EARLY_MAX || waiting.owed > OWED_MAX {
         host.sleep(time + waiting.owed);
         waiting.owed = Duration::ZERO;
-    } else {
-        let woken = match waiting.cause {
-            Cause::Snapshot => true,
-            // No ticket is 0 but that of the one writer, who goes first.
-            Cause::Readers => waiting.queue.wait(0, waiting.seen, time),
-            Cause::Writer => waiting.queue.wait(waiting.ticket, waiting.seen, time),
-        };
-        if woken {
-            waiting.early += 1;
-            waiting.owed += time.saturating_sub(begun.elapsed());
-        }
+        waiting.early = 0;
+    } else if waiting.wait(host, time) {
+        waiting.early += 1;
+        waiting.owed += time.saturating_sub(begun.elapsed());
     }
     waiting.slept_at = Instant::now();
     let _ = WAITING.try_with(|place| place.borrow_mut().replace(waiting));

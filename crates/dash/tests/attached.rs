@@ -6,7 +6,8 @@ use common::*;
 fn attached(folder: &Folder, main: &str, side: &str) -> Connection {
     let db = Connection::open(uri(&folder.path("main.db"), main, "")).expect("opens");
     db.execute("ATTACH ? AS side", [uri(&folder.path("side.db"), side, "")]).expect("attaches");
-    db.execute_batch("CREATE TABLE IF NOT EXISTS main.m(x); CREATE TABLE IF NOT EXISTS side.s(x)").expect("commits");
+    db.execute_batch("CREATE TABLE IF NOT EXISTS main.m(x); CREATE TABLE IF NOT EXISTS side.s(x)")
+        .expect("commits");
     db
 }
 
@@ -24,9 +25,13 @@ fn a_transaction_over_two_databases_commits_both_and_leaves_no_super_journal() {
     let folder = Folder::new();
     let db = attached(&folder, "dash", "dash");
     for round in 0..5 {
-        db.execute_batch(&format!("BEGIN; INSERT INTO m VALUES ({round}); INSERT INTO s VALUES ({round}); COMMIT")).expect("commits");
+        db.execute_batch(&format!(
+            "BEGIN; INSERT INTO m VALUES ({round}); INSERT INTO s VALUES ({round}); COMMIT"
+        ))
+        .expect("commits");
     }
-    db.execute_batch("BEGIN; INSERT INTO m VALUES (9); INSERT INTO s VALUES (9); ROLLBACK").expect("rolls back");
+    db.execute_batch("BEGIN; INSERT INTO m VALUES (9); INSERT INTO s VALUES (9); ROLLBACK")
+        .expect("rolls back");
     assert_eq!(text(&db, "SELECT group_concat(x) FROM m"), "0,1,2,3,4");
     assert_eq!(text(&db, "SELECT group_concat(x) FROM s"), "0,1,2,3,4");
     drop(db);
@@ -44,9 +49,11 @@ fn databases_in_different_folders_commit_together() {
     std::fs::create_dir(folder.path("a")).expect("makes");
     std::fs::create_dir_all(folder.path("b/c")).expect("makes");
     let db = folder.open("a/main.db");
-    db.execute("ATTACH ? AS side", [uri(&folder.path("b/c/side.db"), "dash", "")]).expect("attaches");
+    db.execute("ATTACH ? AS side", [uri(&folder.path("b/c/side.db"), "dash", "")])
+        .expect("attaches");
     db.execute_batch("CREATE TABLE main.m(x); CREATE TABLE side.s(x)").expect("commits");
-    db.execute_batch("BEGIN; INSERT INTO m VALUES (1); INSERT INTO s VALUES (1); COMMIT").expect("commits");
+    db.execute_batch("BEGIN; INSERT INTO m VALUES (1); INSERT INTO s VALUES (1); COMMIT")
+        .expect("commits");
     assert_eq!(number(&db, "SELECT (SELECT count(*) FROM m) + (SELECT count(*) FROM s)"), 2);
 }
 
@@ -57,7 +64,8 @@ fn a_transaction_that_mixes_dash_and_stock_databases_is_refused() {
         let db = attached(&folder, main, side);
         db.execute_batch("INSERT INTO m VALUES (1)").expect("one at a time");
         db.execute_batch("INSERT INTO s VALUES (1)").expect("one at a time");
-        db.execute_batch("BEGIN; INSERT INTO m VALUES (2); INSERT INTO s VALUES (2)").expect("writes");
+        db.execute_batch("BEGIN; INSERT INTO m VALUES (2); INSERT INTO s VALUES (2)")
+            .expect("writes");
         assert!(db.execute_batch("COMMIT").is_err());
         let said = last_error(&db);
         assert!(said.contains("not in mode shadow"), "{said}");
@@ -78,10 +86,72 @@ fn a_transaction_that_mixes_dash_and_stock_databases_is_refused() {
 fn a_plain_file_of_dash_is_refused_in_the_mix_too() {
     let folder = Folder::new();
     let db = folder.open("main.db");
-    db.execute("ATTACH ? AS side", [uri(&folder.path("side.db"), "dash", "&journal_mode=delete")]).expect("attaches");
+    db.execute("ATTACH ? AS side", [uri(&folder.path("side.db"), "dash", "&journal_mode=delete")])
+        .expect("attaches");
     db.execute_batch("CREATE TABLE main.m(x); CREATE TABLE side.s(x)").expect("commits");
     assert_eq!(text(&db, "SELECT dash_engine('side')"), "plain");
     db.execute_batch("BEGIN; INSERT INTO m VALUES (2); INSERT INTO s VALUES (2)").expect("writes");
     assert!(db.execute_batch("COMMIT").is_err());
     assert_eq!(number(&db, "SELECT count(*) FROM m"), 0);
+}
+
+const ROLE: &str = "DASH_TEST_LIMITED";
+
+/// Run by the test below in a process whose files can't grow beyond a limit.
+#[test]
+fn role_of_a_process_with_a_limit() {
+    let Ok(folder) = std::env::var(ROLE) else {
+        return; // run by itself it has nothing to do
+    };
+    register();
+    let path = std::path::Path::new(&folder);
+    let db = Connection::open(uri(&path.join("main.db"), "dash", "")).expect("opens");
+    db.execute("ATTACH ? AS side", [uri(&path.join("side.db"), "dash", "")]).expect("attaches");
+    for _ in 0..3 {
+        db.execute_batch(
+            "BEGIN; INSERT INTO m VALUES ('lost'); INSERT INTO s VALUES (zeroblob(1000000))",
+        )
+        .expect("goes to memory");
+        let failed = db.execute_batch("COMMIT");
+        assert!(failed.is_err(), "beyond the limit");
+        println!("said: {}", last_error(&db));
+        if !db.is_autocommit() {
+            db.execute_batch("ROLLBACK").expect("rolls back");
+        }
+        let both = "SELECT (SELECT count(*) FROM m) || (SELECT count(*) FROM s)";
+        assert_eq!(text(&db, both), "11");
+        let left = std::fs::read_dir(path).expect("lists").any(|entry| {
+            let name = entry.expect("lists").file_name();
+            name.to_string_lossy().contains("-mj")
+        });
+        assert!(!left, "the super-journal goes when both are undone");
+    }
+    db.execute_batch("BEGIN; INSERT INTO m VALUES (2); INSERT INTO s VALUES (2); COMMIT")
+        .expect("within the limit");
+    whole(&db);
+    println!("done");
+}
+
+#[test]
+fn a_second_database_that_fails_undoes_the_first_and_then_the_super_journal() {
+    let folder = Folder::new();
+    let db = attached(&folder, "dash", "dash");
+    db.execute_batch("INSERT INTO m VALUES (1)").expect("commits");
+    db.execute_batch("INSERT INTO s VALUES (1)").expect("commits");
+    drop(db);
+    let output = std::process::Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 400; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().expect("known"))
+        .args(["role_of_a_process_with_a_limit", "--exact", "--nocapture"])
+        .env(ROLE, folder.path("."))
+        .output()
+        .expect("runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let and = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("done"), "{said}{and}");
+    for (name, table) in [("main.db", "m"), ("side.db", "s")] {
+        let stock = folder.stock(name);
+        assert_eq!(number(&stock, &format!("SELECT count(*) FROM {table}")), 2);
+        whole(&stock);
+    }
 }

@@ -12,7 +12,11 @@ fn hot_journal(folder: &Folder, name: &str) {
     stock.execute_batch(FILL).expect("commits");
     stock.execute_batch("PRAGMA cache_size=5; BEGIN; UPDATE t SET x = 'torn'").expect("spills");
     for suffix in ["", "-journal"] {
-        std::fs::copy(folder.path(&format!("source.db{suffix}")), folder.path(&format!("{name}{suffix}"))).expect("copies");
+        std::fs::copy(
+            folder.path(&format!("source.db{suffix}")),
+            folder.path(&format!("{name}{suffix}")),
+        )
+        .expect("copies");
     }
     stock.execute_batch("ROLLBACK").expect("rolls back");
 }
@@ -37,7 +41,8 @@ fn a_hot_journal_is_respected_when_reading_only() {
     hot_journal(&folder, "app.db");
     let db = folder.try_open("app.db", "&mode=ro").expect("opens as stock does");
     // Stock says that it would have to write to roll back.
-    let seen: Result<i64> = db.query_row("SELECT count(*) FROM t WHERE x = 'torn'", [], |row| row.get(0));
+    let seen: Result<i64> =
+        db.query_row("SELECT count(*) FROM t WHERE x = 'torn'", [], |row| row.get(0));
     assert_eq!(code(seen), ErrorCode::ReadOnly);
 }
 
@@ -45,7 +50,9 @@ fn a_hot_journal_is_respected_when_reading_only() {
 fn a_kept_journal_of_persist_mode_is_removed() {
     let folder = Folder::new();
     let stock = folder.stock("app.db");
-    stock.execute_batch("PRAGMA journal_mode=PERSIST; CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    stock
+        .execute_batch("PRAGMA journal_mode=PERSIST; CREATE TABLE t(x); INSERT INTO t VALUES (1)")
+        .expect("commits");
     drop(stock);
     assert!(folder.path("app.db-journal").is_file());
     let db = folder.open("app.db");
@@ -59,7 +66,9 @@ fn a_kept_journal_of_persist_mode_is_removed() {
 fn a_file_in_wal_mode_is_taken_out_of_it() {
     let folder = Folder::new();
     let stock = folder.stock("app.db");
-    stock.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    stock
+        .execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES (1)")
+        .expect("commits");
     drop(stock);
     let db = folder.open("app.db");
     assert_eq!(text(&db, "PRAGMA journal_mode"), "shadow");
@@ -76,7 +85,11 @@ fn a_wal_that_a_killed_process_left_is_checkpointed_first() {
     stock.execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0").expect("sets");
     stock.execute_batch(FILL).expect("commits");
     for suffix in ["", "-wal"] {
-        std::fs::copy(folder.path(&format!("source.db{suffix}")), folder.path(&format!("app.db{suffix}"))).expect("copies");
+        std::fs::copy(
+            folder.path(&format!("source.db{suffix}")),
+            folder.path(&format!("app.db{suffix}")),
+        )
+        .expect("copies");
     }
     let db = folder.open("app.db");
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 2000);
@@ -88,10 +101,17 @@ fn a_wal_that_a_killed_process_left_is_checkpointed_first() {
 fn a_file_in_wal_mode_and_in_use_is_refused_with_what_to_do() {
     let folder = Folder::new();
     let stock = folder.stock("app.db");
-    stock.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x); BEGIN; INSERT INTO t VALUES (1)").expect("writes");
+    stock
+        .execute_batch(
+            "PRAGMA journal_mode=WAL; CREATE TABLE t(x); BEGIN; INSERT INTO t VALUES (1)",
+        )
+        .expect("writes");
     assert_eq!(code(folder.try_open("app.db", "")), ErrorCode::DatabaseBusy);
     let said = last_error(&stock);
-    assert!(said.contains("is in WAL mode and in use by another process; close it there first"), "{said}");
+    assert!(
+        said.contains("is in WAL mode and in use by another process; close it there first"),
+        "{said}"
+    );
     // Reading only, it is read as stock does.
     let reader = folder.try_open("app.db", "&mode=ro").expect("opens");
     assert_eq!(text(&reader, "SELECT dash_engine()"), "plain");

@@ -19,12 +19,17 @@ fn names(option: &str) -> Option<String> {
 
 #[test]
 fn the_library_exports_its_entries_and_needs_nothing_of_sqlite() {
-    let (Some(defined), Some(undefined)) = (names("--defined-only"), names("--undefined-only")) else {
+    let (Some(defined), Some(undefined)) = (names("--defined-only"), names("--undefined-only"))
+    else {
         return; // no nm here
     };
-    let mut defined: Vec<&str> = defined.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    let mut defined: Vec<&str> =
+        defined.lines().filter_map(|line| line.split_whitespace().last()).collect();
     defined.sort_unstable();
-    assert_eq!(defined, ["sqlite3_dash_init", "sqlite3_dashdefault_init", "sqlite3_extension_init"]);
+    assert_eq!(
+        defined,
+        ["sqlite3_dash_init", "sqlite3_dashdefault_init", "sqlite3_extension_init"]
+    );
     assert!(!undefined.contains("sqlite3_"), "{undefined}");
 }
 
@@ -78,7 +83,8 @@ fn the_command_line_shell_uses_it() {
     else {
         return; // no sqlite3 here
     };
-    std::io::Write::write_all(&mut shell.stdin.take().expect("piped"), script.as_bytes()).expect("reads");
+    std::io::Write::write_all(&mut shell.stdin.take().expect("piped"), script.as_bytes())
+        .expect("reads");
     let output = shell.wait_with_output().expect("ends");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "dash/shadow\nshadow\n7|shadow\n");
 }

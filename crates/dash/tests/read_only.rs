@@ -5,7 +5,8 @@ use common::*;
 
 fn made(folder: &Folder) {
     let db = folder.open("app.db");
-    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)").expect("commits");
+    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+        .expect("commits");
 }
 
 #[test]
@@ -19,7 +20,11 @@ fn a_read_only_connection_reads_and_refuses_to_write() {
         assert_eq!(number(&db, "SELECT count(*) FROM t"), 2, "{parameters}");
         whole(&db);
         assert!(db.is_readonly("main").expect("known"));
-        assert_eq!(code(db.execute_batch("INSERT INTO t VALUES (3)")), ErrorCode::ReadOnly, "{parameters}");
+        assert_eq!(
+            code(db.execute_batch("INSERT INTO t VALUES (3)")),
+            ErrorCode::ReadOnly,
+            "{parameters}"
+        );
         assert!(message(db.execute_batch("PRAGMA journal_mode=delete")).contains("reading only"));
     }
     assert!(!folder.exists("app.db-dash"));

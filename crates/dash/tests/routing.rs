@@ -12,9 +12,16 @@ fn temporary_and_memory_databases_are_stock() {
     let db = folder.open("app.db");
     db.execute_batch("PRAGMA temp_store=file; PRAGMA cache_size=5; CREATE TEMP TABLE big AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<20000) SELECT i, hex(i) AS h FROM n")
         .expect("goes to a temporary file");
-    assert_eq!(number(&db, "SELECT count(*) FROM (SELECT DISTINCT h FROM big ORDER BY h DESC)"), 20000);
+    assert_eq!(
+        number(&db, "SELECT count(*) FROM (SELECT DISTINCT h FROM big ORDER BY h DESC)"),
+        20000
+    );
     assert_eq!(text(&db, "SELECT dash_engine('temp')"), "none");
-    for name in ["file::memory:?vfs=dash", "file:shared?mode=memory&cache=shared&vfs=dash", "file:?vfs=dash"] {
+    for name in [
+        "file::memory:?vfs=dash",
+        "file:shared?mode=memory&cache=shared&vfs=dash",
+        "file:?vfs=dash",
+    ] {
         let db = Connection::open(name).expect(name);
         db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect(name);
         assert_eq!(text(&db, "SELECT dash_engine()"), "none", "{name}");
@@ -40,7 +47,10 @@ fn a_plain_file_is_stock_in_every_way() {
 #[test]
 fn an_existing_plain_database_runs_in_mode_shadow_from_the_first_open() {
     let folder = Folder::new();
-    folder.stock("app.db").execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    folder
+        .stock("app.db")
+        .execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)")
+        .expect("commits");
     let db = folder.open("app.db");
     assert_eq!(text(&db, "PRAGMA journal_mode"), "shadow");
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 1);
@@ -76,7 +86,8 @@ fn names_that_are_not_utf8_work() {
         return; // not on this file system
     }
     let open = || {
-        Connection::open_with_flags_and_vfs(&path, rusqlite::OpenFlags::default(), "dash").expect("opens")
+        Connection::open_with_flags_and_vfs(&path, rusqlite::OpenFlags::default(), "dash")
+            .expect("opens")
     };
     let db = open();
     db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
@@ -91,7 +102,8 @@ fn names_that_are_not_utf8_work() {
 fn backups_go_in_and_out() {
     let folder = Folder::new();
     let db = folder.open("app.db");
-    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)").expect("commits");
+    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+        .expect("commits");
     let mut stock = folder.stock("copy.db");
     rusqlite::backup::Backup::new(&db, &mut stock).expect("begins").step(-1).expect("copies");
     assert_eq!(number(&stock, "SELECT count(*) FROM t"), 2);

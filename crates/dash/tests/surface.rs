@@ -141,7 +141,8 @@ fn a_bad_parameter_fails_the_open_with_the_right_names() {
     for parameters in ["&cache=private&mode=rwc&psow=0", "&their_own=1", "&journal_mode=shadow"] {
         let db = folder.try_open("app.db", parameters).expect(parameters);
         assert_eq!(text(&db, "SELECT dash_engine()"), "shadow");
-        db.execute_batch("CREATE TABLE IF NOT EXISTS t(x); INSERT INTO t VALUES (1)").expect("commits");
+        db.execute_batch("CREATE TABLE IF NOT EXISTS t(x); INSERT INTO t VALUES (1)")
+            .expect("commits");
     }
 }
 
@@ -165,19 +166,30 @@ fn functions_tell_the_version_and_the_engine() {
 fn tables_count_and_time_each_database() {
     let folder = Folder::new();
     let db = folder.open("app.db");
-    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)").expect("commits");
-    let stat = |name: &str| number(&db, &format!("SELECT value FROM dash_stats WHERE name='{name}'"));
+    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+        .expect("commits");
+    let stat =
+        |name: &str| number(&db, &format!("SELECT value FROM dash_stats WHERE name='{name}'"));
     assert_eq!((stat("commits"), stat("exchanges"), stat("unflushed_commits")), (3, 3, 0));
     db.execute_batch("PRAGMA synchronous=OFF; INSERT INTO t VALUES (3)").expect("commits");
     assert_eq!((stat("commits"), stat("unflushed_commits")), (4, 1));
     assert_eq!(number(&db, "SELECT count FROM dash_latency WHERE op='commit'"), 4);
-    assert_eq!(number(&db, "SELECT p50 > 1 AND p50 <= p999 AND p999 <= max*1.02 FROM dash_latency WHERE op='flush'"), 1);
+    assert_eq!(
+        number(
+            &db,
+            "SELECT p50 > 1 AND p50 <= p999 AND p999 <= max*1.02 FROM dash_latency WHERE op='flush'"
+        ),
+        1
+    );
     assert_eq!(number(&db, "SELECT count(*) FROM dash_latency WHERE op='read'"), 0);
     assert_eq!(text(&db, "PRAGMA dash_time_reads=on"), "on");
     db.execute("ATTACH ? AS side", [uri(&folder.path("side.db"), "dash", "")]).expect("attaches");
     db.execute_batch("CREATE TABLE side.u(x)").expect("commits");
     assert_eq!(number(&db, "SELECT value FROM dash_stats('side') WHERE name='commits'"), 1);
-    assert_eq!(number(&db, "SELECT value FROM dash_stats WHERE schema='side' AND name='commits'"), 1);
+    assert_eq!(
+        number(&db, "SELECT value FROM dash_stats WHERE schema='side' AND name='commits'"),
+        1
+    );
     let memory = Connection::open_in_memory().expect("opens");
     let said = message(memory.query_row("SELECT * FROM dash_stats", [], |_| Ok(())));
     assert!(said.contains("?vfs=dash"), "{said}");

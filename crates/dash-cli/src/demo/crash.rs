@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::failed;
 use super::side::Side;
+use super::{failed, stop_if_pressed};
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
+use crate::interrupt::Interrupt;
 use crate::progress::{Progress, Unit};
 
 /// How long after its first commit a writer is killed, in milliseconds: one round each.
@@ -39,16 +40,24 @@ impl Cut {
 }
 
 /// Kills writers of both sides in turn.
-pub fn run(extension: &Extension, both: &[(Side, PathBuf); 2]) -> Result<Vec<Cut>> {
+pub fn run(
+    extension: &Extension,
+    both: &[(Side, PathBuf); 2],
+    interrupt: &Interrupt,
+) -> Result<Vec<Cut>> {
     let mut cuts: Vec<Cut> = both
         .iter()
         .map(|(side, _)| Cut { side: *side, kills: 0, acknowledged: 0, found: 0, damage: None })
         .collect();
     let steps = MOMENTS.len() * both.len();
-    let mut progress = Progress::new("killing writers", u64::try_from(steps).unwrap_or(u64::MAX), Unit::Count);
+    let mut progress =
+        Progress::new("killing writers", u64::try_from(steps).unwrap_or(u64::MAX), Unit::Count);
     for (round, moment) in MOMENTS.iter().enumerate() {
         for (cut, (side, path)) in cuts.iter_mut().zip(both) {
-            let last = kill_one(*side, path, Duration::from_millis(*moment))?;
+            let last = kill_one(*side, path, Duration::from_millis(*moment));
+            // Ctrl-C reaches the writer too: its early end is then no failure of its own.
+            stop_if_pressed(interrupt)?;
+            let last = last?;
             let (found, damage) = look(extension, *side, path, last)?;
             cut.kills += 1;
             // Rows of earlier rounds must still be there, so the last round counts them all.
@@ -86,11 +95,18 @@ fn kill_one(side: Side, path: &Path, after: Duration) -> Result<u64> {
     writer.wait().explain("waiting for a killed writer")?;
     pipe.read_to_string(&mut said).explain("listening to a writer")?;
     if died || said.is_empty() {
-        return Err(Failure::new(format!("a writer ended before it was killed: {}", last_words(&mut writer))));
+        return Err(Failure::new(format!(
+            "a writer ended before it was killed: {}",
+            last_words(&mut writer)
+        )));
     }
     // The last line may have been cut off; then it was not said.
     let whole = said.rfind('\n').map_or("", |end| &said[..end]);
-    whole.rsplit('\n').next().and_then(|number| number.parse().ok()).ok_or_else(|| Failure::new("a writer said no number"))
+    whole
+        .rsplit('\n')
+        .next()
+        .and_then(|number| number.parse().ok())
+        .ok_or_else(|| Failure::new("a writer said no number"))
 }
 
 fn last_words(writer: &mut Child) -> String {
@@ -104,13 +120,23 @@ fn last_words(writer: &mut Child) -> String {
 }
 
 /// Opens the database again: how many of the first `last` commits are there, and is it whole?
-fn look(extension: &Extension, side: Side, path: &Path, last: u64) -> Result<(u64, Option<String>)> {
+fn look(
+    extension: &Extension,
+    side: Side,
+    path: &Path,
+    last: u64,
+) -> Result<(u64, Option<String>)> {
     let db = side.open(extension, path)?;
     let fail = |error: rusqlite::Error| failed(side, "looking for the commits", &error);
-    let verdict: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(fail)?;
+    let verdict: String =
+        db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(fail)?;
     let last = i64::try_from(last).unwrap_or(i64::MAX);
     let found: i64 = db
-        .query_row("SELECT count(*) FROM dash_demo_commits WHERE number BETWEEN 1 AND ?", [last], |row| row.get(0))
+        .query_row(
+            "SELECT count(*) FROM dash_demo_commits WHERE number BETWEEN 1 AND ?",
+            [last],
+            |row| row.get(0),
+        )
         .map_err(fail)?;
     db.close().map_err(|(_, error)| error).map_err(fail)?;
     Ok((u64::try_from(found).unwrap_or(0), (verdict != "ok").then_some(verdict)))

@@ -54,10 +54,14 @@ impl Device {
     pub fn of(folder: &Path) -> Option<Self> {
         let number = folder.metadata().ok()?.dev();
         // btrfs and overlays have a device number of their own: the mount names the real one.
-        let home = home_of(number).or_else(|| home_of(source_of_mount(folder)?.metadata().ok()?.rdev()))?;
+        let home = home_of(number)
+            .or_else(|| home_of(source_of_mount(folder)?.metadata().ok()?.rdev()))?;
         // A partition has no count of flushes; its disk has.
         let home = if home.join("partition").exists() { home.parent()?.to_owned() } else { home };
-        let device = Self { name: home.file_name()?.to_string_lossy().into_owned(), stat: home.join("stat") };
+        let device = Self {
+            name: home.file_name()?.to_string_lossy().into_owned(),
+            stat: home.join("stat"),
+        };
         device.counts().map(|_| device)
     }
 

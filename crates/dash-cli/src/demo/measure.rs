@@ -7,11 +7,12 @@ use hdrhistogram::Histogram;
 use rusqlite::{Connection, params_from_iter};
 
 use super::device::{Counts, Device};
-use super::failed;
 use super::side::Side;
 use super::workload::{Transaction, Workload};
+use super::{failed, stop_if_pressed};
 use crate::extension::Extension;
 use crate::failure::{Explain, Result};
+use crate::interrupt::Interrupt;
 use crate::progress::{Progress, Unit};
 
 /// Transactions of each stream in a block.
@@ -58,24 +59,38 @@ struct Runner<'a> {
     tally: Tally,
 }
 
-/// Runs everything and returns a tally of each side.
+/// Runs everything, or what can be run within `patience`, and returns a tally of each side.
 pub fn run(
     extension: &Extension,
     both: &[(Side, PathBuf); 2],
     workload: &Workload,
+    patience: Duration,
     device: Option<&Device>,
+    interrupt: &Interrupt,
 ) -> Result<Vec<Tally>> {
     let mut runners = Vec::new();
     for (side, path) in both {
-        let connections = workload.streams.iter().map(|_| side.open(extension, path)).collect::<Result<_>>()?;
+        let connections =
+            workload.streams.iter().map(|_| side.open(extension, path)).collect::<Result<_>>()?;
         runners.push(Runner { path, connections, tally: Tally::new(*side)? });
     }
     let total: usize = workload.streams.iter().map(Vec::len).sum();
-    let mut progress = Progress::new("stock and dash in turns", u64::try_from(2 * total).unwrap_or(u64::MAX), Unit::Count);
+    let mut progress = Progress::new(
+        "stock and dash in turns",
+        u64::try_from(2 * total).unwrap_or(u64::MAX),
+        Unit::Count,
+    );
     let rounds = workload.streams.iter().map(Vec::len).max().unwrap_or(0).div_ceil(BLOCK);
+    let begun = Instant::now();
     let mut done = 0;
     for round in 0..rounds {
-        let blocks: Vec<&[Transaction]> = workload.streams.iter().map(|stream| block(stream, round)).collect();
+        stop_if_pressed(interrupt)?;
+        // Only between rounds: both sides have run the same then.
+        if begun.elapsed() >= patience {
+            break;
+        }
+        let blocks: Vec<&[Transaction]> =
+            workload.streams.iter().map(|stream| block(stream, round)).collect();
         let size: usize = blocks.iter().map(|block| block.len()).sum();
         for turn in 0..2 {
             // stock dash, dash stock, …: neither always comes first.
@@ -97,7 +112,8 @@ impl Tally {
     fn new(side: Side) -> Result<Self> {
         Ok(Self {
             side,
-            latency: Histogram::new_with_bounds(1, LONGEST_NANOS, 3).explain("making a histogram")?,
+            latency: Histogram::new_with_bounds(1, LONGEST_NANOS, 3)
+                .explain("making a histogram")?,
             elapsed: Duration::ZERO,
             reads: 0,
             failures: 0,
@@ -126,7 +142,9 @@ impl Runner<'_> {
             ([connection], [block]) => vec![run_block(connection, block)],
             _ => std::thread::scope(|scope| {
                 let work = self.connections.iter_mut().zip(blocks);
-                let threads: Vec<_> = work.map(|(connection, block)| scope.spawn(move || run_block(connection, block))).collect();
+                let threads: Vec<_> = work
+                    .map(|(connection, block)| scope.spawn(move || run_block(connection, block)))
+                    .collect();
                 threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
             }),
         };
@@ -146,7 +164,9 @@ impl Runner<'_> {
         }
         for connection in self.connections {
             let closed = connection.close().map_err(|(_, error)| error);
-            closed.map_err(|error| failed(side, &format!("closing {}", self.path.display()), &error))?;
+            closed.map_err(|error| {
+                failed(side, &format!("closing {}", self.path.display()), &error)
+            })?;
         }
         Ok(self.tally)
     }
@@ -183,7 +203,10 @@ fn run_block(connection: &mut Connection, block: &[Transaction]) -> Part {
     part
 }
 
-fn execute(connection: &Connection, statement: &super::workload::Statement) -> rusqlite::Result<()> {
+fn execute(
+    connection: &Connection,
+    statement: &super::workload::Statement,
+) -> rusqlite::Result<()> {
     let step = |prepared: &mut rusqlite::Statement<'_>| {
         let mut rows = prepared.query(params_from_iter(&statement.values))?;
         while rows.next()?.is_some() {}
@@ -207,7 +230,9 @@ fn shorten(sql: &str) -> String {
 fn own_counts(db: &Connection) -> Option<Own> {
     let sum = |names: &str| {
         let sql = format!("SELECT coalesce(sum(value), 0) FROM dash_stats WHERE name IN ({names})");
-        db.query_row(&sql, [], |row| row.get::<_, i64>(0)).ok().and_then(|sum| u64::try_from(sum).ok())
+        db.query_row(&sql, [], |row| row.get::<_, i64>(0))
+            .ok()
+            .and_then(|sum| u64::try_from(sum).ok())
     };
     Some(Own {
         commits: sum("'commits'")?,

@@ -17,15 +17,22 @@ mod workload;
 pub mod writer;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 
 use crate::Outcome;
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
+use crate::interrupt::Interrupt;
+use crate::out::say;
 use side::Side;
 use workload::Workload;
-use crate::out::say;
+
+/// How many transactions each side runs if nobody says how many.
+const TRANSACTIONS: u32 = 4000;
+/// And how long that may take: it is a demonstration, not a benchmark.
+const PATIENCE: Duration = Duration::from_secs(12);
 
 /// Arguments of `dash demo`.
 #[derive(clap::Args)]
@@ -36,9 +43,9 @@ pub struct Arguments {
     /// Replays recorded SQL: loading.sql once, then one connection per file of benchset/; or plain *.sql
     #[arg(long, value_name = "FOLDER")]
     replay: Option<PathBuf>,
-    /// How many transactions each side runs
-    #[arg(long, value_name = "N", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "replay")]
-    transactions: u32,
+    /// How many transactions each side runs [default: 4000, fewer where the disk is slow]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "replay")]
+    transactions: Option<u32>,
     /// Where the demo's databases are made (and removed); choose the disk to try
     #[arg(long, value_name = "PATH", default_value = ".")]
     dir: PathBuf,
@@ -46,8 +53,10 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
+    let interrupt = Interrupt::catch()?;
     let extension = Extension::load()?;
-    let making = || format!("making a folder in {} (choose another with --dir)", arguments.dir.display());
+    let making =
+        || format!("making a folder in {} (choose another with --dir)", arguments.dir.display());
     let home = arguments.dir.canonicalize().explain(making())?;
     let folder = tempfile::Builder::new().prefix("dash-demo-").tempdir_in(home).explain(making())?;
     let workload = prepare(arguments, &extension, folder.path())?;
@@ -59,17 +68,26 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     );
     say!("{}", workload.title);
     let device = device::Device::of(folder.path());
-    say!("in {}, on {}", folder.path().display(), device.as_ref().map_or("a disk that can't be told", |device| &device.name));
+    say!(
+        "in {}, on {}",
+        folder.path().display(),
+        device.as_ref().map_or("a disk that can't be told", |device| &device.name)
+    );
     if is_memory(folder.path()) {
-        say!("this folder is in memory, so a flush costs nothing and proves nothing: name a disk with --dir");
+        say!(
+            "this folder is in memory, so a flush costs nothing and proves nothing: name a disk with --dir"
+        );
     }
     say!("");
     let both = [Side::Stock, Side::Dash].map(|side| (side, folder.path().join(side.file_name())));
     for (_, path) in &both {
         std::fs::copy(&workload.base, path).explain(format!("copying to {}", path.display()))?;
     }
-    let tallies = measure::run(&extension, &both, &workload, device.as_ref())?;
-    let cuts = crash::run(&extension, &both)?;
+    let asked = arguments.replay.is_some() || arguments.transactions.is_some();
+    let patience = if asked { Duration::MAX } else { PATIENCE };
+    let tallies =
+        measure::run(&extension, &both, &workload, patience, device.as_ref(), &interrupt)?;
+    let cuts = crash::run(&extension, &both, &interrupt)?;
     table::print(&tallies, &cuts, device.as_ref());
     let lost = cuts.iter().any(|cut| !cut.is_clean());
     Ok(if lost { Outcome::Bad } else { Outcome::Good })
@@ -77,7 +95,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
 
 fn prepare(arguments: &Arguments, extension: &Extension, folder: &Path) -> Result<Workload> {
     let base = folder.join("base.db");
-    let count = usize::try_from(arguments.transactions).explain("counting transactions")?;
+    let count = usize::try_from(arguments.transactions.unwrap_or(TRANSACTIONS))
+        .explain("counting transactions")?;
     match (&arguments.replay, &arguments.file) {
         (Some(replay), _) => trace::read(replay, &base),
         (None, Some(file)) => {
@@ -89,7 +108,9 @@ fn prepare(arguments: &Arguments, extension: &Extension, folder: &Path) -> Resul
             workload::made(base, count, title)
         }
         (None, None) => {
-            let title = format!("{count} transactions of one 100-byte insert or update each, made up, on one connection");
+            let title = format!(
+                "{count} transactions of one 100-byte insert or update each, made up, on one connection"
+            );
             workload::made(base, count, title)
         }
     }
@@ -103,4 +124,12 @@ fn is_memory(folder: &Path) -> bool {
 /// A database error, with which side and what it was doing.
 fn failed(side: Side, doing: &str, error: &rusqlite::Error) -> Failure {
     Failure::new(format!("{}: {doing}: {error}", side.name()))
+}
+
+/// What ends a demo at Ctrl-C; its folder is removed on the way out.
+fn stop_if_pressed(interrupt: &Interrupt) -> Result<()> {
+    match interrupt.pressed() {
+        true => Err(Failure::new("stopped; the demo's folder is removed")),
+        false => Ok(()),
+    }
 }

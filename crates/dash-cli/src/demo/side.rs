@@ -40,20 +40,26 @@ impl Side {
 
     /// Opens a database on this side.
     pub fn open(self, extension: &Extension, path: &Path) -> Result<Connection> {
-        let fail = |error: rusqlite::Error| failed(self, &format!("opening {}", path.display()), &error);
+        let fail =
+            |error: rusqlite::Error| failed(self, &format!("opening {}", path.display()), &error);
         let (db, wanted) = match self {
             Self::Stock => (Connection::open(path).map_err(fail)?, "wal"),
             Self::Dash => (extension.open(path, true)?, "shadow"),
         };
         db.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
-        let ask = if self == Self::Stock { "PRAGMA journal_mode=WAL" } else { "PRAGMA journal_mode" };
+        let ask =
+            if self == Self::Stock { "PRAGMA journal_mode=WAL" } else { "PRAGMA journal_mode" };
         let mode: String = db.query_row(ask, [], |row| row.get(0)).map_err(fail)?;
         // Foreign keys are off in SQLite as it is shipped, but on in the build that is linked here.
         db.execute_batch("PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF").map_err(fail)?;
         if mode.eq_ignore_ascii_case(wanted) {
             Ok(db)
         } else {
-            Err(Failure::new(format!("{}: {} is in journal mode {mode}, not {wanted}", self.name(), path.display())))
+            Err(Failure::new(format!(
+                "{}: {} is in journal mode {mode}, not {wanted}",
+                self.name(),
+                path.display()
+            )))
         }
     }
 }

@@ -30,8 +30,10 @@ pub fn copy(extension: &Extension, file: &Path, base: &Path) -> Result<()> {
         Connection::open(base).explain("opening the copy")?
     };
     let what = format!("reading the copy of {}", file.display());
-    let mode: String = db.query_row("PRAGMA journal_mode=DELETE", [], |row| row.get(0)).explain(&what)?;
-    let check: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).explain(&what)?;
+    let mode: String =
+        db.query_row("PRAGMA journal_mode=DELETE", [], |row| row.get(0)).explain(&what)?;
+    let check: String =
+        db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).explain(&what)?;
     db.close().map_err(|(_, error)| error).explain(&what)?;
     match (check.as_str(), mode.as_str()) {
         ("ok", "delete") => Ok(()),

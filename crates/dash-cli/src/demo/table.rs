@@ -17,25 +17,37 @@ pub fn print(tallies: &[Tally], cuts: &[Cut], device: Option<&Device>) {
         row("transactions that only read", tallies.iter().map(|tally| tally.reads.to_string()));
     }
     row("durable transactions/s", tallies.iter().map(|tally| format!("{:.0}", per_second(tally))));
-    for (label, quantile) in [("latency p50", 0.5), ("latency p99", 0.99), ("latency p99.9", 0.999)] {
+    for (label, quantile) in [("latency p50", 0.5), ("latency p99", 0.99), ("latency p99.9", 0.999)]
+    {
         row(label, tallies.iter().map(|tally| micros(tally.latency.value_at_quantile(quantile))));
     }
     let counted = |figure: fn(&super::device::Counts) -> f64| {
         tallies.iter().map(move |tally| {
-            tally.device.as_ref().map_or("n/a".to_owned(), |counts| format!("{:.2}", ratio(figure(counts), tally.latency.len())))
+            tally.device.as_ref().map_or("n/a".to_owned(), |counts| {
+                format!("{:.2}", ratio(figure(counts), tally.latency.len()))
+            })
         })
     };
     row("flushes per commit, at the device", counted(|counts| float(counts.flushes)));
     row("KiB per commit, at the device", counted(|counts| float(counts.bytes) / 1024.0));
-    row("  by dash's own count: flushes", tallies.iter().map(|tally| own(tally, |own| float(own.flushes))));
-    row("  by dash's own count: KiB", tallies.iter().map(|tally| own(tally, |own| float(own.bytes) / 1024.0)));
+    row(
+        "  by dash's own count: flushes",
+        tallies.iter().map(|tally| own(tally, |own| float(own.flushes))),
+    );
+    row(
+        "  by dash's own count: KiB",
+        tallies.iter().map(|tally| own(tally, |own| float(own.bytes) / 1024.0)),
+    );
     if tallies.iter().any(|tally| tally.failures > 0) {
         row("statements that failed", tallies.iter().map(|tally| tally.failures.to_string()));
     }
     row("writers killed (kill -9)", cuts.iter().map(|cut| cut.kills.to_string()));
     row("  commits acknowledged", cuts.iter().map(|cut| cut.acknowledged.to_string()));
     row("  of those found", cuts.iter().map(|cut| cut.found.to_string()));
-    row("  integrity_check", cuts.iter().map(|cut| if cut.damage.is_none() { "ok" } else { "DAMAGED" }.to_owned()));
+    row(
+        "  integrity_check",
+        cuts.iter().map(|cut| if cut.damage.is_none() { "ok" } else { "DAMAGED" }.to_owned()),
+    );
     say!("");
     for tally in tallies {
         for message in &tally.messages {
@@ -47,8 +59,13 @@ pub fn print(tallies: &[Tally], cuts: &[Cut], device: Option<&Device>) {
         say!("{}: LOST OR DAMAGED after kill -9: {damage}", cut.side.name());
     }
     match device {
-        Some(device) => say!("{} counts for all programs: what others wrote meanwhile is in its figures", device.name),
-        None => say!("n/a: this folder's disk can't be told or does not count; dash's own counts are of what it asked for"),
+        Some(device) => say!(
+            "{} counts for all programs: what others wrote meanwhile is in its figures",
+            device.name
+        ),
+        None => say!(
+            "n/a: this folder's disk can't be told or does not count; dash's own counts are of what it asked for"
+        ),
     }
 }
 

@@ -17,8 +17,9 @@ pub fn read(folder: &Path, base: &Path) -> Result<Workload> {
     let benchset = folder.join("benchset");
     let by_line = benchset.is_dir();
     let plain = files(folder)?;
-    let (loads, rest): (Vec<_>, Vec<_>) =
-        plain.into_iter().partition(|file| file.file_name().is_some_and(|name| name.to_string_lossy().contains("load")));
+    let (loads, rest): (Vec<_>, Vec<_>) = plain.into_iter().partition(|file| {
+        file.file_name().is_some_and(|name| name.to_string_lossy().contains("load"))
+    });
     let runs = if by_line { files(&benchset)? } else { rest };
     if runs.is_empty() {
         return Err(Failure::new(format!(
@@ -33,7 +34,10 @@ pub fn read(folder: &Path, base: &Path) -> Result<Workload> {
         let text = text_of(file)?;
         let statements = if by_line { split::at_lines(&text) } else { split::at_semicolons(&text) };
         let all = statements.len();
-        let kept: Vec<_> = statements.into_iter().filter(|statement| !transactions::is_fixed_setting(statement)).collect();
+        let kept: Vec<_> = statements
+            .into_iter()
+            .filter(|statement| !transactions::is_fixed_setting(statement))
+            .collect();
         left_out += all - kept.len();
         streams.push(transactions::into_transactions(kept));
     }
@@ -57,7 +61,9 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).explain(format!("reading {}", folder.display()))?;
     let mut files: Vec<_> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_file() && path.extension().is_some_and(|extension| extension == "sql"))
+        .filter(|path| {
+            path.is_file() && path.extension().is_some_and(|extension| extension == "sql")
+        })
         .collect();
     files.sort();
     Ok(files)
@@ -71,7 +77,10 @@ fn text_of(file: &Path) -> Result<String> {
 /// Runs the loading files; returns how many statements failed.
 fn load(files: &[PathBuf], base: &Path) -> Result<usize> {
     let db = Connection::open(base).explain("making the database")?;
-    db.execute_batch("PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF; PRAGMA foreign_keys=OFF; BEGIN").explain("making the database")?;
+    db.execute_batch(
+        "PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF; PRAGMA foreign_keys=OFF; BEGIN",
+    )
+    .explain("making the database")?;
     let mut failed = 0;
     for file in files {
         for statement in split::at_semicolons(&text_of(file)?) {

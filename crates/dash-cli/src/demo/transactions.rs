@@ -5,9 +5,22 @@ use super::workload::{Statement, Transaction};
 /// Whether a statement sets what the comparison holds fixed.
 pub fn is_fixed_setting(statement: &str) -> bool {
     let lower = statement.to_ascii_lowercase();
-    let Some(pragma) = lower.strip_prefix("pragma") else { return false };
+    let Some(pragma) = lower.strip_prefix("pragma") else {
+        return false;
+    };
     let name = pragma.trim_start().split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
-    matches!(name, Some("journal_mode" | "synchronous" | "locking_mode" | "wal_autocheckpoint" | "wal_checkpoint" | "journal_size_limit" | "page_size"))
+    matches!(
+        name,
+        Some(
+            "journal_mode"
+                | "synchronous"
+                | "locking_mode"
+                | "wal_autocheckpoint"
+                | "wal_checkpoint"
+                | "journal_size_limit"
+                | "page_size"
+        )
+    )
 }
 
 /// Groups statements from BEGIN to COMMIT, END or ROLLBACK; each other one stands alone.
@@ -16,7 +29,8 @@ pub fn into_transactions(statements: Vec<String>) -> Vec<Transaction> {
     let mut open: Option<Transaction> = None;
     for sql in statements {
         let upper = sql.to_ascii_uppercase();
-        let mut words = upper.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let mut words =
+            upper.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
         let (first, second) = (words.next(), words.next());
         let to_savepoint = upper.split_ascii_whitespace().any(|word| word == "TO");
         let statement = Statement { sql, values: Vec::new() };
@@ -47,8 +61,17 @@ mod tests {
 
     #[test]
     fn begin_to_commit_is_one_transaction() {
-        let sql = ["SELECT 1", "BEGIN EXCLUSIVE", "SAVEPOINT a", "ROLLBACK TO a", "DELETE FROM t", "COMMIT", "DELETE FROM t"];
-        let sizes: Vec<_> = into_transactions(sql.map(String::from).to_vec()).iter().map(Vec::len).collect();
+        let sql = [
+            "SELECT 1",
+            "BEGIN EXCLUSIVE",
+            "SAVEPOINT a",
+            "ROLLBACK TO a",
+            "DELETE FROM t",
+            "COMMIT",
+            "DELETE FROM t",
+        ];
+        let sizes: Vec<_> =
+            into_transactions(sql.map(String::from).to_vec()).iter().map(Vec::len).collect();
         assert_eq!(sizes, [1, 5, 1]);
     }
 

@@ -60,10 +60,16 @@ fn fill(base: &PathBuf, random: &mut Random) -> rusqlite::Result<()> {
 
 fn statement(number: usize, random: &mut Random) -> Statement {
     if number.is_multiple_of(2) {
-        Statement { sql: "INSERT INTO dash_demo (body) VALUES (?)".into(), values: vec![random.text().into()] }
+        Statement {
+            sql: "INSERT INTO dash_demo (body) VALUES (?)".into(),
+            values: vec![random.text().into()],
+        }
     } else {
         let id = random.below(ROWS) + 1;
-        Statement { sql: "UPDATE dash_demo SET body = ? WHERE id = ?".into(), values: vec![random.text().into(), id.into()] }
+        Statement {
+            sql: "UPDATE dash_demo SET body = ? WHERE id = ?".into(),
+            values: vec![random.text().into(), id.into()],
+        }
     }
 }
 
@@ -85,6 +91,8 @@ impl Random {
 
     /// A hundred letters.
     pub fn text(&mut self) -> String {
-        (0..ROW_BYTES).map(|_| char::from(b'a' + u8::try_from(self.below(26)).unwrap_or(0))).collect()
+        (0..ROW_BYTES)
+            .map(|_| char::from(b'a' + u8::try_from(self.below(26)).unwrap_or(0)))
+            .collect()
     }
 }

@@ -26,11 +26,15 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let side = arguments.side;
     let fail = |error: rusqlite::Error| failed(side, "writing", &error);
     let db = side.open(&extension, &arguments.file)?;
-    db.execute_batch("CREATE TABLE IF NOT EXISTS dash_demo_commits (number INTEGER PRIMARY KEY, body TEXT)").map_err(fail)?;
+    db.execute_batch(
+        "CREATE TABLE IF NOT EXISTS dash_demo_commits (number INTEGER PRIMARY KEY, body TEXT)",
+    )
+    .map_err(fail)?;
     let mut insert = db.prepare("INSERT INTO dash_demo_commits VALUES (?, ?)").map_err(fail)?;
     let mut random = Random(u64::from(std::process::id()) + 1);
-    let mut number: i64 =
-        db.query_row("SELECT coalesce(max(number), 0) FROM dash_demo_commits", [], |row| row.get(0)).map_err(fail)?;
+    let mut number: i64 = db
+        .query_row("SELECT coalesce(max(number), 0) FROM dash_demo_commits", [], |row| row.get(0))
+        .map_err(fail)?;
     let mut pipe = std::io::stdout().lock();
     loop {
         number += 1;

@@ -3,7 +3,7 @@
 
 use dash_shadow::Report;
 use dash_shadow::format::CommitBlock;
-use dash_shadow::inspect::{Opening, Seen, state_name};
+use dash_shadow::inspect::{Opening, Seen};
 use dash_storage::LockKind;
 use serde_json::{Value, json};
 
@@ -59,7 +59,9 @@ fn name(opening: &Opening) -> String {
 }
 
 fn copy(seen: Option<&Seen>, file: &std::ffi::OsStr, is: &str) -> Value {
-    let Some(seen) = seen else { return json!({"name": file.to_string_lossy(), "is": is}) };
+    let Some(seen) = seen else {
+        return json!({"name": file.to_string_lossy(), "is": is});
+    };
     json!({
         "name": file.to_string_lossy(),
         "is": is,
@@ -86,7 +88,7 @@ fn copy(seen: Option<&Seen>, file: &std::ffi::OsStr, is: &str) -> Value {
 fn commit(block: &CommitBlock, seen: &Seen) -> Value {
     json!({
         "sequence": block.sequence,
-        "state": state_name(block.state),
+        "state": words::state(block.state),
         "protocol": block.protocol.name(),
         "id": hex(block.id),
         "parent": hex(block.parent),

@@ -16,7 +16,7 @@ use crate::failure::{Explain, Failure, Result};
 use crate::holders::{self, Held};
 use crate::out::say;
 
-pub use words::{action, opening};
+pub use words::opening;
 
 /// Arguments of `dash inspect`.
 #[derive(clap::Args)]
@@ -43,16 +43,21 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     } else {
         text::print(&report, &holders);
     }
-    let refused = matches!(report.opening, Opening::Refuse(..) | Opening::Newer(_) | Opening::HardLinks(_));
+    let refused =
+        matches!(report.opening, Opening::Refuse(..) | Opening::Newer(_) | Opening::HardLinks(_));
     Ok(if refused { Outcome::Bad } else { Outcome::Good })
 }
 
 /// Looks at a database; symbolic links are followed, as SQLite does.
 pub fn look(file: &Path) -> Result<Report> {
     let path = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let report = dash_shadow::inspect(&Real, &path).explain(format!("looking at {}", file.display()))?;
+    let report =
+        dash_shadow::inspect(&Real, &path).explain(format!("looking at {}", file.display()))?;
     if report.database.is_none() && report.shadow.is_none() {
-        return Err(Failure::new(format!("{} does not exist, nor does a shadow of it", file.display())));
+        return Err(Failure::new(format!(
+            "{} does not exist, nor does a shadow of it",
+            file.display()
+        )));
     }
     Ok(report)
 }

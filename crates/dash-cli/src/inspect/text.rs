@@ -1,7 +1,8 @@
 //! The report for people.
 
 use dash_shadow::Report;
-use dash_shadow::inspect::{Seen, state_name};
+use dash_shadow::format::CommitBlock;
+use dash_shadow::inspect::Seen;
 use dash_storage::LockKind;
 
 use super::{Holders, words};
@@ -11,7 +12,11 @@ use crate::out::say;
 pub fn print(report: &Report, holders: &[Holders]) {
     say!("database  {}: {}", report.names.db.to_string_lossy(), words::database(report.verdict.db));
     copy(report.database.as_ref());
-    say!("shadow    {}: {}", report.names.shadow.to_string_lossy(), words::shadow(report.verdict.shadow));
+    say!(
+        "shadow    {}: {}",
+        report.names.shadow.to_string_lossy(),
+        words::shadow(report.verdict.shadow)
+    );
     copy(report.shadow.as_ref());
     say!("names and sequences agree: {}", words::relation(report.verdict.relation));
     if report.copied_together {
@@ -31,9 +36,16 @@ fn copy(seen: Option<&Seen>) {
     match &seen.header {
         Some(header) if header.is_sqlite => {
             let page = header.page_size.unwrap_or(0);
-            let size = header.size.map_or("size not vouched for".into(), |size| format!("{size} bytes of database"));
-            let mut text = format!("SQLite, pages of {page} bytes, {size}, change counter {}", header.counter);
-            for (mark, what) in [(header.is_wal, "in WAL mode"), (header.is_fenced, "marked as being written"), (header.is_demoted, "marked as former")] {
+            let size = header
+                .size
+                .map_or("size not vouched for".into(), |size| format!("{size} bytes of database"));
+            let mut text =
+                format!("SQLite, pages of {page} bytes, {size}, change counter {}", header.counter);
+            for (mark, what) in [
+                (header.is_wal, "in WAL mode"),
+                (header.is_fenced, "marked as being written"),
+                (header.is_demoted, "marked as former"),
+            ] {
                 if mark {
                     text.push_str(&format!(", {what}"));
                 }
@@ -44,36 +56,66 @@ fn copy(seen: Option<&Seen>) {
         None => line("header", "none: the file is too short"),
     }
     match &seen.commit {
-        Ok(block) => {
-            let bound = if seen.is_bound() { "" } else { ", written into another file" };
-            line("commit", &format!(
-                "number {}, {}, protocol {}{bound}", block.sequence, state_name(block.state), block.protocol.name()
-            ));
-            line("", &format!("id {:016x} on {:016x}, pair {:016x}, slot {}", block.id, block.parent, block.pair, block.slot));
-            if let Some(vouched) = block.vouched {
-                line("", &format!("vouches for number {}, id {:016x}, in the other file", vouched.sequence, vouched.id));
-            }
-            if !block.super_journal.is_empty() {
-                line("", &format!("part of a transaction over several databases: {}", String::from_utf8_lossy(&block.super_journal)));
-            }
-            let match_word = if seen.as_committed { "as committed" } else { "not all as committed, or not checked" };
-            line("pages", &format!("{} runs listed, {match_word}", block.unit_count));
-        }
+        Ok(block) => commit(block, seen),
         Err(error) => line("commit", &words::block_error(*error)),
     }
     match &seen.intent {
         Ok(intent) => {
-            line("intent", &format!("{} bytes may differ from the other file", intent.ranges().bytes()));
+            line(
+                "intent",
+                &format!("{} bytes may differ from the other file", intent.ranges().bytes()),
+            );
         }
         Err(error) => line("intent", &words::block_error(*error)),
     }
+}
+
+fn commit(block: &CommitBlock, seen: &Seen) {
+    let bound = if seen.is_bound() { "" } else { ", written into another file" };
+    let state = words::state(block.state);
+    if let Some(vouched) = block.vouched {
+        line(
+            "commit",
+            &format!(
+                "{state}: says that number {}, id {:016x}, was committed in the other file{bound}",
+                vouched.sequence, vouched.id
+            ),
+        );
+        line("", &format!("pair {:016x}, slot {}", block.pair, block.slot));
+        return;
+    }
+    line(
+        "commit",
+        &format!("number {}, {state}, protocol {}{bound}", block.sequence, block.protocol.name()),
+    );
+    line(
+        "",
+        &format!(
+            "id {:016x} on {:016x}, pair {:016x}, slot {}",
+            block.id, block.parent, block.pair, block.slot
+        ),
+    );
+    if !block.super_journal.is_empty() {
+        line(
+            "",
+            &format!(
+                "part of a transaction over several databases: {}",
+                String::from_utf8_lossy(&block.super_journal)
+            ),
+        );
+    }
+    let word = if seen.as_committed { "as committed" } else { "not all as committed" };
+    line("pages", &format!("{} runs listed, {word}", block.unit_count));
 }
 
 fn beside(report: &Report) {
     let beside = &report.beside;
     let name = |name: &std::ffi::OsStr| name.to_string_lossy().into_owned();
     if beside.fence {
-        say!("name fence {}/: stock SQLite is kept out unless dash has it open", name(&report.names.fence));
+        say!(
+            "name fence {}/: stock SQLite is kept out unless dash has it open",
+            name(&report.names.fence)
+        );
     }
     if let Some(bytes) = beside.journal {
         say!("journal {}: {bytes} bytes left behind by stock SQLite", name(&report.names.fence));
@@ -102,10 +144,15 @@ fn locks(report: &Report, holders: &[Holders]) {
         say!("lock on the {}: {}, {kind}", words::file(lock.file), words::place(lock.place));
     }
     for holder in holders {
-        let mut processes: Vec<_> = holder.held.iter().map(|held| format!("{} ({})", held.process, held.command)).collect();
+        let mut processes: Vec<_> =
+            holder.held.iter().map(|held| format!("{} ({})", held.process, held.command)).collect();
         processes.dedup();
         if !processes.is_empty() {
-            say!("processes with locks on the {}: {}", words::file(holder.file), processes.join(", "));
+            say!(
+                "processes with locks on the {}: {}",
+                words::file(holder.file),
+                processes.join(", ")
+            );
         }
     }
 }

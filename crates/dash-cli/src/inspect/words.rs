@@ -1,32 +1,50 @@
 //! Words for what the engine found.
 
-use dash_shadow::format::BlockError;
-use dash_shadow::inspect::{Action, DbKind, LockedFile, LockedPlace, Opening, Relation, ShadowKind};
+use dash_shadow::format::{BlockError, State};
+use dash_shadow::inspect::{
+    Action, DbKind, LockedFile, LockedPlace, Opening, Relation, ShadowKind,
+};
 
 /// What opening through dash would do, as a sentence.
 pub fn opening(opening: &Opening) -> String {
     match opening {
         Opening::Join => "joins the connections that have it open".into(),
-        Opening::Newer(version) => format!("is refused: a newer dash wrote format {version}; use that version"),
+        Opening::Newer(version) => {
+            format!("is refused: a newer dash wrote format {version}; use that version")
+        }
         Opening::HardLinks(links) => {
-            format!("is refused: the file has {links} hard links, and exchanging names would split them; remove the others")
+            format!(
+                "is refused: the file has {links} hard links, and exchanging names would split them; remove the others"
+            )
         }
         Opening::Refuse(_, message) => format!("is refused: {message}"),
-        Opening::StockFirst => "first lets stock SQLite finish the journal it left behind, then looks again".into(),
-        Opening::FinishRenames => "first finishes an exchange of names that was cut off, then looks again".into(),
+        Opening::StockFirst => {
+            "first lets stock SQLite finish the journal it left behind, then looks again".into()
+        }
+        Opening::FinishRenames => {
+            "first finishes an exchange of names that was cut off, then looks again".into()
+        }
         Opening::Row(Action::Create, _) => "makes an empty database".into(),
         Opening::Row(done, story) => format!("{} ({story})", action(*done)),
     }
 }
 
 /// What a row of the recovery table does, as a part of a sentence.
-pub fn action(action: Action) -> &'static str {
+fn action(action: Action) -> &'static str {
     match action {
         Action::Create => "makes an empty database",
-        Action::KeepRepair => "keeps the database as it is; the shadow is mended before it is next written",
-        Action::KeepUndo => "keeps the database as it is and undoes an unfinished transaction over several databases",
-        Action::KeepRebuild => "keeps the database as it is; a new shadow is made before the next commit",
-        Action::UseShadow => "completes the newest commit: the shadow is made durable and becomes the database",
+        Action::KeepRepair => {
+            "keeps the database as it is; the shadow is mended before it is next written"
+        }
+        Action::KeepUndo => {
+            "keeps the database as it is and undoes an unfinished transaction over several databases"
+        }
+        Action::KeepRebuild => {
+            "keeps the database as it is; a new shadow is made before the next commit"
+        }
+        Action::UseShadow => {
+            "completes the newest commit: the shadow is made durable and becomes the database"
+        }
         Action::Refuse(_) => "is refused",
     }
 }
@@ -64,6 +82,16 @@ pub fn relation(relation: Relation) -> &'static str {
         Relation::Child => "the shadow's commit was made on the database's: it is newer",
         Relation::Parent => "yes: the database's commit was made on the shadow's",
         Relation::None => "the two say nothing of each other",
+    }
+}
+
+/// What a commit block says of its file.
+pub fn state(state: State) -> &'static str {
+    match state {
+        State::Whole => "whole",
+        State::Prepared => "prepared",
+        State::Superseded => "superseded",
+        State::Settled => "settled",
     }
 }
 

@@ -17,8 +17,8 @@ use crate::extension::Extension;
 use crate::failure::{Explain, Result};
 use crate::inspect;
 use crate::interrupt::Interrupt;
-use plan::{Plan, Reply};
 use crate::out::say;
+use plan::{Plan, Reply};
 
 /// Arguments of `dash recover`.
 #[derive(clap::Args)]
@@ -48,7 +48,11 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let report = inspect::look(&file)?;
     let interrupt = Interrupt::catch()?;
     if !needs_recovery(&report) {
-        say!("{} needs no recovery: opening it {}", file.display(), inspect::opening(&report.opening));
+        say!(
+            "{} needs no recovery: opening it {}",
+            file.display(),
+            inspect::opening(&report.opening)
+        );
         return Ok(Outcome::Good);
     }
     let reply = match &report.opening {

@@ -53,9 +53,18 @@ impl Display for Step {
             Self::Rename { from, to } => write!(f, "rename {} to {}", from.display(), to.display()),
             Self::Copy { from, to } => write!(f, "copy {} to {}", from.display(), to.display()),
             Self::Rewrite { from, to } => {
-                write!(f, "write the content of {} into a new database and put it in the place of {}", from.display(), to.display())
+                write!(
+                    f,
+                    "write the content of {} into a new database and put it in the place of {}",
+                    from.display(),
+                    to.display()
+                )
             }
-            Self::Open { file, does } => write!(f, "open {} through dash, which {does}; then run integrity_check", file.display()),
+            Self::Open { file, does } => write!(
+                f,
+                "open {} through dash, which {does}; then run integrity_check",
+                file.display()
+            ),
         }
     }
 }
@@ -82,18 +91,30 @@ pub enum Reply {
 const TAKES_IT: &str = "takes the file as it is and makes a new shadow before the next commit";
 
 /// Plans for every finding but two torn files.
-pub fn plan(file: &Path, report: &Report, keep: Option<Keep>, interrupt: &Interrupt) -> Result<Reply> {
+pub fn plan(
+    file: &Path,
+    report: &Report,
+    keep: Option<Keep>,
+    interrupt: &Interrupt,
+) -> Result<Reply> {
     let shadow = file.with_file_name(&report.names.shadow);
     let aside = free_name(file);
     let open = |does: &str| Step::Open { file: file.to_owned(), does: does.to_owned() };
     let (refusal, message) = match &report.opening {
         Opening::Refuse(refusal, message) => (refusal, message.clone()),
         Opening::Newer(_) | Opening::HardLinks(_) => {
-            return Ok(Reply::Tell(format!("{}: opening {}", file.display(), inspect::opening(&report.opening))));
+            return Ok(Reply::Tell(format!(
+                "{}: opening {}",
+                file.display(),
+                inspect::opening(&report.opening)
+            )));
         }
         usual => {
             let does = inspect::opening(usual);
-            return Ok(Reply::Do(Plan { why: format!("{} was left in the middle of something.", file.display()), steps: vec![open(&does)] }));
+            return Ok(Reply::Do(Plan {
+                why: format!("{} was left in the middle of something.", file.display()),
+                steps: vec![open(&does)],
+            }));
         }
     };
     let why = match refusal {
@@ -107,24 +128,45 @@ pub fn plan(file: &Path, report: &Report, keep: Option<Keep>, interrupt: &Interr
             };
             return Ok(Reply::Tell(format!("{message}; {way}")));
         }
-        Refusal::NotSqlite => format!("{} is not an SQLite database; its shadow may hold the data.", file.display()),
+        Refusal::NotSqlite => {
+            format!("{} is not an SQLite database; its shadow may hold the data.", file.display())
+        }
         Refusal::Diverged if keep == Some(Keep::Database) => {
-            let why = format!("{} and its shadow hold commits that the other lacks; yours to keep: the database.", file.display());
-            return Ok(Reply::Do(Plan { why, steps: vec![Step::Rename { from: shadow, to: aside }, open(TAKES_IT)] }));
+            let why = format!(
+                "{} and its shadow hold commits that the other lacks; yours to keep: the database.",
+                file.display()
+            );
+            return Ok(Reply::Do(Plan {
+                why,
+                steps: vec![Step::Rename { from: shadow, to: aside }, open(TAKES_IT)],
+            }));
         }
         Refusal::Diverged if keep.is_none() => return Ok(Reply::Tell(message)),
-        _ => format!("{} and its shadow hold commits that the other lacks; yours to keep: the shadow.", file.display()),
+        _ => format!(
+            "{} and its shadow hold commits that the other lacks; yours to keep: the shadow.",
+            file.display()
+        ),
     };
     if let Some(objection) = objection(&shadow, report.verdict.shadow, interrupt)? {
         return Ok(Reply::Tell(format!("{why} {objection}")));
     }
+    let age = match report.verdict.shadow {
+        ShadowKind::Superseded => {
+            " It is the state before the last commit: that commit is not in it."
+        }
+        ShadowKind::Alien => " Which commit it holds can't be told.",
+        _ => "",
+    };
     let mut steps = Vec::new();
     if report.database.is_some() {
         steps.push(Step::Rename { from: file.to_owned(), to: aside });
     }
     steps.push(Step::Rename { from: shadow, to: file.to_owned() });
     steps.push(open(TAKES_IT));
-    Ok(Reply::Do(Plan { why: format!("{why} The shadow is a whole database (integrity_check: ok)."), steps }))
+    Ok(Reply::Do(Plan {
+        why: format!("{why} The shadow is a whole database (integrity_check: ok).{age}"),
+        steps,
+    }))
 }
 
 /// Why a shadow can't take the place of the database, if it can't.

@@ -14,8 +14,8 @@ use crate::extension::{Extension, escape};
 use crate::failure::{Explain, Failure, Result};
 use crate::integrity::{Verdict, check};
 use crate::interrupt::Interrupt;
-use crate::progress::{Moving, follow};
 use crate::out::say;
+use crate::progress::{Moving, follow};
 
 /// Runs all steps; a failure leaves what is done and says so.
 pub fn run(steps: &[Step], extension: &Extension, interrupt: &Interrupt) -> Result<Outcome> {
@@ -36,14 +36,18 @@ pub fn run(steps: &[Step], extension: &Extension, interrupt: &Interrupt) -> Resu
         }
         say!("done: {step}");
     }
-    Ok(Outcome::Good)
+    // A plan that opens nothing has only saved what is there: the person has yet to choose.
+    let recovered = steps.iter().any(|step| matches!(step, Step::Open { .. }));
+    Ok(if recovered { Outcome::Good } else { Outcome::Bad })
 }
 
 /// Never replaces a file, and is durable when it returns.
 fn rename(from: &Path, to: &Path) -> Result<()> {
     let what = format!("renaming {} to {}", from.display(), to.display());
     match renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE) {
-        Err(Errno::EINVAL | Errno::ENOSYS) if to.symlink_metadata().is_err() => fs::rename(from, to).explain(&what)?,
+        Err(Errno::EINVAL | Errno::ENOSYS) if to.symlink_metadata().is_err() => {
+            fs::rename(from, to).explain(&what)?
+        }
         other => other.explain(&what)?,
     }
     flush_folder(to)
@@ -67,7 +71,10 @@ fn rewrite(from: &Path, to: &Path) -> Result<()> {
     new.push(".recovering");
     let new = PathBuf::from(new);
     if new.exists() {
-        return Err(Failure::new(format!("{} is there from an earlier attempt: remove it and try again", new.display())));
+        return Err(Failure::new(format!(
+            "{} is there from an earlier attempt: remove it and try again",
+            new.display()
+        )));
     }
     let uri = format!("file:{}?immutable=1&mode=ro", escape(from));
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
@@ -104,6 +111,9 @@ fn open(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Result<Opt
 }
 
 fn flush_folder(of: &Path) -> Result<()> {
-    let folder = of.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder).and_then(|folder| folder.sync_all()).explain(format!("making the names in {} durable", folder.display()))
+    let folder =
+        of.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .explain(format!("making the names in {} durable", folder.display()))
 }

@@ -1,6 +1,8 @@
 //! Runs a random program on a simulated machine, looks at every step at what would be left if the
 //! power went then, and recovers it.
 
+#![allow(dead_code, clippy::unwrap_used, reason = "a part of tests")]
+
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -9,7 +11,7 @@ use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Protocol, Tuning};
 use dash_storage::simulated::{Enumerate, Machine, Random, Simulated, StockDescriptor};
 use dash_storage::{Directory, Storage};
 
-use crate::common::{Content, changes, PAGE, commit, read, write};
+use crate::common::{Content, PAGE, changes, commit, read, write};
 
 /// The database's path on the machine.
 pub const DB: &str = "/app.db";
@@ -62,14 +64,22 @@ pub struct Dice(pub u64);
 impl Dice {
     /// A number below `n`.
     pub fn roll(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
     }
 }
 
 /// Checks one machine that lost its power: what stock SQLite would see, what dash recovers, and
 /// that it goes on from there. Returns what it recovered.
-fn check(machine: &Machine, progress: &Progress, plan: &Plan, depth: usize, seen: &Arc<Mutex<Seen>>, story: &str) {
+fn check(
+    machine: &Machine,
+    progress: &Progress,
+    plan: &Plan,
+    depth: usize,
+    seen: &Arc<Mutex<Seen>>,
+    story: &str,
+) {
     let hash = machine.state_hash();
     {
         let mut seen = seen.lock().unwrap();
@@ -112,15 +122,23 @@ fn check(machine: &Machine, progress: &Progress, plan: &Plan, depth: usize, seen
     for _ in 0..2 {
         next[0] = next[0].wrapping_add(1);
         let number = tell(&next);
-        commit(&mut connection, &next).unwrap_or_else(|error| panic!("{story}: after recovery: {error}\n{}", tail(machine)));
+        commit(&mut connection, &next)
+            .unwrap_or_else(|error| panic!("{story}: after recovery: {error}\n{}", tail(machine)));
         shared.lock().unwrap().acknowledged = number;
     }
     drop(connection);
     let after = machine.power_loss(&mut Random::new(hash));
     let process = after.process();
     let mut connection = Connection::open(&process, Path::new(DB), &options(plan.protocol))
-        .unwrap_or_else(|error| panic!("{story}: recovered, committed, cut: {error}\n{}", tail(machine)));
-    assert_eq!(read(&mut connection).unwrap(), next, "{story}: lost a commit made after recovery\n{}", tail(machine));
+        .unwrap_or_else(|error| {
+            panic!("{story}: recovered, committed, cut: {error}\n{}", tail(machine))
+        });
+    assert_eq!(
+        read(&mut connection).unwrap(),
+        next,
+        "{story}: lost a commit made after recovery\n{}",
+        tail(machine)
+    );
 }
 
 /// A stock reader under the name: refused, or a committed state.
@@ -129,7 +147,9 @@ fn check_stock(machine: &Machine, progress: &Progress, story: &str) {
     if root.metadata("app.db-journal".as_ref()).unwrap().is_some() {
         return; // the name fence: "disk I/O error", nothing touched
     }
-    let Some(bytes) = machine.file_view(DB) else { return };
+    let Some(bytes) = machine.file_view(DB) else {
+        return;
+    };
     assert_committed(&bytes, progress, &format!("{story}: stock reader"), machine);
 }
 
@@ -142,7 +162,9 @@ pub fn assert_committed(bytes: &[u8], progress: &Progress, story: &str, machine:
     let content: Option<Content> = bytes
         .chunks_exact(PAGE)
         .take(pages)
-        .map(|page| page[100..].iter().all(|&byte| byte == page[PAGE - 1]).then_some(page[PAGE - 1]))
+        .map(|page| {
+            page[100..].iter().all(|&byte| byte == page[PAGE - 1]).then_some(page[PAGE - 1])
+        })
         .collect();
     assert!(
         content.as_ref().is_some_and(|content| progress.history.contains(content)),
@@ -162,7 +184,10 @@ fn tail(machine: &Machine) -> String {
     let before = BEFORE.with_borrow(Clone::clone);
     for machine in before.iter().chain([machine]) {
         let journal = machine.journal().to_string();
-        let lines: Vec<_> = journal.lines().filter(|line| !line.contains("lock inode") && !line.contains("read inode")).collect();
+        let lines: Vec<_> = journal
+            .lines()
+            .filter(|line| !line.contains("lock inode") && !line.contains("read inode"))
+            .collect();
         story += &lines[lines.len().saturating_sub(60)..].join("\n");
         story += "\n--- power loss ---\n";
     }
@@ -246,8 +271,11 @@ impl Run {
     fn connection(&mut self, i: usize) -> &mut Connection<Simulated> {
         if self.processes[i].is_none() {
             let process = self.machine.process();
-            let connection = Connection::open(&process, Path::new(DB), &options(self.plan.protocol))
-                .unwrap_or_else(|error| panic!("{:?}: {error}\n{}", self.plan, tail(&self.machine)));
+            let connection =
+                Connection::open(&process, Path::new(DB), &options(self.plan.protocol))
+                    .unwrap_or_else(|error| {
+                        panic!("{:?}: {error}\n{}", self.plan, tail(&self.machine))
+                    });
             self.processes[i] = Some((process, connection));
         }
         &mut self.processes[i].as_mut().unwrap().1
@@ -281,7 +309,10 @@ impl Run {
         let content = read(self.connection(i)).unwrap_or_else(|error| panic!("{story}: {error}"));
         {
             let progress = self.progress.lock().unwrap();
-            assert!(progress.history[progress.acknowledged..].contains(&content), "{story}: reads {content:?}");
+            assert!(
+                progress.history[progress.acknowledged..].contains(&content),
+                "{story}: reads {content:?}"
+            );
         }
         if self.dice.roll(4) == 0
             && let Ok(descriptor) = self.machine.open_stock(DB)
@@ -296,12 +327,21 @@ impl Run {
                 }
             }
             1 => self.roll_back(i, &content, &next),
+            3 => match self.connection(i).settle(1) {
+                Ok(_) | Err(Error::Busy | Error::BusySnapshot) => {}
+                Err(error) => panic!("{story}: settle: {error}"),
+            },
             2 if self.plan.kills => self.kill_inside(i, &next),
             _ => self.commit(i, next),
         }
         let progress = self.progress.lock().unwrap().clone();
         for descriptor in &self.old_descriptors {
-            assert_committed(&descriptor.read_all(), &progress, &format!("{story}: old stock descriptor"), &self.machine);
+            assert_committed(
+                &descriptor.read_all(),
+                &progress,
+                &format!("{story}: old stock descriptor"),
+                &self.machine,
+            );
         }
     }
 
@@ -368,8 +408,10 @@ impl Run {
         let mut seen = None;
         for attempt in 0..5 {
             let other = self.connection(1 - i);
-            let looked = other.lock(LockLevel::Shared).and_then(|()| other.lock(LockLevel::Reserved));
-            let content = matches!(looked, Ok(())).then(|| crate::common::read_locked(other).unwrap());
+            let looked =
+                other.lock(LockLevel::Shared).and_then(|()| other.lock(LockLevel::Reserved));
+            let content =
+                matches!(looked, Ok(())).then(|| crate::common::read_locked(other).unwrap());
             other.unlock(LockLevel::None).unwrap();
             if let Some(content) = content {
                 seen = Some(content);
@@ -378,7 +420,11 @@ impl Run {
             assert!(attempt < 4, "{:?}", looked.err());
         }
         let seen = seen.unwrap();
-        assert!(seen == base || seen == *next, "{:?}: after a kill {seen:?}, neither {base:?} nor {next:?}", self.plan);
+        assert!(
+            seen == base || seen == *next,
+            "{:?}: after a kill {seen:?}, neither {base:?} nor {next:?}",
+            self.plan
+        );
         let mut progress = self.progress.lock().unwrap();
         progress.history.push(seen);
         progress.acknowledged = progress.history.len() - 1;

@@ -1,7 +1,12 @@
 //! A pager in miniature: writes databases of numbered pages through the engine as SQLite would,
 //! and reads them back.
 
-#![allow(dead_code, clippy::cast_possible_truncation, reason = "each test uses a part; page numbers are small")]
+#![allow(
+    dead_code,
+    clippy::cast_possible_truncation,
+    clippy::unwrap_used,
+    reason = "each test uses a part; page numbers are small"
+)]
 
 use std::path::{Path, PathBuf};
 
@@ -55,7 +60,11 @@ pub fn read_locked<S: Storage>(connection: &mut Connection<S>) -> Result<Content
         let mut bytes = [0; PAGE];
         let read = connection.read(&mut bytes, (number * PAGE) as u64)?;
         assert_eq!(read, PAGE);
-        assert!(bytes[100..].iter().all(|&byte| byte == bytes[PAGE - 1]), "page {} is torn", number + 1);
+        assert!(
+            bytes[100..].iter().all(|&byte| byte == bytes[PAGE - 1]),
+            "page {} is torn",
+            number + 1
+        );
         content.push(bytes[PAGE - 1]);
     }
     Ok(content)
@@ -92,7 +101,15 @@ pub fn commit<S: Storage>(connection: &mut Connection<S>, content: &[u8]) -> Res
 pub fn changes(kind: OperationKind) -> bool {
     !matches!(
         kind,
-        OperationKind::Read | OperationKind::OpenDirectory | OperationKind::NameMetadata | OperationKind::Map | OperationKind::SharedMemory | OperationKind::Lock | OperationKind::Unlock | OperationKind::Metadata | OperationKind::LockConflict
+        OperationKind::Read
+            | OperationKind::OpenDirectory
+            | OperationKind::NameMetadata
+            | OperationKind::Map
+            | OperationKind::SharedMemory
+            | OperationKind::Lock
+            | OperationKind::Unlock
+            | OperationKind::Metadata
+            | OperationKind::LockConflict
     )
 }
 

@@ -4,10 +4,14 @@
 //! through whatever descriptor they were taken. A stock SQLite connection in the same process has
 //! just such locks. So our descriptors are parked while there are any. The kernel doesn't tell a
 //! process its own POSIX locks, except to an open file description: `F_OFD_GETLK` reports them, if
-//! no other lock stands in front of them; where one does, `/proc/locks` knows.
+//! no other lock stands in front of them. Where another dash connection's lock of one byte does
+//! (those SQLite never shares), the bytes on both sides are asked for; behind any other lock
+//! `/proc/locks` knows, at milliseconds.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+
+use std::ops::Range;
 
 use super::lock;
 use crate::{FileId, LockKind};
@@ -16,12 +20,27 @@ use crate::{FileId, LockKind};
 ///
 /// The description's own locks must be released before, or they would hide others.
 pub(super) fn drops_locks(file: &fs::File, id: FileId) -> bool {
-    match lock::conflict(file, 0..u64::MAX, LockKind::Exclusive) {
-        Ok(None) => false,
-        Ok(Some(process)) if process == own_process() => true,
-        Ok(Some(_)) => listed(id.inode).unwrap_or(true),
-        Err(_) => true,
+    asked(file, 0..u64::MAX, ASK_MOST)
+        .or_else(|| listed(id.inode))
+        .unwrap_or(true)
+}
+
+/// How many locks of one byte are looked behind.
+const ASK_MOST: usize = 64;
+
+/// What `F_OFD_GETLK` says; `None` if something stands in the way.
+fn asked(file: &fs::File, range: Range<u64>, most: usize) -> Option<bool> {
+    let Some((owner, found)) = lock::conflicting(file, range.clone(), LockKind::Exclusive).ok()? else {
+        return Some(false);
+    };
+    if owner == own_process() {
+        return Some(true);
     }
+    if owner != lock::NO_OWNER || found.end - found.start != 1 || most == 0 {
+        return None;
+    }
+    let below = asked(file, range.start..found.start, most - 1)?;
+    Some(below || asked(file, found.end..range.end, most - 1)?)
 }
 
 fn own_process() -> i32 {

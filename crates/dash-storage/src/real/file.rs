@@ -200,14 +200,17 @@ impl crate::File for File {
         Map::new(self.descriptor.file()?, len)
     }
 
-    /// Allocates rather than cuts to length: two processes that extend the file at once can't
-    /// shorten it under each other, and touching a word can't run out of space.
+    /// Writes zeros rather than cuts to length, so that touching a word can't run out of space, and
+    /// rather than allocates: blocks that are never written back need not be freed (or discarded on
+    /// the device, at milliseconds) when the file is removed.
     fn shared_memory(&self, words: usize) -> io::Result<Memory> {
         let file = self.descriptor.file()?;
         let len = words.checked_mul(8).and_then(|len| u64::try_from(len).ok());
         let len = len.ok_or(Errno::EOVERFLOW)?;
-        if file.metadata()?.len() < len {
-            crate::File::allocate(self, len)?;
+        let old = file.metadata()?.len();
+        if old < len {
+            let missing = usize::try_from(len - old).map_err(|_| Errno::EOVERFLOW)?;
+            self.write_all(&vec![0; missing], old)?;
         }
         Memory::new(file, words)
     }

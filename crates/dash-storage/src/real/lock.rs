@@ -35,12 +35,28 @@ pub(super) fn conflict(
     range: Range<u64>,
     kind: LockKind,
 ) -> io::Result<Option<i32>> {
+    Ok(conflicting(file, range, kind)?.map(|(owner, _)| owner))
+}
+
+/// The same, with the bytes that the conflicting lock covers.
+pub(super) fn conflicting(
+    file: &fs::File,
+    range: Range<u64>,
+    kind: LockKind,
+) -> io::Result<Option<(i32, Range<u64>)>> {
     let Some(mut request) = request(range, type_of(kind))? else {
         return Ok(None);
     };
     retry(|| fcntl(file, FcntlArg::F_OFD_GETLK(&mut request)))?;
-    let free = libc::c_int::from(request.l_type) == libc::F_UNLCK;
-    Ok((!free).then_some(request.l_pid))
+    if libc::c_int::from(request.l_type) == libc::F_UNLCK {
+        return Ok(None);
+    }
+    let start = u64::try_from(request.l_start).unwrap_or(0);
+    let end = match u64::try_from(request.l_len) {
+        Ok(0) | Err(_) => u64::MAX,
+        Ok(len) => start.saturating_add(len),
+    };
+    Ok(Some((request.l_pid, start..end)))
 }
 
 fn set(file: &fs::File, range: Range<u64>, lock_type: libc::c_int) -> nix::Result<()> {

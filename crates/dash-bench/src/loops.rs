@@ -1,0 +1,115 @@
+//! An ext4 file system with a journal on a loop device of its own.
+//!
+//! It must go on every exit, kill -9 included: mounts are made in a mount namespace of this process,
+//! the image has no name once it is attached, and the device is told to detach itself when it is no
+//! longer mounted. So the kernel takes everything down with the process; `Drop` does it earlier.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+use tempfile::TempDir;
+
+use crate::failure::{Explain, Failure, Result};
+use crate::interrupt;
+
+/// Moves this process into a mount namespace of its own; call before any thread is started.
+pub fn isolate() -> Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS).explain("making a mount namespace")?;
+    let nothing: Option<&str> = None;
+    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).explain("keeping mounts to this process")
+}
+
+/// Whether this process may make loop devices and mounts.
+pub fn allowed() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+/// A mounted loop device.
+pub struct Loop {
+    device: Attached,
+    point: TempDir,
+    mounted: bool,
+}
+
+struct Attached(Option<PathBuf>);
+
+impl Loop {
+    /// Makes an image of `size` bytes in `folder`, and mounts it.
+    pub fn new(folder: &Path, size: u64) -> Result<Self> {
+        let image = tempfile::Builder::new()
+            .prefix("dash-bench-")
+            .suffix(".img")
+            .tempfile_in(folder)
+            .explain(format!("making an image in {}", folder.display()))?;
+        fill(image.as_file(), size).explain(format!("writing {size} bytes of image in {}", folder.display()))?;
+        let image_path = image.path().to_string_lossy().into_owned();
+        let shown = run("losetup", &["--find", "--show", "--direct-io=on", &image_path])?;
+        let device = Attached(Some(PathBuf::from(shown.trim())));
+        drop(image);
+        let name = shown.trim().to_owned();
+        run("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", &name])?;
+        let point = tempfile::Builder::new().prefix("dash-bench-").tempdir().explain("making a mount point")?;
+        let mut made = Self { device, point, mounted: false };
+        let options: Option<&str> = None;
+        mount(Some(name.as_str()), made.point.path(), Some("ext4"), MsFlags::empty(), options)
+            .explain(format!("mounting {name}"))?;
+        made.mounted = true;
+        // While it is mounted this means: detach when it no longer is.
+        run("losetup", &["--detach", &name])?;
+        made.device.0 = None;
+        Ok(made)
+    }
+
+    /// Where it is mounted.
+    pub fn folder(&self) -> &Path {
+        self.point.path()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if self.mounted && umount2(self.point.path(), MntFlags::empty()).is_err() {
+            // Something is open there still: it goes when that is closed.
+            let _ = umount2(self.point.path(), MntFlags::MNT_DETACH);
+        }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        if let Some(device) = self.0.take() {
+            drop(Command::new("losetup").arg("--detach").arg(device).status());
+        }
+    }
+}
+
+/// Written, not only reserved: the first write into a reserved block costs the file system below
+/// a change of its own.
+fn fill(file: &File, size: u64) -> std::io::Result<()> {
+    let zeros = vec![0; 1 << 20];
+    let mut left = size;
+    let mut file = file;
+    while left > 0 {
+        let part = usize::try_from(left).unwrap_or(usize::MAX).min(zeros.len());
+        file.write_all(&zeros[..part])?;
+        left -= crate::numbers::count(part);
+        if interrupt::pressed() {
+            return Err(std::io::Error::other("interrupted"));
+        }
+    }
+    file.sync_all()
+}
+
+/// Runs a program to its end; what it printed.
+fn run(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(arguments).output().explain(format!("running {program}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(Failure::new(format!("{program} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim())))
+    }
+}

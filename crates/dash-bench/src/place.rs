@@ -1,0 +1,128 @@
+//! Where things are measured: V, the file system of `--dir` itself; J, journaled ext4 on a loop
+//! device over a file in `--dir`; L, the same over memory, for exact counts.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::device::{Counts, Device};
+use crate::failure::{Explain, Failure, Result};
+use crate::loops::{self, Loop};
+use crate::machine;
+
+/// Size of the image on the disk.
+const DISK_IMAGE: u64 = 1 << 30;
+/// Size of the image in memory.
+const MEMORY_IMAGE: u64 = 512 << 20;
+/// A folder in memory.
+const MEMORY: &str = "/dev/shm";
+
+/// A place to measure in.
+pub struct Place {
+    /// `V`, `J` or `L`.
+    pub label: &'static str,
+    /// What it is.
+    pub what: String,
+    /// Its device, if it counts.
+    pub device: Option<Device>,
+    folder: PathBuf,
+    // Dropped in this order: what is in it, then the mount.
+    _own: Option<TempDir>,
+    _mount: Option<Loop>,
+}
+
+impl Place {
+    fn on_loop(label: &'static str, under: &Path, size: u64, what: &str) -> Result<Self> {
+        if !loops::allowed() {
+            return Err(Failure::new("needs root: loop devices and mounts"));
+        }
+        let mount = Loop::new(under, size)?;
+        let folder = mount.folder().to_owned();
+        let device = Device::of(&folder);
+        let what = format!("{what}: {}", machine::file_system(&folder));
+        Ok(Self { label, what, device, folder, _own: None, _mount: Some(mount) })
+    }
+
+    /// A new folder in it.
+    pub fn folder(&self, name: &str) -> Result<TempDir> {
+        tempfile::Builder::new().prefix(name).tempdir_in(&self.folder).explain(format!("making a folder in {}", self.folder.display()))
+    }
+
+    /// Writes out what the file system keeps back.
+    pub fn settle(&self) -> Result<()> {
+        let folder = std::fs::File::open(&self.folder).explain("opening the place")?;
+        nix::unistd::syncfs(folder).explain("syncfs")
+    }
+
+    /// The device's counts now.
+    pub fn counts(&self) -> Result<Counts> {
+        let counts = self.device.as_ref().and_then(Device::counts);
+        counts.ok_or_else(|| Failure::new(format!("the device of {} does not count flushes", self.label)))
+    }
+}
+
+/// All places, each made when it is first asked for.
+pub struct Places {
+    home: PathBuf,
+    v: OnceCell<Place>,
+    j: OnceCell<Place>,
+    l: OnceCell<Place>,
+}
+
+impl Places {
+    /// Below `home`.
+    pub fn new(home: &Path) -> Result<Self> {
+        let home = home.canonicalize().explain(format!("--dir {}", home.display()))?;
+        Ok(Self { home, v: OnceCell::new(), j: OnceCell::new(), l: OnceCell::new() })
+    }
+
+    /// The folder given.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The file system of `--dir`.
+    pub fn v(&self) -> Result<&Place> {
+        made(&self.v, || {
+            let own = tempfile::Builder::new().prefix("dash-bench-").tempdir_in(&self.home).explain("making a folder in --dir")?;
+            let folder = own.path().to_owned();
+            let device = Device::of(&folder);
+            let what = machine::file_system(&folder);
+            Ok(Place { label: "V", what, device, folder, _own: Some(own), _mount: None })
+        })
+    }
+
+    /// Journaled ext4 over the disk.
+    pub fn j(&self) -> Result<&Place> {
+        made(&self.j, || Place::on_loop("J", &self.home, DISK_IMAGE, "loop device over a file in --dir, direct I/O"))
+    }
+
+    /// Journaled ext4 over memory.
+    pub fn l(&self) -> Result<&Place> {
+        made(&self.l, || Place::on_loop("L", Path::new(MEMORY), MEMORY_IMAGE, "loop device over memory"))
+    }
+
+    /// J and V; only V without root, with the reason.
+    pub fn timed(&self) -> Result<(Vec<&Place>, Option<String>)> {
+        let v = self.v()?;
+        Ok(match self.j() {
+            Ok(j) => (vec![j, v], None),
+            Err(reason) => (vec![v], Some(format!("J: {reason}"))),
+        })
+    }
+
+    /// What the places that were used are.
+    pub fn described(&self) -> Vec<String> {
+        let made = [self.v.get(), self.j.get(), self.l.get()];
+        made.into_iter().flatten().map(|place| format!("{}: {}", place.label, place.what)).collect()
+    }
+}
+
+fn made(cell: &OnceCell<Place>, make: impl FnOnce() -> Result<Place>) -> Result<&Place> {
+    if let Some(place) = cell.get() {
+        return Ok(place);
+    }
+    let place = make()?;
+    Ok(cell.get_or_init(|| place))
+}

@@ -1,0 +1,89 @@
+//! Counting system calls: this program starts itself under `strace -c` twice, with n and with 2 n
+//! operations; the difference is what n operations cost, without start and end.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::failure::{Explain, Failure, Result};
+use crate::numbers::{float, per};
+use crate::work::Job;
+use crate::engine::Engine;
+
+/// Calls by name.
+type Calls = BTreeMap<String, u64>;
+
+/// What one operation calls.
+pub struct PerOperation {
+    /// All calls.
+    pub total: f64,
+    /// By name, most frequent first.
+    pub names: String,
+}
+
+/// Counts the calls of one operation of `job` on `path`.
+pub fn count(job: Job, engine: Engine, path: &Path, operations: u64) -> Result<PerOperation> {
+    let once = run(job, engine, path, operations)?;
+    let twice = run(job, engine, path, 2 * operations)?;
+    let mut names: Vec<(String, f64)> = Vec::new();
+    for (name, calls) in &twice {
+        let more = calls.saturating_sub(once.get(name).copied().unwrap_or(0));
+        names.push((name.clone(), per(more, operations)));
+    }
+    names.retain(|(_, share)| *share >= 0.005);
+    names.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let total = |calls: &Calls| calls.values().sum::<u64>();
+    Ok(PerOperation {
+        total: (float(total(&twice)) - float(total(&once))) / float(operations),
+        names: names.iter().map(|(name, share)| format!("{share:.2} {name}")).collect::<Vec<_>>().join(", "),
+    })
+}
+
+fn run(job: Job, engine: Engine, path: &Path, operations: u64) -> Result<Calls> {
+    let own = std::env::current_exe().explain("finding this program")?;
+    let table = tempfile::NamedTempFile::new().explain("making a file for strace")?;
+    let output = Command::new("strace")
+        .args(["-f", "-c", "-o"])
+        .arg(table.path())
+        .arg(own)
+        .args(["work", job.word(), engine.word(), "--count", &operations.to_string()])
+        .arg(path)
+        .stdin(Stdio::null())
+        .output()
+        .explain("running strace")?;
+    if !output.status.success() {
+        return Err(Failure::new(format!("strace: {}", String::from_utf8_lossy(&output.stderr).trim())));
+    }
+    parse(&std::fs::read_to_string(table.path()).explain("reading strace's table")?)
+        .ok_or_else(|| Failure::new("strace's table has no columns called calls and syscall"))
+}
+
+fn parse(table: &str) -> Option<Calls> {
+    let mut lines = table.lines().skip_while(|line| !line.contains("syscall"));
+    lines.next()?;
+    let mut calls = Calls::new();
+    for line in lines {
+        // % time, seconds, usecs/call, calls, [errors], syscall
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let (Some(count), Some(name)) = (words.get(3).and_then(|word| word.parse().ok()), words.last())
+            && *name != "total"
+        {
+            calls.insert((*name).to_owned(), count);
+        }
+    }
+    Some(calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_read_with_and_without_errors() {
+        let table = "% time     seconds  usecs/call     calls    errors syscall\n------ ----------- ----------- --------- --------- ------\n 60.00    0.000100           1       100         3 fcntl\n 40.00    0.000050           2        25           pread64\n------ ----------- ----------- --------- --------- ------\n100.00    0.000150           1       125         3 total\n";
+        let calls = parse(table).expect("columns");
+        assert_eq!(calls.get("fcntl"), Some(&100));
+        assert_eq!(calls.get("pread64"), Some(&25));
+        assert_eq!(calls.len(), 2);
+    }
+}

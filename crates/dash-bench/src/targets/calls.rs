@@ -1,0 +1,49 @@
+//! System calls of a point read and of an insert, counted by strace.
+
+use crate::engine::{DURABLE, Engine};
+use crate::failure::Result;
+use crate::progress::Progress;
+use crate::report::{Row, Target};
+use crate::strace;
+use crate::work::Job;
+use super::Bench;
+use super::data::{ROWS, with_rows};
+
+const OPERATIONS: usize = 2000;
+
+const CASES: [(Job, &str, Engine, f64); 7] = [
+    (Job::Read, "point read, table in SQLite's cache", Engine::Single, 2.0),
+    (Job::Read, "point read, table in SQLite's cache", Engine::Wal, 0.0),
+    (Job::ReadSmallCache, "point read, cache of 2 MB", Engine::Single, 0.0),
+    (Job::ReadSmallCache, "point read, cache of 2 MB", Engine::Wal, 0.0),
+    (Job::ReadSmallCache, "point read, cache of 2 MB", Engine::Delete, 0.0),
+    (Job::Insert, "insert", Engine::Single, 13.0),
+    (Job::Insert, "insert", Engine::Wal, 0.0),
+];
+
+/// Makes the row.
+pub fn measure(bench: &Bench) -> Result<Row> {
+    let what = format!("system calls per autocommit operation, {ROWS} rows of 100 bytes (strace -c, n and 2 n operations)");
+    let mut row = Row::new("calls", what, DURABLE);
+    let place = bench.places.v()?;
+    let folder = place.folder("calls")?;
+    let operations = crate::numbers::count(bench.many(OPERATIONS));
+    let mut progress = Progress::new("calls", 10);
+    for engine in [Engine::Single, Engine::Wal, Engine::Delete] {
+        drop(with_rows(engine, &folder.path().join(engine.word()), ROWS)?);
+        progress.step(1)?;
+    }
+    for (job, what, engine, wanted) in CASES {
+        let counted = strace::count(job, engine, &folder.path().join(engine.word()), operations)?;
+        let title = format!("{what}, {}", engine.name());
+        row.note(format!("{title}: {}", counted.names));
+        if wanted > 0.0 {
+            // Whole calls: one in a thousand operations makes one more for a page split.
+            row.target(title, (counted.total * 10.0).round() / 10.0, "calls", Target::AtMost(wanted));
+        } else {
+            row.figure(title, counted.total, "calls");
+        }
+        progress.step(1)?;
+    }
+    Ok(row)
+}

@@ -1,0 +1,149 @@
+//! Recovery of a 1 GiB database after a transaction of 20 scattered pages was killed: at its flush
+//! (strace kills it there, with everything written and nothing durable) or at a random moment.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use crate::engine::{DURABLE, Engine};
+use crate::failure::{Explain, Failure, Result};
+use crate::numbers::count;
+use crate::progress::Progress;
+use crate::report::{Row, Target};
+use crate::work::Job;
+use super::Bench;
+use super::data::Dice;
+
+const TRIALS: usize = 10;
+/// Rows of one page each that make 1 GiB.
+const ROWS: i64 = 262_144;
+/// How long a writer may take to say that it is ready.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How the writer dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Death {
+    AtTheFlush,
+    Anywhere,
+}
+
+/// Makes the row.
+pub fn measure(bench: &Bench) -> Result<Row> {
+    let what = "1 GiB, transactions of 20 scattered pages, writer killed with SIGKILL; page cache warm, on V";
+    let mut row = Row::new("recovery", what, DURABLE);
+    let folder = bench.places.v()?.folder("recovery")?;
+    let path = folder.path().join("large.db");
+    let trials = bench.many(TRIALS);
+    let mut progress = Progress::new("recovery", count(4 * trials) + 2);
+    build(&path)?;
+    progress.step(1)?;
+    let begun = Instant::now();
+    first_commit(&Engine::Single.connect(&path).explain("opening")?)?;
+    row.note(format!("the first commit ever, which makes the second copy (1 GiB): {:.2} s", begun.elapsed().as_secs_f64()));
+    progress.step(1)?;
+    let mut dice = Dice::new(5);
+    for death in [Death::AtTheFlush, Death::Anywhere] {
+        let mut reads = Vec::new();
+        let mut commits = Vec::new();
+        let mut later = Vec::new();
+        for _ in 0..trials {
+            kill_a_writer(&path, death, &mut dice)?;
+            let begun = Instant::now();
+            let db = Engine::Single.connect(&path).explain("opening")?;
+            first_read(&db)?;
+            reads.push(begun.elapsed().as_secs_f64() * 1000.0);
+            let begun = Instant::now();
+            first_commit(&db)?;
+            later.push(begun.elapsed().as_secs_f64() * 1000.0);
+            close(db)?;
+            progress.step(1)?;
+            kill_a_writer(&path, death, &mut dice)?;
+            let begun = Instant::now();
+            let db = Engine::Single.connect(&path).explain("opening")?;
+            first_commit(&db)?;
+            commits.push(begun.elapsed().as_secs_f64() * 1000.0);
+            close(db)?;
+            progress.step(1)?;
+        }
+        let title = if death == Death::AtTheFlush { "killed at the flush" } else { "killed anywhere" };
+        for (what, times) in [("open + first read", &reads), ("open + first commit", &commits)] {
+            row.target(format!("{title}: {what}, median"), crate::numbers::median(times), "ms", Target::AtMost(50.0));
+            row.figure(format!("{title}: {what}, longest"), times.iter().copied().fold(0.0, f64::max), "ms");
+        }
+        row.note(format!("{title}: first commit after a first read: median {:.2} ms", crate::numbers::median(&later)));
+    }
+    row.note(format!("quick_check afterwards: {}", check(&path)?));
+    Ok(row)
+}
+
+fn build(path: &Path) -> Result<()> {
+    let db = Engine::Delete.connect(path).explain("opening")?;
+    db.query_row("PRAGMA journal_mode=OFF", [], |_| Ok(())).explain("journal_mode")?;
+    db.execute_batch("PRAGMA synchronous=OFF; PRAGMA page_size=4096; CREATE TABLE wide (id INTEGER PRIMARY KEY, n INTEGER, pad BLOB)").explain("making a table")?;
+    let sql = "INSERT INTO wide SELECT value, 0, zeroblob(3900) FROM (WITH RECURSIVE n(value) AS
+               (VALUES(1) UNION ALL SELECT value + 1 FROM n WHERE value < ?1) SELECT value FROM n)";
+    db.execute(sql, [ROWS]).explain("filling a table")?;
+    close(db)
+}
+
+/// A child that is killed when this goes.
+struct Writer(Child);
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn kill_a_writer(path: &Path, death: Death, dice: &mut Dice) -> Result<()> {
+    let own = std::env::current_exe().explain("finding this program")?;
+    let mut command = match death {
+        Death::Anywhere => Command::new(own),
+        Death::AtTheFlush => {
+            let when = dice.roll(10) + 5;
+            let mut command = Command::new("strace");
+            command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e"]);
+            command.arg(format!("inject=fdatasync:signal=SIGKILL:when={when}")).arg(own);
+            command
+        }
+    };
+    let ready = path.with_extension("ready");
+    drop(std::fs::remove_file(&ready));
+    command.args(["work", Job::Scatter.word(), Engine::Single.word(), "--count", "1000000000"]).arg(path);
+    let mut writer = Writer(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().explain("starting a writer")?);
+    let begun = Instant::now();
+    while death == Death::Anywhere && !ready.exists() {
+        if begun.elapsed() > PATIENCE || writer.0.try_wait().explain("looking at the writer")?.is_some() {
+            return Err(Failure::new("a writer to be killed ended, or never got ready"));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    match death {
+        Death::Anywhere => std::thread::sleep(Duration::from_micros(u64::try_from(dice.roll(30_000)).unwrap_or(0))),
+        Death::AtTheFlush => drop(writer.0.wait().explain("waiting for the writer to be killed")?),
+    }
+    drop(writer);
+    Ok(())
+}
+
+fn first_read(db: &Connection) -> Result<()> {
+    let n: i64 = db.query_row("SELECT n FROM wide WHERE id = 100000", [], |row| row.get(0)).explain("the first read")?;
+    std::hint::black_box(n);
+    Ok(())
+}
+
+fn first_commit(db: &Connection) -> Result<()> {
+    db.execute("UPDATE wide SET n = n + 1 WHERE id = 200000", []).map(drop).explain("the first commit")
+}
+
+fn close(db: Connection) -> Result<()> {
+    db.close().map_err(|(_, error)| error).explain("closing")
+}
+
+fn check(path: &Path) -> Result<String> {
+    let db = Engine::Single.connect(path).explain("opening")?;
+    db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).explain("quick_check")
+}

@@ -1,0 +1,132 @@
+//! Commit throughput while eight threads scan, each on its own connection.
+//!
+//! Scanning threads take processor time from the writer, locks or no locks. So each phase has a
+//! control in which the same eight threads scan another database: what is slower than that is dash.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use crate::engine::{DURABLE, Engine};
+use crate::failure::{Explain, Result};
+use crate::numbers::{count, float, median};
+use crate::place::Place;
+use crate::progress::Progress;
+use crate::report::{Row, Target};
+use super::Bench;
+use super::data::{Inserter, with_rows};
+
+const ROUNDS: usize = 5;
+const READERS: usize = 8;
+const PHASE: Duration = Duration::from_millis(1500);
+const SIDES: [Engine; 2] = [Engine::Single, Engine::Wal];
+
+/// Whom the readers disturb.
+#[derive(Clone, Copy)]
+enum Phase {
+    Nobody,
+    Writer,
+    OtherDatabase,
+}
+
+const PHASES: [Phase; 3] = [Phase::Nobody, Phase::Writer, Phase::OtherDatabase];
+
+/// Makes the row.
+pub fn measure(bench: &Bench) -> Result<Row> {
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let what = format!("commits/s while 8 threads scan a table, as a share of commits/s without; {cores} cores");
+    let mut row = Row::new("scanners", what, DURABLE);
+    let place = bench.places.j().or_else(|_| bench.places.v())?;
+    for rows in [1000, 100_000] {
+        for engine in SIDES {
+            on(bench, place, engine, rows, &mut row)?;
+        }
+    }
+    row.note("control: the same threads scan another database; its share is what the processors alone cost");
+    Ok(row)
+}
+
+fn on(bench: &Bench, place: &Place, engine: Engine, rows: i64, row: &mut Row) -> Result<()> {
+    let folder = place.folder("scanners")?;
+    let (path, other) = (folder.path().join(engine.word()), folder.path().join("other"));
+    let writer = with_rows(engine, &path, rows)?;
+    let _other = with_rows(engine, &other, rows)?;
+    let rounds = if bench.many(10) < 10 { 1 } else { ROUNDS };
+    let mut rates: [Vec<f64>; 3] = Default::default();
+    let mut scans = 0;
+    let title = format!("{}: {}, {rows} rows", place.label, engine.name());
+    let mut progress = Progress::new(&title, count(rounds * PHASES.len()));
+    for round in 0..rounds {
+        for turn in 0..PHASES.len() {
+            let at = (turn + round) % PHASES.len();
+            let scanned = match PHASES[at] {
+                Phase::Nobody => None,
+                Phase::Writer => Some(path.as_path()),
+                Phase::OtherDatabase => Some(other.as_path()),
+            };
+            let (rate, seen) = phase(engine, &writer, scanned)?;
+            rates[at].push(rate);
+            scans += if at == 1 { seen } else { 0 };
+            progress.step(1)?;
+        }
+    }
+    let share = |at: usize, of: usize| {
+        let pairs = rates[at].iter().zip(&rates[of]);
+        100.0 * median(&pairs.map(|(mine, theirs)| mine / theirs.max(f64::MIN_POSITIVE)).collect::<Vec<_>>())
+    };
+    if engine == Engine::Single {
+        row.target(format!("{title}: with readers / none"), share(1, 0), "%", Target::AtLeast(90.0));
+    } else {
+        row.figure(format!("{title}: with readers / none"), share(1, 0), "%");
+    }
+    row.figure(format!("{title}: control / none"), share(2, 0), "%");
+    row.figure(format!("{title}: with readers / control"), share(1, 2), "%");
+    let seconds = PHASE.as_secs_f64() * float(count(rounds));
+    row.note(format!(
+        "{title}: {:.0} commits/s alone, {:.0} with readers, {:.0} control; {:.0} scans/s beside the writer",
+        median(&rates[0]), median(&rates[1]), median(&rates[2]), float(scans) / seconds
+    ));
+    Ok(())
+}
+
+/// Commits per second, and scans, while others scan `scanned`.
+fn phase(engine: Engine, writer: &Connection, scanned: Option<&Path>) -> Result<(f64, u64)> {
+    let mut readers = Vec::new();
+    for _ in 0..if scanned.is_some() { READERS } else { 0 } {
+        readers.extend(scanned.map(|path| engine.open(path)).transpose()?);
+    }
+    let (stop, scans) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = readers.into_iter().map(|reader| scope.spawn(|| scan(reader, &stop, &scans))).collect();
+        let rate = write(writer);
+        stop.store(true, Ordering::SeqCst);
+        for thread in threads {
+            thread.join().unwrap_or_else(|_| Err(crate::failure::Failure::new("a reader panicked")))?;
+        }
+        Ok((rate?, scans.load(Ordering::SeqCst)))
+    })
+}
+
+fn scan(reader: Connection, stop: &AtomicBool, scans: &AtomicU64) -> Result<()> {
+    let mut statement = reader.prepare("SELECT sum(length(body)) FROM t").explain("preparing a scan")?;
+    while !stop.load(Ordering::SeqCst) {
+        let sum: i64 = statement.query_row([], |row| row.get(0)).explain("scanning")?;
+        std::hint::black_box(sum);
+        scans.fetch_add(1, Ordering::SeqCst);
+    }
+    drop(statement);
+    reader.close().map_err(|(_, error)| error).explain("closing a reader")
+}
+
+fn write(writer: &Connection) -> Result<f64> {
+    let mut insert = Inserter::into(writer, "log")?;
+    let begun = Instant::now();
+    let mut commits = 0;
+    while begun.elapsed() < PHASE {
+        insert.step()?;
+        commits += 1;
+    }
+    Ok(float(commits) / begun.elapsed().as_secs_f64())
+}

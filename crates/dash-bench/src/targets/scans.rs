@@ -1,0 +1,65 @@
+//! Full scans of a 100 MB database, page cache warm, with and without memory-mapped reads.
+
+use rusqlite::Connection;
+
+use crate::engine::{Engine, READS_ONLY};
+use crate::failure::{Explain, Result};
+use crate::lanes::{self, Lane};
+use crate::report::{Row, Target};
+use super::Bench;
+
+const ROUNDS: usize = 25;
+/// Rows of 400 bytes that make 100 MB.
+const ROWS: i64 = 230_000;
+const QUERIES: [(&str, &str); 2] = [("count(*)", "SELECT count(*) FROM t"), ("sum(length(body))", "SELECT sum(length(body)) FROM t")];
+const MAPPINGS: [(&str, &str); 2] = [("no mmap", "PRAGMA mmap_size=0"), ("mmap 256 MiB", "PRAGMA mmap_size=268435456")];
+
+/// Makes the row.
+pub fn measure(bench: &Bench) -> Result<Row> {
+    let mut row = Row::new("scans", "full scan of 100 MB, warm; stock unix VFS's time / dash's", READS_ONLY);
+    let folder = bench.places.v()?.folder("scans")?;
+    let (stock_path, dash_path) = (folder.path().join("stock"), folder.path().join("dash"));
+    let stock = Engine::Delete.open(&stock_path)?;
+    fill(&stock)?;
+    std::fs::copy(&stock_path, &dash_path).explain("copying the database")?;
+    let dash = Engine::Single.open(&dash_path)?;
+    dash.execute_batch("CREATE TABLE made_by_dash (x)").explain("a first commit by dash")?;
+    for (mapping, pragma) in MAPPINGS {
+        for (name, query) in QUERIES {
+            let mut lanes = Vec::new();
+            for (side, db) in [("dash", &dash), ("stock", &stock)] {
+                db.query_row(pragma, [], |_| Ok(())).explain(pragma)?;
+                lanes.push(lane(side, db, query)?);
+            }
+            let samples = lanes::run(&format!("scans, {mapping}, {name}"), &mut lanes, bench.many(ROUNDS), 1)?;
+            if let [dash, stock] = &samples[..] {
+                let ratio = stock.ratio_to(dash, |block| block.mean);
+                row.target(format!("{mapping}, {name}: stock / dash"), ratio, "x", Target::AtLeast(0.97));
+                row.note(format!(
+                    "{mapping}, {name}: dash {:.1} ms, stock {:.1} ms",
+                    dash.typical(|block| block.mean) / 1000.0,
+                    stock.typical(|block| block.mean) / 1000.0
+                ));
+            }
+        }
+    }
+    Ok(row)
+}
+
+fn fill(db: &Connection) -> Result<()> {
+    db.execute_batch("PRAGMA synchronous=OFF; CREATE TABLE t (id INTEGER PRIMARY KEY, body BLOB NOT NULL)").explain("making a table")?;
+    let sql = "INSERT INTO t SELECT value, zeroblob(400) FROM (WITH RECURSIVE n(value) AS
+               (VALUES(1) UNION ALL SELECT value + 1 FROM n WHERE value < ?1) SELECT value FROM n)";
+    db.execute(sql, [ROWS]).map(drop).explain("filling a table")
+}
+
+fn lane<'a>(side: &str, db: &'a Connection, query: &str) -> Result<Lane<'a>> {
+    let mut statement = db.prepare(query).explain("preparing a scan")?;
+    let mut step = move || {
+        let sum: i64 = statement.query_row([], |row| row.get(0)).explain("scanning")?;
+        std::hint::black_box(sum);
+        Ok(())
+    };
+    step()?;
+    Ok(Lane::new(side, step))
+}

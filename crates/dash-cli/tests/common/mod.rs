@@ -1,0 +1,134 @@
+//! Running the program in a folder of its own, and making databases in states worth looking at.
+#![allow(dead_code, reason = "each test file uses a part of this")]
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use rusqlite::Connection;
+
+/// A folder with a database `app.db` that need not exist.
+pub struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    pub fn db(&self) -> PathBuf {
+        self.file("app.db")
+    }
+
+    /// Runs `dash` with these arguments, in the folder, with nobody to answer.
+    pub fn dash(&self, arguments: &[&str]) -> Run {
+        Run(self.command(arguments).stdin(Stdio::null()).output().unwrap())
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dash"));
+        command.args(arguments).current_dir(self.path());
+        command
+    }
+
+    /// A plain database with a few rows, made by stock SQLite.
+    pub fn plain(&self) -> Connection {
+        let db = Connection::open(self.db()).unwrap();
+        db.execute_batch(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT);
+             WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+             INSERT INTO t SELECT i, printf('body %090d', i) FROM n",
+        )
+        .unwrap();
+        db
+    }
+
+    /// A database that was under dash for some commits and was closed.
+    pub fn shadowed(&self) {
+        drop(self.plain());
+        self.dash(&["convert", "app.db", "--to", "shadow"]).is(0);
+        for number in 0..3 {
+            self.sql(&format!("INSERT INTO t (body) VALUES ('by dash {number}')"));
+        }
+    }
+
+    /// Runs SQL through dash and closes.
+    pub fn sql(&self, sql: &str) -> String {
+        let run = Run(self
+            .command(&["shell", "app.db", "--", sql])
+            .env("PATH", "")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap());
+        run.is(0).out()
+    }
+
+    /// How many rows stock SQLite sees.
+    pub fn stock_rows(&self) -> i64 {
+        let db = Connection::open(self.db()).unwrap();
+        db.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap()
+    }
+
+    /// Names and contents of everything in the folder.
+    pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
+        fs::read_dir(self.path())
+            .unwrap()
+            .map(|entry| {
+                let entry = entry.unwrap();
+                let bytes = fs::read(entry.path()).unwrap_or_default();
+                (entry.file_name().to_string_lossy().into_owned(), bytes)
+            })
+            .collect()
+    }
+
+    /// Leaves names as a power loss does that took the last exchange: `app.db` is a whole state, the
+    /// shadow the one after it.
+    pub fn lose_the_last_exchange(&self) {
+        let former = fs::read(self.db()).unwrap();
+        self.sql("INSERT INTO t (body) VALUES ('exchange lost')");
+        let shadow = fs::OpenOptions::new().write(true).open(self.file("app.db-shadow")).unwrap();
+        shadow.write_all_at(&former, 0).unwrap();
+        shadow.set_len(former.len() as u64).unwrap();
+        fs::rename(self.db(), self.file("aside")).unwrap();
+        fs::rename(self.file("app.db-shadow"), self.db()).unwrap();
+        fs::rename(self.file("aside"), self.file("app.db-shadow")).unwrap();
+    }
+}
+
+/// What a run came to.
+pub struct Run(Output);
+
+impl Run {
+    pub fn out(&self) -> String {
+        String::from_utf8_lossy(&self.0.stdout).into_owned()
+    }
+
+    pub fn errors(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+
+    /// Asserts the exit code.
+    pub fn is(self, code: i32) -> Self {
+        assert_eq!(self.0.status.code(), Some(code), "{}{}", self.out(), self.errors());
+        self
+    }
+
+    /// Asserts that something is said, on either stream.
+    pub fn says(self, words: &str) -> Self {
+        let all = format!("{}{}", self.out(), self.errors());
+        assert!(all.contains(words), "{words:?} is not in:\n{all}");
+        self
+    }
+}

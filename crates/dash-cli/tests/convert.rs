@@ -1,0 +1,64 @@
+//! `dash convert` there and back, and what it refuses.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod common;
+
+use std::os::unix::fs::FileExt;
+
+use common::Home;
+
+#[test]
+fn there_and_back_leaves_a_plain_file_and_nothing_beside_it() {
+    let home = Home::new();
+    drop(home.plain());
+    home.dash(&["convert", "app.db", "--to", "shadow"])
+        .is(0)
+        .says("under dash now (journal mode shadow)");
+    assert!(home.file("app.db-shadow").exists());
+    home.sql("INSERT INTO t (body) VALUES ('x')");
+    home.dash(&["convert", "app.db", "--to", "plain"]).is(0).says("ordinary SQLite file");
+    assert_eq!(home.contents().keys().collect::<Vec<_>>(), ["app.db"]);
+    assert_eq!(home.stock_rows(), 201);
+}
+
+#[test]
+fn a_database_in_wal_mode_is_converted() {
+    let home = Home::new();
+    let db = home.plain();
+    db.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(())).unwrap();
+    db.execute_batch("INSERT INTO t (body) VALUES ('in the log')").unwrap();
+    drop(db);
+    home.dash(&["convert", "app.db", "--to", "shadow"]).is(0);
+    assert_eq!(home.sql("SELECT count(*) FROM t; PRAGMA journal_mode"), "201\nshadow\n");
+}
+
+#[test]
+fn a_damaged_database_is_left_as_it_is() {
+    let home = Home::new();
+    drop(home.plain());
+    let file = std::fs::OpenOptions::new().write(true).open(home.db()).unwrap();
+    file.write_all_at(&[0xAB; 2000], 2 * 4096).unwrap();
+    let before = home.contents();
+    home.dash(&["convert", "app.db", "--to", "shadow"]).is(1).says("DAMAGED");
+    assert_eq!(before, home.contents());
+}
+
+#[test]
+fn nothing_is_converted_while_somebody_else_writes() {
+    let home = Home::new();
+    let db = home.plain();
+    db.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    home.dash(&["convert", "app.db", "--to", "shadow"]).is(2).says("locked");
+    db.execute_batch("COMMIT").unwrap();
+    assert_eq!(home.stock_rows(), 200);
+}
+
+#[test]
+fn a_missing_database_is_not_made() {
+    let home = Home::new();
+    home.dash(&["convert", "app.db", "--to", "shadow"]).is(2).says("does not exist");
+    assert!(home.contents().is_empty());
+    home.shadowed();
+    std::fs::remove_file(home.db()).unwrap();
+    home.dash(&["convert", "app.db", "--to", "plain"]).is(2).says("dash recover");
+}

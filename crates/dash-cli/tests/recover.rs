@@ -1,0 +1,137 @@
+//! `dash recover`: says first what it does, asks, and loses nothing that it was given.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+
+use common::Home;
+
+/// Everything that was there before is there after, under some name.
+fn keeps_every_input(home: &Home, arguments: &[&str]) {
+    let before = home.contents();
+    home.dash(arguments).is(0);
+    let after = home.contents();
+    for (name, bytes) in before.iter().filter(|(name, _)| !name.ends_with("-journal")) {
+        // Beyond the marks in SQLite's header that opening takes off again.
+        let same =
+            |other: &Vec<u8>| other.len() == bytes.len() && other.get(100..) == bytes.get(100..);
+        let kept = after.values().any(same) || name == "app.db-dash";
+        assert!(kept, "{name} is gone; there are {:?}", after.keys());
+    }
+}
+
+fn nothing_happens_unasked(home: &Home) {
+    let before = home.contents();
+    home.dash(&["recover", "app.db"]).is(2).says("add --yes");
+    assert_eq!(before, home.contents());
+}
+
+#[test]
+fn a_closed_database_needs_none() {
+    let home = Home::new();
+    home.shadowed();
+    home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
+}
+
+#[test]
+fn a_lost_exchange_is_completed() {
+    let home = Home::new();
+    home.shadowed();
+    home.lose_the_last_exchange();
+    nothing_happens_unasked(&home);
+    home.dash(&["recover", "app.db", "--yes"]).is(0).says("completes the newest commit");
+    assert_eq!(home.stock_rows(), 204);
+}
+
+#[test]
+fn a_removed_database_comes_back_from_its_shadow() {
+    let home = Home::new();
+    home.shadowed();
+    fs::remove_file(home.db()).unwrap();
+    nothing_happens_unasked(&home);
+    home.dash(&["recover", "app.db", "--yes"]).is(0).says("state before the last commit");
+    assert_eq!(home.stock_rows(), 202);
+}
+
+#[test]
+fn an_emptied_database_comes_back_and_the_empty_file_is_kept() {
+    let home = Home::new();
+    home.shadowed();
+    fs::write(home.db(), "").unwrap();
+    nothing_happens_unasked(&home);
+    keeps_every_input(&home, &["recover", "app.db", "--yes"]);
+    assert!(home.file("app.db.before-recover-1").exists());
+    assert_eq!(home.stock_rows(), 202);
+}
+
+#[test]
+fn a_file_that_is_no_database_is_replaced_only_if_told() {
+    let home = Home::new();
+    home.shadowed();
+    fs::write(home.db(), "no database".repeat(1000)).unwrap();
+    home.dash(&["recover", "app.db", "--yes"]).is(1).says("--keep shadow");
+    keeps_every_input(&home, &["recover", "app.db", "--yes", "--keep", "shadow"]);
+    assert_eq!(home.stock_rows(), 202);
+}
+
+fn diverged() -> Home {
+    let home = Home::new();
+    home.shadowed();
+    home.lose_the_last_exchange();
+    let db = rusqlite::Connection::open(home.db()).unwrap();
+    db.execute_batch("INSERT INTO t (body) VALUES ('by stock 1'), ('by stock 2')").unwrap();
+    home
+}
+
+#[test]
+fn of_two_histories_a_person_chooses_one_and_both_are_kept() {
+    for (keep, rows) in [("database", 205), ("shadow", 204)] {
+        let home = diverged();
+        home.dash(&["inspect", "app.db"]).is(1).says("--keep database");
+        let before = home.contents();
+        home.dash(&["recover", "app.db", "--yes"]).is(1).says("--keep database");
+        assert_eq!(before, home.contents());
+        keeps_every_input(&home, &["recover", "app.db", "--yes", "--keep", keep]);
+        assert_eq!(home.stock_rows(), rows, "{keep}");
+    }
+}
+
+fn both_torn() -> Home {
+    let home = Home::new();
+    home.shadowed();
+    fs::create_dir(home.file("app.db-journal")).unwrap();
+    let report = home.dash(&["inspect", "app.db", "--json"]).out();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["kinds"]["database"], "Whole");
+    // The newest row's text lies in a page that the last commit lists.
+    let bytes = fs::read(home.db()).unwrap();
+    let at = bytes.windows(9).position(|found| found == b"by dash 2").unwrap();
+    let file = fs::OpenOptions::new().write(true).open(home.db()).unwrap();
+    file.write_all_at(b"by nobody", at as u64).unwrap();
+    home
+}
+
+#[test]
+fn two_torn_files_are_copied_aside_and_left_alone() {
+    let home = both_torn();
+    let before = home.contents();
+    home.dash(&["recover", "app.db", "--yes"]).is(1).says("Neither");
+    let after = home.contents();
+    for (name, bytes) in &before {
+        assert_eq!(after.get(name), Some(bytes), "{name}");
+    }
+    assert_eq!(after.get("app.db.before-recover-1"), before.get("app.db"));
+    assert_eq!(after.get("app.db-shadow.before-recover-1"), before.get("app.db-shadow"));
+}
+
+#[test]
+fn of_two_torn_files_a_person_may_go_on_with_one() {
+    for (keep, rows) in [("database", 203), ("shadow", 202)] {
+        let home = both_torn();
+        keeps_every_input(&home, &["recover", "app.db", "--yes", "--keep", keep]);
+        assert_eq!(home.stock_rows(), rows, "{keep}");
+        home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
+    }
+}

@@ -1,0 +1,99 @@
+//! The write transaction's beginning: one writer, on the newest state, of the two files that the
+//! names stand for.
+
+use crate::connection::Connection;
+use crate::coordination::ShadowCondition;
+use crate::error::{Context, Error, Operation, Result};
+use crate::locks::{self, LockLevel};
+use crate::write::Transaction;
+use dash_storage::{Directory, File, LockKind, Storage};
+
+impl<S: Storage> Connection<S> {
+    /// Whether some connection, dash or stock, is in a write transaction.
+    pub fn is_reserved(&self) -> Result<bool> {
+        Ok(self.level >= LockLevel::Reserved
+            || self
+                .coordination
+                .file()
+                .lock_conflict(locks::WRITER, LockKind::Exclusive)
+                .during(Operation::Lock, self.names.coordination.to_string_lossy())?
+                .is_some())
+    }
+
+    /// The one write transaction. SHADOW-1: under the WRITER lock, the snapshot is the newest, no
+    /// dead writer's work is left, and the two names stand for the two inodes.
+    pub(crate) fn begin_write(&mut self) -> Result<()> {
+        if let Some(reason) = &self.poisoned {
+            return Err(Error::Poisoned(reason.clone()));
+        }
+        let name = self.names.coordination.to_string_lossy().into_owned();
+        if !self
+            .coordination
+            .file()
+            .try_lock(locks::WRITER, LockKind::Exclusive)
+            .during(Operation::Lock, &name)?
+        {
+            return Err(Error::Busy);
+        }
+        let begun = self.check_begin();
+        match begun {
+            Ok(()) => {
+                self.transaction = Some(Transaction::new(self.snapshot.size));
+                Ok(())
+            }
+            Err(error) => {
+                self.release_exclusion()?;
+                self.coordination.file().unlock(locks::WRITER).during(Operation::Lock, &name)?;
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn check_begin(&mut self) -> Result<()> {
+        if self.coordination.in_flight() != 0 {
+            self.finish_dead_writer()?;
+        }
+        if self.coordination.current() != self.current
+            || self.coordination.generation() != self.generation
+        {
+            return Err(Error::BusySnapshot);
+        }
+        self.check_names()
+    }
+
+    /// SHADOW-2: both names still stand for the two inodes.
+    pub(crate) fn check_names(&mut self) -> Result<()> {
+        let [db, shadow] = [&self.names.db, &self.names.shadow].map(|name| {
+            self.directory.metadata(name).during(Operation::Stat, name.to_string_lossy())
+        });
+        let (db, shadow) = (db?.map(|m| m.id), shadow?.map(|m| m.id));
+        let id = |slot: usize| self.files[slot].as_ref().map(|file| file.id());
+        let (current, other) = (id(self.current.slot), id(1 - self.current.slot));
+        if db != current {
+            return Err(Error::Moved(format!(
+                "{} is not the file that was opened: it was renamed, removed or replaced; close all connections and open it again",
+                self.names.shown()
+            )));
+        }
+        if shadow != other || other.is_none() {
+            if shadow.is_some() && other.is_some() {
+                return Err(Error::Moved(format!(
+                    "{} is not the file that was opened; remove it, or close all connections and open the database again",
+                    self.names.shadow.to_string_lossy()
+                )));
+            }
+            self.coordination.set_condition(ShadowCondition::Rebuild);
+        }
+        Ok(())
+    }
+
+    /// Whether `app.db` is neither of the two files any more (`SQLITE_FCNTL_HAS_MOVED`).
+    pub fn has_moved(&self) -> Result<bool> {
+        if self.level >= LockLevel::Reserved {
+            return Ok(false); // begin_write has just looked
+        }
+        let db =
+            self.directory.metadata(&self.names.db).during(Operation::Stat, self.names.shown())?;
+        Ok(!db.is_some_and(|db| self.files.iter().flatten().any(|file| file.id() == db.id)))
+    }
+}

@@ -1,0 +1,91 @@
+//! Fences: what keeps stock SQLite from a copy that is being written (SHADOW-4, SHADOW-5), and the
+//! flushes they need.
+
+use crate::connection::Connection;
+use crate::error::{Context, Error, Operation, Result};
+use crate::format::{Protocol, SECTOR};
+use crate::header::{FENCE_OFFSET, HEADER_LEN, Header};
+use crate::tail::read_header;
+use dash_storage::{Directory, File, Storage};
+
+impl<S: Storage> Connection<S> {
+    /// What must stand before the shadow's first byte changes: the name fence where a stock reader
+    /// could find this file under `app.db` after a power loss (SHADOW-4), the mark for dash that a
+    /// writer is at work, and the header fence for stock descriptors opened long ago (SHADOW-5).
+    pub(crate) fn touch_shadow(&mut self) -> Result<()> {
+        if self.transaction.as_ref().is_none_or(|transaction| transaction.touched) {
+            return Ok(());
+        }
+        let slot = self.shadow_slot();
+        self.guard(slot)?;
+        self.coordination.set_in_flight(self.current.sequence + 1);
+        if let Some(transaction) = &mut self.transaction {
+            transaction.touched = true;
+        }
+        self.put_aside(&std::iter::once(0..SECTOR).collect())?;
+        self.fence_header(slot)?;
+        if self.protocol == Protocol::Paper {
+            // The paper's version update: the mark is durable before the pages.
+            self.flush_file(slot)?;
+        }
+        Ok(())
+    }
+
+    /// Marks the header of a copy that is about to be written, in the page cache only.
+    pub(crate) fn fence_header(&self, slot: usize) -> Result<()> {
+        let (file, name) = (self.file(slot)?, self.role(slot));
+        // Any header that differs in every byte a pager compares will do; the current copy's is at hand.
+        let mut bytes = [0; HEADER_LEN];
+        bytes[24..40].copy_from_slice(&self.snapshot.version);
+        let header = match read_header_if_short(&self.snapshot.size, &*file, &name)? {
+            Some(header) => header,
+            None => Header(bytes),
+        };
+        file.write_at(&header.fence(), FENCE_OFFSET).during(Operation::Write, &name)
+    }
+
+    /// The name fence (protocols.md section 2): before the first write into a file that may be
+    /// named `app.db` on disk. The first commit after opening makes do with durable names.
+    pub(crate) fn guard(&mut self, slot: usize) -> Result<()> {
+        if self.coordination.fence() || !self.coordination.may_be_named_on_disk(slot) {
+            return Ok(());
+        }
+        if self.coordination.commits() > 0 {
+            match self.directory.create_directory(&self.names.fence) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                other => other.during(Operation::Open, self.names.fence.to_string_lossy())?,
+            }
+        }
+        let fence = self
+            .directory
+            .metadata(&self.names.fence)
+            .during(Operation::Stat, self.names.fence.to_string_lossy())?;
+        if fence.is_some_and(|fence| fence.kind != dash_storage::FileKind::Directory) {
+            return Err(Error::Refused(format!(
+                "{} is a rollback journal of stock SQLite; close all connections and open the database again",
+                self.names.fence.to_string_lossy()
+            )));
+        }
+        self.flush_directory()?;
+        self.coordination.set_name_on_disk(1 - slot);
+        self.coordination.set_fence(fence.is_some());
+        Ok(())
+    }
+
+    /// Makes directory operations durable.
+    pub(crate) fn flush_directory(&mut self) -> Result<()> {
+        self.statistics.directory_flushes += 1;
+        self.directory.flush().during(Operation::FlushDirectory, self.names.shown())
+    }
+
+    /// Makes the file in `slot` durable.
+    pub(crate) fn flush_file(&mut self, slot: usize) -> Result<()> {
+        self.statistics.flushes += 1;
+        self.file(slot)?.flush().during(Operation::Flush, self.role(slot))
+    }
+}
+
+/// The shadow's own header where the current copy has none yet.
+fn read_header_if_short<F: File>(size: &u64, file: &F, name: &str) -> Result<Option<Header>> {
+    if *size == 0 { read_header(file, name) } else { Ok(None) }
+}

@@ -1,0 +1,110 @@
+//! The intent block.
+
+use dash_storage::FileId;
+
+use super::{
+    BLOCK, BLOCK_LEN, BlockError, FORMAT_VERSION, INTENT_MAGIC, check, layout, put_u32, put_u64,
+    seal, u32_at, u64_at,
+};
+use crate::ranges::RangeSet;
+
+/// A decoded intent block: the regions of a file that may differ from the other copy after a crash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntentBlock {
+    /// Which two files belong together.
+    pub pair: u64,
+    /// Inode number of the file the block was written into.
+    pub inode: u64,
+    /// log2 of the bytes of a region.
+    pub region_shift: u32,
+    /// One bit a region.
+    pub regions: Box<[u8; BLOCK - layout::REGIONS]>,
+}
+
+/// Regions that an intent block has room for.
+pub const REGION_COUNT: u64 = (BLOCK_LEN - layout::REGIONS as u64) * 8;
+/// log2 of the smallest region that is read.
+const REGION_SHIFT_MIN: u32 = 12;
+
+impl IntentBlock {
+    /// An intent with no region, fit for a database of `size` bytes, in regions of `region` bytes
+    /// or more.
+    pub fn new(pair: u64, file: FileId, size: u64, region: u64) -> Self {
+        let mut region_shift = region.max(1 << REGION_SHIFT_MIN).ilog2();
+        while size >> region_shift >= REGION_COUNT / 2 {
+            region_shift += 1;
+        }
+        Self {
+            pair,
+            inode: file.inode,
+            region_shift,
+            regions: Box::new([0; BLOCK - layout::REGIONS]),
+        }
+    }
+
+    /// Regions that share a byte with `range`; `None` if they reach past the last one.
+    fn bits(&self, range: &std::ops::Range<u64>) -> Option<std::ops::RangeInclusive<u64>> {
+        let last = range.end.saturating_sub(1) >> self.region_shift;
+        (last < REGION_COUNT).then_some(range.start >> self.region_shift..=last)
+    }
+
+    /// Whether every byte of `range` is in a marked region.
+    pub fn covers(&self, range: &std::ops::Range<u64>) -> bool {
+        self.bits(range).is_some_and(|bits| bits.into_iter().all(|bit| self.is_set(bit)))
+    }
+
+    fn is_set(&self, bit: u64) -> bool {
+        usize::try_from(bit / 8).is_ok_and(|i| self.regions[i] & (1 << (bit % 8)) != 0)
+    }
+
+    /// Marks the regions of `range`; `false` if the block has no room for a place so far out.
+    pub fn mark(&mut self, range: &std::ops::Range<u64>) -> bool {
+        let Some(bits) = self.bits(range) else {
+            return false;
+        };
+        for bit in bits {
+            if let Ok(i) = usize::try_from(bit / 8) {
+                self.regions[i] |= 1 << (bit % 8);
+            }
+        }
+        true
+    }
+
+    /// The marked regions as byte ranges, each with its neighbours merged.
+    pub fn ranges(&self) -> RangeSet {
+        (0..REGION_COUNT)
+            .filter(|&bit| self.is_set(bit))
+            .map(|bit| bit << self.region_shift..(bit + 1) << self.region_shift)
+            .collect()
+    }
+
+    /// The block as bytes.
+    pub fn encode(&self) -> Box<[u8; BLOCK]> {
+        let mut b = Box::new([0; BLOCK]);
+        b[..8].copy_from_slice(&INTENT_MAGIC);
+        put_u32(&mut b, layout::VERSION, FORMAT_VERSION);
+        put_u64(&mut b, layout::PAIR, self.pair);
+        put_u64(&mut b, layout::INODE, self.inode);
+        put_u32(&mut b, layout::REGION_SHIFT, self.region_shift);
+        b[layout::REGIONS..].copy_from_slice(&*self.regions);
+        seal(&mut b);
+        b
+    }
+
+    /// Reads a block.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
+        check(bytes, INTENT_MAGIC)?;
+        let region_shift = u32_at(bytes, layout::REGION_SHIFT);
+        let mut regions = Box::new([0; BLOCK - layout::REGIONS]);
+        regions.copy_from_slice(&bytes[layout::REGIONS..BLOCK]);
+        if !(REGION_SHIFT_MIN..48).contains(&region_shift) {
+            return Err(BlockError::Damaged);
+        }
+        Ok(Self {
+            pair: u64_at(bytes, layout::PAIR),
+            inode: u64_at(bytes, layout::INODE),
+            region_shift,
+            regions,
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! Publishing: the atomic exchange, and what readers are told.
+
+use crate::connection::Connection;
+use crate::coordination::{Current, ShadowCondition, Snapshot};
+use crate::error::{Context, Operation, Result};
+use crate::format::Protocol;
+use crate::header::{FENCE_OFFSET, Header};
+use crate::locks::LockLevel;
+use crate::ranges::RangeSet;
+use crate::tail::read_header;
+use crate::write::Phase;
+use dash_storage::{Directory, File, Storage};
+use std::io::ErrorKind;
+
+impl<S: Storage> Connection<S> {
+    /// Undoes the transaction now, and starts it over empty: SQLite will roll back.
+    pub(crate) fn abandon(&mut self) {
+        // A failure here has poisoned the connection; the first error is the one to report.
+        drop(self.discard());
+        if self.level >= LockLevel::Reserved {
+            self.transaction = Some(crate::write::Transaction::new(self.snapshot.size));
+        }
+    }
+
+    /// Atomic exchange: makes the prepared state the current one, for dash at once, for stock
+    /// readers by name. Without something prepared it does nothing. Under synchronous=OFF no flush
+    /// came before: the commit then survives a crash of the process, not of the machine.
+    pub fn publish(&mut self) -> Result<()> {
+        let phase = match &self.transaction {
+            Some(transaction) if !transaction.is_clean() => transaction.phase,
+            _ => return Ok(()),
+        };
+        if phase == Phase::Building {
+            // SQLite never writes between FCNTL_SYNC and COMMIT_PHASETWO without another
+            // FCNTL_SYNC; if a host does, its pages are not lost.
+            self.prepare(None)?;
+            self.flush()?;
+        }
+        if let Err(error) = self.exchange_names() {
+            self.abandon();
+            return Err(error);
+        }
+        let Some(transaction) = self.transaction.take() else {
+            return Ok(());
+        };
+        self.take_over(transaction.snapshot, transaction.page_list, transaction.header);
+        if self.protocol != Protocol::Single {
+            // The paper's version reset: the copy that was replaced is marked, durably. The commit
+            // stands in any case; a copy that could not be marked is made anew before it is used.
+            let reset = self.flush_file(self.shadow_slot());
+            if reset.is_err() {
+                self.coordination.set_condition(ShadowCondition::Rebuild);
+            }
+        }
+        self.coordination.set_in_flight(0);
+        self.statistics.commits += 1;
+        Ok(())
+    }
+
+    /// Tells every reader that the shadow is the current copy now, and marks the copy it replaces.
+    fn take_over(&mut self, snapshot: Snapshot, page_list: RangeSet, header: Option<Header>) {
+        let old = self.current;
+        let new = Current { sequence: old.sequence + 1, slot: 1 - old.slot };
+        self.coordination.add_name_on_disk(new.slot);
+        self.coordination.set_snapshot(new.slot, &snapshot);
+        self.coordination.set_current(new);
+        self.coordination.count_commit();
+        self.coordination.set_condition(ShadowCondition::Known);
+        self.demote_replaced(old);
+        self.header = header.map(|header| (new.sequence, header));
+        self.current = new;
+        self.snapshot = snapshot;
+        self.page_list = Some((new.sequence, page_list));
+        self.saw_current();
+    }
+
+    /// Marks the copy that was replaced, in the page cache only: superseded for a recovery,
+    /// read-only for stock descriptors opened long ago. If that fails, the next commit overwrites
+    /// the place in any case.
+    fn demote_replaced(&self, old: Current) {
+        let Some(file) = self.files[old.slot].as_ref().filter(|_| self.snapshot.size > 0) else {
+            return;
+        };
+        let header = match &self.header {
+            Some((sequence, header)) if *sequence == old.sequence => Some(*header),
+            _ => read_header(&**file, &self.names.shown()).ok().flatten(),
+        };
+        if let Some(header) = header {
+            drop(file.write_at(&header.demotion(), FENCE_OFFSET));
+        }
+    }
+
+    /// Exchanges the names, by the paper's three renames where the file system can't do it in one.
+    pub(crate) fn exchange_names(&mut self) -> Result<()> {
+        let (db, shadow) = (&self.names.db, &self.names.shadow);
+        let exchanged = match self.directory.exchange(db, shadow) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => self
+                .directory
+                .rename(db, &self.names.renaming)
+                .and_then(|()| self.directory.rename(shadow, db))
+                .and_then(|()| self.directory.rename(&self.names.renaming, shadow)),
+            other => other,
+        };
+        if exchanged.is_err() {
+            // F15: an error does not say whether it happened.
+            let named = self.directory.metadata(db).ok().flatten().map(|found| found.id);
+            let wanted = self.files[self.shadow_slot()].as_ref().map(|file| file.id());
+            if named.is_none() || named != wanted {
+                return exchanged.during(Operation::Exchange, self.names.shown());
+            }
+        }
+        self.statistics.exchanges += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! Reading pages, sizes and page lists as this connection's snapshot has them.
+
+use crate::connection::Connection;
+use crate::error::{Context, Operation, Result};
+use crate::header::{VERSION_BYTES, unmark};
+use crate::locks::LockLevel;
+use crate::ranges::RangeSet;
+use crate::tail::{Tail, read_padded, read_units};
+use dash_storage::{File, Storage};
+use std::sync::Arc;
+
+impl<S: Storage> Connection<S> {
+    /// Reads up to `buffer.len()` bytes at `offset`, fewer at the end of the database.
+    pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        if self.level == LockLevel::None {
+            return self.read_unlocked(buffer, offset);
+        }
+        let size = self.size();
+        let len =
+            usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX).min(buffer.len());
+        let buffer = &mut buffer[..len];
+        if self.transaction.as_ref().is_some_and(|transaction| !transaction.is_clean()) {
+            self.read_written(buffer, offset)?;
+        } else if offset == VERSION_BYTES.start as u64 && len == VERSION_BYTES.len() {
+            buffer.copy_from_slice(&self.snapshot.version);
+        } else {
+            let file = self.current_file()?;
+            read_padded(&*file, buffer, offset).during(Operation::Read, self.names.shown())?;
+            self.mend_read(buffer, offset)?;
+        }
+        if offset == 0 {
+            unmark(buffer);
+        }
+        Ok(len)
+    }
+
+    /// SQLite reads the header before its first lock (T26): take the copy that is current before
+    /// and after.
+    pub(crate) fn read_unlocked(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        loop {
+            self.reload_if_pair_changed()?;
+            let current = self.coordination.current();
+            if self.coordination.generation() != self.generation {
+                continue;
+            }
+            let size = self.coordination.snapshot(current.slot).size;
+            let len = usize::try_from(size.saturating_sub(offset))
+                .unwrap_or(usize::MAX)
+                .min(buffer.len());
+            let file = self.file(current.slot)?;
+            read_padded(&*file, &mut buffer[..len], offset)
+                .during(Operation::Read, self.names.shown())?;
+            if self.coordination.current() == current {
+                if offset == 0 {
+                    unmark(&mut buffer[..len]);
+                }
+                return Ok(len);
+            }
+        }
+    }
+
+    /// Size of the database in bytes, as this connection sees it; never the length of a file.
+    pub fn size(&self) -> u64 {
+        match &self.transaction {
+            Some(transaction) => transaction.size,
+            None if self.level == LockLevel::None => {
+                self.coordination.snapshot(self.coordination.current().slot).size
+            }
+            None => self.snapshot.size,
+        }
+    }
+
+    /// The file a page can be mapped from, if `range` is as committed: none of it has been
+    /// written by the running transaction. Valid while the lock is held.
+    pub fn mappable(&self, range: std::ops::Range<u64>) -> Option<Arc<S::File>> {
+        let written =
+            self.transaction.as_ref().is_some_and(|transaction| transaction.touches(&range));
+        let slot = self.current.slot;
+        let fits = self.level >= LockLevel::Shared
+            && !written
+            && range.start > 0
+            && range.end <= self.snapshot.size;
+        // Pin first, look afterwards: either the writer sees that pages are mapped, or this sees
+        // that they are about to be overwritten (SHADOW-11).
+        let mapped = fits
+            && (self.coordination.pin_mapped(self.current) || !self.coordination.is_registered());
+        (mapped && self.coordination.overwritten(slot) <= self.current.sequence)
+            .then(|| self.files[slot].clone())
+            .flatten()
+    }
+
+    /// Global Page List of the current copy: what its transaction changed.
+    pub(crate) fn current_page_list(&mut self) -> Result<RangeSet> {
+        if let Some((sequence, list)) = &self.page_list
+            && *sequence == self.current.sequence
+        {
+            return Ok(list.clone());
+        }
+        let file = self.current_file()?;
+        let name = self.names.shown().into_owned();
+        let tail = Tail::read(&*file, &name)?;
+        let Some(block) = tail.bound(file.id()).filter(|block| block.id == self.snapshot.id) else {
+            return Ok(std::iter::once(0..self.snapshot.size).collect());
+        };
+        let units = read_units(&*file, tail.len, block, &name)?;
+        let list = units.map_or_else(
+            || std::iter::once(0..self.snapshot.size).collect(),
+            |units| {
+                units
+                    .iter()
+                    .filter(|unit| !unit.carried)
+                    .map(crate::format::Unit::range)
+                    .collect::<RangeSet>()
+            },
+        );
+        self.page_list = Some((self.current.sequence, list.clone()));
+        Ok(list)
+    }
+}

@@ -1,0 +1,135 @@
+//! Making a new shadow from the current copy_into_new, where there is none or it can't be trusted.
+
+use crate::connection::{Connection, hold_life};
+use crate::coordination::ShadowCondition;
+use crate::error::{Context, Error, Operation, Result};
+use crate::format::{BLOCK, CommitBlock, State, TAIL_LEN};
+use crate::header::Header;
+use crate::ranges::RangeSet;
+use crate::tail::{
+    STRIDE, Tail, copy_into_new, extend, read_header, roomy_len, write_commit, write_intent,
+    write_zeros,
+};
+use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
+use std::sync::Arc;
+
+impl<S: Storage> Connection<S> {
+    /// Makes a new shadow. The current copy gets a block first if it has none, so that the first
+    /// commit has a parent; both are durable, and so is the new name, before they are used.
+    pub(crate) fn rebuild(&mut self) -> Result<()> {
+        self.statistics.rebuilds += 1;
+        let slot = self.shadow_slot();
+        let name = self.names.shadow.to_string_lossy().into_owned();
+        self.remove_old_shadow()?;
+        if self.snapshot.size > 0 {
+            self.give_block()?;
+        }
+        let current = self.current_file()?;
+        let permissions = current.metadata().during(Operation::Stat, &name)?.permissions;
+        let shadow = self
+            .directory
+            .open(&self.names.shadow, OpenMode::CreateNew { permissions })
+            .during(Operation::Open, &name)?;
+        hold_life(&shadow, &name)?;
+        shadow.copy_ownership(&current).during(Operation::Open, &name)?;
+        let size = self.snapshot.size;
+        let len = roomy_len(size, 0, &self.tuning);
+        shadow.set_len(size).during(Operation::Resize, &name)?;
+        write_zeros(&shadow, size, len, &name)?;
+        let mut intent = self.new_intent(shadow.id(), len);
+        if len <= self.tuning.intent_all {
+            intent.mark(&(0..len));
+        } else {
+            intent.mark(&(0..STRIDE));
+            intent.mark(&(size.saturating_sub(STRIDE)..len));
+        }
+        write_intent(&shadow, len, &intent, &name)?;
+        let shadow = Arc::new(shadow);
+        let shared = size - size % STRIDE;
+        if shared > 0 && shadow.clone_range(&current, 0..shared).is_ok() {
+            copy_into_new(&*current, &*shadow, shared..size, &name)?;
+        } else {
+            copy_into_new(&*current, &*shadow, 0..size, &name)?;
+        }
+        self.files[slot] = Some(shadow);
+        self.excluded[slot] = false;
+        self.pending[slot] = false;
+        if size > 0 {
+            self.copy_first_page()?;
+            self.vouch(State::Settled, self.snapshot.counter, &intent, len)?;
+        }
+        self.flush_file(slot)?;
+        if size > 0 {
+            self.vouch(State::Superseded, self.snapshot.counter, &intent, len)?;
+        }
+        self.flush_directory()?;
+        self.coordination.set_name_on_disk(self.current.slot);
+        self.remember_tail(len, intent);
+        let id = self.files[slot].as_ref().map(|file| file.id());
+        self.coordination.set_inode(slot, id);
+        self.generation = self.coordination.generation();
+        self.coordination.set_condition(ShadowCondition::Known);
+        Ok(())
+    }
+
+    pub(crate) fn remove_old_shadow(&mut self) -> Result<()> {
+        let name = self.names.shadow.to_string_lossy();
+        match self.directory.metadata(&self.names.shadow).during(Operation::Stat, &name)? {
+            None => Ok(()),
+            Some(found) if found.kind == FileKind::Regular => {
+                self.directory.unlink(&self.names.shadow).during(Operation::Delete, &name)
+            }
+            Some(_) => {
+                Err(Error::CantOpen(format!("{name} is in the way: it is not a file; remove it")))
+            }
+        }
+    }
+
+    /// The block of a current copy that has none of ours yet.
+    pub(crate) fn give_block(&mut self) -> Result<()> {
+        let slot = self.current.slot;
+        let (file, name) = (self.current_file()?, self.role(slot));
+        let tail = Tail::read(&*file, &name)?;
+        if tail.bound(file.id()).is_some_and(|block| block.id == self.snapshot.id) {
+            return Ok(());
+        }
+        // The old shadow is gone for good before a torn block here could make it look like the winner.
+        self.flush_directory()?;
+        let header = read_header(&*file, &name)?.filter(Header::is_sqlite);
+        let Some(header) = header else {
+            return Err(Error::NotADatabase(format!("{name} is not an SQLite database")));
+        };
+        let size = self.snapshot.size;
+        let len = if tail.len >= size + TAIL_LEN && tail.len.is_multiple_of(BLOCK as u64) {
+            tail.len
+        } else {
+            roomy_len(size.max(tail.len), 0, &self.tuning)
+        };
+        extend(&*file, tail.len, len, &name)?;
+        let intent = self.new_intent(file.id(), len);
+        write_intent(&*file, len, &intent, &name)?;
+        let mut block = CommitBlock {
+            pair: self.coordination.pair(),
+            inode: file.id().inode,
+            slot: u8::from(slot == 1),
+            state: State::Whole,
+            protocol: self.protocol,
+            sequence: self.current.sequence,
+            id: self.snapshot.id,
+            parent: u64::MAX,
+            counter: self.snapshot.counter,
+            page_size: header.page_size().unwrap_or(0),
+            size,
+            vouched: None,
+            super_journal: Vec::new(),
+            unit_count: 0,
+            list_checksum: 0,
+            units: Vec::new(),
+        };
+        write_commit(&*file, len, &mut block, Vec::new(), &name)?;
+        self.coordination.next_tail_epoch(slot);
+        self.flush_file(slot)?;
+        self.page_list = Some((self.current.sequence, RangeSet::new()));
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! The shadow's tail while it is written: long enough, and with an intent that covers what is
+//! about to change (SHADOW-6).
+
+use crate::connection::{Connection, KnownTail};
+use crate::error::{Context, Error, Operation, Result};
+use crate::format::{BLOCK, IntentBlock, TAIL_LEN, list_len};
+use crate::ranges::RangeSet;
+use crate::tail::{Tail, extend, roomy_len, write_intent};
+use dash_storage::{File, FileId, Storage};
+
+impl<S: Storage> Connection<S> {
+    /// An intent with no region.
+    pub(crate) fn new_intent(&self, file: FileId, size: u64) -> IntentBlock {
+        IntentBlock::new(self.coordination.pair(), file, size, self.tuning.intent_region)
+    }
+
+    /// The shadow's tail: as this connection left it, or as the disk has it.
+    pub(crate) fn shadow_tail(&mut self) -> Result<KnownTail> {
+        let slot = self.shadow_slot();
+        let file = self.file(slot)?;
+        let epoch = self.coordination.tail_epoch(slot);
+        if let Some(known) = &self.known_tails[slot]
+            && known.sequence == epoch
+        {
+            return Ok(known.clone());
+        }
+        let name = self.role(slot);
+        let tail = Tail::read(&*file, &name)?;
+        let intent = match tail.bound_intent(file.id()) {
+            // SHADOW-6: another connection's intent is durable here, because the flush of its
+            // commit, or of the repair that this session began with, covered it.
+            Some(intent) => intent.clone(),
+            None => self.new_intent(file.id(), self.snapshot.size),
+        };
+        let known = KnownTail { sequence: epoch, len: tail.len, intent };
+        self.known_tails[slot] = Some(known.clone());
+        Ok(known)
+    }
+
+    /// Remembers a changed tail; every other connection will read it again.
+    pub(crate) fn remember_tail(&mut self, len: u64, intent: IntentBlock) {
+        let slot = self.shadow_slot();
+        let sequence = self.coordination.next_tail_epoch(slot);
+        self.known_tails[slot] = Some(KnownTail { sequence, len, intent });
+    }
+
+    /// Makes the shadow long enough for a database of `size` bytes and a list of `units`.
+    pub(crate) fn make_room(&mut self, size: u64, units: usize) -> Result<()> {
+        let slot = self.shadow_slot();
+        let known = self.shadow_tail()?;
+        let list = list_len(units);
+        if known.len >= TAIL_LEN && size + list + TAIL_LEN <= known.len {
+            return Ok(());
+        }
+        let (file, name) = (self.file(slot)?, self.role(slot));
+        let len = roomy_len(size, list, &self.tuning).max(known.len);
+        let mut intent = self.new_intent(file.id(), len);
+        for range in known.intent.ranges().iter() {
+            intent.mark(&(range.start..range.end.min(len)));
+        }
+        // What the file grows by is new to it: it belongs to the regions that may differ.
+        intent.mark(&(known.len.saturating_sub(TAIL_LEN)..len));
+        self.statistics.growths += 1;
+        self.statistics.tail_bytes += BLOCK as u64;
+        extend(&*file, known.len.max(size), len, &name)?;
+        write_intent(&*file, len, &intent, &name)?;
+        self.flush_file(slot)?;
+        if known.len >= TAIL_LEN {
+            let wipe = usize::try_from(TAIL_LEN.min(len - known.len)).unwrap_or(BLOCK);
+            file.write_at(&vec![0; wipe], known.len - TAIL_LEN).during(Operation::Write, &name)?;
+        }
+        self.remember_tail(len, intent);
+        Ok(())
+    }
+
+    /// SHADOW-6: no place is dirtied before a durable intent covers it.
+    pub(crate) fn cover(&mut self, ranges: &RangeSet) -> Result<()> {
+        let known = self.shadow_tail()?;
+        if ranges.iter().all(|range| known.intent.covers(&range)) {
+            return Ok(());
+        }
+        let slot = self.shadow_slot();
+        let (file, name) = (self.file(slot)?, self.role(slot));
+        let mut intent = known.intent;
+        let mut coarser = self.new_intent(file.id(), known.len);
+        if intent.region_shift < coarser.region_shift {
+            for range in intent.ranges().iter() {
+                coarser.mark(&(range.start..range.end.min(known.len)));
+            }
+            intent = coarser;
+        }
+        let stride = self.tuning.intent_stride;
+        for range in ranges.iter() {
+            let wide = range.start - range.start % stride
+                ..range.end.next_multiple_of(stride).min(known.len);
+            if !intent.mark(&wide) {
+                return Err(Error::Refused(
+                    "the database is too large for its intent block".into(),
+                ));
+            }
+        }
+        self.statistics.intent_widenings += 1;
+        self.statistics.tail_bytes += BLOCK as u64;
+        write_intent(&*file, known.len, &intent, &name)?;
+        self.flush_file(slot)?;
+        self.remember_tail(known.len, intent);
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! The read transaction: pinning the current copy, noticing that it is not what it was, and
+//! following the pair of files when somebody makes a new shadow.
+
+use crate::connection::{Connection, hold_life};
+use crate::coordination::{Current, ShadowCondition, Snapshot};
+use crate::error::{Context, Error, Operation, Result};
+use crate::locks::{self};
+use crate::tail::read_header;
+use dash_storage::{Directory, File, FileId, LockKind, Storage};
+use std::sync::Arc;
+
+/// Nanoseconds for which a reader trusts that nobody has overwritten the file without locks
+/// (`cp backup app.db`): it looks at the header at the first read after that.
+const FOREIGN_CHECK_NANOS: u64 = 1_000_000;
+
+/// How often a file is looked for under two names that are exchanged meanwhile.
+const OPEN_ATTEMPTS: usize = 200;
+
+impl<S: Storage> Connection<S> {
+    /// SHADOW-9: pin, then look again.
+    pub(crate) fn begin_read(&mut self) -> Result<()> {
+        loop {
+            self.reload_if_pair_changed()?;
+            let current = self.coordination.current();
+            if self.coordination.generation() != self.generation {
+                continue;
+            }
+            // Before the pin: what is put aside for this snapshot comes behind this place.
+            let (_, end) = self.coordination.versions();
+            self.kept.begin(end);
+            self.pin(current)?;
+            if self.coordination.current() == current
+                && self.coordination.generation() == self.generation
+            {
+                self.current = current;
+                break;
+            }
+        }
+        self.snapshot = self.coordination.snapshot(self.current.slot);
+        let now = self.storage.monotonic_nanos();
+        if now.wrapping_sub(self.checked_at) > FOREIGN_CHECK_NANOS {
+            self.checked_at = now;
+            self.notice_foreign_write()?;
+        }
+        Ok(())
+    }
+
+    /// Reads this state from now on.
+    pub(crate) fn pin(&mut self, current: Current) -> Result<()> {
+        if self.coordination.is_registered() {
+            self.coordination.pin(current);
+            return Ok(());
+        }
+        let slot = current.slot;
+        if let Some(old) = self.shared_lock.take() {
+            self.file(old)?.unlock(locks::SHARED).during(Operation::Lock, self.role(old))?;
+        }
+        let free = self
+            .file(slot)?
+            .try_lock(locks::SHARED, LockKind::Shared)
+            .during(Operation::Lock, self.role(slot))?;
+        if !free {
+            return Err(Error::Busy);
+        }
+        self.shared_lock = Some(slot);
+        Ok(())
+    }
+
+    /// Somebody may have copied another database over the file without asking for locks: then
+    /// `app.db` is what counts, as it is at rest.
+    pub(crate) fn notice_foreign_write(&mut self) -> Result<()> {
+        let file = self.current_file()?;
+        let seen = read_header(&*file, &self.names.shown())?;
+        let same = match &seen {
+            None => self.snapshot.size == 0,
+            Some(header) => header.version() == self.snapshot.version,
+        };
+        if same || self.coordination.current() != self.current {
+            return Ok(());
+        }
+        let unlock = |connection: &Self| {
+            connection.coordination.unpin();
+            Err(Error::Busy)
+        };
+        if seen.is_none_or(|header| !header.is_sqlite()) || self.coordination.in_flight() != 0 {
+            // In the middle of being copied: the busy handler comes back.
+            self.checked_at = 0;
+            return unlock(self);
+        }
+        let coordination = self.coordination.file();
+        if !coordination
+            .try_lock(locks::WRITER, LockKind::Exclusive)
+            .during(Operation::Lock, "the coordination file")?
+        {
+            return unlock(self);
+        }
+        if self.coordination.current() == self.current {
+            self.adopt(self.current.slot)?;
+        }
+        self.coordination
+            .file()
+            .unlock(locks::WRITER)
+            .during(Operation::Lock, "the coordination file")?;
+        self.begin_read()
+    }
+
+    /// Takes the file in `slot`, as it is, for the newest state; the shadow will be made anew.
+    pub(crate) fn adopt(&mut self, slot: usize) -> Result<()> {
+        let file = self.file(slot)?;
+        let header = read_header(&*file, &self.names.shown())?;
+        let len = file.metadata().during(Operation::Stat, self.names.shown())?.len;
+        let snapshot = Snapshot::foreign(header.as_ref(), len, self.storage.random());
+        self.coordination.set_condition(ShadowCondition::Rebuild);
+        self.coordination.set_snapshot(slot, &snapshot);
+        self.known_tails = [None, None];
+        let sequence = self.coordination.current().sequence + 1;
+        self.coordination.set_current(Current { sequence, slot });
+        Ok(())
+    }
+
+    /// Opens the files again after somebody made a new shadow.
+    pub(crate) fn reload_if_pair_changed(&mut self) -> Result<()> {
+        let generation = self.coordination.generation();
+        if generation == self.generation {
+            return Ok(());
+        }
+        let inodes = self.coordination.inodes();
+        for (slot, wanted) in inodes.into_iter().enumerate() {
+            let have = self.files[slot].as_ref().map(|file| file.id());
+            if have == wanted {
+                continue;
+            }
+            self.files[slot] = match wanted {
+                Some(id) => Some(Arc::new(self.open_by_id(id)?)),
+                None => None,
+            };
+            self.known_tails[slot] = None;
+            if let Some(file) = &self.files[slot] {
+                hold_life(&**file, &self.names.shown())?;
+            }
+        }
+        self.generation = generation;
+        Ok(())
+    }
+
+    pub(crate) fn open_by_id(&self, id: FileId) -> Result<S::File> {
+        // Both names again and again: they may be exchanged between two looks.
+        let names = [&self.names.shadow, &self.names.db];
+        for name in names.into_iter().cycle().take(OPEN_ATTEMPTS) {
+            let open = self.directory.open(name, dash_storage::OpenMode::ReadWrite);
+            if let Ok(file) = open
+                && file.id() == id
+            {
+                return Ok(file);
+            }
+        }
+        Err(Error::Moved(format!(
+            "{} was exchanged for another file while it was open; close all connections and open it again",
+            self.names.shadow.to_string_lossy()
+        )))
+    }
+}

@@ -1,0 +1,207 @@
+//! The version store: what a reader's snapshot needs of pages that a writer overwrites under it,
+//! so that no reader makes a writer wait (T16).
+//!
+//! Two copies alone would mean that a commit waits for every reader of the state before the last
+//! one. Instead the writer, before it overwrites a place in a copy that somebody has pinned, puts
+//! the bytes aside in the coordination file, behind its words, and readers look there. It is
+//! memory, not durable: after a crash nobody's snapshot is left.
+//!
+//! The store is a log of records, each a header (label, slot, offset, length; four u64) and the
+//! bytes. The **label** is the sequence of the commit that overwrites. For a snapshot s of the copy
+//! in a slot, the first record of that slot with a label above s that covers a byte holds it; if
+//! there is none the byte is still in the file. Order (SHADOW-11): the writer announces that the
+//! slot is being overwritten, appends records, and only then overwrites what they cover; a reader
+//! reads the file first and looks for the announcement and for records afterwards. A writer that
+//! finds nobody on an older state empties the log. Positions never repeat, so that a reader's place in
+//! the log stays right when it is emptied.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use dash_storage::{File, Storage};
+
+use crate::connection::Connection;
+use crate::error::{Context, Error, Operation, Result};
+use crate::ranges::RangeSet;
+use crate::tail::{STRIDE, read_exact, read_padded};
+
+/// Where the log begins in the coordination file.
+const LOG: u64 = 64 << 10;
+/// Bytes of a record's header.
+const RECORD: usize = 32;
+/// The same as an offset.
+const RECORD_LEN: u64 = 32;
+/// A transaction does not begin to add to a log longer than this: it waits for the readers.
+const LOG_SOFT: u64 = 16 << 20;
+/// A large transaction waits in the middle when the log is longer than this.
+const LOG_HARD: u64 = 256 << 20;
+
+/// What a reader has found in the log for its snapshot.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// Position up to which the log was read.
+    cursor: u64,
+    /// Start of a range to its end and the position of its bytes.
+    ranges: BTreeMap<u64, (u64, u64)>,
+}
+
+impl Kept {
+    /// Begins a new snapshot: records before `cursor` are not for it.
+    pub fn begin(&mut self, cursor: u64) {
+        self.cursor = cursor;
+        self.ranges.clear();
+    }
+
+    /// Takes the parts of a record that no earlier one has covered.
+    fn add(&mut self, range: Range<u64>, position: u64) {
+        let mut gaps: RangeSet = std::iter::once(range.clone()).collect();
+        for (&start, &(end, _)) in &self.ranges {
+            gaps.remove(start..end);
+        }
+        for gap in gaps.iter() {
+            self.ranges.insert(gap.start, (gap.end, position + (gap.start - range.start)));
+        }
+    }
+}
+
+/// What the writer has put aside in this transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Keeping {
+    /// Label of its records; `None`: nobody reads the copy.
+    pub label: Option<u64>,
+    /// What it has put aside already.
+    done: RangeSet,
+}
+
+impl<S: Storage> Connection<S> {
+    /// Before the copy in `slot` is written: whether somebody reads it, and if so, that what is
+    /// overwritten will be put aside. `Busy` if a reader has mapped pages of it, or the log is full.
+    pub(crate) fn make_way(&mut self, slot: usize) -> Result<()> {
+        let label = self.current.sequence + 1;
+        if self.keeping.label != Some(label) {
+            self.keeping = Keeping::default();
+        }
+        let pins = self.coordination.pins_of_others(slot)?;
+        if !pins.stale {
+            self.coordination.empty_versions();
+        }
+        if !pins.any {
+            self.keeping = Keeping::default();
+            return Ok(());
+        }
+        if self.coordination.versions_len() > LOG_SOFT {
+            return Err(Error::Busy);
+        }
+        self.coordination.announce_overwriting(slot, label);
+        if self.coordination.pins_of_others(slot)?.mapped {
+            return Err(Error::Busy);
+        }
+        self.keeping.label = Some(label);
+        Ok(())
+    }
+
+    /// Puts aside what the shadow holds in `ranges`, if somebody reads it.
+    pub(crate) fn put_aside(&mut self, ranges: &RangeSet) -> Result<()> {
+        let Some(label) = self.keeping.label else {
+            return Ok(());
+        };
+        let slot = self.shadow_slot();
+        let (shadow, name) = (self.file(slot)?, self.role(slot));
+        let len = shadow.metadata().during(Operation::Stat, &name)?.len;
+        let todo = ranges.below(len).without(&self.keeping.done);
+        if self.coordination.versions_len() + todo.bytes() > LOG_HARD
+            && self.coordination.pins_of_others(slot)?.stale
+        {
+            return Err(Error::Busy);
+        }
+        for range in todo.iter() {
+            let mut at = range.start;
+            while at < range.end {
+                let part = (range.end - at).min(STRIDE);
+                let mut record = vec![0; usize::try_from(RECORD_LEN + part).unwrap_or(0)];
+                for (field, value) in [label, slot as u64, at, part].into_iter().enumerate() {
+                    record[field * 8..field * 8 + 8].copy_from_slice(&value.to_le_bytes());
+                }
+                let (_, bytes) = record.split_at_mut(RECORD);
+                read_padded(&*shadow, bytes, at).during(Operation::Read, &name)?;
+                let position = self.coordination.versions_place();
+                self.coordination
+                    .file()
+                    .write_at(&record, LOG + position)
+                    .during(Operation::Write, self.names.coordination.to_string_lossy())?;
+                self.coordination.versions_appended(RECORD_LEN + part);
+                at += part;
+            }
+            self.keeping.done.insert(range);
+        }
+        Ok(())
+    }
+
+    /// Lays over `buffer`, just read from the pinned copy at `offset`, what was overwritten there
+    /// since the snapshot.
+    pub(crate) fn mend_read(&mut self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        if self.coordination.overwritten(self.current.slot) <= self.current.sequence {
+            return Ok(());
+        }
+        self.read_versions()?;
+        let end = offset + buffer.len() as u64;
+        let first = self
+            .kept
+            .ranges
+            .range(..=offset)
+            .next_back()
+            .filter(|&(_, &(until, _))| until > offset)
+            .map_or(offset, |(&start, _)| start);
+        for (&start, &(until, position)) in self.kept.ranges.range(first..end.max(first)) {
+            let (from, to) = (start.max(offset), until.min(end));
+            let (Ok(a), Ok(b)) = (usize::try_from(from - offset), usize::try_from(to - offset))
+            else {
+                continue;
+            };
+            let place = LOG + self.coordination.versions_physical(position + (from - start));
+            read_exact(self.coordination.file(), &mut buffer[a..b], place)
+                .during(Operation::Read, self.names.coordination.to_string_lossy())?;
+        }
+        Ok(())
+    }
+
+    /// Reads the records appended since the last look.
+    fn read_versions(&mut self) -> Result<()> {
+        let (base, end) = self.coordination.versions();
+        self.kept.cursor = self.kept.cursor.max(base);
+        while self.kept.cursor < end {
+            let position = self.kept.cursor;
+            let mut header = [0; RECORD];
+            read_exact(self.coordination.file(), &mut header, LOG + (position - base))
+                .during(Operation::Read, self.names.coordination.to_string_lossy())?;
+            let field = |i: usize| {
+                header[i * 8..i * 8 + 8]
+                    .iter()
+                    .rev()
+                    .fold(0, |value, &byte| value << 8 | u64::from(byte))
+            };
+            let (label, slot, offset, len) = (field(0), field(1), field(2), field(3));
+            if slot == self.current.slot as u64 && label > self.current.sequence {
+                self.kept.add(offset..offset + len, position + RECORD_LEN);
+            }
+            self.kept.cursor = position + RECORD_LEN + len;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kept;
+
+    #[test]
+    fn the_first_record_of_a_byte_counts() {
+        let mut kept = Kept::default();
+        kept.begin(0);
+        kept.add(10..20, 100);
+        kept.add(5..25, 200);
+        let ranges: Vec<_> =
+            kept.ranges.iter().map(|(&start, &(end, position))| (start, end, position)).collect();
+        assert_eq!(ranges, [(5, 10, 200), (10, 20, 100), (20, 25, 215)]);
+    }
+}

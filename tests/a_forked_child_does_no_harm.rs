@@ -1,0 +1,127 @@
+//! Python's `os.fork` with an open connection: SQLite forbids its use in the child, and programs do it all the same.
+//! Parent and children that open their own connections go on, and what the child drops or ends with releases
+//! no lock of the parent's.
+
+mod suite;
+
+use std::path::Path;
+
+use suite::roles::{Role, python};
+use suite::sql::{at_rest, run};
+
+fn played(script: &str, path: &Path) -> bool {
+    let Some(mut command) = python(script, &[path]) else { return false };
+    Role::spawn(&mut command).finish();
+    true
+}
+
+fn made(path: &Path) {
+    run(&suite::open(path), "CREATE TABLE t(v); INSERT INTO t VALUES (0)");
+}
+
+#[test]
+fn when_each_child_opens_a_connection_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    made(&path);
+    let script = "
+db = open(sys.argv[2])
+def count(db):
+    for _ in range(40):
+        db.execute('UPDATE t SET v = v + 1')
+count(db)
+children = []
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        count(open(sys.argv[2]))
+        os._exit(0)
+    children.append(child)
+count(db)
+assert all(os.waitpid(child, 0)[1] == 0 for child in children)
+count(db)
+assert db.execute('SELECT v FROM t').fetchone() == (240,)
+assert db.execute('PRAGMA integrity_check').fetchone() == ('ok',)
+";
+    if played(script, &path) {
+        assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 240);
+    }
+}
+
+/// The child inherits descriptors, and with them open-file-description locks: its end, and its closing of the
+/// connection, must not take them from the parent.
+#[test]
+fn when_a_child_closes_the_connection_it_inherited() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    made(&path);
+    let script = "
+db = open(sys.argv[2])
+db.execute('UPDATE t SET v = v + 1')
+db.execute('BEGIN IMMEDIATE')
+db.execute('UPDATE t SET v = v + 1')
+for way in ['close', 'exit', 'use']:
+    child = os.fork()
+    if child == 0:
+        try:
+            if way == 'close':
+                db.rollback()
+                db.close()
+            if way == 'use':
+                db.execute('UPDATE t SET v = 1000')
+                db.commit()
+        except sqlite3.Error as error:
+            say('child', error)
+        os._exit(0)
+    os.waitpid(child, 0)
+    # Still ours: nobody else gets the write lock.
+    other = os.fork()
+    if other == 0:
+        mine = open(sys.argv[2])
+        mine.execute('PRAGMA busy_timeout = 0')
+        try:
+            mine.execute('UPDATE t SET v = 2000')
+        except sqlite3.OperationalError as error:
+            os._exit(0 if 'locked' in str(error) else 2)
+        os._exit(1)
+    assert os.waitpid(other, 0)[1] == 0, way
+db.execute('COMMIT')
+assert db.execute('SELECT v FROM t').fetchone() == (2,), db.execute('SELECT v FROM t').fetchone()
+db.execute('UPDATE t SET v = v + 1')
+assert db.execute('PRAGMA integrity_check').fetchone() == ('ok',)
+db.close()
+";
+    if played(script, &path) {
+        assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 3);
+    }
+}
+
+/// As `multiprocessing` does: a pool is forked from a process that has a snapshot open.
+#[test]
+fn when_the_parent_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    made(&path);
+    let script = "
+db = open(sys.argv[2])
+db.execute('BEGIN')
+assert db.execute('SELECT v FROM t').fetchone() == (0,)
+for _ in range(4):
+    child = os.fork()
+    if child == 0:
+        mine = open(sys.argv[2])
+        for _ in range(10):
+            mine.execute('UPDATE t SET v = v + 1')
+        mine.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert db.execute('SELECT v FROM t').fetchone() == (0,)
+db.execute('COMMIT')
+assert db.execute('SELECT v FROM t').fetchone() == (40,)
+db.execute('UPDATE t SET v = v + 1')
+db.close()
+";
+    if played(script, &path) {
+        assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 41);
+    }
+}

@@ -1,0 +1,169 @@
+//! Readers keep their snapshots while others commit, and a commit does not wait for them: not even for one that
+//! stays at an old state (T16), nor under BEGIN EXCLUSIVE (T18). An upgrade of a stale one is refused (T17).
+
+mod suite;
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+use suite::roles::{Role, role, say, told};
+use suite::sql::{at_rest, content, refused, run, stat};
+
+const ROWS: &str = "SELECT * FROM t ORDER BY id";
+const BUSY: i32 = 5;
+const BUSY_SNAPSHOT: i32 = 517;
+
+fn made(path: &std::path::Path) -> Connection {
+    let db = suite::open(path);
+    run(
+        &db,
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, v);
+         WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO t SELECT i, randomblob(200) FROM n",
+    );
+    db.busy_timeout(Duration::ZERO).expect("sets");
+    db
+}
+
+/// T16: the next commit goes through at once, with no busy timeout at all.
+#[test]
+fn that_came_after_the_last_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let (db, reader) = (made(&path), suite::open(&path));
+    for round in 0..20 {
+        run(&reader, "BEGIN");
+        let snapshot = content(&reader, ROWS);
+        run(&db, &format!("UPDATE t SET v = randomblob(201) WHERE id % 7 = {round} % 7"));
+        assert_eq!(content(&reader, ROWS), snapshot, "{round}");
+        suite::check(&reader);
+        run(&reader, "COMMIT");
+        assert_eq!(content(&reader, ROWS), content(&db, ROWS));
+    }
+}
+
+/// A snapshot that stays while many commits pass: with small ones nobody waits and nobody is refused; whatever
+/// can't go around it fails without harm.
+#[test]
+fn that_stays_at_an_old_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = made(&path);
+    let readers: Vec<_> = (0..4).map(|_| suite::open(&path)).collect();
+    let mut snapshots = Vec::new();
+    let mut busy = 0;
+    for round in 0..40_usize {
+        if let Some(reader) = readers.get(round / 5) {
+            if round % 5 == 0 {
+                run(reader, "BEGIN");
+                snapshots.push((reader, content(reader, ROWS)));
+            }
+        }
+        let before = content(&db, ROWS);
+        match db.execute_batch(&format!(
+            "UPDATE t SET v = randomblob(202) WHERE id % 11 = {}",
+            round % 11
+        )) {
+            Ok(()) => assert_ne!(content(&db, ROWS), before),
+            Err(error) => {
+                busy += 1;
+                assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy));
+                assert_eq!(content(&db, ROWS), before);
+            }
+        }
+        for (reader, snapshot) in &snapshots {
+            assert_eq!(content(reader, ROWS), *snapshot, "commit {round}");
+        }
+    }
+    assert_eq!(busy, 0, "commits were refused because of old snapshots");
+    for (reader, _) in snapshots {
+        suite::check(reader);
+        run(reader, "COMMIT");
+        assert_eq!(content(reader, ROWS), content(&db, ROWS));
+    }
+    let last = content(&db, ROWS);
+    drop((db, readers));
+    assert_eq!(content(&at_rest(&path), ROWS), last);
+}
+
+/// The same with the snapshots in another process, which is killed while it holds one.
+#[test]
+fn in_another_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = made(&path);
+    for _ in 0..3 {
+        let mut reader = Role::start("a_process_that_holds_a_snapshot", &path);
+        reader.hear("reading");
+        for _ in 0..6 {
+            run(&db, "UPDATE t SET v = randomblob(200) WHERE id < 20");
+        }
+        reader.tell("again");
+        assert_eq!(reader.hear("same"), "true");
+        run(&db, "UPDATE t SET v = randomblob(200) WHERE id < 20");
+        reader.kill();
+        for _ in 0..3 {
+            run(&db, "UPDATE t SET v = randomblob(200) WHERE id > 480");
+        }
+    }
+    suite::check(&db);
+    let last = content(&db, ROWS);
+    drop(db);
+    assert_eq!(content(&at_rest(&path), ROWS), last);
+}
+
+#[test]
+#[ignore = "a role of the test above"]
+fn a_process_that_holds_a_snapshot() {
+    let Some(path) = role("a_process_that_holds_a_snapshot") else { return };
+    let db = suite::open(path.as_ref());
+    run(&db, "BEGIN; PRAGMA cache_size = 1");
+    let snapshot = content(&db, ROWS);
+    say("reading", "");
+    while told().is_some() {
+        say("same", content(&db, ROWS) == snapshot);
+    }
+}
+
+/// T17: SQLite's rollback mode has no such case and would overwrite the commit in between.
+#[test]
+fn and_a_stale_snapshot_is_not_written_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let (db, stale) = (made(&path), suite::open(&path));
+    for _ in 0..3 {
+        run(&stale, "BEGIN");
+        let snapshot = content(&stale, ROWS);
+        run(&db, "UPDATE t SET v = v || 'x' WHERE id = 1");
+        let (code, _) = refused(&stale, "UPDATE t SET v = 'overwritten' WHERE id = 1");
+        assert_eq!(code, BUSY_SNAPSHOT);
+        assert_eq!(content(&stale, ROWS), snapshot);
+        run(&stale, "ROLLBACK; UPDATE t SET v = v || 'y' WHERE id = 2");
+        assert_eq!(content(&stale, ROWS), content(&db, ROWS));
+        // BEGIN IMMEDIATE begins with what is newest.
+        run(&stale, "BEGIN IMMEDIATE; UPDATE t SET v = v || 'z' WHERE id = 3");
+        assert_eq!(refused(&db, "UPDATE t SET v = 0").0, BUSY);
+        run(&stale, "COMMIT");
+    }
+    suite::check(&db);
+}
+
+/// T18: as in WAL mode, readers see the last commit while somebody writes, however that one began.
+#[test]
+fn and_no_writer_keeps_readers_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let (db, reader) = (made(&path), suite::open(&path));
+    reader.busy_timeout(Duration::ZERO).unwrap();
+    run(&db, "PRAGMA cache_size = 10");
+    let before = content(&reader, ROWS);
+    for begin in ["BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"] {
+        run(&db, &format!("{begin}; UPDATE t SET v = randomblob(20000)"));
+        assert!(stat(&db, "spills") > 0 || begin == "BEGIN");
+        assert_eq!(content(&reader, ROWS), before, "{begin}");
+        suite::check(&reader);
+        assert_eq!(refused(&reader, "UPDATE t SET v = 0").0, BUSY, "{begin}");
+        run(&db, "ROLLBACK");
+    }
+    run(&db, "BEGIN EXCLUSIVE; UPDATE t SET v = 1; COMMIT");
+    assert_ne!(content(&reader, ROWS), before);
+}

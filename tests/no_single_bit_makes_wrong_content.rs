@@ -1,0 +1,129 @@
+//! Single bits that changed in the blocks of either file or anywhere in the shadow, blocks of a
+//! later format, and headers that aren't SQLite's: the newest state or a refusal with the remedy.
+
+mod suite;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use suite::casualty::{Left, Original, crc, mended_or_refused};
+use suite::damage::{BLOCK, commit_block, flip, intent_block, len, put, resize, shadow, zero};
+use suite::peers::{Part, Session};
+
+/// Flips bits at `places` of a file, each in a fresh copy.
+fn flips(left: Left, of: fn(&Path) -> PathBuf, places: &dyn Fn(&Path) -> Vec<u64>) {
+    let original = Original::new(left, 2);
+    let (_folder, path) = original.copy();
+    let mut mended = 0;
+    let places = places(&of(&path));
+    for (i, place) in (0u8..).zip(&places) {
+        let (_folder, path) = original.copy();
+        flip(&of(&path), *place, i % 8);
+        mended += usize::from(mended_or_refused(&path, &original, &format!("{left:?}: bit {} of byte {place} of {}", i % 8, of(&path).display())));
+    }
+    println!("{left:?}: {mended} of {} mended", places.len());
+    assert!(!places.is_empty());
+}
+
+/// All of the head of both blocks, then a sample.
+fn in_the_blocks(file: &Path) -> Vec<u64> {
+    let heads = [commit_block(file), intent_block(file)].into_iter().flat_map(|block| (block..block + 128).step_by(3));
+    heads.chain((intent_block(file)..len(file)).step_by(311)).collect()
+}
+
+#[test]
+fn in_the_blocks_of_a_resting_database() {
+    flips(Left::Closed, |path| shadow(path), &in_the_blocks);
+    flips(Left::Closed, Path::to_owned, &in_the_blocks);
+}
+
+#[test]
+fn in_the_blocks_after_a_kill() {
+    flips(Left::Killed, |path| shadow(path), &in_the_blocks);
+    flips(Left::Killed, Path::to_owned, &in_the_blocks);
+}
+
+#[test]
+fn in_the_pages_of_the_shadow() {
+    for left in [Left::Closed, Left::Killed] {
+        flips(left, |path| shadow(path), &|file| (0..100).step_by(5).chain((100..intent_block(file)).step_by(4099)).collect());
+    }
+}
+
+#[test]
+fn a_header_that_is_not_sqlites_is_refused_and_nothing_is_touched() {
+    let text = b"#!/bin/sh\nThis is a script, and not a database at all.\n".repeat(100);
+    for (what, bytes) in [("text", &text[..]), ("a few bytes", &b"x"[..]), ("half a header", &b"SQLite format 3\0\x10\0"[..]), ("noise", &[0xA5; 9000][..])] {
+        for left in [Left::Closed, Left::Killed] {
+            let original = Original::new(left, 2);
+            let (folder, path) = original.copy();
+            resize(&path, 0);
+            put(&path, 0, bytes);
+            assert!(!mended_or_refused(&path, &original, what), "{what} was opened");
+            // And alone, without a shadow.
+            let alone = folder.path().join("alone.db");
+            fs::write(&alone, bytes).unwrap();
+            match Session::dash(&alone, Part::default()) {
+                Err(message) => assert!(message.contains("not an SQLite database"), "{what}: {message}"),
+                Ok(_) => panic!("{what} was opened"),
+            }
+            assert_eq!(fs::read(&alone).unwrap(), bytes, "{what}");
+        }
+    }
+}
+
+#[test]
+fn an_app_db_that_was_emptied_is_refused_with_what_to_do() {
+    for left in [Left::Closed, Left::Killed] {
+        for commits in 1..=4 {
+            let original = Original::new(left, commits);
+            let (_folder, path) = original.copy();
+            resize(&path, 0);
+            assert!(!mended_or_refused(&path, &original, "emptied"), "{left:?}: a fresh start");
+        }
+    }
+}
+
+#[test]
+fn an_app_db_that_lost_its_first_page_or_its_end_is_no_fresh_start() {
+    for left in [Left::Closed, Left::Killed] {
+        let original = Original::new(left, 3);
+        let (_folder, path) = original.copy();
+        zero(&path, 0..4096);
+        assert!(!mended_or_refused(&path, &original, "page 1 zeroed") || left == Left::Killed);
+    }
+}
+
+/// Gives a block another format version, with a checksum that is right.
+fn from_the_future(file: &Path, block: u64) {
+    let at = usize::try_from(block).expect("small");
+    let mut bytes = fs::read(file).expect("reads")[at..at + usize::try_from(BLOCK).expect("small")].to_vec();
+    bytes[8..12].copy_from_slice(&2u32.to_le_bytes());
+    bytes[12..16].fill(0);
+    let checksum = crc(&bytes);
+    bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+    put(file, block, &bytes);
+}
+
+#[test]
+fn a_format_from_the_future_is_refused_by_name() {
+    for left in [Left::Closed, Left::Killed] {
+        for (of_shadow, intent) in [(false, false), (false, true), (true, false), (true, true)] {
+            let original = Original::new(left, 3);
+            let (_folder, path) = original.copy();
+            let file = if of_shadow { shadow(&path) } else { path.clone() };
+            from_the_future(&file, if intent { intent_block(&file) } else { commit_block(&file) });
+            let what = format!("{left:?}, of the shadow: {of_shadow}, intent: {intent}");
+            assert!(!mended_or_refused(&path, &original, &what), "{what}: opened");
+            match Session::dash(&path, Part::default()) {
+                Err(message) => assert!(message.contains("format 2"), "{what}: {message}"),
+                Ok(_) => panic!("{what}: opened"),
+            }
+            // Also for reading, which would not harm, but might be wrong.
+            if let Ok(mut reader) = Session::dash(&path, Part { parameters: "&mode=ro", ..Part::default() }) {
+                let error = reader.sql(suite::workload::STATE);
+                assert!(error.is_err() || left == Left::Closed, "{what}: {error:?}");
+            }
+        }
+    }
+}

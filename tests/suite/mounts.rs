@@ -1,0 +1,125 @@
+//! File systems of a test's own. Each is unmounted when its guard goes out of scope, also when the
+//! test fails. Where something is missing the answer is `None`, and a line says what.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A mounted file system.
+pub struct Mount {
+    point: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+/// The first line that says why a test was skipped.
+fn skipped(why: &str) -> Option<Mount> {
+    println!("skipped: {why}");
+    None
+}
+
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|_| format!("{program} is not installed"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!(
+        "{program} {}: {}",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr).trim()
+    ))
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("test paths are UTF-8")
+}
+
+impl Mount {
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.point
+    }
+
+    fn new(
+        arguments: &[&str],
+        prepare: impl FnOnce(&Path) -> Result<Vec<String>, String>,
+    ) -> Option<Self> {
+        if !is_root() {
+            return skipped("mounting takes root");
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("exists");
+        let point = root.join("mounted");
+        std::fs::create_dir(&point).expect("new");
+        let more = match prepare(&root) {
+            Ok(more) => more,
+            Err(why) => return skipped(&why),
+        };
+        let mut all: Vec<&str> = arguments.to_vec();
+        all.extend(more.iter().map(String::as_str));
+        all.push(text(&point));
+        match run("mount", &all) {
+            Ok(()) => Some(Self { point, _folder: folder }),
+            Err(why) => skipped(&why),
+        }
+    }
+
+    /// Memory, of a size such as `4m`.
+    pub fn tmpfs(size: &str) -> Option<Self> {
+        Self::new(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], |_| Ok(vec![]))
+    }
+
+    /// A file system of `kind` in a file, made by `mkfs.kind` with `options`.
+    pub fn image(kind: &str, megabytes: u64, options: &[&str]) -> Option<Self> {
+        Self::new(&["-o", "loop"], |root| {
+            let image = root.join("image");
+            let file = std::fs::File::create(&image).expect("new");
+            file.set_len(megabytes << 20).expect("sparse");
+            let mut arguments = options.to_vec();
+            arguments.push(text(&image));
+            run(&format!("mkfs.{kind}"), &arguments)?;
+            Ok(vec![text(&image).to_owned()])
+        })
+    }
+
+    /// An overlay: what is written lies above `lower`, which stays as it is.
+    pub fn overlay(lower: &Path) -> Option<Self> {
+        let lower = lower.canonicalize().expect("exists");
+        // The upper layer may not itself be an overlay; memory never is.
+        let upper = Self::tmpfs("64m")?;
+        let (above, work) = (upper.path().join("upper"), upper.path().join("work"));
+        let options =
+            format!("lowerdir={},upperdir={},workdir={}", text(&lower), text(&above), text(&work));
+        // The overlay keeps the upper layer alive; its name can go.
+        Self::new(&["-t", "overlay", "-o", &options, "overlay"], |_| {
+            std::fs::create_dir(&above)
+                .and_then(|()| std::fs::create_dir(&work))
+                .map_err(|error| error.to_string())?;
+            Ok(vec![])
+        })
+    }
+
+    /// `folder` once more, not to be written to.
+    pub fn read_only(folder: &Path) -> Option<Self> {
+        let folder = folder.canonicalize().expect("exists");
+        let mount = Self::new(&["--bind", text(&folder)], |_| Ok(vec![]))?;
+        match run("mount", &["-o", "remount,ro,bind", text(&mount.point)]) {
+            Ok(()) => Some(mount),
+            Err(why) => skipped(&why),
+        }
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // Lazily: a process that is being killed may still have a file open.
+        if let Err(why) = run("umount", &["-l", text(&self.point)]) {
+            eprintln!("{why}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What a test takes away from a process of its own, to see how dash does without.
+
+#![expect(unsafe_code, reason = "a filter of system calls is installed by prctl")]
+
+use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
+
+/// Becomes another user for good.
+pub fn become_user(user: u32) {
+    setgroups(&[]).expect("root may");
+    setgid(Gid::from_raw(user)).expect("root may");
+    setuid(Uid::from_raw(user)).expect("root may");
+}
+
+/// From here on `renameat2` with any flag answers EINVAL in this process, as on a file system that
+/// can't exchange two names.
+pub fn forbid_exchange() {
+    const NUMBER: u32 = 0; // of struct seccomp_data
+    const FLAGS: u32 = 16 + 4 * 8;
+    let renameat2 = u32::try_from(libc::SYS_renameat2).expect("small");
+    let load = |k| instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, k);
+    let equal = |k, yes, no| instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, k);
+    let answer = |k| instruction(libc::BPF_RET | libc::BPF_K, 0, 0, k);
+    let errno = u32::try_from(libc::EINVAL).expect("small");
+    let mut program = [
+        load(NUMBER),
+        equal(renameat2, 0, 3),
+        load(FLAGS),
+        equal(0, 1, 0),
+        answer(libc::SECCOMP_RET_ERRNO | errno),
+        answer(libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: 6, filter: program.as_mut_ptr() };
+    let address: *const libc::sock_fprog = &raw const program;
+    // SAFETY: plain numbers.
+    let promised = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    assert_eq!(promised, 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the kernel copies the program, which lives until the call returns. All threads: the
+    // test harness runs a test on a thread of its own.
+    let installed = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_TSYNC,
+            address,
+        )
+    };
+    assert_eq!(installed, 0, "{}", std::io::Error::last_os_error());
+}
+
+fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: u16::try_from(code).expect("small"), jt, jf, k }
+}

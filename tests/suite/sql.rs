@@ -1,0 +1,77 @@
+//! SQL in one line, and what is asked of a database again and again.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+/// Runs SQL that has to succeed; rows are thrown away.
+pub fn run(db: &Connection, sql: &str) {
+    db.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+/// Why SQL that has to fail does so: the extended result code and the message.
+pub fn refused(db: &Connection, sql: &str) -> (i32, String) {
+    match db.execute_batch(sql) {
+        Ok(()) => panic!("{sql}: succeeded"),
+        Err(rusqlite::Error::SqliteFailure(error, message)) => {
+            (error.extended_code, message.unwrap_or_default())
+        }
+        Err(error) => panic!("{sql}: {error}"),
+    }
+}
+
+/// A counter of `main` in `dash_stats`.
+pub fn stat(db: &Connection, name: &str) -> i64 {
+    stat_of(db, "main", name)
+}
+
+/// A counter of the database attached as `schema`.
+pub fn stat_of(db: &Connection, schema: &str, name: &str) -> i64 {
+    super::one(db, &format!("SELECT value FROM dash_stats('{schema}') WHERE name = '{name}'"))
+}
+
+/// A number that stands for the rows of a query, in their order.
+pub fn content(db: &Connection, query: &str) -> u64 {
+    let mut statement = db.prepare(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let columns = statement.column_count();
+    let mut hash = DefaultHasher::new();
+    let mut rows = statement.query([]).expect("no parameters");
+    while let Some(row) = rows.next().unwrap_or_else(|error| panic!("{query}: {error}")) {
+        for column in 0..columns {
+            match row.get_ref(column).expect("a column of the query") {
+                ValueRef::Null => 0.hash(&mut hash),
+                ValueRef::Integer(number) => (1, number).hash(&mut hash),
+                ValueRef::Real(number) => (2, number.to_bits()).hash(&mut hash),
+                ValueRef::Text(bytes) => (3, bytes).hash(&mut hash),
+                ValueRef::Blob(bytes) => (4, bytes).hash(&mut hash),
+            }
+        }
+    }
+    hash.finish()
+}
+
+/// `path` with `ending` behind its name.
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// A database that nobody has open, as stock SQLite sees it: whole, unmarked, without a fence.
+pub fn at_rest(path: &Path) -> Connection {
+    for ending in ["-journal", "-wal", "-dash", "-shadow-tmp"] {
+        let other = beside(path, ending);
+        assert!(!other.exists(), "{} is left", other.display());
+    }
+    let header = fs::read(path).expect("a file at rest");
+    if !header.is_empty() {
+        assert_eq!(header[18..20], [1, 1], "the header is marked at rest");
+    }
+    let stock = super::stock(path);
+    super::check(&stock);
+    stock
+}
