@@ -52,11 +52,11 @@ fn that_stays_at_an_old_state() {
     let mut snapshots = Vec::new();
     let mut busy = 0;
     for round in 0..40_usize {
-        if let Some(reader) = readers.get(round / 5) {
-            if round % 5 == 0 {
-                run(reader, "BEGIN");
-                snapshots.push((reader, content(reader, ROWS)));
-            }
+        if let Some(reader) = readers.get(round / 5)
+            && round % 5 == 0
+        {
+            run(reader, "BEGIN");
+            snapshots.push((reader, content(reader, ROWS)));
         }
         let before = content(&db, ROWS);
         match db.execute_batch(&format!(

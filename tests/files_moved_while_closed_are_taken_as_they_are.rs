@@ -34,10 +34,16 @@ fn add(path: &Path, rows: i64) {
 fn goes_on_with(path: &Path, rows: i64, what: &str) {
     let db = open(path);
     let sum = |rows: i64| (rows, rows * (rows + 1) / 2);
-    let found = |db: &rusqlite::Connection| (one::<i64>(db, "SELECT count(*) FROM t"), one::<i64>(db, "SELECT coalesce(sum(a), 0) FROM t"));
+    let found = |db: &rusqlite::Connection| {
+        (
+            one::<i64>(db, "SELECT count(*) FROM t"),
+            one::<i64>(db, "SELECT coalesce(sum(a), 0) FROM t"),
+        )
+    };
     assert_eq!(found(&db), sum(rows), "{what}");
     for more in 1..=3 {
-        db.execute_batch("INSERT INTO t SELECT 1 + coalesce(max(a), 0) FROM t").unwrap_or_else(|error| panic!("{what}: {error}"));
+        db.execute_batch("INSERT INTO t SELECT 1 + coalesce(max(a), 0) FROM t")
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_eq!(found(&db), sum(rows + more), "{what}");
     }
     check(&db);
@@ -152,7 +158,9 @@ fn restored_from_a_backup_of_any_age() {
             let (folder, path) = made(before);
             let backup = folder.path().join("backup");
             if way == "stock backup" {
-                suite::stock(&path).backup("main", &backup, None::<fn(rusqlite::backup::Progress)>).unwrap();
+                suite::stock(&path)
+                    .backup("main", &backup, None::<fn(rusqlite::backup::Progress)>)
+                    .unwrap();
             } else {
                 fs::copy(&path, &backup).unwrap();
             }
@@ -184,7 +192,11 @@ fn an_older_shadow_put_back() {
             } else {
                 fs::rename(&old, shadow(&path)).unwrap();
             }
-            goes_on_with(&path, before + after, &format!("{before}, {after}, in place: {in_place}"));
+            goes_on_with(
+                &path,
+                before + after,
+                &format!("{before}, {after}, in place: {in_place}"),
+            );
         }
     }
 }

@@ -22,7 +22,8 @@ fn made(rows: i64) -> (tempfile::TempDir, PathBuf, PathBuf, Connection) {
     let path = folder.path().join("app.db");
     let backup = folder.path().join("backup");
     let db = open(&path);
-    db.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)").expect("commits");
+    db.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+        .expect("commits");
     db.close().expect("closes");
     fs::copy(&path, &backup).expect("copies");
     let db = open(&path);
@@ -93,7 +94,8 @@ fn a_backup_copied_over_it_in_place_is_what_it_reads() {
         std::thread::sleep(Duration::from_millis(3));
         assert_eq!(rows(&db), 2, "{commits}: the old state was read");
         for row in 3..=6 {
-            db.execute("INSERT INTO t VALUES (?)", [row]).unwrap_or_else(|error| panic!("{commits}: {error}; {}", last_error()));
+            db.execute("INSERT INTO t VALUES (?)", [row])
+                .unwrap_or_else(|error| panic!("{commits}: {error}; {}", last_error()));
             assert_eq!(rows(&db), row, "{commits}");
         }
         check(&db);
@@ -135,7 +137,8 @@ fn a_smaller_or_larger_database_copied_over_it_in_place() {
         assert_eq!(rows(&db), pages);
         check(&db);
         for more in 1..=3 {
-            db.execute_batch("INSERT INTO t VALUES (1)").unwrap_or_else(|error| panic!("{error}; {}", last_error()));
+            db.execute_batch("INSERT INTO t VALUES (1)")
+                .unwrap_or_else(|error| panic!("{error}; {}", last_error()));
             assert_eq!(rows(&db), pages + more);
         }
         check(&db);
@@ -176,7 +179,8 @@ fn a_deleted_shadow_is_made_anew_and_a_foreign_one_is_left_alone() {
         let (_folder, path, _, db) = made(commits);
         fs::remove_file(shadow(&path)).unwrap();
         for more in 1..=3 {
-            db.execute_batch("INSERT INTO t VALUES (0)").unwrap_or_else(|error| panic!("{commits}: {error}; {}", last_error()));
+            db.execute_batch("INSERT INTO t VALUES (0)")
+                .unwrap_or_else(|error| panic!("{commits}: {error}; {}", last_error()));
             assert_eq!(rows(&db), commits + more);
         }
         check(&db);
@@ -217,7 +221,8 @@ fn a_folder_renamed_under_an_open_connection_goes_along() {
     let (before, after) = (outer.path().join("before"), outer.path().join("after"));
     fs::create_dir(&before).unwrap();
     let db = open(&before.join("app.db"));
-    db.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)").unwrap();
+    db.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+        .unwrap();
     fs::rename(&before, &after).unwrap();
     // It may be refused, but what it says is committed is there.
     let committed = (0..4).filter(|_| db.execute_batch("INSERT INTO t VALUES (3)").is_ok()).count();

@@ -5,6 +5,7 @@
 mod suite;
 
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -63,6 +64,44 @@ fn by_threads() {
         });
         assert_eq!(sum(&at_rest(&path)), 240, "{protocol}");
     }
+}
+
+/// Connections that are handed from thread to thread, as a pool does, also in the middle of a transaction.
+#[test]
+fn by_connections_of_a_pool() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    made(&path);
+    let pool: Vec<Mutex<Connection>> =
+        (0..3).map(|_| Mutex::new(opened(&path, "single"))).collect();
+    std::thread::scope(|scope| {
+        for first in 0..4 {
+            let pool = &pool;
+            scope.spawn(move || {
+                for turn in 0..60 {
+                    let db = pool[(first + turn) % pool.len()].lock().unwrap();
+                    // Whoever finds a transaction ends it.
+                    if db.is_autocommit() && turn % 4 == 0 {
+                        run(&db, "BEGIN IMMEDIATE; UPDATE t SET v = v + 1 WHERE id = 2");
+                    } else {
+                        run(&db, "UPDATE t SET v = v + 1 WHERE id = 1");
+                    }
+                    if !db.is_autocommit() && turn % 4 != 0 {
+                        run(&db, "COMMIT");
+                    }
+                    if !db.is_autocommit() {
+                        drop(db);
+                        let found = pool[(first + turn) % pool.len()].lock().unwrap();
+                        if !found.is_autocommit() {
+                            run(&found, "COMMIT");
+                        }
+                    }
+                }
+            });
+        }
+    });
+    drop(pool);
+    assert_eq!(sum(&at_rest(&path)), 240);
 }
 
 /// Other processes, each with threads of its own, and Debian's SQLite from Python, while a stock reader looks on.

@@ -19,7 +19,11 @@ fn flips(left: Left, of: fn(&Path) -> PathBuf, places: &dyn Fn(&Path) -> Vec<u64
     for (i, place) in (0u8..).zip(&places) {
         let (_folder, path) = original.copy();
         flip(&of(&path), *place, i % 8);
-        mended += usize::from(mended_or_refused(&path, &original, &format!("{left:?}: bit {} of byte {place} of {}", i % 8, of(&path).display())));
+        mended += usize::from(mended_or_refused(
+            &path,
+            &original,
+            &format!("{left:?}: bit {} of byte {place} of {}", i % 8, of(&path).display()),
+        ));
     }
     println!("{left:?}: {mended} of {} mended", places.len());
     assert!(!places.is_empty());
@@ -27,33 +31,42 @@ fn flips(left: Left, of: fn(&Path) -> PathBuf, places: &dyn Fn(&Path) -> Vec<u64
 
 /// All of the head of both blocks, then a sample.
 fn in_the_blocks(file: &Path) -> Vec<u64> {
-    let heads = [commit_block(file), intent_block(file)].into_iter().flat_map(|block| (block..block + 128).step_by(3));
+    let heads = [commit_block(file), intent_block(file)]
+        .into_iter()
+        .flat_map(|block| (block..block + 128).step_by(3));
     heads.chain((intent_block(file)..len(file)).step_by(311)).collect()
 }
 
 #[test]
 fn in_the_blocks_of_a_resting_database() {
-    flips(Left::Closed, |path| shadow(path), &in_the_blocks);
+    flips(Left::Closed, shadow, &in_the_blocks);
     flips(Left::Closed, Path::to_owned, &in_the_blocks);
 }
 
 #[test]
 fn in_the_blocks_after_a_kill() {
-    flips(Left::Killed, |path| shadow(path), &in_the_blocks);
+    flips(Left::Killed, shadow, &in_the_blocks);
     flips(Left::Killed, Path::to_owned, &in_the_blocks);
 }
 
 #[test]
 fn in_the_pages_of_the_shadow() {
     for left in [Left::Closed, Left::Killed] {
-        flips(left, |path| shadow(path), &|file| (0..100).step_by(5).chain((100..intent_block(file)).step_by(4099)).collect());
+        flips(left, shadow, &|file| {
+            (0..100).step_by(5).chain((100..intent_block(file)).step_by(4099)).collect()
+        });
     }
 }
 
 #[test]
 fn a_header_that_is_not_sqlites_is_refused_and_nothing_is_touched() {
     let text = b"#!/bin/sh\nThis is a script, and not a database at all.\n".repeat(100);
-    for (what, bytes) in [("text", &text[..]), ("a few bytes", &b"x"[..]), ("half a header", &b"SQLite format 3\0\x10\0"[..]), ("noise", &[0xA5; 9000][..])] {
+    for (what, bytes) in [
+        ("text", &text[..]),
+        ("a few bytes", &b"x"[..]),
+        ("half a header", &b"SQLite format 3\0\x10\0"[..]),
+        ("noise", &[0xA5; 9000][..]),
+    ] {
         for left in [Left::Closed, Left::Killed] {
             let original = Original::new(left, 2);
             let (folder, path) = original.copy();
@@ -64,7 +77,9 @@ fn a_header_that_is_not_sqlites_is_refused_and_nothing_is_touched() {
             let alone = folder.path().join("alone.db");
             fs::write(&alone, bytes).unwrap();
             match Session::dash(&alone, Part::default()) {
-                Err(message) => assert!(message.contains("not an SQLite database"), "{what}: {message}"),
+                Err(message) => {
+                    assert!(message.contains("not an SQLite database"), "{what}: {message}")
+                }
                 Ok(_) => panic!("{what} was opened"),
             }
             assert_eq!(fs::read(&alone).unwrap(), bytes, "{what}");
@@ -97,7 +112,8 @@ fn an_app_db_that_lost_its_first_page_or_its_end_is_no_fresh_start() {
 /// Gives a block another format version, with a checksum that is right.
 fn from_the_future(file: &Path, block: u64) {
     let at = usize::try_from(block).expect("small");
-    let mut bytes = fs::read(file).expect("reads")[at..at + usize::try_from(BLOCK).expect("small")].to_vec();
+    let mut bytes =
+        fs::read(file).expect("reads")[at..at + usize::try_from(BLOCK).expect("small")].to_vec();
     bytes[8..12].copy_from_slice(&2u32.to_le_bytes());
     bytes[12..16].fill(0);
     let checksum = crc(&bytes);
@@ -120,7 +136,9 @@ fn a_format_from_the_future_is_refused_by_name() {
                 Ok(_) => panic!("{what}: opened"),
             }
             // Also for reading, which would not harm, but might be wrong.
-            if let Ok(mut reader) = Session::dash(&path, Part { parameters: "&mode=ro", ..Part::default() }) {
+            if let Ok(mut reader) =
+                Session::dash(&path, Part { parameters: "&mode=ro", ..Part::default() })
+            {
                 let error = reader.sql(suite::workload::STATE);
                 assert!(error.is_err() || left == Left::Closed, "{what}: {error:?}");
             }

@@ -28,7 +28,8 @@ fn visitors(path: &Path, count: u64, apart: u64) {
         for visitor in 0..count {
             scope.spawn(move || {
                 std::thread::sleep(Duration::from_micros(visitor * apart));
-                visit(path, 2).unwrap_or_else(|error| panic!("{apart} us apart: {error}; {}", last_error()));
+                visit(path, 2)
+                    .unwrap_or_else(|error| panic!("{apart} us apart: {error}; {}", last_error()));
             });
         }
     });
@@ -85,11 +86,15 @@ fn while_writers_are_killed() {
         while begun.elapsed() < Duration::from_millis(round * 3) {
             let db = open(&path);
             db.busy_timeout(Duration::from_secs(20)).unwrap();
-            known = workload::commit_next(&db).unwrap_or_else(|error| panic!("{error}; {}", last_error()));
+            known = workload::commit_next(&db)
+                .unwrap_or_else(|error| panic!("{error}; {}", last_error()));
         }
         let acknowledged = writer.kill().max(known);
         let db = open(&path);
         known = workload::state(&db);
-        assert!((acknowledged..=acknowledged + 1).contains(&known), "round {round}: {known} of {acknowledged}");
+        assert!(
+            (acknowledged..=acknowledged + 1).contains(&known),
+            "round {round}: {known} of {acknowledged}"
+        );
     }
 }

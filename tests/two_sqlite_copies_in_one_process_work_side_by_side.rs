@@ -103,6 +103,7 @@ except RuntimeError as error:
 # Closing in one copy takes no lock from the other, also not when that is stock SQLite (no dash) in this process.
 other.close()
 plain = Second('file:' + sys.argv[2] + '?vfs=unix')
+lib.sqlite3_busy_timeout(plain.db, 0)
 assert plain.execute('SELECT v FROM t') == ['0']
 try:
     plain.execute('UPDATE t SET v = 100')

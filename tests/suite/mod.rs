@@ -6,6 +6,7 @@ pub mod casualty;
 pub mod damage;
 pub mod mounts;
 pub mod names;
+pub mod parts;
 pub mod peers;
 pub mod sandbox;
 pub mod workload;

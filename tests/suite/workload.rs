@@ -58,8 +58,9 @@ pub fn state(db: &Connection) -> i64 {
     let row = |row: &rusqlite::Row<'_>| {
         Ok(format!("{},{},{}", row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
     };
-    let answer =
-        db.query_row(STATE, [], row).unwrap_or_else(|error| panic!("reading the state: {error}"));
+    let answer = db.query_row(STATE, [], row).unwrap_or_else(|error| {
+        panic!("reading the state: {error}; {}", super::peers::last_error())
+    });
     super::check(db);
     number(&answer)
 }

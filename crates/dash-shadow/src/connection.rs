@@ -76,7 +76,7 @@ impl<S: Storage> Connection<S> {
         directory_path: std::path::PathBuf,
         names: Names,
         coordination: Coordination<S::File>,
-        files: [Option<Arc<S::File>>; 2],
+        (files, generation): ([Option<Arc<S::File>>; 2], u64),
         options: &OpenOptions,
     ) -> Self {
         let seed = storage.random();
@@ -85,7 +85,7 @@ impl<S: Storage> Connection<S> {
             directory,
             directory_path,
             names,
-            generation: coordination.generation(),
+            generation,
             current: coordination.current(),
             coordination,
             files,

@@ -12,6 +12,7 @@ mod error;
 mod evaluate;
 mod exclude;
 mod fence;
+mod first;
 pub mod format;
 mod header;
 pub mod inspect;

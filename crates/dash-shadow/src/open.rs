@@ -8,16 +8,13 @@ use std::time::Duration;
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
 use crate::connection::{Connection, hold_life};
-use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot};
+use crate::coordination::Coordination;
 use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{Found, classify};
-use crate::format::{CommitBlock, Protocol};
-use crate::header::{FENCE_OFFSET, Header};
+use crate::first::First;
+use crate::format::Protocol;
 use crate::locks::{self, LockLevel};
 use crate::names::Names;
-use crate::recover::{demote, finish_renames, make_durable, open_if_there};
-use crate::super_journal;
-use crate::table::{Action, Refusal, decide};
+use crate::recover::{finish_renames, open_if_there};
 use crate::tuning::Tuning;
 
 /// How long an opener waits for another one that opens, closes or recovers.
@@ -93,9 +90,9 @@ impl<S: Storage> Connection<S> {
         // The renames of another process may be half done: under OPEN nobody is at it any more,
         // unless a connection is alive, and then its exchange is about to be complete.
         finish_renames_if_alone::<S>(&directory, &names)?;
-        let db = open_if_there::<S>(&directory, &names.db, OpenMode::ReadWrite)?;
-        let shadow = open_if_there::<S>(&directory, &names.shadow, OpenMode::ReadWrite)?;
-        let alone = is_alone(&[db.as_ref(), shadow.as_ref()], &names.shown())?;
+        // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
+        let mut generation = coordination.generation();
+        let (db, shadow, alone) = open_files::<S>(&directory, &names)?;
         let mut cut_off = None;
         let files = if alone {
             let first = First {
@@ -105,7 +102,14 @@ impl<S: Storage> Connection<S> {
                 names: &names,
                 coordination: &coordination,
             };
-            first.recover(db, shadow, options, &mut cut_off)?
+            let recovered = first.recover(db, shadow, options, &mut cut_off);
+            if recovered.is_err() {
+                // Nobody uses it, and a refusal leaves nothing behind.
+                drop(directory.unlink(&names.coordination));
+            }
+            let files = recovered?;
+            generation = coordination.generation();
+            files
         } else {
             join(&coordination, db, shadow, &names)?
         };
@@ -119,7 +123,7 @@ impl<S: Storage> Connection<S> {
             directory_path.to_owned(),
             names,
             coordination,
-            files,
+            (files, generation),
             options,
         );
         if cut_off.is_some() {
@@ -129,6 +133,32 @@ impl<S: Storage> Connection<S> {
         }
         connection.coordination.file().unlock(locks::OPEN).during(Operation::Lock, &name)?;
         Ok(connection)
+    }
+}
+
+/// Both files, as far as they are there, and whether no other connection has them open.
+///
+/// A connection that is alive goes on exchanging the names while they are opened, and may be
+/// killed before LIFE is asked for: so who finds itself alone looks at the names again (T27).
+#[expect(clippy::type_complexity, reason = "two files and an answer")]
+fn open_files<S: Storage>(
+    directory: &S::Directory,
+    names: &Names,
+) -> Result<(Option<S::File>, Option<S::File>, bool)> {
+    loop {
+        let db = open_if_there::<S>(directory, &names.db, OpenMode::ReadWrite)?;
+        let shadow = open_if_there::<S>(directory, &names.shadow, OpenMode::ReadWrite)?;
+        if !is_alone(&[db.as_ref(), shadow.as_ref()], &names.shown())? {
+            return Ok((db, shadow, false));
+        }
+        let mut same = true;
+        for (name, file) in [(&names.db, &db), (&names.shadow, &shadow)] {
+            let named = directory.metadata(name).during(Operation::Stat, name.to_string_lossy())?;
+            same &= named.map(|named| named.id) == file.as_ref().map(File::id);
+        }
+        if same {
+            return Ok((db, shadow, true));
+        }
     }
 }
 
@@ -221,160 +251,4 @@ fn join<F: File>(
         }
     }
     Ok(files)
-}
-
-/// The first opener's work.
-struct First<'a, S: Storage> {
-    storage: &'a S,
-    directory: &'a S::Directory,
-    directory_path: &'a Path,
-    names: &'a Names,
-    coordination: &'a Coordination<S::File>,
-}
-
-impl<S: Storage> First<'_, S> {
-    fn recover(
-        &self,
-        db: Option<S::File>,
-        shadow: Option<S::File>,
-        options: &OpenOptions,
-        cut_off: &mut Option<Vec<u8>>,
-    ) -> Result<[Option<Arc<S::File>>; 2]> {
-        let names = self.names;
-        let (db_name, shadow_name) =
-            (names.shown().into_owned(), names.shadow.to_string_lossy().into_owned());
-        let db = db.map(|file| Found::look(file, &db_name)).transpose()?;
-        let shadow = shadow.map(|file| Found::look(file, &shadow_name)).transpose()?;
-        for found in [&db, &shadow].into_iter().flatten() {
-            if let Some(version) = found.tail.newer() {
-                return Err(Error::CantOpen(format!(
-                    "{db_name} was last written by a newer dash (format {version}); use that version"
-                )));
-            }
-        }
-        let fence = self
-            .directory
-            .metadata(&names.fence)
-            .during(Operation::Stat, names.fence.to_string_lossy())?
-            .is_some_and(|found| found.kind == FileKind::Directory);
-        let mut exists = |block: &CommitBlock| {
-            super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
-        };
-        let verdict = classify(db.as_ref(), shadow.as_ref(), fence, &mut exists)?;
-        let action = decide(&verdict);
-        let (current, other, condition) = match action {
-            Action::Refuse(refusal) => {
-                let message = refusal.message(names);
-                return Err(match refusal {
-                    Refusal::NotSqlite => Error::NotADatabase(message),
-                    Refusal::BothTorn => Error::Corrupt(message),
-                    _ => Error::CantOpen(message),
-                });
-            }
-            Action::Create => {
-                if !options.create {
-                    return Err(Error::CantOpen(format!("{db_name} does not exist")));
-                }
-                let file = self
-                    .directory
-                    .open(&names.db, OpenMode::CreateNew { permissions: options.permissions })
-                    .during(Operation::Open, &db_name)?;
-                (Found::look(file, &db_name)?, None, ShadowCondition::Rebuild)
-            }
-            Action::UseShadow => {
-                let (Some(db), Some(shadow)) = (db, shadow) else {
-                    return Err(self.gone());
-                };
-                make_durable(&shadow, &shadow_name)?;
-                self.exchange()?;
-                demote(&db, &shadow_name)?;
-                // Its own block tells how far the old copy can be trusted.
-                let kin = verdict.relation != crate::evaluate::Relation::None;
-                (
-                    shadow,
-                    Some(db),
-                    if kin { ShadowCondition::Repair } else { ShadowCondition::Rebuild },
-                )
-            }
-            Action::KeepRepair | Action::KeepUndo => {
-                let db = db.ok_or_else(|| self.gone())?;
-                if action == Action::KeepUndo {
-                    let block = shadow.as_ref().and_then(|shadow| shadow.tail.commit.as_ref().ok());
-                    *cut_off = block.map(|block| block.super_journal.clone());
-                }
-                (db, shadow, ShadowCondition::Repair)
-            }
-            Action::KeepRebuild => (db.ok_or_else(|| self.gone())?, None, ShadowCondition::Rebuild),
-        };
-        let moved = current.tail.bound(current.id()).is_none();
-        let condition = if moved { ShadowCondition::Rebuild } else { condition };
-        self.describe(&current, other.as_ref(), condition, fence)?;
-        let slot = self.coordination.current().slot;
-        let mut files = [None, None];
-        files[slot] = Some(Arc::new(current.file));
-        files[1 - slot] = other.map(|found| Arc::new(found.file));
-        Ok(files)
-    }
-
-    fn gone(&self) -> Error {
-        Error::Corrupt(format!("{} vanished while it was opened", self.names.shown()))
-    }
-
-    fn exchange(&self) -> Result<()> {
-        let (db, shadow, renaming) = (&self.names.db, &self.names.shadow, &self.names.renaming);
-        match self.directory.exchange(db, shadow) {
-            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => self
-                .directory
-                .rename(db, renaming)
-                .and_then(|()| self.directory.rename(shadow, db))
-                .and_then(|()| self.directory.rename(renaming, shadow)),
-            other => other,
-        }
-        .during(Operation::Exchange, self.names.shown())
-    }
-
-    /// Fills the coordination file.
-    fn describe(
-        &self,
-        current: &Found<S::File>,
-        other: Option<&Found<S::File>>,
-        condition: ShadowCondition,
-        fence: bool,
-    ) -> Result<()> {
-        let c = self.coordination;
-        c.reset();
-        let block = current.block(false).filter(|_| current.matches);
-        let slot = block.map_or(0, |block| usize::from(block.slot));
-        let snapshot = match (block, &current.header) {
-            (Some(block), Some(header)) => Snapshot {
-                size: block.size,
-                version: header.version(),
-                id: block.id,
-                counter: block.counter,
-            },
-            (None, header) => {
-                Snapshot::foreign(header.as_ref(), current.tail.len, self.storage.random())
-            }
-            (Some(_), None) => return Err(self.gone()),
-        };
-        if let Some(header) = current.header.filter(Header::is_demoted) {
-            current
-                .file
-                .write_at(&header.promotion(), FENCE_OFFSET)
-                .during(Operation::Write, self.names.shown())?;
-        }
-        c.set_pair(block.map_or_else(|| self.storage.random(), |block| block.pair));
-        c.set_inode(slot, Some(current.id()));
-        c.set_inode(1 - slot, other.map(Found::id));
-        c.set_snapshot(slot, &snapshot);
-        c.set_condition(condition);
-        c.add_name_on_disk(0);
-        c.add_name_on_disk(1);
-        // A fence found is kept, but it is not known to be durable: the first write makes it so.
-        c.set_fence(false);
-        c.set_fence_found(fence);
-        c.set_current(Current { sequence: block.map_or(1, |block| block.sequence), slot });
-        c.validate();
-        Ok(())
-    }
 }

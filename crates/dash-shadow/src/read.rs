@@ -89,6 +89,19 @@ impl<S: Storage> Connection<S> {
             .flatten()
     }
 
+    /// Bytes that the next commit must carry, if this connection made the last one; else 0.
+    pub fn owes(&self) -> u64 {
+        match &self.page_list {
+            Some((sequence, list))
+                if *sequence == self.coordination.current().sequence
+                    && !self.coordination.is_settled() =>
+            {
+                list.bytes()
+            }
+            _ => 0,
+        }
+    }
+
     /// Global Page List of the current copy: what its transaction changed.
     pub(crate) fn current_page_list(&mut self) -> Result<RangeSet> {
         if let Some((sequence, list)) = &self.page_list

@@ -13,6 +13,7 @@ use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{Found, classify};
+use crate::first::newer;
 use crate::header::{Header, unmark};
 use crate::locks::{self, LockLevel};
 use crate::names::Names;
@@ -169,6 +170,11 @@ impl<S: Storage> ReadOnly<S> {
         let shadow = open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?
             .map(|file| Found::look(Arc::new(file), &shadow_name))
             .transpose()?;
+        for found in [Some(&db), shadow.as_ref()].into_iter().flatten() {
+            if let Some(version) = found.tail.newer() {
+                return Err(newer(&shown, version));
+            }
+        }
         let fence = self
             .directory
             .metadata(&self.names.fence)

@@ -20,6 +20,13 @@ impl<S: Storage> Connection<S> {
         self.statistics.rebuilds += 1;
         let slot = self.shadow_slot();
         let name = self.names.shadow.to_string_lossy().into_owned();
+        // What readers of the old file need can't be told from the new one.
+        if self.coordination.pins_of_others(slot)?.any {
+            return Err(Error::Busy);
+        }
+        // Whoever comes after a kill in the middle finds that there is no second copy.
+        self.coordination.set_inode(slot, None);
+        self.coordination.set_condition(ShadowCondition::Rebuild);
         self.remove_old_shadow()?;
         if self.snapshot.size > 0 {
             self.give_block()?;

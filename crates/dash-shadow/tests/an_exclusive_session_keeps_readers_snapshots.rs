@@ -2,6 +2,12 @@
 //! both copies between its commits, took that for "nobody reads", and overwrote the copy that a
 //! dash reader had pinned (T5).
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking; its numbers are small"
+)]
+
 mod common;
 
 use common::{PAGE, open, page, read_locked};

@@ -1,6 +1,12 @@
 //! A transaction over two databases (ATTACH, F10): cut before every step, recovered in either
 //! order, cut again inside the recovery: both commit or neither.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking; its numbers are small"
+)]
+
 mod common;
 
 use std::ffi::OsStr;

@@ -1,4 +1,11 @@
-//! The plain road, on the real system: commit, read, reopen, two connections.
+//! The plain road, on the real system: commit, read, reopen, two connections; and what is left at
+//! rest (SHADOW-10).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking; its numbers are small"
+)]
 
 mod common;
 

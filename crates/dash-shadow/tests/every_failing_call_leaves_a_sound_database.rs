@@ -2,6 +2,12 @@
 //! disk or a flush that leaves its pages clean but not durable: the commit either happened or was
 //! reported as failed, and what was acknowledged before and after survives a power loss.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking; its numbers are small"
+)]
+
 mod common;
 
 use std::path::Path;

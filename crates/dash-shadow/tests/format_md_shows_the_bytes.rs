@@ -1,5 +1,11 @@
 //! The tables of FORMAT.md and the offsets in the code are the same.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking; its numbers are small"
+)]
+
 use dash_shadow::format::layout;
 
 fn rows(heading: &str) -> Vec<(usize, String)> {

@@ -80,6 +80,7 @@ mod parameters;
 mod pragma;
 mod read_only_file;
 mod registry;
+mod settle;
 mod shadow_control;
 mod shadow_file;
 mod super_journal;

@@ -13,7 +13,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::JoinHandle;
 
 use crate::wake::Queue;
 
@@ -44,6 +45,7 @@ pub struct Database {
     pub queue: Arc<Queue>,
     prepared: AtomicBool,
     super_journal: Mutex<Option<PathBuf>>,
+    settling: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Database {
@@ -51,6 +53,11 @@ impl Database {
     pub fn set_super_journal(&self, path: Option<PathBuf>) {
         self.prepared.store(path.is_some(), Ordering::SeqCst);
         *self.super_journal.lock().unwrap_or_else(PoisonError::into_inner) = path;
+    }
+
+    /// The thread that settles it.
+    pub fn settling(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.settling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The super-journal that a commit is prepared under.

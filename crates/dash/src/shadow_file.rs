@@ -15,6 +15,7 @@ use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
 use crate::mapping::Maps;
 use crate::registry::Database;
+use crate::settle;
 use crate::wake::{self, Cause};
 
 /// The engine's name of a lock level.
@@ -50,6 +51,7 @@ pub const SECTOR: u32 = 4096;
 pub struct ShadowFile {
     pub(crate) engine: Connection<Real>,
     pub(crate) database: Arc<Database>,
+    pub(crate) path: PathBuf,
     /// The database's folder.
     pub(crate) folder: PathBuf,
     pub(crate) busy: Option<BusyHandler>,
@@ -95,6 +97,7 @@ impl ShadowFile {
             protocol: engine.protocol(),
             engine,
             database,
+            path: path.to_path_buf(),
             folder: path.parent().unwrap_or(Path::new("/")).to_path_buf(),
             busy: None,
             maps: Maps::default(),
@@ -220,6 +223,9 @@ impl ShadowFile {
                 self.leave_super_journal();
             }
             self.database.queue.released();
+            if self.engine.owes() >= settle::WORTH {
+                settle::in_background(self.path.clone(), &self.database);
+            }
         } else {
             self.database.queue.reader_left();
         }
@@ -267,6 +273,7 @@ impl ShadowFile {
 
     /// Closes the engine; answers who shared the database.
     pub(crate) fn close(self) -> Result<()> {
+        settle::finish(&self.database);
         let closed = self.engine.close();
         self.database.queue.want_readers_gone(false);
         if self.progress.under_super_journal && closed.is_ok() {

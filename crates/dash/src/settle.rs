@@ -1,0 +1,60 @@
+//! Settling: after a large transaction the other copy is brought up in the background, so that the
+//! next small commit need not carry all of it.
+//!
+//! A connection of its own does it, in a thread that every connection of this process waits for
+//! before it closes: a process that ended in the middle would leave the database as a crash does.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dash_shadow::{Connection, Error, OpenOptions};
+use dash_storage::real::Real;
+
+use crate::registry::Database;
+
+/// Bytes to carry from which it is worth a thread.
+pub const WORTH: u64 = 4 << 20;
+/// How often a writer in the way is waited for.
+const ATTEMPTS: usize = 50;
+/// For how long each time.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Settles `path` in the background, unless that is being done already.
+pub fn in_background(path: PathBuf, database: &Arc<Database>) {
+    let mut settling = database.settling();
+    if settling.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        return;
+    }
+    let shared = Arc::clone(database);
+    let thread = std::thread::Builder::new().name("dash-settle".into()).spawn(move || {
+        // What fails here the next commit does, and reports.
+        drop(settle(&path));
+        shared.queue.released();
+    });
+    // Without a thread the next commit carries the pages, as it would anyway.
+    *settling = thread.ok();
+}
+
+/// Waits until nothing is being settled.
+pub fn finish(database: &Database) {
+    let thread = database.settling().take();
+    if let Some(thread) = thread {
+        // A panic in the thread has been reported there; the database recovers as from a crash.
+        drop(thread.join());
+    }
+}
+
+fn settle(path: &std::path::Path) -> Result<(), Error> {
+    let options = OpenOptions { create: false, ..OpenOptions::default() };
+    let mut connection = Connection::open(&Real, path, &options)?;
+    let mut settled = connection.settle(WORTH);
+    for _ in 0..ATTEMPTS {
+        if !matches!(settled, Err(Error::Busy | Error::BusySnapshot)) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        settled = connection.settle(WORTH);
+    }
+    connection.close().and(settled.map(drop))
+}

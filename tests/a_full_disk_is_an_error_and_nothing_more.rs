@@ -1,0 +1,221 @@
+//! Disk full at every step: with ever more free space, opening, taking over a stock database, small
+//! and large commits, cache spills, recovery and closing either succeed or answer SQLITE_FULL; what
+//! was committed stays, and when there is space again the same connection goes on.
+
+mod suite;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode};
+use suite::mounts::Mount;
+use suite::peers::{Part, Session, Writer, last_error};
+use suite::{uri, workload};
+
+const BLOCK: u64 = 4096;
+/// Free blocks that are tried: each of the first, where every step fails, then fewer.
+const FREE: [u64; 26] =
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128];
+
+/// Leaves so many blocks free, until it is dropped.
+struct Filler(PathBuf);
+
+impl Filler {
+    fn new(folder: &Path, free: u64) -> Self {
+        let path = folder.join("filler");
+        let mut file = File::create(&path).expect("an inode is free");
+        for size in [1 << 20, 1 << 16, 4096] {
+            while file.write_all(&vec![0xA5; size]).is_ok() {}
+        }
+        file.sync_all().ok();
+        let len = file.metadata().expect("ours").len();
+        file.set_len(len.saturating_sub(free * BLOCK)).expect("becomes shorter");
+        file.sync_all().ok();
+        Self(path)
+    }
+}
+
+impl Drop for Filler {
+    fn drop(&mut self) {
+        let len = self.0.metadata().map_or(0, |found| found.len());
+        drop(fs::remove_file(&self.0));
+        let free = || {
+            let found = nix::sys::statvfs::statvfs(self.0.parent().expect("a folder"))
+                .expect("a file system");
+            found.blocks_free() * found.fragment_size()
+        };
+        // A child that another test starts has all files open until it runs its program.
+        for _ in 0..5000 {
+            if free() >= len / 2 {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// An error must be SQLITE_FULL. Whether it went well.
+fn full_or_done<T>(result: rusqlite::Result<T>, what: &str) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == ErrorCode::DiskFull => None,
+        Err(error) => panic!("{what}: {error:?}: {}", last_error()),
+    }
+}
+
+fn rolled_back(db: &Connection) {
+    if !db.is_autocommit() {
+        db.execute_batch("ROLLBACK").expect("needs no space");
+    }
+}
+
+/// A commit that needs much space: larger than SQLite's cache, so that it spills.
+fn large(db: &Connection, n: i64) -> rusqlite::Result<()> {
+    db.execute_batch("PRAGMA cache_size=10; BEGIN IMMEDIATE")?;
+    db.execute("INSERT INTO log VALUES (?, zeroblob(150000))", [n])?;
+    db.execute("UPDATE spread SET n = ?, pad = zeroblob(800)", [n])?;
+    db.execute_batch("COMMIT")
+}
+
+/// The database in `folder`, made afresh with space, then used with `free` blocks.
+fn at(folder: &Path, free: u64, prepare: &dyn Fn(&Path)) {
+    let path = folder.join(format!("app-{free}.db"));
+    let what = format!("{free} blocks free");
+    suite::load();
+    prepare(&path);
+    let mut state = workload::state(&suite::open(&path));
+    let filler = Filler::new(folder, free);
+    let opened = full_or_done(Connection::open(uri(&path, "")), &what);
+    if let Some(db) = &opened {
+        for step in 0..6 {
+            let committed = if step % 3 == 2 {
+                large(db, state + 1)
+            } else {
+                workload::commit_next(db).map(drop)
+            };
+            let committed = full_or_done(committed, &format!("{what}, step {step}"));
+            rolled_back(db);
+            state += i64::from(committed.is_some());
+            assert_eq!(workload::state(db), state, "{what}, step {step}, {committed:?}");
+        }
+    }
+    drop(filler);
+    // The same connection goes on.
+    if let Some(db) = opened {
+        for _ in 0..3 {
+            state += 1;
+            let committed = workload::commit_next(&db)
+                .unwrap_or_else(|error| panic!("{what}, with space: {error:?}: {}", last_error()));
+            assert_eq!(committed, state, "{what}");
+        }
+        assert_eq!(workload::state(&db), state, "{what}");
+        // Closing may meet the full disk, too.
+        let filler = Filler::new(folder, 0);
+        full_or_done(db.close().map_err(|(_, error)| error), &what);
+        drop(filler);
+    }
+    let db = Connection::open(uri(&path, ""))
+        .unwrap_or_else(|error| panic!("{what}, opened again: {error}: {}", last_error()));
+    assert_eq!(workload::state(&db), state, "{what}, opened again");
+    db.close().expect("closes");
+    let mut stock = Session::stock(&path);
+    assert_eq!(workload::number(&stock.must(workload::STATE)), state, "{what}");
+    assert_eq!(stock.must("PRAGMA integrity_check"), "ok");
+    drop(stock);
+    for suffix in ["", "-shadow"] {
+        drop(fs::remove_file(suite::damage::beside(&path, suffix)));
+    }
+}
+
+fn closed(path: &Path) {
+    let db = suite::open(path);
+    workload::make(&db);
+    workload::commit_next(&db).expect("space");
+    workload::commit_next(&db).expect("space");
+    db.close().expect("closes");
+}
+
+#[test]
+fn a_database_that_was_closed_cleanly() {
+    let Some(mount) = Mount::tmpfs("3m") else { return };
+    for free in FREE {
+        at(mount.path(), free, &closed);
+    }
+}
+
+#[test]
+fn a_stock_database_that_is_taken_over() {
+    let Some(mount) = Mount::tmpfs("3m") else { return };
+    for free in FREE {
+        at(mount.path(), free, &|path| {
+            workload::make(&suite::stock(path));
+        });
+    }
+}
+
+#[test]
+fn a_database_whose_writer_was_killed() {
+    let Some(mount) = Mount::tmpfs("6m") else { return };
+    for free in FREE.into_iter().step_by(2) {
+        at(mount.path(), free, &|path| {
+            closed(path);
+            let mut writer = Writer::start(path, Part::default());
+            writer.reaches(4);
+            writer.kill();
+        });
+    }
+}
+
+#[test]
+fn recovery_itself() {
+    let Some(mount) = Mount::tmpfs("6m") else { return };
+    for free in [0, 1, 2, 8] {
+        let path = mount.path().join(format!("{free}.db"));
+        closed(&path);
+        let mut writer = Writer::start(&path, Part::default());
+        writer.reaches(5);
+        let acknowledged = writer.kill();
+        let filler = Filler::new(mount.path(), free);
+        if let Some(db) = full_or_done(Connection::open(uri(&path, "")), "recovery") {
+            assert!(workload::state(&db) >= acknowledged);
+        }
+        drop(filler);
+        assert!(workload::state(&suite::open(&path)) >= acknowledged);
+    }
+}
+
+#[test]
+fn on_a_journaled_file_system_on_a_device() {
+    let Some(mount) = Mount::image("ext4", 16, &["-q"]) else { return };
+    for free in FREE.into_iter().step_by(3) {
+        at(mount.path(), free, &closed);
+    }
+}
+
+#[test]
+fn a_new_database_where_there_is_no_space_at_all() {
+    let Some(mount) = Mount::tmpfs("2m") else { return };
+    suite::load();
+    for free in 0..12 {
+        let path = mount.path().join("new.db");
+        let filler = Filler::new(mount.path(), free);
+        let made = full_or_done(
+            Connection::open(uri(&path, ""))
+                .and_then(|db| db.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES (1)")),
+            "a new one",
+        );
+        drop(filler);
+        let db = suite::open(&path);
+        if made.is_some() {
+            assert_eq!(suite::one::<i64>(&db, "SELECT count(*) FROM t"), 1);
+        }
+        db.execute_batch("CREATE TABLE IF NOT EXISTS t(a); INSERT INTO t VALUES (2)").unwrap();
+        suite::check(&db);
+        db.close().unwrap();
+        for suffix in ["", "-shadow"] {
+            drop(fs::remove_file(suite::damage::beside(&path, suffix)));
+        }
+    }
+}

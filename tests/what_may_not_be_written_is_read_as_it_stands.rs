@@ -1,0 +1,197 @@
+//! Reading without the right to write: `mode=ro`, `immutable=1`, a file system mounted read-only,
+//! files and folders of another user. Nothing is written, also where a writer was killed: then the
+//! copy that recovery would choose is read, wherever its name is.
+
+mod suite;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use suite::damage::{shadow, swap};
+use suite::mounts::Mount;
+use suite::open;
+use suite::peers::{Part, Session, Writer};
+use suite::workload::{self, STATE};
+
+/// Everybody and nobody.
+const NOBODY: u32 = 65_534;
+
+/// A database in a folder that everybody may look into, and the commits that it must have.
+fn made(killed: bool, more: u64) -> (tempfile::TempDir, PathBuf, i64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+    let path = folder.path().join("app.db");
+    let db = open(&path);
+    workload::make(&db);
+    for _ in 0..3 {
+        workload::commit_next(&db).expect("commits");
+    }
+    db.close().expect("closes");
+    let mut state = 3;
+    if killed {
+        let mut writer = Writer::start(&path, Part::default());
+        writer.reaches(6);
+        std::thread::sleep(Duration::from_micros(more * 900));
+        state = writer.kill();
+    }
+    (folder, path, state)
+}
+
+/// Every file's content, the coordination file of a killed process included.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("readable").path())
+        .map(|path| (path.clone(), fs::read(path).ok()))
+        .collect()
+}
+
+/// A dash process reads the state, can't write, and changes no byte in `folder`.
+fn reads(folder: &Path, path: &Path, state: i64, part: Part<'_>, what: &str) {
+    let before = contents(folder);
+    let mut dash = Session::dash(path, part).unwrap_or_else(|error| panic!("{what}: {error}"));
+    for _ in 0..2 {
+        let answer = dash.sql(STATE).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let found = workload::number(&answer);
+        assert!((state..=state + 1).contains(&found), "{what}: {found} of {state}");
+        assert_eq!(dash.must("PRAGMA integrity_check"), "ok", "{what}");
+        let error = dash.sql("DELETE FROM log").expect_err(what);
+        assert!(error.contains("readonly"), "{what}: {error}");
+    }
+    dash.close();
+    assert!(contents(folder) == before, "{what}: something was written");
+}
+
+#[test]
+fn by_parameter() {
+    for killed in [false, true] {
+        for parameters in ["&mode=ro", "&mode=ro&dash_commit=single"] {
+            let (folder, path, state) = made(killed, 3);
+            let part = Part { parameters, ..Part::default() };
+            reads(folder.path(), &path, state, part, &format!("{parameters}, killed: {killed}"));
+        }
+    }
+    let (folder, path, state) = made(false, 0);
+    let part = Part { parameters: "&immutable=1", ..Part::default() };
+    reads(folder.path(), &path, state, part, "immutable");
+}
+
+#[test]
+fn after_a_kill_at_any_moment() {
+    for more in 0..12 {
+        let (folder, path, state) = made(true, more);
+        let part = Part { parameters: "&mode=ro", ..Part::default() };
+        reads(folder.path(), &path, state, part, &format!("round {more}"));
+        let db = open(&path);
+        assert!(workload::state(&db) >= state);
+    }
+}
+
+#[test]
+fn after_a_kill_with_names_that_are_behind() {
+    // As after a power loss before the exchange was durable.
+    for more in 0..6 {
+        let (folder, path, state) = made(true, more);
+        swap(&path, &shadow(&path));
+        let part = Part { parameters: "&mode=ro", ..Part::default() };
+        reads(folder.path(), &path, state, part, &format!("swapped, round {more}"));
+    }
+}
+
+#[test]
+fn on_a_file_system_mounted_read_only() {
+    for killed in [false, true] {
+        let (folder, path, state) = made(killed, 4);
+        let Some(mount) = Mount::read_only(folder.path()) else { return };
+        let there = mount.path().join(path.file_name().unwrap());
+        for parameters in ["", "&mode=ro"] {
+            let part = Part { parameters, ..Part::default() };
+            reads(
+                folder.path(),
+                &there,
+                state,
+                part,
+                &format!("read-only medium, {parameters}, killed: {killed}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn in_files_and_folders_of_another_user() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: becoming another user takes root");
+        return;
+    }
+    for killed in [false, true] {
+        for parameters in ["", "&mode=ro"] {
+            let (folder, path, state) = made(killed, 5);
+            let part = Part { parameters, user: Some(NOBODY), ..Part::default() };
+            reads(
+                folder.path(),
+                &path,
+                state,
+                part,
+                &format!("another user, {parameters}, killed: {killed}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn in_a_folder_that_is_read_only_with_files_that_are_not() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: becoming another user takes root");
+        return;
+    }
+    let (folder, path, state) = made(false, 0);
+    for file in [path.clone(), shadow(&path)] {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    // No names can be exchanged here: readable, and refused in words on a write.
+    reads(
+        folder.path(),
+        &path,
+        state,
+        Part { user: Some(NOBODY), ..Part::default() },
+        "read-only folder",
+    );
+}
+
+#[test]
+fn a_file_that_may_not_even_be_read_is_refused() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: becoming another user takes root");
+        return;
+    }
+    let (_folder, path, _) = made(false, 0);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let error = Session::dash(&path, Part { user: Some(NOBODY), ..Part::default() }).err().unwrap();
+    assert!(
+        error.contains("unable to open database file") && error.contains("ermission"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_reader_without_rights_follows_a_writer_that_has_them() {
+    let user = nix::unistd::geteuid().is_root().then_some(NOBODY);
+    let (_folder, path, _) = made(false, 0);
+    let mut writer = Writer::start(&path, Part::default());
+    writer.reaches(4);
+    let mut reader =
+        Session::dash(&path, Part { parameters: "&mode=ro", user, ..Part::default() }).unwrap();
+    reader.must("PRAGMA busy_timeout=10000");
+    for _ in 0..40 {
+        let floor = writer.acknowledged();
+        let state = workload::number(&reader.must(STATE));
+        assert!(state >= floor, "{state} after {floor}");
+        assert_eq!(reader.must("PRAGMA integrity_check"), "ok");
+    }
+    let acknowledged = writer.kill();
+    let state = workload::number(&reader.must(STATE));
+    assert!((acknowledged..=acknowledged + 1).contains(&state), "{state} of {acknowledged}");
+}
