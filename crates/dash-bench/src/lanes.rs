@@ -1,23 +1,16 @@
 //! Interleaving: every side runs a block, in an order that turns from round to round, so that a slow
 //! moment of a shared machine hits all of them; ratios are taken within a round.
 //!
-//! Virtual disks throttle after some ten thousand flushes: every write then takes 4.0 ms, whoever
-//! asks. A round in which that happens is thrown away, and repeated after a pause.
+//! A round in which the disk throttled ([`crate::throttle`]) is thrown away, and repeated after a pause.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::failure::{Failure, Result};
-use crate::interrupt;
+use crate::failure::Result;
 use crate::numbers::{count, nanos};
+use crate::place::Place;
 use crate::progress::Progress;
-use crate::sample::{Block, Sample};
-
-/// The typical time, in microseconds, by which a throttled disk is known.
-const THROTTLED: std::ops::Range<f64> = 3_800.0..4_300.0;
-/// How long to leave it alone.
-const PAUSE: Duration = Duration::from_secs(60);
-/// How often in a row.
-const PAUSES_MAX: u32 = 5;
+use crate::sample::Sample;
+use crate::throttle::Throttle;
 
 /// One side.
 pub struct Lane<'a> {
@@ -53,33 +46,27 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// Runs `rounds` rounds of blocks of `size` operations on every lane.
-pub fn run(what: &str, lanes: &mut [Lane<'_>], rounds: usize, size: usize) -> Result<Vec<Sample>> {
+/// Runs `rounds` rounds of blocks of `size` operations on every lane; the disk of `place`, if there is
+/// one to watch, must not throttle meanwhile.
+pub fn run(what: &str, place: Option<&Place>, lanes: &mut [Lane<'_>], rounds: usize, size: usize) -> Result<Vec<Sample>> {
     let mut samples = lanes.iter().map(|_| Sample::new()).collect::<Result<Vec<_>>>()?;
     let mut progress = Progress::new(what, count(rounds * lanes.len()));
-    let mut pauses = 0;
+    let mut throttle = place.map(Throttle::new).transpose()?;
     let mut round = 0;
     while round < rounds {
         let mut blocks: Vec<Vec<u64>> = vec![Vec::new(); lanes.len()];
-        let mut throttled = false;
         for turn in 0..lanes.len() {
             // Odd rounds run backwards: nobody always comes after the same one.
             let turn = if round % 2 == 0 { turn } else { lanes.len() - 1 - turn };
             let at = (turn + round / 2) % lanes.len();
             blocks[at] = lanes[at].block(size)?;
-            throttled |= size > 1 && THROTTLED.contains(&Block::of(&blocks[at]).p50);
             progress.step(0)?;
         }
-        if throttled && pauses < PAUSES_MAX {
-            pauses += 1;
-            progress.say("the disk throttles (4.0 ms a write): this round is void, waiting a minute");
-            rest(PAUSE)?;
+        if let Some(throttle) = &mut throttle
+            && throttle.was_on(&progress)?
+        {
             continue;
         }
-        if throttled {
-            return Err(Failure::new("the disk throttles and does not recover: nothing can be measured on it now"));
-        }
-        pauses = 0;
         for (sample, block) in samples.iter_mut().zip(&blocks) {
             sample.add(block);
         }
@@ -87,13 +74,4 @@ pub fn run(what: &str, lanes: &mut [Lane<'_>], rounds: usize, size: usize) -> Re
         progress.step(count(lanes.len()))?;
     }
     Ok(samples)
-}
-
-fn rest(time: Duration) -> Result<()> {
-    let begun = Instant::now();
-    while begun.elapsed() < time {
-        interrupt::check()?;
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    Ok(())
 }

@@ -49,6 +49,11 @@ impl Place {
         tempfile::Builder::new().prefix(name).tempdir_in(&self.folder).explain(format!("making a folder in {}", self.folder.display()))
     }
 
+    /// A file without a name.
+    pub fn scratch_file(&self) -> Result<std::fs::File> {
+        tempfile::tempfile_in(&self.folder).explain(format!("making a file in {}", self.folder.display()))
+    }
+
     /// Writes out what the file system keeps back.
     pub fn settle(&self) -> Result<()> {
         let folder = std::fs::File::open(&self.folder).explain("opening the place")?;

@@ -17,6 +17,8 @@ type Calls = BTreeMap<String, u64>;
 pub struct PerOperation {
     /// All calls.
     pub total: f64,
+    /// Calls that nearly every operation makes: without what one in ten or fewer adds, such as a page split.
+    pub typical: f64,
     /// By name, most frequent first.
     pub names: String,
 }
@@ -35,6 +37,7 @@ pub fn count(job: Job, engine: Engine, path: &Path, operations: u64) -> Result<P
     let total = |calls: &Calls| calls.values().sum::<u64>();
     Ok(PerOperation {
         total: (float(total(&twice)) - float(total(&once))) / float(operations),
+        typical: names.iter().map(|(_, share)| (share + 0.4).floor()).sum(),
         names: names.iter().map(|(name, share)| format!("{share:.2} {name}")).collect::<Vec<_>>().join(", "),
     })
 }

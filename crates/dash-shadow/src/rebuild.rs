@@ -31,32 +31,42 @@ impl<S: Storage> Connection<S> {
         if self.snapshot.size > 0 {
             self.give_block()?;
         }
+        let made = self.make_shadow(slot, &name);
+        if made.is_err() {
+            // A half-made one only takes space.
+            drop(self.directory.unlink(&self.names.shadow));
+        }
+        made
+    }
+
+    fn make_shadow(&mut self, slot: usize, name: &str) -> Result<()> {
         let current = self.current_file()?;
-        let permissions = current.metadata().during(Operation::Stat, &name)?.permissions;
+        let permissions = current.metadata().during(Operation::Stat, name)?.permissions;
         let shadow = self
             .directory
             .open(&self.names.shadow, OpenMode::CreateNew { permissions })
-            .during(Operation::Open, &name)?;
-        hold_life(&shadow, &name)?;
-        shadow.copy_ownership(&current).during(Operation::Open, &name)?;
+            .during(Operation::Open, name)?;
+        hold_life(&shadow, name)?;
+        shadow.copy_ownership(&current).during(Operation::Open, name)?;
         let size = self.snapshot.size;
         let len = roomy_len(size, 0, &self.tuning);
-        shadow.set_len(size).during(Operation::Resize, &name)?;
-        write_zeros(&shadow, size, len, &name)?;
+        shadow.set_len(size).during(Operation::Resize, name)?;
+        write_zeros(&shadow, size, len, name)?;
         let mut intent = self.new_intent(shadow.id(), len);
         if len <= self.tuning.intent_all {
             intent.mark(&(0..len));
         } else {
-            intent.mark(&(0..STRIDE));
-            intent.mark(&(size.saturating_sub(STRIDE)..len));
+            let stride = self.tuning.intent_stride;
+            intent.mark(&(0..stride.min(len)));
+            intent.mark(&(size.saturating_sub(stride)..len));
         }
-        write_intent(&shadow, len, &intent, &name)?;
+        write_intent(&shadow, len, &intent, name)?;
         let shadow = Arc::new(shadow);
         let shared = size - size % STRIDE;
         if shared > 0 && shadow.clone_range(&current, 0..shared).is_ok() {
-            copy_into_new(&*current, &*shadow, shared..size, &name)?;
+            copy_into_new(&*current, &*shadow, shared..size, name)?;
         } else {
-            copy_into_new(&*current, &*shadow, 0..size, &name)?;
+            copy_into_new(&*current, &*shadow, 0..size, name)?;
         }
         self.files[slot] = Some(shadow);
         self.excluded[slot] = false;

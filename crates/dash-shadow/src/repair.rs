@@ -15,16 +15,23 @@ use crate::header::mark_demoted;
 use crate::header::unmark;
 use crate::locks::LockLevel;
 use crate::ranges::RangeSet;
+use crate::tail::read_header;
 use crate::tail::{Tail, copy, extend, read_padded, roomy_len, write_intent};
 
 impl<S: Storage> Connection<S> {
-    /// Makes the shadow the current copy's equal after a transaction dirtied `dirtied` in it. A
-    /// failure poisons the connection: nothing more is written, and the next writer finds the mark.
+    /// Makes the shadow the current copy's equal after a transaction dirtied `dirtied` in it. Where
+    /// that fails (a full disk, a failing device) the shadow is given up: its block is voided and
+    /// the next writer makes a new one. If not even that can be written, the connection is poisoned.
     pub(crate) fn undo(&mut self, dirtied: &RangeSet) -> Result<()> {
         self.statistics.undone += 1;
         let undone = self.copy_back(dirtied);
         if let Err(error) = &undone {
-            self.poisoned = Some(error.to_string());
+            match self.give_up() {
+                // Should this flush fail too, a power loss may bring the transaction back: one
+                // that was reported as failed, or rolled back on a failing device.
+                Ok(()) => drop(self.flush_file(self.shadow_slot())),
+                Err(_) => self.poisoned = Some(error.to_string()),
+            }
         }
         undone
     }
@@ -33,7 +40,9 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         self.coordination.next_tail_epoch(slot); // what failed may have moved it
         if self.snapshot.size == 0 {
-            return self.void();
+            // Nothing to copy from: the database is still empty.
+            self.give_up()?;
+            return self.flush_file(slot);
         }
         let mut ranges = dirtied.clone();
         ranges.union(&self.current_page_list()?);
@@ -66,16 +75,14 @@ impl<S: Storage> Connection<S> {
         Ok(true)
     }
 
-    /// There is nothing to copy from: the database is still empty. Makes sure that the block of a
-    /// first commit is gone, and the shadow made anew.
-    fn void(&mut self) -> Result<()> {
+    /// Gives the shadow up: takes its block away, and has it made anew.
+    fn give_up(&mut self) -> Result<()> {
         let slot = self.shadow_slot();
         let (file, name) = (self.file(slot)?, self.role(slot));
         let len = file.metadata().during(Operation::Stat, &name)?.len;
         if len >= TAIL_LEN {
             file.write_at(&[0; 2 * BLOCK], len - TAIL_LEN).during(Operation::Write, &name)?;
         }
-        self.flush_file(slot)?;
         self.coordination.set_condition(ShadowCondition::Rebuild);
         self.coordination.set_in_flight(0);
         Ok(())
@@ -86,8 +93,9 @@ impl<S: Storage> Connection<S> {
     fn restore(&mut self, ranges: &RangeSet) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
+        let first = self.first_page_len()?;
         let mut overwritten = ranges.clone();
-        overwritten.insert(0..FIRST_PAGE);
+        overwritten.insert(0..first);
         self.put_aside(&overwritten)?;
         self.fence_header(slot)?;
         let ranges = ranges.below(self.snapshot.size);
@@ -98,7 +106,7 @@ impl<S: Storage> Connection<S> {
             extend(&*shadow, tail.len, len, &name)?;
         }
         let mut intent = self.new_intent(shadow.id(), len);
-        intent.mark(&(0..FIRST_PAGE));
+        intent.mark(&(0..first));
         match tail.bound_intent(shadow.id()) {
             Some(old) => {
                 for range in old.ranges().iter().chain(ranges.iter()) {
@@ -110,8 +118,8 @@ impl<S: Storage> Connection<S> {
             }
         }
         write_intent(&*shadow, len, &intent, &name)?;
-        for range in ranges.iter().filter(|range| range.end > FIRST_PAGE) {
-            copy(&*current, &*shadow, range.start.max(FIRST_PAGE)..range.end, &name)?;
+        for range in ranges.iter().filter(|range| range.end > first) {
+            copy(&*current, &*shadow, range.start.max(first)..range.end, &name)?;
         }
         self.vouch(State::Settled, self.snapshot.counter, &intent, len)?;
         self.copy_first_page()?;
@@ -125,11 +133,18 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn copy_first_page(&self) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
-        let mut page = vec![0; usize::try_from(FIRST_PAGE.min(self.snapshot.size)).unwrap_or(0)];
+        let mut page = vec![0; usize::try_from(self.first_page_len()?).unwrap_or(0)];
         read_padded(&*current, &mut page, 0).during(Operation::Read, &name)?;
         unmark(&mut page);
         mark_demoted(&mut page);
         shadow.write_at(&page, 0).during(Operation::Write, &name)
+    }
+
+    /// Bytes of page 1 of the current copy.
+    fn first_page_len(&self) -> Result<u64> {
+        let header = read_header(&*self.current_file()?, &self.names.shown())?;
+        let page = header.and_then(|header| header.page_size()).unwrap_or(512);
+        Ok(u64::from(page).min(self.snapshot.size))
     }
 
     /// A block that says: the other copy's commit was published. Page cache only. `counter`: the
@@ -271,7 +286,5 @@ impl<S: Storage> Connection<S> {
     }
 }
 
-/// What [`Connection::copy_first_page`] copies: the largest page.
-const FIRST_PAGE: u64 = 65_536;
 /// Bytes compared at once.
 const BUFFER: usize = 256 << 10;

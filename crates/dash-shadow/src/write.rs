@@ -193,7 +193,9 @@ impl<S: Storage> Connection<S> {
 
     /// Ends the write transaction: what was not published is undone.
     pub(crate) fn end_write(&mut self) -> Result<()> {
-        let undone = self.discard();
+        // SQLite can do nothing with an error of xUnlock. What could not be undone is given up, and
+        // if even that failed the next write says so.
+        drop(self.discard());
         self.keeping = Keeping::default();
         let released = self.release_exclusion();
         // Nobody can write the new copy before WRITER is free, so it is safe to move over now.
@@ -203,7 +205,7 @@ impl<S: Storage> Connection<S> {
             .file()
             .unlock(locks::WRITER)
             .during(Operation::Lock, self.names.coordination.to_string_lossy());
-        undone.and(released).and(pinned).and(unlocked)
+        released.and(pinned).and(unlocked)
     }
 
     /// Forgets the running transaction and undoes what it wrote into the shadow.

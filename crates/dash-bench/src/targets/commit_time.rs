@@ -56,7 +56,7 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
         lanes.push(lane(name, db, checkpoint)?);
     }
     let label = place.label;
-    let samples = lanes::run(&format!("commit-time on {label}"), &mut lanes, bench.many(ROUNDS), BLOCK)?;
+    let samples = lanes::run(&format!("commit-time on {label}"), Some(place), &mut lanes, bench.many(ROUNDS), BLOCK)?;
     let Some((dash, stock)) = samples.split_first() else { return Ok(()) };
     for ((_, name, wanted), sample) in SIDES.iter().zip(stock) {
         let wanted = wanted[usize::from(label == "V")];

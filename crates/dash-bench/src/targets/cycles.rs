@@ -1,10 +1,11 @@
 //! Open, update one row, close: what a short-lived program does, nobody else having the database open.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::engine::{DURABLE, Engine};
 use crate::failure::{Explain, Result};
 use crate::lanes::{self, Lane};
+use crate::numbers::{count, per};
 use crate::place::Place;
 use crate::report::{Row, Target};
 use super::Bench;
@@ -12,6 +13,7 @@ use super::data::with_rows;
 
 const ROUNDS: usize = 30;
 const BLOCK: usize = 20;
+const COUNTED: usize = 200;
 const TABLE: i64 = 1000;
 const SIDES: [Engine; 3] = [Engine::Single, Engine::Wal, Engine::Delete];
 
@@ -24,27 +26,55 @@ pub fn measure(bench: &Bench) -> Result<Row> {
     }
     if let Some(missing) = missing {
         row.note(missing);
+    } else {
+        counted(bench, bench.places.l()?, &mut row)?;
     }
     Ok(row)
+}
+
+/// Flushes and bytes of a cycle, exact.
+fn counted(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
+    let folder = place.folder("cycles")?;
+    let cycles = count(bench.many(COUNTED));
+    for engine in SIDES {
+        let mut step = prepare(engine, folder.path().join(engine.word()))?;
+        place.settle()?;
+        let before = place.counts()?;
+        (0..cycles).try_for_each(|_| step())?;
+        let counted = place.counts()?.since(before);
+        row.note(format!(
+            "L: {}: {:.2} flushes, {:.2} writes, {:.1} KiB a cycle",
+            engine.name(),
+            per(counted.flushes, cycles),
+            per(counted.writes, cycles),
+            per(counted.bytes, cycles) / 1024.0
+        ));
+    }
+    Ok(())
+}
+
+/// A database, closed, and the cycle on it.
+fn prepare(engine: Engine, path: PathBuf) -> Result<impl FnMut() -> Result<()>> {
+    let db = with_rows(engine, &path, TABLE)?;
+    db.close().map_err(|(_, error)| error).explain("closing")?;
+    let mut turn = 0;
+    let mut step = move || {
+        turn += 1;
+        cycle(engine, &path, turn)
+    };
+    (0..5).try_for_each(|_| step())?;
+    Ok(step)
 }
 
 fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
     let folder = place.folder("cycles")?;
     let mut lanes = Vec::new();
     for engine in SIDES {
-        let path = folder.path().join(engine.word());
-        let db = with_rows(engine, &path, TABLE)?;
-        db.close().map_err(|(_, error)| error).explain("closing")?;
-        let mut turn = 0;
-        let mut step = move || {
-            turn += 1;
-            cycle(engine, &path, turn)
-        };
-        (0..5).try_for_each(|_| step())?;
+        let step = prepare(engine, folder.path().join(engine.word()))?;
         lanes.push(Lane::new(engine.name(), step));
     }
     let label = place.label;
-    let samples = lanes::run(&format!("cycles on {label}"), &mut lanes, bench.many(ROUNDS), BLOCK)?;
+    let samples = lanes::run(&format!("cycles on {label}"), Some(place), &mut lanes, bench.many(ROUNDS), BLOCK)?;
     if let [dash, wal, delete] = &samples[..] {
         row.target(format!("{label}: dash / stock WAL, mean"), dash.ratio_to(wal, |block| block.mean), "x", Target::AtMost(0.35));
         row.figure(format!("{label}: dash / stock WAL, p50"), dash.ratio_to(wal, |block| block.p50), "x");

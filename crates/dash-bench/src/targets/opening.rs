@@ -10,6 +10,7 @@ use crate::place::Place;
 use crate::progress::Progress;
 use crate::report::{Row, Target};
 use crate::sample::Sample;
+use crate::throttle::Throttle;
 use super::Bench;
 use super::data::with_rows;
 
@@ -41,13 +42,20 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
     let mut progress = Progress::new(&format!("opening on {}", place.label), count(rounds));
     let mut opened = SIDES.iter().map(|_| Sample::new()).collect::<Result<Vec<_>>>()?;
     let mut closed = SIDES.iter().map(|_| Sample::new()).collect::<Result<Vec<_>>>()?;
-    for _ in 0..rounds {
-        for (at, engine) in SIDES.into_iter().enumerate() {
+    let mut throttle = Throttle::new(place)?;
+    while opened[0].blocks.len() < rounds {
+        let mut blocks = Vec::new();
+        for engine in SIDES {
             let path = folder.path().join(engine.word());
             let times = (0..BLOCK).map(|_| cycle(engine, &path)).collect::<Result<Vec<_>>>()?;
-            let (opens, closes): (Vec<_>, Vec<_>) = times.into_iter().unzip();
-            opened[at].add(&opens);
-            closed[at].add(&closes);
+            blocks.push(times.into_iter().unzip::<u64, u64, Vec<_>, Vec<_>>());
+        }
+        if throttle.was_on(&progress)? {
+            continue;
+        }
+        for (at, (opens, closes)) in blocks.iter().enumerate() {
+            opened[at].add(opens);
+            closed[at].add(closes);
         }
         progress.step(1)?;
     }

@@ -32,7 +32,7 @@ pub fn measure(bench: &Bench) -> Result<Row> {
             // One step of a lane is a whole block: a clock read costs as much as a tenth of a read.
             lanes.push(Lane::new(engine.name(), move || (0..BLOCK).try_for_each(|_| read.step())));
         }
-        let samples = lanes::run(&format!("reading, {title}"), &mut lanes, bench.many(ROUNDS), 1)?;
+        let samples = lanes::run(&format!("reading, {title}"), None, &mut lanes, bench.many(ROUNDS), 1)?;
         if let [dash, wal, delete] = &samples[..] {
             row.target(format!("{title}: dash / stock WAL"), dash.ratio_to(wal, |block| block.mean), "x", Target::AtMost(1.0));
             row.figure(format!("{title}: dash / stock DELETE"), dash.ratio_to(delete, |block| block.mean), "x");

@@ -15,6 +15,7 @@ use crate::numbers::{count, float, median};
 use crate::place::Place;
 use crate::progress::Progress;
 use crate::report::{Row, Target};
+use crate::throttle::Throttle;
 use super::Bench;
 use super::data::{Inserter, with_rows};
 
@@ -58,7 +59,10 @@ fn on(bench: &Bench, place: &Place, engine: Engine, rows: i64, row: &mut Row) ->
     let mut scans = 0;
     let title = format!("{}: {}, {rows} rows", place.label, engine.name());
     let mut progress = Progress::new(&title, count(rounds * PHASES.len()));
-    for round in 0..rounds {
+    let mut throttle = Throttle::new(place)?;
+    while rates[0].len() < rounds {
+        let round = rates[0].len();
+        let mut seen = [(0.0, 0); 3];
         for turn in 0..PHASES.len() {
             let at = (turn + round) % PHASES.len();
             let scanned = match PHASES[at] {
@@ -66,11 +70,17 @@ fn on(bench: &Bench, place: &Place, engine: Engine, rows: i64, row: &mut Row) ->
                 Phase::Writer => Some(path.as_path()),
                 Phase::OtherDatabase => Some(other.as_path()),
             };
-            let (rate, seen) = phase(engine, &writer, scanned)?;
-            rates[at].push(rate);
-            scans += if at == 1 { seen } else { 0 };
-            progress.step(1)?;
+            seen[at] = phase(engine, &writer, scanned)?;
+            progress.step(0)?;
         }
+        if throttle.was_on(&progress)? {
+            continue;
+        }
+        for (rates, (rate, _)) in rates.iter_mut().zip(seen) {
+            rates.push(rate);
+        }
+        scans += seen[1].1;
+        progress.step(count(PHASES.len()))?;
     }
     let share = |at: usize, of: usize| {
         let pairs = rates[at].iter().zip(&rates[of]);

@@ -31,7 +31,7 @@ pub fn measure(bench: &Bench) -> Result<Row> {
                 db.query_row(pragma, [], |_| Ok(())).explain(pragma)?;
                 lanes.push(lane(side, db, query)?);
             }
-            let samples = lanes::run(&format!("scans, {mapping}, {name}"), &mut lanes, bench.many(ROUNDS), 1)?;
+            let samples = lanes::run(&format!("scans, {mapping}, {name}"), None, &mut lanes, bench.many(ROUNDS), 1)?;
             if let [dash, stock] = &samples[..] {
                 let ratio = stock.ratio_to(dash, |block| block.mean);
                 row.target(format!("{mapping}, {name}: stock / dash"), ratio, "x", Target::AtLeast(0.97));

@@ -12,6 +12,7 @@ use crate::place::Place;
 use crate::progress::Progress;
 use crate::report::{Row, Target};
 use crate::sample::Sample;
+use crate::throttle::Throttle;
 use super::Bench;
 use super::data::{Inserter, with_rows};
 
@@ -43,13 +44,17 @@ fn on(bench: &Bench, place: &Place, engine: Engine, row: &mut Row) -> Result<()>
     let (mut with, mut without) = (Sample::new()?, Sample::new()?);
     let rounds = bench.many(ROUNDS);
     let mut progress = Progress::new(&format!("snapshot, {} on {}", engine.name(), place.label), count(rounds));
-    for _ in 0..rounds {
+    let mut throttle = Throttle::new(place)?;
+    while with.blocks.len() < rounds {
         let mut times = (Vec::new(), Vec::new());
         for _ in 0..BLOCK {
             take_snapshot(&reader)?;
             times.0.push(timed(&mut insert)?);
             reader.execute_batch("COMMIT").explain("ending a snapshot")?;
             times.1.push(timed(&mut insert)?);
+        }
+        if throttle.was_on(&progress)? {
+            continue;
         }
         with.add(&times.0);
         without.add(&times.1);

@@ -42,7 +42,7 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
         lanes.push(lane(engine.name(), db)?);
     }
     let label = place.label;
-    let samples = lanes::run(&format!("tail on {label}"), &mut lanes, bench.many(ROUNDS), BLOCK)?;
+    let samples = lanes::run(&format!("tail on {label}"), Some(place), &mut lanes, bench.many(ROUNDS), BLOCK)?;
     if let [dash, wal] = &samples[..] {
         let ratio = dash.at(99.9) / wal.at(99.9).max(f64::MIN_POSITIVE);
         row.target(format!("{label}: dash / stock WAL, p99.9 of all"), ratio, "x", Target::AtMost(0.25));

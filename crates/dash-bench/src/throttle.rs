@@ -1,0 +1,74 @@
+//! Virtual disks throttle after some ten thousand flushes: every write then takes 4.0 ms, whoever asks.
+//! A raw write with a flush, now and then, tells; figures from such a time are worth nothing.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use crate::failure::{Explain, Failure, Result};
+use crate::interrupt;
+use crate::numbers::{float, nanos};
+use crate::place::Place;
+use crate::progress::Progress;
+
+/// A write with a flush that takes longer, in microseconds, is one of a throttled disk.
+const SLOW: f64 = 2_500.0;
+/// Writes of a probe; the middle one counts.
+const WRITES: usize = 5;
+/// How long to leave the disk alone before it is asked again.
+const PAUSE: Duration = Duration::from_secs(15);
+/// How often in a row.
+const PAUSES_MAX: u32 = 24;
+
+/// Watches the disk of one place.
+pub struct Throttle {
+    file: File,
+    /// Rounds thrown away.
+    pub void: u32,
+}
+
+impl Throttle {
+    /// Watches.
+    pub fn new(place: &Place) -> Result<Self> {
+        let file = place.scratch_file()?;
+        file.write_all_at(&[1; 4096], 0).and_then(|()| file.sync_all()).explain("writing a probe")?;
+        Ok(Self { file, void: 0 })
+    }
+
+    /// Whether the disk throttles now. If so this comes back when it no longer does.
+    pub fn was_on(&mut self, progress: &Progress) -> Result<bool> {
+        if self.probe()? < SLOW {
+            return Ok(false);
+        }
+        self.void += 1;
+        progress.say("the disk throttles (4 ms a write): this round is void, waiting");
+        for _ in 0..PAUSES_MAX {
+            rest(PAUSE)?;
+            if self.probe()? < SLOW {
+                return Ok(true);
+            }
+        }
+        Err(Failure::new("the disk throttles and does not recover: nothing can be measured on it now"))
+    }
+
+    /// Microseconds of a write with a flush.
+    pub fn probe(&self) -> Result<f64> {
+        let mut times = Vec::new();
+        for round in 0..WRITES {
+            let begun = Instant::now();
+            let byte = u8::try_from(round).unwrap_or(0);
+            self.file.write_all_at(&[byte; 4096], 0).and_then(|()| self.file.sync_data()).explain("writing a probe")?;
+            times.push(float(nanos(begun.elapsed())) / 1000.0);
+        }
+        Ok(crate::numbers::median(&times))
+    }
+}
+
+fn rest(time: Duration) -> Result<()> {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        interrupt::check()?;
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    Ok(())
+}
