@@ -10,22 +10,39 @@ use crate::error::{Error, Result};
 use crate::file::{File, latched};
 use crate::name::Lease;
 use crate::slot::Slot;
+use crate::window::Window;
+use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use core::time::Duration;
+use std::sync::Arc;
 
-/// Who is inside a file.
+/// How often a thread looks again whether the door is free before it begins to sleep.
+const LOOKS: usize = 64;
+/// How long it sleeps first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
+
+/// Who is inside a file: the lock of its door. Nearly never do two threads meet there (SQLite calls a
+/// file one call after the other; a visit from another connection of a shared cache may come between),
+/// so being free costs one atomic exchange, and waiting is done by looking again.
 #[derive(Default)]
 pub(crate) struct Gate {
-    /// The thread inside, by the address of a thread-local; 0 for nobody.
+    /// The thread inside; 0 for nobody.
     owner: AtomicUsize,
     /// Whether it came by a callback of SQLite, not by `with_file`.
     callback: AtomicBool,
 }
 
-/// A number that no other living thread has, and never 0.
+unsafe extern "C" {
+    /// POSIX; its result is a number or a pointer, as long as a pointer everywhere on Linux. Cheaper
+    /// than a thread-local, which costs a library a call of the dynamic linker.
+    safe fn pthread_self() -> usize;
+}
+
+/// A number that no other living thread has, and never 0: the C library's own name of the thread,
+/// which is the address of its control block.
+#[inline]
 fn this_thread() -> usize {
-    thread_local!(static PLACE: u8 = const { 0 });
-    PLACE.with(|place| core::ptr::from_ref(place).addr())
+    pthread_self()
 }
 
 impl Gate {
@@ -33,6 +50,52 @@ impl Gate {
     /// answer is right without further ordering.
     fn is_mine(&self) -> bool {
         self.owner.load(Ordering::Relaxed) == this_thread()
+    }
+
+    /// Lets a thread in; `false` if it is inside already.
+    #[inline]
+    fn pass(&self, way: Way) -> bool {
+        let me = this_thread();
+        let passed = self
+            .owner
+            .compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed);
+        if let Err(owner) = passed {
+            if owner == me {
+                return false;
+            }
+            self.wait(me);
+        }
+        self.callback
+            .store(way == Way::Callback, Ordering::Relaxed);
+        true
+    }
+
+    /// Waits until nobody is inside, and is inside then.
+    #[cold]
+    fn wait(&self, me: usize) {
+        let (mut pause, longest) = PAUSES;
+        loop {
+            for _ in 0..LOOKS {
+                let passed = self.owner.compare_exchange_weak(
+                    0,
+                    me,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                );
+                if passed.is_ok() {
+                    return;
+                }
+                std::thread::yield_now();
+            }
+            std::thread::sleep(pause);
+            pause = longest.min(pause * 2);
+        }
+    }
+
+    /// Lets the thread inside out.
+    #[inline]
+    fn leave(&self) {
+        self.owner.store(0, Ordering::Release);
     }
 
     /// Whether this thread is inside a callback of SQLite.
@@ -45,9 +108,15 @@ impl Gate {
 pub(crate) struct FileCell {
     pub(crate) slot: &'static Slot,
     gate: Arc<Gate>,
-    state: Mutex<State>,
+    /// Only who is inside looks at it.
+    state: UnsafeCell<State>,
+    window: Option<Arc<Window>>,
     lease: Lease,
 }
+
+// SAFETY: the gate lets one thread at a time at the state, and orders what they do there. A file may
+// go from thread to thread (`File: Send`); the rest is shared by nature.
+unsafe impl Sync for FileCell {}
 
 struct State {
     /// The file, until it is closed.
@@ -68,14 +137,14 @@ pub(crate) enum Way {
 impl FileCell {
     /// A cell around an open file; `lease` is on the name it was opened with.
     pub(crate) fn new(slot: &'static Slot, file: Box<dyn File>, lease: Lease) -> Self {
-        let state = Mutex::new(State {
-            file: Some(file),
-            latched: None,
-        });
         Self {
             slot,
             gate: Arc::default(),
-            state,
+            window: file.window(),
+            state: UnsafeCell::new(State {
+                file: Some(file),
+                latched: None,
+            }),
             lease,
         }
     }
@@ -83,6 +152,12 @@ impl FileCell {
     /// The door, for a busy handler that must know who is inside.
     pub(crate) fn gate(&self) -> Arc<Gate> {
         Arc::clone(&self.gate)
+    }
+
+    /// Pages that SQLite may have without a call.
+    #[inline]
+    pub(crate) fn window(&self) -> Option<&Window> {
+        self.window.as_deref()
     }
 
     /// Calls the file.
@@ -115,28 +190,21 @@ impl FileCell {
 
     /// Takes the file out, to be closed. The lease ends when the file is gone.
     pub(crate) fn take(self) -> (Option<Box<dyn File>>, Lease) {
-        let state = self
-            .state
-            .into_inner()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let state = self.state.into_inner();
         (state.file, self.lease)
     }
 
+    #[inline]
     fn pass(&self, way: Way) -> Result<Inside<'_>> {
-        if self.gate.is_mine() {
-            return Err(Error::new(
-                Code::MISUSE,
-                "a call into a file that this thread is in",
-            ));
+        if !self.gate.pass(way) {
+            return Err(inside_already());
         }
-        let state = self
-            .state
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.gate
-            .callback
-            .store(way == Way::Callback, Ordering::Relaxed);
-        self.gate.owner.store(this_thread(), Ordering::Relaxed);
+        if let Some(window) = self.window() {
+            window.close();
+        }
+        // SAFETY: this thread has just passed the gate, which lets nobody in, this thread included,
+        // until `leave`; and that is called when this borrow is over.
+        let state = unsafe { &mut *self.state.get() };
         Ok(Inside {
             gate: &self.gate,
             state,
@@ -144,15 +212,57 @@ impl FileCell {
     }
 }
 
+#[cold]
+fn inside_already() -> Error {
+    Error::new(
+        Code::MISUSE,
+        "a call into a file that this thread is in",
+    )
+}
+
 /// Being inside; leaving is dropping it.
 struct Inside<'a> {
     gate: &'a Gate,
-    state: MutexGuard<'a, State>,
+    state: &'a mut State,
 }
 
 impl Drop for Inside<'_> {
+    #[inline]
     fn drop(&mut self) {
-        // Before the mutex is let go, which happens when the fields are dropped.
-        self.gate.owner.store(0, Ordering::Relaxed);
+        self.gate.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn one_thread_at_a_time_passes_and_none_twice() {
+        const ROUNDS: usize = 20_000;
+        let (gate, inside) = (Gate::default(), AtomicUsize::new(0));
+        let passes = thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        for _ in 0..ROUNDS {
+                            assert!(gate.pass(Way::Callback));
+                            assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0);
+                            assert!(gate.in_callback() && !gate.pass(Way::Visit));
+                            inside.fetch_sub(1, Ordering::Relaxed);
+                            gate.leave();
+                        }
+                        ROUNDS
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .filter_map(|thread| thread.join().ok())
+                .sum::<usize>()
+        });
+        assert_eq!(passes, 4 * ROUNDS);
+        assert!(!gate.is_mine());
     }
 }

@@ -152,6 +152,12 @@ pub trait File: Send + 'static {
         Ok(())
     }
 
+    /// Where the file will say which of its pages lie in memory, asked once, after opening. Pages
+    /// from the window are given out and taken back without a call of the file.
+    fn window(&self) -> Option<Arc<Window>> {
+        None
+    }
+
     /// Closes the file. Everything that belongs to it, a wrapped [`HostFile`](crate::HostFile)
     /// above all, must be gone when this returns.
     ///

@@ -13,6 +13,7 @@ use crate::file::{File, PagePointer};
 use crate::flags::{LockLevel, ShmLock, SyncFlags};
 use crate::guard::guarded;
 use crate::sys::{IoMethods, RawFile};
+use crate::window::Window;
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
 use core::ptr::{NonNull, null};
@@ -354,6 +355,15 @@ unsafe extern "C" fn x_fetch(
     amount: c_int,
     address: *mut *mut c_void,
 ) -> c_int {
+    // SAFETY: SQLite passes an open file of ours.
+    let window = unsafe { Handle::cell(file) }.and_then(FileCell::window);
+    if !address.is_null()
+        && let Some(page) = window.and_then(|window| window.page(at, amount))
+    {
+        // SAFETY: not null, so SQLite's place for the answer.
+        unsafe { address.write(page.as_ptr().cast()) };
+        return OK;
+    }
     // SAFETY: SQLite passes a place for the answer, which is null unless the file says otherwise.
     unsafe { store(address, core::ptr::null_mut()) };
     let fetch = |file: &mut dyn File| {
@@ -368,6 +378,11 @@ unsafe extern "C" fn x_fetch(
 }
 
 unsafe extern "C" fn x_unfetch(file: *mut RawFile, at: i64, address: *mut c_void) -> c_int {
+    // SAFETY: SQLite passes an open file of ours.
+    let window = unsafe { Handle::cell(file) }.and_then(FileCell::window);
+    if !address.is_null() && window.is_some_and(Window::take_back) {
+        return OK;
+    }
     // SAFETY: SQLite gives back what `xFetch` handed out, on the same terms.
     let page = NonNull::new(address.cast()).map(|at| unsafe { PagePointer::new(at) });
     // SAFETY: SQLite passes an open file of ours.

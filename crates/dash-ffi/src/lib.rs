@@ -52,6 +52,7 @@ mod table;
 mod value;
 mod vfs;
 mod vfs_calls;
+mod window;
 
 pub use api::OLDEST_SQLITE;
 pub use code::Code;
@@ -74,3 +75,4 @@ pub use sys::{ApiRoutines, Connection, EntryPoint};
 pub use table::{Row, TableFunction};
 pub use value::Value;
 pub use vfs::{FullPathname, Opened, Vfs};
+pub use window::Window;

@@ -16,7 +16,7 @@ impl<S: Storage> Connection<S> {
                 .coordination
                 .file()
                 .lock_conflict(locks::WRITER, LockKind::Exclusive)
-                .during(Operation::Lock, self.names.coordination.to_string_lossy())?
+                .during(Operation::Lock, self.names.shown_coordination())?
                 .is_some())
     }
 
@@ -26,7 +26,7 @@ impl<S: Storage> Connection<S> {
         if let Some(reason) = &self.poisoned {
             return Err(Error::Poisoned(reason.clone()));
         }
-        let name = self.names.coordination.to_string_lossy().into_owned();
+        let name = self.names.shown_coordination().clone();
         if !self
             .coordination
             .file()
@@ -50,8 +50,15 @@ impl<S: Storage> Connection<S> {
     }
 
     pub(crate) fn check_begin(&mut self) -> Result<()> {
+        if self.coordination.current() != self.current {
+            return Err(Error::BusySnapshot);
+        }
         if self.coordination.in_flight() != 0 {
-            self.finish_dead_writer()?;
+            // It looks at the newest state; this connection's snapshot stays what it is.
+            let mine = (self.current, self.snapshot);
+            let finished = self.finish_dead_writer();
+            (self.current, self.snapshot) = mine;
+            finished?;
         }
         if self.coordination.current() != self.current
             || self.coordination.generation() != self.generation

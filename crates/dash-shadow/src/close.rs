@@ -6,10 +6,10 @@ use dash_storage::{Directory, File, LockKind, Storage};
 use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Operation, Result};
-use crate::format::{State, TAIL_LEN};
+use crate::format::{IntentBlock, State, TAIL_LEN};
 use crate::locks::{self, LockLevel};
 use crate::open::is_alone;
-use crate::tail::read_header;
+use crate::tail::{Tail, read_header, write_intent};
 
 impl<S: Storage> Connection<S> {
     /// Gives everything back. Errors are reported, but the connection is closed in any case.
@@ -20,7 +20,7 @@ impl<S: Storage> Connection<S> {
     }
 
     fn leave(&mut self) -> Result<()> {
-        let name = self.names.coordination.to_string_lossy().into_owned();
+        let name = self.names.shown_coordination().clone();
         self.coordination.unregister();
         if !self
             .coordination
@@ -65,8 +65,14 @@ impl<S: Storage> Connection<S> {
             let tail = self.shadow_tail()?;
             let older = read_header(&*self.file(slot)?, &self.role(slot))?;
             if let (Some(older), true) = (older, tail.len >= TAIL_LEN) {
-                self.vouch(State::Superseded, older.counter(), &tail.intent, tail.len)?;
+                let mut intent = IntentBlock::clone(&tail.intent);
+                if let Some(narrow) = self.narrowed(&intent, tail.len) {
+                    write_intent(&*self.file(slot)?, tail.len, &narrow, &self.role(slot))?;
+                    intent = narrow;
+                }
+                self.vouch(State::Superseded, older.counter(), &intent, tail.len)?;
             }
+            self.narrow_current()?;
         }
         if self.coordination.fence() || self.coordination.fence_found() {
             // Names first: without the fence nothing keeps stock SQLite from believing them.
@@ -80,5 +86,15 @@ impl<S: Storage> Connection<S> {
             self.coordination.set_fence(false);
         }
         Ok(())
+    }
+
+    /// The current copy's intent counts once it is the shadow again: it is whole now.
+    fn narrow_current(&self) -> Result<()> {
+        let slot = self.current.slot;
+        let (file, name) = (self.file(slot)?, self.role(slot));
+        let tail = Tail::read(&*file, &name)?;
+        let narrow =
+            tail.bound_intent(file.id()).and_then(|intent| self.narrowed(intent, tail.len));
+        narrow.map_or(Ok(()), |narrow| write_intent(&*file, tail.len, &narrow, &name))
     }
 }

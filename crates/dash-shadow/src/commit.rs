@@ -11,7 +11,7 @@ use dash_storage::{File, Storage};
 use crate::connection::Connection;
 use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
-use crate::format::{CommitBlock, SUPER_NAME_MAX, State, Unit};
+use crate::format::{CommitBlock, SUPER_NAME_MAX, State, TAIL_LEN, Unit, list_len};
 use crate::header::{HEADER_LEN, Header, seal};
 use crate::ranges::RangeSet;
 use crate::tail::{STRIDE, read_padded, write_commit};
@@ -238,6 +238,9 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let len = self.shadow_tail()?.len;
         let (file, name) = (self.file(slot)?, self.role(slot));
+        // A reader of an older, larger state may have pages where the list goes.
+        let area = list_len(units.len());
+        self.put_aside(&std::iter::once(len - TAIL_LEN - area..len - TAIL_LEN).collect())?;
         let Some(transaction) = &self.transaction else {
             return Ok(());
         };

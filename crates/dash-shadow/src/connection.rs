@@ -26,7 +26,7 @@ pub(crate) struct KnownTail {
     /// Length of the file.
     pub len: u64,
     /// The durable intent.
-    pub intent: IntentBlock,
+    pub intent: Arc<IntentBlock>,
 }
 
 /// A connection that may read and write.
@@ -163,9 +163,10 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Name of the file in `slot`, for messages.
-    pub(crate) fn role(&self, slot: usize) -> String {
-        let name = if slot == self.current.slot { &self.names.db } else { &self.names.shadow };
-        name.to_string_lossy().into_owned()
+    pub(crate) fn role(&self, slot: usize) -> Arc<str> {
+        let names = &self.names;
+        let name = if slot == self.current.slot { names.shown() } else { names.shown_shadow() };
+        Arc::clone(name)
     }
 
     /// Raises the lock. `Busy` and `BusySnapshot` leave it where it was.

@@ -343,6 +343,11 @@ impl<F: File> Coordination<F> {
         self.word(Word::Settled).load(SeqCst) == self.current().sequence
     }
 
+    /// Says that it may not.
+    pub fn clear_settled(&self) {
+        self.word(Word::Settled).store(0, SeqCst);
+    }
+
     /// Says that it does.
     pub fn set_settled(&self) {
         self.word(Word::Settled).store(self.current().sequence, SeqCst);

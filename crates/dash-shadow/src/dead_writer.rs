@@ -9,7 +9,7 @@ use crate::coordination::{Current, ShadowCondition, Snapshot};
 use crate::error::{Context, Operation, Result};
 use crate::evaluate::Found;
 use crate::format::State;
-use crate::recover::make_durable;
+use crate::recover::{finish_renames, make_durable};
 use crate::super_journal;
 
 impl<S: Storage> Connection<S> {
@@ -21,6 +21,8 @@ impl<S: Storage> Connection<S> {
         self.reload_if_pair_changed()?;
         let slot = self.shadow_slot();
         self.coordination.next_tail_epoch(slot);
+        self.coordination.clear_settled();
+        finish_renames::<S>(&self.directory, &self.names)?;
         if self.files[slot].is_none() {
             self.coordination.set_condition(ShadowCondition::Rebuild);
             self.coordination.set_in_flight(0);

@@ -51,6 +51,8 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         if self.coordination.commits() > 0 {
+            // Whoever closes last looks for it, also if this process dies in the next step.
+            self.coordination.set_fence_found(true);
             match self.directory.create_directory(&self.names.fence) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 other => other.during(Operation::Open, self.names.fence.to_string_lossy())?,

@@ -39,8 +39,7 @@ impl<S: Storage> First<'_, S> {
         cut_off: &mut Option<Vec<u8>>,
     ) -> Result<[Option<Arc<S::File>>; 2]> {
         let names = self.names;
-        let (db_name, shadow_name) =
-            (names.shown().into_owned(), names.shadow.to_string_lossy().into_owned());
+        let (db_name, shadow_name) = (names.shown().clone(), names.shown_shadow().clone());
         let db = db.map(|file| Found::look(file, &db_name)).transpose()?;
         let shadow = shadow.map(|file| Found::look(file, &shadow_name)).transpose()?;
         for found in [&db, &shadow].into_iter().flatten() {

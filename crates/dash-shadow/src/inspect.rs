@@ -189,7 +189,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     {
         held.extend(locks_of(&coordination, LockedFile::Coordination, &names.coordination)?);
     }
-    let db = db.map(|file| Found::look(file, &names.shown())).transpose()?;
+    let db = db.map(|file| Found::look(file, names.shown())).transpose()?;
     let shadow =
         shadow.map(|file| Found::look(file, &names.shadow.to_string_lossy())).transpose()?;
     let mut exists = |block: &CommitBlock| {

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
@@ -18,6 +19,12 @@ pub struct Names {
     pub fence: OsString,
     /// `app.db-shadow-tmp`: a step of the three renames where names can't be exchanged.
     pub renaming: OsString,
+    /// `db`, for messages.
+    shown: Arc<str>,
+    /// `shadow`, for messages.
+    shown_shadow: Arc<str>,
+    /// `coordination`, for messages.
+    shown_coordination: Arc<str>,
 }
 
 impl Names {
@@ -28,10 +35,15 @@ impl Names {
             name.push(suffix);
             name
         };
+        let shadow = with("-shadow");
+        let coordination = with("-dash");
         Self {
+            shown: db.to_string_lossy().into(),
+            shown_shadow: shadow.to_string_lossy().into(),
             db: db.to_owned(),
-            shadow: with("-shadow"),
-            coordination: with("-dash"),
+            shadow,
+            shown_coordination: coordination.to_string_lossy().into(),
+            coordination,
             fence: with("-journal"),
             renaming: with("-shadow-tmp"),
         }
@@ -50,7 +62,17 @@ impl Names {
     }
 
     /// The database's name for messages.
-    pub fn shown(&self) -> std::borrow::Cow<'_, str> {
-        self.db.to_string_lossy()
+    pub fn shown(&self) -> &Arc<str> {
+        &self.shown
+    }
+
+    /// The coordination file's name for messages.
+    pub fn shown_coordination(&self) -> &Arc<str> {
+        &self.shown_coordination
+    }
+
+    /// The shadow's name for messages.
+    pub fn shown_shadow(&self) -> &Arc<str> {
+        &self.shown_shadow
     }
 }

@@ -53,7 +53,7 @@ impl<S: Storage> Connection<S> {
         let directory = storage
             .open_directory(directory_path)
             .during(Operation::Open, directory_path.display())?;
-        let db = names.shown().into_owned();
+        let db = names.shown().clone();
         let permissions = match directory.metadata(&names.db).during(Operation::Stat, &db)? {
             Some(found) if found.kind != FileKind::Regular => {
                 return Err(Error::CantOpen(format!("{db} is not a regular file")));
@@ -85,7 +85,7 @@ impl<S: Storage> Connection<S> {
         coordination: S::File,
         options: &OpenOptions,
     ) -> Result<Self> {
-        let name = names.coordination.to_string_lossy().into_owned();
+        let name = names.shown_coordination().clone();
         let mut coordination = Coordination::map(coordination)?;
         // The renames of another process may be half done: under OPEN nobody is at it any more,
         // unless a connection is alive, and then its exchange is about to be complete.
@@ -114,7 +114,7 @@ impl<S: Storage> Connection<S> {
             join(&coordination, db, shadow, &names)?
         };
         for file in files.iter().flatten() {
-            hold_life(&**file, &names.shown())?;
+            hold_life(&**file, names.shown())?;
         }
         coordination.register()?;
         let mut connection = Self::new(
@@ -148,7 +148,7 @@ fn open_files<S: Storage>(
     loop {
         let db = open_if_there::<S>(directory, &names.db, OpenMode::ReadWrite)?;
         let shadow = open_if_there::<S>(directory, &names.shadow, OpenMode::ReadWrite)?;
-        if !is_alone(&[db.as_ref(), shadow.as_ref()], &names.shown())? {
+        if !is_alone(&[db.as_ref(), shadow.as_ref()], names.shown())? {
             return Ok((db, shadow, false));
         }
         let mut same = true;
@@ -169,13 +169,13 @@ pub(crate) fn open_coordination<S: Storage>(
     names: &Names,
     permissions: u32,
 ) -> Result<S::File> {
-    let name = names.coordination.to_string_lossy();
+    let name = names.shown_coordination();
     let mut waited = Duration::ZERO;
     loop {
         let file = directory
             .open(&names.coordination, OpenMode::Create { permissions })
-            .during(Operation::Open, &name)?;
-        while !file.try_lock(locks::OPEN, LockKind::Exclusive).during(Operation::Lock, &name)? {
+            .during(Operation::Open, name)?;
+        while !file.try_lock(locks::OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
             if waited >= OPEN_PATIENCE {
                 return Err(Error::Busy);
             }
@@ -183,7 +183,7 @@ pub(crate) fn open_coordination<S: Storage>(
             waited += OPEN_PAUSE;
         }
         // The last one to close may have removed it while this one waited.
-        let named = directory.metadata(&names.coordination).during(Operation::Stat, &name)?;
+        let named = directory.metadata(&names.coordination).during(Operation::Stat, name)?;
         if named.is_some_and(|named| named.id == file.id()) {
             return Ok(file);
         }
@@ -211,7 +211,7 @@ fn finish_renames_if_alone<S: Storage>(directory: &S::Directory, names: &Names) 
         return Ok(());
     }
     let renaming = open_if_there::<S>(directory, &names.renaming, OpenMode::ReadWrite)?;
-    let alone = is_alone(&[renaming.as_ref()], &names.shown())?;
+    let alone = is_alone(&[renaming.as_ref()], names.shown())?;
     if alone { finish_renames::<S>(directory, names) } else { Err(Error::Busy) }
 }
 

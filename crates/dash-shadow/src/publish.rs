@@ -83,7 +83,7 @@ impl<S: Storage> Connection<S> {
         };
         let header = match &self.header {
             Some((sequence, header)) if *sequence == old.sequence => Some(*header),
-            _ => read_header(&**file, &self.names.shown()).ok().flatten(),
+            _ => read_header(&**file, self.names.shown()).ok().flatten(),
         };
         if let Some(header) = header {
             drop(file.write_at(&header.demotion(), FENCE_OFFSET));

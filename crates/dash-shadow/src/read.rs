@@ -110,7 +110,7 @@ impl<S: Storage> Connection<S> {
             return Ok(list.clone());
         }
         let file = self.current_file()?;
-        let name = self.names.shown().into_owned();
+        let name = self.names.shown().clone();
         let tail = Tail::read(&*file, &name)?;
         let Some(block) = tail.bound(file.id()).filter(|block| block.id == self.snapshot.id) else {
             return Ok(std::iter::once(0..self.snapshot.size).collect());

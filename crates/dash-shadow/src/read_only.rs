@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
@@ -22,6 +23,8 @@ use crate::super_journal;
 use crate::table::{Action, decide};
 use crate::tail::{read_header, read_padded};
 
+/// For how long an opener in the way is waited for each time.
+const OPEN_PAUSE: Duration = Duration::from_micros(500);
 /// How often a copy is looked up again when names are exchanged meanwhile.
 const ATTEMPTS: usize = 100;
 
@@ -110,7 +113,7 @@ impl<S: Storage> ReadOnly<S> {
 
     /// Locks what `app.db` names; `false` if that changed meanwhile.
     fn take_named(&mut self) -> Result<bool> {
-        let shown = self.names.shown().into_owned();
+        let shown = self.names.shown().clone();
         let named = self.directory.metadata(&self.names.db).during(Operation::Stat, &shown)?;
         let Some(named) = named else {
             return Err(Error::Moved(format!("{shown} is gone")));
@@ -132,12 +135,19 @@ impl<S: Storage> ReadOnly<S> {
             self.release()?;
             return Ok(false);
         }
-        let alive = !self.immutable
-            && self
-                .current
-                .lock_conflict(locks::LIFE, LockKind::Exclusive)
-                .during(Operation::Lock, &shown)?
-                .is_some();
+        let held = |kind| {
+            self.current
+                .lock_conflict(locks::LIFE, kind)
+                .map(|owner| owner.is_some())
+                .during(Operation::Lock, &shown)
+        };
+        if !self.immutable && held(LockKind::Shared)? {
+            // Somebody opens, closes or recovers it right now.
+            self.release()?;
+            self.storage.sleep(OPEN_PAUSE);
+            return Ok(false);
+        }
+        let alive = !self.immutable && held(LockKind::Exclusive)?;
         if !alive {
             self.take_by_table()?;
         }
@@ -164,8 +174,7 @@ impl<S: Storage> ReadOnly<S> {
 
     /// Nobody is alive: the names may be behind.
     fn take_by_table(&mut self) -> Result<()> {
-        let (shown, shadow_name) =
-            (self.names.shown().into_owned(), self.names.shadow.to_string_lossy().into_owned());
+        let (shown, shadow_name) = (self.names.shown().clone(), self.names.shown_shadow().clone());
         let db = Found::look(self.current.clone(), &shown)?;
         let shadow = open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?
             .map(|file| Found::look(Arc::new(file), &shadow_name))

@@ -19,7 +19,7 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn rebuild(&mut self) -> Result<()> {
         self.statistics.rebuilds += 1;
         let slot = self.shadow_slot();
-        let name = self.names.shadow.to_string_lossy().into_owned();
+        let name = self.names.shown_shadow().clone();
         // What readers of the old file need can't be told from the new one.
         if self.coordination.pins_of_others(slot)?.any {
             return Err(Error::Busy);
@@ -52,14 +52,9 @@ impl<S: Storage> Connection<S> {
         let len = roomy_len(size, 0, &self.tuning);
         shadow.set_len(size).during(Operation::Resize, name)?;
         write_zeros(&shadow, size, len, name)?;
+        // Until the flush any page may be missing.
         let mut intent = self.new_intent(shadow.id(), len);
-        if len <= self.tuning.intent_all {
-            intent.mark(&(0..len));
-        } else {
-            let stride = self.tuning.intent_stride;
-            intent.mark(&(0..stride.min(len)));
-            intent.mark(&(size.saturating_sub(stride)..len));
-        }
+        intent.mark(&(0..len));
         write_intent(&shadow, len, &intent, name)?;
         let shadow = Arc::new(shadow);
         let shared = size - size % STRIDE;
@@ -76,6 +71,10 @@ impl<S: Storage> Connection<S> {
             self.vouch(State::Settled, self.snapshot.counter, &intent, len)?;
         }
         self.flush_file(slot)?;
+        if let Some(narrow) = self.narrowed(&intent, len) {
+            write_intent(&*self.file(slot)?, len, &narrow, name)?;
+            intent = narrow;
+        }
         if size > 0 {
             self.vouch(State::Superseded, self.snapshot.counter, &intent, len)?;
         }

@@ -124,6 +124,10 @@ impl<S: Storage> Connection<S> {
         self.vouch(State::Settled, self.snapshot.counter, &intent, len)?;
         self.copy_first_page()?;
         self.flush_file(slot)?;
+        if let Some(narrow) = self.narrowed(&intent, len) {
+            write_intent(&*shadow, len, &narrow, &name)?;
+            intent = narrow;
+        }
         self.vouch(State::Superseded, self.snapshot.counter, &intent, len)?;
         self.remember_tail(len, intent);
         Ok(())
@@ -142,7 +146,7 @@ impl<S: Storage> Connection<S> {
 
     /// Bytes of page 1 of the current copy.
     fn first_page_len(&self) -> Result<u64> {
-        let header = read_header(&*self.current_file()?, &self.names.shown())?;
+        let header = read_header(&*self.current_file()?, self.names.shown())?;
         let page = header.and_then(|header| header.page_size()).unwrap_or(512);
         Ok(u64::from(page).min(self.snapshot.size))
     }

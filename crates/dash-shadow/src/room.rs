@@ -3,15 +3,31 @@
 
 use crate::connection::{Connection, KnownTail};
 use crate::error::{Context, Error, Operation, Result};
-use crate::format::{BLOCK, IntentBlock, TAIL_LEN, list_len};
+use crate::format::{BLOCK, IntentBlock, REGION_BYTES, TAIL_LEN, list_len};
 use crate::ranges::RangeSet;
 use crate::tail::{Tail, extend, roomy_len, write_intent};
+use std::sync::Arc;
+
 use dash_storage::{File, FileId, Storage};
 
 impl<S: Storage> Connection<S> {
     /// An intent with no region.
     pub(crate) fn new_intent(&self, file: FileId, size: u64) -> IntentBlock {
         IntentBlock::new(self.coordination.pair(), file, size, self.tuning.intent_region)
+    }
+
+    /// What an intent may shrink to right after a flush that left its file whole (protocols.md
+    /// section 4, step 11), so that mending after a crash looks at little; `None` if it is small.
+    /// The places that most commits change stay, or each would begin with a flush.
+    pub(crate) fn narrowed(&self, intent: &IntentBlock, len: u64) -> Option<IntentBlock> {
+        if intent.ranges().bytes() <= self.tuning.intent_all {
+            return None;
+        }
+        let stride = self.tuning.intent_stride;
+        let mut narrow = IntentBlock { regions: Box::new([0; REGION_BYTES]), ..intent.clone() };
+        narrow.mark(&(0..stride.min(len)));
+        narrow.mark(&(self.snapshot.size.saturating_sub(stride)..len));
+        Some(narrow)
     }
 
     /// The shadow's tail: as this connection left it, or as the disk has it.
@@ -32,7 +48,7 @@ impl<S: Storage> Connection<S> {
             Some(intent) => intent.clone(),
             None => self.new_intent(file.id(), self.snapshot.size),
         };
-        let known = KnownTail { sequence: epoch, len: tail.len, intent };
+        let known = KnownTail { sequence: epoch, len: tail.len, intent: Arc::new(intent) };
         self.known_tails[slot] = Some(known.clone());
         Ok(known)
     }
@@ -41,7 +57,7 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn remember_tail(&mut self, len: u64, intent: IntentBlock) {
         let slot = self.shadow_slot();
         let sequence = self.coordination.next_tail_epoch(slot);
-        self.known_tails[slot] = Some(KnownTail { sequence, len, intent });
+        self.known_tails[slot] = Some(KnownTail { sequence, len, intent: Arc::new(intent) });
     }
 
     /// Makes the shadow long enough for a database of `size` bytes and a list of `units`.
@@ -49,6 +65,8 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let known = self.shadow_tail()?;
         let list = list_len(units);
+        // Not onto pages of the larger state that a shrinking commit replaces: undoing it needs them.
+        let size = size.max(self.snapshot.size);
         if known.len >= TAIL_LEN && size + list + TAIL_LEN <= known.len {
             return Ok(());
         }
@@ -81,7 +99,7 @@ impl<S: Storage> Connection<S> {
         }
         let slot = self.shadow_slot();
         let (file, name) = (self.file(slot)?, self.role(slot));
-        let mut intent = known.intent;
+        let mut intent = IntentBlock::clone(&known.intent);
         let mut coarser = self.new_intent(file.id(), known.len);
         if intent.region_shift < coarser.region_shift {
             for range in intent.ranges().iter() {

@@ -29,14 +29,15 @@ impl<S: Storage> Connection<S> {
             let (_, end) = self.coordination.versions();
             self.kept.begin(end);
             self.pin(current)?;
+            // Between the pin and the second look: later, its words may be those of a later state.
+            let snapshot = self.coordination.snapshot(current.slot);
             if self.coordination.current() == current
                 && self.coordination.generation() == self.generation
             {
-                self.current = current;
+                (self.current, self.snapshot) = (current, snapshot);
                 break;
             }
         }
-        self.snapshot = self.coordination.snapshot(self.current.slot);
         let now = self.storage.monotonic_nanos();
         if now.wrapping_sub(self.checked_at) > FOREIGN_CHECK_NANOS {
             self.checked_at = now;
@@ -70,7 +71,7 @@ impl<S: Storage> Connection<S> {
     /// `app.db` is what counts, as it is at rest.
     pub(crate) fn notice_foreign_write(&mut self) -> Result<()> {
         let file = self.current_file()?;
-        let seen = read_header(&*file, &self.names.shown())?;
+        let seen = read_header(&*file, self.names.shown())?;
         let same = match &seen {
             None => self.snapshot.size == 0,
             Some(header) => header.version() == self.snapshot.version,
@@ -107,7 +108,7 @@ impl<S: Storage> Connection<S> {
     /// Takes the file in `slot`, as it is, for the newest state; the shadow will be made anew.
     pub(crate) fn adopt(&mut self, slot: usize) -> Result<()> {
         let file = self.file(slot)?;
-        let header = read_header(&*file, &self.names.shown())?;
+        let header = read_header(&*file, self.names.shown())?;
         let len = file.metadata().during(Operation::Stat, self.names.shown())?.len;
         let snapshot = Snapshot::foreign(header.as_ref(), len, self.storage.random());
         self.coordination.set_condition(ShadowCondition::Rebuild);
@@ -136,7 +137,7 @@ impl<S: Storage> Connection<S> {
             };
             self.known_tails[slot] = None;
             if let Some(file) = &self.files[slot] {
-                hold_life(&**file, &self.names.shown())?;
+                hold_life(&**file, self.names.shown())?;
             }
         }
         self.generation = generation;

@@ -128,7 +128,7 @@ impl<S: Storage> Connection<S> {
                 self.coordination
                     .file()
                     .write_at(&record, LOG + position)
-                    .during(Operation::Write, self.names.coordination.to_string_lossy())?;
+                    .during(Operation::Write, self.names.shown_coordination())?;
                 self.coordination.versions_appended(RECORD_LEN + part);
                 at += part;
             }
@@ -160,7 +160,7 @@ impl<S: Storage> Connection<S> {
             };
             let place = LOG + self.coordination.versions_physical(position + (from - start));
             read_exact(self.coordination.file(), &mut buffer[a..b], place)
-                .during(Operation::Read, self.names.coordination.to_string_lossy())?;
+                .during(Operation::Read, self.names.shown_coordination())?;
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ impl<S: Storage> Connection<S> {
             let position = self.kept.cursor;
             let mut header = [0; RECORD];
             read_exact(self.coordination.file(), &mut header, LOG + (position - base))
-                .during(Operation::Read, self.names.coordination.to_string_lossy())?;
+                .during(Operation::Read, self.names.shown_coordination())?;
             let field = |i: usize| {
                 header[i * 8..i * 8 + 8]
                     .iter()

@@ -139,7 +139,7 @@ impl<S: Storage> Connection<S> {
             .unwrap_or(buffer.len())
             .min(buffer.len());
         read_padded(&*self.current_file()?, &mut buffer[..committed], offset)
-            .during(Operation::Read, &name)?;
+            .during(Operation::Read, name)?;
         buffer[committed..].fill(0);
         if transaction.spilled.intersects(range.clone()) {
             let shadow = self.file(self.shadow_slot())?;
@@ -150,7 +150,7 @@ impl<S: Storage> Connection<S> {
                     (usize::try_from(from - offset), usize::try_from(to - offset))
                 {
                     read_padded(&*shadow, &mut buffer[at..end], from)
-                        .during(Operation::Read, &name)?;
+                        .during(Operation::Read, name)?;
                 }
             }
         }
@@ -204,7 +204,7 @@ impl<S: Storage> Connection<S> {
             .coordination
             .file()
             .unlock(locks::WRITER)
-            .during(Operation::Lock, self.names.coordination.to_string_lossy());
+            .during(Operation::Lock, self.names.shown_coordination());
         released.and(pinned).and(unlocked)
     }
 

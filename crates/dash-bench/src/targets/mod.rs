@@ -94,13 +94,13 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             row.fail(failure.to_string());
             row
         });
+        if interrupt::pressed() {
+            break;
+        }
         if !arguments.json {
             row.print();
         }
         rows.push(row);
-        if interrupt::pressed() {
-            break;
-        }
     }
     let places = bench.places.described();
     let met = rows.iter().all(Row::met);

@@ -21,6 +21,8 @@ pub struct IntentBlock {
     pub regions: Box<[u8; BLOCK - layout::REGIONS]>,
 }
 
+/// Bytes of an intent block's bits.
+pub const REGION_BYTES: usize = BLOCK - layout::REGIONS;
 /// Regions that an intent block has room for.
 pub const REGION_COUNT: u64 = (BLOCK_LEN - layout::REGIONS as u64) * 8;
 /// log2 of the smallest region that is read.

@@ -9,7 +9,7 @@ mod commit_block;
 mod intent_block;
 
 pub use commit_block::{CommitBlock, Unit, Vouched, decode_units, encode_units, list_len};
-pub use intent_block::{IntentBlock, REGION_COUNT};
+pub use intent_block::{IntentBlock, REGION_BYTES, REGION_COUNT};
 
 /// Bytes of the commit block and of the intent block.
 pub const BLOCK: usize = 4096;

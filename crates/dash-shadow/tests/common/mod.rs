@@ -8,6 +8,8 @@
     reason = "each test uses a part; page numbers are small"
 )]
 
+pub mod sim;
+
 use std::path::{Path, PathBuf};
 
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions};
