@@ -50,7 +50,9 @@ impl Device {
     /// The disk under `folder`, if it is one and the kernel counts its flushes.
     pub fn of(folder: &Path) -> Option<Self> {
         let number = folder.metadata().ok()?.dev();
-        let home = std::fs::canonicalize(format!("/sys/dev/block/{}:{}", major(number), minor(number))).ok()?;
+        let home =
+            std::fs::canonicalize(format!("/sys/dev/block/{}:{}", major(number), minor(number)))
+                .ok()?;
         // A partition has no count of flushes; its disk has.
         let home = if home.join("partition").exists() { home.parent()?.to_owned() } else { home };
         let device = Self { name: home.file_name()?.to_string_lossy().into_owned(), home };
@@ -59,7 +61,8 @@ impl Device {
 
     /// The counts now.
     pub fn counts(&self) -> Option<Counts> {
-        let [writes, sectors, flushes] = parse(&std::fs::read_to_string(self.home.join("stat")).ok()?)?;
+        let [writes, sectors, flushes] =
+            parse(&std::fs::read_to_string(self.home.join("stat")).ok()?)?;
         let journal_commits = self.journal().unwrap_or(0);
         Some(Counts { writes, bytes: sectors * SECTOR, flushes, journal_commits })
     }
@@ -68,9 +71,9 @@ impl Device {
     pub fn journal(&self) -> Option<u64> {
         let folders = std::fs::read_dir("/proc/fs/jbd2").ok()?;
         let own = format!("{}-", self.name);
-        let folder = folders
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&own)))?;
+        let folder = folders.filter_map(|entry| Some(entry.ok()?.path())).find(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&own))
+        })?;
         let info = std::fs::read_to_string(folder.join("info")).ok()?;
         info.split_whitespace().next()?.parse().ok()
     }

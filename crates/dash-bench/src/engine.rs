@@ -63,7 +63,9 @@ impl Engine {
 
     /// Opens, and nothing more: what an application does at its start.
     pub fn connect(self, path: &Path) -> rusqlite::Result<Connection> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         if self.is_dash() {
             let uri = format!("file:{}?vfs=dash&dash_commit={}", path.display(), self.word());
             Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)

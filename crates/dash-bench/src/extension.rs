@@ -25,7 +25,9 @@ impl Extension {
         let path = find()?;
         let scratch = Connection::open_in_memory().explain("opening a scratch connection")?;
         load_into(&scratch, &path).explain(format!("loading {}", path.display()))?;
-        let version = scratch.query_row("SELECT dash_version()", [], |row| row.get(0)).explain("asking for dash's version")?;
+        let version = scratch
+            .query_row("SELECT dash_version()", [], |row| row.get(0))
+            .explain("asking for dash's version")?;
         Ok(Self { path, version })
     }
 }

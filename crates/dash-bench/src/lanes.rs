@@ -48,7 +48,13 @@ impl<'a> Lane<'a> {
 
 /// Runs `rounds` rounds of blocks of `size` operations on every lane; the disk of `place`, if there is
 /// one to watch, must not throttle meanwhile.
-pub fn run(what: &str, place: Option<&Place>, lanes: &mut [Lane<'_>], rounds: usize, size: usize) -> Result<Vec<Sample>> {
+pub fn run(
+    what: &str,
+    place: Option<&Place>,
+    lanes: &mut [Lane<'_>],
+    rounds: usize,
+    size: usize,
+) -> Result<Vec<Sample>> {
     let mut samples = lanes.iter().map(|_| Sample::new()).collect::<Result<Vec<_>>>()?;
     let mut progress = Progress::new(what, count(rounds * lanes.len()));
     let mut throttle = place.map(Throttle::new).transpose()?;

@@ -20,7 +20,8 @@ use crate::interrupt;
 pub fn isolate() -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNS).explain("making a mount namespace")?;
     let nothing: Option<&str> = None;
-    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).explain("keeping mounts to this process")
+    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
+        .explain("keeping mounts to this process")
 }
 
 /// Whether this process may make loop devices and mounts.
@@ -45,14 +46,18 @@ impl Loop {
             .suffix(".img")
             .tempfile_in(folder)
             .explain(format!("making an image in {}", folder.display()))?;
-        fill(image.as_file(), size).explain(format!("writing {size} bytes of image in {}", folder.display()))?;
+        fill(image.as_file(), size)
+            .explain(format!("writing {size} bytes of image in {}", folder.display()))?;
         let image_path = image.path().to_string_lossy().into_owned();
         let shown = run("losetup", &["--find", "--show", "--direct-io=on", &image_path])?;
         let device = Attached(Some(PathBuf::from(shown.trim())));
         drop(image);
         let name = shown.trim().to_owned();
         run("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", &name])?;
-        let point = tempfile::Builder::new().prefix("dash-bench-").tempdir().explain("making a mount point")?;
+        let point = tempfile::Builder::new()
+            .prefix("dash-bench-")
+            .tempdir()
+            .explain("making a mount point")?;
         let mut made = Self { device, point, mounted: false };
         let options: Option<&str> = None;
         mount(Some(name.as_str()), made.point.path(), Some("ext4"), MsFlags::empty(), options)
@@ -106,10 +111,15 @@ fn fill(file: &File, size: u64) -> std::io::Result<()> {
 
 /// Runs a program to its end; what it printed.
 fn run(program: &str, arguments: &[&str]) -> Result<String> {
-    let output = Command::new(program).args(arguments).output().explain(format!("running {program}"))?;
+    let output =
+        Command::new(program).args(arguments).output().explain(format!("running {program}"))?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
-        Err(Failure::new(format!("{program} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim())))
+        Err(Failure::new(format!(
+            "{program} {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        )))
     }
 }

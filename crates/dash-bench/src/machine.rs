@@ -9,12 +9,19 @@ pub fn lines() -> Vec<String> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name));
-        line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+        line.and_then(|line| line.split_once(':'))
+            .map(|(_, value)| value.trim().to_owned())
+            .unwrap_or_default()
     };
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    let kernel = nix::sys::utsname::uname().map(|name| format!("{} {}", name.sysname().display(), name.release().display()));
+    let kernel = nix::sys::utsname::uname()
+        .map(|name| format!("{} {}", name.sysname().display(), name.release().display()));
     vec![
-        format!("{}, {cores} cores, memory {}", field(&read("/proc/cpuinfo"), "model name"), field(&read("/proc/meminfo"), "MemTotal")),
+        format!(
+            "{}, {cores} cores, memory {}",
+            field(&read("/proc/cpuinfo"), "model name"),
+            field(&read("/proc/meminfo"), "MemTotal")
+        ),
         format!("{}, load {}", kernel.unwrap_or_default(), read("/proc/loadavg").trim()),
     ]
 }
@@ -31,7 +38,9 @@ pub fn file_system(folder: &Path) -> String {
         })
         .max_by_key(|(depth, _)| *depth)
         .map_or("unknown", |(_, kind)| kind);
-    let Some(device) = Device::of(folder) else { return format!("{kind}, no device that counts flushes") };
+    let Some(device) = Device::of(folder) else {
+        return format!("{kind}, no device that counts flushes");
+    };
     let journal = match (kind, device.journal()) {
         ("ext4", Some(_)) => " with a journal",
         ("ext4", None) => " without a journal",

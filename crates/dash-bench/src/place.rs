@@ -46,12 +46,16 @@ impl Place {
 
     /// A new folder in it.
     pub fn folder(&self, name: &str) -> Result<TempDir> {
-        tempfile::Builder::new().prefix(name).tempdir_in(&self.folder).explain(format!("making a folder in {}", self.folder.display()))
+        tempfile::Builder::new()
+            .prefix(name)
+            .tempdir_in(&self.folder)
+            .explain(format!("making a folder in {}", self.folder.display()))
     }
 
     /// A file without a name.
     pub fn scratch_file(&self) -> Result<std::fs::File> {
-        tempfile::tempfile_in(&self.folder).explain(format!("making a file in {}", self.folder.display()))
+        tempfile::tempfile_in(&self.folder)
+            .explain(format!("making a file in {}", self.folder.display()))
     }
 
     /// Writes out what the file system keeps back.
@@ -63,7 +67,9 @@ impl Place {
     /// The device's counts now.
     pub fn counts(&self) -> Result<Counts> {
         let counts = self.device.as_ref().and_then(Device::counts);
-        counts.ok_or_else(|| Failure::new(format!("the device of {} does not count flushes", self.label)))
+        counts.ok_or_else(|| {
+            Failure::new(format!("the device of {} does not count flushes", self.label))
+        })
     }
 }
 
@@ -90,7 +96,10 @@ impl Places {
     /// The file system of `--dir`.
     pub fn v(&self) -> Result<&Place> {
         made(&self.v, || {
-            let own = tempfile::Builder::new().prefix("dash-bench-").tempdir_in(&self.home).explain("making a folder in --dir")?;
+            let own = tempfile::Builder::new()
+                .prefix("dash-bench-")
+                .tempdir_in(&self.home)
+                .explain("making a folder in --dir")?;
             let folder = own.path().to_owned();
             let device = Device::of(&folder);
             let what = machine::file_system(&folder);
@@ -100,12 +109,21 @@ impl Places {
 
     /// Journaled ext4 over the disk.
     pub fn j(&self) -> Result<&Place> {
-        made(&self.j, || Place::on_loop("J", &self.home, DISK_IMAGE, "loop device over a file in --dir, direct I/O"))
+        made(&self.j, || {
+            Place::on_loop(
+                "J",
+                &self.home,
+                DISK_IMAGE,
+                "loop device over a file in --dir, direct I/O",
+            )
+        })
     }
 
     /// Journaled ext4 over memory.
     pub fn l(&self) -> Result<&Place> {
-        made(&self.l, || Place::on_loop("L", Path::new(MEMORY), MEMORY_IMAGE, "loop device over memory"))
+        made(&self.l, || {
+            Place::on_loop("L", Path::new(MEMORY), MEMORY_IMAGE, "loop device over memory")
+        })
     }
 
     /// J and V; only V without root, with the reason.

@@ -26,7 +26,8 @@ impl Progress {
     pub fn new(what: &str, total: u64) -> Self {
         let plain = !std::io::stderr().is_terminal();
         let bar = if plain { ProgressBar::hidden() } else { ProgressBar::new(total) };
-        if let Ok(style) = ProgressStyle::with_template("{msg:<44} {bar:30} {pos}/{len} ETA {eta}") {
+        if let Ok(style) = ProgressStyle::with_template("{msg:<44} {bar:30} {pos}/{len} ETA {eta}")
+        {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_message(what.to_owned());
@@ -40,7 +41,11 @@ impl Progress {
         self.bar.set_position(self.done);
         if self.plain && self.printed.elapsed() >= PLAIN_EVERY {
             self.printed = Instant::now();
-            eprintln!("{}: {} %", self.what, (self.done * 100).checked_div(self.total).unwrap_or(100));
+            eprintln!(
+                "{}: {} %",
+                self.what,
+                (self.done * 100).checked_div(self.total).unwrap_or(100)
+            );
         }
         interrupt::check()
     }

@@ -55,11 +55,24 @@ pub struct Row {
 impl Row {
     /// Without figures yet.
     pub fn new(name: &'static str, what: impl Into<String>, durability: &'static str) -> Self {
-        Self { name, what: what.into(), durability, figures: Vec::new(), notes: Vec::new(), failed: false }
+        Self {
+            name,
+            what: what.into(),
+            durability,
+            figures: Vec::new(),
+            notes: Vec::new(),
+            failed: false,
+        }
     }
 
     /// A figure with a target.
-    pub fn target(&mut self, label: impl Into<String>, value: f64, unit: &'static str, target: Target) {
+    pub fn target(
+        &mut self,
+        label: impl Into<String>,
+        value: f64,
+        unit: &'static str,
+        target: Target,
+    ) {
         self.figures.push(Figure { label: label.into(), value, unit, target: Some(target) });
     }
 
@@ -89,10 +102,19 @@ impl Row {
         say!("\n{}: {}\n  durability: {}", self.name, self.what, self.durability);
         for figure in &self.figures {
             let verdict = match figure.target {
-                Some(target) => format!("target {:<14} {}", target.text(), if figure.met() { "met" } else { "NOT MET" }),
+                Some(target) => format!(
+                    "target {:<14} {}",
+                    target.text(),
+                    if figure.met() { "met" } else { "NOT MET" }
+                ),
                 None => String::new(),
             };
-            say!("  {:<58} {:>10} {:<8} {verdict}", figure.label, digits(figure.value), figure.unit);
+            say!(
+                "  {:<58} {:>10} {:<8} {verdict}",
+                figure.label,
+                digits(figure.value),
+                figure.unit
+            );
         }
         for note in &self.notes {
             say!("  - {note}");

@@ -44,7 +44,8 @@ impl Block {
 impl Sample {
     /// With nothing in it.
     pub fn new() -> Result<Self> {
-        let all = Histogram::new_with_bounds(1, nanos(Duration::from_secs(60)), 3).explain("making a histogram")?;
+        let all = Histogram::new_with_bounds(1, nanos(Duration::from_secs(60)), 3)
+            .explain("making a histogram")?;
         Ok(Self { all, blocks: Vec::new() })
     }
 
@@ -79,7 +80,11 @@ impl Sample {
     /// The median over rounds of `figure` here divided by `figure` of `other` in the same round.
     pub fn ratio_to(&self, other: &Self, figure: fn(&Block) -> f64) -> f64 {
         let pairs = self.blocks.iter().zip(&other.blocks);
-        median(&pairs.map(|(mine, theirs)| figure(mine) / figure(theirs).max(f64::MIN_POSITIVE)).collect::<Vec<_>>())
+        median(
+            &pairs
+                .map(|(mine, theirs)| figure(mine) / figure(theirs).max(f64::MIN_POSITIVE))
+                .collect::<Vec<_>>(),
+        )
     }
 
     /// `p50 a, p99 b, p99.9 c, max d us`.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::engine::Engine;
 use crate::failure::{Explain, Failure, Result};
 use crate::numbers::{float, per};
 use crate::work::Job;
-use crate::engine::Engine;
 
 /// Calls by name.
 type Calls = BTreeMap<String, u64>;
@@ -38,7 +38,11 @@ pub fn count(job: Job, engine: Engine, path: &Path, operations: u64) -> Result<P
     Ok(PerOperation {
         total: (float(total(&twice)) - float(total(&once))) / float(operations),
         typical: names.iter().map(|(_, share)| (share + 0.4).floor()).sum(),
-        names: names.iter().map(|(name, share)| format!("{share:.2} {name}")).collect::<Vec<_>>().join(", "),
+        names: names
+            .iter()
+            .map(|(name, share)| format!("{share:.2} {name}"))
+            .collect::<Vec<_>>()
+            .join(", "),
     })
 }
 
@@ -55,7 +59,10 @@ fn run(job: Job, engine: Engine, path: &Path, operations: u64) -> Result<Calls> 
         .output()
         .explain("running strace")?;
     if !output.status.success() {
-        return Err(Failure::new(format!("strace: {}", String::from_utf8_lossy(&output.stderr).trim())));
+        return Err(Failure::new(format!(
+            "strace: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )));
     }
     parse(&std::fs::read_to_string(table.path()).explain("reading strace's table")?)
         .ok_or_else(|| Failure::new("strace's table has no columns called calls and syscall"))
@@ -68,7 +75,8 @@ fn parse(table: &str) -> Option<Calls> {
     for line in lines {
         // % time, seconds, usecs/call, calls, [errors], syscall
         let words: Vec<&str> = line.split_whitespace().collect();
-        if let (Some(count), Some(name)) = (words.get(3).and_then(|word| word.parse().ok()), words.last())
+        if let (Some(count), Some(name)) =
+            (words.get(3).and_then(|word| word.parse().ok()), words.last())
             && *name != "total"
         {
             calls.insert((*name).to_owned(), count);

@@ -31,7 +31,9 @@ impl Throttle {
     /// Watches.
     pub fn new(place: &Place) -> Result<Self> {
         let file = place.scratch_file()?;
-        file.write_all_at(&[1; 4096], 0).and_then(|()| file.sync_all()).explain("writing a probe")?;
+        file.write_all_at(&[1; 4096], 0)
+            .and_then(|()| file.sync_all())
+            .explain("writing a probe")?;
         Ok(Self { file, void: 0 })
     }
 
@@ -48,7 +50,9 @@ impl Throttle {
                 return Ok(true);
             }
         }
-        Err(Failure::new("the disk throttles and does not recover: nothing can be measured on it now"))
+        Err(Failure::new(
+            "the disk throttles and does not recover: nothing can be measured on it now",
+        ))
     }
 
     /// Microseconds of a write with a flush.
@@ -57,7 +61,10 @@ impl Throttle {
         for round in 0..WRITES {
             let begun = Instant::now();
             let byte = u8::try_from(round).unwrap_or(0);
-            self.file.write_all_at(&[byte; 4096], 0).and_then(|()| self.file.sync_data()).explain("writing a probe")?;
+            self.file
+                .write_all_at(&[byte; 4096], 0)
+                .and_then(|()| self.file.sync_data())
+                .explain("writing a probe")?;
             times.push(float(nanos(begun.elapsed())) / 1000.0);
         }
         Ok(crate::numbers::median(&times))

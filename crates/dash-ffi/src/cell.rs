@@ -171,7 +171,7 @@ impl FileCell {
         way: Way,
         call: impl FnOnce(&mut dyn File) -> Result<R>,
     ) -> Result<R> {
-        let mut inside = self.pass(way)?;
+        let inside = self.pass(way)?;
         if let Some(cause) = &inside.state.latched {
             return Err(latched(cause));
         }
@@ -183,7 +183,7 @@ impl FileCell {
 
     /// Notes that a call panicked.
     pub(crate) fn latch(&self, cause: &str) {
-        if let Ok(mut inside) = self.pass(Way::Visit) {
+        if let Ok(inside) = self.pass(Way::Visit) {
             inside.state.latched.get_or_insert_with(|| cause.to_owned());
         }
     }

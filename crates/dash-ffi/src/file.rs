@@ -8,8 +8,10 @@ use crate::code::Code;
 use crate::control::{FileControl, Handled};
 use crate::error::{Error, Result};
 use crate::flags::{DeviceCharacteristics, LockLevel, ShmLock, SyncFlags};
+use crate::window::Window;
 use core::any::Any;
 use core::ptr::NonNull;
+use std::sync::Arc;
 
 /// An open file.
 ///

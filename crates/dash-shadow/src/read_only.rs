@@ -227,10 +227,10 @@ impl<S: Storage> ReadOnly<S> {
         self.snapshot.size
     }
 
-    /// The file a page can be mapped from. Valid while the lock is held.
-    pub fn mappable(&self, range: std::ops::Range<u64>) -> Option<Arc<S::File>> {
+    /// The file a page can be mapped from. Valid while the lock is held, and for all of `1..size()`.
+    pub fn mappable(&self, range: std::ops::Range<u64>) -> Option<&Arc<S::File>> {
         (self.level >= LockLevel::Shared && range.start > 0 && range.end <= self.snapshot.size)
-            .then(|| self.current.clone())
+            .then_some(&self.current)
     }
 
     /// Gives everything back.

@@ -3,10 +3,11 @@
 
 use std::any::Any;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use dash_ffi::{
     DeviceCharacteristics, File, FileControl, Handled, HostFile, HostVfs, LockLevel, PagePointer,
-    Result, ShmLock, ShmMapping, SyncFlags,
+    Result, ShmLock, ShmMapping, SyncFlags, Window,
 };
 
 use crate::parameters::Parameters;
@@ -24,6 +25,8 @@ pub struct MainFile {
     pub(crate) parameters: Parameters,
     /// Whether SQLite got a method table with shared memory.
     pub(crate) shared_memory: bool,
+    /// Where SQLite finds mapped pages.
+    pub(crate) window: Arc<Window>,
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do.
     pub(crate) membership: Option<Membership>,
 }
@@ -107,7 +110,12 @@ impl File for MainFile {
     fn lock(&mut self, level: LockLevel) -> Result<()> {
         by_kind!(self,
             file => file.lock(level),
-            file => file.lock(level),
+            file => {
+                if let Some(membership) = &self.membership && level == LockLevel::Shared {
+                    file.reader = Some(membership.database().queue.reader(None));
+                }
+                file.lock(level)
+            },
             file => file.lock(level))
     }
 
@@ -116,8 +124,9 @@ impl File for MainFile {
             file => file.unlock(level),
             file => {
                 let unlocked = file.unlock(level);
-                if let Some(membership) = &self.membership {
-                    membership.database().queue.reader_left();
+                let reader = file.reader.take_if(|_| level == LockLevel::None);
+                if let (Some(membership), Some(reader)) = (&self.membership, reader) {
+                    membership.database().queue.reader_left(reader, || u64::MAX);
                 }
                 unlocked
             },
@@ -194,12 +203,16 @@ impl File for MainFile {
 
     fn unfetch(&mut self, offset: u64, page: Option<PagePointer>) -> Result<()> {
         match (&mut self.kind, page) {
-            (Kind::Shadow(file), Some(page)) => file.maps.give_back(page),
+            (Kind::Shadow(file), Some(_)) => file.maps.give_back(),
             (Kind::ReadOnly(file), page) => file.unfetch(page),
             (Kind::Plain(file), page) => return file.unfetch(offset, page),
             _ => {}
         }
         Ok(())
+    }
+
+    fn window(&self) -> Option<Arc<Window>> {
+        Some(Arc::clone(&self.window))
     }
 
     fn close(self: Box<Self>) -> Result<()> {

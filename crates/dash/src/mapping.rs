@@ -1,49 +1,48 @@
 //! Memory-mapped reads (`PRAGMA mmap_size`): pages of the current copy, handed to SQLite without a copy.
 //!
 //! The engine says which file a page may be mapped from, and stands for it as long as the lock is held: a
-//! committed copy is not written while anybody reads it. Invariant: a mapping lives until every page
-//! given out from it has come back, or the file is closed.
+//! committed copy is not written while anybody maps it. Within a read transaction that answer holds for the
+//! whole copy, so the first page opens the file's [`Window`], through which SQLite gets the others.
+//! Invariant: a mapping lives until every page given out has come back, or the file is closed.
 
 #![expect(unsafe_code, reason = "promises SQLite that mapped bytes stay")]
 
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
-use dash_ffi::PagePointer;
+use dash_ffi::{PagePointer, Window};
 use dash_storage::real::{self, Map};
 use dash_storage::{File, FileId, ReadMap};
 
 /// The mappings of one connection.
-#[derive(Default)]
 pub struct Maps {
     maps: Vec<Mapped>,
     limit: u64,
+    /// Counts the pages given out, of all maps.
+    window: Arc<Window>,
 }
 
 struct Mapped {
     id: FileId,
     map: Map,
-    given_out: usize,
-}
-
-impl Mapped {
-    fn address(&self, offset: u64) -> usize {
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        self.map.as_ptr().addr().saturating_add(offset)
-    }
-
-    fn contains(&self, address: usize) -> bool {
-        (self.address(0)..self.address(self.map.len())).contains(&address)
-    }
 }
 
 impl Maps {
+    /// None yet; those to come open `window`, which belongs to the same file.
+    pub fn new(window: Arc<Window>) -> Self {
+        Self { maps: Vec::new(), limit: 0, window }
+    }
+
     /// Sets the most bytes of a file to map; answers what it was.
     pub fn set_limit(&mut self, limit: u64) -> u64 {
         let old = std::mem::replace(&mut self.limit, limit);
         if limit < old {
-            self.maps.retain(|mapped| mapped.given_out > 0);
+            self.window.close();
+            if self.window.pages_out() == 0 {
+                self.maps.clear();
+            }
         }
         old
     }
@@ -53,8 +52,15 @@ impl Maps {
         self.limit
     }
 
+    /// The range of a page, if it is below the limit.
+    pub fn range(&self, offset: u64, amount: usize) -> Option<Range<u64>> {
+        let end = offset.checked_add(u64::try_from(amount).ok()?)?;
+        (end <= self.limit).then_some(offset..end)
+    }
+
     /// The bytes of `range` of `file`, which must stay as they are as long as SQLite has the pointer.
-    /// `None` if they are behind the limit, or behind the end of the file.
+    /// With `all`, the bytes of `1..all` must, until the lock changes: SQLite may have them all.
+    /// `None` if `range` is behind the limit, or behind the end of the file.
     ///
     /// # Errors
     ///
@@ -63,6 +69,7 @@ impl Maps {
         &mut self,
         file: &real::File,
         range: &Range<u64>,
+        all: Option<u64>,
     ) -> io::Result<Option<PagePointer>> {
         if range.end > self.limit {
             return Ok(None);
@@ -77,31 +84,43 @@ impl Maps {
                 if range.end > len {
                     return Ok(None);
                 }
-                // A shorter map of the same file goes once its pages are back.
-                self.maps.retain(|mapped| mapped.id != id || mapped.given_out > 0);
+                // A shorter map of the same file goes once the pages are back.
+                if self.window.pages_out() == 0 {
+                    self.window.close();
+                    self.maps.retain(|mapped| mapped.id != id);
+                }
                 let map = file.map(len)?;
-                self.maps.push(Mapped { id, map, given_out: 0 });
+                self.maps.push(Mapped { id, map });
                 self.maps.len() - 1
             }
         };
-        let mapped = &mut self.maps[at];
-        let Ok(offset) = usize::try_from(range.start) else {
+        let map = &self.maps[at].map;
+        let (Some(base), Ok(offset)) =
+            (NonNull::new(map.as_ptr().cast_mut()), usize::try_from(range.start))
+        else {
             return Ok(None);
         };
-        let address = NonNull::new(mapped.map.as_ptr().wrapping_add(offset).cast_mut());
-        mapped.given_out += usize::from(address.is_some());
-        // SAFETY: inside the map, which stays until `give_back` has taken every page back or the file is
-        // closed; what it shows is the committed page, which nobody writes while the lock is held.
-        Ok(address.map(|address| unsafe { PagePointer::new(address) }))
+        let Some(address) = NonNull::new(base.as_ptr().wrapping_add(offset)) else {
+            return Ok(None);
+        };
+        self.window.give_out();
+        if let Some(end) = all {
+            // SAFETY: inside the map, which stays until no page is out; what it shows is the committed copy,
+            // which nobody writes while the lock is held, and a change of the lock is a call of the file.
+            unsafe { self.window.open(base, 1..end.min(map.len())) };
+        }
+        // SAFETY: as above, until the page is counted as given back or the file is closed.
+        Ok(Some(unsafe { PagePointer::new(address) }))
     }
 
     /// Takes a page back.
-    pub fn give_back(&mut self, page: PagePointer) {
-        let address = page.address().as_ptr().addr();
-        if let Some(mapped) =
-            self.maps.iter_mut().find(|mapped| mapped.given_out > 0 && mapped.contains(address))
-        {
-            mapped.given_out -= 1;
-        }
+    pub fn give_back(&mut self) {
+        self.window.take_back();
+    }
+}
+
+impl Drop for Maps {
+    fn drop(&mut self) {
+        self.window.reset();
     }
 }

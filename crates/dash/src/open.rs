@@ -10,9 +10,10 @@
 //! | all else | the engine |
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dash_ffi::{Code, Error, File, FileName, HostVfs, OpenFlags, Opened, Result};
+use dash_ffi::{Code, Error, File, FileName, HostVfs, OpenFlags, Opened, Result, Window};
 use dash_shadow::{Connection, Error as EngineError};
 use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
@@ -43,7 +44,7 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
     };
     let parameters = Parameters::of(&name)?;
     let reading = !flags.contains(OpenFlags::READWRITE) || parameters.immutable;
-    let request = Request { host, name, path, flags, parameters };
+    let request = Request { host, name, path, flags, parameters, window: Arc::default() };
     let neighbours = Neighbours::of(path);
     if reading && request.stock_has_to_read(&neighbours)? {
         return request.plain(None);
@@ -100,6 +101,7 @@ struct Request<'a> {
     path: &'a Path,
     flags: OpenFlags,
     parameters: Parameters,
+    window: Arc<Window>,
 }
 
 impl Request<'_> {
@@ -119,6 +121,7 @@ impl Request<'_> {
             host: *self.host,
             parameters: self.parameters.clone(),
             shared_memory: false,
+            window: self.window.clone(),
             membership,
         }
     }
@@ -135,7 +138,7 @@ impl Request<'_> {
         let immutable = self.parameters.immutable || self.parameters.nolock;
         let begun = Instant::now();
         let mut file = loop {
-            match ReadOnlyFile::open(self.path, immutable) {
+            match ReadOnlyFile::open(self.path, immutable, self.window.clone()) {
                 Err(EngineError::Busy) if begun.elapsed() < PATIENCE => {
                     self.host.sleep(PAUSE);
                 }
@@ -158,7 +161,9 @@ impl Request<'_> {
         match engine(self.host, self.path, &self.parameters, self.flags) {
             Ok(engine) => {
                 let database = membership.database().clone();
-                let file = ShadowFile::new(engine, self.path, database, self.parameters.psow());
+                let psow = self.parameters.psow();
+                let window = self.window.clone();
+                let file = ShadowFile::new(engine, self.path, database, psow, window);
                 let file = self.main_file(Kind::Shadow(Box::new(file)), Some(membership));
                 Ok(Opened { file: Box::new(file), flags: self.flags })
             }

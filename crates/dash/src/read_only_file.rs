@@ -2,9 +2,10 @@
 //! written.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use dash_ffi::{
-    Code, DeviceCharacteristics, Error, FileControl, Handled, LockLevel, PagePointer, Result,
+    Code, DeviceCharacteristics, Error, FileControl, Handled, LockLevel, PagePointer, Result, Window,
 };
 use dash_shadow::{Error as EngineError, ReadOnly};
 use dash_storage::real::Real;
@@ -12,6 +13,7 @@ use dash_storage::real::Real;
 use crate::errors::{errno_of, to_sqlite};
 use crate::mapping::Maps;
 use crate::shadow_file::engine_level;
+use crate::wake::Reader;
 
 /// An open database.
 pub struct ReadOnlyFile {
@@ -19,17 +21,23 @@ pub struct ReadOnlyFile {
     maps: Maps,
     errno: i32,
     immutable: bool,
+    /// Since when it reads.
+    pub(crate) reader: Option<Reader>,
 }
 
 impl ReadOnlyFile {
     /// Opens a database for reading. With `immutable` SQLite takes no locks, so the one snapshot is held
     /// from here on.
-    pub fn open(path: &Path, immutable: bool) -> core::result::Result<Self, EngineError> {
+    pub fn open(
+        path: &Path,
+        immutable: bool,
+        window: Arc<Window>,
+    ) -> core::result::Result<Self, EngineError> {
         let mut engine = ReadOnly::open(&Real, path, immutable)?;
         if immutable {
             engine.lock(dash_shadow::LockLevel::Shared)?;
         }
-        Ok(Self { engine, maps: Maps::default(), errno: 0, immutable })
+        Ok(Self { engine, maps: Maps::new(window), errno: 0, immutable, reader: None })
     }
 
     fn failed(&mut self, error: EngineError) -> Error {
@@ -64,19 +72,21 @@ impl ReadOnlyFile {
     }
 
     pub(crate) fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
-        let end = u64::try_from(amount).ok().and_then(|amount| offset.checked_add(amount));
-        let Some(range) = end.map(|end| offset..end) else {
+        let Some(range) = self.maps.range(offset, amount) else {
             return Ok(None);
         };
         match self.engine.mappable(range.clone()) {
-            Some(file) => Ok(self.maps.page(&file, &range).unwrap_or(None)),
+            Some(file) => {
+                let all = Some(self.engine.size());
+                Ok(self.maps.page(file, &range, all).unwrap_or(None))
+            }
             None => Ok(None),
         }
     }
 
     pub(crate) fn unfetch(&mut self, page: Option<PagePointer>) {
-        if let Some(page) = page {
-            self.maps.give_back(page);
+        if page.is_some() {
+            self.maps.give_back();
         }
     }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dash_ffi::{BusyHandler, Code, DeviceCharacteristics, Error, LockLevel, PagePointer, Result};
+use dash_ffi::{BusyHandler, Code, DeviceCharacteristics, Error, LockLevel, PagePointer, Result, Window,
+};
 use dash_shadow::{Connection, Error as EngineError, Protocol};
 use dash_storage::real::Real;
 
@@ -16,7 +17,7 @@ use crate::latency::{Latencies, Op};
 use crate::mapping::Maps;
 use crate::registry::Database;
 use crate::settle;
-use crate::wake::{self, Cause};
+use crate::wake::{self, Cause, Reader};
 
 /// The engine's name of a lock level.
 pub fn engine_level(level: LockLevel) -> dash_shadow::LockLevel {
@@ -66,6 +67,8 @@ pub struct ShadowFile {
     pub(crate) protocol: Protocol,
     /// Since when a lock attempt has been failing.
     waiting_since: Option<Instant>,
+    /// Since when it reads.
+    reader: Reader,
 }
 
 /// How far a commit has come.
@@ -92,6 +95,7 @@ impl ShadowFile {
         path: &Path,
         database: Arc<Database>,
         powersafe_overwrite: bool,
+        window: Arc<Window>,
     ) -> Self {
         Self {
             protocol: engine.protocol(),
@@ -100,7 +104,7 @@ impl ShadowFile {
             path: path.to_path_buf(),
             folder: path.parent().unwrap_or(Path::new("/")).to_path_buf(),
             busy: None,
-            maps: Maps::default(),
+            maps: Maps::new(window),
             latencies: Latencies::default(),
             time_reads: false,
             errno: 0,
@@ -108,6 +112,7 @@ impl ShadowFile {
             persist_wal: false,
             progress: Progress::default(),
             waiting_since: None,
+            reader: Reader::default(),
         }
     }
 
@@ -178,6 +183,9 @@ impl ShadowFile {
         if becomes_writer && !self.database.queue.admits() {
             return Err(self.must_wait(seen, Cause::Writer, Code::BUSY));
         }
+        if before == dash_shadow::LockLevel::None {
+            self.reader = self.database.queue.reader(Some(self.engine.sequence()));
+        }
         let mut result = self.engine.lock(level);
         if matches!(result, Err(EngineError::Busy)) && self.engine.level() >= writer {
             // Readers tell from now on when they leave; one may have left just before.
@@ -226,10 +234,12 @@ impl ShadowFile {
             if self.engine.owes() >= settle::WORTH {
                 settle::in_background(self.path.clone(), &self.database);
             }
-        } else {
-            self.database.queue.reader_left();
         }
         if level == LockLevel::None {
+            if before > dash_shadow::LockLevel::None {
+                let reader = std::mem::take(&mut self.reader);
+                self.database.queue.reader_left(reader, || self.engine.sequence());
+            }
             self.waiting_since = None;
         }
         unlocked.map_err(|error| self.failed(error))
@@ -256,17 +266,16 @@ impl ShadowFile {
     }
 
     pub(crate) fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
-        if self.maps.limit() == 0 {
-            return Ok(None);
-        }
-        let Some(end) = u64::try_from(amount).ok().and_then(|amount| offset.checked_add(amount))
-        else {
+        let Some(range) = self.maps.range(offset, amount) else {
             return Ok(None);
         };
-        let range = offset..end;
+        // A writer that meets mapped pages waits for them.
+        self.database.queue.maps(&mut self.reader);
+        let reading = self.engine.level() == dash_shadow::LockLevel::Shared;
+        let all = reading.then(|| self.engine.size());
         match self.engine.mappable(range.clone()) {
             // Where mapping fails, reading works.
-            Some(file) => Ok(self.maps.page(&file, &range).unwrap_or(None)),
+            Some(file) => Ok(self.maps.page(file, &range, all).unwrap_or(None)),
             None => Ok(None),
         }
     }
@@ -274,8 +283,14 @@ impl ShadowFile {
     /// Closes the engine; answers who shared the database.
     pub(crate) fn close(self) -> Result<()> {
         settle::finish(&self.database);
+        if self.engine.level() >= dash_shadow::LockLevel::Reserved {
+            self.database.queue.want_readers_gone(false);
+        }
+        let (level, sequence) = (self.engine.level(), self.engine.sequence());
         let closed = self.engine.close();
-        self.database.queue.want_readers_gone(false);
+        if level > dash_shadow::LockLevel::None {
+            self.database.queue.reader_left(self.reader, || sequence);
+        }
         if self.progress.under_super_journal && closed.is_ok() {
             self.database.set_super_journal(None);
         }

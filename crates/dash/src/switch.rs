@@ -130,7 +130,8 @@ impl MainFile {
     fn open_shadow(&self, membership: &Membership) -> Result<ShadowFile> {
         let engine = open::engine(&self.host, &self.path, &self.parameters, OpenFlags::READWRITE)?;
         let database = membership.database().clone();
-        Ok(ShadowFile::new(engine, &self.path, database, self.parameters.psow()))
+        let (psow, window) = (self.parameters.psow(), self.window.clone());
+        Ok(ShadowFile::new(engine, &self.path, database, psow, window))
     }
 }
 

@@ -4,10 +4,16 @@
 //! attempt fails, the thread notes the database's [`Queue`]; once it has waited for [`FAIR_AFTER`], [`sleep`] waits
 //! in that queue, and a connection of this process that gives a lock up lets the one in front out at once. Until
 //! that one has tried (or [`GRACE`] is over) others that want to write get `SQLITE_BUSY`, so that nobody
-//! starves. A writer that waits for readers to leave queues at once, and stands in front of all.
+//! starves.
+//!
+//! A writer seldom waits for readers: only for those that map pages of the copy it writes, for stock
+//! readers, and when the version store is full. Then it queues at once, stands in front of all, and the
+//! readers that can be in its way, which are those that began before it waited, let it out: where pages
+//! are mapped the last one of them, else each. So many scans that end one after the other do not wear
+//! the writer's patience out.
 //!
 //! `busy_timeout` keeps its meaning. SQLite adds up the times it asked to sleep, not those it slept, so
-//! what an early wake-up saves is owed. A debt above [`OWED_MAX`], or [`EARLY_MAX`] wake-ups in a row that did not
+//! what an early wake-up saves is owed, unless it came from the last reader in the way. A debt above [`OWED_MAX`], or [`EARLY_MAX`] wake-ups in a row that did not
 //! lead to the lock (another process was faster), is slept off before the next attempt. `xSleep` answers the time
 //! really slept.
 
@@ -51,8 +57,29 @@ pub struct Queue {
     releases: AtomicU64,
     sleepers: AtomicUsize,
     granted: AtomicBool,
-    readers_wanted: AtomicBool,
+    /// Odd while a writer waits for readers; counted up whenever that changes.
+    wanted: AtomicU64,
+    /// Readers that map pages, by whether their snapshot is an odd commit: with two copies, that tells
+    /// those of the one from those of the other.
+    mapped: [AtomicUsize; 2],
+    /// Whether the last release was that of the last reader in the way.
+    freed: AtomicBool,
     tickets: AtomicU64,
+}
+
+/// What is remembered of a reader from its beginning to its end.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Reader {
+    wanted: u64,
+    /// The newest commit when it began. None: it does not say what it reads.
+    sequence: Option<u64>,
+    mapped: bool,
+}
+
+impl Reader {
+    fn side(&self) -> usize {
+        usize::from(self.sequence.is_some_and(|sequence| sequence % 2 == 1))
+    }
 }
 
 #[derive(Default)]
@@ -161,18 +188,50 @@ impl Queue {
 
     /// Asks readers to tell when they leave: the writer waits for them.
     pub fn want_readers_gone(&self, wanted: bool) {
-        self.readers_wanted.store(wanted, Ordering::SeqCst);
+        // Only the one writer changes it.
+        let now = self.wanted.load(Ordering::SeqCst);
+        if (now % 2 == 1) != wanted {
+            self.wanted.store(now + 1, Ordering::SeqCst);
+        }
+    }
+
+    /// To be called before a reader takes its lock; `sequence` is the newest commit, if it knows.
+    pub fn reader(&self, sequence: Option<u64>) -> Reader {
+        Reader { wanted: self.wanted.load(Ordering::SeqCst), sequence, mapped: false }
+    }
+
+    /// To be called before a reader maps its first page.
+    pub fn maps(&self, reader: &mut Reader) {
+        if !reader.mapped {
+            reader.mapped = true;
+            self.mapped[reader.side()].fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     /// A reader has given its copy up: lets the writer out that waits for it, if there is one.
-    pub fn reader_left(&self) {
-        if self.readers_wanted.load(Ordering::SeqCst) {
-            self.released();
+    /// `newest` is the newest commit.
+    pub fn reader_left(&self, reader: Reader, newest: impl FnOnce() -> u64) {
+        let mapped = &self.mapped[reader.side()];
+        let last = reader.mapped && mapped.fetch_sub(1, Ordering::SeqCst) == 1;
+        let wanted = self.wanted.load(Ordering::SeqCst);
+        let may_be_in_the_way = wanted % 2 == 1 && wanted != reader.wanted;
+        if !may_be_in_the_way || reader.sequence.is_some_and(|sequence| sequence >= newest()) {
+            return;
+        }
+        if last {
+            self.release(true);
+        } else if reader.sequence.is_none() || mapped.load(Ordering::SeqCst) == 0 {
+            self.release(false);
         }
     }
 
     /// Lets the one in front out: a lock was given up.
     pub fn released(&self) {
+        self.release(false);
+    }
+
+    fn release(&self, freed: bool) {
+        self.freed.store(freed, Ordering::SeqCst);
         self.releases.fetch_add(1, Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) == 0 {
             return;
@@ -255,7 +314,9 @@ pub fn sleep(host: &HostVfs, time: Duration) -> Duration {
         host.sleep(time + waiting.owed);
         waiting.owed = Duration::ZERO;
         waiting.early = 0;
-    } else if waiting.wait(host, time) {
+    } else if waiting.wait(host, time)
+        && !(waiting.cause == Cause::Readers && waiting.queue.freed.load(Ordering::SeqCst))
+    {
         waiting.early += 1;
         waiting.owed += time.saturating_sub(begun.elapsed());
     }
@@ -298,6 +359,33 @@ mod tests {
         let seen = queue.releases();
         queue.released();
         assert!(queue.wait(1, seen, Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn only_readers_in_the_way_wake_the_writer() {
+        let queue = Queue::default();
+        let woken_by = |reader: Reader, newest: u64| {
+            let before = queue.releases();
+            queue.reader_left(reader, || newest);
+            queue.releases() > before
+        };
+        let mut mapping = [7, 7, 8].map(|sequence| queue.reader(Some(sequence)));
+        let (old, unknown) = (queue.reader(Some(7)), queue.reader(None));
+        let gone = queue.reader(Some(7));
+        assert!(!woken_by(gone, 8), "nobody waits");
+        mapping.iter_mut().for_each(|reader| queue.maps(reader));
+        queue.want_readers_gone(true);
+        queue.want_readers_gone(true);
+        let late = queue.reader(Some(7));
+        assert!(!woken_by(late, 8), "began when the writer was waiting");
+        assert!(!woken_by(old, 8), "others map pages of that copy");
+        assert!(woken_by(unknown, 8));
+        let [first, second, newest] = mapping;
+        assert!(!woken_by(first, 8), "not the last one");
+        assert!(woken_by(second, 8) && queue.freed.load(Ordering::SeqCst));
+        assert!(!woken_by(newest, 8), "reads the newest copy");
+        queue.want_readers_gone(false);
+        assert_eq!(queue.mapped.each_ref().map(|count| count.load(Ordering::SeqCst)), [0, 0]);
     }
 
     #[test]

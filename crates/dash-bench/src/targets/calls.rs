@@ -1,13 +1,13 @@
 //! System calls of a point read and of an insert, counted by strace.
 
+use super::Bench;
+use super::data::{ROWS, with_rows};
 use crate::engine::{DURABLE, Engine};
 use crate::failure::Result;
 use crate::progress::Progress;
 use crate::report::{Row, Target};
 use crate::strace;
 use crate::work::Job;
-use super::Bench;
-use super::data::{ROWS, with_rows};
 
 const OPERATIONS: usize = 2000;
 
@@ -23,7 +23,9 @@ const CASES: [(Job, &str, Engine, f64); 7] = [
 
 /// Makes the row.
 pub fn measure(bench: &Bench) -> Result<Row> {
-    let what = format!("system calls per autocommit operation, {ROWS} rows of 100 bytes (strace -c, n and 2 n operations)");
+    let what = format!(
+        "system calls per autocommit operation, {ROWS} rows of 100 bytes (strace -c, n and 2 n operations)"
+    );
     let mut row = Row::new("calls", what, DURABLE);
     let place = bench.places.v()?;
     let folder = place.folder("calls")?;

@@ -6,13 +6,13 @@
 
 use rusqlite::Connection;
 
+use super::Bench;
+use super::data::{Inserter, with_empty_table};
 use crate::engine::{DURABLE, Engine};
 use crate::failure::{Explain, Result};
 use crate::lanes::{self, Lane};
 use crate::place::Place;
 use crate::report::{Row, Target};
-use super::Bench;
-use super::data::{Inserter, with_empty_table};
 
 const ROUNDS: usize = 30;
 const BLOCK: usize = 200;
@@ -43,9 +43,11 @@ pub fn measure(bench: &Bench) -> Result<Row> {
 
 fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
     let folder = place.folder("time")?;
-    let open = |engine, name: &str| with_empty_table(engine, &folder.path().join(name.replace(' ', "-")));
+    let open =
+        |engine, name: &str| with_empty_table(engine, &folder.path().join(name.replace(' ', "-")));
     let dash = open(Engine::Single, "dash")?;
-    let stock = SIDES.iter().map(|(engine, name, _)| open(*engine, name)).collect::<Result<Vec<_>>>()?;
+    let stock =
+        SIDES.iter().map(|(engine, name, _)| open(*engine, name)).collect::<Result<Vec<_>>>()?;
     let mut lanes = vec![lane("dash single", &dash, None)?];
     for ((_, name, _), db) in SIDES.iter().zip(&stock) {
         let checkpoint = match *name {
@@ -56,7 +58,13 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
         lanes.push(lane(name, db, checkpoint)?);
     }
     let label = place.label;
-    let samples = lanes::run(&format!("commit-time on {label}"), Some(place), &mut lanes, bench.many(ROUNDS), BLOCK)?;
+    let samples = lanes::run(
+        &format!("commit-time on {label}"),
+        Some(place),
+        &mut lanes,
+        bench.many(ROUNDS),
+        BLOCK,
+    )?;
     let Some((dash, stock)) = samples.split_first() else { return Ok(()) };
     for ((_, name, wanted), sample) in SIDES.iter().zip(stock) {
         let wanted = wanted[usize::from(label == "V")];
@@ -67,7 +75,11 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
         } else {
             row.figure(title, ratio, "x");
         }
-        row.figure(format!("{label}: {name} / dash, p50"), sample.ratio_to(dash, |block| block.p50), "x");
+        row.figure(
+            format!("{label}: {name} / dash, p50"),
+            sample.ratio_to(dash, |block| block.p50),
+            "x",
+        );
     }
     for (lane, sample) in lanes.iter().zip(&samples) {
         row.note(format!("{label}: {}: {}", lane.name, sample.describe()));

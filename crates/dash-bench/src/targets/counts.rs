@@ -1,6 +1,8 @@
 //! Flushes and bytes per commit, exact: on a loop device that nobody else writes to, counted from
 //! the first commit measured to the last.
 
+use super::Bench;
+use super::data::{Inserter, with_empty_table};
 use crate::device::handed_over;
 use crate::engine::{DURABLE, Engine};
 use crate::failure::Result;
@@ -8,8 +10,6 @@ use crate::numbers::{count, float, per};
 use crate::place::Place;
 use crate::progress::Progress;
 use crate::report::{Row, Target};
-use super::Bench;
-use super::data::{Inserter, with_empty_table};
 
 const COMMITS: usize = 10_000;
 /// Commits before the count begins: what the first ones cost once is not what a commit costs.
@@ -28,7 +28,8 @@ const SIDES: [(Engine, f64); 6] = [
 /// Makes the row.
 pub fn measure(bench: &Bench) -> Result<Row> {
     let commits = bench.many(COMMITS);
-    let what = format!("per commit over {commits} autocommit inserts of 100 bytes, one thread, on L");
+    let what =
+        format!("per commit over {commits} autocommit inserts of 100 bytes, one thread, on L");
     let mut row = Row::new("counts", what, DURABLE);
     let place = bench.places.l()?;
     let mut progress = Progress::new("counts", count(commits * SIDES.len()));
@@ -39,7 +40,14 @@ pub fn measure(bench: &Bench) -> Result<Row> {
     Ok(row)
 }
 
-fn side(row: &mut Row, place: &Place, engine: Engine, wanted: f64, commits: usize, progress: &mut Progress) -> Result<()> {
+fn side(
+    row: &mut Row,
+    place: &Place,
+    engine: Engine,
+    wanted: f64,
+    commits: usize,
+    progress: &mut Progress,
+) -> Result<()> {
     let folder = place.folder(engine.word())?;
     let db = with_empty_table(engine, &folder.path().join("counts.db"))?;
     let mut insert = Inserter::new(&db)?;

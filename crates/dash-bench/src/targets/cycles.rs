@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Bench;
+use super::data::with_rows;
 use crate::engine::{DURABLE, Engine};
 use crate::failure::{Explain, Result};
 use crate::lanes::{self, Lane};
 use crate::numbers::{count, per};
 use crate::place::Place;
 use crate::report::{Row, Target};
-use super::Bench;
-use super::data::with_rows;
 
 const ROUNDS: usize = 30;
 const BLOCK: usize = 20;
@@ -19,7 +19,11 @@ const SIDES: [Engine; 3] = [Engine::Single, Engine::Wal, Engine::Delete];
 
 /// Makes the row.
 pub fn measure(bench: &Bench) -> Result<Row> {
-    let mut row = Row::new("cycles", "open, one autocommit update, close; table of 1,000 rows, alternating blocks of 20", DURABLE);
+    let mut row = Row::new(
+        "cycles",
+        "open, one autocommit update, close; table of 1,000 rows, alternating blocks of 20",
+        DURABLE,
+    );
     let (places, missing) = bench.places.timed()?;
     for place in places {
         on(bench, place, &mut row)?;
@@ -74,12 +78,36 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
         lanes.push(Lane::new(engine.name(), step));
     }
     let label = place.label;
-    let samples = lanes::run(&format!("cycles on {label}"), Some(place), &mut lanes, bench.many(ROUNDS), BLOCK)?;
+    let samples = lanes::run(
+        &format!("cycles on {label}"),
+        Some(place),
+        &mut lanes,
+        bench.many(ROUNDS),
+        BLOCK,
+    )?;
     if let [dash, wal, delete] = &samples[..] {
-        row.target(format!("{label}: dash / stock WAL, mean"), dash.ratio_to(wal, |block| block.mean), "x", Target::AtMost(0.35));
-        row.figure(format!("{label}: dash / stock WAL, p50"), dash.ratio_to(wal, |block| block.p50), "x");
-        row.target(format!("{label}: dash / stock DELETE, mean"), dash.ratio_to(delete, |block| block.mean), "x", Target::AtMost(0.5));
-        row.figure(format!("{label}: dash / stock DELETE, p50"), dash.ratio_to(delete, |block| block.p50), "x");
+        row.target(
+            format!("{label}: dash / stock WAL, mean"),
+            dash.ratio_to(wal, |block| block.mean),
+            "x",
+            Target::AtMost(0.35),
+        );
+        row.figure(
+            format!("{label}: dash / stock WAL, p50"),
+            dash.ratio_to(wal, |block| block.p50),
+            "x",
+        );
+        row.target(
+            format!("{label}: dash / stock DELETE, mean"),
+            dash.ratio_to(delete, |block| block.mean),
+            "x",
+            Target::AtMost(0.5),
+        );
+        row.figure(
+            format!("{label}: dash / stock DELETE, p50"),
+            dash.ratio_to(delete, |block| block.p50),
+            "x",
+        );
     }
     for (lane, sample) in lanes.iter().zip(&samples) {
         row.note(format!("{label}: {}: {}", lane.name, sample.describe()));
@@ -89,6 +117,7 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
 
 fn cycle(engine: Engine, path: &Path, turn: i64) -> Result<()> {
     let db = engine.connect(path).explain("opening")?;
-    db.execute("UPDATE t SET body = ?1 WHERE id = ?2", (format!("{turn:0100}"), turn % TABLE + 1)).explain("updating")?;
+    db.execute("UPDATE t SET body = ?1 WHERE id = ?2", (format!("{turn:0100}"), turn % TABLE + 1))
+        .explain("updating")?;
     db.close().map_err(|(_, error)| error).explain("closing")
 }

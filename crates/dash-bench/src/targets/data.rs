@@ -37,7 +37,8 @@ impl Dice {
 /// A database with an empty table to insert into.
 pub fn with_empty_table(engine: Engine, path: &Path) -> Result<Connection> {
     let db = engine.open(path)?;
-    db.execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT NOT NULL)").explain("making a table")?;
+    db.execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")
+        .explain("making a table")?;
     Ok(db)
 }
 
@@ -69,7 +70,9 @@ impl<'a> Inserter<'a> {
 
     /// Into a table.
     pub fn into(db: &'a Connection, table: &str) -> Result<Self> {
-        let statement = db.prepare(&format!("INSERT INTO {table} (body) VALUES (?1)")).explain("preparing an insert")?;
+        let statement = db
+            .prepare(&format!("INSERT INTO {table} (body) VALUES (?1)"))
+            .explain("preparing an insert")?;
         Ok(Self { statement, body: "x".repeat(100) })
     }
 
@@ -89,7 +92,8 @@ pub struct PointReader<'a> {
 impl<'a> PointReader<'a> {
     /// Of the table `t`.
     pub fn new(db: &'a Connection) -> Result<Self> {
-        let statement = db.prepare("SELECT body FROM t WHERE id = ?1").explain("preparing a read")?;
+        let statement =
+            db.prepare("SELECT body FROM t WHERE id = ?1").explain("preparing a read")?;
         Ok(Self { statement, dice: Dice::new(7), next: 0 })
     }
 
@@ -125,13 +129,18 @@ const SCATTERED: usize = 20;
 impl<'a> Scatter<'a> {
     /// On the table `wide`, which has one row a page.
     pub fn new(db: &'a Connection) -> Result<Self> {
-        let rows = db.query_row("SELECT max(id) FROM wide", [], |row| row.get(0)).explain("counting rows")?;
+        let rows = db
+            .query_row("SELECT max(id) FROM wide", [], |row| row.get(0))
+            .explain("counting rows")?;
         Ok(Self { db, dice: Dice::new(u64::from(std::process::id())), rows })
     }
 
     /// One transaction.
     pub fn step(&mut self) -> Result<()> {
-        let mut update = self.db.prepare_cached("UPDATE wide SET n = n + 1 WHERE id = ?1").explain("preparing an update")?;
+        let mut update = self
+            .db
+            .prepare_cached("UPDATE wide SET n = n + 1 WHERE id = ?1")
+            .explain("preparing an update")?;
         self.db.execute_batch("BEGIN").explain("BEGIN")?;
         for _ in 0..SCATTERED {
             update.execute(params![self.dice.roll(self.rows)]).explain("updating")?;

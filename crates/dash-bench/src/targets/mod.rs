@@ -82,8 +82,17 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let extension = Extension::load()?;
     let bench = Bench { places: Places::new(&arguments.dir)?, quick: arguments.quick };
     let mut head = machine::lines();
-    head.push(format!("dash {} ({}), SQLite {}", extension.version, extension.path.display(), rusqlite::version()));
-    head.push(format!("--dir {}: {}", bench.places.home().display(), machine::file_system(bench.places.home())));
+    head.push(format!(
+        "dash {} ({}), SQLite {}",
+        extension.version,
+        extension.path.display(),
+        rusqlite::version()
+    ));
+    head.push(format!(
+        "--dir {}: {}",
+        bench.places.home().display(),
+        machine::file_system(bench.places.home())
+    ));
     if !arguments.json {
         head.iter().for_each(|line| say!("{line}"));
     }
@@ -119,7 +128,13 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 fn choose(only: &[String]) -> Result<Vec<Measure>> {
     if let Some(unknown) = only.iter().find(|name| !ROWS.iter().any(|(row, _)| row == name)) {
         let known: Vec<_> = ROWS.iter().map(|(name, _)| *name).collect();
-        return Err(Failure::new(format!("there is no row {unknown}; there are {}", known.join(", "))));
+        return Err(Failure::new(format!(
+            "there is no row {unknown}; there are {}",
+            known.join(", ")
+        )));
     }
-    Ok(ROWS.into_iter().filter(|(name, _)| only.is_empty() || only.iter().any(|wanted| wanted == name)).collect())
+    Ok(ROWS
+        .into_iter()
+        .filter(|(name, _)| only.is_empty() || only.iter().any(|wanted| wanted == name))
+        .collect())
 }

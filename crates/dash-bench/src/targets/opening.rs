@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
+use super::Bench;
+use super::data::with_rows;
 use crate::engine::{Engine, READS_ONLY};
 use crate::failure::{Explain, Result};
 use crate::numbers::{count, nanos};
@@ -11,8 +13,6 @@ use crate::progress::Progress;
 use crate::report::{Row, Target};
 use crate::sample::Sample;
 use crate::throttle::Throttle;
-use super::Bench;
-use super::data::with_rows;
 
 const ROUNDS: usize = 30;
 const BLOCK: usize = 20;
@@ -20,7 +20,11 @@ const SIDES: [Engine; 3] = [Engine::Single, Engine::Delete, Engine::Wal];
 
 /// Makes the row.
 pub fn measure(bench: &Bench) -> Result<Row> {
-    let mut row = Row::new("opening", "open + first read of a cleanly closed database of 1,000 rows; closing apart", READS_ONLY);
+    let mut row = Row::new(
+        "opening",
+        "open + first read of a cleanly closed database of 1,000 rows; closing apart",
+        READS_ONLY,
+    );
     let (places, missing) = bench.places.timed()?;
     for place in places {
         on(bench, place, &mut row)?;
@@ -62,8 +66,17 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
     let label = place.label;
     if let [dash, delete, wal] = &opened[..] {
         let p50 = |sample: &Sample| sample.typical(|block| block.p50);
-        row.target(format!("{label}: dash - stock DELETE, p50"), (p50(dash) - p50(delete)) / 1000.0, "ms", Target::AtMost(0.3));
-        row.figure(format!("{label}: dash - stock WAL, p50"), (p50(dash) - p50(wal)) / 1000.0, "ms");
+        row.target(
+            format!("{label}: dash - stock DELETE, p50"),
+            (p50(dash) - p50(delete)) / 1000.0,
+            "ms",
+            Target::AtMost(0.3),
+        );
+        row.figure(
+            format!("{label}: dash - stock WAL, p50"),
+            (p50(dash) - p50(wal)) / 1000.0,
+            "ms",
+        );
     }
     for ((engine, open), close) in SIDES.iter().zip(&opened).zip(&closed) {
         row.note(format!("{label}: {}: open + read: {}", engine.name(), open.describe()));
@@ -75,7 +88,9 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
 fn cycle(engine: Engine, path: &Path) -> Result<(u64, u64)> {
     let begun = Instant::now();
     let db = engine.connect(path).explain("opening")?;
-    let body: String = db.query_row("SELECT body FROM t WHERE id = 500", [], |row| row.get(0)).explain("reading")?;
+    let body: String = db
+        .query_row("SELECT body FROM t WHERE id = 500", [], |row| row.get(0))
+        .explain("reading")?;
     std::hint::black_box(body);
     let opened = nanos(begun.elapsed());
     let begun = Instant::now();

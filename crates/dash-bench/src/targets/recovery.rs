@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use super::Bench;
+use super::data::Dice;
 use crate::engine::{DURABLE, Engine};
 use crate::failure::{Explain, Failure, Result};
 use crate::numbers::count;
@@ -14,8 +16,6 @@ use crate::progress::Progress;
 use crate::report::{Row, Target};
 use crate::throttle::Throttle;
 use crate::work::Job;
-use super::Bench;
-use super::data::Dice;
 
 const TRIALS: usize = 10;
 /// Rows of one page each that make 1 GiB.
@@ -43,7 +43,10 @@ pub fn measure(bench: &Bench) -> Result<Row> {
     progress.step(1)?;
     let begun = Instant::now();
     first_commit(&Engine::Single.connect(&path).explain("opening")?)?;
-    row.note(format!("the first commit ever, which makes the second copy (1 GiB): {:.2} s", begun.elapsed().as_secs_f64()));
+    row.note(format!(
+        "the first commit ever, which makes the second copy (1 GiB): {:.2} s",
+        begun.elapsed().as_secs_f64()
+    ));
     progress.step(1)?;
     place.settle()?;
     let mut throttle = Throttle::new(place)?;
@@ -79,12 +82,25 @@ pub fn measure(bench: &Bench) -> Result<Row> {
             }
             progress.step(1)?;
         }
-        let title = if death == Death::AtTheFlush { "killed at the flush" } else { "killed anywhere" };
+        let title =
+            if death == Death::AtTheFlush { "killed at the flush" } else { "killed anywhere" };
         for (what, times) in [("open + first read", &reads), ("open + first commit", &commits)] {
-            row.target(format!("{title}: {what}, median"), crate::numbers::median(times), "ms", Target::AtMost(50.0));
-            row.figure(format!("{title}: {what}, longest"), times.iter().copied().fold(0.0, f64::max), "ms");
+            row.target(
+                format!("{title}: {what}, median"),
+                crate::numbers::median(times),
+                "ms",
+                Target::AtMost(50.0),
+            );
+            row.figure(
+                format!("{title}: {what}, longest"),
+                times.iter().copied().fold(0.0, f64::max),
+                "ms",
+            );
         }
-        row.note(format!("{title}: first commit after a first read: median {:.2} ms", crate::numbers::median(&later)));
+        row.note(format!(
+            "{title}: first commit after a first read: median {:.2} ms",
+            crate::numbers::median(&later)
+        ));
     }
     row.note(format!("quick_check afterwards: {}", check(&path)?));
     Ok(row)
@@ -128,17 +144,25 @@ fn kill_a_writer(path: &Path, death: Death, dice: &mut Dice) -> Result<()> {
     };
     let ready = path.with_extension("ready");
     drop(std::fs::remove_file(&ready));
-    command.args(["work", Job::Scatter.word(), Engine::Single.word(), "--count", "1000000000"]).arg(path);
-    let mut writer = Writer(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().explain("starting a writer")?);
+    command
+        .args(["work", Job::Scatter.word(), Engine::Single.word(), "--count", "1000000000"])
+        .arg(path);
+    let mut writer = Writer(
+        command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().explain("starting a writer")?,
+    );
     let begun = Instant::now();
     while death == Death::Anywhere && !ready.exists() {
-        if begun.elapsed() > PATIENCE || writer.0.try_wait().explain("looking at the writer")?.is_some() {
+        if begun.elapsed() > PATIENCE
+            || writer.0.try_wait().explain("looking at the writer")?.is_some()
+        {
             return Err(Failure::new("a writer to be killed ended, or never got ready"));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     match death {
-        Death::Anywhere => std::thread::sleep(Duration::from_micros(u64::try_from(dice.roll(30_000)).unwrap_or(0))),
+        Death::Anywhere => {
+            std::thread::sleep(Duration::from_micros(u64::try_from(dice.roll(30_000)).unwrap_or(0)))
+        }
         Death::AtTheFlush => drop(writer.0.wait().explain("waiting for the writer to be killed")?),
     }
     drop(writer);
@@ -146,13 +170,17 @@ fn kill_a_writer(path: &Path, death: Death, dice: &mut Dice) -> Result<()> {
 }
 
 fn first_read(db: &Connection) -> Result<()> {
-    let n: i64 = db.query_row("SELECT n FROM wide WHERE id = 100000", [], |row| row.get(0)).explain("the first read")?;
+    let n: i64 = db
+        .query_row("SELECT n FROM wide WHERE id = 100000", [], |row| row.get(0))
+        .explain("the first read")?;
     std::hint::black_box(n);
     Ok(())
 }
 
 fn first_commit(db: &Connection) -> Result<()> {
-    db.execute("UPDATE wide SET n = n + 1 WHERE id = 200000", []).map(drop).explain("the first commit")
+    db.execute("UPDATE wide SET n = n + 1 WHERE id = 200000", [])
+        .map(drop)
+        .explain("the first commit")
 }
 
 fn close(db: Connection) -> Result<()> {

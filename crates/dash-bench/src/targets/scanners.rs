@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use super::Bench;
+use super::data::{Inserter, with_rows};
 use crate::engine::{DURABLE, Engine};
 use crate::failure::{Explain, Result};
 use crate::numbers::{count, float, median};
@@ -20,8 +22,6 @@ use crate::place::Place;
 use crate::progress::Progress;
 use crate::report::{Row, Target};
 use crate::throttle::Throttle;
-use super::Bench;
-use super::data::{Inserter, with_rows};
 
 const ROUNDS: usize = 5;
 const READERS: usize = 8;
@@ -54,7 +54,9 @@ const REST_MAX: Duration = Duration::from_millis(500);
 /// Makes the row.
 pub fn measure(bench: &Bench) -> Result<Row> {
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    let what = format!("commits/s while 8 threads scan a table, as a share of commits/s without; {cores} cores");
+    let what = format!(
+        "commits/s while 8 threads scan a table, as a share of commits/s without; {cores} cores"
+    );
     let mut row = Row::new("scanners", what, DURABLE);
     let place = bench.places.l().or_else(|_| bench.places.v())?;
     for rows in [1000, 100_000] {
@@ -69,7 +71,14 @@ pub fn measure(bench: &Bench) -> Result<Row> {
     Ok(row)
 }
 
-fn on(bench: &Bench, place: &Place, engine: Engine, rows: i64, pace: Pace, row: &mut Row) -> Result<()> {
+fn on(
+    bench: &Bench,
+    place: &Place,
+    engine: Engine,
+    rows: i64,
+    pace: Pace,
+    row: &mut Row,
+) -> Result<()> {
     let folder = place.folder("scanners")?;
     let (path, other) = (folder.path().join(engine.word()), folder.path().join("other"));
     let writer = with_rows(engine, &path, rows)?;
@@ -105,7 +114,12 @@ fn on(bench: &Bench, place: &Place, engine: Engine, rows: i64, pace: Pace, row: 
     }
     let share = |at: usize, of: usize| {
         let pairs = rates[at].iter().zip(&rates[of]);
-        100.0 * median(&pairs.map(|(mine, theirs)| mine / theirs.max(f64::MIN_POSITIVE)).collect::<Vec<_>>())
+        100.0
+            * median(
+                &pairs
+                    .map(|(mine, theirs)| mine / theirs.max(f64::MIN_POSITIVE))
+                    .collect::<Vec<_>>(),
+            )
     };
     let (raw, locks) = (share(1, 0), share(1, 2));
     if engine == Engine::Single {
@@ -124,25 +138,36 @@ fn on(bench: &Bench, place: &Place, engine: Engine, rows: i64, pace: Pace, row: 
 }
 
 /// Commits per second, and scans, while others scan `scanned`.
-fn phase(engine: Engine, writer: &Connection, scanned: Option<&Path>, pace: Pace) -> Result<(f64, u64)> {
+fn phase(
+    engine: Engine,
+    writer: &Connection,
+    scanned: Option<&Path>,
+    pace: Pace,
+) -> Result<(f64, u64)> {
     let mut readers = Vec::new();
     for _ in 0..if scanned.is_some() { READERS } else { 0 } {
         readers.extend(scanned.map(|path| engine.open(path)).transpose()?);
     }
     let (stop, scans) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        let threads: Vec<_> = readers.into_iter().map(|reader| scope.spawn(|| scan(reader, pace, &stop, &scans))).collect();
+        let threads: Vec<_> = readers
+            .into_iter()
+            .map(|reader| scope.spawn(|| scan(reader, pace, &stop, &scans)))
+            .collect();
         let rate = write(writer);
         stop.store(true, Ordering::SeqCst);
         for thread in threads {
-            thread.join().unwrap_or_else(|_| Err(crate::failure::Failure::new("a reader panicked")))?;
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(crate::failure::Failure::new("a reader panicked")))?;
         }
         Ok((rate?, scans.load(Ordering::SeqCst)))
     })
 }
 
 fn scan(reader: Connection, pace: Pace, stop: &AtomicBool, scans: &AtomicU64) -> Result<()> {
-    let mut statement = reader.prepare("SELECT sum(length(body)) FROM t").explain("preparing a scan")?;
+    let mut statement =
+        reader.prepare("SELECT sum(length(body)) FROM t").explain("preparing a scan")?;
     while !stop.load(Ordering::SeqCst) {
         let begun = Instant::now();
         let sum: i64 = statement.query_row([], |row| row.get(0)).explain("scanning")?;

@@ -2,21 +2,26 @@
 
 use rusqlite::Connection;
 
+use super::Bench;
 use crate::engine::{Engine, READS_ONLY};
 use crate::failure::{Explain, Result};
 use crate::lanes::{self, Lane};
 use crate::report::{Row, Target};
-use super::Bench;
 
 const ROUNDS: usize = 25;
 /// Rows of 400 bytes that make 100 MB.
 const ROWS: i64 = 230_000;
-const QUERIES: [(&str, &str); 2] = [("count(*)", "SELECT count(*) FROM t"), ("sum(length(body))", "SELECT sum(length(body)) FROM t")];
-const MAPPINGS: [(&str, &str); 2] = [("no mmap", "PRAGMA mmap_size=0"), ("mmap 256 MiB", "PRAGMA mmap_size=268435456")];
+const QUERIES: [(&str, &str); 2] = [
+    ("count(*)", "SELECT count(*) FROM t"),
+    ("sum(length(body))", "SELECT sum(length(body)) FROM t"),
+];
+const MAPPINGS: [(&str, &str); 2] =
+    [("no mmap", "PRAGMA mmap_size=0"), ("mmap 256 MiB", "PRAGMA mmap_size=268435456")];
 
 /// Makes the row.
 pub fn measure(bench: &Bench) -> Result<Row> {
-    let mut row = Row::new("scans", "full scan of 100 MB, warm; stock unix VFS's time / dash's", READS_ONLY);
+    let mut row =
+        Row::new("scans", "full scan of 100 MB, warm; stock unix VFS's time / dash's", READS_ONLY);
     let folder = bench.places.v()?.folder("scans")?;
     let (stock_path, dash_path) = (folder.path().join("stock"), folder.path().join("dash"));
     let stock = Engine::Delete.open(&stock_path)?;
@@ -31,10 +36,21 @@ pub fn measure(bench: &Bench) -> Result<Row> {
                 db.query_row(pragma, [], |_| Ok(())).explain(pragma)?;
                 lanes.push(lane(side, db, query)?);
             }
-            let samples = lanes::run(&format!("scans, {mapping}, {name}"), None, &mut lanes, bench.many(ROUNDS), 1)?;
+            let samples = lanes::run(
+                &format!("scans, {mapping}, {name}"),
+                None,
+                &mut lanes,
+                bench.many(ROUNDS),
+                1,
+            )?;
             if let [dash, stock] = &samples[..] {
                 let ratio = stock.ratio_to(dash, |block| block.mean);
-                row.target(format!("{mapping}, {name}: stock / dash"), ratio, "x", Target::AtLeast(0.97));
+                row.target(
+                    format!("{mapping}, {name}: stock / dash"),
+                    ratio,
+                    "x",
+                    Target::AtLeast(0.97),
+                );
                 row.note(format!(
                     "{mapping}, {name}: dash {:.1} ms, stock {:.1} ms",
                     dash.typical(|block| block.mean) / 1000.0,
@@ -47,7 +63,10 @@ pub fn measure(bench: &Bench) -> Result<Row> {
 }
 
 fn fill(db: &Connection) -> Result<()> {
-    db.execute_batch("PRAGMA synchronous=OFF; CREATE TABLE t (id INTEGER PRIMARY KEY, body BLOB NOT NULL)").explain("making a table")?;
+    db.execute_batch(
+        "PRAGMA synchronous=OFF; CREATE TABLE t (id INTEGER PRIMARY KEY, body BLOB NOT NULL)",
+    )
+    .explain("making a table")?;
     let sql = "INSERT INTO t SELECT value, zeroblob(400) FROM (WITH RECURSIVE n(value) AS
                (VALUES(1) UNION ALL SELECT value + 1 FROM n WHERE value < ?1) SELECT value FROM n)";
     db.execute(sql, [ROWS]).map(drop).explain("filling a table")

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use super::Bench;
+use super::data::{Inserter, with_rows};
 use crate::engine::{DURABLE, Engine};
 use crate::failure::{Explain, Result};
 use crate::numbers::{count, nanos};
@@ -13,15 +15,17 @@ use crate::progress::Progress;
 use crate::report::{Row, Target};
 use crate::sample::Sample;
 use crate::throttle::Throttle;
-use super::Bench;
-use super::data::{Inserter, with_rows};
 
 const ROUNDS: usize = 20;
 const BLOCK: usize = 50;
 
 /// Makes the row.
 pub fn measure(bench: &Bench) -> Result<Row> {
-    let mut row = Row::new("snapshot", "time of the commit after a reader took its snapshot / time of one without a reader", DURABLE);
+    let mut row = Row::new(
+        "snapshot",
+        "time of the commit after a reader took its snapshot / time of one without a reader",
+        DURABLE,
+    );
     let (places, missing) = bench.places.timed()?;
     for place in places {
         for engine in [Engine::Single, Engine::Wal] {
@@ -43,7 +47,8 @@ fn on(bench: &Bench, place: &Place, engine: Engine, row: &mut Row) -> Result<()>
     (0..100).try_for_each(|_| insert.step())?;
     let (mut with, mut without) = (Sample::new()?, Sample::new()?);
     let rounds = bench.many(ROUNDS);
-    let mut progress = Progress::new(&format!("snapshot, {} on {}", engine.name(), place.label), count(rounds));
+    let mut progress =
+        Progress::new(&format!("snapshot, {} on {}", engine.name(), place.label), count(rounds));
     let mut throttle = Throttle::new(place)?;
     while with.blocks.len() < rounds {
         let mut times = (Vec::new(), Vec::new());
@@ -67,7 +72,11 @@ fn on(bench: &Bench, place: &Place, engine: Engine, row: &mut Row) -> Result<()>
     } else {
         row.figure(format!("{label}: with / without, p50"), ratio, "x");
     }
-    row.figure(format!("{label}: with / without, mean"), with.ratio_to(&without, |block| block.mean), "x");
+    row.figure(
+        format!("{label}: with / without, mean"),
+        with.ratio_to(&without, |block| block.mean),
+        "x",
+    );
     row.note(format!("{label}: with: {}", with.describe()));
     row.note(format!("{label}: without: {}", without.describe()));
     row.note(format!("{label}: {}", further_commits(&writer, &reader)?));
@@ -76,7 +85,9 @@ fn on(bench: &Bench, place: &Place, engine: Engine, row: &mut Row) -> Result<()>
 
 fn take_snapshot(reader: &Connection) -> Result<()> {
     reader.execute_batch("BEGIN").explain("BEGIN")?;
-    reader.query_row("SELECT count(*) FROM log WHERE id < 10", [], |_| Ok(())).explain("taking a snapshot")
+    reader
+        .query_row("SELECT count(*) FROM log WHERE id < 10", [], |_| Ok(()))
+        .explain("taking a snapshot")
 }
 
 fn timed(insert: &mut Inserter<'_>) -> Result<u64> {
