@@ -25,7 +25,7 @@ impl Default for Tuning {
             spill: 8 << 20,
             chunk_min: 64 << 10,
             chunk_max: 4 << 20,
-            intent_stride: 1 << 20,
+            intent_stride: 256 << 10,
             intent_region: 64 << 10,
             intent_all: 64 << 20,
         }

@@ -33,7 +33,7 @@ impl IntentBlock {
     /// or more.
     pub fn new(pair: u64, file: FileId, size: u64, region: u64) -> Self {
         let mut region_shift = region.max(1 << REGION_SHIFT_MIN).ilog2();
-        while size >> region_shift >= REGION_COUNT / 2 {
+        while size >> region_shift >= REGION_COUNT - REGION_COUNT / 4 {
             region_shift += 1;
         }
         Self {

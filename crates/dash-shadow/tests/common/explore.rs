@@ -125,6 +125,9 @@ fn check(
         commit(&mut connection, &next)
             .unwrap_or_else(|error| panic!("{story}: after recovery: {error}\n{}", tail(machine)));
         shared.lock().unwrap().acknowledged = number;
+        // Before the next commit, which would write what is wrong anew.
+        let seen = read(&mut connection).unwrap();
+        assert_eq!(seen, next, "{story}: wrong after a commit that followed\n{}", tail(machine));
     }
     drop(connection);
     let after = machine.power_loss(&mut Random::new(hash));
