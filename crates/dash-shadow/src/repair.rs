@@ -118,6 +118,10 @@ impl<S: Storage> Connection<S> {
             }
         }
         write_intent(&*shadow, len, &intent, &name)?;
+        if len > tail.len {
+            // As whenever a tail moves (F13): the new one is durable before the old place is used.
+            self.flush_file(slot)?;
+        }
         for range in ranges.iter().filter(|range| range.end > first) {
             copy(&*current, &*shadow, range.start.max(first)..range.end, &name)?;
         }

@@ -1,6 +1,9 @@
 //! Every storage call of a commit made to fail in turn, once and for ever, with an error, a full
 //! disk or a flush that leaves its pages clean but not durable: the commit either happened or was
 //! reported as failed, and what was acknowledged before and after survives a power loss.
+//!
+//! Of protocols.md: F3 (a failed flush, then roll-forward), F4 (an intent whose flush failed), F6
+//! (undoing), F15 (an error in the exchange).
 
 #![allow(
     clippy::unwrap_used,

@@ -88,6 +88,31 @@ fn connections_without_a_reader_entry_read_and_write_all_the_same() {
     assert_eq!(read(&mut writer).unwrap(), [4]);
 }
 
+/// T26: SQLite reads the header before its first lock: never one of our marks, never a mix.
+#[test]
+fn the_header_read_without_a_lock_is_a_committed_one() {
+    let (_folder, path) = common::real();
+    let path = path.to_str().unwrap().to_owned();
+    let mut writer = open(&Real, &path).unwrap();
+    commit(&mut writer, &[1, 2, 3]).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut other = open(&Real, &path).unwrap();
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let mut header = [0; 100];
+                assert_eq!(other.read(&mut header, 0).unwrap(), 100);
+                assert_eq!(header[18..20], [1, 1]);
+                assert_eq!(header[24..28], header[92..96]);
+            }
+        });
+        for value in 0..200 {
+            commit(&mut writer, &[value, 2, 3]).unwrap();
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
 /// A connection that may only read sees every commit, and makes only the commit after the next wait.
 #[test]
 fn a_read_only_connection_sees_every_commit() {

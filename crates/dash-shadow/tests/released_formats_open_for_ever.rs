@@ -1,6 +1,7 @@
 //! A stored sample of each released format opens, for ever: a database at rest, and one whose last
 //! exchange was lost with the power. The files were made by `make_the_sample` (run with
-//! `--ignored` when a format is released, never again for the same one).
+//! `--ignored` when a format is released, never again for the same one). A copied folder has other
+//! inodes than its blocks name (F12, F14).
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

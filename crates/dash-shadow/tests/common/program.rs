@@ -62,12 +62,12 @@ impl Run {
     fn next_content(&mut self, mut content: Content) -> Content {
         let value = |dice: &mut Dice| u8::try_from(dice.roll(200)).unwrap();
         match self.dice.roll(5) {
-            0 | 1 if content.len() < 24 => {
-                for _ in 0..=self.dice.roll(6) {
+            0 | 1 if content.len() < 60 => {
+                for _ in 0..=self.dice.roll(24) {
                     content.push(value(&mut self.dice));
                 }
             }
-            2 if content.len() > 3 => content.truncate(content.len() - 2),
+            2 if content.len() > 30 => content.truncate(content.len() - 9),
             _ => {}
         }
         if content.is_empty() {
