@@ -44,7 +44,10 @@ fn a_process_that_closes_leaves_a_plain_file_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.db");
     let db = suite::open(&path);
-    db.execute_batch("CREATE TABLE t(b); INSERT INTO t VALUES (zeroblob(20000000)); INSERT INTO t VALUES (1)").unwrap();
+    db.execute_batch(
+        "CREATE TABLE t(b); INSERT INTO t VALUES (zeroblob(20000000)); INSERT INTO t VALUES (1)",
+    )
+    .unwrap();
     drop(db);
     assert!(!path.with_extension("db-dash").exists());
     assert!(!path.with_extension("db-journal").exists());

@@ -20,17 +20,25 @@ pub struct Lane<'a> {
     pub before: Box<dyn FnMut() -> Result<()> + 'a>,
     /// One operation.
     pub step: Box<dyn FnMut() -> Result<()> + 'a>,
+    /// One block of this lane is one of so many of the others' size: what writes much has a smaller share.
+    pub divisor: usize,
 }
 
 impl<'a> Lane<'a> {
     /// A lane that needs no preparation.
     pub fn new(name: impl Into<String>, step: impl FnMut() -> Result<()> + 'a) -> Self {
-        Self { name: name.into(), before: Box::new(|| Ok(())), step: Box::new(step) }
+        Self { name: name.into(), before: Box::new(|| Ok(())), step: Box::new(step), divisor: 1 }
     }
 
     /// Before each block, off the clock.
     pub fn before(mut self, before: impl FnMut() -> Result<()> + 'a) -> Self {
         self.before = Box::new(before);
+        self
+    }
+
+    /// With blocks of a smaller size.
+    pub fn divided_by(mut self, divisor: usize) -> Self {
+        self.divisor = divisor;
         self
     }
 
@@ -57,20 +65,25 @@ pub fn run(
 ) -> Result<Vec<Sample>> {
     let mut samples = lanes.iter().map(|_| Sample::new()).collect::<Result<Vec<_>>>()?;
     let mut progress = Progress::new(what, count(rounds * lanes.len()));
-    let mut throttle = place.map(Throttle::new).transpose()?;
+    let throttle = place.map(Throttle::new).transpose()?;
     let mut round = 0;
     while round < rounds {
+        let mut void = false;
         let mut blocks: Vec<Vec<u64>> = vec![Vec::new(); lanes.len()];
         for turn in 0..lanes.len() {
             // Odd rounds run backwards: nobody always comes after the same one.
             let turn = if round % 2 == 0 { turn } else { lanes.len() - 1 - turn };
             let at = (turn + round / 2) % lanes.len();
-            blocks[at] = lanes[at].block(size)?;
+            blocks[at] = lanes[at].block((size / lanes[at].divisor).max(1))?;
             progress.step(0)?;
+            if let Some(throttle) = &throttle
+                && throttle.was_on(&progress)?
+            {
+                void = true;
+                break;
+            }
         }
-        if let Some(throttle) = &mut throttle
-            && throttle.was_on(&progress)?
-        {
+        if void {
             continue;
         }
         for (sample, block) in samples.iter_mut().zip(&blocks) {

@@ -1,4 +1,4 @@
-//! An ext4 file system with a journal on a loop device of its own.
+//! An ext4 file system on a loop device of its own.
 //!
 //! It must go on every exit, kill -9 included: mounts are made in a mount namespace of this process,
 //! the image has no name once it is attached, and the device is told to detach itself when it is no
@@ -39,8 +39,8 @@ pub struct Loop {
 struct Attached(Option<PathBuf>);
 
 impl Loop {
-    /// Makes an image of `size` bytes in `folder`, and mounts it.
-    pub fn new(folder: &Path, size: u64) -> Result<Self> {
+    /// Makes an image of `size` bytes in `folder`, and mounts it; `options` are further ones of mkfs.ext4.
+    pub fn new(folder: &Path, size: u64, options: &[&str]) -> Result<Self> {
         let image = tempfile::Builder::new()
             .prefix("dash-bench-")
             .suffix(".img")
@@ -53,14 +53,15 @@ impl Loop {
         let device = Attached(Some(PathBuf::from(shown.trim())));
         drop(image);
         let name = shown.trim().to_owned();
-        run("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", &name])?;
+        let usual = ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
+        run("mkfs.ext4", &[&usual, options, &[name.as_str()]].concat())?;
         let point = tempfile::Builder::new()
             .prefix("dash-bench-")
             .tempdir()
             .explain("making a mount point")?;
         let mut made = Self { device, point, mounted: false };
-        let options: Option<&str> = None;
-        mount(Some(name.as_str()), made.point.path(), Some("ext4"), MsFlags::empty(), options)
+        let nothing: Option<&str> = None;
+        mount(Some(name.as_str()), made.point.path(), Some("ext4"), MsFlags::empty(), nothing)
             .explain(format!("mounting {name}"))?;
         made.mounted = true;
         // While it is mounted this means: detach when it no longer is.

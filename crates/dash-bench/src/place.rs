@@ -1,5 +1,5 @@
 //! Where things are measured: V, the file system of `--dir` itself; J, journaled ext4 on a loop
-//! device over a file in `--dir`; L, the same over memory, for exact counts.
+//! device over a file in `--dir`; L, the same over memory, for exact counts; N, as L without a journal.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,12 @@ const MEMORY: &str = "/dev/shm";
 
 /// A place to measure in.
 pub struct Place {
-    /// `V`, `J` or `L`.
+    /// `V`, `J`, `L` or `N`.
     pub label: &'static str,
     /// What it is.
     pub what: String,
+    /// Whether there is no disk under it.
+    pub in_memory: bool,
     /// Its device, if it counts.
     pub device: Option<Device>,
     folder: PathBuf,
@@ -33,15 +35,22 @@ pub struct Place {
 }
 
 impl Place {
-    fn on_loop(label: &'static str, under: &Path, size: u64, what: &str) -> Result<Self> {
+    fn on_loop(
+        label: &'static str,
+        under: &Path,
+        size: u64,
+        options: &[&str],
+        what: &str,
+    ) -> Result<Self> {
         if !loops::allowed() {
             return Err(Failure::new("needs root: loop devices and mounts"));
         }
-        let mount = Loop::new(under, size)?;
+        let mount = Loop::new(under, size, options)?;
         let folder = mount.folder().to_owned();
         let device = Device::of(&folder);
+        let in_memory = under == Path::new(MEMORY);
         let what = format!("{what}: {}", machine::file_system(&folder));
-        Ok(Self { label, what, device, folder, _own: None, _mount: Some(mount) })
+        Ok(Self { label, what, in_memory, device, folder, _own: None, _mount: Some(mount) })
     }
 
     /// A new folder in it.
@@ -79,13 +88,20 @@ pub struct Places {
     v: OnceCell<Place>,
     j: OnceCell<Place>,
     l: OnceCell<Place>,
+    n: OnceCell<Place>,
 }
 
 impl Places {
     /// Below `home`.
     pub fn new(home: &Path) -> Result<Self> {
         let home = home.canonicalize().explain(format!("--dir {}", home.display()))?;
-        Ok(Self { home, v: OnceCell::new(), j: OnceCell::new(), l: OnceCell::new() })
+        Ok(Self {
+            home,
+            v: OnceCell::new(),
+            j: OnceCell::new(),
+            l: OnceCell::new(),
+            n: OnceCell::new(),
+        })
     }
 
     /// The folder given.
@@ -103,7 +119,15 @@ impl Places {
             let folder = own.path().to_owned();
             let device = Device::of(&folder);
             let what = machine::file_system(&folder);
-            Ok(Place { label: "V", what, device, folder, _own: Some(own), _mount: None })
+            Ok(Place {
+                label: "V",
+                what,
+                in_memory: false,
+                device,
+                folder,
+                _own: Some(own),
+                _mount: None,
+            })
         })
     }
 
@@ -114,6 +138,7 @@ impl Places {
                 "J",
                 &self.home,
                 DISK_IMAGE,
+                &[],
                 "loop device over a file in --dir, direct I/O",
             )
         })
@@ -122,7 +147,21 @@ impl Places {
     /// Journaled ext4 over memory.
     pub fn l(&self) -> Result<&Place> {
         made(&self.l, || {
-            Place::on_loop("L", Path::new(MEMORY), MEMORY_IMAGE, "loop device over memory")
+            Place::on_loop("L", Path::new(MEMORY), MEMORY_IMAGE, &[], "loop device over memory")
+        })
+    }
+
+    /// ext4 without a journal over memory.
+    pub fn n(&self) -> Result<&Place> {
+        let no_journal = ["-O", "^has_journal"];
+        made(&self.n, || {
+            Place::on_loop(
+                "N",
+                Path::new(MEMORY),
+                MEMORY_IMAGE,
+                &no_journal,
+                "loop device over memory",
+            )
         })
     }
 
@@ -137,7 +176,7 @@ impl Places {
 
     /// What the places that were used are.
     pub fn described(&self) -> Vec<String> {
-        let made = [self.v.get(), self.j.get(), self.l.get()];
+        let made = [self.v.get(), self.j.get(), self.l.get(), self.n.get()];
         made.into_iter().flatten().map(|place| format!("{}: {}", place.label, place.what)).collect()
     }
 }

@@ -22,27 +22,22 @@ const PAUSES_MAX: u32 = 24;
 
 /// Watches the disk of one place.
 pub struct Throttle {
-    file: File,
-    /// Rounds thrown away.
-    pub void: u32,
+    /// None where there is no disk.
+    file: Option<File>,
 }
 
 impl Throttle {
     /// Watches.
     pub fn new(place: &Place) -> Result<Self> {
-        let file = place.scratch_file()?;
-        file.write_all_at(&[1; 4096], 0)
-            .and_then(|()| file.sync_all())
-            .explain("writing a probe")?;
-        Ok(Self { file, void: 0 })
+        let file = if place.in_memory { None } else { Some(place.scratch_file()?) };
+        Ok(Self { file })
     }
 
     /// Whether the disk throttles now. If so this comes back when it no longer does.
-    pub fn was_on(&mut self, progress: &Progress) -> Result<bool> {
+    pub fn was_on(&self, progress: &Progress) -> Result<bool> {
         if self.probe()? < SLOW {
             return Ok(false);
         }
-        self.void += 1;
         progress.say("the disk throttles (4 ms a write): this round is void, waiting");
         for _ in 0..PAUSES_MAX {
             rest(PAUSE)?;
@@ -56,15 +51,14 @@ impl Throttle {
     }
 
     /// Microseconds of a write with a flush.
-    pub fn probe(&self) -> Result<f64> {
+    fn probe(&self) -> Result<f64> {
+        let Some(file) = &self.file else { return Ok(0.0) };
         let mut times = Vec::new();
         for round in 0..WRITES {
             let begun = Instant::now();
             let byte = u8::try_from(round).unwrap_or(0);
-            self.file
-                .write_all_at(&[byte; 4096], 0)
-                .and_then(|()| self.file.sync_data())
-                .explain("writing a probe")?;
+            let written = file.write_all_at(&[byte; 4096], 0).and_then(|()| file.sync_data());
+            written.explain("writing a probe")?;
             times.push(float(nanos(begun.elapsed())) / 1000.0);
         }
         Ok(crate::numbers::median(&times))

@@ -111,10 +111,7 @@ pub(crate) enum Unusable {
     /// An SQLite before [`OLDEST_SQLITE`].
     TooOld { version: i32, mprintf: Mprintf },
     /// An SQLite built without a part that dash needs.
-    Missing {
-        name: &'static str,
-        mprintf: Mprintf,
-    },
+    Missing { name: &'static str, mprintf: Mprintf },
 }
 
 impl Unusable {
@@ -130,10 +127,9 @@ impl Unusable {
                 ),
                 *mprintf,
             ),
-            Self::Missing { name, mprintf } => (
-                format!("this SQLite was built without sqlite3_{name}, which is needed"),
-                *mprintf,
-            ),
+            Self::Missing { name, mprintf } => {
+                (format!("this SQLite was built without sqlite3_{name}, which is needed"), *mprintf)
+            }
         };
         allocate_text(mprintf, &text)
     }
@@ -141,12 +137,7 @@ impl Unusable {
 
 /// 3031000 as "3.31.0".
 fn dotted(version: i32) -> String {
-    format!(
-        "{}.{}.{}",
-        version / 1_000_000,
-        version / 1000 % 1000,
-        version % 1000
-    )
+    format!("{}.{}.{}", version / 1_000_000, version / 1000 % 1000, version % 1000)
 }
 
 /// A C string of a text; a zero byte inside, which C can't carry, becomes a space.

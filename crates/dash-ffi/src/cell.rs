@@ -56,17 +56,14 @@ impl Gate {
     #[inline]
     fn pass(&self, way: Way) -> bool {
         let me = this_thread();
-        let passed = self
-            .owner
-            .compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed);
+        let passed = self.owner.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed);
         if let Err(owner) = passed {
             if owner == me {
                 return false;
             }
             self.wait(me);
         }
-        self.callback
-            .store(way == Way::Callback, Ordering::Relaxed);
+        self.callback.store(way == Way::Callback, Ordering::Relaxed);
         true
     }
 
@@ -76,12 +73,8 @@ impl Gate {
         let (mut pause, longest) = PAUSES;
         loop {
             for _ in 0..LOOKS {
-                let passed = self.owner.compare_exchange_weak(
-                    0,
-                    me,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                );
+                let passed =
+                    self.owner.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed);
                 if passed.is_ok() {
                     return;
                 }
@@ -141,10 +134,7 @@ impl FileCell {
             slot,
             gate: Arc::default(),
             window: file.window(),
-            state: UnsafeCell::new(State {
-                file: Some(file),
-                latched: None,
-            }),
+            state: UnsafeCell::new(State { file: Some(file), latched: None }),
             lease,
         }
     }
@@ -205,19 +195,13 @@ impl FileCell {
         // SAFETY: this thread has just passed the gate, which lets nobody in, this thread included,
         // until `leave`; and that is called when this borrow is over.
         let state = unsafe { &mut *self.state.get() };
-        Ok(Inside {
-            gate: &self.gate,
-            state,
-        })
+        Ok(Inside { gate: &self.gate, state })
     }
 }
 
 #[cold]
 fn inside_already() -> Error {
-    Error::new(
-        Code::MISUSE,
-        "a call into a file that this thread is in",
-    )
+    Error::new(Code::MISUSE, "a call into a file that this thread is in")
 }
 
 /// Being inside; leaving is dropping it.
@@ -257,10 +241,7 @@ mod tests {
                     })
                 })
                 .collect();
-            threads
-                .into_iter()
-                .filter_map(|thread| thread.join().ok())
-                .sum::<usize>()
+            threads.into_iter().filter_map(|thread| thread.join().ok()).sum::<usize>()
         });
         assert_eq!(passes, 4 * ROUNDS);
         assert!(!gate.is_mine());

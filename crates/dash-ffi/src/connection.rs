@@ -32,11 +32,7 @@ impl ConnectionRef<'_> {
     /// `db` is null or a connection of the slot's SQLite that, for `'a`, is open and whose mutex
     /// this thread holds.
     pub(crate) unsafe fn new(db: *mut Connection, slot: &'static Slot) -> Option<Self> {
-        Some(Self {
-            db: NonNull::new(db)?,
-            slot,
-            marker: PhantomData,
-        })
+        Some(Self { db: NonNull::new(db)?, slot, marker: PhantomData })
     }
 
     pub(crate) fn as_ptr(&self) -> *mut Connection {
@@ -102,8 +98,6 @@ impl ConnectionRef<'_> {
 
 impl core::fmt::Debug for ConnectionRef<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ConnectionRef")
-            .field("id", &self.id())
-            .finish_non_exhaustive()
+        f.debug_struct("ConnectionRef").field("id", &self.id()).finish_non_exhaustive()
     }
 }

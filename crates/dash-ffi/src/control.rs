@@ -102,11 +102,7 @@ pub struct UnknownControl<'a> {
 impl UnknownControl<'_> {
     /// Keeps what C passed.
     pub(crate) fn new(op: c_int, argument: *mut c_void) -> Self {
-        Self {
-            op,
-            argument,
-            marker: PhantomData,
-        }
+        Self { op, argument, marker: PhantomData }
     }
 
     /// The number of the control.
@@ -175,12 +171,7 @@ impl<'a> Pragma<'a> {
             // SAFETY: not null, and a C string, as the caller states.
             false => Some(unsafe { CStr::from_ptr(value) }.to_str().ok()?),
         };
-        Some(Self {
-            name,
-            value,
-            raw,
-            api,
-        })
+        Some(Self { name, value, raw, api })
     }
 
     /// The name, spelled as the user did.
@@ -211,10 +202,7 @@ impl<'a> Pragma<'a> {
 
 impl fmt::Debug for Pragma<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pragma")
-            .field("name", &self.name)
-            .field("value", &self.value)
-            .finish()
+        f.debug_struct("Pragma").field("name", &self.name).field("value", &self.value).finish()
     }
 }
 
@@ -296,12 +284,7 @@ impl BusyHandler {
                 *raw.cast::<*mut c_void>().add(1),
             )
         };
-        Self {
-            raw,
-            function,
-            argument,
-            gate,
-        }
+        Self { raw, function, argument, gate }
     }
 
     /// Asks the connection whether to try again; it may sleep before it answers. Always false
@@ -345,11 +328,7 @@ impl ConnectionHandle<'_> {
     pub(crate) unsafe fn new(raw: *mut *mut Connection) -> Self {
         // SAFETY: as the caller states.
         let id = unsafe { *raw }.addr();
-        Self {
-            raw,
-            id,
-            marker: PhantomData,
-        }
+        Self { raw, id, marker: PhantomData }
     }
 
     /// A number that no other connection of the process has while this one is open.

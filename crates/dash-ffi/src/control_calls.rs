@@ -57,10 +57,7 @@ unsafe fn plain(cell: &FileCell, op: c_int, argument: *mut c_void) -> Result<Han
     // SAFETY: as the caller states; each control reads its own argument as sqlite3.h types it, and
     // only if it is not null.
     let control = unsafe { decode(cell, op, argument) };
-    send(
-        cell,
-        control.unwrap_or_else(|| FileControl::Unknown(UnknownControl::new(op, argument))),
-    )
+    send(cell, control.unwrap_or_else(|| FileControl::Unknown(UnknownControl::new(op, argument))))
 }
 
 /// The control, if it is known and has the argument that it needs.
@@ -95,12 +92,10 @@ unsafe fn decode<'a>(
             }
             op::MMAP_SIZE => FileControl::MmapSize(argument.cast::<i64>().as_mut()?),
             op::TRACE if !argument.is_null() => FileControl::Trace(CStr::from_ptr(argument.cast())),
-            op::SYNC if argument.is_null() => FileControl::Sync {
-                super_journal: None,
-            },
-            op::SYNC => FileControl::Sync {
-                super_journal: Some(path(CStr::from_ptr(argument.cast()))),
-            },
+            op::SYNC if argument.is_null() => FileControl::Sync { super_journal: None },
+            op::SYNC => {
+                FileControl::Sync { super_journal: Some(path(CStr::from_ptr(argument.cast()))) }
+            }
             op::COMMIT_PHASETWO => FileControl::CommitPhaseTwo,
             op::PDB if !argument.is_null() => {
                 FileControl::Pdb(ConnectionHandle::new(argument.cast()))
@@ -127,17 +122,12 @@ unsafe fn vfs_name(cell: &FileCell, place: *mut *mut c_char) -> Result<Handled> 
     let api: &Api = cell.slot.api;
     let mut below: *mut c_char = core::ptr::null_mut();
     // SAFETY: `below` is null, and only ever holds a text of this SQLite.
-    let asked = send(
-        cell,
-        FileControl::VfsName(unsafe { VfsName::new(&mut below, api) }),
-    );
+    let asked = send(cell, FileControl::VfsName(unsafe { VfsName::new(&mut below, api) }));
     let below_name = if below.is_null() {
         cell.slot.host.name().to_string_lossy().into_owned()
     } else {
         // SAFETY: a C string that the file or its host just filled in.
-        unsafe { CStr::from_ptr(below) }
-            .to_string_lossy()
-            .into_owned()
+        unsafe { CStr::from_ptr(below) }.to_string_lossy().into_owned()
     };
     let name = format!("{}/{below_name}", cell.slot.name.to_string_lossy());
     // SAFETY: a text of this SQLite, or null, which is used no longer; and a place to write to.

@@ -30,10 +30,7 @@ impl Error {
     /// An error that people read: `message` says who, what and where.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: Some(message.into()),
-        }
+        Self { code, message: Some(message.into()) }
     }
 
     /// The error of a raw result code, without a message; `Ok` for `SQLITE_OK`.
@@ -48,10 +45,7 @@ impl Error {
 
 impl From<Code> for Error {
     fn from(code: Code) -> Self {
-        Self {
-            code,
-            message: None,
-        }
+        Self { code, message: None }
     }
 }
 
@@ -80,12 +74,7 @@ pub fn last_error() -> Option<String> {
         .try_with(|last| last.borrow().clone())
         .ok()
         .flatten()
-        .or_else(|| {
-            LAST_OF_PROCESS
-                .lock()
-                .unwrap_or_else(|e| e.into_inner())
-                .clone()
-        })
+        .or_else(|| LAST_OF_PROCESS.lock().unwrap_or_else(|e| e.into_inner()).clone())
 }
 
 /// Makes a message the answer of [`last_error`].

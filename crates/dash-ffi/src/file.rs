@@ -245,8 +245,5 @@ impl PagePointer {
 
 /// The error of a callback on a file that a panic has latched.
 pub(crate) fn latched(cause: &str) -> Error {
-    Error::new(
-        Code::IOERR,
-        format!("the file is out of use after an internal error: {cause}"),
-    )
+    Error::new(Code::IOERR, format!("the file is out of use after an internal error: {cause}"))
 }

@@ -34,19 +34,11 @@ impl Handle {
     ///
     /// `file` points to memory for a [`Handle`] that no open file is in.
     pub(crate) unsafe fn fill(file: *mut RawFile, cell: FileCell, has_shared_memory: bool) {
-        let methods = if has_shared_memory {
-            &raw const METHODS
-        } else {
-            &raw const METHODS_WITHOUT_SHM
-        };
+        let methods =
+            if has_shared_memory { &raw const METHODS } else { &raw const METHODS_WITHOUT_SHM };
         let cell = Box::into_raw(Box::new(cell));
         // SAFETY: memory for a handle, as the caller states.
-        unsafe {
-            file.cast::<Handle>().write(Handle {
-                head: RawFile { methods },
-                cell,
-            })
-        };
+        unsafe { file.cast::<Handle>().write(Handle { head: RawFile { methods }, cell }) };
     }
 
     /// The file in a handle; `None` if it isn't one of ours.
@@ -94,13 +86,8 @@ static METHODS: IoMethods = IoMethods {
 
 /// For files without shared memory: SQLite then answers `PRAGMA journal_mode=WAL` with the mode it
 /// keeps.
-static METHODS_WITHOUT_SHM: IoMethods = IoMethods {
-    shm_map: None,
-    shm_lock: None,
-    shm_barrier: None,
-    shm_unmap: None,
-    ..METHODS
-};
+static METHODS_WITHOUT_SHM: IoMethods =
+    IoMethods { shm_map: None, shm_lock: None, shm_barrier: None, shm_unmap: None, ..METHODS };
 
 /// Calls the file of a handle behind the wall, and answers the number for SQLite.
 ///
@@ -129,12 +116,7 @@ pub(crate) fn enter<R>(
     what: &str,
     f: impl FnOnce(&mut dyn File) -> Result<R>,
 ) -> Result<R> {
-    guarded(
-        what,
-        Code::IOERR,
-        || cell.enter(Way::Callback, f),
-        |cause| cell.latch(cause),
-    )
+    guarded(what, Code::IOERR, || cell.enter(Way::Callback, f), |cause| cell.latch(cause))
 }
 
 /// An offset or a size from C, which is never negative.
@@ -175,10 +157,7 @@ unsafe extern "C" fn x_close(file: *mut RawFile) -> c_int {
     };
     let (inner, lease) = cell.take();
     let close = || inner.map_or(Ok(()), |file| file.close());
-    let code = answer(
-        slot.api,
-        guarded("xClose", Code::IOERR_CLOSE, close, |_| ()),
-    );
+    let code = answer(slot.api, guarded("xClose", Code::IOERR_CLOSE, close, |_| ()));
     lease.end();
     code
 }
@@ -224,10 +203,7 @@ unsafe extern "C" fn x_write(
             return Err(Code::MISUSE.into());
         }
         // SAFETY: SQLite passes `amount` bytes to be read, which nobody writes meanwhile.
-        file.write(
-            unsafe { core::slice::from_raw_parts(from.cast::<u8>(), length) },
-            offset,
-        )
+        file.write(unsafe { core::slice::from_raw_parts(from.cast::<u8>(), length) }, offset)
     };
     // SAFETY: SQLite passes an open file of ours.
     unsafe { call(file, "xWrite", write) }
@@ -261,11 +237,7 @@ unsafe extern "C" fn x_lock(file: *mut RawFile, level: c_int) -> c_int {
 
 unsafe extern "C" fn x_unlock(file: *mut RawFile, level: c_int) -> c_int {
     // SAFETY: SQLite passes an open file of ours.
-    unsafe {
-        call(file, "xUnlock", |file| {
-            file.unlock(LockLevel::from_raw(level)?)
-        })
-    }
+    unsafe { call(file, "xUnlock", |file| file.unlock(LockLevel::from_raw(level)?)) }
 }
 
 unsafe extern "C" fn x_check_reserved_lock(file: *mut RawFile, reserved: *mut c_int) -> c_int {
@@ -313,16 +285,10 @@ unsafe extern "C" fn x_shm_map(
 ) -> c_int {
     let map = |file: &mut dyn File| {
         let mapping = file.shm_map(count(region)?, count(size)?, extend != 0)?;
-        let start = mapping
-            .region
-            .map_or(core::ptr::null_mut(), |r| r.address().as_ptr().cast());
+        let start = mapping.region.map_or(core::ptr::null_mut(), |r| r.address().as_ptr().cast());
         // SAFETY: SQLite passes a place for the answer.
         unsafe { store(address, start) };
-        if mapping.read_only {
-            Err(Code::READONLY.into())
-        } else {
-            Ok(())
-        }
+        if mapping.read_only { Err(Code::READONLY.into()) } else { Ok(()) }
     };
     // SAFETY: SQLite passes an open file of ours.
     unsafe { call(file, "xShmMap", map) }
@@ -364,6 +330,18 @@ unsafe extern "C" fn x_fetch(
         unsafe { address.write(page.as_ptr().cast()) };
         return OK;
     }
+    // SAFETY: as SQLite called us.
+    unsafe { fetch_from_file(file, at, amount, address) }
+}
+
+/// `xFetch` of what is not in the window; apart, so that what is costs no stack frame.
+#[inline(never)]
+unsafe fn fetch_from_file(
+    file: *mut RawFile,
+    at: i64,
+    amount: c_int,
+    address: *mut *mut c_void,
+) -> c_int {
     // SAFETY: SQLite passes a place for the answer, which is null unless the file says otherwise.
     unsafe { store(address, core::ptr::null_mut()) };
     let fetch = |file: &mut dyn File| {
@@ -383,6 +361,13 @@ unsafe extern "C" fn x_unfetch(file: *mut RawFile, at: i64, address: *mut c_void
     if !address.is_null() && window.is_some_and(Window::take_back) {
         return OK;
     }
+    // SAFETY: as SQLite called us.
+    unsafe { give_back_to_file(file, at, address) }
+}
+
+/// `xUnfetch` of what the window does not count.
+#[inline(never)]
+unsafe fn give_back_to_file(file: *mut RawFile, at: i64, address: *mut c_void) -> c_int {
     // SAFETY: SQLite gives back what `xFetch` handed out, on the same terms.
     let page = NonNull::new(address.cast()).map(|at| unsafe { PagePointer::new(at) });
     // SAFETY: SQLite passes an open file of ours.

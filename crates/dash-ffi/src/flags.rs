@@ -224,10 +224,7 @@ impl LockLevel {
             3 => Self::Pending,
             4 => Self::Exclusive,
             _ => {
-                return Err(Error::new(
-                    Code::MISUSE,
-                    format!("no such lock level: {level}"),
-                ));
+                return Err(Error::new(Code::MISUSE, format!("no such lock level: {level}")));
             }
         })
     }
@@ -296,14 +293,9 @@ impl ShmLock {
     }
 
     pub(crate) fn from_raw(flags: c_int) -> Result<Self> {
-        [
-            Self::LockShared,
-            Self::LockExclusive,
-            Self::UnlockShared,
-            Self::UnlockExclusive,
-        ]
-        .into_iter()
-        .find(|lock| lock.raw() == flags)
-        .ok_or_else(|| Error::new(Code::MISUSE, format!("no such xShmLock flags: {flags}")))
+        [Self::LockShared, Self::LockExclusive, Self::UnlockShared, Self::UnlockExclusive]
+            .into_iter()
+            .find(|lock| lock.raw() == flags)
+            .ok_or_else(|| Error::new(Code::MISUSE, format!("no such xShmLock flags: {flags}")))
     }
 }

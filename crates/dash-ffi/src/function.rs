@@ -133,11 +133,7 @@ unsafe extern "C" fn x_func<const SLOT: usize>(
     let Some(slot) = Slot::at(SLOT) else { return };
     // SAFETY: a context that SQLite made for a function of this slot, whose user data is the
     // function.
-    let function = unsafe {
-        (slot.api.user_data)(context)
-            .cast::<ScalarFunction>()
-            .as_ref()
-    };
+    let function = unsafe { (slot.api.user_data)(context).cast::<ScalarFunction>().as_ref() };
     let Some(function) = function else { return };
     let call = || {
         // SAFETY: SQLite passes `count` values, all alive during the call, on a connection that
@@ -151,10 +147,7 @@ unsafe extern "C" fn x_func<const SLOT: usize>(
             )
         };
         let connection = connection.ok_or(Code::MISUSE)?;
-        (function.call)(&mut Context {
-            connection,
-            arguments,
-        })
+        (function.call)(&mut Context { connection, arguments })
     };
     let what = function.name.to_string_lossy();
     let result = guarded(&what, Code::INTERNAL, call, |_| ());

@@ -136,21 +136,13 @@ impl HostVfs {
         // longer.
         let code = unsafe {
             let full = (*self.as_ptr()).full_pathname.ok_or(Code::CANTOPEN)?;
-            full(
-                self.as_ptr(),
-                relative.as_ptr(),
-                size,
-                buffer.as_mut_ptr().cast(),
-            )
+            full(self.as_ptr(), relative.as_ptr(), size, buffer.as_mut_ptr().cast())
         };
         if code != OK_SYMLINK {
             Error::check(code)?;
         }
         let text = CStr::from_bytes_until_nul(&buffer).map_err(|_| Code::CANTOPEN)?;
-        Ok(FullPathname {
-            path: path(text).to_path_buf(),
-            symlink: code == OK_SYMLINK,
-        })
+        Ok(FullPathname { path: path(text).to_path_buf(), symlink: code == OK_SYMLINK })
     }
 
     /// Sleeps for about `time`; answers how long the host says it was.
@@ -225,9 +217,9 @@ impl HostVfs {
     pub fn last_error(&self) -> i32 {
         // SAFETY: the method gets its own VFS and may be given no buffer, as SQLite itself does.
         unsafe {
-            (*self.as_ptr()).get_last_error.map_or(OK, |last| {
-                last(self.as_ptr(), 0, core::ptr::null_mut::<c_char>())
-            })
+            (*self.as_ptr())
+                .get_last_error
+                .map_or(OK, |last| last(self.as_ptr(), 0, core::ptr::null_mut::<c_char>()))
         }
     }
 
@@ -245,8 +237,6 @@ impl HostVfs {
 
 impl fmt::Debug for HostVfs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("HostVfs")
-            .field(&os_str(self.name()))
-            .finish()
+        f.debug_tuple("HostVfs").field(&os_str(self.name())).finish()
     }
 }

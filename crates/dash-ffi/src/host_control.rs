@@ -51,12 +51,8 @@ pub(crate) fn forward(file: &mut HostFile, control: FileControl<'_>) -> Result<H
             *moved = answer != 0;
             Ok(handled)
         }
-        FileControl::Sync {
-            super_journal: None,
-        } => send(op::SYNC, null_mut()),
-        FileControl::Sync {
-            super_journal: Some(path),
-        } => {
+        FileControl::Sync { super_journal: None } => send(op::SYNC, null_mut()),
+        FileControl::Sync { super_journal: Some(path) } => {
             let path = c_path(path, Code::IOERR_FSYNC)?;
             send(op::SYNC, path.as_ptr().cast_mut().cast())
         }

@@ -86,29 +86,16 @@ impl HostFile {
         flags: OpenFlags,
         owner: Option<NameOwner>,
     ) -> Result<(Self, OpenFlags)> {
-        let words = host
-            .file_size()
-            .max(size_of::<RawFile>())
-            .div_ceil(size_of::<Word>());
+        let words = host.file_size().max(size_of::<RawFile>()).div_ceil(size_of::<Word>());
         let memory = Box::into_raw(vec![Word([0; 16]); words].into_boxed_slice());
         let handle = NonNull::new(memory.cast::<RawFile>()).ok_or(Code::NOMEM)?;
-        let file = Self {
-            handle,
-            memory,
-            _name: owner,
-        };
+        let file = Self { handle, memory, _name: owner };
         let mut out = 0;
         // SAFETY: the host's own VFS pointer, a name as the caller states, and zeroed memory of the
         // size that the host asks for.
         let code = unsafe {
             match (*host.as_ptr()).open {
-                Some(open) => open(
-                    host.as_ptr(),
-                    name,
-                    handle.as_ptr(),
-                    flags.raw(),
-                    &raw mut out,
-                ),
+                Some(open) => open(host.as_ptr(), name, handle.as_ptr(), flags.raw(), &raw mut out),
                 None => Code::CANTOPEN.raw(),
             }
         };
@@ -116,20 +103,10 @@ impl HostFile {
         // both.
         Error::check(code)?;
         if !file.is_open() {
-            return Err(Error::new(
-                Code::CANTOPEN,
-                "the host's VFS opened a file without methods",
-            ));
+            return Err(Error::new(Code::CANTOPEN, "the host's VFS opened a file without methods"));
         }
         // A VFS need not fill in the flags: then the file is as it was asked for.
-        Ok((
-            file,
-            if out == 0 {
-                flags
-            } else {
-                OpenFlags::from_raw(out)
-            },
-        ))
+        Ok((file, if out == 0 { flags } else { OpenFlags::from_raw(out) }))
     }
 
     fn is_open(&self) -> bool {
@@ -311,8 +288,6 @@ impl Drop for HostFile {
 
 impl fmt::Debug for HostFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostFile")
-            .field("open", &self.is_open())
-            .finish_non_exhaustive()
+        f.debug_struct("HostFile").field("open", &self.is_open()).finish_non_exhaustive()
     }
 }

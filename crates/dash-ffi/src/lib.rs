@@ -22,10 +22,7 @@
 //! 3. Nothing of a host is global: each copy of SQLite in the process has a slot of its own.
 //! 4. At most one `&mut` to a [`File`] exists at any time, whoever calls.
 
-#![expect(
-    unsafe_code,
-    reason = "the one place where dash and SQLite's C interface meet"
-)]
+#![expect(unsafe_code, reason = "the one place where dash and SQLite's C interface meet")]
 
 mod api;
 mod cell;

@@ -58,12 +58,7 @@ impl<'a> FileName<'a> {
     ) -> Self {
         // SAFETY: not null, and a C string for 'a, as the caller states.
         let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) });
-        Self {
-            name,
-            flags,
-            api,
-            lease,
-        }
+        Self { name, flags, api, lease }
     }
 
     /// The path; `None` for a temporary file.
@@ -115,10 +110,7 @@ impl<'a> FileName<'a> {
     /// The pointer to the database's name, which is what SQLite's URI routines take.
     fn database(&self) -> Option<*const c_char> {
         let with_parameters = [OpenFlags::MAIN_DB, OpenFlags::MAIN_JOURNAL, OpenFlags::WAL];
-        if !with_parameters
-            .iter()
-            .any(|kind| self.flags.contains(*kind))
-        {
+        if !with_parameters.iter().any(|kind| self.flags.contains(*kind)) {
             return None;
         }
         let name = self.name?;
@@ -140,10 +132,7 @@ impl<'a> FileName<'a> {
 
 impl fmt::Debug for FileName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileName")
-            .field("path", &self.path())
-            .field("flags", &self.flags)
-            .finish()
+        f.debug_struct("FileName").field("path", &self.path()).field("flags", &self.flags).finish()
     }
 }
 

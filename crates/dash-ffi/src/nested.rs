@@ -56,18 +56,10 @@ impl HostVfs {
         let path = c_path(path, Code::CANTOPEN)?;
         let sql = CString::new(sql).map_err(|_| Code::MISUSE)?;
         let flags = flags | OpenFlags::PRIVATECACHE | OpenFlags::NOMUTEX;
-        let mut nested = Nested {
-            db: null_mut(),
-            api: self.api,
-        };
+        let mut nested = Nested { db: null_mut(), api: self.api };
         // SAFETY: C strings, and a place for the connection, which is closed in any case.
         let code = unsafe {
-            (self.api.open_v2)(
-                path.as_ptr(),
-                &raw mut nested.db,
-                flags.raw(),
-                self.name().as_ptr(),
-            )
+            (self.api.open_v2)(path.as_ptr(), &raw mut nested.db, flags.raw(), self.name().as_ptr())
         };
         nested.check(code)?;
         // SAFETY: an open connection and a C string; no callback, no message wanted.

@@ -73,9 +73,7 @@ impl Slot {
         // SAFETY: as the caller states.
         let api = unsafe { Api::copy(table) }?;
         let copy = (table.addr(), api.vfs_register as usize);
-        let _making = MAKING
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let _making = MAKING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (index, place) in SLOTS.iter().enumerate() {
             match place.get() {
                 Some(slot) if slot.copy == copy && core::ptr::eq(slot.extension, extension) => {
@@ -108,16 +106,7 @@ impl Slot {
         let vfs = (extension.make_vfs)(&SlotInfo::new(host, api.version()));
         let name = vfs.name();
         let raw = Box::leak(Box::new(vfs_calls::raw_vfs(index, name, &host))).into();
-        Ok(Self {
-            index,
-            api,
-            extension,
-            host,
-            vfs,
-            name,
-            raw,
-            copy,
-        })
+        Ok(Self { index, api, extension, host, vfs, name, raw, copy })
     }
 
     /// Registers the VFS, unless it is; as the default one, if `default` says so. A VFS that is the
@@ -128,9 +117,7 @@ impl Slot {
     ///
     /// `SQLITE_ERROR` if the name is taken by a VFS that isn't ours; SQLite's own code otherwise.
     pub(crate) fn register(&self, default: bool) -> Result<()> {
-        let _making = MAKING
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let _making = MAKING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         // SAFETY: the name is a C string.
         let found = unsafe { (self.api.vfs_find)(self.name.as_ptr()) };
         let is_ours = found == self.raw.as_ptr();

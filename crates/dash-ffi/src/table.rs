@@ -113,10 +113,7 @@ impl TableFunction {
             )
         };
         Error::check(code).map_err(|error| {
-            Error::new(
-                error.code,
-                format!("{}: {}", self.name.to_string_lossy(), error.code),
-            )
+            Error::new(error.code, format!("{}: {}", self.name.to_string_lossy(), error.code))
         })
     }
 
@@ -143,10 +140,7 @@ unsafe extern "C" fn x_connect(
     message: *mut *mut c_char,
 ) -> c_int {
     // SAFETY: SQLite passes what `register` gave it.
-    let &Registered {
-        slot,
-        table: function,
-    } = unsafe { &*registered.cast::<Registered>() };
+    let &Registered { slot, table: function } = unsafe { &*registered.cast::<Registered>() };
     let connect = || {
         let declaration = function.declaration()?;
         // SAFETY: the connection that is connecting, and a C string; then an option without
@@ -160,17 +154,8 @@ unsafe extern "C" fn x_connect(
         unsafe { message.write(slot.api.allocate(&error.to_string())) };
         return error.code.raw();
     }
-    let head = Vtab {
-        module: core::ptr::null(),
-        references: 0,
-        error_message: null_mut(),
-    };
-    let made = Box::into_raw(Box::new(Table {
-        head,
-        slot,
-        table: function,
-        db,
-    }));
+    let head = Vtab { module: core::ptr::null(), references: 0, error_message: null_mut() };
+    let made = Box::into_raw(Box::new(Table { head, slot, table: function, db }));
     // SAFETY: SQLite passes a place for the table.
     unsafe { table.write(made.cast()) };
     OK
@@ -206,22 +191,13 @@ unsafe extern "C" fn x_best_index(table: *mut Vtab, info: *mut IndexInfo) -> c_i
         (*info).estimated_cost = 1000.0;
         (*info).estimated_rows = 100;
         // A schema that is only known later: this plan is no use, SQLite has to find another.
-        if refused && (*info).index_number == 0 {
-            Code::CONSTRAINT.raw()
-        } else {
-            OK
-        }
+        if refused && (*info).index_number == 0 { Code::CONSTRAINT.raw() } else { OK }
     }
 }
 
 unsafe extern "C" fn x_open(table: *mut Vtab, cursor: *mut *mut Cursor) -> c_int {
     let head = Cursor { vtab: table };
-    let rows = Box::new(Rows {
-        head,
-        rows: Vec::new(),
-        at: 0,
-        schema: None,
-    });
+    let rows = Box::new(Rows { head, rows: Vec::new(), at: 0, schema: None });
     // SAFETY: SQLite passes a place for the cursor.
     unsafe { cursor.write(Box::into_raw(rows).cast()) };
     OK
@@ -272,10 +248,7 @@ unsafe extern "C" fn x_filter(
             let text = error.to_string();
             remember(&text);
             // SAFETY: null, or a message that this SQLite allocated; SQLite frees the new one.
-            unsafe {
-                slot.api
-                    .replace(&mut (*table).head.error_message, slot.api.allocate(&text))
-            };
+            unsafe { slot.api.replace(&mut (*table).head.error_message, slot.api.allocate(&text)) };
             error.code.raw()
         }
     }
@@ -310,11 +283,7 @@ unsafe extern "C" fn x_column(cursor: *mut Cursor, context: *mut Context, column
         } else if let Some(row) = rows.rows.get(rows.at) {
             row.get(column).unwrap_or(&Value::Null).set(api, context);
         } else {
-            fail(
-                table.slot,
-                context,
-                &Error::new(Code::MISUSE, "a column behind the last row"),
-            );
+            fail(table.slot, context, &Error::new(Code::MISUSE, "a column behind the last row"));
         }
     }
     OK

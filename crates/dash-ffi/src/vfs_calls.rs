@@ -148,9 +148,7 @@ unsafe extern "C" fn x_open(
 
 unsafe extern "C" fn x_delete(vfs: *mut RawVfs, name: *const c_char, sync_dir: c_int) -> c_int {
     let delete = |slot: &'static Slot, name: &CStr| {
-        slot.vfs
-            .delete(&slot.host, path(name), sync_dir != 0)
-            .map(|()| OK)
+        slot.vfs.delete(&slot.host, path(name), sync_dir != 0).map(|()| OK)
     };
     // SAFETY: SQLite passes a VFS of ours and a path.
     number(unsafe { with_path(vfs, name, ("xDelete", Code::IOERR_DELETE), delete) })

@@ -27,10 +27,7 @@ impl Vfs for Careless {
 
     fn open(&self, host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
         let (file, flags) = host.open(name, flags)?;
-        Ok(Opened {
-            file: Box::new(CarelessFile(Some(file))),
-            flags,
-        })
+        Ok(Opened { file: Box::new(CarelessFile(Some(file))), flags })
     }
 
     fn delete(&self, host: &HostVfs, path: &Path, sync_dir: bool) -> Result<()> {
@@ -91,12 +88,8 @@ impl File for CarelessFile {
     }
 }
 
-static CARELESS: Extension = Extension {
-    make_vfs: |_| Box::new(Careless),
-    functions: &[],
-    tables: &[],
-    automatic,
-};
+static CARELESS: Extension =
+    Extension { make_vfs: |_| Box::new(Careless), functions: &[], tables: &[], automatic };
 
 unsafe extern "C" fn automatic(
     db: *mut Connection,
@@ -116,8 +109,7 @@ fn leave_a_file_behind() {
     let directory = tempfile::tempdir().unwrap();
     let uri = format!("file:{}/app.db?vfs=careless", directory.path().display());
     let db = rusqlite::Connection::open(uri).unwrap();
-    db.execute_batch("PRAGMA journal_mode=MEMORY; CREATE TABLE t(x)")
-        .unwrap();
+    db.execute_batch("PRAGMA journal_mode=MEMORY; CREATE TABLE t(x)").unwrap();
     println!("closing");
     drop(db);
     println!("still here");
@@ -129,14 +121,9 @@ fn a_host_file_never_outlives_its_name() {
         .args(["--ignored", "--exact", "leave_a_file_behind", "--nocapture"])
         .output()
         .unwrap();
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!output.status.success());
-    assert!(
-        out.contains("closing") && !out.contains("still here"),
-        "{out}"
-    );
+    assert!(out.contains("closing") && !out.contains("still here"), "{out}");
     assert!(err.contains("outlived"), "{err}");
 }

@@ -23,10 +23,7 @@ impl Vfs for Top {
 
     fn open(&self, host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
         let (file, flags) = host.open(name, flags)?;
-        Ok(Opened {
-            file: Box::new(file),
-            flags,
-        })
+        Ok(Opened { file: Box::new(file), flags })
     }
 
     fn delete(&self, host: &HostVfs, path: &Path, sync_dir: bool) -> Result<()> {
@@ -38,12 +35,8 @@ impl Vfs for Top {
     }
 }
 
-static TOP: Extension = Extension {
-    make_vfs: |_| Box::new(Top),
-    functions: &[],
-    tables: &[],
-    automatic: top,
-};
+static TOP: Extension =
+    Extension { make_vfs: |_| Box::new(Top), functions: &[], tables: &[], automatic: top };
 
 unsafe extern "C" fn top(
     db: *mut Connection,
@@ -67,22 +60,14 @@ fn a_second_vfs_stacks_on_the_first() {
     let uri = format!("file:{}?vfs=top&key=value", database.path.display());
     let db = rusqlite::Connection::open(uri).unwrap();
     for mode in ["WAL", "DELETE"] {
-        db.execute_batch(&format!(
-            "PRAGMA journal_mode={mode}; CREATE TABLE IF NOT EXISTS t(x)"
-        ))
-        .unwrap();
+        db.execute_batch(&format!("PRAGMA journal_mode={mode}; CREATE TABLE IF NOT EXISTS t(x)"))
+            .unwrap();
         db.execute_batch("INSERT INTO t VALUES (1)").unwrap();
     }
 
     let events = database.probe.events();
-    assert!(
-        events.contains(&"parameter Some(MainDb) key=value".to_owned()),
-        "{events:?}"
-    );
-    assert!(
-        events.contains(&"parameter Some(Wal) key=value".to_owned()),
-        "{events:?}"
-    );
+    assert!(events.contains(&"parameter Some(MainDb) key=value".to_owned()), "{events:?}");
+    assert!(events.contains(&"parameter Some(Wal) key=value".to_owned()), "{events:?}");
     assert!(events.contains(&"xFileControl CommitPhaseTwo".to_owned()));
 
     let mut text: *mut c_char = core::ptr::null_mut();
@@ -104,32 +89,19 @@ fn a_second_vfs_stacks_on_the_first() {
     };
     assert_eq!(code, Code::NOTFOUND.raw());
     let expected = format!("op: 471147, argument: {:p}", &raw const value);
-    assert!(
-        database
-            .probe
-            .events()
-            .iter()
-            .any(|event| event.contains(&expected))
-    );
+    assert!(database.probe.events().iter().any(|event| event.contains(&expected)));
 
     let fault = Fault::Error(Code::ERROR, Some("from below: 100% of %s"));
     database.probe.fail("pass_echo", fault);
     let error = db.execute_batch("PRAGMA pass_echo=1").unwrap_err();
-    assert!(
-        error.to_string().contains("from below: 100% of %s"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("from below: 100% of %s"), "{error}");
     database.probe.heal();
-    let answer: String = db
-        .query_row("PRAGMA pass_echo='from below'", [], |row| row.get(0))
-        .unwrap();
+    let answer: String =
+        db.query_row("PRAGMA pass_echo='from below'", [], |row| row.get(0)).unwrap();
     assert_eq!(answer, "from below");
 
     let fault = Fault::Error(Code::IOERR_FSYNC, None);
     database.probe.fail("COMMIT_PHASETWO", fault);
     let error = db.execute_batch("INSERT INTO t VALUES (2)").unwrap_err();
-    assert_eq!(
-        error.sqlite_error().unwrap().extended_code,
-        Code::IOERR_FSYNC.raw()
-    );
+    assert_eq!(error.sqlite_error().unwrap().extended_code, Code::IOERR_FSYNC.raw());
 }

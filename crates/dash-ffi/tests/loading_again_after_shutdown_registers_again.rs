@@ -24,12 +24,8 @@ unsafe extern "C" fn keep(
 }
 
 /// The same VFS again, as a second copy of the library would bring it.
-static RIVAL: Extension = Extension {
-    make_vfs: |_| Box::new(common::PassVfs),
-    functions: &[],
-    tables: &[],
-    automatic,
-};
+static RIVAL: Extension =
+    Extension { make_vfs: |_| Box::new(common::PassVfs), functions: &[], tables: &[], automatic };
 
 fn is_default(name: &CStr) -> bool {
     // SAFETY: SQLite's own routine; null asks for the default VFS.
@@ -78,10 +74,7 @@ fn loading_again_after_shutdown_registers_again() {
 
     let (code, text) = load(&RIVAL, false);
     assert_eq!(code, 1);
-    assert!(
-        text.unwrap()
-            .contains("another VFS named pass is registered")
-    );
+    assert!(text.unwrap().contains("another VFS named pass is registered"));
 
     for _ in 0..2 {
         // SAFETY: no connection is open.
@@ -95,9 +88,7 @@ fn loading_again_after_shutdown_registers_again() {
         let directory = tempfile::tempdir().unwrap();
         // Without vfs=: the default.
         let db = rusqlite::Connection::open(directory.path().join("app.db")).unwrap();
-        let kind: String = db
-            .query_row("SELECT pass_kind('main')", [], |row| row.get(0))
-            .unwrap();
+        let kind: String = db.query_row("SELECT pass_kind('main')", [], |row| row.get(0)).unwrap();
         assert_eq!(kind, "pass", "functions come with the automatic extension");
     }
 }

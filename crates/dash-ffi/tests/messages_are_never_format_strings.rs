@@ -14,9 +14,7 @@ static LINES: Mutex<Vec<(c_int, String)>> = Mutex::new(Vec::new());
 
 unsafe extern "C" fn log(_: *mut c_void, code: c_int, text: *const c_char) {
     // SAFETY: SQLite passes a C string.
-    let text = unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned();
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
     LINES.lock().unwrap().push((code, text));
 }
 
@@ -33,14 +31,9 @@ fn messages_are_never_format_strings() {
     const MESSAGE: &str = "100% %s %n %d %n; 50 %";
     let database = Database::new();
     let db = database.open("").unwrap();
-    database
-        .probe
-        .fail("xLock", Fault::Error(Code::IOERR_RDLOCK, Some(MESSAGE)));
+    database.probe.fail("xLock", Fault::Error(Code::IOERR_RDLOCK, Some(MESSAGE)));
     let error = db.execute_batch("BEGIN IMMEDIATE").unwrap_err();
-    assert_eq!(
-        error.sqlite_error().unwrap().extended_code,
-        Code::IOERR_RDLOCK.raw()
-    );
+    assert_eq!(error.sqlite_error().unwrap().extended_code, Code::IOERR_RDLOCK.raw());
     let expected = (Code::IOERR_RDLOCK.raw(), MESSAGE.to_owned());
     assert!(LINES.lock().unwrap().contains(&expected), "{LINES:?}");
     assert_eq!(dash_ffi::last_error().unwrap(), MESSAGE);
@@ -54,10 +47,6 @@ fn messages_are_never_format_strings() {
     db.busy_timeout(std::time::Duration::ZERO).unwrap();
     assert!(db.execute_batch("BEGIN IMMEDIATE").is_err());
     assert!(
-        LINES
-            .lock()
-            .unwrap()
-            .iter()
-            .all(|(_, text)| !text.is_empty() && !text.contains("dash"))
+        LINES.lock().unwrap().iter().all(|(_, text)| !text.is_empty() && !text.contains("dash"))
     );
 }

@@ -32,12 +32,8 @@ struct System {
 impl System {
     fn find() -> Option<Self> {
         // SAFETY: a library without constructors that could harm.
-        let library = unsafe {
-            libc::dlopen(
-                c"libsqlite3.so.0".as_ptr(),
-                libc::RTLD_NOW | libc::RTLD_LOCAL,
-            )
-        };
+        let library =
+            unsafe { libc::dlopen(c"libsqlite3.so.0".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         (!library.is_null()).then_some(Self { library })
     }
 
@@ -87,13 +83,7 @@ impl System {
         // SAFETY: sqlite3_exec with what it takes.
         let code = unsafe {
             let exec: Exec = self.function(c"sqlite3_exec");
-            exec(
-                db,
-                sql.as_ptr(),
-                Some(row),
-                (&raw mut answer).cast(),
-                null_mut(),
-            )
+            exec(db, sql.as_ptr(), Some(row), (&raw mut answer).cast(), null_mut())
         };
         assert_eq!(code, 0, "{sql:?}");
         answer
@@ -125,12 +115,8 @@ fn two_sqlite_copies_have_slots_of_their_own() {
 
     let ours = one.open("").unwrap();
     let theirs = system.open(&format!("file:{}?vfs=pass", two.path.display()));
-    ours.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x)")
-        .unwrap();
-    assert_eq!(
-        system.query(theirs, "PRAGMA journal_mode=WAL; CREATE TABLE t(x)"),
-        "wal"
-    );
+    ours.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x)").unwrap();
+    assert_eq!(system.query(theirs, "PRAGMA journal_mode=WAL; CREATE TABLE t(x)"), "wal");
 
     for n in 0..20 {
         ours.execute("INSERT INTO t VALUES (?1)", [n]).unwrap();

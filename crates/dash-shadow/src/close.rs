@@ -1,6 +1,8 @@
 //! Closing. The last connection leaves a plain SQLite file behind: no fence, no coordination
 //! file, and a shadow whose block vouches for the current copy.
 
+use std::time::Duration;
+
 use dash_storage::{Directory, File, LockKind, Storage};
 
 use crate::connection::Connection;
@@ -10,6 +12,11 @@ use crate::format::{IntentBlock, State, TAIL_LEN};
 use crate::locks::{self, LockLevel};
 use crate::open::is_alone;
 use crate::tail::{Tail, read_header, write_intent};
+
+/// How often a closing connection looks whether the one that opens or closes is done.
+const CLOSE_ATTEMPTS: usize = 5000;
+/// For how long it waits each time.
+const CLOSE_PAUSE: Duration = Duration::from_micros(100);
 
 impl<S: Storage> Connection<S> {
     /// Gives everything back. Errors are reported, but the connection is closed in any case.
@@ -22,13 +29,8 @@ impl<S: Storage> Connection<S> {
     fn leave(&mut self) -> Result<()> {
         let name = self.names.shown_coordination().clone();
         self.coordination.unregister();
-        if !self
-            .coordination
-            .file()
-            .try_lock(locks::OPEN, LockKind::Exclusive)
-            .during(Operation::Lock, &name)?
-        {
-            // Somebody is opening: not the last one, or the next opener cleans up.
+        if !self.take_open(&name)? {
+            // Somebody takes very long to open: the next opener, or closer, cleans up.
             return Ok(());
         }
         let named =
@@ -49,6 +51,18 @@ impl<S: Storage> Connection<S> {
             self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)?;
         }
         Ok(())
+    }
+
+    /// Waits for the OPEN lock: who holds it may be closing too, and then somebody must be the last.
+    fn take_open(&self, name: &str) -> Result<bool> {
+        for _ in 0..CLOSE_ATTEMPTS {
+            let file = self.coordination.file();
+            if file.try_lock(locks::OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
+                return Ok(true);
+            }
+            self.storage.sleep(CLOSE_PAUSE);
+        }
+        Ok(false)
     }
 
     /// SHADOW-10: what a closed database looks like.

@@ -70,9 +70,25 @@ impl<F: File> Coordination<F> {
     /// Says that this connection maps pages of the copy it has pinned.
     pub fn pin_mapped(&self, current: Current) -> bool {
         if let Some(entry) = self.entry {
-            self.pin_word(entry).store(pin_of(current) | MAPPED, SeqCst);
+            let word = self.pin_word(entry);
+            let both = if word.load(SeqCst) & PINNED == BOTH { BOTH } else { 0 };
+            word.store(pin_of(current) | both | MAPPED, SeqCst);
         }
         self.entry.is_some()
+    }
+
+    /// Moves the pin to what this connection has just committed (or failed to). SQLite keeps pages
+    /// it has mapped until the lock falls, so the copy they are in stays pinned too.
+    pub fn move_pin(&self, current: Current) {
+        if let Some(entry) = self.entry {
+            let word = self.pin_word(entry);
+            let old = word.load(SeqCst);
+            let mut pin = pin_of(current);
+            if old & MAPPED != 0 {
+                pin |= MAPPED | (old & PINNED);
+            }
+            word.store(pin, SeqCst);
+        }
     }
 
     /// Says that this connection reads nothing.
@@ -89,7 +105,7 @@ impl<F: File> Coordination<F> {
         let high = usize::try_from(self.word(Word::ReaderHigh).load(SeqCst)).unwrap_or(MAX_READERS);
         for entry in 0..high.min(MAX_READERS) {
             let pin = self.pin_word(entry).load(SeqCst);
-            let here = pin & PINNED == slot as u64 + 1;
+            let here = pin & PINNED & (slot as u64 + 1) != 0;
             let stale = pin != 0 && pin >> SNAPSHOT_SHIFT < newest;
             if Some(entry) == self.entry || !(here || stale) {
                 continue;
@@ -116,8 +132,10 @@ impl<F: File> Coordination<F> {
 const SNAPSHOT_SHIFT: u32 = 3;
 /// In the pin of a reader: pages are mapped, and must stay as they are.
 const MAPPED: u64 = 4;
-/// In the pin of a reader: the slot, plus one.
+/// In the pin of a reader: a bit for each slot.
 const PINNED: u64 = 3;
+/// Both of them: pages of the other copy are still mapped.
+const BOTH: u64 = 3;
 /// The word that says which snapshot a reader reads, and where.
 fn pin_of(current: Current) -> u64 {
     current.sequence << SNAPSHOT_SHIFT | (current.slot as u64 + 1)

@@ -67,6 +67,15 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// Reads what this connection has committed from now on.
+    pub(crate) fn move_pin(&mut self) -> Result<()> {
+        if self.coordination.is_registered() {
+            self.coordination.move_pin(self.current);
+            return Ok(());
+        }
+        self.pin(self.current)
+    }
+
     /// Somebody may have copied another database over the file without asking for locks: then
     /// `app.db` is what counts, as it is at rest.
     pub(crate) fn notice_foreign_write(&mut self) -> Result<()> {

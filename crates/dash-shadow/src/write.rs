@@ -199,7 +199,7 @@ impl<S: Storage> Connection<S> {
         self.keeping = Keeping::default();
         let released = self.release_exclusion();
         // Nobody can write the new copy before WRITER is free, so it is safe to move over now.
-        let pinned = self.pin(self.current);
+        let pinned = self.move_pin();
         let unlocked = self
             .coordination
             .file()

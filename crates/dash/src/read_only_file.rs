@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dash_ffi::{
-    Code, DeviceCharacteristics, Error, FileControl, Handled, LockLevel, PagePointer, Result, Window,
+    Code, DeviceCharacteristics, Error, FileControl, Handled, LockLevel, PagePointer, Result,
+    Window,
 };
 use dash_shadow::{Error as EngineError, ReadOnly};
 use dash_storage::real::Real;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dash_ffi::{BusyHandler, Code, DeviceCharacteristics, Error, LockLevel, PagePointer, Result, Window,
+use dash_ffi::{
+    BusyHandler, Code, DeviceCharacteristics, Error, LockLevel, PagePointer, Result, Window,
 };
 use dash_shadow::{Connection, Error as EngineError, Protocol};
 use dash_storage::real::Real;

@@ -46,7 +46,7 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
     let mut progress = Progress::new(&format!("opening on {}", place.label), count(rounds));
     let mut opened = SIDES.iter().map(|_| Sample::new()).collect::<Result<Vec<_>>>()?;
     let mut closed = SIDES.iter().map(|_| Sample::new()).collect::<Result<Vec<_>>>()?;
-    let mut throttle = Throttle::new(place)?;
+    let throttle = Throttle::new(place)?;
     while opened[0].blocks.len() < rounds {
         let mut blocks = Vec::new();
         for engine in SIDES {

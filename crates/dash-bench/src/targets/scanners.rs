@@ -89,7 +89,7 @@ fn on(
     let how = if pace == Pace::Resting { "resting" } else { "flat out" };
     let title = format!("{}, {rows} rows, {how}", engine.name());
     let mut progress = Progress::new(&title, count(rounds * PHASES.len()));
-    let mut throttle = Throttle::new(place)?;
+    let throttle = Throttle::new(place)?;
     while rates[0].len() < rounds {
         let round = rates[0].len();
         let mut seen = [(0.0, 0); 3];

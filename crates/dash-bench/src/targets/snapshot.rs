@@ -49,7 +49,7 @@ fn on(bench: &Bench, place: &Place, engine: Engine, row: &mut Row) -> Result<()>
     let rounds = bench.many(ROUNDS);
     let mut progress =
         Progress::new(&format!("snapshot, {} on {}", engine.name(), place.label), count(rounds));
-    let mut throttle = Throttle::new(place)?;
+    let throttle = Throttle::new(place)?;
     while with.blocks.len() < rounds {
         let mut times = (Vec::new(), Vec::new());
         for _ in 0..BLOCK {

@@ -52,10 +52,7 @@ impl Probe {
     /// The events since the last call that begin with `prefix`.
     pub fn take(&self, prefix: &str) -> Vec<String> {
         let events = std::mem::take(&mut *self.events.lock().unwrap());
-        events
-            .into_iter()
-            .filter(|event| event.starts_with(prefix))
-            .collect()
+        events.into_iter().filter(|event| event.starts_with(prefix)).collect()
     }
 
     pub fn fail(&self, call: &'static str, fault: Fault) {
@@ -76,10 +73,9 @@ impl Probe {
 
     fn check(&self, call: &str) -> Result<()> {
         match self.fault(call) {
-            Some(Fault::Error(code, message)) => Err(Error {
-                code,
-                message: message.map(str::to_owned),
-            }),
+            Some(Fault::Error(code, message)) => {
+                Err(Error { code, message: message.map(str::to_owned) })
+            }
             Some(Fault::Panic(text)) => panic!("{text}"),
             _ => Ok(()),
         }
@@ -97,11 +93,7 @@ pub fn probe(path: &Path) -> Arc<Probe> {
         .unwrap_or(bytes);
     let mut probes = PROBES.lock().unwrap();
     let probes = probes.get_or_insert_with(HashMap::new);
-    Arc::clone(
-        probes
-            .entry(Path::new(OsStr::from_bytes(database)).to_owned())
-            .or_default(),
-    )
+    Arc::clone(probes.entry(Path::new(OsStr::from_bytes(database)).to_owned()).or_default())
 }
 
 fn make_vfs(_: &SlotInfo) -> Box<dyn Vfs> {
@@ -111,20 +103,12 @@ fn make_vfs(_: &SlotInfo) -> Box<dyn Vfs> {
 /// `pass_kind(schema)`: "pass" for a file of ours, "none" for any other.
 fn kind(context: &mut Context<'_>) -> Result<Value> {
     let Some(Value::Text(schema)) = context.args().first() else {
-        return Err(Error::new(
-            Code::MISMATCH,
-            "pass_kind: a schema's name, please; 100% of %s",
-        ));
+        return Err(Error::new(Code::MISMATCH, "pass_kind: a schema's name, please; 100% of %s"));
     };
-    let is_ours = context.connection().with_file(schema, |file| {
-        file.as_any().downcast_mut::<PassFile>().is_some()
-    });
-    Ok(if is_ours == Some(true) {
-        "pass"
-    } else {
-        "none"
-    }
-    .into())
+    let is_ours = context
+        .connection()
+        .with_file(schema, |file| file.as_any().downcast_mut::<PassFile>().is_some());
+    Ok(if is_ours == Some(true) { "pass" } else { "none" }.into())
 }
 
 /// `pass_twice()`: whether a file can be visited while it is being visited.
@@ -147,13 +131,7 @@ const fn scalar(
     (min_args, max_args): (u8, u8),
     call: fn(&mut Context<'_>) -> Result<Value>,
 ) -> ScalarFunction {
-    ScalarFunction {
-        name,
-        min_args,
-        max_args,
-        flags: FunctionFlags::INNOCUOUS,
-        call,
-    }
+    ScalarFunction { name, min_args, max_args, flags: FunctionFlags::INNOCUOUS, call }
 }
 
 pub static EXTENSION: Extension = Extension {
@@ -163,10 +141,7 @@ pub static EXTENSION: Extension = Extension {
         scalar(c"pass_echo", (0, 1), echo),
         scalar(c"pass_panic", (0, 0), panics),
         scalar(c"pass_twice", (0, 0), twice),
-        ScalarFunction {
-            flags: FunctionFlags::DIRECTONLY,
-            ..scalar(c"pass_act", (0, 0), echo)
-        },
+        ScalarFunction { flags: FunctionFlags::DIRECTONLY, ..scalar(c"pass_act", (0, 0), echo) },
     ],
     tables: &[TableFunction {
         name: c"pass_table",
@@ -176,10 +151,7 @@ pub static EXTENSION: Extension = Extension {
             Some("panic") => panic!("100% of %s"),
             _ => Ok(vec![
                 vec!["schema".into(), schema.into()],
-                vec![
-                    "version".into(),
-                    i64::from(connection.sqlite_version()).into(),
-                ],
+                vec!["version".into(), i64::from(connection.sqlite_version()).into()],
                 vec!["short".into()],
             ]),
         },
@@ -219,11 +191,7 @@ impl Database {
         register();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().canonicalize().unwrap().join("app.db");
-        Self {
-            probe: probe(&path),
-            path,
-            directory,
-        }
+        Self { probe: probe(&path), path, directory }
     }
 
     /// Opens it with `pass`; `parameters` follow in the URI.

@@ -24,11 +24,7 @@ impl Vfs for PassVfs {
         let kind = flags.kind();
         probe.note(format!("xOpen {kind:?}"));
         for (key, value) in name.parameters() {
-            probe.note(format!(
-                "parameter {kind:?} {}={}",
-                key.display(),
-                value.display()
-            ));
+            probe.note(format!("parameter {kind:?} {}={}", key.display(), value.display()));
         }
         probe.check("xOpen")?;
         let own = name.uri_parameter("own").is_some();
@@ -37,14 +33,7 @@ impl Vfs for PassVfs {
             None => host.open(name, flags)?,
         };
         let shared_memory = name.uri_parameter("shm") != Some(OsStr::new("no"));
-        Ok(Opened {
-            file: Box::new(PassFile {
-                host,
-                probe,
-                shared_memory,
-            }),
-            flags,
-        })
+        Ok(Opened { file: Box::new(PassFile { host, probe, shared_memory }), flags })
     }
 
     fn delete(&self, host: &HostVfs, path: &Path, sync_dir: bool) -> Result<()> {

@@ -7,42 +7,24 @@ use rusqlite::ErrorCode;
 fn a_panic_becomes_an_error_and_latches_the_file() {
     let database = Database::new();
     let db = database.open("").unwrap();
-    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)")
-        .unwrap();
+    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").unwrap();
 
-    database
-        .probe
-        .fail("xLock", Fault::Panic("the engine is confused: 100%"));
+    database.probe.fail("xLock", Fault::Panic("the engine is confused: 100%"));
     let error = db.execute("INSERT INTO t VALUES (2)", []).unwrap_err();
-    assert_eq!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::SystemIoFailure),
-        "{error}"
-    );
+    assert_eq!(error.sqlite_error_code(), Some(ErrorCode::SystemIoFailure), "{error}");
     let text = dash_ffi::last_error().unwrap();
-    assert!(
-        text.contains("xLock") && text.contains("confused: 100%"),
-        "{text}"
-    );
+    assert!(text.contains("xLock") && text.contains("confused: 100%"), "{text}");
 
     database.probe.heal();
     database.probe.take("");
-    let error = db
-        .query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0))
-        .unwrap_err();
-    assert_eq!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::SystemIoFailure),
-        "{error}"
-    );
+    let error = db.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0)).unwrap_err();
+    assert_eq!(error.sqlite_error_code(), Some(ErrorCode::SystemIoFailure), "{error}");
     let text = dash_ffi::last_error().unwrap();
     assert!(text.contains("out of use"), "{text}");
     drop(db);
 
     let db = database.open("").unwrap();
-    let rows: i64 = db
-        .query_row("SELECT count(*) FROM t", [], |row| row.get(0))
-        .unwrap();
+    let rows: i64 = db.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 1);
 }
 

@@ -8,28 +8,22 @@ fn databases_work_in_every_journal_mode() {
     for mode in ["DELETE", "TRUNCATE", "PERSIST", "MEMORY", "WAL", "OFF"] {
         let database = Database::new();
         let writer = database.open("").unwrap();
-        let answer: String = writer
-            .query_row(&format!("PRAGMA journal_mode={mode}"), [], |row| row.get(0))
-            .unwrap();
+        let answer: String =
+            writer.query_row(&format!("PRAGMA journal_mode={mode}"), [], |row| row.get(0)).unwrap();
         assert_eq!(answer, mode.to_lowercase());
-        writer
-            .execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)")
-            .unwrap();
+        writer.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").unwrap();
 
         let reader = database.open("").unwrap();
         for n in 2..20 {
             writer.execute("INSERT INTO t VALUES (?1)", [n]).unwrap();
-            let sum: i64 = reader
-                .query_row("SELECT sum(x) FROM t", [], |row| row.get(0))
-                .unwrap();
+            let sum: i64 = reader.query_row("SELECT sum(x) FROM t", [], |row| row.get(0)).unwrap();
             assert_eq!(sum, n * (n + 1) / 2, "{mode}");
         }
         drop((writer, reader));
 
         let stock = Connection::open(&database.path).unwrap();
-        let check: String = stock
-            .query_row("PRAGMA integrity_check", [], |row| row.get(0))
-            .unwrap();
+        let check: String =
+            stock.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(check, "ok", "{mode}");
     }
 }
@@ -46,9 +40,7 @@ fn temporary_files_have_no_name_and_work() {
          CREATE INDEX temp.t_b ON t(b);",
     )
     .unwrap();
-    let rows: i64 = db
-        .query_row("SELECT count(*) FROM temp.t", [], |row| row.get(0))
-        .unwrap();
+    let rows: i64 = db.query_row("SELECT count(*) FROM temp.t", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 5000);
 }
 
@@ -57,10 +49,7 @@ fn a_transaction_over_two_files_names_its_super_journal() {
     let (one, two) = (Database::new(), Database::new());
     let db = one.open("").unwrap();
     let attach = format!("ATTACH 'file:{}?vfs=pass' AS two", two.path.display());
-    db.execute_batch(&format!(
-        "{attach}; CREATE TABLE t(x); CREATE TABLE two.t(x);"
-    ))
-    .unwrap();
+    db.execute_batch(&format!("{attach}; CREATE TABLE t(x); CREATE TABLE two.t(x);")).unwrap();
     one.probe.take("");
     db.execute_batch("BEGIN; INSERT INTO main.t VALUES (1); INSERT INTO two.t VALUES (1); COMMIT;")
         .unwrap();

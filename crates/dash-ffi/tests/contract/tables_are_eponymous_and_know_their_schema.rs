@@ -5,9 +5,7 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 
 fn rows(db: &Connection, sql: &str) -> rusqlite::Result<Vec<(String, Value)>> {
-    db.prepare(sql)?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect()
+    db.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 #[test]
@@ -22,22 +20,12 @@ fn tables_are_eponymous_and_know_their_schema() {
     assert_eq!(all[2].1, Value::Null);
 
     let aux = Value::Text("aux".to_owned());
-    assert_eq!(
-        rows(&db, "SELECT * FROM pass_table('aux')").unwrap()[0].1,
-        aux
-    );
+    assert_eq!(rows(&db, "SELECT * FROM pass_table('aux')").unwrap()[0].1, aux);
     let by_column = "SELECT name, value FROM pass_table WHERE schema = 'aux' AND name = 'schema'";
-    assert_eq!(
-        rows(&db, by_column).unwrap(),
-        [("schema".to_owned(), aux.clone())]
-    );
+    assert_eq!(rows(&db, by_column).unwrap(), [("schema".to_owned(), aux.clone())]);
     let hidden = "SELECT DISTINCT schema, schema FROM pass_table('aux')";
     assert_eq!(rows(&db, hidden).unwrap(), [("aux".to_owned(), aux)]);
-    assert!(
-        rows(&db, "SELECT * FROM pass_table(NULL)")
-            .unwrap()
-            .is_empty()
-    );
+    assert!(rows(&db, "SELECT * FROM pass_table(NULL)").unwrap().is_empty());
 
     let join = "SELECT d.name, t.value FROM pragma_database_list AS d, pass_table(d.name) AS t
                 WHERE t.name = 'schema'";
@@ -50,19 +38,10 @@ fn tables_report_errors_and_panics() {
     let database = Database::new();
     let db = database.open("").unwrap();
     let error = rows(&db, "SELECT * FROM pass_table('missing')").unwrap_err();
-    assert!(
-        error.to_string().contains("no such schema: 100% of %s"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("no such schema: 100% of %s"), "{error}");
     let error = rows(&db, "SELECT * FROM pass_table('panic')").unwrap_err();
-    assert!(
-        error.to_string().contains("internal error in pass_table"),
-        "{error}"
-    );
-    assert_eq!(
-        dash_ffi::last_error().unwrap(),
-        "internal error in pass_table: 100% of %s"
-    );
+    assert!(error.to_string().contains("internal error in pass_table"), "{error}");
+    assert_eq!(dash_ffi::last_error().unwrap(), "internal error in pass_table: 100% of %s");
 }
 
 #[test]
@@ -72,9 +51,6 @@ fn tables_are_innocuous_and_cannot_be_created_or_written() {
     db.execute_batch("CREATE VIEW v AS SELECT * FROM pass_table; PRAGMA trusted_schema=OFF")
         .unwrap();
     assert_eq!(rows(&db, "SELECT name, value FROM v").unwrap().len(), 3);
-    assert!(
-        db.execute_batch("CREATE VIRTUAL TABLE mine USING pass_table")
-            .is_err()
-    );
+    assert!(db.execute_batch("CREATE VIRTUAL TABLE mine USING pass_table").is_err());
     assert!(db.execute_batch("DELETE FROM pass_table").is_err());
 }

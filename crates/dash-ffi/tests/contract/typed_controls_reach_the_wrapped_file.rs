@@ -14,8 +14,7 @@ fn control<T>(db: &Connection, op: c_int, value: &mut T) -> c_int {
 fn typed_controls_reach_the_wrapped_file() {
     let database = Database::new();
     let db = database.open("").unwrap();
-    db.execute_batch("CREATE TABLE t(x); BEGIN IMMEDIATE")
-        .unwrap();
+    db.execute_batch("CREATE TABLE t(x); BEGIN IMMEDIATE").unwrap();
 
     let mut level: c_int = -1;
     assert_eq!(control(&db, ffi::SQLITE_FCNTL_LOCKSTATE, &mut level), 0);
@@ -42,10 +41,7 @@ fn typed_controls_reach_the_wrapped_file() {
     assert_eq!(control(&db, ffi::SQLITE_FCNTL_CHUNK_SIZE, &mut chunk), 0);
     let events = database.probe.events();
     for expected in ["SizeHint(1048576)", "ChunkSize(65536)"] {
-        assert!(
-            events.contains(&format!("xFileControl {expected}")),
-            "{expected}: {events:?}"
-        );
+        assert!(events.contains(&format!("xFileControl {expected}")), "{expected}: {events:?}");
     }
 }
 
@@ -53,10 +49,9 @@ fn typed_controls_reach_the_wrapped_file() {
 fn texts_in_controls_belong_to_sqlite() {
     let database = Database::new();
     let db = database.open("").unwrap();
-    for (op, expected) in [
-        (ffi::SQLITE_FCNTL_VFSNAME, "pass/unix"),
-        (ffi::SQLITE_FCNTL_TEMPFILENAME, "/"),
-    ] {
+    for (op, expected) in
+        [(ffi::SQLITE_FCNTL_VFSNAME, "pass/unix"), (ffi::SQLITE_FCNTL_TEMPFILENAME, "/")]
+    {
         let mut text: *mut c_char = core::ptr::null_mut();
         assert_eq!(control(&db, op, &mut text), 0);
         // SAFETY: a text that SQLite allocated, freed once.
@@ -77,10 +72,7 @@ fn unknown_controls_keep_their_number_and_pointer() {
     assert_eq!(control(&db, 471_147, &mut value), ffi::SQLITE_NOTFOUND);
     let expected = format!("op: 471147, argument: {:p}", &raw const value);
     let events = database.probe.take("xFileControl Unknown");
-    assert!(
-        events.iter().any(|event| event.contains(&expected)),
-        "{expected}: {events:?}"
-    );
+    assert!(events.iter().any(|event| event.contains(&expected)), "{expected}: {events:?}");
 }
 
 #[test]

@@ -27,9 +27,7 @@ fn uri_parameters_come_with_non_utf8_paths() {
             .filter_map(|event| event.strip_prefix(&prefix).map(str::to_owned))
             .collect();
         // SQLite keeps `vfs` and `mode` in the list.
-        let expected = [
-            "vfs=pass", "key=one", "key=two", "empty=", "mode=rwc", "odd=&=",
-        ];
+        let expected = ["vfs=pass", "key=one", "key=two", "empty=", "mode=rwc", "odd=&="];
         assert_eq!(seen[..expected.len()], expected, "{kind}");
     }
 }
@@ -44,8 +42,5 @@ fn names_without_parameters_have_none() {
     db.execute_batch("CREATE TABLE t(x)").unwrap();
     let events = probe(&path).events();
     assert!(events.contains(&"xOpen Some(MainDb)".to_owned()));
-    assert!(
-        !events.iter().any(|event| event.starts_with("parameter")),
-        "{events:?}"
-    );
+    assert!(!events.iter().any(|event| event.starts_with("parameter")), "{events:?}");
 }

@@ -16,10 +16,7 @@ fn with_file_sees_only_its_own_files() {
     ))
     .unwrap();
     let kind = |db: &Connection, schema: &str| {
-        db.query_row("SELECT pass_kind(?1)", [schema], |row| {
-            row.get::<_, String>(0)
-        })
-        .unwrap()
+        db.query_row("SELECT pass_kind(?1)", [schema], |row| row.get::<_, String>(0)).unwrap()
     };
     assert_eq!(kind(&db, "main"), "pass");
     assert_eq!(kind(&db, "odd name"), "pass");
@@ -36,9 +33,7 @@ fn with_file_sees_only_its_own_files() {
 fn a_file_is_visited_once_at_a_time() {
     let database = Database::new();
     let db = database.open("").unwrap();
-    let twice: i64 = db
-        .query_row("SELECT pass_twice()", [], |row| row.get(0))
-        .unwrap();
+    let twice: i64 = db.query_row("SELECT pass_twice()", [], |row| row.get(0)).unwrap();
     assert_eq!(twice, 0);
     db.execute_batch("CREATE TABLE t(x)").unwrap();
 }

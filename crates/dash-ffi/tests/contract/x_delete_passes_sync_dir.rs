@@ -9,13 +9,7 @@ fn x_delete_passes_sync_dir() {
     db.execute_batch("CREATE TABLE t(x)").unwrap();
     for (level, sync_dir) in [("FULL", false), ("EXTRA", true)] {
         database.probe.take("");
-        db.execute_batch(&format!(
-            "PRAGMA synchronous={level}; INSERT INTO t VALUES (1)"
-        ))
-        .unwrap();
-        assert_eq!(
-            database.probe.take("xDelete"),
-            [format!("xDelete sync_dir={sync_dir}")]
-        );
+        db.execute_batch(&format!("PRAGMA synchronous={level}; INSERT INTO t VALUES (1)")).unwrap();
+        assert_eq!(database.probe.take("xDelete"), [format!("xDelete sync_dir={sync_dir}")]);
     }
 }

@@ -13,9 +13,7 @@ fn x_fetch_gives_the_hosts_pages() {
     .unwrap();
     database.probe.take("");
     let rows: i64 = db
-        .query_row("SELECT count(*) FROM t WHERE length(x) = 3000", [], |row| {
-            row.get(0)
-        })
+        .query_row("SELECT count(*) FROM t WHERE length(x) = 3000", [], |row| row.get(0))
         .unwrap();
     assert_eq!(rows, 50);
     let events = database.probe.events();

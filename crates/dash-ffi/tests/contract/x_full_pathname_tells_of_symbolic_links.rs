@@ -6,11 +6,7 @@ use rusqlite::{Connection, OpenFlags};
 #[test]
 fn x_full_pathname_tells_of_symbolic_links() {
     let database = Database::new();
-    database
-        .open("")
-        .unwrap()
-        .execute_batch("CREATE TABLE t(x)")
-        .unwrap();
+    database.open("").unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
     let link = database.path.with_file_name("link.db");
     std::os::unix::fs::symlink(&database.path, &link).unwrap();
 

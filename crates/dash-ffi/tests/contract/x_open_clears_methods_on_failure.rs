@@ -15,9 +15,7 @@ fn open(name: Option<&str>, flags: c_int) -> (c_int, bool) {
         let size = usize::try_from((*vfs).szOsFile).unwrap();
         let mut handle = vec![usize::MAX; size.div_ceil(size_of::<usize>())];
         let file: *mut ffi::sqlite3_file = handle.as_mut_ptr().cast();
-        let path = name
-            .as_ref()
-            .map_or(core::ptr::null(), |name| name.as_ptr());
+        let path = name.as_ref().map_or(core::ptr::null(), |name| name.as_ptr());
         let code = (*vfs).xOpen.unwrap()(vfs, path, file, flags, core::ptr::null_mut());
         let is_null = (*file).pMethods.is_null();
         if !is_null {
@@ -36,20 +34,14 @@ fn x_open_clears_methods_on_failure() {
     let path = database.path.to_str();
     assert_eq!(open(path, flags), (0, false));
 
-    database.probe.fail(
-        "xOpen",
-        Fault::Error(Code::CANTOPEN_ISDIR, Some("not this one")),
-    );
+    database.probe.fail("xOpen", Fault::Error(Code::CANTOPEN_ISDIR, Some("not this one")));
     assert_eq!(open(path, flags), (Code::CANTOPEN_ISDIR.raw(), true));
     assert_eq!(dash_ffi::last_error().unwrap(), "not this one");
     database.probe.fail("xOpen", Fault::Panic("no"));
     assert_eq!(open(path, flags), (Code::CANTOPEN.raw(), true));
 
     let directory = database.directory.path().join("no/such/directory");
-    assert_eq!(
-        open(directory.to_str(), flags),
-        (Code::CANTOPEN.raw(), true)
-    );
+    assert_eq!(open(directory.to_str(), flags), (Code::CANTOPEN.raw(), true));
 }
 
 #[test]
@@ -66,11 +58,7 @@ fn a_file_without_a_name_is_temporary() {
 #[test]
 fn a_file_that_is_read_only_says_so() {
     let database = Database::new();
-    database
-        .open("")
-        .unwrap()
-        .execute_batch("CREATE TABLE t(x)")
-        .unwrap();
+    database.open("").unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
     let db = database.open("&mode=ro").unwrap();
     assert!(db.is_readonly("main").unwrap());
     assert!(db.execute_batch("INSERT INTO t VALUES (1)").is_err());

@@ -9,10 +9,8 @@ fn x_set_system_call_reaches_the_host() {
     Database::new();
     // SAFETY: registered VFSes, called as sqlite3.h describes.
     unsafe {
-        let (pass, unix) = (
-            ffi::sqlite3_vfs_find(c"pass".as_ptr()),
-            ffi::sqlite3_vfs_find(c"unix".as_ptr()),
-        );
+        let (pass, unix) =
+            (ffi::sqlite3_vfs_find(c"pass".as_ptr()), ffi::sqlite3_vfs_find(c"unix".as_ptr()));
         assert_eq!((*pass).iVersion, 3);
         let first = (*pass).xNextSystemCall.unwrap()(pass, core::ptr::null());
         assert_eq!(CStr::from_ptr(first), c"open");
@@ -21,14 +19,8 @@ fn x_set_system_call_reaches_the_host() {
             (*unix).xGetSystemCall.unwrap()(unix, c"open".as_ptr()),
         );
         assert!(ours.is_some() && ours.map(|f| f as usize) == theirs.map(|f| f as usize));
-        assert_eq!(
-            (*pass).xSetSystemCall.unwrap()(pass, c"no such call".as_ptr(), None),
-            12
-        );
-        assert_eq!(
-            (*pass).xSetSystemCall.unwrap()(pass, c"open".as_ptr(), None),
-            0
-        );
+        assert_eq!((*pass).xSetSystemCall.unwrap()(pass, c"no such call".as_ptr(), None), 12);
+        assert_eq!((*pass).xSetSystemCall.unwrap()(pass, c"open".as_ptr(), None), 0);
 
         let mut bytes = [0_u8; 32];
         let filled = (*pass).xRandomness.unwrap()(pass, 32, bytes.as_mut_ptr().cast());
@@ -55,10 +47,7 @@ fn loadable_libraries_open_through_the_host() {
         assert!(none.is_null());
         let mut message = [0_u8; 200];
         (*pass).xDlError.unwrap()(pass, 200, message.as_mut_ptr().cast());
-        let text = CStr::from_bytes_until_nul(&message)
-            .unwrap()
-            .to_str()
-            .unwrap();
+        let text = CStr::from_bytes_until_nul(&message).unwrap().to_str().unwrap();
         assert!(text.contains("library.so"), "{text}");
         let libc = (*pass).xDlOpen.unwrap()(pass, c"libc.so.6".as_ptr());
         if !libc.is_null() {

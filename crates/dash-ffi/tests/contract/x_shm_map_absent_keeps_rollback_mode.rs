@@ -13,8 +13,5 @@ fn x_shm_map_absent_keeps_rollback_mode() {
     assert_eq!(ask("&shm=no", "PRAGMA journal_mode=WAL"), "delete");
     assert_eq!(ask("", "PRAGMA journal_mode=WAL"), "wal");
     let db = database.open("&shm=no").unwrap();
-    assert!(
-        db.execute_batch("SELECT * FROM t").is_err(),
-        "a file in WAL mode can't be read then"
-    );
+    assert!(db.execute_batch("SELECT * FROM t").is_err(), "a file in WAL mode can't be read then");
 }

@@ -10,15 +10,9 @@ fn x_sync_passes_its_flags() {
     db.execute_batch("CREATE TABLE t(x)").unwrap();
     for (full, flags) in [("OFF", SyncFlags::NORMAL), ("ON", SyncFlags::FULL)] {
         database.probe.take("");
-        db.execute_batch(&format!(
-            "PRAGMA fullfsync={full}; INSERT INTO t VALUES (1)"
-        ))
-        .unwrap();
+        db.execute_batch(&format!("PRAGMA fullfsync={full}; INSERT INTO t VALUES (1)")).unwrap();
         let syncs = database.probe.take("xSync");
-        assert!(
-            syncs.contains(&format!("xSync {flags:?}")),
-            "{full}: {syncs:?}"
-        );
+        assert!(syncs.contains(&format!("xSync {flags:?}")), "{full}: {syncs:?}");
     }
 
     let file = file_pointer(&db);
@@ -30,9 +24,7 @@ fn x_sync_passes_its_flags() {
     assert!(flags.is_full() && flags.is_data_only());
     assert!(!SyncFlags::NORMAL.is_full() && !SyncFlags::FULL.is_data_only());
 
-    database
-        .probe
-        .fail("xSync", Fault::Error(Code::IOERR_FSYNC, None));
+    database.probe.fail("xSync", Fault::Error(Code::IOERR_FSYNC, None));
     // SAFETY: an open file.
     let code = unsafe { (*(*file).pMethods).xSync.unwrap()(file, 2) };
     assert_eq!(code, Code::IOERR_FSYNC.raw());

@@ -20,9 +20,7 @@ use crate::{FileId, LockKind};
 ///
 /// The description's own locks must be released before, or they would hide others.
 pub(super) fn drops_locks(file: &fs::File, id: FileId) -> bool {
-    asked(file, 0..u64::MAX, ASK_MOST)
-        .or_else(|| listed(id.inode))
-        .unwrap_or(true)
+    asked(file, 0..u64::MAX, ASK_MOST).or_else(|| listed(id.inode)).unwrap_or(true)
 }
 
 /// How many locks of one byte are looked behind.
@@ -30,7 +28,8 @@ const ASK_MOST: usize = 64;
 
 /// What `F_OFD_GETLK` says; `None` if something stands in the way.
 fn asked(file: &fs::File, range: Range<u64>, most: usize) -> Option<bool> {
-    let Some((owner, found)) = lock::conflicting(file, range.clone(), LockKind::Exclusive).ok()? else {
+    let Some((owner, found)) = lock::conflicting(file, range.clone(), LockKind::Exclusive).ok()?
+    else {
         return Some(false);
     };
     if owner == own_process() {
@@ -81,16 +80,8 @@ mod tests {
         assert!(is_posix_lock(line, 4321, 123_456));
         assert!(!is_posix_lock(line, 4322, 123_456));
         assert!(!is_posix_lock(line, 4321, 12_345));
-        assert!(!is_posix_lock(
-            "1: OFDLCK ADVISORY  READ -1 fe:00:123456 0 0",
-            -1,
-            123_456
-        ));
-        assert!(!is_posix_lock(
-            "1: -> POSIX  ADVISORY  READ 1 fe:00:5 0 0",
-            1,
-            5
-        ));
+        assert!(!is_posix_lock("1: OFDLCK ADVISORY  READ -1 fe:00:123456 0 0", -1, 123_456));
+        assert!(!is_posix_lock("1: -> POSIX  ADVISORY  READ 1 fe:00:5 0 0", 1, 5));
         assert!(!is_posix_lock("", 1, 5));
     }
 }

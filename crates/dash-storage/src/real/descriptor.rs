@@ -48,11 +48,7 @@ impl Descriptor {
 
     fn list(file: fs::File, entry: &'static Entry<Own>) -> Self {
         entry.value.number.set(file.as_raw_fd());
-        Self {
-            file: Some(file),
-            entry,
-            generation: fork::generation(),
-        }
+        Self { file: Some(file), entry, generation: fork::generation() }
     }
 
     /// The open file, in the process that opened it.
@@ -116,9 +112,7 @@ pub(super) fn close_parked() {
             adopt(entry)
         };
         if let Some(mut descriptor) = adopted
-            && descriptor
-                .file()
-                .is_ok_and(|file| closing::drops_locks(file, id))
+            && descriptor.file().is_ok_and(|file| closing::drops_locks(file, id))
         {
             descriptor.park(id, writable);
         }

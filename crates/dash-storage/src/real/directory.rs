@@ -21,16 +21,10 @@ pub struct Directory {
 
 impl Directory {
     pub(super) fn open_path(path: &Path) -> io::Result<Self> {
-        let path = if path.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            path
-        };
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let open = || retry(|| fcntl::open(path, flags, Mode::empty()));
-        Ok(Self {
-            descriptor: Descriptor::open(open)?,
-        })
+        Ok(Self { descriptor: Descriptor::open(open)? })
     }
 
     /// The file behind `name`, from a descriptor that is still open because of a POSIX lock.
@@ -100,11 +94,7 @@ impl crate::Directory for Directory {
 
     fn unlink(&self, name: &OsStr) -> io::Result<()> {
         check(name)?;
-        Ok(unistd::unlinkat(
-            self.descriptor.file()?,
-            name,
-            UnlinkatFlags::NoRemoveDir,
-        )?)
+        Ok(unistd::unlinkat(self.descriptor.file()?, name, UnlinkatFlags::NoRemoveDir)?)
     }
 
     fn create_directory(&self, name: &OsStr) -> io::Result<()> {
@@ -115,11 +105,7 @@ impl crate::Directory for Directory {
 
     fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
         check(name)?;
-        Ok(unistd::unlinkat(
-            self.descriptor.file()?,
-            name,
-            UnlinkatFlags::RemoveDir,
-        )?)
+        Ok(unistd::unlinkat(self.descriptor.file()?, name, UnlinkatFlags::RemoveDir)?)
     }
 
     fn flush(&self) -> io::Result<()> {
@@ -156,10 +142,7 @@ fn metadata(found: &FileStat) -> Metadata {
         _ => FileKind::Other,
     };
     Metadata {
-        id: FileId {
-            device: widen(found.st_dev),
-            inode: widen(found.st_ino),
-        },
+        id: FileId { device: widen(found.st_dev), inode: widen(found.st_ino) },
         kind,
         len: widen(found.st_size),
         links: widen(found.st_nlink),

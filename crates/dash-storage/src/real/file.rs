@@ -28,12 +28,7 @@ pub struct File {
 
 impl File {
     pub(super) fn new(descriptor: Descriptor, id: FileId, writable: bool) -> Self {
-        Self {
-            descriptor,
-            id,
-            writable,
-            locked: AtomicBool::new(false),
-        }
+        Self { descriptor, id, writable, locked: AtomicBool::new(false) }
     }
 
     /// Asks a descriptor what file it is of.
@@ -95,13 +90,7 @@ impl crate::File for File {
             _ => FileKind::Other,
         };
         let permissions = found.mode() & 0o7777;
-        Ok(Metadata {
-            id: id(&found),
-            kind,
-            len: found.len(),
-            links: found.nlink(),
-            permissions,
-        })
+        Ok(Metadata { id: id(&found), kind, len: found.len(), links: found.nlink(), permissions })
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -150,11 +139,7 @@ impl crate::File for File {
                 Err(error) => return Err(error.into()),
             }
         }
-        if file.metadata()?.len() < len {
-            file.set_len(len)
-        } else {
-            Ok(())
-        }
+        if file.metadata()?.len() < len { file.set_len(len) } else { Ok(()) }
     }
 
     fn flush(&self) -> io::Result<()> {
@@ -182,10 +167,7 @@ impl crate::File for File {
 
     /// Only root may give a file away; others keep what they made, as SQLite's journals do.
     fn copy_ownership(&self, other: &Self) -> io::Result<()> {
-        let (mine, theirs) = (
-            self.descriptor.file()?,
-            other.descriptor.file()?.metadata()?,
-        );
+        let (mine, theirs) = (self.descriptor.file()?, other.descriptor.file()?.metadata()?);
         let found = mine.metadata()?;
         if (found.uid(), found.gid()) == (theirs.uid(), theirs.gid()) {
             return Ok(());
@@ -237,10 +219,7 @@ impl Drop for File {
 }
 
 fn id(found: &fs::Metadata) -> FileId {
-    FileId {
-        device: found.dev(),
-        inode: found.ino(),
-    }
+    FileId { device: found.dev(), inode: found.ino() }
 }
 
 fn advance(offset: u64, by: usize) -> io::Result<u64> {

@@ -11,10 +11,7 @@
 //! one is [`inside`], and the handler before the fork waits for that to end (not for ever: an open
 //! that hangs must not hang the fork).
 
-#![expect(
-    unsafe_code,
-    reason = "registers fork handlers; closes and maps by number in the child"
-)]
+#![expect(unsafe_code, reason = "registers fork handlers; closes and maps by number in the child")]
 
 use std::io;
 use std::os::fd::RawFd;

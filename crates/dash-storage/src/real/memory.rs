@@ -46,9 +46,7 @@ pub struct Memory(Region);
 impl Memory {
     /// Maps the first `words` words of a file that is at least so long.
     pub(super) fn new(file: &fs::File, words: usize) -> io::Result<Self> {
-        let len = words
-            .checked_mul(size_of::<AtomicU64>())
-            .ok_or(Errno::EOVERFLOW)?;
+        let len = words.checked_mul(size_of::<AtomicU64>()).ok_or(Errno::EOVERFLOW)?;
         Region::new(|| MmapOptions::new().len(len).map_raw(file)).map(Self)
     }
 }
@@ -84,22 +82,13 @@ impl Region {
         let mapping = map()?;
         let entry = MAPPINGS.claim();
         // An empty region is one mapped byte.
-        entry
-            .value
-            .set(mapping.as_ptr().addr(), mapping.len().max(1));
+        entry.value.set(mapping.as_ptr().addr(), mapping.len().max(1));
         let generation = fork::generation();
-        Ok(Self {
-            len: mapping.len(),
-            mapping: Some(mapping),
-            entry,
-            generation,
-        })
+        Ok(Self { len: mapping.len(), mapping: Some(mapping), entry, generation })
     }
 
     fn start(&self) -> *mut u8 {
-        self.mapping
-            .as_ref()
-            .map_or(std::ptr::null_mut(), MmapRaw::as_mut_ptr)
+        self.mapping.as_ref().map_or(std::ptr::null_mut(), MmapRaw::as_mut_ptr)
     }
 }
 

@@ -27,10 +27,7 @@ fn kernel() -> Option<u64> {
 /// For sandboxes that forbid the system call.
 fn device() -> Option<u64> {
     let mut bytes = [0; 8];
-    fs::File::open("/dev/urandom")
-        .ok()?
-        .read_exact(&mut bytes)
-        .ok()?;
+    fs::File::open("/dev/urandom").ok()?.read_exact(&mut bytes).ok()?;
     Some(u64::from_le_bytes(bytes))
 }
 

@@ -31,9 +31,7 @@ pub(super) struct Entry<T> {
 
 impl<T: Default> Table<T> {
     pub(super) const fn new() -> Self {
-        Self {
-            first: OnceLock::new(),
-        }
+        Self { first: OnceLock::new() }
     }
 
     /// Takes a free place, making new ones if there is none.
@@ -57,22 +55,15 @@ impl<T: Default> Table<T> {
 
 impl<T: Default> Chunk<T> {
     fn new() -> Self {
-        let entries = std::array::from_fn(|_| Entry {
-            state: AtomicU8::new(FREE),
-            value: T::default(),
-        });
-        Self {
-            entries,
-            next: OnceLock::new(),
-        }
+        let entries =
+            std::array::from_fn(|_| Entry { state: AtomicU8::new(FREE), value: T::default() });
+        Self { entries, next: OnceLock::new() }
     }
 }
 
 impl<T> Entry<T> {
     fn change(&self, from: u8, to: u8) -> bool {
-        self.state
-            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
+        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Gives the place back; only its owner may.

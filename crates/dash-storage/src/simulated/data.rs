@@ -87,9 +87,7 @@ impl Data {
             let first = len / PAGE;
             let mut pages: Vec<u64> = self.cache.numbers(first).collect();
             pages.extend(
-                self.pending
-                    .range(len / self.unit..)
-                    .map(|(unit, _)| unit * self.unit / PAGE),
+                self.pending.range(len / self.unit..).map(|(unit, _)| unit * self.unit / PAGE),
             );
             self.cache.cut(len);
             pages.dedup();
@@ -116,15 +114,10 @@ impl Data {
     pub(super) fn used(&self, with: Option<(u64, u64)>) -> u64 {
         let reserved = self.reserved.div_ceil(PAGE);
         let (first, end) = with.map_or((0, 0), |(offset, len)| {
-            (
-                (offset / PAGE).max(reserved),
-                (offset + len).div_ceil(PAGE).max(reserved),
-            )
+            ((offset / PAGE).max(reserved), (offset + len).div_ceil(PAGE).max(reserved))
         });
         let written = self.cache.numbers(reserved);
-        let others = written
-            .filter(|number| !(first..end).contains(number))
-            .count();
+        let others = written.filter(|number| !(first..end).contains(number)).count();
         reserved + others as u64 + end.saturating_sub(first)
     }
 
@@ -147,21 +140,15 @@ impl Data {
             Entry::Vacant(_) if is_durable => {}
             Entry::Vacant(entry) => {
                 let values = vec![Arc::clone(page)];
-                entry.insert(Pending {
-                    values,
-                    newest: 1,
-                    dirty: true,
-                });
+                entry.insert(Pending { values, newest: 1, dirty: true });
             }
             Entry::Occupied(mut entry) => {
                 let pending = entry.get_mut();
                 pending.dirty = true;
                 pending.newest = if is_durable {
                     0
-                } else if let Some(found) = pending
-                    .values
-                    .iter()
-                    .position(|old| old.slice(offset, size) == value)
+                } else if let Some(found) =
+                    pending.values.iter().position(|old| old.slice(offset, size) == value)
                 {
                     found + 1
                 } else {
@@ -207,9 +194,7 @@ impl Data {
 
     /// A flush that failed: clean, and as uncertain as before.
     pub(super) fn lose_flush(&mut self) {
-        self.pending
-            .values_mut()
-            .for_each(|pending| pending.dirty = false);
+        self.pending.values_mut().for_each(|pending| pending.dirty = false);
         self.length_dirty = false;
     }
 
@@ -226,11 +211,7 @@ impl Data {
 
     /// The file after a power loss.
     pub(super) fn survive(&self, inode: u64, asking: &mut Asking<'_>) -> Self {
-        let newest = self
-            .lengths
-            .iter()
-            .position(|&len| len == self.len)
-            .unwrap_or_default();
+        let newest = self.lengths.iter().position(|&len| len == self.len).unwrap_or_default();
         let chosen = asking.ask(Question::Length { inode }, self.lengths.len(), newest);
         let len = self.lengths.get(chosen).copied().unwrap_or(self.len);
         let size = usize::try_from(self.unit).unwrap_or_default();
@@ -239,24 +220,14 @@ impl Data {
             let offset = unit * self.unit;
             let question = Question::Unit { inode, offset };
             let chosen = asking.ask(question, pending.values.len() + 1, pending.newest);
-            if let Some(value) = chosen
-                .checked_sub(1)
-                .and_then(|place| pending.values.get(place))
-            {
+            if let Some(value) = chosen.checked_sub(1).and_then(|place| pending.values.get(place)) {
                 pages.write_in_page(value.slice(offset, size), offset);
             }
         }
         pages.cut(len);
         let reserved = self.reserved.min(len);
         let durable = pages.clone();
-        Self {
-            cache: pages,
-            len,
-            durable,
-            lengths: vec![len],
-            reserved,
-            ..Self::new(self.unit)
-        }
+        Self { cache: pages, len, durable, lengths: vec![len], reserved, ..Self::new(self.unit) }
     }
 
     /// A hash of everything a later read or power loss can tell.
@@ -272,9 +243,7 @@ impl Data {
             hash = mix(hash ^ unit ^ (u64::from(pending.dirty) << 63));
             for value in &pending.values {
                 let bytes = value.slice(unit * self.unit, size).as_chunks::<8>().0;
-                hash = bytes
-                    .iter()
-                    .fold(hash, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
+                hash = bytes.iter().fold(hash, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
             }
         }
         hash

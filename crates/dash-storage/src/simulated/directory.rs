@@ -79,13 +79,7 @@ impl crate::Directory for Directory {
             }
             let description = state.open(key, self.process.process)?;
             let id = state.metadata(key)?.id;
-            Ok(File {
-                process: self.process.clone(),
-                key,
-                id,
-                description,
-                writable,
-            })
+            Ok(File { process: self.process.clone(), key, id, description, writable })
         })
     }
 
@@ -103,9 +97,7 @@ impl crate::Directory for Directory {
             }
             let (first, second) = (state.look_up(self.key, a)?, state.look_up(self.key, b)?);
             if first != second {
-                state
-                    .names_mut(self.key)?
-                    .change([(a, Some(second)), (b, Some(first))]);
+                state.names_mut(self.key)?.change([(a, Some(second)), (b, Some(first))]);
             }
             Ok(())
         })
@@ -121,9 +113,7 @@ impl crate::Directory for Directory {
             if let Some(replaced) = replaced {
                 check_replacement(state, key, replaced)?;
             }
-            state
-                .names_mut(self.key)?
-                .change([(from, None), (to, Some(key))]);
+            state.names_mut(self.key)?.change([(from, None), (to, Some(key))]);
             Ok(())
         })
     }

@@ -22,23 +22,13 @@ impl Enumerate {
     /// says how many there are.
     #[must_use]
     pub fn new(limit: u64) -> Self {
-        Self {
-            digits: Vec::new(),
-            asked: 0,
-            walked: 0,
-            limit,
-            complete: false,
-        }
+        Self { digits: Vec::new(), asked: 0, walked: 0, limit, complete: false }
     }
 
     /// Goes on to the next combination; `false` if there is none, or the limit is reached.
     pub fn advance(&mut self) -> bool {
         if self.walked > 0 && !self.complete {
-            while self
-                .digits
-                .pop_if(|(digit, base)| *digit + 1 == *base)
-                .is_some()
-            {}
+            while self.digits.pop_if(|(digit, base)| *digit + 1 == *base).is_some() {}
             match self.digits.last_mut() {
                 Some((digit, _)) => *digit += 1,
                 None => self.complete = true,

@@ -31,49 +31,31 @@ impl Fault {
     /// Meets the next operation, once.
     #[must_use]
     pub fn new(effect: Effect) -> Self {
-        Self {
-            operation: None,
-            inode: None,
-            skip: 0,
-            forever: false,
-            effect,
-        }
+        Self { operation: None, inode: None, skip: 0, forever: false, effect }
     }
 
     /// Meets operations of this kind only.
     #[must_use]
     pub fn on(self, operation: OperationKind) -> Self {
-        Self {
-            operation: Some(operation),
-            ..self
-        }
+        Self { operation: Some(operation), ..self }
     }
 
     /// Meets operations on this inode only (for directory operations: the directory's).
     #[must_use]
     pub fn of_inode(self, inode: u64) -> Self {
-        Self {
-            inode: Some(inode),
-            ..self
-        }
+        Self { inode: Some(inode), ..self }
     }
 
     /// Lets so many matching operations pass first.
     #[must_use]
     pub fn after(self, operations: u64) -> Self {
-        Self {
-            skip: operations,
-            ..self
-        }
+        Self { skip: operations, ..self }
     }
 
     /// Meets all matching operations from there on.
     #[must_use]
     pub fn forever(self) -> Self {
-        Self {
-            forever: true,
-            ..self
-        }
+        Self { forever: true, ..self }
     }
 }
 

@@ -42,13 +42,8 @@ impl File {
         range: Option<Range<u64>>,
         act: impl FnOnce(&mut State, Option<Effect>) -> io::Result<T>,
     ) -> io::Result<T> {
-        let operation = Operation {
-            range,
-            ..Operation::new(kind, self.id.inode)
-        };
-        self.process
-            .machine
-            .operate(self.process.process, operation, act)
+        let operation = Operation { range, ..Operation::new(kind, self.id.inode) };
+        self.process.machine.operate(self.process.process, operation, act)
     }
 
     fn operate_on_lock<T>(
@@ -58,9 +53,7 @@ impl File {
         lock: LockKind,
         act: impl FnOnce(&mut State) -> io::Result<T>,
     ) -> io::Result<T> {
-        let operation = Operation::new(kind, self.id.inode)
-            .range(range.clone())
-            .lock(lock);
+        let operation = Operation::new(kind, self.id.inode).range(range.clone()).lock(lock);
         self.process.operate(operation, act)
     }
 
@@ -118,9 +111,7 @@ impl crate::File for File {
     }
 
     fn metadata(&self) -> io::Result<Metadata> {
-        self.operate(OperationKind::Metadata, None, |state, _| {
-            state.metadata(self.key)
-        })
+        self.operate(OperationKind::Metadata, None, |state, _| state.metadata(self.key))
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -140,13 +131,7 @@ impl crate::File for File {
 
     /// One operation; its parts may survive a power loss apart from each other, as those of any.
     fn write_vectored_at(&self, data: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
-        self.write(
-            &data
-                .iter()
-                .flat_map(|part| part.iter().copied())
-                .collect::<Vec<_>>(),
-            offset,
-        )
+        self.write(&data.iter().flat_map(|part| part.iter().copied()).collect::<Vec<_>>(), offset)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -158,9 +143,7 @@ impl crate::File for File {
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
-        self.change(OperationKind::Allocate, 0..end(len, 0)?, |state, _| {
-            self.reserve(state, len)
-        })
+        self.change(OperationKind::Allocate, 0..end(len, 0)?, |state, _| self.reserve(state, len))
     }
 
     fn flush(&self) -> io::Result<()> {
@@ -194,20 +177,14 @@ impl crate::File for File {
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
         self.operate(OperationKind::Unlock, Some(range.clone()), |state, _| {
-            state
-                .inode_mut(self.key)?
-                .locks
-                .unlock(self.owner(), &range);
+            state.inode_mut(self.key)?.locks.unlock(self.owner(), &range);
             Ok(())
         })
     }
 
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>> {
         self.operate_on_lock(OperationKind::LockConflict, &range, kind, |state| {
-            let conflict = state
-                .inode(self.key)?
-                .locks
-                .conflict(self.owner(), &range, kind);
+            let conflict = state.inode(self.key)?.locks.conflict(self.owner(), &range, kind);
             Ok(conflict.map(|owner| match owner {
                 Owner::Stock(process) => process,
                 Owner::Description(_) => 0,
@@ -241,17 +218,13 @@ impl crate::File for File {
     }
 
     fn map(&self, len: u64) -> io::Result<NoMap> {
-        self.operate(OperationKind::Map, Some(0..len), |_, _| {
-            Err(errno(libc::EOPNOTSUPP))
-        })
+        self.operate(OperationKind::Map, Some(0..len), |_, _| Err(errno(libc::EOPNOTSUPP)))
     }
 
     /// The file's bytes give the words their first values; afterwards the two are apart, except
     /// that cutting the file makes zeros of the words behind.
     fn shared_memory(&self, words: usize) -> io::Result<Memory> {
-        let len = end(0, words as u64)?
-            .checked_mul(8)
-            .ok_or_else(|| errno(libc::EOVERFLOW))?;
+        let len = end(0, words as u64)?.checked_mul(8).ok_or_else(|| errno(libc::EOVERFLOW))?;
         self.change(OperationKind::SharedMemory, 0..len, |state, _| {
             if state.data(self.key)?.len() < len {
                 self.reserve(state, len)?;
@@ -275,8 +248,6 @@ impl Drop for File {
 
 /// Where a range ends; offsets are as limited as `off_t`.
 fn end(offset: u64, len: u64) -> io::Result<u64> {
-    let end = offset
-        .checked_add(len)
-        .filter(|&end| i64::try_from(end).is_ok());
+    let end = offset.checked_add(len).filter(|&end| i64::try_from(end).is_ok());
     end.ok_or_else(|| errno(libc::EINVAL))
 }

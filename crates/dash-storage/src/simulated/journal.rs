@@ -68,34 +68,19 @@ pub struct Operation {
 
 impl Operation {
     pub(super) fn new(kind: OperationKind, inode: u64) -> Self {
-        Self {
-            kind,
-            inode,
-            range: None,
-            lock: None,
-            names: Vec::new(),
-        }
+        Self { kind, inode, range: None, lock: None, names: Vec::new() }
     }
 
     pub(super) fn range(self, range: Range<u64>) -> Self {
-        Self {
-            range: Some(range),
-            ..self
-        }
+        Self { range: Some(range), ..self }
     }
 
     pub(super) fn lock(self, lock: LockKind) -> Self {
-        Self {
-            lock: Some(lock),
-            ..self
-        }
+        Self { lock: Some(lock), ..self }
     }
 
     pub(super) fn names(self, names: &[&OsStr]) -> Self {
-        Self {
-            names: names.iter().map(|&name| name.to_owned()).collect(),
-            ..self
-        }
+        Self { names: names.iter().map(|&name| name.to_owned()).collect(), ..self }
     }
 }
 
@@ -114,17 +99,8 @@ pub struct Entry {
 
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            step,
-            process,
-            operation,
-            error,
-        } = self;
-        write!(
-            f,
-            "{step:>6} process {process}: {} inode {}",
-            operation.kind, operation.inode
-        )?;
+        let Self { step, process, operation, error } = self;
+        write!(f, "{step:>6} process {process}: {} inode {}", operation.kind, operation.inode)?;
         for name in &operation.names {
             write!(f, " {}", name.display())?;
         }
@@ -152,8 +128,6 @@ pub struct Journal {
 
 impl fmt::Display for Journal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.entries
-            .iter()
-            .try_for_each(|entry| writeln!(f, "{entry}"))
+        self.entries.iter().try_for_each(|entry| writeln!(f, "{entry}"))
     }
 }

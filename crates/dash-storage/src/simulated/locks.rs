@@ -46,10 +46,7 @@ impl Locks {
             let after = range.end..lock.range.end;
             for rest in [before, after] {
                 if !rest.is_empty() {
-                    self.0.push(Lock {
-                        range: rest,
-                        ..lock.clone()
-                    });
+                    self.0.push(Lock { range: rest, ..lock.clone() });
                 }
             }
         }

@@ -60,10 +60,7 @@ impl Machine {
     #[must_use]
     pub fn process(&self) -> Simulated {
         let process = self.state().new_process();
-        Simulated {
-            machine: self.clone(),
-            process,
-        }
+        Simulated { machine: self.clone(), process }
     }
 
     /// Kills a process: its descriptors and locks vanish, what it wrote stays in the cache. What
@@ -133,11 +130,7 @@ impl Machine {
     /// itself), with the machine as it is then: it may lose power and look. An operation that begins
     /// in another thread meanwhile goes unwatched.
     pub fn watch(&self, watcher: impl FnMut(&Self, &Operation) + Send + 'static) {
-        *self
-            .0
-            .watcher
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(Box::new(watcher));
+        *self.0.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(watcher));
         self.0.watched.store(true, Ordering::SeqCst);
     }
 
@@ -154,9 +147,7 @@ impl Machine {
     /// What the processes did so far.
     #[must_use]
     pub fn journal(&self) -> Journal {
-        Journal {
-            entries: self.state().journal.clone(),
-        }
+        Journal { entries: self.state().journal.clone() }
     }
 
     /// What a process reads now under a path from the root; `None` if it names no file.
@@ -172,10 +163,7 @@ impl Machine {
     ///
     /// If it is neither, or the machine has had files already.
     pub fn set_tearing_unit(&self, bytes: u64) {
-        assert!(
-            bytes == 512 || bytes == 4096,
-            "sectors and pages tear, not {bytes} bytes"
-        );
+        assert!(bytes == 512 || bytes == 4096, "sectors and pages tear, not {bytes} bytes");
         let mut state = self.state();
         assert!(state.inodes.len() == 1, "there are files already");
         state.settings.unit = bytes;
@@ -240,12 +228,7 @@ impl Machine {
     }
 
     fn tell_watcher(&self, operation: &Operation) {
-        let slot = || {
-            self.0
-                .watcher
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
+        let slot = || self.0.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut watcher) = slot().take() else {
             return;
         };
@@ -268,9 +251,6 @@ impl Machine {
     }
 
     pub(super) fn pass(&self, nanos: u64) -> u64 {
-        self.0
-            .clock
-            .fetch_add(nanos, Ordering::Relaxed)
-            .wrapping_add(nanos)
+        self.0.clock.fetch_add(nanos, Ordering::Relaxed).wrapping_add(nanos)
     }
 }

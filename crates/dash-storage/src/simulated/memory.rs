@@ -21,10 +21,7 @@ impl Words {
             let word = |index| AtomicU64::new(initial((chunk * CHUNK + index) as u64));
             self.0.push(Arc::new(std::array::from_fn(word)));
         }
-        Memory {
-            chunks: self.0.iter().take(chunks).cloned().collect(),
-            words,
-        }
+        Memory { chunks: self.0.iter().take(chunks).cloned().collect(), words }
     }
 
     /// The file was cut: what lies behind is zeros, in every mapping.

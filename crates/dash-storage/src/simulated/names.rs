@@ -22,11 +22,7 @@ type Change = Vec<(OsString, Option<Key>)>;
 impl Names {
     /// A directory whose names are all durable.
     pub(super) fn durable(names: BTreeMap<OsString, Key>) -> Self {
-        Self {
-            now: names.clone(),
-            durable: names,
-            log: Vec::new(),
-        }
+        Self { now: names.clone(), durable: names, log: Vec::new() }
     }
 
     pub(super) fn get(&self, name: &OsStr) -> Option<Key> {
@@ -62,21 +58,14 @@ impl Names {
     /// The names if only the first `count` operations survive.
     pub(super) fn prefix(&self, count: usize) -> BTreeMap<OsString, Key> {
         let mut names = self.durable.clone();
-        self.log
-            .iter()
-            .take(count)
-            .for_each(|change| apply(&mut names, change));
+        self.log.iter().take(count).for_each(|change| apply(&mut names, change));
         names
     }
 
     /// Every inode that a name stands for, or may stand for after a power loss.
     pub(super) fn references(&self) -> impl Iterator<Item = Key> {
         let logged = self.log.iter().flatten().filter_map(|(_, key)| *key);
-        self.now
-            .values()
-            .chain(self.durable.values())
-            .copied()
-            .chain(logged)
+        self.now.values().chain(self.durable.values()).copied().chain(logged)
     }
 }
 

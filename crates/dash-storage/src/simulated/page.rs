@@ -15,20 +15,13 @@ pub(super) struct Page {
     hash: OnceLock<u64>,
 }
 
-static ZEROS: LazyLock<Arc<Page>> = LazyLock::new(|| {
-    Arc::new(Page {
-        bytes: [0; BYTES],
-        hash: OnceLock::new(),
-    })
-});
+static ZEROS: LazyLock<Arc<Page>> =
+    LazyLock::new(|| Arc::new(Page { bytes: [0; BYTES], hash: OnceLock::new() }));
 
 impl Clone for Page {
     /// A copy is made to be changed, so it has no hash.
     fn clone(&self) -> Self {
-        Self {
-            bytes: self.bytes,
-            hash: OnceLock::new(),
-        }
+        Self { bytes: self.bytes, hash: OnceLock::new() }
     }
 }
 
@@ -81,9 +74,7 @@ impl Pages {
     /// Writes bytes that lie in one page.
     pub(super) fn write_in_page(&mut self, data: &[u8], offset: u64) {
         let pages = Arc::make_mut(&mut self.0);
-        let page = pages
-            .entry(offset / PAGE)
-            .or_insert_with(|| Arc::clone(&ZEROS));
+        let page = pages.entry(offset / PAGE).or_insert_with(|| Arc::clone(&ZEROS));
         let page = Arc::make_mut(page);
         page.hash = OnceLock::new();
         let start = within(offset);
@@ -101,11 +92,7 @@ impl Pages {
     /// Makes everything from `len` on zeros.
     pub(super) fn cut(&mut self, len: u64) {
         let first = len.div_ceil(PAGE);
-        if self
-            .0
-            .last_key_value()
-            .is_some_and(|(&last, _)| last >= first)
-        {
+        if self.0.last_key_value().is_some_and(|(&last, _)| last >= first) {
             Arc::make_mut(&mut self.0).split_off(&first);
         }
         let rest = BYTES - within(len);
@@ -122,13 +109,8 @@ impl Pages {
 
     /// A hash of the contents; unwritten pages and pages of zeros are the same.
     pub(super) fn hash(&self) -> u64 {
-        let pages = self
-            .0
-            .iter()
-            .filter(|(_, page)| page.hash() != ZEROS.hash());
-        pages.fold(1, |hash, (number, page)| {
-            mix(mix(hash ^ number) ^ page.hash())
-        })
+        let pages = self.0.iter().filter(|(_, page)| page.hash() != ZEROS.hash());
+        pages.fold(1, |hash, (number, page)| mix(mix(hash ^ number) ^ page.hash()))
     }
 }
 

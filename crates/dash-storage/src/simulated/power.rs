@@ -18,13 +18,7 @@ pub(super) fn lose(state: &State, survivors: &mut dyn Survivors) -> (State, Vec<
 
 /// What is left of an inode and of all that can be reached from it.
 fn survive(state: &State, key: Key, asking: &mut Asking<'_>, left: &mut BTreeMap<Key, Inode>) {
-    let Some(Inode {
-        number,
-        permissions,
-        body,
-        ..
-    }) = state.inodes.get(&key)
-    else {
+    let Some(Inode { number, permissions, body, .. }) = state.inodes.get(&key) else {
         return;
     };
     let mut children = Vec::new();
@@ -69,10 +63,7 @@ fn count_below(state: &State, key: Key) -> u128 {
 /// A hash of all that [`lose`] and readers can see.
 pub(super) fn hash(state: &State) -> u64 {
     let references = state.references();
-    let mut inodes: Vec<_> = references
-        .iter()
-        .filter_map(|key| state.inodes.get(key))
-        .collect();
+    let mut inodes: Vec<_> = references.iter().filter_map(|key| state.inodes.get(key)).collect();
     inodes.sort_by_key(|inode| inode.number);
     inodes.into_iter().fold(0, |hash, inode| {
         let body = match &inode.body {
@@ -90,10 +81,7 @@ fn hash_names(state: &State, names: &Names) -> u64 {
         for (name, key) in names.prefix(count) {
             let number = state.inodes.get(&key).map_or(0, |inode| inode.number);
             let bytes = name.as_bytes().iter();
-            hash = bytes.fold(
-                mix(hash ^ number),
-                |hash, &byte| mix(hash ^ u64::from(byte)),
-            );
+            hash = bytes.fold(mix(hash ^ number), |hash, &byte| mix(hash ^ u64::from(byte)));
         }
     }
     hash

@@ -30,8 +30,7 @@ impl Simulated {
         operation: Operation,
         act: impl FnOnce(&mut super::state::State) -> io::Result<T>,
     ) -> io::Result<T> {
-        self.machine
-            .operate(self.process, operation, |state, _| act(state))
+        self.machine.operate(self.process, operation, |state, _| act(state))
     }
 }
 
@@ -46,11 +45,7 @@ impl Storage for Simulated {
             let key = state.resolve(path)?;
             state.names(key)?;
             let number = state.inode(key)?.number;
-            Ok(Directory {
-                process: self.clone(),
-                key,
-                number,
-            })
+            Ok(Directory { process: self.clone(), key, number })
         })
     }
 
@@ -60,8 +55,7 @@ impl Storage for Simulated {
 
     /// Time passes at once; other threads get a chance.
     fn sleep(&self, time: Duration) {
-        self.machine
-            .pass(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.machine.pass(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         std::thread::yield_now();
     }
 

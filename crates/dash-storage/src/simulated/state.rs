@@ -49,14 +49,7 @@ pub(super) enum Body {
 impl Inode {
     pub(super) fn new(number: u64, permissions: u32, body: Body) -> Self {
         let (locks, words) = (Locks::default(), Words::default());
-        Self {
-            number,
-            permissions,
-            body,
-            locks,
-            words,
-            opens: 0,
-        }
+        Self { number, permissions, body, locks, words, opens: 0 }
     }
 }
 
@@ -137,12 +130,7 @@ impl State {
         if self.changed {
             self.crash_points.push(step);
         }
-        self.journal.push(Entry {
-            step,
-            process,
-            operation,
-            error,
-        });
+        self.journal.push(Entry { step, process, operation, error });
     }
 
     pub(super) fn new_process(&mut self) -> u32 {
@@ -152,14 +140,8 @@ impl State {
 
     pub(super) fn kill(&mut self, process: u32) {
         self.dead.insert(process);
-        let held = self
-            .descriptions
-            .iter()
-            .filter(|(_, (_, owner))| *owner == process);
-        for description in held
-            .map(|(&description, _)| description)
-            .collect::<Vec<_>>()
-        {
+        let held = self.descriptions.iter().filter(|(_, (_, owner))| *owner == process);
+        for description in held.map(|(&description, _)| description).collect::<Vec<_>>() {
             self.close(description);
         }
     }
@@ -203,8 +185,7 @@ impl State {
     /// Forgets inodes that nobody can reach any more, not even after a power loss.
     pub(super) fn collect(&mut self) {
         let references = self.references();
-        self.inodes
-            .retain(|key, inode| inode.opens > 0 || references.contains(key));
+        self.inodes.retain(|key, inode| inode.opens > 0 || references.contains(key));
     }
 
     /// Inodes that a name stands for, or may stand for after a power loss.
@@ -213,37 +194,22 @@ impl State {
             Body::Directory(names) => Some(names),
             Body::File(_) => None,
         });
-        directories
-            .flat_map(Names::references)
-            .chain([ROOT])
-            .collect()
+        directories.flat_map(Names::references).chain([ROOT]).collect()
     }
 
     /// Makes an inode that no name stands for yet.
     pub(super) fn create(&mut self, permissions: u32, body: Body) -> Key {
         let key = Key(self.next());
-        let number = if self.settings.reuse_numbers {
-            self.lowest_free_number()
-        } else {
-            key.0
-        };
-        self.inodes
-            .insert(key, Inode::new(number, permissions, body));
+        let number = if self.settings.reuse_numbers { self.lowest_free_number() } else { key.0 };
+        self.inodes.insert(key, Inode::new(number, permissions, body));
         key
     }
 
     fn lowest_free_number(&self) -> u64 {
-        let live = self
-            .inodes
-            .iter()
-            .filter(|(key, inode)| inode.opens > 0 || self.links(**key) > 0);
-        let used: BTreeSet<u64> = live
-            .map(|(_, inode)| inode.number)
-            .chain([ROOT.0])
-            .collect();
-        (ROOT.0..)
-            .find(|number| !used.contains(number))
-            .unwrap_or(self.next)
+        let live =
+            self.inodes.iter().filter(|(key, inode)| inode.opens > 0 || self.links(**key) > 0);
+        let used: BTreeSet<u64> = live.map(|(_, inode)| inode.number).chain([ROOT.0]).collect();
+        (ROOT.0..).find(|number| !used.contains(number)).unwrap_or(self.next)
     }
 
     fn links(&self, key: Key) -> u64 {
@@ -296,9 +262,7 @@ impl State {
 
     /// What a name stands for; ENOENT if it stands for nothing.
     pub(super) fn look_up(&self, directory: Key, name: &OsStr) -> io::Result<Key> {
-        self.names(directory)?
-            .get(name)
-            .ok_or_else(|| errno(libc::ENOENT))
+        self.names(directory)?.get(name).ok_or_else(|| errno(libc::ENOENT))
     }
 
     /// What a path stands for, from the root.
@@ -307,9 +271,7 @@ impl State {
             Component::Normal(name) => Some(name),
             _ => None,
         });
-        names
-            .into_iter()
-            .try_fold(ROOT, |key, name| self.look_up(key, name))
+        names.into_iter().try_fold(ROOT, |key, name| self.look_up(key, name))
     }
 
     pub(super) fn metadata(&self, key: Key) -> io::Result<Metadata> {
@@ -318,27 +280,14 @@ impl State {
             Body::File(data) => (FileKind::Regular, data.len()),
             Body::Directory(_) => (FileKind::Directory, 0),
         };
-        let id = FileId {
-            device: 1,
-            inode: inode.number,
-        };
+        let id = FileId { device: 1, inode: inode.number };
         let permissions = inode.permissions;
-        Ok(Metadata {
-            id,
-            kind,
-            len,
-            links: self.links(key),
-            permissions,
-        })
+        Ok(Metadata { id, kind, len, links: self.links(key), permissions })
     }
 
     /// EROFS on a machine that is set so.
     pub(super) fn check_writable(&self) -> io::Result<()> {
-        if self.settings.read_only {
-            Err(errno(libc::EROFS))
-        } else {
-            Ok(())
-        }
+        if self.settings.read_only { Err(errno(libc::EROFS)) } else { Ok(()) }
     }
 
     /// ENOSPC if the device has no room for `len` more bytes at `offset` of a file.
@@ -350,10 +299,6 @@ impl State {
             Body::File(data) => data.used((other == key).then_some((offset, len))),
             Body::Directory(_) => 0,
         });
-        if used.sum::<u64>() * PAGE > capacity {
-            Err(errno(libc::ENOSPC))
-        } else {
-            Ok(())
-        }
+        if used.sum::<u64>() * PAGE > capacity { Err(errno(libc::ENOSPC)) } else { Ok(()) }
     }
 }

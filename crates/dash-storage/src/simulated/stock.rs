@@ -35,12 +35,7 @@ impl Machine {
         state.retain(key);
         let process = i32::try_from(state.new_process()).unwrap_or(i32::MAX);
         let inode = state.inode(key)?.number;
-        Ok(StockDescriptor {
-            machine: self.clone(),
-            key,
-            process,
-            inode,
-        })
+        Ok(StockDescriptor { machine: self.clone(), key, process, inode })
     }
 }
 

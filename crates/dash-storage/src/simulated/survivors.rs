@@ -47,20 +47,14 @@ pub(super) struct Asking<'a> {
 impl<'a> Asking<'a> {
     pub(super) fn new(survivors: &'a mut dyn Survivors) -> Self {
         survivors.begin();
-        Self {
-            survivors,
-            answers: Vec::new(),
-        }
+        Self { survivors, answers: Vec::new() }
     }
 
     pub(super) fn ask(&mut self, question: Question, answers: usize, newest: usize) -> usize {
         if answers < 2 {
             return 0;
         }
-        let answer = self
-            .survivors
-            .choose(question, answers, newest)
-            .min(answers - 1);
+        let answer = self.survivors.choose(question, answers, newest).min(answers - 1);
         self.answers.push(answer);
         answer
     }
@@ -100,11 +94,7 @@ impl Random {
     /// The same seed, the same answers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self {
-            state: mix(seed),
-            newest: 0,
-            durable: 0,
-        }
+        Self { state: mix(seed), newest: 0, durable: 0 }
     }
 
     fn draw(&mut self, below: u64) -> u64 {

@@ -50,10 +50,7 @@ fn outcomes(machine: &Machine, name: &str) -> BTreeSet<Option<Vec<u8>>> {
 
 /// The first bytes of each sector, as text.
 fn sectors(content: &[u8]) -> String {
-    content
-        .chunks(512)
-        .map(|sector| char::from(sector[0]))
-        .collect()
+    content.chunks(512).map(|sector| char::from(sector[0])).collect()
 }
 
 /// Every text of [`sectors`] that a power loss may leave.

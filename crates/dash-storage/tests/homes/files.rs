@@ -79,12 +79,7 @@ pub fn a_flush_succeeds_in_every_mode<S: Storage>(place: Place<S>, _: &Path) {
     file.write_at(b"x", 0).unwrap();
     file.flush().unwrap();
     file.flush().unwrap();
-    place
-        .directory
-        .open("db".as_ref(), OpenMode::Read)
-        .unwrap()
-        .flush()
-        .unwrap();
+    place.directory.open("db".as_ref(), OpenMode::Read).unwrap().flush().unwrap();
     place.directory.flush().unwrap();
 }
 
@@ -101,10 +96,7 @@ pub fn a_file_open_for_reading_is_not_written<S: Storage>(place: Place<S>, _: &P
 pub fn offsets_beyond_the_largest_are_errors<S: Storage>(place: Place<S>, _: &Path) {
     let file = place.open("db");
     assert!(file.write_at(b"x", u64::MAX).is_err());
-    assert!(
-        file.write_vectored_at(&[IoSlice::new(b"x")], 1 << 63)
-            .is_err()
-    );
+    assert!(file.write_vectored_at(&[IoSlice::new(b"x")], 1 << 63).is_err());
     assert!(file.read_at(&mut [0], 1 << 63).is_err());
     assert!(file.set_len(1 << 63).is_err());
     assert!(file.allocate(1 << 63).is_err());

@@ -82,10 +82,7 @@ pub fn locks_go_with_the_file<S: Storage>(place: Place<S>, _: &Path) {
 pub fn locks_follow_the_inode_not_the_name<S: Storage>(place: Place<S>, _: &Path) {
     let (a, _b) = (place.open("a"), place.open("b"));
     assert!(a.try_lock(0..10, Exclusive).unwrap());
-    place
-        .directory
-        .exchange("a".as_ref(), "b".as_ref())
-        .unwrap();
+    place.directory.exchange("a".as_ref(), "b".as_ref()).unwrap();
     assert!(place.open("a").try_lock(0..10, Exclusive).unwrap());
     assert!(!place.open("b").try_lock(0..10, Exclusive).unwrap());
 }

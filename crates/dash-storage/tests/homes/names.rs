@@ -47,10 +47,7 @@ pub fn modes_open_and_make_as_documented<S: Storage>(place: Place<S>, _: &Path) 
 pub fn metadata_tells_kind_size_and_identity<S: Storage>(place: Place<S>, _: &Path) {
     let (a, b) = (file(&place, "a"), file(&place, "bb"));
     let found = place.directory.metadata(name("bb")).unwrap().unwrap();
-    assert_eq!(
-        (found.kind, found.len, found.links),
-        (FileKind::Regular, 2, 1)
-    );
+    assert_eq!((found.kind, found.len, found.links), (FileKind::Regular, 2, 1));
     assert_eq!((found.id, found), (b.id(), b.metadata().unwrap()));
     assert_ne!(a.id(), b.id());
     assert_eq!(a.id().device, b.id().device);
@@ -63,19 +60,10 @@ pub fn metadata_tells_kind_size_and_identity<S: Storage>(place: Place<S>, _: &Pa
 pub fn an_exchange_swaps_two_files<S: Storage>(place: Place<S>, _: &Path) {
     let (a, b) = (file(&place, "a"), file(&place, "b"));
     place.directory.exchange(name("a"), name("b")).unwrap();
-    assert_eq!(
-        (read(&place, "a"), read(&place, "b")),
-        ("b".into(), "a".into())
-    );
-    assert_eq!(
-        place.directory.metadata(name("a")).unwrap().unwrap().id,
-        b.id()
-    );
+    assert_eq!((read(&place, "a"), read(&place, "b")), ("b".into(), "a".into()));
+    assert_eq!(place.directory.metadata(name("a")).unwrap().unwrap().id, b.id());
     place.directory.exchange(name("a"), name("b")).unwrap();
-    assert_eq!(
-        place.directory.metadata(name("a")).unwrap().unwrap().id,
-        a.id()
-    );
+    assert_eq!(place.directory.metadata(name("a")).unwrap().unwrap().id, a.id());
 }
 
 pub fn an_exchange_needs_both_names<S: Storage>(place: Place<S>, _: &Path) {
@@ -117,10 +105,7 @@ pub fn a_file_without_a_name_lives_on<S: Storage>(place: Place<S>, _: &Path) {
     place.directory.unlink(name("a")).unwrap();
     let new = file(&place, "a");
     old.write_at(b"old", 0).unwrap();
-    assert_eq!(
-        (old.metadata().unwrap().links, new.metadata().unwrap().links),
-        (0, 1)
-    );
+    assert_eq!((old.metadata().unwrap().links, new.metadata().unwrap().links), (0, 1));
     assert_ne!(old.id(), new.id());
     assert_eq!(read(&place, "a"), "a");
 }
@@ -142,16 +127,10 @@ pub fn directories_are_made_and_removed_when_empty<S: Storage>(place: Place<S>, 
 pub fn unlink_is_for_files_and_remove_for_directories<S: Storage>(place: Place<S>, _: &Path) {
     file(&place, "a");
     place.directory.create_directory(name("d")).unwrap();
-    assert_eq!(
-        kind(place.directory.unlink(name("d"))),
-        Some(ErrorKind::IsADirectory)
-    );
+    assert_eq!(kind(place.directory.unlink(name("d"))), Some(ErrorKind::IsADirectory));
     let removed = place.directory.remove_directory(name("a"));
     assert_eq!(kind(removed), Some(ErrorKind::NotADirectory));
-    assert_eq!(
-        kind(place.directory.unlink(name("b"))),
-        Some(ErrorKind::NotFound)
-    );
+    assert_eq!(kind(place.directory.unlink(name("b"))), Some(ErrorKind::NotFound));
     let opened = place.directory.open(name("d"), OpenMode::ReadWrite);
     assert_eq!(kind(opened), Some(ErrorKind::IsADirectory));
 }

@@ -11,10 +11,7 @@ use crate::Place;
 
 pub fn words_are_shared_between_openings<S: Storage>(place: Place<S>, _: &Path) {
     let (one, two) = (place.open("shm"), place.open("shm"));
-    let (a, b) = (
-        one.shared_memory(1024).unwrap(),
-        two.shared_memory(4096).unwrap(),
-    );
+    let (a, b) = (one.shared_memory(1024).unwrap(), two.shared_memory(4096).unwrap());
     assert_eq!((a.len(), b.len(), a.is_empty()), (1024, 4096, false));
     assert_eq!(b.word(1023).load(SeqCst), 0);
     a.word(1023).store(42, SeqCst);

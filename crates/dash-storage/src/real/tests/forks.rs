@@ -31,18 +31,11 @@ fn every_handle_fails_with_ebadf_in_a_child() {
     let file = open(&directory, "db");
     let bad = Some(libc::EBADF);
     assert!(in_child(|| {
-        file.read_at(&mut [0], 0)
-            .is_err_and(|error| error.raw_os_error() == bad)
-            && file
-                .write_at(&[0], 0)
-                .is_err_and(|error| error.raw_os_error() == bad)
+        file.read_at(&mut [0], 0).is_err_and(|error| error.raw_os_error() == bad)
+            && file.write_at(&[0], 0).is_err_and(|error| error.raw_os_error() == bad)
             && file.flush().is_err_and(|error| error.raw_os_error() == bad)
-            && file
-                .unlock(0..1)
-                .is_err_and(|error| error.raw_os_error() == bad)
-            && directory
-                .flush()
-                .is_err_and(|error| error.raw_os_error() == bad)
+            && file.unlock(0..1).is_err_and(|error| error.raw_os_error() == bad)
+            && directory.flush().is_err_and(|error| error.raw_os_error() == bad)
     }));
     assert_eq!(file.metadata().unwrap().len, 0);
     file.write_at(&[0], 0).unwrap();
@@ -65,11 +58,7 @@ fn a_number_used_again_in_the_child_is_neither_used_nor_closed() {
         let others = [(); 16].map(|()| open());
         let refused = file.as_ref().is_some_and(|file| file.metadata().is_err());
         drop(file.take());
-        refused
-            && others
-                .iter()
-                .flatten()
-                .all(|other| nix::sys::stat::fstat(other).is_ok())
+        refused && others.iter().flatten().all(|other| nix::sys::stat::fstat(other).is_ok())
     }));
 }
 
@@ -82,9 +71,7 @@ fn a_child_does_not_keep_its_parents_locks() {
         // SAFETY: this process has one thread, so it may do what it likes.
         ForkResult::Child => unsafe { libc::_exit(hold_and_fork(place.path())) },
     };
-    let WaitStatus::Exited(_, 0) = waitpid(middle, None).unwrap() else {
-        panic!("no lock")
-    };
+    let WaitStatus::Exited(_, 0) = waitpid(middle, None).unwrap() else { panic!("no lock") };
     let mut text = [0; 4];
     open(&directory, "pid").read_at(&mut text, 0).unwrap();
     let child = Pid::from_raw(i32::from_le_bytes(text));
@@ -112,9 +99,7 @@ fn hold_and_fork(path: &std::path::Path) -> i32 {
             std::thread::sleep(std::time::Duration::from_secs(1));
         },
         Ok(ForkResult::Parent { child }) => {
-            open(&directory, "pid")
-                .write_at(&child.as_raw().to_le_bytes(), 0)
-                .unwrap();
+            open(&directory, "pid").write_at(&child.as_raw().to_le_bytes(), 0).unwrap();
             0
         }
         Err(_) => 3,

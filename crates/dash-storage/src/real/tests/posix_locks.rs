@@ -14,11 +14,7 @@ const SHARED_BYTES: std::ops::Range<u64> = SHARED_FIRST..SHARED_FIRST + 510;
 
 /// What a stock connection does for a read transaction; its lock goes when the file does.
 fn stock_reader(path: &Path) -> fs::File {
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .unwrap();
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     fcntl(&file, FcntlArg::F_SETLK(&request(libc::F_RDLCK))).unwrap();
     file
 }
@@ -36,11 +32,7 @@ fn request(lock_type: i32) -> libc::flock {
 /// Whether a POSIX lock of this process is on the file, seen through a descriptor that is leaked
 /// (closing it would drop the lock).
 fn is_locked(path: &Path) -> bool {
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .unwrap();
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     let mut request = request(libc::F_WRLCK);
     fcntl(&file, FcntlArg::F_OFD_GETLK(&mut request)).unwrap();
     std::mem::forget(file);
@@ -56,8 +48,7 @@ fn a_posix_lock_of_this_process_survives_the_drop_of_a_file() {
     assert!(is_locked(&path));
     assert!(!file.try_lock(SHARED_BYTES, LockKind::Exclusive).unwrap());
     assert_eq!(
-        file.lock_conflict(SHARED_BYTES, LockKind::Exclusive)
-            .unwrap(),
+        file.lock_conflict(SHARED_BYTES, LockKind::Exclusive).unwrap(),
         i32::try_from(std::process::id()).ok()
     );
     drop(file);
@@ -114,14 +105,8 @@ fn a_lock_taken_in_this_process_is_released_by_the_drop_despite_a_mapping() {
     let memory = file.shared_memory(8).unwrap();
     assert!(file.try_lock(0..1, LockKind::Exclusive).unwrap());
     let other = open(&directory, "db");
-    assert_eq!(
-        other.lock_conflict(0..1, LockKind::Exclusive).unwrap(),
-        Some(0)
-    );
+    assert_eq!(other.lock_conflict(0..1, LockKind::Exclusive).unwrap(), Some(0));
     drop(file);
-    assert_eq!(
-        other.lock_conflict(0..1, LockKind::Exclusive).unwrap(),
-        None
-    );
+    assert_eq!(other.lock_conflict(0..1, LockKind::Exclusive).unwrap(), None);
     drop(memory);
 }

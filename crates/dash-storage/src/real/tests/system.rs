@@ -18,10 +18,7 @@ fn a_symbolic_link_is_seen_and_not_followed() {
     open(&directory, "db");
     symlink("db", place.path().join("link")).unwrap();
     let link = OsStr::new("link");
-    assert_eq!(
-        directory.metadata(link).unwrap().unwrap().kind,
-        FileKind::Other
-    );
+    assert_eq!(directory.metadata(link).unwrap().unwrap().kind, FileKind::Other);
     for mode in [OpenMode::Read, OpenMode::ReadWrite, NEW] {
         let error = directory.open(link, mode).err().unwrap();
         assert_eq!(error.raw_os_error(), Some(libc::ELOOP));
@@ -31,19 +28,12 @@ fn a_symbolic_link_is_seen_and_not_followed() {
 #[test]
 fn metadata_is_what_stat_says() {
     let (place, directory) = fixture();
-    let file = directory
-        .open(OsStr::new("db"), OpenMode::CreateNew { permissions: 0o600 })
-        .unwrap();
+    let file =
+        directory.open(OsStr::new("db"), OpenMode::CreateNew { permissions: 0o600 }).unwrap();
     file.write_at(b"12345", 0).unwrap();
     let expected = std::fs::metadata(place.path().join("db")).unwrap();
-    for found in [
-        file.metadata().unwrap(),
-        directory.metadata("db".as_ref()).unwrap().unwrap(),
-    ] {
-        assert_eq!(
-            (found.id.device, found.id.inode),
-            (expected.dev(), expected.ino())
-        );
+    for found in [file.metadata().unwrap(), directory.metadata("db".as_ref()).unwrap().unwrap()] {
+        assert_eq!((found.id.device, found.id.inode), (expected.dev(), expected.ino()));
         assert_eq!((found.len, found.links, found.permissions), (5, 1, 0o600));
         assert_eq!(found.kind, FileKind::Regular);
         assert_eq!(found.id, file.id());
@@ -62,10 +52,7 @@ fn descriptors_are_closed_on_exec() {
             let number = entry.file_name().into_string().unwrap();
             let info = std::fs::read_to_string(Path::new("/proc/self/fdinfo").join(number));
             let info = info.unwrap();
-            let flags = info
-                .lines()
-                .find_map(|line| line.strip_prefix("flags:"))
-                .unwrap();
+            let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
             let flags = i32::from_str_radix(flags.trim(), 8).unwrap();
             assert_ne!(flags & libc::O_CLOEXEC, 0);
             ours += 1;

@@ -25,15 +25,9 @@ fn any_value_since_the_flush_may_survive() {
         file.write_at(&sector(byte), 0).unwrap();
     }
     assert_eq!(sector_outcomes(&machine, "db"), ["a", "b", "c", "x"]);
-    assert_eq!(
-        sectors(&machine.power_loss(&mut Everything).file_view("db").unwrap()),
-        "a"
-    );
+    assert_eq!(sectors(&machine.power_loss(&mut Everything).file_view("db").unwrap()), "a");
     file.write_at(&sector(b'x'), 0).unwrap();
-    assert_eq!(
-        sectors(&machine.power_loss(&mut Everything).file_view("db").unwrap()),
-        "x"
-    );
+    assert_eq!(sectors(&machine.power_loss(&mut Everything).file_view("db").unwrap()), "x");
     assert_eq!(sector_outcomes(&machine, "db"), ["a", "b", "c", "x"]);
     file.flush().unwrap();
     assert_eq!(sector_outcomes(&machine, "db"), ["x"]);
@@ -54,10 +48,7 @@ fn a_write_within_a_sector_is_all_or_nothing() {
     file.write_at(b"abc", 100).unwrap();
     assert_eq!(machine.survivor_count(), 2);
     let all = machine.power_loss(&mut Everything).file_view("db").unwrap();
-    assert_eq!(
-        (&all[98..105], all.len()),
-        (&b"\xdd\xddabc\xdd\xdd"[..], 512)
-    );
+    assert_eq!((&all[98..105], all.len()), (&b"\xdd\xddabc\xdd\xdd"[..], 512));
 }
 
 #[test]
@@ -93,26 +84,11 @@ fn any_length_since_the_flush_may_survive() {
     file.set_len(0).unwrap();
     let durable = char::from(0xdd);
     let expected = ["", "\0", "\0\0", "\0\0\0\0", "?", "?\0", "?\0\0\0"];
-    let mut expected = expected
-        .map(|text| text.replace('?', &durable.to_string()))
-        .to_vec();
+    let mut expected = expected.map(|text| text.replace('?', &durable.to_string())).to_vec();
     expected.sort();
     assert_eq!(sector_outcomes(&machine, "db"), expected);
-    assert!(
-        machine
-            .power_loss(&mut Everything)
-            .file_view("db")
-            .unwrap()
-            .is_empty()
-    );
-    assert_eq!(
-        machine
-            .power_loss(&mut Nothing)
-            .file_view("db")
-            .unwrap()
-            .len(),
-        512
-    );
+    assert!(machine.power_loss(&mut Everything).file_view("db").unwrap().is_empty());
+    assert_eq!(machine.power_loss(&mut Nothing).file_view("db").unwrap().len(), 512);
     file.flush().unwrap();
     assert_eq!(sector_outcomes(&machine, "db"), [""]);
 }
@@ -133,10 +109,7 @@ fn what_was_cut_does_not_come_back() {
     assert_eq!(file.read_at(&mut content, 0).unwrap(), 1536);
     assert_eq!((content[699], content[700], content[1535]), (0xdd, 0, 0));
     file.flush().unwrap();
-    assert_eq!(
-        machine.power_loss(&mut Nothing).file_view("db").unwrap(),
-        content[..1536]
-    );
+    assert_eq!(machine.power_loss(&mut Nothing).file_view("db").unwrap(), content[..1536]);
 }
 
 #[test]
@@ -166,15 +139,9 @@ fn many_small_writes_read_back_and_flush_as_they_were_written() {
         file.write_at(&vec![byte; len], at as u64).unwrap();
         if step % 50 == 49 {
             assert_eq!(machine.file_view("db").unwrap(), expected);
-            assert_eq!(
-                machine.power_loss(&mut Everything).file_view("db").unwrap(),
-                expected
-            );
+            assert_eq!(machine.power_loss(&mut Everything).file_view("db").unwrap(), expected);
             file.flush().unwrap();
-            assert_eq!(
-                machine.power_loss(&mut Nothing).file_view("db").unwrap(),
-                expected
-            );
+            assert_eq!(machine.power_loss(&mut Nothing).file_view("db").unwrap(), expected);
         }
     }
 }

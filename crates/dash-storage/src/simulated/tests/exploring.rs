@@ -94,19 +94,14 @@ fn cutting_between_crash_points_makes_no_difference() {
     replace(&machine, b'1', true).unwrap();
     let points = machine.crash_points();
     assert!((points.len() as u64) < machine.steps() + 1);
-    assert_eq!(
-        states(&mut points.into_iter()),
-        states(&mut (0..=machine.steps()))
-    );
+    assert_eq!(states(&mut points.into_iter()), states(&mut (0..=machine.steps())));
 }
 
 #[test]
 fn the_journal_is_a_line_an_operation() {
     let machine = Machine::new(1);
     replace(&machine, b'1', true).unwrap();
-    root(&machine.process())
-        .unlink("none".as_ref())
-        .unwrap_err();
+    root(&machine.process()).unlink("none".as_ref()).unwrap_err();
     let journal = machine.journal();
     assert_eq!(journal.entries.len() as u64, machine.steps());
     let text = journal.to_string();
@@ -124,10 +119,7 @@ fn a_watcher_sees_the_machine_before_every_operation() {
     let inside = Arc::clone(&seen);
     machine.watch(move |machine, operation| {
         let left = machine.power_loss(&mut Everything);
-        inside
-            .lock()
-            .unwrap()
-            .push((operation.kind, left.file_view("new").is_some()));
+        inside.lock().unwrap().push((operation.kind, left.file_view("new").is_some()));
     });
     replace(&machine, b'1', true).unwrap();
     let seen = seen.lock().unwrap();

@@ -72,11 +72,7 @@ fn a_failed_directory_flush_makes_nothing_durable() {
 #[test]
 fn the_nth_operation_fails_once_or_for_ever() {
     let (machine, directory, file) = with_file(0);
-    machine.fail(
-        Fault::new(Effect::Error(libc::ENOSPC))
-            .on(OperationKind::Write)
-            .after(2),
-    );
+    machine.fail(Fault::new(Effect::Error(libc::ENOSPC)).on(OperationKind::Write).after(2));
     let results: Vec<bool> = (0..5).map(|_| file.write_at(b"x", 0).is_ok()).collect();
     assert_eq!(results, [true, true, false, true, true]);
     let fault = Fault::new(Effect::Error(libc::EIO)).of_inode(file.id().inode);
@@ -96,8 +92,5 @@ fn short_reads_and_writes_do_a_part() {
     assert_eq!(file.read_at(&mut [0; 8], 0).unwrap(), 3);
     let error = file.write_at(b"abcdefgh", 1).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
-    assert_eq!(
-        machine.file_view("db").unwrap(),
-        b"\xddabcd\xdd\xdd\xdd\xdd\xdd"
-    );
+    assert_eq!(machine.file_view("db").unwrap(), b"\xddabcd\xdd\xdd\xdd\xdd\xdd");
 }

@@ -13,9 +13,7 @@ fn names(machine: &Machine) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     while all.advance() {
         let left = machine.power_loss(&mut all);
-        let there = ["a", "b", "c", "d"]
-            .into_iter()
-            .filter(|name| left.file_view(name).is_some());
+        let there = ["a", "b", "c", "d"].into_iter().filter(|name| left.file_view(name).is_some());
         seen.insert(there.collect());
     }
     seen
@@ -62,10 +60,7 @@ fn a_flushed_file_without_a_flushed_name_is_gone() {
     file.write_at(b"x", 0).unwrap();
     file.flush().unwrap();
     assert_eq!(machine.power_loss(&mut Nothing).file_view("db"), None);
-    assert_eq!(
-        machine.power_loss(&mut Everything).file_view("db").unwrap(),
-        b"x"
-    );
+    assert_eq!(machine.power_loss(&mut Everything).file_view("db").unwrap(), b"x");
 }
 
 #[test]
@@ -74,10 +69,7 @@ fn an_unflushed_unlink_may_be_undone_whole() {
     drop(file);
     directory.unlink("db".as_ref()).unwrap();
     assert_eq!(machine.file_view("db"), None);
-    assert_eq!(
-        machine.power_loss(&mut Nothing).file_view("db").unwrap(),
-        vec![0xdd; 5000]
-    );
+    assert_eq!(machine.power_loss(&mut Nothing).file_view("db").unwrap(), vec![0xdd; 5000]);
     directory.flush().unwrap();
     assert_eq!(machine.power_loss(&mut Nothing).file_view("db"), None);
 }
@@ -113,10 +105,7 @@ fn directories_survive_independently() {
     while all.advance() {
         let left = machine.power_loss(&mut all);
         assert!(left.file_view("inner/db").is_some());
-        seen.insert((
-            left.file_view("inner/late").is_some(),
-            left.file_view("later").is_some(),
-        ));
+        seen.insert((left.file_view("inner/late").is_some(), left.file_view("later").is_some()));
     }
     assert_eq!(seen.len(), 4);
 }
@@ -145,9 +134,7 @@ fn inode_numbers_are_used_again_only_if_told_so() {
     assert_ne!(number("a"), number("b"));
     machine.set_inode_reuse(true);
     assert_eq!(number("a"), number("b"));
-    let held = directory
-        .open("c".as_ref(), OpenMode::CreateNew { permissions: 0o600 })
-        .unwrap();
+    let held = directory.open("c".as_ref(), OpenMode::CreateNew { permissions: 0o600 }).unwrap();
     directory.unlink("c".as_ref()).unwrap();
     assert_ne!(number("d"), held.id().inode);
 }

@@ -31,16 +31,10 @@ fn locks_belong_to_descriptions_and_go_with_them() {
     let (_machine, directory, file) = with_file(0);
     let other = open(&directory, "db");
     assert!(file.try_lock(5..6, LockKind::Shared).unwrap());
-    assert_eq!(
-        other.lock_conflict(0..9, LockKind::Exclusive).unwrap(),
-        Some(0)
-    );
+    assert_eq!(other.lock_conflict(0..9, LockKind::Exclusive).unwrap(), Some(0));
     assert_eq!(file.lock_conflict(0..9, LockKind::Exclusive).unwrap(), None);
     drop(file);
-    assert_eq!(
-        other.lock_conflict(0..9, LockKind::Exclusive).unwrap(),
-        None
-    );
+    assert_eq!(other.lock_conflict(0..9, LockKind::Exclusive).unwrap(), None);
 }
 
 #[test]
@@ -52,17 +46,12 @@ fn shared_memory_survives_a_kill_and_not_a_power_loss() {
     machine.kill(&victim);
     let file = open(&root(&machine.process()), "shm");
     let ours = file.shared_memory(4000).unwrap();
-    assert_eq!(
-        (ours.word(999).load(Ordering::SeqCst), ours.len()),
-        (7, 4000)
-    );
+    assert_eq!((ours.word(999).load(Ordering::SeqCst), ours.len()), (7, 4000));
     file.set_len(0).unwrap();
     assert_eq!(ours.word(999).load(Ordering::SeqCst), 0);
     ours.word(1).store(1, Ordering::SeqCst);
     let machine = machine.power_loss(&mut Everything);
-    let again = open(&root(&machine.process()), "shm")
-        .shared_memory(4)
-        .unwrap();
+    let again = open(&root(&machine.process()), "shm").shared_memory(4).unwrap();
     assert_eq!(again.word(1).load(Ordering::SeqCst), 0);
 }
 
@@ -88,26 +77,18 @@ fn a_stock_descriptor_follows_its_inode_through_exchanges() {
 #[test]
 fn stock_locks_are_posix_locks_on_the_same_bytes() {
     let (machine, _directory, file) = with_file(0);
-    let (reader, writer) = (
-        machine.open_stock("db").unwrap(),
-        machine.open_stock("db").unwrap(),
-    );
+    let (reader, writer) = (machine.open_stock("db").unwrap(), machine.open_stock("db").unwrap());
     assert!(reader.try_lock_shared() && writer.try_lock_shared() && writer.try_lock_reserved());
     assert!(!reader.try_lock_reserved() && reader.is_reserved_elsewhere());
     assert!(!writer.try_lock_exclusive());
     let reserved = 0x4000_0001..0x4000_0002;
-    let owner = file
-        .lock_conflict(reserved.clone(), LockKind::Shared)
-        .unwrap();
+    let owner = file.lock_conflict(reserved.clone(), LockKind::Shared).unwrap();
     assert_eq!(owner, Some(writer.process_id()));
     drop(writer);
     assert!(file.try_lock(reserved, LockKind::Shared).unwrap());
     assert!(!reader.try_lock_reserved());
     reader.unlock();
-    assert!(
-        file.try_lock(0x4000_0000..0x4000_0200, LockKind::Exclusive)
-            .unwrap()
-    );
+    assert!(file.try_lock(0x4000_0000..0x4000_0200, LockKind::Exclusive).unwrap());
     assert!(!reader.try_lock_shared());
 }
 

@@ -18,10 +18,7 @@ fn undecided() -> Machine {
 #[test]
 fn nothing_and_everything_are_the_two_ends() {
     let machine = undecided();
-    let (low, high) = (
-        machine.power_loss(&mut Nothing),
-        machine.power_loss(&mut Everything),
-    );
+    let (low, high) = (machine.power_loss(&mut Nothing), machine.power_loss(&mut Everything));
     assert_eq!(low.file_view("db").unwrap(), [0xdd; 1024]);
     assert_eq!(low.file_view("new"), None);
     for name in ["db", "new"] {
@@ -89,10 +86,7 @@ fn power_can_be_lost_again_and_again() {
     let file = open(&root(&second.process()), "db");
     file.write_at(&sector(b'z'), 512).unwrap();
     assert_eq!(second.survivor_count(), 2);
-    assert_eq!(
-        second.power_loss(&mut Nothing).file_view("db"),
-        machine.file_view("db")
-    );
+    assert_eq!(second.power_loss(&mut Nothing).file_view("db"), machine.file_view("db"));
     let (first, after) = (machine.process().random(), second.process().random());
     assert!(first != 0 && after != 0);
 }

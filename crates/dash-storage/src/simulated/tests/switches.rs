@@ -12,9 +12,7 @@ fn an_exchange_can_be_unsupported() {
     let (machine, directory, _file) = with_file(0);
     open(&directory, "other");
     machine.set_exchange_supported(false);
-    let error = directory
-        .exchange("db".as_ref(), "other".as_ref())
-        .unwrap_err();
+    let error = directory.exchange("db".as_ref(), "other".as_ref()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 }
 
@@ -56,9 +54,7 @@ fn a_read_only_machine_refuses_changes() {
     };
     assert!(refuses(file.write_at(b"x", 0)) && refuses(file.set_len(0)));
     assert!(refuses(directory.unlink("db".as_ref())));
-    assert!(refuses(
-        directory.open("db".as_ref(), OpenMode::ReadWrite).map(drop)
-    ));
+    assert!(refuses(directory.open("db".as_ref(), OpenMode::ReadWrite).map(drop)));
     assert!(directory.open("db".as_ref(), OpenMode::Read).is_ok());
     assert_eq!(file.read_at(&mut [0; 10], 0).unwrap(), 10);
     file.flush().unwrap();
@@ -69,9 +65,8 @@ fn there_is_no_mapping_and_shared_memory_begins_with_the_file() {
     let (_machine, _directory, file) = with_file(16);
     assert_eq!(file.map(16).err().unwrap().kind(), ErrorKind::Unsupported);
     let memory = file.shared_memory(3).unwrap();
-    let words: Vec<u64> = (0..3)
-        .map(|index| memory.word(index).load(std::sync::atomic::Ordering::SeqCst))
-        .collect();
+    let words: Vec<u64> =
+        (0..3).map(|index| memory.word(index).load(std::sync::atomic::Ordering::SeqCst)).collect();
     assert_eq!(words, [0xdddd_dddd_dddd_dddd, 0xdddd_dddd_dddd_dddd, 0]);
     assert_eq!(file.metadata().unwrap().len, 24);
 }
