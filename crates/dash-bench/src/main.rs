@@ -3,9 +3,9 @@
 //! [`targets`] holds one file per row of the table. What rows share: [`place`] (the folders things
 //! are measured in, some on loop devices of their own), [`device`] (counts of a block device),
 //! [`engine`] (how each side opens a database), [`lanes`] (alternating blocks), [`throttle`] (a
-//! disk that must not be trusted now), [`sample`] (latencies), [`report`] (rows, targets,
-//! the table and its JSON). [`work`] is what this program does in processes that it starts of
-//! itself, to be counted by strace or to be killed.
+//! disk that must not be trusted now), [`priority`] (undisturbed by others), [`sample`]
+//! (latencies), [`report`] (rows, targets, the table and its JSON). [`work`] is what this program does
+//! in processes that it starts of itself, to be counted by strace or to be killed.
 
 mod device;
 mod engine;
@@ -18,6 +18,7 @@ mod machine;
 mod numbers;
 mod out;
 mod place;
+mod priority;
 mod progress;
 mod report;
 mod sample;

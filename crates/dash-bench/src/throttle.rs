@@ -1,4 +1,5 @@
-//! Virtual disks throttle after some ten thousand flushes: every write then takes 4.0 ms, whoever asks.
+//! Virtual disks throttle after some ten thousand flushes: every write then takes milliseconds, whoever
+//! asks. (On a busy machine the same is seen of the scheduler: see [`crate::priority`].)
 //! A raw write with a flush, now and then, tells; figures from such a time are worth nothing.
 
 use std::fs::File;
@@ -38,7 +39,7 @@ impl Throttle {
         if self.probe()? < SLOW {
             return Ok(false);
         }
-        progress.say("the disk throttles (4 ms a write): this round is void, waiting");
+        progress.say("the disk or the machine is too slow now (over 2.5 ms a flushed write): this round is void, waiting");
         for _ in 0..PAUSES_MAX {
             rest(PAUSE)?;
             if self.probe()? < SLOW {
@@ -46,7 +47,7 @@ impl Throttle {
             }
         }
         Err(Failure::new(
-            "the disk throttles and does not recover: nothing can be measured on it now",
+            "the disk throttles, or the machine is busy, and it does not end: nothing can be measured now",
         ))
     }
 

@@ -111,7 +111,11 @@ impl<S: Storage> Connection<S> {
             generation = coordination.generation();
             files
         } else {
-            join(&coordination, db, shadow, &names)?
+            let (files, complete) = join(&coordination, db, shadow, &names)?;
+            if !complete {
+                generation = u64::MAX; // no pair has this one
+            }
+            files
         };
         for file in files.iter().flatten() {
             hold_life(&**file, names.shown())?;
@@ -215,40 +219,28 @@ fn finish_renames_if_alone<S: Storage>(directory: &S::Directory, names: &Names) 
     if alone { finish_renames::<S>(directory, names) } else { Err(Error::Busy) }
 }
 
-/// Takes the files that the coordination file names; whatever they are called right now.
+/// Takes the files that the coordination file names, whatever they are called right now. `false`
+/// with them: one was not found under the two names, because they were exchanged between the two
+/// opens (T27) or because a new shadow was made meanwhile; it is looked for at the first read.
 fn join<F: File>(
     coordination: &Coordination<F>,
     db: Option<F>,
     shadow: Option<F>,
     names: &Names,
-) -> Result<[Option<Arc<F>>; 2]> {
-    let mut found: Vec<F> = [db, shadow].into_iter().flatten().collect();
-    let mut files = [None, None];
-    let foreign = || {
-        Error::CantOpen(format!(
-            "{} or a file beside it was replaced while other connections have the former one open: close them first",
+) -> Result<([Option<Arc<F>>; 2], bool)> {
+    let wanted = coordination.inodes();
+    let known = db.as_ref().is_some_and(|db| wanted.contains(&Some(db.id())));
+    if !coordination.is_valid() || !known {
+        return Err(Error::CantOpen(format!(
+            "{} was replaced while other connections have the former one open: close them first",
             names.shown()
-        ))
-    };
-    if !coordination.is_valid() {
-        return Err(foreign());
+        )));
     }
-    for (slot, wanted) in coordination.inodes().into_iter().enumerate() {
-        if let Some(id) = wanted {
-            // T27: an exchange between the two opens may have led to one inode twice.
-            let at = found.iter().position(|file| file.id() == id);
-            match at {
-                Some(at) => files[slot] = Some(Arc::new(found.swap_remove(at))),
-                None if found
-                    .iter()
-                    .any(|file| coordination.inodes().contains(&Some(file.id())))
-                    || found.is_empty() =>
-                {
-                    return Err(Error::Busy);
-                }
-                None => return Err(foreign()),
-            }
-        }
-    }
-    Ok(files)
+    let mut found: Vec<F> = [db, shadow].into_iter().flatten().collect();
+    let files = wanted.map(|id| {
+        let at = found.iter().position(|file| Some(file.id()) == id)?;
+        Some(Arc::new(found.swap_remove(at)))
+    });
+    let complete = wanted.iter().zip(&files).all(|(id, file)| id.is_some() == file.is_some());
+    Ok((files, complete))
 }

@@ -74,7 +74,8 @@ impl<S: Storage> Connection<S> {
         self.saw_current();
     }
 
-    /// Marks the copy that was replaced, in the page cache only: superseded for a recovery,
+    /// Marks the copy that was replaced, which was not written while it was current (SHADOW-7), in the
+    /// page cache only: superseded for a recovery,
     /// read-only for stock descriptors opened long ago. If that fails, the next commit overwrites
     /// the place in any case.
     fn demote_replaced(&self, old: Current) {

@@ -29,7 +29,7 @@ fn however_many_commits_pass() {
         reader.lock(LockLevel::Shared).unwrap();
         readers.push((reader, content.clone()));
         content[usize::from(i) % 37] = i;
-        content[usize::from(i * 7) % 31] = 255 - i;
+        content[usize::from(i) * 7 % 31] = 255 - i;
         if i % 10 == 9 {
             content.truncate(content.len() - 1);
         }

@@ -22,7 +22,7 @@ use crate::failure::{Failure, Result};
 use crate::out::say;
 use crate::place::Places;
 use crate::report::Row;
-use crate::{interrupt, loops, machine};
+use crate::{interrupt, loops, machine, priority};
 
 /// Arguments of `dash-bench targets`.
 #[derive(clap::Args)]
@@ -93,6 +93,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         bench.places.home().display(),
         machine::file_system(bench.places.home())
     ));
+    head.push(match priority::raise() {
+        true => "the measuring thread has real-time priority".to_owned(),
+        false => {
+            "no real-time priority: others' load on the processors is in the figures".to_owned()
+        }
+    });
     if !arguments.json {
         head.iter().for_each(|line| say!("{line}"));
     }

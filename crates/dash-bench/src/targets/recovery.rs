@@ -186,7 +186,7 @@ fn kill_a_writer(path: &Path, death: Death, dice: &mut Dice) -> Result<()> {
             std::thread::sleep(Duration::from_micros(u64::try_from(dice.roll(30_000)).unwrap_or(0)))
         }
         Death::Early | Death::Late => {
-            drop(writer.0.wait().explain("waiting for the writer to be killed")?)
+            writer.0.wait().explain("waiting for the writer to be killed").map(|_| ())?
         }
     }
     drop(writer);
