@@ -14,7 +14,7 @@ use crate::error::{Context, Error, Operation, Result};
 use crate::format::{CommitBlock, SUPER_NAME_MAX, State, TAIL_LEN, Unit, list_len};
 use crate::header::{HEADER_LEN, Header, seal};
 use crate::ranges::RangeSet;
-use crate::tail::{STRIDE, read_padded, write_commit};
+use crate::tail::{PIECE, STRIDE, read_padded, write_commit, write_pieces};
 use crate::write::Phase;
 
 /// Buffers handed to one vectored write at most (`IOV_MAX` is 1,024).
@@ -194,7 +194,7 @@ impl<S: Storage> Connection<S> {
                 read_padded(&**from, &mut bytes, range.start).during(Operation::Read, &name)?;
                 if *source == Source::Current {
                     self.statistics.carried_bytes += len;
-                    shadow.write_at(&bytes, range.start).during(Operation::Write, &name)?;
+                    write_pieces(&*shadow, &bytes, range.start, &name)?;
                 }
                 crc32fast::hash(&bytes)
             };
@@ -221,7 +221,7 @@ impl<S: Storage> Connection<S> {
             hasher.update(block);
             vectors.push(IoSlice::new(block));
             gathered += block.len() as u64;
-            if vectors.len() == VECTORS_MAX {
+            if gathered >= PIECE as u64 || vectors.len() == VECTORS_MAX {
                 shadow.write_vectored_at(&vectors, at).during(Operation::Write, name)?;
                 vectors.clear();
                 at += gathered;

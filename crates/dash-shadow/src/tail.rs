@@ -19,6 +19,10 @@ use crate::tuning::Tuning;
 
 /// Bytes read or written at once where much is copied or checked.
 pub const STRIDE: u64 = 1 << 20;
+/// Bytes written at once. A large write makes a large folio of the page cache, and every later
+/// write and flush of one page in it costs the kernel a walk over all its blocks: measured 40 µs a
+/// place for folios of 1 MiB, nothing up to 32 KiB (Linux 6.18, ext4).
+pub const PIECE: usize = 16 << 10;
 
 /// What the end of a file says.
 #[derive(Debug, Clone)]
@@ -226,8 +230,18 @@ pub fn write_zeros<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result
     let mut at = from;
     while at < len {
         let part = usize::try_from((len - at).min(STRIDE)).unwrap_or(BLOCK);
-        file.write_at(&zeros[..part], at).during(Operation::Write, name)?;
+        write_pieces(file, &zeros[..part], at, name)?;
         at += part as u64;
+    }
+    Ok(())
+}
+
+/// Writes `bytes` in pieces that don't make large folios.
+pub fn write_pieces<F: File>(file: &F, bytes: &[u8], at: u64, name: &str) -> Result<()> {
+    let mut place = at;
+    for piece in bytes.chunks(PIECE) {
+        file.write_at(piece, place).during(Operation::Write, name)?;
+        place += piece.len() as u64;
     }
     Ok(())
 }
@@ -241,7 +255,7 @@ pub fn copy_into_new<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -
         let part = usize::try_from((range.end - at).min(STRIDE)).unwrap_or(BLOCK);
         read_padded(from, &mut buffer[..part], at).during(Operation::Read, name)?;
         if buffer[..part].iter().any(|&byte| byte != 0) {
-            to.write_at(&buffer[..part], at).during(Operation::Write, name)?;
+            write_pieces(to, &buffer[..part], at, name)?;
         }
         at += part as u64;
     }
@@ -256,7 +270,7 @@ pub fn copy<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -> Result<
     while at < range.end {
         let part = usize::try_from((range.end - at).min(STRIDE)).unwrap_or(BLOCK);
         read_padded(from, &mut buffer[..part], at).during(Operation::Read, name)?;
-        to.write_at(&buffer[..part], at).during(Operation::Write, name)?;
+        write_pieces(to, &buffer[..part], at, name)?;
         at += part as u64;
     }
     Ok(())
