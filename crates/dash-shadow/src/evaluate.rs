@@ -237,8 +237,10 @@ fn relate<F: File>(
     db_block: Option<&CommitBlock>,
     shadow: Option<&CommitBlock>,
 ) -> Relation {
+    let empty = db.is_some_and(|found| found.tail.len == 0);
     let Some(shadow) = shadow else {
-        return Relation::None;
+        // Beside an empty database a shadow without a block is its first commit, cut off.
+        return if empty { Relation::Child } else { Relation::None };
     };
     if let Some(vouched) = shadow.vouched {
         let same = db_block.is_some_and(|block| block.id == vouched.id);

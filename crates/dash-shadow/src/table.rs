@@ -143,10 +143,24 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         db: &[DbKind::Empty],
-        shadow: &[ShadowKind::Missing, ShadowKind::Alien, ShadowKind::Torn, ShadowKind::Pending],
+        shadow: &[ShadowKind::Missing, ShadowKind::Alien],
         relation: ANY,
         action: Action::KeepRebuild,
+        story: "a new database",
+    },
+    Row {
+        db: &[DbKind::Empty],
+        shadow: &[ShadowKind::Torn, ShadowKind::Pending],
+        relation: &[Relation::Child],
+        action: Action::KeepRebuild,
         story: "the first commit never became durable",
+    },
+    Row {
+        db: &[DbKind::Empty],
+        shadow: &[ShadowKind::Torn, ShadowKind::Pending],
+        relation: NOT_CHILD,
+        action: Action::Refuse(Refusal::Emptied),
+        story: "app.db was cut to nothing by hand after a crash",
     },
     Row {
         db: &[DbKind::Plain],
