@@ -48,6 +48,11 @@ impl<S: Storage> Connection<S> {
             // Only a clean state goes without its mark of being open: a stale coordination file is
             // harmless, the next first opener empties it.
             rested?;
+            // Before the name goes: an opener that makes a new coordination file must find itself
+            // alone. Until then openers wait for OPEN.
+            for file in self.files.iter().flatten() {
+                file.unlock(locks::LIFE).during(Operation::Lock, &name)?;
+            }
             self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)?;
         }
         Ok(())
