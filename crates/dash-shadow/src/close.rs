@@ -43,7 +43,11 @@ impl<S: Storage> Connection<S> {
             file.unlock(locks::LIFE).during(Operation::Lock, &name)?;
         }
         let [a, b] = &self.files;
-        if is_alone(&[a.as_deref(), b.as_deref()], &name)? {
+        let file = self.coordination.file();
+        file.unlock(locks::ALIVE).during(Operation::Lock, &name)?;
+        if is_alone(&[a.as_deref(), b.as_deref()], &name)?
+            && file.try_lock(locks::ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?
+        {
             let rested = self.rest();
             // Only a clean state goes without its mark of being open: a stale coordination file is
             // harmless, the next first opener empties it.

@@ -177,7 +177,10 @@ pub fn classify<F: File>(
         Some(found) if found.fenced() => DbKind::Torn,
         Some(found) => {
             let blank = found.header.is_none_or(|header| header.0.iter().all(|&byte| byte == 0));
-            let intent = found.tail.bound_intent(found.id()).is_some();
+            let damaged = Err(crate::format::BlockError::Damaged);
+            let intent = found.tail.bound_intent(found.id()).is_some()
+                || found.tail.commit.as_ref().map(drop).map_err(|error| *error) == damaged
+                || found.tail.intent.as_ref().map(drop).map_err(|error| *error) == damaged;
             match db_block {
                 _ if blank && fence => DbKind::Torn,
                 _ if !found.header.is_some_and(|header| header.is_sqlite()) => DbKind::NotSqlite,

@@ -34,6 +34,9 @@ pub const OPEN: Range<u64> = 0..1;
 /// Held by the write transaction.
 pub const WRITER: Range<u64> = 1..2;
 
+/// Held by every connection for its life; exclusive: the first and the last one.
+pub const ALIVE: Range<u64> = 2..3;
+
 /// Held by the owner of a reader entry.
 pub fn reader(entry: usize) -> Range<u64> {
     let byte = 16 + entry as u64;

@@ -93,6 +93,12 @@ impl<S: Storage> Connection<S> {
         // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
         let mut generation = coordination.generation();
         let (db, shadow, alone) = open_files::<S>(&directory, &names)?;
+        // LIFE alone would miss a connection whose two files were both made anew since it looked.
+        let alone = alone
+            && coordination
+                .file()
+                .try_lock(locks::ALIVE, LockKind::Exclusive)
+                .during(Operation::Lock, &name)?;
         let mut cut_off = None;
         let files = if alone {
             let first = First {
@@ -119,6 +125,13 @@ impl<S: Storage> Connection<S> {
         };
         for file in files.iter().flatten() {
             hold_life(&**file, names.shown())?;
+        }
+        let alive = coordination
+            .file()
+            .try_lock(locks::ALIVE, LockKind::Shared)
+            .during(Operation::Lock, &name)?;
+        if !alive {
+            return Err(Error::Busy);
         }
         coordination.register()?;
         let mut connection = Self::new(

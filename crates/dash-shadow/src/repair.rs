@@ -81,7 +81,8 @@ impl<S: Storage> Connection<S> {
         let (file, name) = (self.file(slot)?, self.role(slot));
         let len = file.metadata().during(Operation::Stat, &name)?.len;
         if len >= TAIL_LEN {
-            file.write_at(&[0; 2 * BLOCK], len - TAIL_LEN).during(Operation::Write, &name)?;
+            // The intent stays: should the names on disk be behind, it tells that the file is ours.
+            file.write_at(&[0; BLOCK], len - BLOCK as u64).during(Operation::Write, &name)?;
         }
         self.coordination.set_condition(ShadowCondition::Rebuild);
         self.coordination.set_in_flight(0);
