@@ -37,7 +37,10 @@ pub fn count(job: Job, engine: Engine, path: &Path, operations: u64) -> Result<P
     let total = |calls: &Calls| calls.values().sum::<u64>();
     Ok(PerOperation {
         total: (float(total(&twice)) - float(total(&once))) / float(operations),
-        typical: names.iter().map(|(_, share)| (share + 0.4).floor()).sum(),
+        typical: names
+            .iter()
+            .map(|(_, share)| (share + 0.4).floor())
+            .fold(0.0, |sum, calls| sum + calls),
         names: names
             .iter()
             .map(|(name, share)| format!("{share:.2} {name}"))

@@ -117,6 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         }
         rows.push(row);
     }
+    interrupt::check()?;
     let places = bench.places.described();
     let met = rows.iter().all(Row::met);
     if arguments.json {
@@ -127,7 +128,6 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         places.iter().for_each(|place| say!("{place}"));
         say!("{}", if met { "every target is met" } else { "not every target is met" });
     }
-    interrupt::check()?;
     Ok(met)
 }
 
