@@ -20,6 +20,7 @@ mod prompt;
 mod recover;
 mod shell;
 mod split;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -45,6 +46,8 @@ enum Command {
     Recover(recover::Arguments),
     /// Opens an SQL prompt on a database with dash loaded
     Shell(shell::Arguments),
+    /// Tries to make engines lose data: power cuts, faults, killed processes; on this machine
+    Torture(torture::Arguments),
     #[command(hide = true)]
     DemoWriter(demo::writer::Arguments),
 }
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Shell(arguments) => shell::run(&arguments),
+        Command::Torture(arguments) => torture::run(&arguments),
         Command::DemoWriter(arguments) => demo::writer::run(&arguments),
     };
     match outcome {

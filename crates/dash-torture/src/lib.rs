@@ -4,6 +4,8 @@
 //! point on simulated storage), `fs` (real file systems on a recording block device), `faults`
 //! (every storage call made to fail) and `kill` (processes killed and stopped at random).
 
+pub mod sim;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -46,6 +48,19 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// `libdash.so`, for the rings that load it into a stock SQLite.
     pub library: PathBuf,
+    /// Which engine, or engine and variant: `shadow`, `shadow/paper`. `None`: all.
+    pub engine: Option<String>,
+    /// One case only, in the words of the ring's own [`Failure::replay`].
+    pub case: Option<String>,
+}
+
+impl Options {
+    /// Whether an engine, named as in [`Summary::engine`], is to be tried.
+    pub fn wants(&self, engine: &str) -> bool {
+        self.engine.as_deref().is_none_or(|wanted| {
+            engine.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
 }
 
 /// Something that must never happen, and how to see it again.
@@ -77,7 +92,7 @@ pub struct Summary {
 }
 
 /// Is told how far a ring is, and says when to stop.
-pub trait Watch {
+pub trait Watch: Sync {
     /// So many cases are done; `done` of 1 of the ring's work. `false`: stop as soon as possible.
     fn progress(&self, cases: u64, done: f64) -> bool;
 }
