@@ -45,7 +45,7 @@ fn find() -> Result<PathBuf> {
         .max();
     newest.map(|(_, place)| place).ok_or_else(|| {
         Failure::new(format!(
-            "{LIBRARY} is not beside {}: build it with `cargo build --release -p dash`, or name it in {VARIABLE}",
+            "{LIBRARY} is not beside {}: build it with `cargo build --release -p libdash`, or name it in {VARIABLE}",
             own.display()
         ))
     })

@@ -1,6 +1,6 @@
 //! dash: commits of stock SQLite that are durable with one flush and no journal file.
 //!
-//! This crate is the loadable extension `libdash.so` and the same as a Rust crate (see [`register!`]). It
+//! This crate is the loadable extension `libdash.so` (which the package `libdash` makes of it) and the same as a Rust crate (see [`register!`]). It
 //! registers the VFS `dash`, which hands main databases to an engine (the crate `dash-shadow`) and everything
 //! else to the VFS below.
 //!
