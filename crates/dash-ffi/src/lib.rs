@@ -31,6 +31,7 @@ mod connection;
 mod control;
 mod control_calls;
 mod error;
+mod exit;
 mod extension;
 mod file;
 mod file_calls;
@@ -59,6 +60,7 @@ pub use control::{
     VfsName,
 };
 pub use error::{Error, Result, last_error};
+pub use exit::at_exit;
 pub use extension::{AutoExtension, Extension, SlotInfo, load, load_automatically, register_with};
 pub use file::{File, PagePointer, SharedRegion, ShmMapping};
 pub use flags::{

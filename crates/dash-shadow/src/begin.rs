@@ -5,6 +5,7 @@ use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Error, Operation, Result};
 use crate::locks::{self, LockLevel};
+use crate::tail::read_header;
 use crate::write::Transaction;
 use dash_storage::{Directory, File, LockKind, Storage};
 
@@ -102,5 +103,21 @@ impl<S: Storage> Connection<S> {
         let db =
             self.directory.metadata(&self.names.db).during(Operation::Stat, self.names.shown())?;
         Ok(!db.is_some_and(|db| self.files.iter().flatten().any(|file| file.id() == db.id)))
+    }
+
+    /// Whether `app.db` is the current copy and begins as its commit left it: nobody has put another
+    /// file in its place, or written into it past the locks (`cp backup app.db`).
+    pub fn is_as_committed(&self) -> Result<bool> {
+        let current = self.coordination.current();
+        let name = self.names.shown();
+        let Some(file) = &self.files[current.slot] else {
+            return Ok(false);
+        };
+        let db = self.directory.metadata(&self.names.db).during(Operation::Stat, name)?;
+        let header = read_header(&**file, name)?;
+        let snapshot = self.coordination.snapshot(current.slot);
+        Ok(self.generation == self.coordination.generation()
+            && db.is_some_and(|db| db.id == file.id())
+            && header.is_some_and(|header| header.version() == snapshot.version))
     }
 }

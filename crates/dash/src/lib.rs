@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `journal_mode` | `shadow` (default); `delete`, `truncate`, `persist`, `memory` or `off`: a plain file with SQLite's own journal (which of the five, the PRAGMA of the same name says; it starts as `delete`) |
 //! | `dash_commit` | `single` (default), `paper`, `exclusive`: how many flushes a commit makes (1, 3, 2) |
+//! | `dash_linger` | milliseconds, 0 (default) to 60000: for how long the database stays open in this process after its last connection has closed. A program that opens it for every change then pays one flush a change. Meanwhile stock writers get "database is locked", and a kill is a crash |
 //!
 //! A misspelt one fails the open; `dash_last_error()`, on any connection, tells why. SQLite's own
 //! parameters keep their meaning, except `nolock=1`, which is refused for writing and means `immutable=1` for reading.
@@ -72,6 +73,7 @@ mod functions;
 mod journal;
 mod latency;
 mod leftovers;
+mod linger;
 mod main_file;
 mod mapping;
 mod mode;

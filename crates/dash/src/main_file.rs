@@ -216,9 +216,9 @@ impl File for MainFile {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Self { kind, membership, .. } = *self;
+        let Self { kind, membership, parameters, .. } = *self;
         let closed = match kind {
-            Kind::Shadow(file) => file.close(),
+            Kind::Shadow(file) => file.close(parameters.linger),
             Kind::ReadOnly(file) => file.close(),
             Kind::Plain(file) => Box::new(file).close(),
             Kind::Gone => Ok(()),

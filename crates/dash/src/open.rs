@@ -20,6 +20,7 @@ use dash_storage::{Directory, Storage};
 
 use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::{self, Leftover, Neighbours};
+use crate::linger;
 use crate::main_file::{Kind, MainFile};
 use crate::parameters::Parameters;
 use crate::read_only_file::ReadOnlyFile;
@@ -57,6 +58,10 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
     }
     let wanted =
         request.parameters.shadow.map(|shadow| if shadow { Mode::Shadow } else { Mode::Plain });
+    match request.parameters.shadow {
+        Some(false) => linger::end(path),
+        _ => linger::check(path),
+    }
     let (membership, mode) = registry::join(path, wanted).map_err(|mode| conflict(path, mode))?;
     match (mode, reading) {
         (Mode::Plain, reading) => {

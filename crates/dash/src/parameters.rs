@@ -6,6 +6,7 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use dash_ffi::{Code, Error, FileName, Result};
 use dash_shadow::Protocol;
@@ -13,7 +14,9 @@ use dash_shadow::Protocol;
 use crate::mode::{self, JournalMode};
 
 /// dash's own parameters.
-const OURS: [&str; 2] = ["journal_mode", "dash_commit"];
+const OURS: [&str; 3] = ["journal_mode", "dash_commit", "dash_linger"];
+/// The longest that `dash_linger` may be: longer, and the host should keep a connection.
+const LINGER_MAX: Duration = Duration::from_mins(1);
 /// SQLite's own.
 const SQLITE: [&str; 7] = ["vfs", "mode", "cache", "psow", "nolock", "immutable", "modeof"];
 
@@ -24,6 +27,8 @@ pub struct Parameters {
     pub shadow: Option<bool>,
     /// `dash_commit`.
     pub protocol: Protocol,
+    /// `dash_linger`: for how long the database stays open after the last close.
+    pub linger: Duration,
     /// `nolock=1`.
     pub nolock: bool,
     /// `immutable=1`.
@@ -64,6 +69,7 @@ impl Parameters {
                 None => return Err(mode::unknown(&text)),
             },
             "dash_commit" => self.protocol = protocol(&text)?,
+            "dash_linger" => self.linger = linger(&text)?,
             "nolock" => self.nolock = boolean(&text),
             "immutable" => self.immutable = boolean(&text),
             "psow" => self.powersafe_overwrite = Some(boolean(&text)),
@@ -86,6 +92,14 @@ impl Parameters {
 pub fn protocol(name: &str) -> core::result::Result<Protocol, String> {
     Protocol::from_name(name)
         .ok_or_else(|| format!("no such dash_commit: {name}; there are single, paper, exclusive"))
+}
+
+/// The time that `dash_linger` names, in milliseconds.
+fn linger(text: &str) -> core::result::Result<Duration, String> {
+    let time = text.parse().ok().map(Duration::from_millis).filter(|time| *time <= LINGER_MAX);
+    time.ok_or_else(|| {
+        format!("dash_linger={text}: give milliseconds, from 0 to {}", LINGER_MAX.as_millis())
+    })
 }
 
 /// As `sqlite3_uri_boolean` reads a value: a number, or yes, true, on.
@@ -138,6 +152,7 @@ mod tests {
             ("vfs", "dash"),
             ("journal_mode", "Shadow"),
             ("dash_commit", "paper"),
+            ("dash_linger", "250"),
             ("immutable", "on"),
             ("psow", "0"),
             ("my_own", "1"),
@@ -145,6 +160,7 @@ mod tests {
         let expected = Parameters {
             shadow: Some(true),
             protocol: Protocol::Paper,
+            linger: Duration::from_millis(250),
             immutable: true,
             powersafe_overwrite: Some(false),
             ..Parameters::default()
@@ -163,6 +179,9 @@ mod tests {
             ("dash_comit", "single", "dash_commit"),
             ("dash_engine", "shadow", "dash_commit"),
             ("dash_commit", "double", "single, paper, exclusive"),
+            ("dash_linger", "1s", "milliseconds, from 0 to 60000"),
+            ("dash_linger", "60001", "milliseconds"),
+            ("dash_lingre", "1", "dash_linger"),
         ] {
             let error = read(&[(key, value)]).expect_err(key);
             assert_eq!(error.code, Code::CANTOPEN);

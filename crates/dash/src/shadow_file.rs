@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dash_ffi::{
     BusyHandler, Code, DeviceCharacteristics, Error, LockLevel, PagePointer, Result, Window,
@@ -15,6 +15,7 @@ use dash_storage::real::Real;
 
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
+use crate::linger;
 use crate::mapping::Maps;
 use crate::registry::Database;
 use crate::settle;
@@ -281,14 +282,17 @@ impl ShadowFile {
         }
     }
 
-    /// Closes the engine; answers who shared the database.
-    pub(crate) fn close(self) -> Result<()> {
+    /// Closes the engine, at once or after `linger`; answers who shared the database.
+    pub(crate) fn close(mut self, linger: Duration) -> Result<()> {
         settle::finish(&self.database);
         if self.engine.level() >= dash_shadow::LockLevel::Reserved {
             self.database.queue.want_readers_gone(false);
         }
         let (level, sequence) = (self.engine.level(), self.engine.sequence());
-        let closed = self.engine.close();
+        let closed = match self.engine.unlock(dash_shadow::LockLevel::None) {
+            Ok(()) => linger::close(self.engine, &self.path, linger),
+            Err(error) => self.engine.close().and(Err(error)),
+        };
         if level > dash_shadow::LockLevel::None {
             self.database.queue.reader_left(self.reader, || sequence);
         }

@@ -6,12 +6,14 @@
 //! transaction compares the header's version bytes, as always.
 
 use std::path::Path;
+use std::time::Duration;
 
 use dash_ffi::{Code, Error, File, FileControl, HostFile, LockLevel, OpenFlags, Result};
 use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 
 use crate::errors::to_sqlite;
+use crate::linger;
 use crate::main_file::{Kind, MainFile};
 use crate::open;
 use crate::registry::{Membership, Mode};
@@ -45,12 +47,13 @@ impl MainFile {
             self.membership = Some(membership);
             return Err(busy(&self.path));
         }
+        linger::end(&self.path);
         let Kind::Shadow(file) = std::mem::replace(&mut self.kind, Kind::Gone) else {
             return Err(gone());
         };
         self.parameters.protocol = file.protocol;
         self.parameters.powersafe_overwrite = Some(file.powersafe_overwrite);
-        let left = file.close().and_then(|()| self.become_plain(mmap));
+        let left = file.close(Duration::ZERO).and_then(|()| self.become_plain(mmap));
         match left {
             Ok(file) => {
                 self.kind = Kind::Plain(file);
