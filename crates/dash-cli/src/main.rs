@@ -50,6 +50,8 @@ enum Command {
     Torture(torture::Arguments),
     #[command(hide = true)]
     DemoWriter(demo::writer::Arguments),
+    #[command(hide = true)]
+    TortureWorker,
 }
 
 /// What a command came to, apart from [`failure::Failure`].
@@ -70,6 +72,9 @@ fn main() -> ExitCode {
         Command::Shell(arguments) => shell::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),
         Command::DemoWriter(arguments) => demo::writer::run(&arguments),
+        Command::TortureWorker => {
+            return dash_torture::worker::run().map_or(ExitCode::from(2), ExitCode::from);
+        }
     };
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

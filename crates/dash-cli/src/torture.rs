@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use dash_torture::{Options, Ring, Summary, Watch, sim};
+use dash_torture::worker::Again;
+use dash_torture::{Options, Ring, Summary, Watch, kill, sim};
 use serde_json::json;
 
 use crate::Outcome;
 use crate::extension;
-use crate::failure::{Failure, Result};
+use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::out::say;
 use crate::progress::{Progress, Unit};
@@ -93,7 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         let bar =
             Mutex::new(Progress::new(&format!("torture, ring {}", ring.name()), 1000, Unit::Count));
         let shown = Shown { bar, interrupt: interrupt.clone() };
-        let summaries = summaries(ring, &options, &shown);
+        let summaries = summaries(ring, &options, &shown)?;
         if let Ok(bar) = shown.bar.into_inner() {
             bar.finish();
         }
@@ -119,11 +120,13 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
 }
 
 /// What a ring found; `None` for one that this program has not.
-fn summaries(ring: Ring, options: &Options, watch: &dyn Watch) -> Option<Vec<Summary>> {
-    match ring {
+fn summaries(ring: Ring, options: &Options, watch: &dyn Watch) -> Result<Option<Vec<Summary>>> {
+    let again = || Again::this(&["torture-worker"]).explain("finding this program");
+    Ok(match ring {
         Ring::Sim => Some(sim::run(options, watch)),
-        Ring::Fs | Ring::Faults | Ring::Kill => None,
-    }
+        Ring::Kill => Some(kill::run(options, watch, &again()?)),
+        Ring::Fs | Ring::Faults => None,
+    })
 }
 
 fn print(ring: Ring, summary: &Summary) {
@@ -141,6 +144,9 @@ fn print(ring: Ring, summary: &Summary) {
         "{:<6} {engine:<24} {cases} cases, {states} distinct states{again}: {verdict}",
         ring.name()
     );
+    for note in &summary.notes {
+        say!("       {note}");
+    }
     for reason in &summary.skipped {
         say!("       not run here: {reason}");
     }
@@ -158,6 +164,7 @@ fn in_json(ring: Ring, summary: &Summary) -> serde_json::Value {
         "states": summary.states,
         "nested": summary.nested,
         "nested_twice": summary.nested_twice,
+        "notes": summary.notes,
         "skipped": summary.skipped,
         "failures": summary.failures.iter().map(|failure| json!({
             "what": failure.what,

@@ -4,7 +4,11 @@
 //! point on simulated storage), `fs` (real file systems on a recording block device), `faults`
 //! (every storage call made to fail) and `kill` (processes killed and stopped at random).
 
+pub mod kill;
+mod random;
 pub mod sim;
+pub mod sqlite;
+pub mod worker;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -85,6 +89,8 @@ pub struct Summary {
     pub nested: u64,
     /// Of these, cut inside the recovery of a recovery that was cut.
     pub nested_twice: u64,
+    /// What else is worth knowing: one line each.
+    pub notes: Vec<String>,
     /// What could not be run here, and why: one line each.
     pub skipped: Vec<String>,
     /// What was wrong.

@@ -1,0 +1,153 @@
+//! Ring `kill`: processes killed (`kill -9`) and stopped (`SIGSTOP`) at random moments, on the real
+//! system, with stock SQLite and the loaded extension.
+//!
+//! The page cache survives a killed process, so this is not about flushes: it is about locks that
+//! vanish, shared memory that stays, half-done exchanges of names, and recoveries that begin while
+//! others still work or that are killed themselves. Four processes at a time write, read, open and
+//! close, and switch the journal mode. What SQLite acknowledged is kept in ledgers outside of the
+//! database ([`ledger`]).
+
+mod check;
+mod ledger;
+mod process;
+mod roles;
+mod round;
+mod stopped;
+mod workload;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use round::{Report, Setting};
+
+use crate::random::{Dice, mix};
+use crate::worker::{Again, Assignment};
+use crate::{Failure, Options, Summary, Watch, sqlite};
+
+/// The variants: a name, the URI parameters that make it.
+const VARIANTS: [(&str, &str); 3] = [
+    ("shadow/single", ""),
+    ("shadow/paper", "&dash_commit=paper"),
+    ("shadow/exclusive", "&dash_commit=exclusive"),
+];
+/// Every so many rounds a process is stopped instead of killed.
+const STOPS: u64 = 12;
+/// Rounds on one database: a fresh one now and then, so that first commits are killed, too.
+const ROUNDS: u64 = 25;
+
+/// Plays the part of a worker.
+pub(crate) fn worker(role: &str, assignment: &Assignment) -> Result<(), String> {
+    roles::play(role, assignment)
+}
+
+/// Runs rounds until the time is over, a third of it for each variant. [`Summary::cases`] counts
+/// rounds, [`Summary::states`] what killed processes left, [`Summary::nested`] processes that were
+/// killed while they opened what killed processes had left.
+pub fn run(options: &Options, watch: &dyn Watch, again: &Again) -> Vec<Summary> {
+    let wanted: Vec<_> = VARIANTS.iter().filter(|(engine, _)| options.wants(engine)).collect();
+    let begun = Instant::now();
+    let mut summaries = Vec::new();
+    let mut cases = 0;
+    for (index, (engine, parameters)) in (1u32..).zip(&wanted) {
+        let share = options.time * index / u32::try_from(wanted.len()).unwrap_or(1);
+        let mut go_on = |more: u64| {
+            cases += more;
+            let done = begun.elapsed().as_secs_f64() / options.time.as_secs_f64().max(0.001);
+            watch.progress(cases, done) && begun.elapsed() < share
+        };
+        summaries.push(variant(options, again, engine, parameters, &mut go_on));
+    }
+    summaries
+}
+
+/// The seeds of the databases to be tried: one if a case was named.
+fn seeds(options: &Options) -> Vec<u64> {
+    match options.case.as_deref().map(str::parse) {
+        Some(seed) => seed.into_iter().collect(),
+        None => (0..1 << 20).map(|run| mix(options.seed ^ run << 32)).collect(),
+    }
+}
+
+fn variant(
+    options: &Options,
+    again: &Again,
+    engine: &str,
+    parameters: &str,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Summary {
+    let mut summary = Summary { engine: engine.to_owned(), ..Summary::default() };
+    if let Err(reason) = sqlite::load(&options.library) {
+        summary.skipped.push(reason);
+        return summary;
+    }
+    let mut all = Report::default();
+    for seed in seeds(options) {
+        let ran = database(options, again, parameters, seed, &mut all, &mut summary.cases, go_on);
+        match ran {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(what) => {
+                let replay = format!("dash torture --ring kill --engine {engine} --case {seed}");
+                summary.failures.push(Failure { what, replay });
+                break;
+            }
+        }
+    }
+    summary.states = all.states.len() as u64;
+    summary.nested = all.nested;
+    summary.nested_twice = all.nested_twice;
+    summary.notes.push(all.to_string());
+    summary
+}
+
+/// Rounds on one database; `false` when the time is over.
+fn database(
+    options: &Options,
+    again: &Again,
+    parameters: &str,
+    seed: u64,
+    all: &mut Report,
+    cases: &mut u64,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<bool, String> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("dash-torture-");
+    let folder = match &options.folder {
+        Some(folder) => builder.tempdir_in(folder),
+        None => builder.tempdir(),
+    }
+    .map_err(|error| format!("making a folder: {error}"))?;
+    let path = folder.path().join("app.db");
+    let made = make(&path, parameters);
+    let setting = Setting { again, library: &options.library, database: &path, parameters };
+    let mut dice = Dice::new(seed);
+    let rounds = || -> Result<bool, String> {
+        made?;
+        for round in 0..ROUNDS {
+            let result = if dice.below(STOPS) == 0 {
+                setting.stop(&mut dice)
+            } else {
+                setting.round(&mut dice)
+            };
+            all.add(&result.map_err(|what| format!("round {round}: {what}"))?);
+            *cases += 1;
+            if !go_on(1) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    rounds().map_err(|what| format!("{what}\nthe files are kept in {}", keep(folder).display()))
+}
+
+fn make(path: &Path, parameters: &str) -> Result<(), String> {
+    let made = sqlite::open(path, parameters).and_then(|db| {
+        workload::make(&db)?;
+        db.close().map_err(|(_, error)| error)
+    });
+    made.map_err(|error| format!("making a database: {error}; {}", sqlite::last_error()))
+}
+
+fn keep(folder: tempfile::TempDir) -> PathBuf {
+    folder.keep()
+}

@@ -1,0 +1,308 @@
+//! What a worker process does until it is killed. It says on its standard output, one byte each,
+//! how far it is; see [`Said`].
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::ledger::{self, Ledger};
+use super::workload::{self, SLOTS, Wrong};
+use crate::random::Dice;
+use crate::sqlite;
+use crate::worker::Assignment;
+
+/// No worker lives longer: one that nobody kills ends by itself.
+const LIFE: Duration = Duration::from_secs(60);
+/// A call that takes longer hangs.
+const HANG: Duration = Duration::from_secs(30);
+/// Long enough for somebody who polls for a lock to get it.
+const PAUSE: Duration = Duration::from_millis(60);
+/// `busy_timeout` of workers.
+pub(super) const TIMEOUT: Duration = Duration::from_millis(100);
+
+/// What a worker says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Said {
+    /// It is about to open the database.
+    Opening = b's',
+    /// It has it open.
+    Opened = b'o',
+    /// It has closed it.
+    Closed = b'x',
+    /// A commit was acknowledged, or a snapshot was read.
+    Done = b'w',
+    /// It had to give up for now: `SQLITE_BUSY`.
+    Busy = b'b',
+    /// It is in the middle of a write transaction and will rest there for a moment.
+    Holding = b'h',
+    /// It has switched the journal mode.
+    Switched = b'm',
+}
+
+fn say(said: Said) -> Result<(), String> {
+    std::io::stdout()
+        .write_all(&[said as u8])
+        .and_then(|()| std::io::stdout().flush())
+        .map_err(|error| error.to_string())
+}
+
+/// Whether an error means "later": somebody has a lock, or had the database in another mode.
+fn is_later(error: &rusqlite::Error) -> bool {
+    let busy_words = ["is locked", "was replaced while other connections", "other connections"];
+    sqlite::is_busy(error)
+        || (sqlite::code(error) & 0xff == rusqlite::ffi::SQLITE_CANTOPEN
+            && busy_words.iter().any(|words| sqlite::last_error().contains(words)))
+}
+
+struct Worker<'a> {
+    assignment: &'a Assignment,
+    dice: Dice,
+    begun: Instant,
+    ledger: Ledger,
+}
+
+/// Whether an error is how stock SQLite refuses what killed dash processes left: what a connection
+/// in one of SQLite's own modes meets, too, until dash has opened the database.
+pub(super) fn is_refusal(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{
+        SQLITE_BUSY, SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_NOTADB, SQLITE_READONLY,
+    };
+    [SQLITE_BUSY, SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_NOTADB, SQLITE_READONLY]
+        .contains(&(sqlite::code(error) & 0xff))
+}
+
+/// Plays a role until killed; `Err` says what must never happen.
+pub fn play(role: &str, assignment: &Assignment) -> Result<(), String> {
+    sqlite::load(&assignment.library)?;
+    let ledger = Ledger::open(&assignment.file, assignment.task.slot)
+        .map_err(|error| format!("the ledger: {error}"))?;
+    let mut worker =
+        Worker { assignment, dice: Dice::new(assignment.task.seed), begun: Instant::now(), ledger };
+    while worker.begun.elapsed() < LIFE {
+        let Some(db) = worker.open()? else { continue };
+        let mut keep = true;
+        while keep && worker.begun.elapsed() < LIFE {
+            keep = match role {
+                "writer" => worker.write(&db)?,
+                "patient writer" => worker.write(&db)? && worker.pause(),
+                "reader" => worker.read(&db)?,
+                "holder" => worker.hold(&db)? && worker.pause(),
+                "converter" => worker.convert(&db)?,
+                "visitor" => worker.write(&db)? && worker.dice.below(3) > 0,
+                _ => return Err(format!("there is no role {role}")),
+            };
+        }
+        if let Err((_, error)) = db.close() {
+            worker.later("closing", &error)?;
+        }
+        say(Said::Closed)?;
+    }
+    Ok(())
+}
+
+impl Worker<'_> {
+    /// Says "later", or that it is an error that has no business here.
+    fn later(&self, what: &str, error: &rusqlite::Error) -> Result<(), String> {
+        if is_later(error) {
+            return say(Said::Busy);
+        }
+        let more = sqlite::last_error();
+        Err(format!("{what}: {error} (code {}); {more}", sqlite::code(error)))
+    }
+
+    /// Calls, and says so if it takes for ever.
+    fn timed<T>(&self, what: &str, call: impl FnOnce() -> T) -> Result<T, String> {
+        let begun = Instant::now();
+        let result = call();
+        if begun.elapsed() > HANG {
+            return Err(format!("{what} took {:?}", begun.elapsed()));
+        }
+        Ok(result)
+    }
+
+    fn open(&mut self) -> Result<Option<Connection>, String> {
+        let Assignment { file, task, .. } = self.assignment;
+        let ledger = self.ledgers()?;
+        say(Said::Opening)?;
+        let opened = self.timed("opening", || {
+            let db = sqlite::open(file, &task.parameters)?;
+            db.busy_timeout(TIMEOUT)?;
+            db.execute_batch("PRAGMA cache_size = 20")?;
+            workload::newest(&db, task.slot).map(|newest| (db, newest))
+        })?;
+        match opened {
+            Ok((db, newest)) => {
+                say(Said::Opened)?;
+                let known = ledger[task.slot];
+                if (known.acknowledged..=known.begun).contains(&newest) {
+                    Ok(Some(db))
+                } else {
+                    Err(format!("worker {} finds its commit {newest} after {known:?}", task.slot))
+                }
+            }
+            Err(error) => {
+                self.later("opening", &error)?;
+                std::thread::sleep(Duration::from_millis(1));
+                Ok(None)
+            }
+        }
+    }
+
+    fn ledgers(&self) -> Result<Vec<ledger::Entry>, String> {
+        ledger::read_all(&self.assignment.file, SLOTS).map_err(|error| error.to_string())
+    }
+
+    /// A commit or a rollback.
+    fn write(&mut self, db: &Connection) -> Result<bool, String> {
+        let slot = self.assignment.task.slot;
+        match self.dice.below(60) {
+            0..6 => {
+                let mut dice = self.dice.clone();
+                self.dice.draw();
+                return self.finish(db, |db, _| workload::work_in_vain(db, slot, &mut dice));
+            }
+            6 => return self.finish(db, |db, _| db.execute_batch("VACUUM")),
+            _ => {}
+        }
+        self.commit(db, |_| Ok(()))
+    }
+
+    /// Lets others have their turn: nothing makes the queue of several processes a fair one.
+    fn pause(&self) -> bool {
+        std::thread::sleep(PAUSE);
+        true
+    }
+
+    /// A commit that rests before its end, so that it can be stopped there.
+    fn hold(&mut self, db: &Connection) -> Result<bool, String> {
+        self.commit(db, |_| {
+            say(Said::Holding)?;
+            std::thread::sleep(Duration::from_millis(5));
+            Ok(())
+        })
+    }
+
+    fn commit(
+        &mut self,
+        db: &Connection,
+        rest: impl FnOnce(&Connection) -> Result<(), String>,
+    ) -> Result<bool, String> {
+        let slot = self.assignment.task.slot;
+        let mut dice = self.dice.clone();
+        self.dice.draw();
+        let worked = self.timed("a transaction", || workload::work(db, slot, &mut dice))?;
+        let n = match worked {
+            Ok(n) => n,
+            Err(error) => return self.give_up(db, "a transaction", &error),
+        };
+        rest(db)?;
+        self.ledger.begin(n).map_err(|error| error.to_string())?;
+        match self.timed("COMMIT", || db.execute_batch("COMMIT"))? {
+            Ok(()) => {
+                self.ledger.acknowledge(n).map_err(|error| error.to_string())?;
+                say(Said::Done)?;
+                Ok(true)
+            }
+            Err(error) => self.give_up(db, "COMMIT", &error),
+        }
+    }
+
+    fn finish(
+        &mut self,
+        db: &Connection,
+        call: impl FnOnce(&Connection, &mut Self) -> rusqlite::Result<()>,
+    ) -> Result<bool, String> {
+        let begun = Instant::now();
+        let result = call(db, self);
+        if begun.elapsed() > HANG {
+            return Err(format!("a rollback or VACUUM took {:?}", begun.elapsed()));
+        }
+        match result {
+            Ok(()) => Ok(true),
+            Err(error) => self.give_up(db, "a rollback or VACUUM", &error),
+        }
+    }
+
+    fn give_up(
+        &self,
+        db: &Connection,
+        what: &str,
+        error: &rusqlite::Error,
+    ) -> Result<bool, String> {
+        let engine: String = db
+            .query_row("SELECT dash_engine()", [], |row| row.get(0))
+            .map_err(|error| format!("dash_engine(): {error}"))?;
+        let refused = engine == "plain" && is_refusal(error);
+        if refused {
+            say(Said::Busy)?
+        } else {
+            self.later(what, error)?
+        }
+        if !db.is_autocommit() {
+            db.execute_batch("ROLLBACK").map_err(|error| format!("ROLLBACK: {error}"))?;
+        }
+        Ok(!refused)
+    }
+
+    /// A snapshot, read twice: it has all that was acknowledged before, and does not change.
+    fn read(&mut self, db: &Connection) -> Result<bool, String> {
+        let before = self.ledgers()?;
+        let look = |db: &Connection| {
+            db.execute_batch("BEGIN")?;
+            let first = workload::state(db)?;
+            std::thread::sleep(Duration::from_millis(1));
+            let second = workload::state(db)?;
+            db.execute_batch("COMMIT")?;
+            Ok((first, second))
+        };
+        let (first, second) = match self.timed("a read transaction", || look(db))? {
+            Ok(both) => both,
+            Err(Wrong::Sql(error)) => return self.give_up(db, "a read transaction", &error),
+            Err(Wrong::Content(what)) => return Err(format!("a reader sees {what}")),
+        };
+        if first != second {
+            return Err(format!("a snapshot changed from {first:?} to {second:?}"));
+        }
+        let after = self.ledgers()?;
+        for (slot, &n) in first.iter().enumerate() {
+            if n < before[slot].acknowledged || n > after[slot].begun {
+                return Err(format!(
+                    "a reader sees commit {n} of worker {slot}: {:?} before, {:?} after",
+                    before[slot], after[slot]
+                ));
+            }
+        }
+        say(Said::Done)?;
+        Ok(self.dice.below(6) > 0)
+    }
+
+    /// Leaves mode shadow, commits as stock SQLite does, and comes back.
+    fn convert(&mut self, db: &Connection) -> Result<bool, String> {
+        for mode in ["delete", "shadow"] {
+            let switched = self.timed("switching", || {
+                db.query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| {
+                    row.get::<_, String>(0)
+                })
+            })?;
+            match switched {
+                Ok(now) if now == mode => say(Said::Switched)?,
+                // SQLite answers the mode that it is still in.
+                Ok(_) => say(Said::Busy)?,
+                Err(error) => {
+                    if !self.give_up(db, "switching", &error)? {
+                        return Ok(false);
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+            for _ in 0..self.dice.below(3) {
+                if !self.write(db)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(self.dice.below(4) > 0)
+    }
+}

@@ -1,0 +1,185 @@
+//! One round: processes that work are killed one after the other, then processes that have just
+//! begun to open what they left, and then everything must be there.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Duration;
+
+use super::check;
+use super::process::{End, Process};
+use super::roles::Said;
+use super::workload::SLOTS;
+use crate::random::Dice;
+use crate::worker::{Again, Task};
+
+/// What all rounds of a run have in common.
+pub struct Setting<'a> {
+    /// How workers are started.
+    pub again: &'a Again,
+    /// The extension.
+    pub library: &'a Path,
+    /// The database.
+    pub database: &'a Path,
+    /// URI parameters.
+    pub parameters: &'a str,
+}
+
+/// What a round was.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// What was left after kills, told apart by a hash.
+    pub states: HashSet<u64>,
+    /// Processes killed.
+    pub killed: u64,
+    /// Commits and snapshots that they finished.
+    pub done: u64,
+    /// Times they found a lock taken.
+    pub busy: u64,
+    /// Switches of the journal mode.
+    pub switched: u64,
+    /// Processes killed while they opened what killed processes had left.
+    pub nested: u64,
+    /// Of these, after another one had been killed so.
+    pub nested_twice: u64,
+    /// Times stock SQLite tried before dash had been there.
+    pub stock_tried: u64,
+    /// Times it was let in, and saw a committed state.
+    pub stock_saw: u64,
+    /// Times a process was stopped.
+    pub stopped: u64,
+}
+
+/// Casts of a round; each line has one role for each slot.
+const CASTS: [[&str; SLOTS]; 8] = [
+    ["writer", "writer", "reader", "reader"],
+    ["writer", "writer", "writer", "writer"],
+    ["writer", "visitor", "visitor", "reader"],
+    ["visitor", "visitor", "visitor", "visitor"],
+    ["converter", "reader", "reader", "visitor"],
+    ["converter", "converter", "visitor", "visitor"],
+    ["writer", "reader", "visitor", "converter"],
+    ["converter", "visitor", "reader", "reader"],
+];
+/// Longest life of a working process, in microseconds from when it begins to open the database.
+const LIFE: u64 = 40_000;
+/// The same, of one that has to open what was left.
+const OPENING: u64 = 3_000;
+
+impl Report {
+    /// Kills a process that is no longer needed.
+    pub(super) fn take(&mut self, process: Process) -> Result<(), String> {
+        self.count(process.kill())
+    }
+
+    fn count(&mut self, end: End) -> Result<(), String> {
+        self.killed += 1;
+        self.done += end.done;
+        self.busy += end.busy;
+        self.switched += end.switched;
+        end.wrong.map_or(Ok(()), Err)
+    }
+
+    /// Adds another round.
+    pub fn add(&mut self, other: &Self) {
+        self.states.extend(&other.states);
+        self.killed += other.killed;
+        self.done += other.done;
+        self.busy += other.busy;
+        self.switched += other.switched;
+        self.nested += other.nested;
+        self.nested_twice += other.nested_twice;
+        self.stock_tried += other.stock_tried;
+        self.stock_saw += other.stock_saw;
+        self.stopped += other.stopped;
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} processes killed and {} stopped, after {} commits and snapshots, {} switches of the mode, \
+             {} waits in vain; stock SQLite was let in after {} of {} kills",
+            self.killed,
+            self.stopped,
+            self.done,
+            self.switched,
+            self.busy,
+            self.stock_saw,
+            self.stock_tried
+        )
+    }
+}
+
+impl Setting<'_> {
+    pub(super) fn start(
+        &self,
+        role: &str,
+        slot: usize,
+        dice: &mut Dice,
+    ) -> Result<Process, String> {
+        let parameters = self.parameters.to_owned();
+        let task = Task { slot, seed: dice.draw(), parameters };
+        Process::start(self.again, role, self.database, self.library, &task)
+    }
+
+    /// Starts processes and kills each after a while of its own; in the order of the slots.
+    fn start_and_kill(
+        &self,
+        roles: &[&str],
+        life: u64,
+        dice: &mut Dice,
+    ) -> Result<Vec<End>, String> {
+        let mut processes = Vec::new();
+        for (slot, role) in roles.iter().enumerate() {
+            processes.push((self.start(role, slot, dice)?, dice.below(life)));
+        }
+        let kill = |(mut process, life): (Process, u64)| {
+            if process.hears(Said::Opening) {
+                std::thread::sleep(Duration::from_micros(life));
+            }
+            process.kill()
+        };
+        let ends = std::thread::scope(|scope| {
+            let killers: Vec<_> =
+                processes.into_iter().map(|process| scope.spawn(move || kill(process))).collect();
+            killers.into_iter().map(|killer| killer.join().ok()).collect::<Option<Vec<_>>>()
+        });
+        ends.ok_or_else(|| "a thread of the driver panicked".to_owned())
+    }
+
+    /// A round; `Err` says what must never happen.
+    pub fn round(&self, dice: &mut Dice) -> Result<Report, String> {
+        let mut report = Report::default();
+        let roles = dice.pick(&CASTS).unwrap_or(CASTS[0]);
+        for end in self.start_and_kill(&roles, LIFE, dice)? {
+            report.count(end)?;
+        }
+        let openers = ["writer", "visitor", "reader", "writer"];
+        let mut before = false;
+        for _ in 0..dice.below(4) {
+            if !check::needs_recovery(self.database)? {
+                break;
+            }
+            report.states.insert(check::fingerprint(self.database));
+            let several = 1 + usize::try_from(dice.below(4)).unwrap_or_default();
+            let mut inside = 0;
+            for end in self.start_and_kill(&openers[..several], OPENING, dice)? {
+                inside += u64::from(end.while_opening);
+                report.count(end)?;
+            }
+            report.nested += inside;
+            if before {
+                report.nested_twice += inside;
+            }
+            before = inside > 0;
+        }
+        report.states.insert(check::fingerprint(self.database));
+        if dice.below(2) == 0 {
+            report.stock_tried += 1;
+            report.stock_saw += u64::from(check::stock_looks(self.database)?);
+        }
+        check::dash_recovers(self.database, self.parameters)?;
+        Ok(report)
+    }
+}

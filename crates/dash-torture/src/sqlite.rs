@@ -1,0 +1,98 @@
+//! Stock SQLite with the extension under test loaded: the rings that run SQL open databases here.
+
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rusqlite::{Connection, OpenFlags};
+
+/// Loads the extension into the SQLite that is linked here, once a process.
+///
+/// # Errors
+///
+/// SQLite's message, the same at every later call.
+pub fn load(library: &Path) -> Result<(), String> {
+    static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
+    LOADED
+        .get_or_init(|| {
+            load_once(library).map_err(|error| format!("loading {}: {error}", library.display()))
+        })
+        .clone()
+}
+
+#[expect(unsafe_code, reason = "loading an extension runs its code; it is the one under test")]
+fn load_once(library: &Path) -> rusqlite::Result<()> {
+    let scratch = Connection::open_in_memory()?;
+    // SAFETY: the file is the extension of this project, or one that was named in its place; its
+    // entry point keeps SQLite's contract for loadable extensions, and it stays loaded.
+    unsafe {
+        let _guard = rusqlite::LoadExtensionGuard::new(&scratch)?;
+        scratch.load_extension(library, Some("sqlite3_dash_init"))
+    }
+}
+
+/// Opens `path` through dash, with more URI parameters, such as `&dash_commit=paper`.
+///
+/// # Errors
+///
+/// SQLite's; [`last_error`] says more.
+pub fn open(path: &Path, parameters: &str) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(
+        uri(path, parameters),
+        OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_URI,
+    )
+}
+
+/// Opens `path` as any SQLite would, for reading.
+///
+/// # Errors
+///
+/// SQLite's.
+pub fn open_stock(path: &Path) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+}
+
+/// The URI of `path` in dash; every byte that means something there is escaped.
+#[must_use]
+pub fn uri(path: &Path, parameters: &str) -> String {
+    let mut uri = "file:".to_owned();
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            // Writing into a string can't fail.
+            let _ = write!(uri, "%{byte:02X}");
+        }
+    }
+    uri + "?vfs=dash" + parameters
+}
+
+/// What dash said last in this process.
+#[must_use]
+pub fn last_error() -> String {
+    Connection::open_in_memory()
+        .and_then(|db| {
+            db.query_row("SELECT dash_last_error()", [], |row| row.get::<_, Option<String>>(0))
+        })
+        .ok()
+        .flatten()
+        .unwrap_or_default()
+}
+
+/// The extended result code of an SQLite error; 0 for an error of the binding.
+#[must_use]
+pub fn code(error: &rusqlite::Error) -> i32 {
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) => failure.extended_code,
+        _ => 0,
+    }
+}
+
+/// Whether an error says that a lock is taken, and nothing worse.
+#[must_use]
+pub fn is_busy(error: &rusqlite::Error) -> bool {
+    code(error) & 0xff == rusqlite::ffi::SQLITE_BUSY
+}

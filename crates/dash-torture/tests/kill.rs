@@ -1,0 +1,29 @@
+//! Ring `kill` for a moment: processes killed and stopped lose nothing that was acknowledged.
+
+mod common;
+
+use std::time::Duration;
+
+use dash_torture::kill;
+use dash_torture::worker::Again;
+
+#[test]
+#[ignore = "the part of a worker process"]
+fn worker() {
+    common::worker();
+}
+
+#[test]
+fn processes_killed_and_stopped_lose_nothing() {
+    let again = Again::this(&["--exact", "worker", "--nocapture", "--ignored"]).unwrap();
+    let options = common::options(Duration::from_secs(15));
+    let summaries = kill::run(&options, &common::Quiet, &again);
+    assert_eq!(summaries.len(), 3);
+    summaries.iter().for_each(common::report);
+    common::none_failed(&summaries);
+    for summary in &summaries {
+        assert!(summary.cases > 10, "{}: only {} rounds", summary.engine, summary.cases);
+        assert!(summary.states > 10, "{}: {} states", summary.engine, summary.states);
+    }
+    assert!(summaries.iter().map(|summary| summary.nested).sum::<u64>() > 0, "inside a recovery");
+}
