@@ -118,7 +118,9 @@ impl Setting<'_> {
         slot: usize,
         dice: &mut Dice,
     ) -> Result<Process, String> {
-        let parameters = self.parameters.to_owned();
+        let lingering = dice.below(4) == 0;
+        let linger = if lingering { "&dash_linger=20" } else { "" };
+        let parameters = format!("{}{linger}", self.parameters);
         let task = Task { slot, seed: dice.draw(), parameters };
         Process::start(self.again, role, self.database, self.library, &task)
     }
