@@ -1,6 +1,7 @@
 //! Python's `os.fork` with an open connection: SQLite forbids its use in the child, and programs do it all the same.
 //! Parent and children that open their own connections go on, and what the child drops or ends with releases
-//! no lock of the parent's.
+//! no lock of the parent's; nor does a child that lives on keep the locks of a parent that was killed (F16 of
+//! protocols.md).
 
 mod suite;
 
@@ -124,4 +125,37 @@ db.close()
     if played(script, &path) {
         assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 41);
     }
+}
+
+/// F16: the child shares the parent's file descriptions; it must not keep the locks on them for a parent that dies.
+#[test]
+fn when_the_parent_is_killed_in_a_transaction_and_a_child_lives_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    made(&path);
+    let script = "
+import signal, time
+db = open(sys.argv[2])
+db.execute('UPDATE t SET v = 7')
+db.execute('BEGIN IMMEDIATE')
+db.execute('UPDATE t SET v = 1000')
+child = os.fork()
+if child == 0:
+    time.sleep(600)
+    os._exit(0)
+say('child', child)
+os.kill(os.getpid(), signal.SIGKILL)
+";
+    let Some(mut command) = python(script, &[&path]) else { return };
+    let mut parent = Role::spawn(&mut command);
+    let child = nix::unistd::Pid::from_raw(parent.hear("child").parse().unwrap());
+    parent.kill();
+    let db = suite::open(&path);
+    db.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+    assert_eq!(suite::one::<i64>(&db, "SELECT v FROM t"), 7);
+    let written = db.execute("UPDATE t SET v = v + 1", []);
+    drop(db);
+    nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGKILL).unwrap();
+    assert_eq!(written, Ok(1));
+    assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 8);
 }
