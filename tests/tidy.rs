@@ -173,10 +173,11 @@ fn every_invariant_has_code_that_upholds_it_and_a_test_that_attacks_it() {
             }
             tests.extend(self::ids(attacks));
         }
-        for path in
-            files(&home.join("tests"), ".rs").into_iter().chain(files(&root().join("tests"), ".rs"))
-        {
-            tests.extend(self::ids(&text(&path)));
+        let torture = root().join("crates/dash-torture/tests");
+        for folder in [home.join("tests"), torture, root().join("tests")] {
+            for path in files(&folder, ".rs") {
+                tests.extend(self::ids(&text(&path)));
+            }
         }
         offenders.extend(
             ids.difference(&code).map(|id| format!("{id}: no code of {} cites it", shown(home))),

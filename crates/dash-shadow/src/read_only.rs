@@ -176,9 +176,13 @@ impl<S: Storage> ReadOnly<S> {
     fn take_by_table(&mut self) -> Result<()> {
         let (shown, shadow_name) = (self.names.shown().clone(), self.names.shown_shadow().clone());
         let db = Found::look(self.current.clone(), &shown)?;
-        let shadow = open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?
-            .map(|file| Found::look(Arc::new(file), &shadow_name))
-            .transpose()?;
+        let shadow = match open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?
+        {
+            // Between the second and the third rename of a commit, and it may be the newest one.
+            None => open_if_there::<S>(&self.directory, &self.names.renaming, OpenMode::Read)?,
+            found => found,
+        };
+        let shadow = shadow.map(|file| Found::look(Arc::new(file), &shadow_name)).transpose()?;
         for found in [Some(&db), shadow.as_ref()].into_iter().flatten() {
             if let Some(version) = found.tail.newer() {
                 return Err(newer(&shown, version));

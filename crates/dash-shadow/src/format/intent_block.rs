@@ -74,7 +74,11 @@ impl IntentBlock {
 
     /// The marked regions as byte ranges, each with its neighbours merged.
     pub fn ranges(&self) -> RangeSet {
-        (0..REGION_COUNT)
+        // Most of the block is zeros, and this is asked at every repair and restore.
+        (0_u64..)
+            .zip(self.regions.iter())
+            .filter(|(_, byte)| **byte != 0)
+            .flat_map(|(at, _)| at * 8..at * 8 + 8)
             .filter(|&bit| self.is_set(bit))
             .map(|bit| bit << self.region_shift..(bit + 1) << self.region_shift)
             .collect()

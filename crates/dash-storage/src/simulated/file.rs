@@ -131,7 +131,7 @@ impl crate::File for File {
 
     /// One operation; its parts may survive a power loss apart from each other, as those of any.
     fn write_vectored_at(&self, data: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
-        self.write(&data.iter().flat_map(|part| part.iter().copied()).collect::<Vec<_>>(), offset)
+        self.write(&data.iter().map(|part| &**part).collect::<Vec<_>>().concat(), offset)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -230,12 +230,10 @@ impl crate::File for File {
                 self.reserve(state, len)?;
             }
             let data = state.data(self.key)?.clone();
-            let word = |index| {
-                let mut bytes = [0; 8];
-                data.read(&mut bytes, index * 8);
-                u64::from_le_bytes(bytes)
+            let read = |bytes: &mut [u8], offset| {
+                data.read(bytes, offset);
             };
-            Ok(state.inode_mut(self.key)?.words.share(words, word))
+            Ok(state.inode_mut(self.key)?.words.share(words, read))
         })
     }
 }

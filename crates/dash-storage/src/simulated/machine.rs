@@ -157,6 +157,12 @@ impl Machine {
         power::view(&state, state.resolve(path.as_ref()).ok()?)
     }
 
+    /// Whether a path from the root names anything now.
+    #[must_use]
+    pub fn exists(&self, path: impl AsRef<Path>) -> bool {
+        self.state().resolve(path.as_ref()).is_ok()
+    }
+
     /// Sets in what units writes tear, 512 (the default) or 4096 bytes.
     ///
     /// # Panics

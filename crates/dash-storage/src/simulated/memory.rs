@@ -15,10 +15,15 @@ pub(super) struct Words(Vec<Chunk>);
 
 impl Words {
     /// The first `words` words; new ones are made from the file's bytes.
-    pub(super) fn share(&mut self, words: usize, initial: impl Fn(u64) -> u64) -> Memory {
+    ///
+    /// `initial` reads the file at an offset.
+    pub(super) fn share(&mut self, words: usize, initial: impl Fn(&mut [u8], u64)) -> Memory {
         let chunks = words.div_ceil(CHUNK);
         for chunk in self.0.len()..chunks {
-            let word = |index| AtomicU64::new(initial((chunk * CHUNK + index) as u64));
+            let mut bytes = [0; CHUNK * 8];
+            initial(&mut bytes, (chunk * CHUNK * 8) as u64);
+            let read = bytes.as_chunks::<8>().0;
+            let word = |index: usize| AtomicU64::new(u64::from_le_bytes(read[index]));
             self.0.push(Arc::new(std::array::from_fn(word)));
         }
         Memory { chunks: self.0.iter().take(chunks).cloned().collect(), words }

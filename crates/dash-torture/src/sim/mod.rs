@@ -1,9 +1,21 @@
 //! Ring `sim`: programs of transactions on simulated storage, the power cut at every step, every
 //! recovery checked against a model and cut again.
 
-use crate::{Options, Summary, Watch};
+mod attached;
+pub mod content;
+mod crowd;
+mod dice;
+mod explore;
+mod model;
+mod pair;
+pub mod plan;
+mod program;
+mod ring;
+mod shadow;
+mod shrink;
+pub mod subject;
 
-/// Runs it.
-pub fn run(_options: &Options, _watch: &dyn Watch) -> Vec<Summary> {
-    Vec::new()
-}
+pub use explore::{Seen, Violation};
+pub use program::run as run_case;
+pub use ring::{run, run_on};
+pub use shadow::Shadow;

@@ -1,0 +1,224 @@
+//! The program kind `pair`: two processes take turns at committing, rolling back, closing, dying
+//! between two steps of a commit. The power is cut at every step of it. Stock descriptors opened
+//! long ago look on.
+
+use std::sync::{Arc, Mutex};
+
+use dash_storage::simulated::{Machine, Simulated, StockDescriptor};
+
+use super::content::{self, Content, read_here};
+use super::dice::Dice;
+use super::explore::{Checked, Explorer, check_bytes, lock, wrong};
+use super::model::{Model, short};
+use super::program::{next, unexpected};
+use super::subject::{DB, Session, Trouble};
+
+/// Attempts at what somebody else may be in the way of.
+const ATTEMPTS: usize = 6;
+/// Stock descriptors kept open at most.
+const DESCRIPTORS: usize = 4;
+
+struct Pair {
+    explorer: Arc<Explorer>,
+    machine: Machine,
+    model: Arc<Mutex<Model>>,
+    processes: [Option<(Simulated, Box<dyn Session>)>; 2],
+    descriptors: Vec<StockDescriptor>,
+}
+
+/// Runs it.
+pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
+    let machine = explorer.machine();
+    let model = Arc::new(Mutex::new(Model::new()));
+    explorer.watch(&machine, &model, 0);
+    let explorer = Arc::clone(explorer);
+    let mut pair =
+        Pair { explorer, machine, model, processes: [None, None], descriptors: Vec::new() };
+    for action in pair.explorer.plan.keep.clone() {
+        pair.act(&mut Dice::new(pair.explorer.plan.seed, 1000 + action as u64))?;
+        pair.explorer.result()?;
+    }
+    for process in &mut pair.processes {
+        if let Some((_, session)) = process.take() {
+            session.close().map_err(|error| unexpected("closing", &error))?;
+        }
+    }
+    pair.at_rest()
+}
+
+impl Pair {
+    fn size(&self) -> usize {
+        self.explorer.setup.page
+    }
+
+    fn session(&mut self, i: usize) -> Checked<&mut dyn Session> {
+        let opened = match self.processes[i].take() {
+            Some(opened) => opened,
+            None => {
+                let process = self.machine.process();
+                let opened = self.explorer.subject.open(&process, DB, &self.explorer.setup);
+                (process, opened.map_err(|error| unexpected("opening", &error))?)
+            }
+        };
+        Ok(&mut *self.processes[i].insert(opened).1)
+    }
+
+    fn act(&mut self, dice: &mut Dice) -> Checked<()> {
+        let (i, size) = (dice.index(2), self.size());
+        let content = content::read(self.session(i)?, size);
+        let content = content.map_err(|error| unexpected("reading", &error))?;
+        if !lock(&self.model).allows(&content) {
+            return wrong!("reads {}, not {}", short(&content), lock(&self.model).shown());
+        }
+        if dice.one_in(4)
+            && let Ok(descriptor) = self.machine.open_stock(DB)
+        {
+            self.descriptors.truncate(DESCRIPTORS - 1);
+            self.descriptors.insert(dice.index(self.descriptors.len()), descriptor);
+        }
+        let new = next(content.clone(), &self.explorer.plan, dice);
+        match dice.roll(14) {
+            0 => self.close(i)?,
+            1 | 2 => self.roll_back(i, &content, &new, dice.roll(3))?,
+            3 => self.idle(i)?,
+            4 | 5 => self.die(i, &new, dice.roll(4))?,
+            6 => self.commit_many(i, new, dice)?,
+            _ => self.commit(i, &new)?,
+        }
+        let model = lock(&self.model).clone();
+        for descriptor in &self.descriptors {
+            check_bytes(&descriptor.read_all(), &model, "an old stock descriptor")?;
+        }
+        self.explorer.check_stock(&self.machine, &model)
+    }
+
+    fn close(&mut self, i: usize) -> Checked<()> {
+        if let Some((_, session)) = self.processes[i].take() {
+            session.close().map_err(|error| unexpected("closing", &error))?;
+        }
+        if self.processes.iter().all(Option::is_none) { self.at_rest() } else { Ok(()) }
+    }
+
+    fn at_rest(&self) -> Checked<()> {
+        match self.explorer.subject.check_at_rest(&self.machine, DB) {
+            Ok(()) => Ok(()),
+            Err(what) => wrong!("all closed: {what}"),
+        }
+    }
+
+    fn idle(&mut self, i: usize) -> Checked<()> {
+        match self.session(i)?.idle() {
+            Ok(()) | Err(Trouble::Busy) => Ok(()),
+            Err(error) => wrong!("working in the background: {error}"),
+        }
+    }
+
+    fn commit(&mut self, i: usize, new: &Content) -> Checked<()> {
+        let (number, size) = (lock(&self.model).tried(new), self.size());
+        let session = self.session(i)?;
+        let mut attempt = 0;
+        while let Err(error) = content::commit(session, size, new) {
+            attempt += 1;
+            if error != Trouble::Busy || attempt == ATTEMPTS {
+                return wrong!("committing: {error}");
+            }
+        }
+        lock(&self.model).acknowledged(number);
+        match self.explorer.subject.check_committed(&self.machine, DB) {
+            Ok(()) => Ok(()),
+            Err(what) => wrong!("after a commit: {what}"),
+        }
+    }
+
+    /// Several transactions without letting go in between, as under locking_mode=EXCLUSIVE.
+    fn commit_many(&mut self, i: usize, mut new: Content, dice: &mut Dice) -> Checked<()> {
+        let (size, model) = (self.size(), Arc::clone(&self.model));
+        let plan = self.explorer.plan.clone();
+        let session = self.session(i)?;
+        let number = lock(&model).tried(&new);
+        match content::write(session, size, &new) {
+            Ok(()) => {}
+            Err(Trouble::Busy) => {
+                lock(&model).forget(number);
+                return session.end().map_err(|error| unexpected("ending", &error));
+            }
+            Err(error) => return wrong!("writing: {error}"),
+        }
+        content::finish(session).map_err(|error| unexpected("committing", &error))?;
+        lock(&model).acknowledged(number);
+        for _ in 0..=dice.roll(2) {
+            let old = std::mem::take(&mut new);
+            new = next(old.clone(), &plan, dice);
+            let number = lock(&model).tried(&new);
+            let done = content::write_over(session, size, &old, &new)
+                .and_then(|()| content::finish(session));
+            match done {
+                Ok(()) => lock(&model).acknowledged(number),
+                Err(Trouble::Busy) => {
+                    session.end().map_err(|error| unexpected("ending", &error))?;
+                    lock(&model).forget(number);
+                    return Ok(());
+                }
+                Err(error) => return wrong!("committing again: {error}"),
+            }
+        }
+        session.end().map_err(|error| unexpected("ending", &error))
+    }
+
+    /// A transaction that is written, prepared, perhaps flushed, and rolled back.
+    fn roll_back(&mut self, i: usize, old: &Content, new: &Content, stage: u64) -> Checked<()> {
+        // Until the rollback returns it may as well have happened.
+        lock(&self.model).tried(new);
+        let size = self.size();
+        let session = self.session(i)?;
+        let done = content::write(session, size, new)
+            .and_then(|()| if stage > 0 { session.prepare(None) } else { Ok(()) })
+            .and_then(|()| if stage > 1 { session.flush() } else { Ok(()) });
+        if let Err(error) = done
+            && error != Trouble::Busy
+        {
+            return wrong!("writing: {error}");
+        }
+        session.end().map_err(|error| unexpected("rolling back", &error))?;
+        lock(&self.model).seen(old);
+        Ok(())
+    }
+
+    /// The process dies between two steps of a commit; who begins to write next decides.
+    fn die(&mut self, i: usize, new: &Content, stage: u64) -> Checked<()> {
+        let (base, size) = (lock(&self.model).last().clone(), self.size());
+        lock(&self.model).tried(new);
+        let session = self.session(i)?;
+        let done = content::write(session, size, new)
+            .and_then(|()| if stage > 0 { session.prepare(None) } else { Ok(()) })
+            .and_then(|()| if stage > 1 { session.flush() } else { Ok(()) })
+            .and_then(|()| if stage > 2 { session.publish() } else { Ok(()) });
+        if let Err(error) = done
+            && error != Trouble::Busy
+        {
+            return wrong!("writing: {error}");
+        }
+        if let Some((process, session)) = self.processes[i].take() {
+            self.machine.kill(&process);
+            drop(session);
+        }
+        for _ in 0..ATTEMPTS {
+            let other = self.session(1 - i)?;
+            let looked = other
+                .begin_read()
+                .and_then(|()| other.begin_write())
+                .and_then(|()| read_here(other, size));
+            other.end().map_err(|error| unexpected("ending", &error))?;
+            match looked {
+                Ok(seen) if seen == base || seen == *new => {
+                    lock(&self.model).seen(&seen);
+                    return Ok(());
+                }
+                Ok(seen) => return wrong!("after a kill it is {}", short(&seen)),
+                Err(Trouble::Busy) => {}
+                Err(error) => return wrong!("looking after a kill: {error}"),
+            }
+        }
+        wrong!("after a kill nobody gets to write")
+    }
+}

@@ -1,0 +1,155 @@
+//! One case: a program, and how hard it is looked at. Its text is what replays it.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A kind of program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Two processes take turns; the power is cut at every step.
+    Pair,
+    /// Three processes, snapshots held for long; processes killed before any call, flushes that
+    /// fail, the power cut inside an action.
+    Crowd,
+    /// A transaction over two databases, under a super-journal.
+    Attached,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Pair, Self::Crowd, Self::Attached];
+
+    /// Its name in a case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pair => "pair",
+            Self::Crowd => "crowd",
+            Self::Attached => "attached",
+        }
+    }
+
+    /// The kind of the program with this seed, if nothing else is wished for.
+    pub const fn of(seed: u64) -> Self {
+        match seed % 8 {
+            0..=4 => Self::Pair,
+            5 | 6 => Self::Crowd,
+            _ => Self::Attached,
+        }
+    }
+
+    /// Actions of a whole program.
+    const fn actions(self) -> usize {
+        match self {
+            Self::Pair => 12,
+            Self::Crowd => 30,
+            Self::Attached => 4,
+        }
+    }
+}
+
+/// A case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Which program.
+    pub kind: Kind,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Bytes of a page of the database.
+    pub page: usize,
+    /// Power losses in one story: 2 cuts the recovery too, 3 the recovery of that.
+    pub depth: usize,
+    /// How many fates are tried at a flush; elsewhere it is a part of that.
+    pub fates: u64,
+    /// The actions of the program that are done; all others are left out.
+    pub keep: Vec<usize>,
+}
+
+/// How hard a case is looked at, if nothing else is wished for.
+const FATES: u64 = 8;
+const DEPTH: usize = 3;
+
+impl Plan {
+    /// A whole program.
+    pub fn new(kind: Kind, seed: u64, page: usize) -> Self {
+        Self { kind, seed, page, depth: DEPTH, fates: FATES, keep: (0..kind.actions()).collect() }
+    }
+
+    /// Reads a case's text; the seed is not part of it.
+    pub fn read(case: &str, seed: u64) -> Result<Self, String> {
+        let mut parts = case.split('/');
+        let name = parts.next().unwrap_or_default();
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kind = kind.ok_or_else(|| format!("{name} is no kind of program"))?;
+        let mut plan = Self::new(kind, seed, 4096);
+        for part in parts {
+            let (name, value) = part.split_once('=').unwrap_or(("", part));
+            match name {
+                "page" => plan.page = number(value)?,
+                "depth" => plan.depth = number(value)?,
+                "fates" => plan.fates = number(value)?,
+                "keep" => plan.keep = value.split('.').map(number).collect::<Result<_, _>>()?,
+                _ => return Err(format!("{part} says nothing about a case")),
+            }
+        }
+        match plan.page.is_power_of_two() && (512..=65_536).contains(&plan.page) {
+            true => Ok(plan),
+            false => Err(format!("no database has pages of {} bytes", plan.page)),
+        }
+    }
+
+    /// In what units writes tear on its device.
+    pub fn tear(&self) -> u64 {
+        if self.seed % 3 == 2 { 4096 } else { 512 }
+    }
+
+    /// Whether the engine's own sizes are as small as can be.
+    pub fn tiny(&self) -> bool {
+        !self.seed.is_multiple_of(4)
+    }
+
+    /// Pages that a database has at most.
+    pub fn pages(&self) -> usize {
+        match self.page {
+            0..=1024 => 48,
+            1025..=8192 => 16,
+            _ => 5,
+        }
+    }
+}
+
+fn number<N: FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| format!("{text} is not a number"))
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/page={}", self.kind.name(), self.page)?;
+        if self.depth != DEPTH {
+            write!(f, "/depth={}", self.depth)?;
+        }
+        if self.fates != FATES {
+            write!(f, "/fates={}", self.fates)?;
+        }
+        if self.keep.len() != self.kind.actions() {
+            let kept: Vec<_> = self.keep.iter().map(usize::to_string).collect();
+            write!(f, "/keep={}", kept.join("."))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_what_its_text_says() {
+        let mut plan = Plan::new(Kind::Crowd, 7, 512);
+        assert_eq!(plan.to_string(), "crowd/page=512");
+        plan.keep = vec![0, 3, 9];
+        plan.depth = 1;
+        assert_eq!(plan.to_string(), "crowd/page=512/depth=1/keep=0.3.9");
+        assert_eq!(Plan::read(&plan.to_string(), 7), Ok(plan));
+        assert!(Plan::read("pair/page=1000", 1).is_err());
+    }
+}

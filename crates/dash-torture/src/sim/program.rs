@@ -1,0 +1,67 @@
+//! What all kinds of programs share: contents to write, and a run to its end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use super::content::{Content, VALUES};
+use super::dice::Dice;
+use super::explore::{Checked, Explorer, Seen, Violation, wrong};
+use super::plan::{Kind, Plan};
+use super::subject::Subject;
+use super::{attached, crowd, pair};
+
+/// Runs a case to its end.
+pub fn run(
+    subject: &Arc<dyn Subject>,
+    variant: &'static str,
+    plan: &Plan,
+    seen: &Arc<Mutex<Seen>>,
+) -> Checked<()> {
+    let explorer = Explorer::new(Arc::clone(subject), variant, plan.clone(), Arc::clone(seen));
+    let ran = catch_unwind(AssertUnwindSafe(|| match plan.kind {
+        Kind::Pair => pair::run(&explorer),
+        Kind::Crowd => crowd::run(&explorer),
+        Kind::Attached => attached::run(&explorer),
+    }));
+    match ran {
+        Ok(Ok(())) => explorer.result(),
+        Ok(Err(violation)) => Err(explorer.result().err().unwrap_or(violation)),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            wrong!("a panic: {}", text.unwrap_or("without a word"))
+        }
+    }
+}
+
+/// A violation that a call which had to succeed is.
+pub fn unexpected(what: &str, error: &impl std::fmt::Display) -> Violation {
+    Violation(format!("{what}: {error}"))
+}
+
+/// What a transaction makes of a content: some pages changed, the database grown or cut.
+pub fn next(mut content: Content, plan: &Plan, dice: &mut Dice) -> Content {
+    let most = plan.pages();
+    let value = |dice: &mut Dice| u32::try_from(1 + dice.roll(VALUES - 1)).unwrap_or(1);
+    match dice.roll(6) {
+        0 | 1 if content.len() < most => {
+            for _ in 0..=dice.roll(most as u64 / 3) {
+                content.push(value(dice));
+            }
+        }
+        2 if content.len() > 2 => {
+            let keep = content.len() - 1 - dice.index(content.len() / 2);
+            content.truncate(keep);
+        }
+        _ => {}
+    }
+    if content.is_empty() {
+        content.push(1);
+    }
+    for _ in 0..=dice.roll(3) {
+        let at = dice.index(content.len());
+        content[at] = value(dice);
+    }
+    content[0] = value(dice);
+    content
+}

@@ -1,0 +1,226 @@
+//! The engine `shadow` as a [`Subject`].
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use dash_shadow::format::State;
+use dash_shadow::inspect::{Opening, Report};
+use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Protocol, ReadOnly, Tuning, inspect};
+use dash_storage::simulated::{Machine, Simulated};
+
+use super::subject::{Outcome, Session, Setup, Subject, Trouble};
+
+/// Two copies, one flush, names exchanged.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Shadow;
+
+impl Subject for Shadow {
+    fn engine(&self) -> &'static str {
+        "shadow"
+    }
+
+    fn variants(&self) -> &'static [&'static str] {
+        &["single", "paper", "exclusive", "renames"]
+    }
+
+    fn prepare(&self, machine: &Machine, setup: &Setup) {
+        machine.set_exchange_supported(setup.variant != "renames");
+    }
+
+    fn open(&self, process: &Simulated, path: &str, setup: &Setup) -> Outcome<Box<dyn Session>> {
+        let protocol = match setup.variant {
+            "paper" => Protocol::Paper,
+            "exclusive" => Protocol::Exclusive,
+            _ => Protocol::Single,
+        };
+        let tuning = if setup.tiny {
+            Tuning::tiny()
+        } else {
+            Tuning { spill: 4 * setup.page, ..Tuning::default() }
+        };
+        let options = OpenOptions { protocol, tuning, ..OpenOptions::default() };
+        let connection = Connection::open(process, Path::new(path), &options).map_err(trouble)?;
+        Ok(Box::new(Writer(connection)))
+    }
+
+    fn open_for_reading(&self, process: &Simulated, path: &str) -> Outcome<Box<dyn Session>> {
+        let connection = ReadOnly::open(process, Path::new(path), false).map_err(trouble)?;
+        Ok(Box::new(Reader(connection)))
+    }
+
+    fn stock_refuses(&self, machine: &Machine, path: &str) -> Option<&'static str> {
+        // A directory in the journal's place: "disk I/O error", nothing touched.
+        machine.exists(format!("{path}-journal")).then_some("the name fence stands")
+    }
+
+    fn check_committed(&self, machine: &Machine, path: &str) -> Result<(), String> {
+        let report = look(machine, path)?;
+        let (Some(current), Some(shadow)) = (&report.database, &report.shadow) else {
+            return Err("a copy is missing after a commit".into());
+        };
+        let block = current.commit.as_ref().map_err(|error| format!("{path}: {error:?}"))?;
+        if !current.is_bound() || !current.as_committed || block.state != State::Whole {
+            return Err(format!("{path} is not as its last commit left it: {:?}", block.state));
+        }
+        if !shadow.is_bound() && shadow.len > 8192 {
+            return Err(format!("{path}-shadow has no block of its own"));
+        }
+        if block.units.len() != block.unit_count as usize {
+            return Ok(()); // a list outside of the block
+        }
+        let listed =
+            |at: u64| block.units.iter().any(|unit| !unit.carried && unit.range().contains(&at));
+        let (a, b) = (machine.file_view(path), machine.file_view(format!("{path}-shadow")));
+        let (a, b) = (a.unwrap_or_default(), b.unwrap_or_default());
+        for at in (0..block.size).step_by(512) {
+            let place = |bytes: &[u8]| {
+                let at = usize::try_from(at).unwrap_or(usize::MAX);
+                bytes.get(at..at + 512).map(<[u8]>::to_vec)
+            };
+            if !listed(at) && place(&a) != place(&b) {
+                return Err(format!("the copies differ at {at}, which no page list names"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_at_rest(&self, machine: &Machine, path: &str) -> Result<(), String> {
+        for name in ["-dash", "-journal", "-shadow-tmp"] {
+            if machine.exists(format!("{path}{name}")) {
+                return Err(format!("{path}{name} is left behind"));
+            }
+        }
+        let report = look(machine, path)?;
+        if let Opening::Refuse(_, message) = &report.opening {
+            return Err(message.clone());
+        }
+        let marked =
+            |header: &dash_shadow::inspect::HeaderSeen| header.is_demoted || header.is_fenced;
+        match report.database.as_ref().and_then(|seen| seen.header) {
+            Some(header) if marked(&header) => Err(format!("{path} is marked at rest")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn look(machine: &Machine, path: &str) -> Result<Report, String> {
+    inspect(&machine.process(), Path::new(path)).map_err(|error| error.to_string())
+}
+
+fn trouble(error: Error) -> Trouble {
+    match error {
+        Error::Busy | Error::BusySnapshot => Trouble::Busy,
+        error => Trouble::Failed(error.to_string()),
+    }
+}
+
+/// A connection for writing.
+struct Writer(Connection<Simulated>);
+
+/// A connection for reading.
+struct Reader(ReadOnly<Simulated>);
+
+impl Session for Writer {
+    fn begin_read(&mut self) -> Outcome<()> {
+        self.0.lock(LockLevel::Shared).map_err(trouble)
+    }
+
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<usize> {
+        self.0.read(buffer, offset).map_err(trouble)
+    }
+
+    fn begin_write(&mut self) -> Outcome<()> {
+        self.0.lock(LockLevel::Reserved).map_err(trouble)?;
+        self.0.lock(LockLevel::Exclusive).map_err(trouble)
+    }
+
+    fn write(&mut self, page: &[u8], offset: u64) -> Outcome<()> {
+        self.0.write(page, offset).map_err(trouble)
+    }
+
+    fn truncate(&mut self, size: u64) -> Outcome<()> {
+        self.0.truncate(size).map_err(trouble)
+    }
+
+    fn prepare(&mut self, super_journal: Option<&str>) -> Outcome<()> {
+        self.0.prepare(super_journal.map(OsStr::new)).map_err(trouble)
+    }
+
+    fn flush(&mut self) -> Outcome<()> {
+        self.0.flush().map_err(trouble)
+    }
+
+    fn publish(&mut self) -> Outcome<()> {
+        self.0.publish().map_err(trouble)
+    }
+
+    fn end(&mut self) -> Outcome<()> {
+        self.0.unlock(LockLevel::None).map_err(trouble)
+    }
+
+    fn idle(&mut self) -> Outcome<()> {
+        self.0.settle(1).map(drop).map_err(trouble)
+    }
+
+    fn close(self: Box<Self>) -> Outcome<()> {
+        self.0.close().map_err(trouble)
+    }
+}
+
+impl Session for Reader {
+    fn begin_read(&mut self) -> Outcome<()> {
+        self.0.lock(LockLevel::Shared).map_err(trouble)
+    }
+
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<usize> {
+        self.0.read(buffer, offset).map_err(trouble)
+    }
+
+    fn begin_write(&mut self) -> Outcome<()> {
+        self.0.lock(LockLevel::Reserved).map_err(trouble)
+    }
+
+    fn write(&mut self, _: &[u8], _: u64) -> Outcome<()> {
+        forbidden()
+    }
+
+    fn truncate(&mut self, _: u64) -> Outcome<()> {
+        forbidden()
+    }
+
+    fn prepare(&mut self, _: Option<&str>) -> Outcome<()> {
+        forbidden()
+    }
+
+    fn flush(&mut self) -> Outcome<()> {
+        forbidden()
+    }
+
+    fn publish(&mut self) -> Outcome<()> {
+        forbidden()
+    }
+
+    fn end(&mut self) -> Outcome<()> {
+        self.0.unlock(LockLevel::None).map_err(trouble)
+    }
+
+    fn idle(&mut self) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Outcome<()> {
+        self.0.close().map_err(trouble)
+    }
+}
+
+fn forbidden() -> Outcome<()> {
+    Err(Trouble::Failed("opened for reading only".into()))
+}
