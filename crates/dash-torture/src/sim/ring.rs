@@ -59,6 +59,7 @@ impl Target {
             states: seen.states.len() as u64,
             nested: seen.nested.len() as u64,
             nested_twice: seen.nested_twice.len() as u64,
+            notes: Vec::new(),
             skipped: Vec::new(),
             failures: lock(&self.failures).clone(),
         }
