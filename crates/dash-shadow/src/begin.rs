@@ -5,9 +5,10 @@ use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Error, Operation, Result};
 use crate::locks::{self, LockLevel};
+use crate::renames::{finish_renames, look_up_db};
 use crate::tail::read_header;
 use crate::write::Transaction;
-use dash_storage::{Directory, File, LockKind, Storage};
+use dash_storage::{Directory, File, FileId, LockKind, Storage};
 
 impl<S: Storage> Connection<S> {
     /// Whether some connection, dash or stock, is in a write transaction.
@@ -71,10 +72,11 @@ impl<S: Storage> Connection<S> {
 
     /// SHADOW-2: both names still stand for the two inodes.
     pub(crate) fn check_names(&mut self) -> Result<()> {
-        let [db, shadow] = [&self.names.db, &self.names.shadow].map(|name| {
-            self.directory.metadata(name).during(Operation::Stat, name.to_string_lossy())
-        });
-        let (db, shadow) = (db?.map(|m| m.id), shadow?.map(|m| m.id));
+        let mut named = self.named()?;
+        if named.contains(&None) && finish_renames::<S>(&self.directory, &self.names)? {
+            named = self.named()?;
+        }
+        let [db, shadow] = named;
         let id = |slot: usize| self.files[slot].as_ref().map(|file| file.id());
         let (current, other) = (id(self.current.slot), id(1 - self.current.slot));
         if db != current {
@@ -95,14 +97,22 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// The files that the two names stand for.
+    fn named(&self) -> Result<[Option<FileId>; 2]> {
+        let look = |name: &std::ffi::OsStr| {
+            let found = self.directory.metadata(name);
+            Ok(found.during(Operation::Stat, name.to_string_lossy())?.map(|found| found.id))
+        };
+        Ok([look(&self.names.db)?, look(&self.names.shadow)?])
+    }
+
     /// Whether `app.db` is neither of the two files any more (`SQLITE_FCNTL_HAS_MOVED`).
     pub fn has_moved(&self) -> Result<bool> {
         if self.level >= LockLevel::Reserved {
             return Ok(false); // begin_write has just looked
         }
-        let db =
-            self.directory.metadata(&self.names.db).during(Operation::Stat, self.names.shown())?;
-        Ok(!db.is_some_and(|db| self.files.iter().flatten().any(|file| file.id() == db.id)))
+        let db = look_up_db::<S>(&self.directory, &self.names)?;
+        Ok(!db.is_some_and(|(_, db)| self.files.iter().flatten().any(|file| file.id() == db.id)))
     }
 
     /// Whether `app.db` is the current copy and begins as its commit left it: nobody has put another

@@ -9,7 +9,8 @@ use crate::coordination::{Current, ShadowCondition, Snapshot};
 use crate::error::{Context, Operation, Result};
 use crate::evaluate::Found;
 use crate::format::State;
-use crate::recover::{finish_renames, make_durable};
+use crate::recover::make_durable;
+use crate::renames::finish_renames;
 use crate::super_journal;
 
 impl<S: Storage> Connection<S> {
@@ -73,8 +74,13 @@ impl<S: Storage> Connection<S> {
             self.coordination.set_condition(ShadowCondition::Repair);
             self.statistics.rolled_forward += 1;
         } else {
-            let condition = if found.tail.bound(found.id()).is_some()
-                || found.tail.bound_intent(found.id()).is_some()
+            // Decided: readers see the current copy from here on (A12).
+            self.bury(&found.tail)?;
+            let given_up = self.coordination.condition() == ShadowCondition::Rebuild;
+            let condition = if self.snapshot.size > 0
+                && !given_up
+                && (found.tail.bound(found.id()).is_some()
+                    || found.tail.bound_intent(found.id()).is_some())
             {
                 ShadowCondition::Repair
             } else {

@@ -2,14 +2,16 @@
 
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot};
 use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{Found, classify};
+use crate::evaluate::{DbKind, Found, Relation, classify};
 use crate::format::CommitBlock;
 use crate::header::{FENCE_OFFSET, Header};
 use crate::names::Names;
 use crate::open::OpenOptions;
 use crate::recover::{demote, make_durable};
+use crate::renames;
 use crate::super_journal;
 use crate::table::{Action, Refusal, decide};
+use crate::vouch::Published;
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
@@ -84,7 +86,7 @@ impl<S: Storage> First<'_, S> {
                 self.exchange()?;
                 demote(&db, &shadow_name)?;
                 // Its own block tells how far the old copy can be trusted.
-                let kin = verdict.relation != crate::evaluate::Relation::None;
+                let kin = verdict.relation != Relation::None;
                 (
                     shadow,
                     Some(db),
@@ -99,11 +101,20 @@ impl<S: Storage> First<'_, S> {
                 }
                 (db, shadow, ShadowCondition::Repair)
             }
-            Action::KeepRebuild => (db.ok_or_else(|| self.gone())?, None, ShadowCondition::Rebuild),
+            Action::KeepRebuild => {
+                if let (DbKind::Empty, Some(shadow)) = (verdict.db, &shadow) {
+                    self.bury(shadow, Snapshot::default())?;
+                }
+                (db.ok_or_else(|| self.gone())?, None, ShadowCondition::Rebuild)
+            }
         };
         let moved = current.tail.bound(current.id()).is_none();
         let condition = if moved { ShadowCondition::Rebuild } else { condition };
         self.describe(&current, other.as_ref(), condition, fence)?;
+        if let (Action::KeepRepair | Action::KeepUndo, Some(shadow)) = (action, &other) {
+            let slot = self.coordination.current().slot;
+            self.bury(shadow, self.coordination.snapshot(slot))?;
+        }
         let slot = self.coordination.current().slot;
         let mut files = [None, None];
         files[slot] = Some(Arc::new(current.file));
@@ -111,21 +122,21 @@ impl<S: Storage> First<'_, S> {
         Ok(files)
     }
 
+    /// What the table decided against stays undone. For an empty database nothing else of the
+    /// coordination file counts.
+    fn bury(&self, shadow: &Found<S::File>, snapshot: Snapshot) -> Result<()> {
+        let (pair, current) = (self.coordination.pair(), self.coordination.current());
+        let published = Published { pair, current, snapshot };
+        published.bury(&shadow.file, &shadow.tail, self.names.shown_shadow()).map(drop)
+    }
+
     fn gone(&self) -> Error {
         Error::Corrupt(format!("{} vanished while it was opened", self.names.shown()))
     }
 
     fn exchange(&self) -> Result<()> {
-        let (db, shadow, renaming) = (&self.names.db, &self.names.shadow, &self.names.renaming);
-        match self.directory.exchange(db, shadow) {
-            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => self
-                .directory
-                .rename(db, renaming)
-                .and_then(|()| self.directory.rename(shadow, db))
-                .and_then(|()| self.directory.rename(renaming, shadow)),
-            other => other,
-        }
-        .during(Operation::Exchange, self.names.shown())
+        renames::exchange::<S>(self.directory, self.names)
+            .during(Operation::Exchange, self.names.shown())
     }
 
     /// Fills the coordination file.

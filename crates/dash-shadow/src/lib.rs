@@ -26,6 +26,7 @@ mod read_only;
 mod readers;
 mod rebuild;
 mod recover;
+mod renames;
 mod repair;
 mod room;
 mod snapshot;
@@ -35,6 +36,7 @@ mod table;
 mod tail;
 mod tuning;
 mod versions;
+mod vouch;
 mod write;
 
 pub use connection::Connection;

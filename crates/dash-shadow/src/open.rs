@@ -14,7 +14,8 @@ use crate::first::First;
 use crate::format::Protocol;
 use crate::locks::{self, LockLevel};
 use crate::names::Names;
-use crate::recover::{finish_renames, open_if_there};
+use crate::recover::open_if_there;
+use crate::renames::{finish_renames, open_db};
 use crate::tuning::Tuning;
 
 /// How long an opener waits for another one that opens, closes or recovers.
@@ -87,9 +88,6 @@ impl<S: Storage> Connection<S> {
     ) -> Result<Self> {
         let name = names.shown_coordination().clone();
         let mut coordination = Coordination::map(coordination)?;
-        // The renames of another process may be half done: under OPEN nobody is at it any more,
-        // unless a connection is alive, and then its exchange is about to be complete.
-        finish_renames_if_alone::<S>(&directory, &names)?;
         // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
         let mut generation = coordination.generation();
         let (db, shadow, alone) = open_files::<S>(&directory, &names)?;
@@ -156,19 +154,20 @@ impl<S: Storage> Connection<S> {
 /// Both files, as far as they are there, and whether no other connection has them open.
 ///
 /// A connection that is alive goes on exchanging the names while they are opened, and may be
-/// killed before LIFE is asked for: so who finds itself alone looks at the names again (T27).
+/// killed before LIFE is asked for: so who finds itself alone looks at the names again (T27), and
+/// finishes what it left between two renames. With somebody alive that is for who writes next.
 #[expect(clippy::type_complexity, reason = "two files and an answer")]
 fn open_files<S: Storage>(
     directory: &S::Directory,
     names: &Names,
 ) -> Result<(Option<S::File>, Option<S::File>, bool)> {
     loop {
-        let db = open_if_there::<S>(directory, &names.db, OpenMode::ReadWrite)?;
+        let db = open_db::<S>(directory, names, OpenMode::ReadWrite)?;
         let shadow = open_if_there::<S>(directory, &names.shadow, OpenMode::ReadWrite)?;
         if !is_alone(&[db.as_ref(), shadow.as_ref()], names.shown())? {
             return Ok((db, shadow, false));
         }
-        let mut same = true;
+        let mut same = !finish_renames::<S>(directory, names)?;
         for (name, file) in [(&names.db, &db), (&names.shadow, &shadow)] {
             let named = directory.metadata(name).during(Operation::Stat, name.to_string_lossy())?;
             same &= named.map(|named| named.id) == file.as_ref().map(File::id);
@@ -218,18 +217,6 @@ pub(crate) fn is_alone<F: File>(files: &[Option<&F>], name: &str) -> Result<bool
         }
     }
     Ok(true)
-}
-
-fn finish_renames_if_alone<S: Storage>(directory: &S::Directory, names: &Names) -> Result<()> {
-    let there = directory
-        .metadata(&names.renaming)
-        .during(Operation::Stat, names.renaming.to_string_lossy())?;
-    if there.is_none() {
-        return Ok(());
-    }
-    let renaming = open_if_there::<S>(directory, &names.renaming, OpenMode::ReadWrite)?;
-    let alone = is_alone(&[renaming.as_ref()], names.shown())?;
-    if alone { finish_renames::<S>(directory, names) } else { Err(Error::Busy) }
 }
 
 /// Takes the files that the coordination file names, whatever they are called right now. `false`

@@ -7,10 +7,10 @@ use crate::format::Protocol;
 use crate::header::{FENCE_OFFSET, Header};
 use crate::locks::LockLevel;
 use crate::ranges::RangeSet;
+use crate::renames;
 use crate::tail::read_header;
 use crate::write::Phase;
 use dash_storage::{Directory, File, Storage};
-use std::io::ErrorKind;
 
 impl<S: Storage> Connection<S> {
     /// Undoes the transaction now, and starts it over empty: SQLite will roll back.
@@ -91,20 +91,13 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Exchanges the names, by the paper's three renames where the file system can't do it in one.
+    /// Exchanges the names.
     pub(crate) fn exchange_names(&mut self) -> Result<()> {
-        let (db, shadow) = (&self.names.db, &self.names.shadow);
-        let exchanged = match self.directory.exchange(db, shadow) {
-            Err(error) if error.kind() == ErrorKind::Unsupported => self
-                .directory
-                .rename(db, &self.names.renaming)
-                .and_then(|()| self.directory.rename(shadow, db))
-                .and_then(|()| self.directory.rename(&self.names.renaming, shadow)),
-            other => other,
-        };
+        let exchanged = renames::exchange::<S>(&self.directory, &self.names);
         if exchanged.is_err() {
             // F15: an error does not say whether it happened.
-            let named = self.directory.metadata(db).ok().flatten().map(|found| found.id);
+            let named =
+                self.directory.metadata(&self.names.db).ok().flatten().map(|found| found.id);
             let wanted = self.files[self.shadow_slot()].as_ref().map(|file| file.id());
             if named.is_none() || named != wanted {
                 return exchanged.during(Operation::Exchange, self.names.shown());

@@ -19,6 +19,7 @@ use crate::header::{Header, unmark};
 use crate::locks::{self, LockLevel};
 use crate::names::Names;
 use crate::recover::open_if_there;
+use crate::renames::{look_up_db, open_db};
 use crate::super_journal;
 use crate::table::{Action, decide};
 use crate::tail::{read_header, read_padded};
@@ -47,7 +48,7 @@ impl<S: Storage> ReadOnly<S> {
         let directory = storage
             .open_directory(directory_path)
             .during(Operation::Open, directory_path.display())?;
-        let Some(file) = open_if_there::<S>(&directory, &names.db, OpenMode::Read)? else {
+        let Some(file) = open_db::<S>(&directory, &names, OpenMode::Read)? else {
             return Err(Error::CantOpen(format!("{} does not exist", names.shown())));
         };
         let mut connection = Self {
@@ -114,15 +115,14 @@ impl<S: Storage> ReadOnly<S> {
     /// Locks what `app.db` names; `false` if that changed meanwhile.
     fn take_named(&mut self) -> Result<bool> {
         let shown = self.names.shown().clone();
-        let named = self.directory.metadata(&self.names.db).during(Operation::Stat, &shown)?;
-        let Some(named) = named else {
+        let Some((name, named)) = look_up_db::<S>(&self.directory, &self.names)? else {
             return Err(Error::Moved(format!("{shown} is gone")));
         };
         if named.kind != FileKind::Regular {
             return Err(Error::CantOpen(format!("{shown} is not a regular file")));
         }
         if self.current.id() != named.id {
-            match open_if_there::<S>(&self.directory, &self.names.db, OpenMode::Read)? {
+            match open_if_there::<S>(&self.directory, name, OpenMode::Read)? {
                 Some(file) => self.current = Arc::new(file),
                 None => return Ok(false),
             }
@@ -130,8 +130,8 @@ impl<S: Storage> ReadOnly<S> {
         if !self.share(&self.current.clone())? {
             return Err(Error::Busy);
         }
-        let again = self.directory.metadata(&self.names.db).during(Operation::Stat, &shown)?;
-        if again.map(|again| again.id) != Some(self.current.id()) {
+        let again = look_up_db::<S>(&self.directory, &self.names)?;
+        if again.map(|(_, again)| again.id) != Some(self.current.id()) {
             self.release()?;
             return Ok(false);
         }
@@ -176,12 +176,12 @@ impl<S: Storage> ReadOnly<S> {
     fn take_by_table(&mut self) -> Result<()> {
         let (shown, shadow_name) = (self.names.shown().clone(), self.names.shown_shadow().clone());
         let db = Found::look(self.current.clone(), &shown)?;
-        let shadow = match open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?
-        {
-            // Between the second and the third rename of a commit, and it may be the newest one.
-            None => open_if_there::<S>(&self.directory, &self.names.renaming, OpenMode::Read)?,
-            found => found,
-        };
+        let mut shadow = open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?;
+        if shadow.is_none() {
+            // Between the second and the third rename it has the temporary name.
+            shadow = open_if_there::<S>(&self.directory, &self.names.renaming, OpenMode::Read)?
+                .filter(|file| file.id() != self.current.id());
+        }
         let shadow = shadow.map(|file| Found::look(Arc::new(file), &shadow_name)).transpose()?;
         for found in [Some(&db), shadow.as_ref()].into_iter().flatten() {
             if let Some(version) = found.tail.newer() {

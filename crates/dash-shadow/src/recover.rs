@@ -5,7 +5,6 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::Found;
 use crate::header::FENCE_OFFSET;
-use crate::names::Names;
 use crate::tail::{STRIDE, read_exact, read_units};
 
 /// Writes the winner's listed units and block once more and flushes it (SHADOW-8, F2): what is
@@ -43,30 +42,6 @@ pub fn demote<F: File>(found: &Found<F>, name: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Completes the paper's three renames where the last one was lost: `app.db` or the shadow is
-/// missing and the temporary name is there.
-pub fn finish_renames<S: Storage>(directory: &S::Directory, names: &Names) -> Result<()> {
-    let there = |name: &std::ffi::OsStr| {
-        directory
-            .metadata(name)
-            .map(|found| found.is_some())
-            .during(Operation::Stat, name.to_string_lossy())
-    };
-    if !there(&names.renaming)? {
-        return Ok(());
-    }
-    let (db, shadow) = (there(&names.db)?, there(&names.shadow)?);
-    let target = match (db, shadow) {
-        (false, true) => &names.db,     // state i: undo the first rename
-        (true, false) => &names.shadow, // state ii: do the third
-        (false, false) => &names.db,
-        (true, true) => return Ok(()), // not ours: leave it
-    };
-    directory
-        .rename(&names.renaming, target)
-        .during(Operation::Exchange, names.renaming.to_string_lossy())
 }
 
 /// Opens a name for reading and writing, if it is there.

@@ -8,15 +8,14 @@ use dash_storage::{File, Storage};
 use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Operation, Result};
-use crate::format::{
-    BLOCK, CommitBlock, IntentBlock, Protocol, SECTOR_BYTES, State, TAIL_LEN, Vouched,
-};
+use crate::format::{BLOCK, State, TAIL_LEN};
 use crate::header::mark_demoted;
 use crate::header::unmark;
 use crate::locks::LockLevel;
 use crate::ranges::RangeSet;
 use crate::tail::read_header;
 use crate::tail::{Tail, copy, extend, read_padded, roomy_len, write_intent};
+use crate::vouch::proof;
 
 impl<S: Storage> Connection<S> {
     /// Makes the shadow the current copy's equal after a transaction dirtied `dirtied` in it. Where
@@ -27,9 +26,14 @@ impl<S: Storage> Connection<S> {
         let undone = self.copy_back(dirtied);
         if let Err(error) = &undone {
             match self.give_up() {
-                // Should this flush fail too, a power loss may bring the transaction back: one
-                // that was reported as failed, or rolled back on a failing device.
-                Ok(()) => drop(self.flush_file(self.shadow_slot())),
+                // Should this flush fail too, the mark of being in flight stays, and the next writer
+                // buries the transaction. A power loss before may bring it back: one that was
+                // reported as failed, or rolled back on a failing device.
+                Ok(()) => {
+                    if self.flush_file(self.shadow_slot()).is_ok() {
+                        self.coordination.set_in_flight(0);
+                    }
+                }
                 Err(_) => self.poisoned = Some(error.to_string()),
             }
         }
@@ -42,7 +46,9 @@ impl<S: Storage> Connection<S> {
         if self.snapshot.size == 0 {
             // Nothing to copy from: the database is still empty.
             self.give_up()?;
-            return self.flush_file(slot);
+            self.flush_file(slot)?;
+            self.coordination.set_in_flight(0);
+            return Ok(());
         }
         let mut ranges = dirtied.clone();
         ranges.union(&self.current_page_list()?);
@@ -75,7 +81,7 @@ impl<S: Storage> Connection<S> {
         Ok(true)
     }
 
-    /// Gives the shadow up: takes its block away, and has it made anew.
+    /// Gives the shadow up: takes its block away, to be flushed, and has it made anew.
     fn give_up(&mut self) -> Result<()> {
         let slot = self.shadow_slot();
         let (file, name) = (self.file(slot)?, self.role(slot));
@@ -85,7 +91,6 @@ impl<S: Storage> Connection<S> {
             file.write_at(&[0; BLOCK], len - BLOCK as u64).during(Operation::Write, &name)?;
         }
         self.coordination.set_condition(ShadowCondition::Rebuild);
-        self.coordination.set_in_flight(0);
         Ok(())
     }
 
@@ -156,55 +161,6 @@ impl<S: Storage> Connection<S> {
         Ok(u64::from(page).min(self.snapshot.size))
     }
 
-    /// A block that says: the other copy's commit was published. Page cache only. `counter`: the
-    /// change counter of the state that is in the shadow.
-    ///
-    /// A settled block is followed by a flush. A superseded one is not, and may be torn by a power
-    /// loss while the names on disk are behind and it lies in `app.db`: so it takes the place of a
-    /// good block by changing its first sector only.
-    pub(crate) fn vouch(
-        &self,
-        state: State,
-        counter: u32,
-        intent: &IntentBlock,
-        len: u64,
-    ) -> Result<()> {
-        let slot = self.shadow_slot();
-        let (shadow, name) = (self.file(slot)?, self.role(slot));
-        let place = len - BLOCK as u64;
-        let mut old = [0; BLOCK];
-        read_padded(&*shadow, &mut old, place).during(Operation::Read, &name)?;
-        let old = CommitBlock::decode(&old).ok();
-        let in_place = state == State::Superseded && old.is_some();
-        let (unit_count, units) = old.map_or((0, Vec::new()), |old| (old.unit_count, old.units));
-        let block = CommitBlock {
-            pair: self.coordination.pair(),
-            inode: shadow.id().inode,
-            slot: u8::from(slot == 1),
-            state,
-            protocol: Protocol::Single,
-            sequence: self.current.sequence,
-            id: 0,
-            parent: 0,
-            counter,
-            page_size: 0,
-            size: 0,
-            vouched: Some(Vouched {
-                sequence: self.current.sequence,
-                id: self.snapshot.id,
-                counter: self.snapshot.counter,
-            }),
-            super_journal: Vec::new(),
-            unit_count,
-            // Tells a later session whether the intent it finds is the durable one (F4).
-            list_checksum: crc32fast::hash(&*intent.encode()),
-            units,
-        };
-        let bytes = block.encode();
-        let part = if in_place { &bytes[..SECTOR_BYTES] } else { &bytes[..] };
-        shadow.write_at(part, place).during(Operation::Write, &name)
-    }
-
     /// Compares the shadow with the current copy where its intent says they may differ, and mends
     /// it. Takes no flush when nothing differs and the intent is known to be durable.
     pub(crate) fn repair(&mut self) -> Result<()> {
@@ -225,10 +181,7 @@ impl<S: Storage> Connection<S> {
         let vouched = block.is_some_and(|block| {
             block.state == State::Superseded
                 && block.vouched.is_some_and(|vouched| vouched.id == self.snapshot.id)
-                && tail
-                    .intent
-                    .as_ref()
-                    .is_ok_and(|intent| crc32fast::hash(&*intent.encode()) == block.list_checksum)
+                && tail.intent.as_ref().is_ok_and(|intent| proof(intent) == block.list_checksum)
         });
         self.coordination.next_tail_epoch(slot);
         let page_list = self.current_page_list()?;
@@ -237,30 +190,11 @@ impl<S: Storage> Connection<S> {
             self.statistics.repairs += 1;
             self.guard(slot)?;
             self.coordination.set_in_flight(self.current.sequence + 1);
-            self.forget_commit(&tail)?;
+            self.bury(&tail)?;
             self.restore(&different)?;
             self.coordination.set_in_flight(0);
         }
         self.coordination.set_condition(ShadowCondition::Known);
-        Ok(())
-    }
-
-    /// A commit that was cut off must not become whole while its pages are copied over: one that
-    /// it merely carried is right in both. Whoever has read the current copy since would see it
-    /// come back from the dead.
-    fn forget_commit(&mut self, tail: &Tail) -> Result<()> {
-        let slot = self.shadow_slot();
-        let (shadow, name) = (self.file(slot)?, self.role(slot));
-        let newer = tail.bound(shadow.id()).is_some_and(|block| {
-            matches!(block.state, State::Whole | State::Prepared)
-                && block.sequence > self.current.sequence
-        });
-        if newer {
-            shadow
-                .write_at(&[0; BLOCK], tail.len - BLOCK as u64)
-                .during(Operation::Write, &name)?;
-            self.flush_file(slot)?;
-        }
         Ok(())
     }
 

@@ -154,8 +154,9 @@ impl<S: Storage> Connection<S> {
     }
 
     pub(crate) fn open_by_id(&self, id: FileId) -> Result<S::File> {
-        // Both names again and again: they may be exchanged between two looks.
-        let names = [&self.names.shadow, &self.names.db];
+        // All names again and again: they may be exchanged between two looks, or somebody was
+        // killed between two renames.
+        let names = [&self.names.shadow, &self.names.db, &self.names.renaming];
         for name in names.into_iter().cycle().take(OPEN_ATTEMPTS) {
             let open = self.directory.open(name, dash_storage::OpenMode::ReadWrite);
             if let Ok(file) = open

@@ -1,0 +1,148 @@
+//! Blocks of the shadow that speak of the other copy: that its commit was published
+//! ([`vouch`](Connection::vouch)), or that a newer one was cut off and never will be
+//! ([`bury`](Connection::bury)).
+
+use dash_storage::{File, FileId, Storage};
+
+use crate::connection::Connection;
+use crate::coordination::{Current, Snapshot};
+use crate::error::{Context, Operation, Result};
+use crate::format::{
+    BLOCK, BLOCK_LEN, CommitBlock, IntentBlock, Protocol, SECTOR_BYTES, State, Unit, Vouched,
+};
+use crate::tail::{Tail, read_padded};
+
+/// The commit that is vouched for, and the copy it is in.
+pub(crate) struct Published {
+    pub pair: u64,
+    pub current: Current,
+    pub snapshot: Snapshot,
+}
+
+impl Published {
+    /// The block for the other copy, which is `file`. `counter`: the change counter of the state
+    /// that is there. `proof`: what tells a later session whether the intent it finds is the
+    /// durable one (F4). `units`: the page list that stays in place.
+    fn block(
+        &self,
+        file: FileId,
+        state: State,
+        counter: u32,
+        proof: u32,
+        units: Option<(u32, Vec<Unit>)>,
+    ) -> CommitBlock {
+        let (unit_count, units) = units.unwrap_or_default();
+        CommitBlock {
+            pair: self.pair,
+            inode: file.inode,
+            slot: u8::from(self.current.slot == 0),
+            state,
+            protocol: Protocol::Single,
+            sequence: self.current.sequence,
+            id: 0,
+            parent: 0,
+            counter,
+            page_size: 0,
+            size: 0,
+            vouched: Some(Vouched {
+                sequence: self.current.sequence,
+                id: self.snapshot.id,
+                counter: self.snapshot.counter,
+            }),
+            super_journal: Vec::new(),
+            unit_count,
+            list_checksum: proof,
+            units,
+        }
+    }
+
+    /// SHADOW-12: what was decided against must not win after a power loss: whoever has read the current copy
+    /// since would see it come back from the dead. A commit whose undo was cut off may be whole on
+    /// the disk and not in the cache, so the place of every block that may hide one is written, and
+    /// flushed. Returns whether it was.
+    ///
+    /// Does not say that the shadow is whole: a proof that fits no intent, or the state *settled*,
+    /// has it mended before its next use.
+    pub fn bury<F: File>(&self, file: &F, tail: &Tail, name: &str) -> Result<bool> {
+        let ours = tail.bound(file.id()).is_some() || tail.bound_intent(file.id()).is_some();
+        let Some(place) = tail.len.checked_sub(BLOCK_LEN).filter(|_| ours) else {
+            return Ok(false);
+        };
+        let proof = tail.intent.as_ref().map_or(0, |intent| !proof(intent));
+        let written = match tail.bound(file.id()) {
+            _ if self.snapshot.size == 0 => file.write_at(&[0; BLOCK], place),
+            Some(old) if old.state == State::Superseded && old.list_checksum != proof => {
+                return Ok(false);
+            }
+            Some(old) if old.state == State::Settled => self.write_settled(file, place, proof),
+            Some(old) if old.vouched.is_none() && old.sequence <= self.current.sequence => {
+                return Ok(false);
+            }
+            // Its first sector only: after a power loss it is this block or the old one.
+            Some(old) => {
+                let units = Some((old.unit_count, old.units.clone()));
+                let block = self.block(file.id(), State::Superseded, old.counter, proof, units);
+                file.write_at(&block.encode()[..SECTOR_BYTES], place)
+            }
+            None => self.write_settled(file, place, proof),
+        };
+        written.during(Operation::Write, name)?;
+        file.flush().during(Operation::Flush, name)?;
+        Ok(true)
+    }
+
+    /// Restored in part: what is equal in the cache may differ on the disk.
+    fn write_settled<F: File>(&self, file: &F, place: u64, proof: u32) -> std::io::Result<()> {
+        let counter = self.snapshot.counter;
+        let block = self.block(file.id(), State::Settled, counter, proof, None);
+        file.write_at(&*block.encode(), place)
+    }
+}
+
+/// What a vouching block says of the durable intent.
+pub(crate) fn proof(intent: &IntentBlock) -> u32 {
+    crc32fast::hash(&*intent.encode())
+}
+
+impl<S: Storage> Connection<S> {
+    fn published(&self) -> Published {
+        Published { pair: self.coordination.pair(), current: self.current, snapshot: self.snapshot }
+    }
+
+    /// A block that says: the other copy's commit was published. Page cache only. `counter`: the
+    /// change counter of the state that is in the shadow.
+    ///
+    /// A settled block is followed by a flush. A superseded one is not, and may be torn by a power
+    /// loss while the names on disk are behind and it lies in `app.db`: so it takes the place of a
+    /// good block by changing its first sector only.
+    pub(crate) fn vouch(
+        &self,
+        state: State,
+        counter: u32,
+        intent: &IntentBlock,
+        len: u64,
+    ) -> Result<()> {
+        let slot = self.shadow_slot();
+        let (shadow, name) = (self.file(slot)?, self.role(slot));
+        let place = len - BLOCK as u64;
+        let mut old = [0; BLOCK];
+        read_padded(&*shadow, &mut old, place).during(Operation::Read, &name)?;
+        let old = CommitBlock::decode(&old).ok();
+        let in_place = state == State::Superseded && old.is_some();
+        let units = old.map(|old| (old.unit_count, old.units));
+        let block = self.published().block(shadow.id(), state, counter, proof(intent), units);
+        let bytes = block.encode();
+        let part = if in_place { &bytes[..SECTOR_BYTES] } else { &bytes[..] };
+        shadow.write_at(part, place).during(Operation::Write, &name)
+    }
+
+    /// [`Published::bury`] for the shadow. Its flush makes no promise for pages.
+    pub(crate) fn bury(&mut self, tail: &Tail) -> Result<()> {
+        let slot = self.shadow_slot();
+        let (shadow, name) = (self.file(slot)?, self.role(slot));
+        if self.published().bury(&*shadow, tail, &name)? {
+            self.statistics.flushes += 1;
+        }
+        Ok(())
+    }
+}

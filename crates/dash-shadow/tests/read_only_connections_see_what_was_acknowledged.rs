@@ -1,0 +1,68 @@
+//! A find of an adversary (A14): a connection that may not write sees what one that may would
+//! recover, also where the names were cut between the three renames.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking; its numbers are small"
+)]
+
+mod common;
+
+use std::path::Path;
+
+use common::sim::{start, tiny};
+use common::{Content, PAGE, commit, read};
+use dash_shadow::{LockLevel, ReadOnly};
+use dash_storage::simulated::{Machine, Question, Survivors};
+
+/// The names after so many operations on the directory; all data as it was last.
+struct Prefix(usize);
+impl Survivors for Prefix {
+    fn choose(&mut self, question: Question, answers: usize, newest: usize) -> usize {
+        match question {
+            Question::Operations { .. } => self.0.min(answers - 1),
+            _ => newest,
+        }
+    }
+}
+
+fn names_cut_anywhere(exchange: bool) {
+    let machine = Machine::new(1);
+    machine.set_exchange_supported(exchange);
+    let (_p, mut a) = start(&machine, &tiny());
+    for i in 0..6 {
+        commit(&mut a, &[i, i, i, i]).unwrap();
+    }
+    let newest = [5, 5, 5, 5];
+    for prefix in 0..30 {
+        for immutable in [false, true] {
+            let after = machine.power_loss(&mut Prefix(prefix));
+            let process = after.process();
+            let mut reader = ReadOnly::open(&process, Path::new("/app.db"), immutable).unwrap();
+            reader.lock(LockLevel::Shared).unwrap();
+            let content: Content = (0..reader.size() / PAGE as u64)
+                .map(|number| {
+                    let mut page = [0; PAGE];
+                    reader.read(&mut page, number * PAGE as u64).unwrap();
+                    page[PAGE - 1]
+                })
+                .collect();
+            assert_eq!(content, newest, "{prefix} operations on the directory survived");
+            reader.close().unwrap();
+            let (_q, mut b) = start(&after, &tiny());
+            assert_eq!(read(&mut b).unwrap(), newest, "{prefix} operations");
+        }
+    }
+}
+
+#[test]
+fn where_names_are_exchanged_in_one_step() {
+    names_cut_anywhere(true);
+}
+
+/// A14.
+#[test]
+fn between_the_three_renames() {
+    names_cut_anywhere(false);
+}

@@ -1,0 +1,187 @@
+//! Finds of an adversary (A12, A16), against SHADOW-12: a commit that was decided against never
+//! comes back, neither whole after its undo was cut off, nor in parts after its undo failed.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking; its numbers are small"
+)]
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::sim::{start, tiny};
+use common::{Content, changes, commit, read, read_locked, write};
+use dash_shadow::{Connection, LockLevel};
+use dash_storage::simulated::{
+    Effect, Everything, Fault, Machine, Nothing, OperationKind, Question, Random, Simulated,
+    Survivors,
+};
+use dash_storage::{Directory, File, OpenMode, Storage};
+
+/// A machine on which a transaction over `base` was flushed, rolled back, and its process killed
+/// before step `kill_at` of the undo. `None` if the undo has fewer steps.
+fn killed_in_the_undo(
+    base: &[Content],
+    kill_at: usize,
+    other: bool,
+) -> Option<(Machine, Option<Connection<Simulated>>)> {
+    let machine = Machine::new(1);
+    let (killed, mut victim) = start(&machine, &tiny());
+    let other = other.then(|| start(&machine, &tiny()).1);
+    for content in base {
+        commit(&mut victim, content).unwrap();
+    }
+    write(&mut victim, &[3, 9, 9]).unwrap();
+    victim.prepare(None).unwrap();
+    victim.flush().unwrap();
+    let (victims, reached) = (killed.clone(), Arc::new(AtomicBool::new(false)));
+    let reach = reached.clone();
+    let mut seen = 0;
+    machine.watch(move |machine, operation| {
+        if changes(operation.kind) {
+            if seen == kill_at {
+                reach.store(true, Ordering::SeqCst);
+                machine.kill(&victims);
+            }
+            seen += 1;
+        }
+    });
+    let _ = victim.unlock(LockLevel::None);
+    machine.watch(|_, _| {});
+    machine.kill(&killed);
+    reached.load(Ordering::SeqCst).then_some((machine, other))
+}
+
+/// All names, and of data what was flushed.
+struct Names;
+impl Survivors for Names {
+    fn choose(&mut self, question: Question, _: usize, newest: usize) -> usize {
+        if let Question::Operations { .. } = question { newest } else { 0 }
+    }
+}
+
+/// Cuts the power in several ways and expects to find `decided`.
+fn stays(machine: &Machine, decided: &[u8], story: &str) {
+    let mut fates: Vec<Box<dyn Survivors>> =
+        vec![Box::new(Nothing), Box::new(Names), Box::new(Everything)];
+    fates.extend((0..10).map(|seed| Box::new(Random::new(seed)) as Box<dyn Survivors>));
+    for (number, fate) in fates.iter_mut().enumerate() {
+        let after = machine.power_loss(&mut **fate);
+        let (_p, mut c) = start(&after, &tiny());
+        assert_eq!(read(&mut c).unwrap(), decided, "{story}, fate {number}");
+        let next = [100, 101, 102];
+        commit(&mut c, &next).unwrap();
+        assert_eq!(read(&mut c).unwrap(), next, "{story}, fate {number}");
+    }
+}
+
+const STORIES: [&[&[u8]]; 3] = [&[], &[&[1, 1, 1]], &[&[1, 1, 1], &[2, 1, 1]]];
+
+fn stories() -> impl Iterator<Item = Vec<Content>> {
+    STORIES.iter().map(|story| story.iter().map(|content| content.to_vec()).collect())
+}
+
+/// A12: others are alive; whoever begins to write decides.
+#[test]
+fn a12_what_the_next_writer_decided() {
+    let mut undone = 0;
+    for base in stories() {
+        for kill_at in 0.. {
+            let Some((machine, Some(mut b))) = killed_in_the_undo(&base, kill_at, true) else {
+                break;
+            };
+            let begun = |b: &mut Connection<Simulated>| {
+                b.lock(LockLevel::Shared).and_then(|()| b.lock(LockLevel::Reserved))
+            };
+            if begun(&mut b).is_err() {
+                b.unlock(LockLevel::None).unwrap();
+                begun(&mut b).unwrap();
+            }
+            let decided = read_locked(&mut b).unwrap();
+            undone += usize::from(decided != [3, 9, 9]);
+            b.unlock(LockLevel::None).unwrap();
+            let story = format!("{base:?}, killed at {kill_at}");
+            stays(&machine, &decided, &story);
+            b.close().unwrap();
+            stays(&machine, &decided, &format!("{story}, closed"));
+        }
+    }
+    assert!(undone > 10, "{undone}");
+}
+
+/// A12: nobody is alive; whoever opens next decides, and has only read when the power goes.
+#[test]
+fn a12_what_the_next_opener_decided() {
+    let mut undone = 0;
+    for base in stories() {
+        for kill_at in 0.. {
+            let Some((machine, _)) = killed_in_the_undo(&base, kill_at, false) else {
+                break;
+            };
+            let (_q, mut b) = start(&machine, &tiny());
+            let decided = read(&mut b).unwrap();
+            undone += usize::from(decided != [3, 9, 9]);
+            let story = format!("{base:?}, killed at {kill_at}");
+            stays(&machine, &decided, &story);
+            b.close().unwrap();
+            stays(&machine, &decided, &format!("{story}, closed"));
+        }
+    }
+    assert!(undone > 10, "{undone}");
+}
+
+/// The names after so many operations on the directory; of what a failed flush left open, pages
+/// from the third on as before the undo if `torn`.
+struct Behind {
+    operations: usize,
+    torn: bool,
+}
+
+impl Survivors for Behind {
+    fn choose(&mut self, question: Question, answers: usize, newest: usize) -> usize {
+        match question {
+            Question::Operations { .. } => self.operations.min(answers - 1),
+            Question::Unit { offset, .. } if self.torn && (1024..2048).contains(&offset) => 0,
+            _ => newest,
+        }
+    }
+}
+
+/// A16: the flush of an undo fails, the shadow is given up, names on disk are behind: what is
+/// left under `app.db` must not be taken for a file dash has never seen, also if its intent was torn.
+#[test]
+fn a16_a_shadow_that_was_given_up_is_not_the_database() {
+    let machine = Machine::new(1);
+    let (p, mut a) = start(&machine, &tiny());
+    for i in 1..6 {
+        commit(&mut a, &[i, 1, 1, 1]).unwrap();
+    }
+    write(&mut a, &[9, 9, 9, 9]).unwrap();
+    a.prepare(None).unwrap();
+    a.flush().unwrap();
+    machine.fail(Fault::new(Effect::LostFlush(5)).on(OperationKind::Flush));
+    let _ = a.unlock(LockLevel::None); // rolled back; the undo's flush fails
+    machine.stop_failing();
+    assert_eq!(read(&mut a).unwrap(), [5, 1, 1, 1]);
+    for intent_torn in [false, true] {
+        if intent_torn {
+            let root = p.open_directory(Path::new("/")).unwrap();
+            let shadow = root.open("app.db-shadow".as_ref(), OpenMode::ReadWrite).unwrap();
+            let len = shadow.metadata().unwrap().len;
+            shadow.write_at(&[1], len - 8192 + 600).unwrap();
+        }
+        for operations in 0..20 {
+            for torn in [false, true] {
+                let after = machine.power_loss(&mut Behind { operations, torn });
+                let (_q, mut b) = start(&after, &tiny());
+                let content = read(&mut b).unwrap();
+                let story = format!("names {operations}, torn {torn}, intent {intent_torn}");
+                assert_eq!(content, [5, 1, 1, 1], "{story}");
+            }
+        }
+    }
+}
