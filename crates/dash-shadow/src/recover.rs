@@ -5,7 +5,7 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::Found;
 use crate::header::FENCE_OFFSET;
-use crate::tail::{STRIDE, read_exact, read_units};
+use crate::tail::{buffer_for, part_of, read_exact, read_units, write_pieces};
 
 /// Writes the winner's listed units and block once more and flushes it (SHADOW-8, F2): what is
 /// whole in the cache need not be on the disk, and after a failed flush never will be.
@@ -18,16 +18,18 @@ pub fn make_durable<F: File>(found: &Found<F>, name: &str) -> Result<()> {
     let rest = found.tail.len - crate::format::TAIL_LEN - block.list_len()..found.tail.len;
     let mut ranges: Vec<_> = units.iter().map(crate::format::Unit::range).collect();
     ranges.push(rest);
+    let longest = ranges.iter().map(|range| range.end - range.start).max().unwrap_or(0);
+    let mut buffer = buffer_for(longest);
     for range in ranges {
         let mut at = range.start;
         while at < range.end {
-            let mut bytes = vec![0; usize::try_from((range.end - at).min(STRIDE)).unwrap_or(0)];
-            if !read_exact(file, &mut bytes, at).during(Operation::Read, name)? {
+            let bytes = &mut buffer[..part_of(range.end - at)];
+            if !read_exact(file, bytes, at).during(Operation::Read, name)? {
                 return Err(Error::Corrupt(format!(
                     "{name} became shorter while it was recovered"
                 )));
             }
-            file.write_at(&bytes, at).during(Operation::Write, name)?;
+            write_pieces(file, bytes, at, name)?;
             at += bytes.len() as u64;
         }
     }

@@ -14,7 +14,7 @@ use crate::header::unmark;
 use crate::locks::LockLevel;
 use crate::ranges::RangeSet;
 use crate::tail::read_header;
-use crate::tail::{Tail, copy, extend, read_padded, roomy_len, write_intent};
+use crate::tail::{Tail, buffer_for, copy, extend, part_of, read_padded, roomy_len, write_intent};
 use crate::vouch::proof;
 
 impl<S: Storage> Connection<S> {
@@ -203,11 +203,12 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
         let mut different = RangeSet::new();
-        let mut buffers = [vec![0; BUFFER], vec![0; BUFFER]];
+        let longest = ranges.iter().map(|range| range.end - range.start).max().unwrap_or(0);
+        let mut buffers = [buffer_for(longest), buffer_for(longest)];
         for range in ranges.iter() {
             let mut at = range.start;
             while at < range.end {
-                let part = usize::try_from(range.end - at).unwrap_or(BUFFER).min(BUFFER);
+                let part = part_of(range.end - at);
                 let [a, b] = &mut buffers;
                 read_padded(&*shadow, &mut a[..part], at).during(Operation::Read, &name)?;
                 read_padded(&*current, &mut b[..part], at).during(Operation::Read, &name)?;
@@ -228,6 +229,3 @@ impl<S: Storage> Connection<S> {
         Ok(different)
     }
 }
-
-/// Bytes compared at once.
-const BUFFER: usize = 256 << 10;

@@ -17,8 +17,11 @@ use crate::format::{
 use crate::header::{HEADER_LEN, Header, unmark};
 use crate::tuning::Tuning;
 
-/// Bytes read or written at once where much is copied or checked.
+/// The longest unit of a page list, and what is read at once where a whole file is gone through.
 pub const STRIDE: u64 = 1 << 20;
+/// Bytes of the buffers for copying and checking: below 128 KiB the allocator keeps them, above it
+/// asks the kernel for zeroed pages each time.
+pub const BUFFER: usize = 64 << 10;
 /// Bytes written at once. A large write makes a large folio of the page cache, and every later
 /// write and flush of one page in it costs the kernel a walk over all its blocks: measured 40 µs a
 /// place for folios of 1 MiB, nothing up to 32 KiB (Linux 6.18, ext4).
@@ -155,12 +158,12 @@ pub fn read_units<F: File>(
 
 /// Whether every listed unit is in the file as committed (marks in the header aside).
 pub fn units_match<F: File>(file: &F, units: &[Unit], name: &str) -> Result<bool> {
+    let mut buffer = buffer_for(units.iter().map(|unit| unit.len).max().unwrap_or(0));
     for unit in units {
         let mut hasher = crc32fast::Hasher::new();
         let mut read = 0;
-        let mut buffer = vec![0; usize::try_from(unit.len.min(STRIDE)).unwrap_or(BLOCK)];
         while read < unit.len {
-            let part = usize::try_from((unit.len - read).min(STRIDE)).unwrap_or(BLOCK);
+            let part = part_of(unit.len - read);
             let whole = read_exact(file, &mut buffer[..part], unit.offset + read)
                 .during(Operation::Read, name)?;
             if !whole {
@@ -226,14 +229,24 @@ pub fn extend<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result<()> 
 
 /// Writes zeros from `from` to `len`.
 pub fn write_zeros<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result<()> {
-    let zeros = vec![0; usize::try_from(STRIDE.min(len.saturating_sub(from))).unwrap_or(BLOCK)];
+    static ZEROS: [u8; PIECE] = [0; PIECE];
     let mut at = from;
     while at < len {
-        let part = usize::try_from((len - at).min(STRIDE)).unwrap_or(BLOCK);
-        write_pieces(file, &zeros[..part], at, name)?;
+        let part = part_of(len - at).min(PIECE);
+        file.write_at(&ZEROS[..part], at).during(Operation::Write, name)?;
         at += part as u64;
     }
     Ok(())
+}
+
+/// A buffer to go through `len` bytes with.
+pub fn buffer_for(len: u64) -> Vec<u8> {
+    vec![0; part_of(len)]
+}
+
+/// How many of the `len` bytes that are left fit into such a buffer.
+pub fn part_of(len: u64) -> usize {
+    usize::try_from(len).unwrap_or(BUFFER).min(BUFFER)
 }
 
 /// Writes `bytes` in pieces that don't make large folios.
@@ -249,10 +262,9 @@ pub fn write_pieces<F: File>(file: &F, bytes: &[u8], at: u64, name: &str) -> Res
 /// Copies `range` into a file in which it reads as zeros: holes stay holes.
 pub fn copy_into_new<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -> Result<()> {
     let mut at = range.start;
-    let mut buffer =
-        vec![0; usize::try_from((range.end - range.start).min(STRIDE)).unwrap_or(BLOCK)];
+    let mut buffer = buffer_for(range.end.saturating_sub(range.start));
     while at < range.end {
-        let part = usize::try_from((range.end - at).min(STRIDE)).unwrap_or(BLOCK);
+        let part = part_of(range.end - at);
         read_padded(from, &mut buffer[..part], at).during(Operation::Read, name)?;
         if buffer[..part].iter().any(|&byte| byte != 0) {
             write_pieces(to, &buffer[..part], at, name)?;
@@ -265,10 +277,9 @@ pub fn copy_into_new<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -
 /// Copies `range` from one file to another through a buffer; zeros where the source ends before.
 pub fn copy<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -> Result<()> {
     let mut at = range.start;
-    let mut buffer =
-        vec![0; usize::try_from((range.end - range.start).min(STRIDE)).unwrap_or(BLOCK)];
+    let mut buffer = buffer_for(range.end.saturating_sub(range.start));
     while at < range.end {
-        let part = usize::try_from((range.end - at).min(STRIDE)).unwrap_or(BLOCK);
+        let part = part_of(range.end - at);
         read_padded(from, &mut buffer[..part], at).during(Operation::Read, name)?;
         write_pieces(to, &buffer[..part], at, name)?;
         at += part as u64;
