@@ -26,6 +26,8 @@ pub struct Place {
     pub what: String,
     /// Whether there is no disk under it.
     pub in_memory: bool,
+    /// Whether nobody else writes to its device.
+    pub is_own: bool,
     /// Its device, if it counts.
     pub device: Option<Device>,
     folder: PathBuf,
@@ -50,7 +52,16 @@ impl Place {
         let device = Device::of(&folder);
         let in_memory = under == Path::new(MEMORY);
         let what = format!("{what}: {}", machine::file_system(&folder));
-        Ok(Self { label, what, in_memory, device, folder, _own: None, _mount: Some(mount) })
+        Ok(Self {
+            label,
+            what,
+            in_memory,
+            is_own: true,
+            device,
+            folder,
+            _own: None,
+            _mount: Some(mount),
+        })
     }
 
     /// A new folder in it.
@@ -123,6 +134,7 @@ impl Places {
                 label: "V",
                 what,
                 in_memory: false,
+                is_own: false,
                 device,
                 folder,
                 _own: Some(own),

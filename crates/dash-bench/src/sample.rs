@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::failure::{Explain, Result};
-use crate::numbers::{float, median, nanos};
+use crate::numbers::{count, float, median, nanos, per};
 
 /// What one lane measured.
 pub struct Sample {
@@ -24,11 +24,13 @@ pub struct Block {
     pub p50: f64,
     /// One in a thousand was slower.
     pub p999: f64,
+    /// Operations a second.
+    pub rate: f64,
 }
 
 impl Block {
-    /// Of the times of its operations.
-    pub fn of(times: &[u64]) -> Self {
+    /// Of the times of operations that may have run side by side, all within `elapsed` nanoseconds.
+    fn within(times: &[u64], elapsed: u64) -> Self {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
         let at = |thousandth: usize| {
@@ -36,8 +38,9 @@ impl Block {
             sorted.get(rank).map_or(0.0, |nanos| float(*nanos) / 1000.0)
         };
         let total: u64 = times.iter().sum();
-        let mean = float(total) / 1000.0 / float(crate::numbers::count(times.len()).max(1));
-        Self { mean, p50: at(500), p999: at(999) }
+        let mean = float(total) / 1000.0 / float(count(times.len()).max(1));
+        let rate = per(count(times.len()), elapsed) * 1e9;
+        Self { mean, p50: at(500), p999: at(999), rate }
     }
 }
 
@@ -51,10 +54,15 @@ impl Sample {
 
     /// Adds a block of times in nanoseconds.
     pub fn add(&mut self, times: &[u64]) {
+        self.add_within(times, times.iter().sum());
+    }
+
+    /// Adds a block of operations that ran within `elapsed` nanoseconds.
+    pub fn add_within(&mut self, times: &[u64], elapsed: u64) {
         for time in times {
             self.all.saturating_record(*time);
         }
-        self.blocks.push(Block::of(times));
+        self.blocks.push(Block::within(times, elapsed));
     }
 
     /// A percentile of everything, in microseconds.
@@ -74,17 +82,21 @@ impl Sample {
 
     /// The median over blocks of `figure`.
     pub fn typical(&self, figure: fn(&Block) -> f64) -> f64 {
-        median(&self.blocks.iter().map(figure).collect::<Vec<_>>())
+        let blocks = self.blocks.iter().filter(|block| block.rate > 0.0);
+        median(&blocks.map(figure).collect::<Vec<_>>())
     }
 
     /// The median over rounds of `figure` here divided by `figure` of `other` in the same round.
     pub fn ratio_to(&self, other: &Self, figure: fn(&Block) -> f64) -> f64 {
+        median(&self.ratios_to(other, figure))
+    }
+
+    /// The ratios of [`Self::ratio_to`], one a round.
+    pub fn ratios_to(&self, other: &Self, figure: fn(&Block) -> f64) -> Vec<f64> {
         let pairs = self.blocks.iter().zip(&other.blocks);
-        median(
-            &pairs
-                .map(|(mine, theirs)| figure(mine) / figure(theirs).max(f64::MIN_POSITIVE))
-                .collect::<Vec<_>>(),
-        )
+        // A block in which nothing of the kind happened compares with nothing.
+        let pairs = pairs.filter(|(mine, theirs)| mine.rate > 0.0 && theirs.rate > 0.0);
+        pairs.map(|(mine, theirs)| figure(mine) / figure(theirs).max(f64::MIN_POSITIVE)).collect()
     }
 
     /// `p50 a, p99 b, p99.9 c, max d us`.
@@ -108,9 +120,10 @@ mod tests {
     #[test]
     fn a_block_has_the_percentiles_of_its_times() {
         let times: Vec<u64> = (1..=1000).map(|n| n * 1000).collect();
-        let block = Block::of(&times);
+        let block = Block::within(&times, times.iter().sum());
         assert!((block.p50 - 500.0).abs() < 1e-9);
         assert!((block.p999 - 999.0).abs() < 1e-9);
         assert!((block.mean - 500.5).abs() < 1e-9);
+        assert!((block.rate - 1e6 / 500.5).abs() < 1e-6);
     }
 }

@@ -2,13 +2,11 @@
 //! operations; the difference is what n operations cost, without start and end.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
-use crate::engine::Engine;
 use crate::failure::{Explain, Failure, Result};
 use crate::numbers::{float, per};
-use crate::work::Job;
 
 /// Calls by name.
 type Calls = BTreeMap<String, u64>;
@@ -19,14 +17,24 @@ pub struct PerOperation {
     pub total: f64,
     /// Calls that nearly every operation makes: without what one in ten or fewer adds, such as a page split.
     pub typical: f64,
+    /// Those that flush.
+    pub flushes: f64,
     /// By name, most frequent first.
     pub names: String,
 }
 
-/// Counts the calls of one operation of `job` on `path`.
-pub fn count(job: Job, engine: Engine, path: &Path, operations: u64) -> Result<PerOperation> {
-    let once = run(job, engine, path, operations)?;
-    let twice = run(job, engine, path, 2 * operations)?;
+/// Calls that flush a file or a folder.
+const FLUSHING: [&str; 4] = ["fsync", "fdatasync", "syncfs", "msync"];
+
+/// Whether it is installed.
+pub fn is_there() -> bool {
+    Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success())
+}
+
+/// Counts the calls of one operation of what `dash bench` does with these arguments, `--count` aside.
+pub fn count(arguments: &[OsString], operations: u64) -> Result<PerOperation> {
+    let once = run(arguments, operations)?;
+    let twice = run(arguments, 2 * operations)?;
     let mut names: Vec<(String, f64)> = Vec::new();
     for (name, calls) in &twice {
         let more = calls.saturating_sub(once.get(name).copied().unwrap_or(0));
@@ -37,6 +45,10 @@ pub fn count(job: Job, engine: Engine, path: &Path, operations: u64) -> Result<P
     let total = |calls: &Calls| calls.values().sum::<u64>();
     Ok(PerOperation {
         total: (float(total(&twice)) - float(total(&once))) / float(operations),
+        flushes: names
+            .iter()
+            .filter(|(name, _)| FLUSHING.contains(&name.as_str()))
+            .fold(0.0, |sum, (_, share)| sum + share),
         typical: names
             .iter()
             .map(|(_, share)| (share + 0.4).floor())
@@ -49,15 +61,16 @@ pub fn count(job: Job, engine: Engine, path: &Path, operations: u64) -> Result<P
     })
 }
 
-fn run(job: Job, engine: Engine, path: &Path, operations: u64) -> Result<Calls> {
+fn run(arguments: &[OsString], operations: u64) -> Result<Calls> {
     let own = std::env::current_exe().explain("finding this program")?;
     let table = tempfile::NamedTempFile::new().explain("making a file for strace")?;
     let output = Command::new("strace")
         .args(["-f", "-c", "-o"])
         .arg(table.path())
         .arg(own)
-        .args(["work", job.word(), engine.word(), "--count", &operations.to_string()])
-        .arg(path)
+        .arg("bench")
+        .args(arguments)
+        .args(["--count", &operations.to_string()])
         .stdin(Stdio::null())
         .output()
         .explain("running strace")?;

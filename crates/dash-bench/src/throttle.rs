@@ -2,53 +2,71 @@
 //! asks. (On a busy machine the same is seen of the scheduler: see [`crate::priority`].)
 //! A raw write with a flush, now and then, tells; figures from such a time are worth nothing.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-use crate::failure::{Explain, Failure, Result};
+use crate::failure::{Explain, Result};
 use crate::interrupt;
 use crate::numbers::{float, nanos};
 use crate::place::Place;
 use crate::progress::Progress;
 
-/// A write with a flush that takes longer, in microseconds, is one of a throttled disk.
+/// A write with a flush that takes longer, in microseconds, is one of a throttled disk; unless the
+/// disk is that slow when it is first asked: then several times what it took.
 const SLOW: f64 = 2_500.0;
+/// So many times.
+const SEVERAL: f64 = 4.0;
 /// Writes of a probe; the middle one counts.
 const WRITES: usize = 5;
 /// How long to leave the disk alone before it is asked again.
 const PAUSE: Duration = Duration::from_secs(15);
-/// How often in a row.
-const PAUSES_MAX: u32 = 24;
 
 /// Watches the disk of one place.
 pub struct Throttle {
     /// None where there is no disk.
     file: Option<File>,
+    slow: f64,
+    /// How much longer it may be waited for.
+    patience: Cell<Duration>,
 }
 
 impl Throttle {
-    /// Watches.
-    pub fn new(place: &Place) -> Result<Self> {
+    /// Watches, and waits for the disk so long in all; after that its figures are taken as they are.
+    pub fn new(place: &Place, patience: Duration) -> Result<Self> {
         let file = if place.in_memory { None } else { Some(place.scratch_file()?) };
-        Ok(Self { file })
+        let mut made = Self { file, slow: SLOW, patience: Cell::new(patience) };
+        made.probe()?;
+        made.slow = SLOW.max(SEVERAL * made.probe()?);
+        Ok(made)
     }
 
     /// Whether the disk throttles now. If so this comes back when it no longer does.
     pub fn was_on(&self, progress: &Progress) -> Result<bool> {
-        if self.probe()? < SLOW {
+        if self.patience.get().is_zero() || self.probe()? < self.slow {
             return Ok(false);
         }
-        progress.say("the disk or the machine is too slow now (over 2.5 ms a flushed write): this round is void, waiting");
-        for _ in 0..PAUSES_MAX {
-            rest(PAUSE)?;
-            if self.probe()? < SLOW {
+        progress.say(
+            "the disk or the machine is much slower now than before: this round is void, waiting",
+        );
+        while !self.patience.get().is_zero() {
+            let pause = PAUSE.min(self.patience.get());
+            self.patience.set(self.patience.get() - pause);
+            rest(pause)?;
+            if self.probe()? < self.slow {
                 return Ok(true);
             }
         }
-        Err(Failure::new(
-            "the disk throttles, or the machine is busy, and it does not end: nothing can be measured now",
-        ))
+        progress.say(
+            "it stays slow: from here on the figures are of a throttled disk or a busy machine",
+        );
+        Ok(true)
+    }
+
+    /// Whether it was given up: figures are of a throttled disk.
+    pub fn gave_up(&self) -> bool {
+        self.patience.get().is_zero()
     }
 
     /// Microseconds of a write with a flush.

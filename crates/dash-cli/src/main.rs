@@ -1,30 +1,25 @@
 //! The `dash` program: what a person does with dash outside of SQL.
 //!
-//! One file per command; shared by them are [`extension`] (finding and loading `libdash.so`),
-//! [`failure`] (errors as sentences), [`progress`] (bars), [`interrupt`] (Ctrl-C) and [`ask`].
+//! One file per command; `bench` is the crate `dash_bench`. What commands share is in the crate
+//! `dash_terminal` and in [`ask`].
 //! Exit codes: 0 all is well; 1 the answer is bad news (damage, a refusal, a lost commit) or
 //! something was left undone; 2 the command could not be carried out.
 
 mod ask;
 mod convert;
 mod demo;
-mod extension;
-mod failure;
 mod holders;
 mod inspect;
 mod integrity;
-mod interrupt;
-mod out;
-mod progress;
 mod prompt;
 mod recover;
 mod shell;
-mod split;
 mod torture;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use dash_terminal::{device, extension, failure, interrupt, numbers, out, progress, split};
 
 /// One-flush durable commits for unmodified SQLite.
 #[derive(Parser)]
@@ -48,6 +43,8 @@ enum Command {
     Shell(shell::Arguments),
     /// Tries to make engines lose data: power cuts, faults, killed processes; on this machine
     Torture(torture::Arguments),
+    /// Measures commits on your disk: dash beside stock SQLite's journal modes
+    Bench(dash_bench::Arguments),
     #[command(hide = true)]
     DemoWriter(demo::writer::Arguments),
     #[command(hide = true)]
@@ -63,6 +60,12 @@ pub enum Outcome {
     Bad,
 }
 
+impl Outcome {
+    fn of(good: bool) -> Self {
+        if good { Self::Good } else { Self::Bad }
+    }
+}
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Shell(arguments) => shell::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),
+        Command::Bench(arguments) => dash_bench::run(&arguments).map(Outcome::of),
         Command::DemoWriter(arguments) => demo::writer::run(&arguments),
         Command::TortureWorker => {
             return dash_torture::worker::run().map_or(ExitCode::from(2), ExitCode::from);

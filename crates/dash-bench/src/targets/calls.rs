@@ -4,7 +4,7 @@ use super::Bench;
 use super::data::{ROWS, with_rows};
 use crate::engine::{DURABLE, Engine};
 use crate::failure::Result;
-use crate::progress::Progress;
+use crate::progress::{Progress, Unit};
 use crate::report::{Row, Target};
 use crate::strace;
 use crate::work::Job;
@@ -30,13 +30,15 @@ pub fn measure(bench: &Bench) -> Result<Row> {
     let place = bench.places.v()?;
     let folder = place.folder("calls")?;
     let operations = crate::numbers::count(bench.many(OPERATIONS));
-    let mut progress = Progress::new("calls", 10);
+    let mut progress = Progress::new("calls", 10, Unit::Count);
     for engine in [Engine::Single, Engine::Wal, Engine::Delete] {
         drop(with_rows(engine, &folder.path().join(engine.word()), ROWS)?);
         progress.step(1)?;
     }
     for (job, what, engine, wanted) in CASES {
-        let counted = strace::count(job, engine, &folder.path().join(engine.word()), operations)?;
+        let path = folder.path().join(engine.word());
+        let words = ["work", job.word(), &engine.word()].map(Into::into);
+        let counted = strace::count(&[&words[..], &[path.into()]].concat(), operations)?;
         let title = format!("{what}, {}", engine.name());
         row.note(format!("{title}: {}", counted.names));
         if wanted > 0.0 {

@@ -8,7 +8,7 @@ use crate::engine::{DURABLE, Engine};
 use crate::failure::Result;
 use crate::numbers::{count, float, per};
 use crate::place::Place;
-use crate::progress::Progress;
+use crate::progress::{Progress, Unit};
 use crate::report::{Row, Target};
 
 const COMMITS: usize = 10_000;
@@ -33,7 +33,7 @@ pub fn measure(bench: &Bench) -> Result<Row> {
     );
     let mut row = Row::new("counts", what, DURABLE);
     let place = bench.places.l()?;
-    let mut progress = Progress::new("counts", count(2 * commits * SIDES.len()));
+    let mut progress = Progress::new("counts", count(2 * commits * SIDES.len()), Unit::Count);
     for place in [place, bench.places.n()?] {
         for (engine, flushes) in SIDES {
             side(&mut row, place, engine, flushes, commits, &mut progress)?;
@@ -51,7 +51,7 @@ fn side(
     commits: usize,
     progress: &mut Progress,
 ) -> Result<()> {
-    let folder = place.folder(engine.word())?;
+    let folder = place.folder(&engine.word())?;
     let db = with_empty_table(engine, &folder.path().join("counts.db"))?;
     let mut insert = Inserter::new(&db)?;
     (0..WARM).try_for_each(|_| insert.step())?;

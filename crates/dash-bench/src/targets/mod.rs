@@ -1,4 +1,4 @@
-//! `dash-bench targets`: one file per row.
+//! `dash bench targets`: one file per row.
 
 mod calls;
 mod commit_time;
@@ -17,14 +17,14 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::extension::Extension;
 use crate::failure::{Failure, Result};
 use crate::out::say;
 use crate::place::Places;
 use crate::report::Row;
-use crate::{interrupt, loops, machine, priority};
+use crate::session;
+use crate::{interrupt, machine};
 
-/// Arguments of `dash-bench targets`.
+/// Arguments of `dash bench targets`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Where databases are made (and removed); choose the disk to measure
@@ -75,17 +75,14 @@ const ROWS: [Measure; 11] = [
 /// Runs the command; whether every target is met.
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let chosen = choose(&arguments.only)?;
-    if loops::allowed() {
-        loops::isolate()?;
-    }
-    interrupt::catch()?;
-    let extension = Extension::load()?;
-    let bench = Bench { places: Places::new(&arguments.dir)?, quick: arguments.quick };
+    let session::Bench { places, extension, real_time, .. } =
+        session::Bench::start(&arguments.dir)?;
+    let bench = Bench { places, quick: arguments.quick };
     let mut head = machine::lines();
     head.push(format!(
         "dash {} ({}), SQLite {}",
-        extension.version,
-        extension.path.display(),
+        extension.version(),
+        extension.path().display(),
         rusqlite::version()
     ));
     head.push(format!(
@@ -93,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         bench.places.home().display(),
         machine::file_system(bench.places.home())
     ));
-    head.push(match priority::raise() {
+    head.push(match real_time {
         true => "the measuring thread has real-time priority".to_owned(),
         false => {
             "no real-time priority: others' load on the processors is in the figures".to_owned()

@@ -7,9 +7,10 @@ use super::Bench;
 use super::data::with_rows;
 use crate::engine::{Engine, READS_ONLY};
 use crate::failure::{Explain, Result};
+use crate::lanes::THROTTLED_MAX;
 use crate::numbers::{count, nanos};
 use crate::place::Place;
-use crate::progress::Progress;
+use crate::progress::{Progress, Unit};
 use crate::report::{Row, Target};
 use crate::sample::Sample;
 use crate::throttle::Throttle;
@@ -43,10 +44,11 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
         db.close().map_err(|(_, error)| error).explain("closing")?;
     }
     let rounds = bench.many(ROUNDS);
-    let mut progress = Progress::new(&format!("opening on {}", place.label), count(rounds));
+    let mut progress =
+        Progress::new(&format!("opening on {}", place.label), count(rounds), Unit::Count);
     let mut opened = SIDES.iter().map(|_| Sample::new()).collect::<Result<Vec<_>>>()?;
     let mut closed = SIDES.iter().map(|_| Sample::new()).collect::<Result<Vec<_>>>()?;
-    let throttle = Throttle::new(place)?;
+    let throttle = Throttle::new(place, THROTTLED_MAX)?;
     while opened[0].blocks.len() < rounds {
         let mut blocks = Vec::new();
         for engine in SIDES {

@@ -11,8 +11,9 @@ use super::Bench;
 use super::data::Dice;
 use crate::engine::{DURABLE, Engine};
 use crate::failure::{Explain, Failure, Result};
+use crate::lanes::THROTTLED_MAX;
 use crate::numbers::{count, median};
-use crate::progress::Progress;
+use crate::progress::{Progress, Unit};
 use crate::report::{Row, Target};
 use crate::throttle::Throttle;
 use crate::work::Job;
@@ -61,7 +62,7 @@ pub fn measure(bench: &Bench) -> Result<Row> {
     let folder = place.folder("recovery")?;
     let path = folder.path().join("large.db");
     let trials = bench.many(TRIALS);
-    let mut progress = Progress::new("recovery", count(6 * trials) + 2);
+    let mut progress = Progress::new("recovery", count(6 * trials) + 2, Unit::Count);
     build(&path)?;
     progress.step(1)?;
     let begun = Instant::now();
@@ -72,7 +73,7 @@ pub fn measure(bench: &Bench) -> Result<Row> {
     ));
     progress.step(1)?;
     place.settle()?;
-    let throttle = Throttle::new(place)?;
+    let throttle = Throttle::new(place, THROTTLED_MAX)?;
     let mut dice = Dice::new(5);
     for death in [Death::Early, Death::Late, Death::Anywhere] {
         let mut reads = Vec::new();
@@ -167,7 +168,8 @@ fn kill_a_writer(path: &Path, death: Death, dice: &mut Dice) -> Result<()> {
     let ready = path.with_extension("ready");
     drop(std::fs::remove_file(&ready));
     command
-        .args(["work", Job::Scatter.word(), Engine::Single.word(), "--count", "1000000000"])
+        .args(["bench", "work", Job::Scatter.word(), &Engine::Single.word()])
+        .args(["--count", "1000000000"])
         .arg(path);
     let mut writer = Writer(
         command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().explain("starting a writer")?,

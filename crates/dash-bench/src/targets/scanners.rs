@@ -17,9 +17,10 @@ use super::Bench;
 use super::data::{Inserter, with_rows};
 use crate::engine::{DURABLE, Engine};
 use crate::failure::{Explain, Result};
+use crate::lanes::THROTTLED_MAX;
 use crate::numbers::{count, float, median};
 use crate::place::Place;
-use crate::progress::Progress;
+use crate::progress::{Progress, Unit};
 use crate::report::{Row, Target};
 use crate::throttle::Throttle;
 
@@ -88,8 +89,8 @@ fn on(
     let mut scans = 0;
     let how = if pace == Pace::Resting { "resting" } else { "flat out" };
     let title = format!("{}, {rows} rows, {how}", engine.name());
-    let mut progress = Progress::new(&title, count(rounds * PHASES.len()));
-    let throttle = Throttle::new(place)?;
+    let mut progress = Progress::new(&title, count(rounds * PHASES.len()), Unit::Count);
+    let throttle = Throttle::new(place, THROTTLED_MAX)?;
     while rates[0].len() < rounds {
         let round = rates[0].len();
         let mut seen = [(0.0, 0); 3];

@@ -9,9 +9,10 @@ use super::Bench;
 use super::data::{Inserter, with_rows};
 use crate::engine::{DURABLE, Engine};
 use crate::failure::{Explain, Result};
+use crate::lanes::THROTTLED_MAX;
 use crate::numbers::{count, nanos};
 use crate::place::Place;
-use crate::progress::Progress;
+use crate::progress::{Progress, Unit};
 use crate::report::{Row, Target};
 use crate::sample::Sample;
 use crate::throttle::Throttle;
@@ -47,9 +48,12 @@ fn on(bench: &Bench, place: &Place, engine: Engine, row: &mut Row) -> Result<()>
     (0..100).try_for_each(|_| insert.step())?;
     let (mut with, mut without) = (Sample::new()?, Sample::new()?);
     let rounds = bench.many(ROUNDS);
-    let mut progress =
-        Progress::new(&format!("snapshot, {} on {}", engine.name(), place.label), count(rounds));
-    let throttle = Throttle::new(place)?;
+    let mut progress = Progress::new(
+        &format!("snapshot, {} on {}", engine.name(), place.label),
+        count(rounds),
+        Unit::Count,
+    );
+    let throttle = Throttle::new(place, THROTTLED_MAX)?;
     while with.blocks.len() < rounds {
         let mut times = (Vec::new(), Vec::new());
         for _ in 0..BLOCK {

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use rusqlite::{Connection, params_from_iter};
 
-use super::device::{Counts, Device};
 use super::side::Side;
 use super::workload::{Transaction, Workload};
 use super::{failed, stop_if_pressed};
+use crate::device::{Counts, Device};
 use crate::extension::Extension;
 use crate::failure::{Explain, Result};
 use crate::interrupt::Interrupt;

@@ -6,13 +6,11 @@
 //! is written.
 
 mod crash;
-mod device;
 mod measure;
 mod side;
 mod source;
 mod table;
 mod trace;
-mod transactions;
 mod workload;
 pub mod writer;
 
@@ -22,6 +20,7 @@ use std::time::Duration;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 
 use crate::Outcome;
+use crate::device::Device;
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
@@ -67,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         rusqlite::version()
     );
     say!("{}", workload.title);
-    let device = device::Device::of(folder.path());
+    let device = Device::of(folder.path());
     say!(
         "in {}, on {}",
         folder.path().display(),

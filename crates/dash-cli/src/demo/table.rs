@@ -1,8 +1,9 @@
 //! The table at the end of a demo.
 
 use super::crash::Cut;
-use super::device::Device;
 use super::measure::Tally;
+use crate::device::{Counts, Device};
+use crate::numbers::float;
 use crate::out::say;
 
 /// Widths of the columns.
@@ -21,7 +22,7 @@ pub fn print(tallies: &[Tally], cuts: &[Cut], device: Option<&Device>) {
     {
         row(label, tallies.iter().map(|tally| micros(tally.latency.value_at_quantile(quantile))));
     }
-    let counted = |figure: fn(&super::device::Counts) -> f64| {
+    let counted = |figure: fn(&Counts) -> f64| {
         tallies.iter().map(move |tally| {
             tally.device.as_ref().map_or("n/a".to_owned(), |counts| {
                 format!("{:.2}", ratio(figure(counts), tally.latency.len()))
@@ -92,10 +93,4 @@ fn ratio(figure: f64, count: u64) -> f64 {
 
 fn micros(nanos: u64) -> String {
     format!("{:.0} µs", float(nanos) / 1000.0)
-}
-
-/// For display: counts here are far below 2^53.
-#[expect(clippy::cast_precision_loss, reason = "figures for people, three digits of them shown")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

@@ -1,6 +1,7 @@
 //! Recorded statements, grouped into transactions.
 
-use super::workload::{Statement, Transaction};
+/// Statements from BEGIN to COMMIT, or one alone.
+pub type Transaction = Vec<String>;
 
 /// Whether a statement sets what the comparison holds fixed.
 pub fn is_fixed_setting(statement: &str) -> bool {
@@ -33,22 +34,21 @@ pub fn into_transactions(statements: Vec<String>) -> Vec<Transaction> {
             upper.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
         let (first, second) = (words.next(), words.next());
         let to_savepoint = upper.split_ascii_whitespace().any(|word| word == "TO");
-        let statement = Statement { sql, values: Vec::new() };
         match (first, open.take()) {
-            (Some("BEGIN"), None) => open = Some(vec![statement]),
+            (Some("BEGIN"), None) => open = Some(vec![sql]),
             (Some("COMMIT" | "END"), Some(mut group)) => {
-                group.push(statement);
+                group.push(sql);
                 transactions.push(group);
             }
             (Some("ROLLBACK"), Some(mut group)) if !to_savepoint && second != Some("TO") => {
-                group.push(statement);
+                group.push(sql);
                 transactions.push(group);
             }
             (_, Some(mut group)) => {
-                group.push(statement);
+                group.push(sql);
                 open = Some(group);
             }
-            (_, None) => transactions.push(vec![statement]),
+            (_, None) => transactions.push(vec![sql]),
         }
     }
     transactions.extend(open);

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::failure::Result;
+use crate::interrupt;
+
 /// How often a plain line is printed.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
@@ -13,6 +16,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(5);
 pub struct Progress {
     bar: ProgressBar,
     what: String,
+    done: u64,
     total: u64,
     plain: bool,
     printed: Instant,
@@ -33,28 +37,51 @@ impl Progress {
         let plain = !std::io::stderr().is_terminal();
         let bar = if plain { ProgressBar::hidden() } else { ProgressBar::new(total) };
         let template = match unit {
-            Unit::Count => "{msg:<28} {bar:30} {pos}/{len} ETA {eta}",
+            Unit::Count => "{msg:<40} {bar:30} {pos}/{len} ETA {eta}",
             Unit::Bytes => "{msg:<28} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} ETA {eta}",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_message(what.to_owned());
-        Self { bar, what: what.to_owned(), total, plain, printed: Instant::now() }
+        Self { bar, what: what.to_owned(), done: 0, total, plain, printed: Instant::now() }
     }
 
     /// So many steps are done.
     pub fn set(&mut self, done: u64) {
-        let done = done.min(self.total);
-        self.bar.set_position(done);
+        self.done = done.min(self.total);
+        self.bar.set_position(self.done);
         if self.plain && self.printed.elapsed() >= PLAIN_EVERY {
             self.printed = Instant::now();
-            eprintln!("{}: {} %", self.what, percent(done, self.total));
+            eprintln!("{}: {} %", self.what, percent(self.done, self.total));
         }
     }
 
-    /// Takes the bar away.
-    pub fn finish(self) {
+    /// So many more steps are done.
+    ///
+    /// # Errors
+    ///
+    /// If Ctrl-C was pressed.
+    pub fn step(&mut self, more: u64) -> Result<()> {
+        self.set(self.done + more);
+        interrupt::check()
+    }
+
+    /// Says something above the bar.
+    pub fn say(&self, text: &str) {
+        if self.plain {
+            eprintln!("{}: {text}", self.what);
+        } else {
+            self.bar.println(text);
+        }
+    }
+
+    /// Takes the bar away, as dropping does.
+    pub fn finish(self) {}
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }

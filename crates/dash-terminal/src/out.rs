@@ -2,6 +2,7 @@
 //! panic, nor to leave work half done: what it does not want to read is dropped.
 
 /// As `println!`, but a closed pipe is no panic.
+#[macro_export]
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -9,4 +10,4 @@ macro_rules! say {
     }};
 }
 
-pub(crate) use say;
+pub use crate::say;

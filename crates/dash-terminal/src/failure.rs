@@ -25,6 +25,10 @@ impl Display for Failure {
 /// Adds what was being done to an error.
 pub trait Explain<T> {
     /// `what` reads as "opening app.db".
+    ///
+    /// # Errors
+    ///
+    /// The error that was there, with `what` before it.
     fn explain(self, what: impl Display) -> Result<T>;
 }
 

@@ -3,6 +3,7 @@
 //! A flush counts as a write of no bytes too. The counts are the whole device's: only on a loop device
 //! of one's own are they exact. The journal's own count says how often the file system committed.
 
+use std::ops::AddAssign;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -46,13 +47,22 @@ impl Counts {
     }
 }
 
+impl AddAssign for Counts {
+    fn add_assign(&mut self, more: Self) {
+        self.writes += more.writes;
+        self.bytes += more.bytes;
+        self.flushes += more.flushes;
+        self.journal_commits += more.journal_commits;
+    }
+}
+
 impl Device {
     /// The disk under `folder`, if it is one and the kernel counts its flushes.
     pub fn of(folder: &Path) -> Option<Self> {
         let number = folder.metadata().ok()?.dev();
-        let home =
-            std::fs::canonicalize(format!("/sys/dev/block/{}:{}", major(number), minor(number)))
-                .ok()?;
+        // btrfs and overlays have a device number of their own: the mount names the real one.
+        let home = home_of(number)
+            .or_else(|| home_of(source_of_mount(folder)?.metadata().ok()?.rdev()))?;
         // A partition has no count of flushes; its disk has.
         let home = if home.join("partition").exists() { home.parent()?.to_owned() } else { home };
         let device = Self { name: home.file_name()?.to_string_lossy().into_owned(), home };
@@ -84,6 +94,27 @@ impl Device {
         let text = text.trim();
         if text.is_empty() { "unknown".to_owned() } else { text.to_owned() }
     }
+}
+
+fn home_of(number: u64) -> Option<PathBuf> {
+    let link = format!("/sys/dev/block/{}:{}", major(number), minor(number));
+    std::fs::canonicalize(link).ok()
+}
+
+/// The device file that the mount `folder` is in was made from.
+fn source_of_mount(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let (_, source) = mounts
+        .lines()
+        .filter_map(|line| {
+            let (left, right) = line.split_once(" - ")?;
+            let point = Path::new(left.split(' ').nth(4)?);
+            let source = right.split(' ').nth(1)?;
+            folder.starts_with(point).then_some((point.as_os_str().len(), source))
+        })
+        .max_by_key(|(depth, _)| *depth)?;
+    source.starts_with("/dev/").then(|| PathBuf::from(source))
 }
 
 fn parse(stat: &str) -> Option<[u64; 3]> {

@@ -25,6 +25,10 @@ pub struct Extension {
 
 impl Extension {
     /// Finds and loads it.
+    ///
+    /// # Errors
+    ///
+    /// If it is nowhere, or SQLite can't load it.
     pub fn load() -> Result<Self> {
         let path = find()?;
         let scratch = Connection::open_in_memory().explain("opening a scratch connection")?;
@@ -43,6 +47,10 @@ impl Extension {
     }
 
     /// Opens a database through dash; an empty one is made if `create` and there is none.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be opened, with dash's own reason.
     pub fn open(&self, path: &Path, create: bool) -> Result<Connection> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
         if create {
@@ -78,6 +86,10 @@ impl Extension {
 }
 
 /// Where `libdash.so` is.
+///
+/// # Errors
+///
+/// If it is nowhere.
 pub fn find() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         let path = PathBuf::from(named);

@@ -1,5 +1,6 @@
-//! Ctrl-C: remembered, and passed on to the SQLite statement that runs, so that a command ends at
-//! a place it chose. What can't be interrupted (a commit) is finished first.
+//! Ctrl-C and SIGTERM: remembered, and passed on to the SQLite statement that runs, so that a
+//! command ends at a place it chose, and guards take down what they put up. What can't be
+//! interrupted (a commit) is finished first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,28 +8,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nix::sys::signal::{SigSet, Signal};
 use rusqlite::{Connection, InterruptHandle};
 
-use crate::failure::{Explain, Result};
+use crate::failure::{Explain, Failure, Result};
 
-/// Whether Ctrl-C was pressed, and what to interrupt when it is.
+/// A process has one keyboard.
+static PRESSED: AtomicBool = AtomicBool::new(false);
+
+/// What to interrupt when Ctrl-C is pressed.
 #[derive(Clone)]
 pub struct Interrupt {
-    pressed: Arc<AtomicBool>,
     running: Arc<Mutex<Option<InterruptHandle>>>,
 }
 
 impl Interrupt {
     /// Catches SIGINT and SIGTERM from now on. Call before any thread is started: threads inherit
     /// the mask.
+    ///
+    /// # Errors
+    ///
+    /// If the signals can't be blocked.
     pub fn catch() -> Result<Self> {
         let mut signals = SigSet::empty();
         signals.add(Signal::SIGINT);
         signals.add(Signal::SIGTERM);
         signals.thread_block().explain("blocking SIGINT")?;
-        let interrupt = Self { pressed: Arc::default(), running: Arc::default() };
+        let interrupt = Self { running: Arc::default() };
         let inner = interrupt.clone();
         std::thread::spawn(move || {
             while signals.wait().is_ok() {
-                inner.pressed.store(true, Ordering::SeqCst);
+                PRESSED.store(true, Ordering::SeqCst);
                 eprintln!("dash: stopping at the next safe place");
                 if let Some(handle) = &*inner.running.lock().unwrap_or_else(PoisonError::into_inner)
                 {
@@ -52,6 +59,20 @@ impl Interrupt {
 
     /// Whether it was pressed.
     pub fn pressed(&self) -> bool {
-        self.pressed.load(Ordering::SeqCst)
+        pressed()
     }
+}
+
+/// Whether Ctrl-C was pressed since [`Interrupt::catch`].
+pub fn pressed() -> bool {
+    PRESSED.load(Ordering::SeqCst)
+}
+
+/// Goes on, or not.
+///
+/// # Errors
+///
+/// If Ctrl-C was pressed.
+pub fn check() -> Result<()> {
+    if pressed() { Err(Failure::new("interrupted")) } else { Ok(()) }
 }

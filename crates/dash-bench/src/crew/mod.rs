@@ -1,0 +1,133 @@
+//! Connections that work at the same time: threads of this process, or processes of their own.
+
+mod process;
+mod seat;
+mod thread;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::engine::Engine;
+use crate::failure::{Failure, Result};
+use crate::lanes::Timed;
+use crate::numbers::nanos;
+use crate::workload::{Session, Settings, Step, Workload};
+pub use process::Killable;
+use process::Process;
+pub use seat::{Arguments, run};
+use thread::Thread;
+
+/// How many, and of what kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crew {
+    /// One connection, on the measuring thread itself.
+    Alone,
+    /// Threads.
+    Threads(usize),
+    /// Processes.
+    Processes(usize),
+}
+
+impl Crew {
+    /// How many connections.
+    pub fn of(self) -> usize {
+        match self {
+            Self::Alone => 1,
+            Self::Threads(number) | Self::Processes(number) => number,
+        }
+    }
+}
+
+/// What a member is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// So many steps.
+    Steps(usize),
+    /// Steps for so long.
+    Time(Duration),
+}
+
+/// Somebody with a connection.
+trait Member {
+    /// Tells it to begin.
+    fn order(&mut self, order: Order) -> Result<()>;
+
+    /// Waits until it is done.
+    fn result(&mut self) -> Result<Timed>;
+}
+
+/// All of them.
+pub struct Members(Vec<Box<dyn Member>>);
+
+impl Members {
+    /// Opens the connections, one after the other.
+    pub fn start(
+        crew: Crew,
+        workload: &Arc<dyn Workload>,
+        settings: &Settings,
+        engine: Engine,
+        path: &Path,
+    ) -> Result<Self> {
+        let of = crew.of();
+        let member = |index| -> Result<Box<dyn Member>> {
+            Ok(match crew {
+                Crew::Processes(_) => Box::new(Process::start(settings, engine, path, index, of)?),
+                _ => Box::new(Thread::start(workload.clone(), engine, path, index, of)?),
+            })
+        };
+        Ok(Self((0..of).map(member).collect::<Result<_>>()?))
+    }
+
+    /// All do as they are told, at the same time.
+    pub fn run(&mut self, order: Order) -> Result<Timed> {
+        let begun = Instant::now();
+        self.0.iter_mut().try_for_each(|member| member.order(order))?;
+        let mut all = Timed::default();
+        for member in &mut self.0 {
+            let one = member.result()?;
+            all.writes.extend(one.writes);
+            all.reads.extend(one.reads);
+            all.failures += one.failures;
+        }
+        all.elapsed = nanos(begun.elapsed());
+        Ok(all)
+    }
+}
+
+/// Carries an order out, every step timed.
+pub fn work(session: &mut dyn Session, order: Order) -> Result<Timed> {
+    let (steps, time) = match order {
+        Order::Steps(steps) => (steps, Duration::MAX),
+        Order::Time(time) => (usize::MAX, time),
+    };
+    let mut timed = Timed::default();
+    if order == Order::Steps(steps) {
+        timed.writes.reserve(steps);
+    }
+    let failures = session.failures();
+    let all = Instant::now();
+    let mut begun = all;
+    for _ in 0..steps {
+        let step = session.step()?;
+        let now = Instant::now();
+        let took = nanos(now - begun);
+        match step {
+            Step::Wrote => timed.writes.push(took),
+            Step::Read => timed.reads.push(took),
+            Step::End => break,
+        }
+        if now - all >= time {
+            break;
+        }
+        begun = now;
+    }
+    timed.elapsed = nanos(all.elapsed());
+    timed.failures = session.failures() - failures;
+    Ok(timed)
+}
+
+/// What is said of a member that is gone.
+fn gone() -> Failure {
+    Failure::new("one of the connections that work at the same time ended unasked")
+}

@@ -1,0 +1,254 @@
+//! One measurement: a database per row, copied from one that was made once; blocks in turns; a table.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::copy;
+use crate::crew::{Crew, Members, Order, work};
+use crate::device::{Counts, Device, handed_over};
+use crate::direct::Direct;
+use crate::engine::Engine;
+use crate::failure::{Explain, Failure, Result};
+use crate::lanes::{self, Lane, Length, Watch};
+use crate::options::Options;
+use crate::place::Place;
+use crate::rows::{Regime, Row};
+use crate::table::{Calls, Line, Source, Table};
+use crate::workload::{Seat, Session, Settings, Step, Workload};
+use crate::{choose, stores, strace};
+
+/// Blocks that are run before the clock starts, so that a recycled log is long enough for one.
+const WARM: usize = 2;
+/// How long members of a crew work at a time.
+const SHIFT: std::time::Duration = std::time::Duration::from_millis(100);
+/// Rows that flush four times and more run blocks of a quarter: a virtual disk has only so many writes
+/// to give before it throttles.
+const DIVISOR: usize = 4;
+
+/// Everything about one measurement.
+struct Job<'a> {
+    workload: Arc<dyn Workload>,
+    settings: Settings,
+    crew: Crew,
+    place: &'a Place,
+    folder: TempDir,
+    block: usize,
+}
+
+/// A row with what it works on.
+struct Side {
+    row: Row,
+    folder: PathBuf,
+    file: PathBuf,
+    db: Option<Connection>,
+}
+
+/// Measures.
+pub fn run(options: &Options, place: &Place, command: String) -> Result<Table> {
+    let settings = options.choice.settings()?;
+    let workload = settings.workload()?;
+    let crew = choose::crew(&*workload, options.crew()?)?;
+    let rows = choose::rows(&*workload, crew, settings.name, &options.rows)?;
+    let block = options.block.unwrap_or_else(|| workload.block()).max(1);
+    let job = Job { folder: place.folder("bench")?, workload, settings, crew, place, block };
+    let sides = job.prepare(&rows)?;
+    let mut lanes = sides.iter().map(|side| job.lane(side)).collect::<Result<Vec<_>>>()?;
+    let steps = job.workload.steps().map_or(usize::MAX, |steps| steps.div_ceil(block));
+    let length =
+        Length { rounds: options.rounds().min(steps), size: block, patience: options.patience() };
+    // What ends by itself must be run to its end, whatever the clock says.
+    let length = match job.workload.steps() {
+        Some(_) => Length { rounds: steps, patience: std::time::Duration::MAX, ..length },
+        None => length,
+    };
+    let title = format!("{} on {}", job.workload.title(), place.label);
+    let measured = lanes::measure(&title, Some(place), &mut lanes, length)?;
+    drop(lanes);
+    let writes = job.workload.writes();
+    let source = job.source();
+    let baseline = choose::baseline(&rows, options.baseline);
+    let compared = rows.iter().position(|row| *row == baseline).map(|at| &measured[at]);
+    let mut lines = Vec::new();
+    for (row, measured) in rows.iter().zip(&measured) {
+        let mut line = Line::of(*row, writes, measured, compared).with_cost(measured, source);
+        if options.calls || (source == Source::Calls && strace::is_there()) {
+            line.calls = job.calls(*row)?;
+            if let (Some(cost), Some(calls), Source::Calls) = (&mut line.cost, &line.calls, source)
+            {
+                cost.flushes = calls.flushes;
+            }
+        }
+        lines.push(line);
+    }
+    let mut notes = choose::notes(crew, &rows, source);
+    if measured.iter().any(|lane| lane.throttled) {
+        notes.push(
+            "THE DISK THROTTLED or the machine was busy, and did not stop: times are worth little"
+                .into(),
+        );
+    }
+    Ok(Table {
+        command,
+        about: job.workload.about(),
+        place: format!("{}: {}", place.label, place.what),
+        connections: crew.of(),
+        writes,
+        source,
+        rounds: measured.iter().map(|lane| lane.rounds()).max().unwrap_or(0),
+        baseline: baseline.name().to_owned(),
+        lines,
+        notes,
+    })
+}
+
+impl Job<'_> {
+    /// A database per row.
+    fn prepare(&self, rows: &[Row]) -> Result<Vec<Side>> {
+        choose::room(self.folder.path(), self.workload.size(), rows)?;
+        let base = self.folder.path().join("base.db");
+        let db = Engine::Floor.open(&base)?;
+        self.workload.build(&db)?;
+        // Recordings load with settings of their own: what is copied must be a plain closed file.
+        db.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))
+            .explain("closing the base")?;
+        db.close().map_err(|(_, error)| error).explain("closing the base")?;
+        let mut sides = Vec::new();
+        for row in rows {
+            let folder = self.folder.path().join(row.word());
+            std::fs::create_dir(&folder).explain("making a folder")?;
+            let file = folder.join("app.db");
+            let mut db = None;
+            if let Some(engine) = row.engine() {
+                copy::copy(&base, &file)?;
+                let opened = engine.open(&file)?;
+                if self.crew == Crew::Alone && self.workload.stays_open() {
+                    db = Some(opened);
+                } else {
+                    opened.close().map_err(|(_, error)| error).explain("closing")?;
+                }
+            }
+            sides.push(Side { row: *row, folder, file, db });
+        }
+        Ok(sides)
+    }
+
+    fn source(&self) -> Source {
+        match (&self.place.device, self.place.is_own) {
+            _ if !self.workload.writes() => Source::Nothing,
+            (Some(_), true) => Source::OwnDevice,
+            (Some(_), false) => Source::SharedDevice,
+            (None, _) => Source::Calls,
+        }
+    }
+
+    fn lane<'a>(&'a self, side: &'a Side) -> Result<Lane<'a>> {
+        let lane = match side.row.engine() {
+            None if side.row == Row::Limit => {
+                let mut limit = Direct::new(&side.folder.join("limit"))?;
+                Lane::new(side.row.name(), move || limit.step())
+            }
+            None => self.store(side)?,
+            Some(engine) => match self.crew {
+                Crew::Alone => self.alone(side, engine)?,
+                crew => self.together(side, engine, crew)?,
+            },
+        };
+        let heavy = matches!(
+            side.row,
+            Row::Persist | Row::Truncate | Row::Delete | Row::Shim | Row::DashPlain
+        );
+        let even = self.workload.steps().is_some() || !self.workload.writes();
+        let divisor = if heavy && !even && self.block >= 8 * DIVISOR { DIVISOR } else { 1 };
+        let lane = lane.divided_by(divisor);
+        if !self.workload.writes() {
+            return Ok(lane);
+        }
+        let device = self.place.device.clone();
+        let counts = move || match &device {
+            Some(device) => Device::counts(device),
+            None => Some(Counts { bytes: handed_over(), ..Counts::default() }),
+        };
+        let settle = || copy::settle(&side.folder);
+        Ok(lane.watched(Watch { counts: Box::new(counts), settle: Box::new(settle) }))
+    }
+
+    fn alone<'a>(&'a self, side: &'a Side, engine: Engine) -> Result<Lane<'a>> {
+        let seat = Seat { engine, path: &side.file, db: side.db.as_ref(), index: 0, of: 1 };
+        let mut session = self.workload.session(&seat)?;
+        if self.workload.steps().is_none() {
+            for _ in 0..WARM {
+                session.before()?;
+                work(&mut *session, Order::Steps(self.block))?;
+            }
+        }
+        let session = std::rc::Rc::new(std::cell::RefCell::new(session));
+        let regime = side.row.regime();
+        if let (Some(_), Some(db)) = (regime, &side.db) {
+            db.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))
+                .explain("wal_autocheckpoint")?;
+        }
+        let other = session.clone();
+        let block = move |size| work(&mut **other.borrow_mut(), Order::Steps(size));
+        Ok(Lane::of_blocks(side.row.name(), block).before(move || {
+            session.borrow_mut().before()?;
+            regime.zip(side.db.as_ref()).map_or(Ok(()), |(regime, db)| bring_log(db, regime))
+        }))
+    }
+
+    fn together<'a>(&'a self, side: &'a Side, engine: Engine, crew: Crew) -> Result<Lane<'a>> {
+        let mut members = Members::start(crew, &self.workload, &self.settings, engine, &side.file)?;
+        let steps = self.workload.steps().is_some();
+        if !steps {
+            members.run(Order::Time(SHIFT))?;
+        }
+        Ok(Lane::of_blocks(side.row.name(), move |size| {
+            members.run(if steps { Order::Steps(size) } else { Order::Time(SHIFT) })
+        }))
+    }
+
+    fn store<'a>(&'a self, side: &Side) -> Result<Lane<'a>> {
+        let mut session = Putting { store: stores::open(side.row, &side.folder)?, key: 0 };
+        work(&mut session, Order::Steps(self.block))?;
+        Ok(Lane::of_blocks(side.row.name(), move |size| work(&mut session, Order::Steps(size))))
+    }
+
+    /// System calls of a step, on a database of their own.
+    fn calls(&self, row: Row) -> Result<Option<Calls>> {
+        let Some(engine) = row.engine().filter(|_| self.crew == Crew::Alone) else {
+            return Ok(None);
+        };
+        let file = self.folder.path().join(format!("calls-{}.db", row.word()));
+        copy::copy(&self.folder.path().join("base.db"), &file)?;
+        let mut words: Vec<std::ffi::OsString> =
+            ["seat", "--engine", &engine.word()].map(Into::into).to_vec();
+        words.extend(self.settings.arguments());
+        words.push(file.into());
+        let steps = self.workload.steps().map_or(self.block, |steps| steps.min(self.block) / 2);
+        let counted = strace::count(&words, crate::numbers::count(steps.max(1)))?;
+        let calls = Calls { total: counted.total, flushes: counted.flushes, names: counted.names };
+        Ok(Some(calls))
+    }
+}
+
+fn bring_log(db: &Connection, regime: Regime) -> Result<()> {
+    let sql = regime.checkpoint();
+    let busy: i64 = db.query_row(sql, [], |row| row.get(0)).explain(sql)?;
+    if busy == 0 { Ok(()) } else { Err(Failure::new(format!("{sql} found somebody in its way"))) }
+}
+
+/// What a store does.
+struct Putting {
+    store: Box<dyn stores::Store>,
+    key: u64,
+}
+
+impl Session for Putting {
+    fn step(&mut self) -> Result<Step> {
+        self.key += 1;
+        self.store.put(self.key, &[b'x'; 100])?;
+        Ok(Step::Wrote)
+    }
+}

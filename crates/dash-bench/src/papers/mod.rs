@@ -1,0 +1,128 @@
+//! `dash bench papers`: what each paper reports, beside what is measured here for the same quantity.
+//!
+//! Absolute times are not comparable across devices: ratios to the same baseline and counts are.
+
+mod comparison;
+mod dash;
+mod recovery;
+mod ssl;
+mod waldio;
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Result;
+use crate::measure;
+use crate::options::{Choice, Options, Where};
+use crate::out::say;
+use crate::place::Place;
+use crate::rows::Row;
+use crate::session::Bench;
+use crate::table::Table;
+use crate::workload::{Name, Skew};
+use comparison::Comparison;
+
+/// Arguments of `dash bench papers`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Where databases are made (and removed); choose the disk to measure
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    dir: PathBuf,
+    /// Recordings: facebook and twitter in this folder stand beside SSL's traces of the same applications
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
+    /// Few rounds: to see whether it works
+    #[arg(long)]
+    quick: bool,
+    /// Prints Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+/// What makes the comparisons of one paper.
+type Paper = fn(&Runner<'_>) -> Result<Vec<Comparison>>;
+
+const PAPERS: [Paper; 3] = [dash::compare, waldio::compare, ssl::compare];
+
+/// Said above everything.
+const CAUTION: &str = "The papers measured phones and boards of their time. Times are not comparable across devices: compare ratios to the same baseline, and counts. \"-\" where a paper gives a figure only as a bar, or there is no such engine here.";
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let bench = Bench::start(&arguments.dir)?;
+    bench.head(bench.places.v()?)?.lines().iter().for_each(|line| say!("{line}"));
+    say!("\n{CAUTION}");
+    let runner =
+        Runner { bench: &bench, traces: arguments.traces.as_deref(), quick: arguments.quick };
+    for paper in PAPERS {
+        for comparison in paper(&runner)? {
+            match arguments.markdown {
+                true => say!("\n{}", comparison.markdown()),
+                false => say!("\n{}", comparison.plain()),
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// The same as a part of BENCHMARKS.md.
+pub fn markdown(bench: &Bench, traces: Option<&Path>, quick: bool) -> Result<()> {
+    say!("```\ndash bench papers\n```\n\n{CAUTION}");
+    let runner = Runner { bench, traces, quick };
+    for paper in PAPERS {
+        paper(&runner)?.iter().for_each(|comparison| say!("\n{}", comparison.markdown()));
+    }
+    Ok(())
+}
+
+/// What measures for the papers.
+pub struct Runner<'a> {
+    bench: &'a Bench,
+    traces: Option<&'a Path>,
+    quick: bool,
+}
+
+impl Runner<'_> {
+    /// Times, on the folder's own file system.
+    pub fn times(&self, choice: Choice, rows: &[Row]) -> Result<Table> {
+        self.measure(choice, rows, Where::Dir)
+    }
+
+    /// Counts, exact where a loop device can be made.
+    pub fn counts(&self, choice: Choice, rows: &[Row]) -> Result<Table> {
+        let exact = self.bench.places.l().is_ok();
+        self.measure(choice, rows, if exact { Where::Memory } else { Where::Dir })
+    }
+
+    /// The folder's own file system.
+    pub fn place(&self) -> Result<&Place> {
+        self.bench.places.v()
+    }
+
+    /// So many, or a few.
+    pub fn many(&self, number: usize) -> usize {
+        if self.quick { (number / 10).max(2) } else { number }
+    }
+
+    fn measure(&self, choice: Choice, rows: &[Row], on: Where) -> Result<Table> {
+        let options = Options {
+            choice,
+            rows: rows.to_vec(),
+            baseline: rows.first().copied().unwrap_or(Row::Wal),
+            threads: 1,
+            processes: 0,
+            dir: PathBuf::from("."),
+            on,
+            rounds: Some(self.many(30)),
+            block: None,
+            patience: if self.quick { 5 } else { 60 },
+            calls: false,
+        };
+        let place = options.place(&self.bench.places)?;
+        measure::run(&options, place, String::new())
+    }
+}
+
+/// A workload with so many operations per transaction.
+pub fn choice(workload: Name, operations: usize) -> Choice {
+    Choice { workload, operations, size: None, skew: Skew::Uniform, share: 50, replay: None }
+}

@@ -1,0 +1,60 @@
+//! Tables as text for people, Markdown, CSV, JSON, and a plot.
+
+pub mod cells;
+pub mod csv;
+pub mod plot;
+pub mod text;
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::failure::{Explain, Result};
+use crate::head::Head;
+use crate::out::say;
+use crate::table::Table;
+
+/// How a report is put out.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Output {
+    /// Prints JSON: the head and every figure
+    #[arg(long, conflicts_with_all = ["csv", "markdown"])]
+    json: bool,
+    /// Prints CSV: a line per row
+    #[arg(long, conflicts_with = "markdown")]
+    csv: bool,
+    /// Prints a Markdown table
+    #[arg(long)]
+    markdown: bool,
+    /// Draws latency by percentile into this file (SVG)
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+}
+
+impl Output {
+    /// Whether a person reads it as it comes.
+    pub fn is_text(&self) -> bool {
+        !(self.json || self.csv || self.markdown)
+    }
+
+    /// Puts everything out.
+    pub fn put(&self, head: &Head, tables: &[Table]) -> Result<()> {
+        if self.json {
+            say!("{:#}", json!({ "head": head, "tables": tables }));
+        } else if self.csv {
+            say!("{}", csv::of(tables).trim_end());
+        } else if self.markdown {
+            tables.iter().for_each(|table| say!("{}", text::markdown(table)));
+        } else {
+            head.lines().iter().for_each(|line| say!("{line}"));
+            tables.iter().for_each(|table| say!("\n{}", text::plain(table).trim_end()));
+        }
+        match &self.plot {
+            Some(file) => {
+                let drawing = plot::of(tables)?;
+                std::fs::write(file, drawing).explain(format!("writing {}", file.display()))
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Open, update one row, close: what a short-lived program on a phone does, nobody else having the
+//! database open.
+
+use std::path::Path;
+
+use super::data::{body, bytes_of, fill, rows_of};
+use super::skew::{Keys, Skew};
+use super::{Seat, Session, Settings, Step, Workload};
+use crate::engine::Engine;
+use crate::failure::{Explain, Result};
+
+/// Rows of the table.
+const ROWS: i64 = 1000;
+
+/// The workload.
+pub struct Cycles {
+    rows: i64,
+    skew: Skew,
+}
+
+impl Cycles {
+    /// As set.
+    pub fn new(settings: &Settings) -> Self {
+        Self { rows: settings.size.map_or(ROWS, rows_of), skew: settings.skew }
+    }
+}
+
+impl Workload for Cycles {
+    fn about(&self) -> String {
+        format!(
+            "open, one autocommit update of a 100-byte row, close; {} rows, nobody else there",
+            self.rows
+        )
+    }
+
+    fn size(&self) -> u64 {
+        bytes_of(self.rows)
+    }
+
+    fn stays_open(&self) -> bool {
+        false
+    }
+
+    fn block(&self) -> usize {
+        20
+    }
+
+    fn build(&self, db: &rusqlite::Connection) -> Result<()> {
+        fill(db, "t", self.rows)
+    }
+
+    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
+        let keys = Keys::new(self.skew, self.rows, seat.seed())?;
+        Ok(Box::new(Running { engine: seat.engine, path: seat.path, keys, turn: 0 }))
+    }
+}
+
+struct Running<'a> {
+    engine: Engine,
+    path: &'a Path,
+    keys: Keys,
+    turn: u64,
+}
+
+impl Session for Running<'_> {
+    fn step(&mut self) -> Result<Step> {
+        self.turn += 1;
+        let db = self.engine.start(self.path).explain("opening")?;
+        db.execute("UPDATE t SET body = ?1 WHERE id = ?2", (body(self.turn), self.keys.next()))
+            .explain("updating")?;
+        db.close().map_err(|(_, error)| error).explain("closing")?;
+        Ok(Step::Wrote)
+    }
+}
