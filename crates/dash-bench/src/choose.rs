@@ -80,9 +80,15 @@ pub fn rows(workload: &dyn Workload, crew: Crew, name: Name, asked: &[Row]) -> R
         ([], false) => READS.iter().copied().filter(|row| objection(*row).is_none()).collect(),
     };
     if asked.is_empty() && name == Name::Cycles {
-        rows.push(Row::Floor);
+        rows.extend([Row::DashLinger, Row::Floor]);
     }
-    rows.dedup();
+    let mut once = Vec::new();
+    rows.retain(|row| {
+        !once.contains(row) && {
+            once.push(*row);
+            true
+        }
+    });
     Ok(rows)
 }
 
@@ -94,7 +100,7 @@ pub fn baseline(rows: &[Row], asked: Row) -> Row {
 /// Fails if the databases will not fit.
 pub fn room(folder: &Path, size: u64, rows: &[Row]) -> Result<()> {
     let found = statvfs(folder).explain("asking how much room there is")?;
-    let free = u64::from(found.fragment_size()) * u64::from(found.blocks_available());
+    let free = found.fragment_size() * found.blocks_available();
     // dash keeps two copies, and the base is one.
     let copies = 1 + rows.iter().fold(0, |sum, row| {
         sum + match row.engine() {
@@ -129,6 +135,9 @@ pub fn notes(crew: Crew, rows: &[Row], source: Source) -> Vec<String> {
     }.to_owned());
     if crew != Crew::Alone {
         notes.push("connections work at the same time for 100 ms a block (recordings: the same steps); busy_timeout 20 s".to_owned());
+    }
+    if rows.contains(&Row::DashLinger) {
+        notes.push("dash lingering (dash_linger=1000): the database stays open for a second after its last close, so all cycles but the first find it open".to_owned());
     }
     if rows.contains(&Row::Shim) {
         notes.push("sqlite-vfs is a shim that passes through to files, beside dash's own VFS doing the same; compare both with stock DELETE".to_owned());

@@ -33,6 +33,7 @@ pub struct Arguments {
 
 /// A measurement's command line by itself.
 #[derive(Parser)]
+#[command(args_override_self = true)]
 struct Command {
     #[command(flatten)]
     options: Options,

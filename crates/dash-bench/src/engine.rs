@@ -27,6 +27,8 @@ pub enum Engine {
     Exclusive,
     /// dash, `dash_commit=paper`.
     Paper,
+    /// dash, `dash_commit=single`, `dash_linger=1000`.
+    Linger,
     /// dash as a shim alone: `journal_mode=delete` through its VFS.
     Plain,
     /// Stock SQLite, `journal_mode=WAL`.
@@ -91,6 +93,7 @@ impl Engine {
             Self::Single => "dash single",
             Self::Exclusive => "dash exclusive",
             Self::Paper => "dash paper",
+            Self::Linger => "dash lingering",
             Self::Plain => "dash as shim, DELETE",
             Self::Wal => "stock WAL",
             Self::WalNormal => "stock WAL NORMAL",
@@ -115,6 +118,7 @@ impl Engine {
             Self::Single
             | Self::Exclusive
             | Self::Paper
+            | Self::Linger
             | Self::Wal
             | Self::Persist
             | Self::Truncate => KEEPS,
@@ -127,7 +131,7 @@ impl Engine {
 
     /// Whether it is dash's shadow mode.
     pub fn is_dash(self) -> bool {
-        matches!(self, Self::Single | Self::Exclusive | Self::Paper)
+        matches!(self, Self::Single | Self::Exclusive | Self::Paper | Self::Linger)
     }
 
     /// Whether it is stock SQLite's WAL.
@@ -138,7 +142,7 @@ impl Engine {
     /// What the answer to `PRAGMA journal_mode` must be.
     fn journal_mode(self) -> &'static str {
         match self {
-            Self::Single | Self::Exclusive | Self::Paper => "shadow",
+            Self::Single | Self::Exclusive | Self::Paper | Self::Linger => "shadow",
             Self::Plain | Self::Delete | Self::Shim => "delete",
             Self::Wal | Self::WalNormal => "wal",
             Self::Persist => "persist",
@@ -168,6 +172,10 @@ impl Engine {
                 let uri = format!("file:{}?vfs=dash&dash_commit={}", file(), self.word());
                 Connection::open_with_flags(uri, with_uri)
             }
+            Self::Linger => Connection::open_with_flags(
+                format!("file:{}?vfs=dash&dash_linger=1000", file()),
+                with_uri,
+            ),
             Self::Plain => Connection::open_with_flags(
                 format!("file:{}?vfs=dash&journal_mode=delete", file()),
                 with_uri,

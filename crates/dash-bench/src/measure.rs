@@ -22,6 +22,8 @@ use crate::{choose, stores, strace};
 
 /// Blocks that are run before the clock starts, so that a recycled log is long enough for one.
 const WARM: usize = 2;
+/// Steps that strace counts.
+const CALLS: usize = 400;
 /// How long members of a crew work at a time.
 const SHIFT: std::time::Duration = std::time::Duration::from_millis(100);
 /// Rows that flush four times and more run blocks of a quarter: a virtual disk has only so many writes
@@ -65,7 +67,9 @@ pub fn run(options: &Options, place: &Place, command: String) -> Result<Table> {
         None => length,
     };
     let title = format!("{} on {}", job.workload.title(), place.label);
-    let measured = lanes::measure(&title, Some(place), &mut lanes, length)?;
+    // Only a disk that is written to can throttle.
+    let watched = job.workload.writes().then_some(place);
+    let measured = lanes::measure(&title, watched, &mut lanes, length)?;
     drop(lanes);
     let writes = job.workload.writes();
     let source = job.source();
@@ -226,7 +230,9 @@ impl Job<'_> {
             ["seat", "--engine", &engine.word()].map(Into::into).to_vec();
         words.extend(self.settings.arguments());
         words.push(file.into());
-        let steps = self.workload.steps().map_or(self.block, |steps| steps.min(self.block) / 2);
+        // Enough of them for what comes now and then to show as a share; few where each is large.
+        let many = if self.workload.block() < 20 { self.block } else { CALLS };
+        let steps = self.workload.steps().map_or(many, |steps| many.min(steps / 4));
         let counted = strace::count(&words, crate::numbers::count(steps.max(1)))?;
         let calls = Calls { total: counted.total, flushes: counted.flushes, names: counted.names };
         Ok(Some(calls))

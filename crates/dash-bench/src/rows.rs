@@ -14,6 +14,8 @@ pub enum Row {
     DashExclusive,
     /// dash, the paper's protocol.
     DashPaper,
+    /// dash, kept open for a second after its last close.
+    DashLinger,
     /// dash's VFS as a shim alone, `journal_mode=delete`.
     DashPlain,
     /// Stock WAL, log cut before every block: every commit makes it longer.
@@ -82,6 +84,7 @@ impl Row {
             Self::DashSingle => Engine::Single,
             Self::DashExclusive => Engine::Exclusive,
             Self::DashPaper => Engine::Paper,
+            Self::DashLinger => Engine::Linger,
             Self::DashPlain => Engine::Plain,
             Self::WalGrowing | Self::WalRecycled | Self::Wal => Engine::Wal,
             Self::WalNormal => Engine::WalNormal,

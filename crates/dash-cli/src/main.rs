@@ -44,7 +44,7 @@ enum Command {
     /// Tries to make engines lose data: power cuts, faults, killed processes; on this machine
     Torture(torture::Arguments),
     /// Measures commits on your disk: dash beside stock SQLite's journal modes
-    Bench(dash_bench::Arguments),
+    Bench(Box<dash_bench::Arguments>),
     #[command(hide = true)]
     DemoWriter(demo::writer::Arguments),
     #[command(hide = true)]

@@ -71,6 +71,7 @@ fn digits(figure: f64) -> String {
     match figure.abs() {
         size if size >= 100.0 => format!("{figure:.0}"),
         size if size >= 10.0 => format!("{figure:.1}"),
-        _ => format!("{figure:.2}"),
+        size if size >= 0.01 => format!("{figure:.2}"),
+        _ => format!("{figure:.4}"),
     }
 }

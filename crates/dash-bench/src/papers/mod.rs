@@ -112,7 +112,7 @@ impl Runner<'_> {
             processes: 0,
             dir: PathBuf::from("."),
             on,
-            rounds: Some(self.many(30)),
+            rounds: Some(self.many(50)),
             block: None,
             patience: if self.quick { 5 } else { 60 },
             calls: false,

@@ -47,7 +47,8 @@ impl Output {
             tables.iter().for_each(|table| say!("{}", text::markdown(table)));
         } else {
             head.lines().iter().for_each(|line| say!("{line}"));
-            tables.iter().for_each(|table| say!("\n{}", text::plain(table).trim_end()));
+            let mut said = Vec::new();
+            tables.iter().for_each(|table| say!("\n{}", text::plain(table, &mut said).trim_end()));
         }
         match &self.plot {
             Some(file) => {

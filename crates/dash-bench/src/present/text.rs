@@ -6,12 +6,17 @@ use super::cells;
 use crate::table::{Source, Table};
 
 /// For people.
-pub fn plain(table: &Table) -> String {
+///
+/// What `said` has been told already is not told again.
+pub fn plain(table: &Table, said: &mut Vec<String>) -> String {
     let mut text = format!("{}\n", table.about);
     let _ = writeln!(text, "{}; {}", table.place, rounds(table));
     text.push_str(&grid(&cells::of(table)));
     for note in legend(table) {
-        let _ = writeln!(text, "  - {note}");
+        if !said.contains(&note) {
+            let _ = writeln!(text, "  - {note}");
+            said.push(note);
+        }
     }
     text
 }

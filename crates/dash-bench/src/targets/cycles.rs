@@ -10,12 +10,15 @@ use crate::lanes::{self, Lane};
 use crate::numbers::{count, per};
 use crate::place::Place;
 use crate::report::{Row, Target};
+use crate::sample::Sample;
 
 const ROUNDS: usize = 30;
 const BLOCK: usize = 20;
 const COUNTED: usize = 200;
 const TABLE: i64 = 1000;
-const SIDES: [Engine; 3] = [Engine::Single, Engine::Wal, Engine::Delete];
+/// The last one makes nothing durable: it is what SQLite itself costs, which no engine can go below.
+const SIDES: [Engine; 5] =
+    [Engine::Single, Engine::Wal, Engine::Delete, Engine::Linger, Engine::Floor];
 
 /// Makes the row.
 pub fn measure(bench: &Bench) -> Result<Row> {
@@ -86,7 +89,12 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
         bench.many(ROUNDS),
         BLOCK,
     )?;
-    if let [dash, wal, delete] = &samples[..] {
+    if let [dash, wal, delete, linger, _] = &samples[..] {
+        row.figure(
+            format!("{label}: dash lingering / stock DELETE, mean"),
+            linger.ratio_to(delete, |block| block.mean),
+            "x",
+        );
         for (other, sample, limit) in [("stock WAL", wal, 0.35), ("stock DELETE", delete, 0.5)] {
             let title = format!("{label}: dash / {other}, mean");
             let ratio = dash.ratio_to(sample, |block| block.mean);
@@ -102,6 +110,20 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
             );
         }
     }
+    if let [dash, .., floor] = &samples[..] {
+        let mean = |sample: &Sample| sample.typical(|block| block.mean);
+        row.figure(format!("{label}: dash, mean"), mean(dash), "us");
+        row.figure(
+            format!("{label}: the floor (stock OFF, synchronous=OFF), mean"),
+            mean(floor),
+            "us",
+        );
+        row.figure(
+            format!("{label}: share of dash's cycle that is SQLite's own"),
+            floor.ratio_to(dash, |block| block.mean),
+            "x",
+        );
+    }
     for (lane, sample) in lanes.iter().zip(&samples) {
         row.note(format!("{label}: {}: {}", lane.name, sample.describe()));
     }
@@ -109,7 +131,7 @@ fn on(bench: &Bench, place: &Place, row: &mut Row) -> Result<()> {
 }
 
 fn cycle(engine: Engine, path: &Path, turn: i64) -> Result<()> {
-    let db = engine.connect(path).explain("opening")?;
+    let db = engine.start(path).explain("opening")?;
     db.execute("UPDATE t SET body = ?1 WHERE id = ?2", (format!("{turn:0100}"), turn % TABLE + 1))
         .explain("updating")?;
     db.close().map_err(|(_, error)| error).explain("closing")

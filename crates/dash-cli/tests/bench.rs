@@ -1,0 +1,223 @@
+//! `dash bench` runs every workload, counts exactly where it can, and says so in every format. What is
+//! checked are counts and plausibility, never times.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// In memory where there is such a folder: nothing here depends on a disk.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
+fn bench(words: &[&str], folder: &Path) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_dash"))
+        .arg("bench")
+        .args(words)
+        .arg("--dir")
+        .arg(folder)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The only table of a run of few short blocks.
+fn table(words: &[&str]) -> Value {
+    let few = ["--json", "--rounds", "2"];
+    let report: Value =
+        serde_json::from_str(&bench(&[words, &few].concat(), folder().path())).unwrap();
+    let overhead = report["head"]["overhead_us"].as_f64().unwrap();
+    assert!(overhead > 0.0, "the bench states what it costs itself");
+    report["tables"][0].clone()
+}
+
+fn lines(table: &Value) -> &Vec<Value> {
+    table["lines"].as_array().unwrap()
+}
+
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+#[test]
+fn every_workload_does_the_same_work_in_every_row() {
+    for (words, writes) in [
+        ("--workload insert --operations 3 --block 8", 16),
+        ("--workload update --skew zipf --size 80K --block 8", 16),
+        ("--workload delete --operations 5 --size 80K --block 8", 16),
+        ("--workload random-a --block 8", 16),
+        ("--workload random-b --block 1", 2),
+        ("--workload cycles --size 10K --block 3", 6),
+        ("--workload bulk --block 1", 2),
+        ("--workload duplication --operations 4 --share 50 --block 8", 16),
+    ] {
+        let words: Vec<&str> =
+            words.split(' ').chain(["--rows", "delete,wal,dash-single"]).collect();
+        let table = table(&words);
+        assert_eq!(lines(&table).len(), 3);
+        for line in lines(&table) {
+            // DELETE may have blocks of a part of the others' size.
+            let count = line["latency"]["count"].as_u64().unwrap();
+            assert_eq!(count, writes, "{words:?}: {}", line["name"]);
+            assert_eq!(line["failures"], 0);
+            assert!(line["cost"]["kib"].as_f64().unwrap() >= 0.0);
+        }
+    }
+}
+
+#[test]
+fn reading_writes_nothing_and_mixing_does_both() {
+    for words in ["--workload reads --size 80K --block 50", "--workload scans --size 80K --block 4"]
+    {
+        let words: Vec<&str> = words.split(' ').collect();
+        let table = table(&words);
+        assert_eq!(table["writes"], false);
+        assert_eq!(table["source"], "nothing");
+        assert_eq!(lines(&table).len(), 5, "the shims are beside what they pass through to");
+    }
+    let mixed = table(&["--workload", "mixed", "--block", "100", "--rows", "wal,dash-single"]);
+    for line in lines(&mixed) {
+        let writes = line["latency"]["count"].as_u64().unwrap();
+        let reads = line["reads"][1]["count"].as_u64().unwrap();
+        assert_eq!(writes + reads, 200);
+        assert!((50..150).contains(&writes), "{writes} of 200 with a share of a half");
+    }
+}
+
+#[test]
+fn many_connections_all_work() {
+    for crew in [["--threads", "4"], ["--processes", "3"]] {
+        let table = table(&[&crew[..], &["--rows", "wal,dash-single"]].concat());
+        assert_eq!(table["connections"].to_string(), crew[1]);
+        for line in lines(&table) {
+            assert!(line["latency"]["count"].as_u64().unwrap() > 2, "{}", line["name"]);
+            assert_eq!(line["failures"], 0);
+        }
+    }
+}
+
+#[test]
+fn on_a_device_of_its_own_the_counts_are_exact() {
+    if !is_root() {
+        return;
+    }
+    let rows =
+        "delete,persist,wal-growing,wal-recycled,dash-single,dash-exclusive,dash-paper,limit";
+    let table = table(&["--on", "memory", "--block", "200", "--rows", rows]);
+    assert_eq!(table["source"], "own_device");
+    let flushes = |row: &str| {
+        let line = lines(&table).iter().find(|line| line["row"] == row).unwrap();
+        line["cost"]["flushes"].as_f64().unwrap()
+    };
+    // A commit of the file system's journal may come in between, now and then.
+    for (row, wanted) in [
+        ("dash-single", 1.0),
+        ("dash-exclusive", 2.0),
+        ("dash-paper", 3.0),
+        ("wal-growing", 2.0),
+        ("wal-recycled", 1.0),
+        ("limit", 1.0),
+        ("delete", 4.0),
+        ("persist", 6.0),
+    ] {
+        assert!((flushes(row) - wanted).abs() <= 0.1, "{row}: {} flushes", flushes(row));
+    }
+    let limit = lines(&table).iter().find(|line| line["row"] == "limit").unwrap();
+    assert!((limit["cost"]["kib"].as_f64().unwrap() - 4.0).abs() <= 0.1);
+}
+
+#[test]
+fn counts_repeat() {
+    if !is_root() {
+        return;
+    }
+    let folder = folder();
+    let output = Command::new(env!("CARGO_BIN_EXE_dash"))
+        .args(["bench", "repeat", "--on", "memory", "--rounds", "5"])
+        .args(["--rows", "wal-recycled,dash-single,limit", "--dir"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    // Whether speeds agree is the machine's affair, and not asked here.
+    let counts: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains(" flushes ") || line.contains("   KiB "))
+        .collect();
+    assert_eq!(counts.len(), 6, "{text}");
+    assert!(counts.iter().all(|line| line.ends_with("agrees")), "{text}");
+}
+
+#[test]
+fn a_recording_is_replayed_by_every_row() {
+    let trace = folder();
+    let benchset = trace.path().join("benchset");
+    std::fs::create_dir(&benchset).unwrap();
+    std::fs::write(trace.path().join("loading.sql"), "CREATE TABLE t (x);").unwrap();
+    let stream: String =
+        (0..50).map(|n| format!("INSERT INTO t VALUES ({n})\nSELECT count(*) FROM t\n")).collect();
+    std::fs::write(benchset.join("0.sql"), &stream).unwrap();
+    std::fs::write(benchset.join("1.sql"), &stream).unwrap();
+    let replay = trace.path().to_string_lossy();
+    let table = table(&["--replay", &replay, "--rows", "wal,dash-single"]);
+    assert_eq!(table["connections"], 2);
+    for line in lines(&table) {
+        assert_eq!(line["latency"]["count"], 100, "{}", line["name"]);
+        assert_eq!(line["reads"][1]["count"], 100);
+        assert_eq!(line["failures"], 0);
+    }
+}
+
+#[test]
+fn csv_markdown_and_plot_tell_the_same_rows() {
+    let folder = folder();
+    let plot: PathBuf = folder.path().join("plot.svg");
+    let words = ["--rows", "wal,dash-single", "--rounds", "2", "--block", "10"];
+    let file = plot.to_string_lossy().into_owned();
+    let csv = bench(&[&words[..], &["--csv", "--plot", &file]].concat(), folder.path());
+    assert_eq!(csv.lines().count(), 3);
+    assert!(csv.lines().nth(2).unwrap().contains(",dash-single,keeps every commit,"));
+    let drawing = std::fs::read_to_string(&plot).unwrap();
+    assert!(drawing.starts_with("<svg") && drawing.contains("dash single"));
+    let markdown = bench(&[&words[..], &["--markdown"]].concat(), folder.path());
+    assert!(markdown.starts_with("```\ndash bench --rows wal,dash-single"));
+    assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), 4);
+}
+
+#[test]
+fn the_document_has_a_command_above_each_table() {
+    let folder = folder();
+    let words = ["document", "--only", "Without locality", "--add", "--rounds 2 --block 2"];
+    let text = bench(&words, folder.path());
+    assert!(text.starts_with("# Benchmarks"));
+    assert!(text.contains("```\ndash bench --workload random-a --rows delete,persist,"), "{text}");
+    assert!(text.contains("| dash single | keeps every commit |"));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_the_reason() {
+    for (words, reason) in [
+        (&["--threads", "4", "--rows", "wal-growing"][..], "regime"),
+        (&["--workload", "bulk", "--threads", "2"], "one connection"),
+        (&["--workload", "replay"], "--replay FOLDER"),
+        (&["--size", "90000000000G"], "too large"),
+        (&["--size", "900000G"], "MiB are free"),
+        (&["--threads", "65"], "1 to 64"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_dash"))
+            .arg("bench")
+            .args(words)
+            .arg("--dir")
+            .arg(folder().path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(errors.contains(reason), "{words:?}: {errors}");
+    }
+}
