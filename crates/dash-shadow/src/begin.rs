@@ -5,6 +5,7 @@ use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Error, Operation, Result};
 use crate::locks::{self, LockLevel};
+use crate::mutation::{Mutation, broken};
 use crate::renames::{finish_renames, look_up_db};
 use crate::tail::read_header;
 use crate::write::Transaction;
@@ -29,12 +30,12 @@ impl<S: Storage> Connection<S> {
             return Err(Error::Poisoned(reason.clone()));
         }
         let name = self.names.shown_coordination().clone();
-        if !self
+        let got = self
             .coordination
             .file()
             .try_lock(locks::WRITER, LockKind::Exclusive)
-            .during(Operation::Lock, &name)?
-        {
+            .during(Operation::Lock, &name)?;
+        if !got && !broken(Mutation::WriterLockLost) {
             return Err(Error::Busy);
         }
         let begun = self.check_begin();
@@ -52,10 +53,11 @@ impl<S: Storage> Connection<S> {
     }
 
     pub(crate) fn check_begin(&mut self) -> Result<()> {
-        if self.coordination.current() != self.current {
+        let stale = self.coordination.current() != self.current;
+        if stale && !broken(Mutation::StaleSnapshotMayWrite) {
             return Err(Error::BusySnapshot);
         }
-        if self.coordination.in_flight() != 0 {
+        if self.coordination.in_flight() != 0 && !broken(Mutation::DeadWriterIgnored) {
             // It looks at the newest state; this connection's snapshot stays what it is.
             let mine = (self.current, self.snapshot);
             let finished = self.finish_dead_writer();

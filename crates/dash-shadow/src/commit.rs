@@ -2,6 +2,7 @@
 //! xSync, [`publish`](Connection::publish) at COMMIT_PHASETWO. Source: protocols.md section 4,
 //! whose constraints are numbered there; DASH sections 4.2–4.4 for the names of the steps.
 
+use crate::mutation::{Mutation, broken};
 use std::ffi::OsStr;
 use std::io::IoSlice;
 use std::ops::Range;
@@ -54,7 +55,7 @@ impl<S: Storage> Connection<S> {
         })?;
         let header = self.seal_first_page()?;
         self.settle_size(&header)?;
-        let carried = if self.coordination.is_settled() {
+        let carried = if self.coordination.is_settled() || broken(Mutation::NothingCarried) {
             RangeSet::new()
         } else {
             self.current_page_list()?
@@ -80,7 +81,9 @@ impl<S: Storage> Connection<S> {
         let mut all = changed;
         all.union(&carried);
         self.cover(&all)?;
-        self.put_aside(&all)?;
+        if !broken(Mutation::PagesNotPutAside) {
+            self.put_aside(&all)?;
+        }
         let units = self.write_units(&plan)?;
         self.write_block(units, super_name)?;
         if let Some(transaction) = &mut self.transaction {
@@ -166,7 +169,10 @@ impl<S: Storage> Connection<S> {
             return Vec::new();
         };
         let buffered = transaction.buffer.ranges();
-        let spilled = transaction.spilled.without(&buffered);
+        let mut spilled = transaction.spilled.without(&buffered);
+        if broken(Mutation::SpilledPagesNotListed) {
+            spilled = RangeSet::new();
+        }
         let mut plan: Vec<(Range<u64>, Source)> =
             [(&buffered, Source::Buffer), (&spilled, Source::Spilled), (carried, Source::Current)]
                 .into_iter()
@@ -174,7 +180,8 @@ impl<S: Storage> Connection<S> {
                     set.iter().flat_map(split).map(move |range| (range, source))
                 })
                 .collect();
-        plan.sort_by_key(|(range, _)| (range.start == 0, range.start));
+        let last = !broken(Mutation::FirstPageFirst);
+        plan.sort_by_key(|(range, _)| (last && range.start == 0, range.start));
         plan
     }
 
@@ -234,7 +241,7 @@ impl<S: Storage> Connection<S> {
         Ok(hasher.finalize())
     }
 
-    fn write_block(&mut self, units: Vec<Unit>, super_name: &[u8]) -> Result<()> {
+    pub(crate) fn write_block(&mut self, units: Vec<Unit>, super_name: &[u8]) -> Result<()> {
         let slot = self.shadow_slot();
         let len = self.shadow_tail()?.len;
         let (file, name) = (self.file(slot)?, self.role(slot));
@@ -258,7 +265,7 @@ impl<S: Storage> Connection<S> {
             protocol: self.protocol,
             sequence: self.current.sequence + 1,
             id: transaction.snapshot.id,
-            parent: self.snapshot.id,
+            parent: if broken(Mutation::NoParent) { 0 } else { self.snapshot.id },
             counter: transaction.snapshot.counter,
             page_size,
             size: transaction.size,
@@ -279,7 +286,14 @@ impl<S: Storage> Connection<S> {
         {
             return Ok(());
         }
-        let flushed = self.flush_file(self.shadow_slot());
+        if broken(Mutation::ExchangeBeforeFlush) {
+            self.exchange_names()?;
+        }
+        let flushed = if broken(Mutation::CommitNotFlushed) {
+            Ok(())
+        } else {
+            self.flush_file(self.shadow_slot())
+        };
         match flushed {
             Ok(()) => {
                 if let Some(transaction) = &mut self.transaction {
@@ -288,6 +302,10 @@ impl<S: Storage> Connection<S> {
                 Ok(())
             }
             Err(error) => {
+                if broken(Mutation::FailedFlushNotUndone) {
+                    self.transaction = None;
+                    self.coordination.set_in_flight(0);
+                }
                 self.abandon();
                 Err(error)
             }

@@ -2,6 +2,7 @@
 //! kept open. Roll forward if its commit is whole, by writing it again and flushing (F2, F11);
 //! else mend the shadow before it is used.
 
+use crate::mutation::{Mutation, broken};
 use dash_storage::{Directory, Storage};
 
 use crate::connection::Connection;
@@ -40,6 +41,7 @@ impl<S: Storage> Connection<S> {
                 && block.sequence == self.current.sequence + 1
         });
         let committed = match block {
+            Some(_) if broken(Mutation::DeadWriterUndone) => false,
             Some(block) if block.state == State::Whole => true,
             Some(block) if block.state == State::Prepared => {
                 let exists = super_journal::exists_durably(

@@ -4,6 +4,7 @@ use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Error, Operation, Result};
 use crate::locks::{self};
+use crate::mutation::{Mutation, broken};
 use crate::super_journal;
 use dash_storage::{File, LockKind, Storage};
 
@@ -38,8 +39,10 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn exclude_from(&mut self, slot: usize) -> Result<()> {
         // Also where the SHARED range has been held since the last commit (locking_mode=EXCLUSIVE):
         // dash readers don't look at it.
-        self.make_way(slot)?;
-        if self.excluded[slot] {
+        if !broken(Mutation::PinnedReadersIgnored) {
+            self.make_way(slot)?;
+        }
+        if self.excluded[slot] || broken(Mutation::StockReadersIgnored) {
             return Ok(());
         }
         let (file, name) = (self.file(slot)?, self.role(slot));

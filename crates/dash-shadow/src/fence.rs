@@ -5,6 +5,7 @@ use crate::connection::Connection;
 use crate::error::{Context, Error, Operation, Result};
 use crate::format::{Protocol, SECTOR};
 use crate::header::{FENCE_OFFSET, HEADER_LEN, Header};
+use crate::mutation::{Mutation, broken};
 use crate::tail::read_header;
 use dash_storage::{Directory, File, Storage};
 
@@ -24,6 +25,12 @@ impl<S: Storage> Connection<S> {
         }
         self.put_aside(&std::iter::once(0..SECTOR).collect())?;
         self.fence_header(slot)?;
+        if broken(Mutation::PaperLiteral)
+            && self.transaction.as_ref().is_some_and(|transaction| transaction.snapshot.id != 0)
+        {
+            // The version update of Algorithm 1 as printed: the number of the commit that begins.
+            self.write_block(Vec::new(), &[])?;
+        }
         if self.protocol == Protocol::Paper {
             // The paper's version update: the mark is durable before the pages.
             self.flush_file(slot)?;
@@ -41,13 +48,17 @@ impl<S: Storage> Connection<S> {
             Some(header) => header,
             None => Header(bytes),
         };
+        if broken(Mutation::NoHeaderFence) {
+            return Ok(());
+        }
         file.write_at(&header.fence(), FENCE_OFFSET).during(Operation::Write, &name)
     }
 
     /// The name fence (protocols.md section 2): before the first write into a file that may be
     /// named `app.db` on disk. The first commit after opening makes do with durable names.
     pub(crate) fn guard(&mut self, slot: usize) -> Result<()> {
-        if self.coordination.fence() || !self.coordination.may_be_named_on_disk(slot) {
+        let needless = broken(Mutation::NoNameFence);
+        if needless || self.coordination.fence() || !self.coordination.may_be_named_on_disk(slot) {
             return Ok(());
         }
         if self.coordination.commits() > 0 {
@@ -68,7 +79,9 @@ impl<S: Storage> Connection<S> {
                 self.names.fence.to_string_lossy()
             )));
         }
-        self.flush_directory()?;
+        if !broken(Mutation::NameFenceNotFlushed) {
+            self.flush_directory()?;
+        }
         self.coordination.set_name_on_disk(1 - slot);
         self.coordination.set_fence(fence.is_some());
         Ok(())
@@ -83,7 +96,12 @@ impl<S: Storage> Connection<S> {
     /// Makes the file in `slot` durable.
     pub(crate) fn flush_file(&mut self, slot: usize) -> Result<()> {
         self.statistics.flushes += 1;
-        self.file(slot)?.flush().during(Operation::Flush, self.role(slot))
+        let file = self.file(slot)?;
+        let flushed = match file.flush() {
+            Err(_) if broken(Mutation::FailedFlushRetried) => file.flush(),
+            flushed => flushed,
+        };
+        flushed.during(Operation::Flush, self.role(slot))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{DbKind, Found, Relation, classify};
 use crate::format::CommitBlock;
 use crate::header::{FENCE_OFFSET, Header};
+use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::open::OpenOptions;
 use crate::recover::{demote, make_durable};
@@ -58,7 +59,10 @@ impl<S: Storage> First<'_, S> {
             super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
         };
         let verdict = classify(db.as_ref(), shadow.as_ref(), fence, &mut exists)?;
-        let action = decide(&verdict);
+        let mut action = decide(&verdict);
+        if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole {
+            action = Action::KeepRepair;
+        }
         let (current, other, condition) = match action {
             Action::Refuse(refusal) => {
                 let message = refusal.message(names);

@@ -17,6 +17,10 @@ pub mod format;
 mod header;
 pub mod inspect;
 mod locks;
+#[cfg(feature = "mutations")]
+pub mod mutation;
+#[cfg(not(feature = "mutations"))]
+mod mutation;
 mod names;
 mod open;
 mod publish;

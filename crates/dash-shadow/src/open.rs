@@ -1,6 +1,7 @@
 //! Opening: who is first decides, by the recovery table, which file is current; who comes later
 //! joins what the coordination file says. All under the OPEN lock.
 
+use crate::mutation::{Mutation, broken};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,10 +94,11 @@ impl<S: Storage> Connection<S> {
         let (db, shadow, alone) = open_files::<S>(&directory, &names)?;
         // LIFE alone would miss a connection whose two files were both made anew since it looked.
         let alone = alone
-            && coordination
+            && (coordination
                 .file()
                 .try_lock(locks::ALIVE, LockKind::Exclusive)
-                .during(Operation::Lock, &name)?;
+                .during(Operation::Lock, &name)?
+                || broken(Mutation::LifeIgnored));
         let mut cut_off = None;
         let files = if alone {
             let first = First {
@@ -164,7 +166,8 @@ fn open_files<S: Storage>(
     loop {
         let db = open_db::<S>(directory, names, OpenMode::ReadWrite)?;
         let shadow = open_if_there::<S>(directory, &names.shadow, OpenMode::ReadWrite)?;
-        if !is_alone(&[db.as_ref(), shadow.as_ref()], names.shown())? {
+        let alone = is_alone(&[db.as_ref(), shadow.as_ref()], names.shown())?;
+        if !alone && !broken(Mutation::LifeIgnored) {
             return Ok((db, shadow, false));
         }
         let mut same = !finish_renames::<S>(directory, names)?;

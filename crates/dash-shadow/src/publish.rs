@@ -6,6 +6,7 @@ use crate::error::{Context, Operation, Result};
 use crate::format::Protocol;
 use crate::header::{FENCE_OFFSET, Header};
 use crate::locks::LockLevel;
+use crate::mutation::{Mutation, broken};
 use crate::ranges::RangeSet;
 use crate::renames;
 use crate::tail::read_header;
@@ -36,7 +37,8 @@ impl<S: Storage> Connection<S> {
             self.prepare(None)?;
             self.flush()?;
         }
-        if let Err(error) = self.exchange_names() {
+        let exchanged = broken(Mutation::ExchangeBeforeFlush);
+        if let Err(error) = if exchanged { Ok(()) } else { self.exchange_names() } {
             self.abandon();
             return Err(error);
         }
@@ -61,7 +63,9 @@ impl<S: Storage> Connection<S> {
     fn take_over(&mut self, snapshot: Snapshot, page_list: RangeSet, header: Option<Header>) {
         let old = self.current;
         let new = Current { sequence: old.sequence + 1, slot: 1 - old.slot };
-        self.coordination.add_name_on_disk(new.slot);
+        if !broken(Mutation::NameOnDiskForgotten) {
+            self.coordination.add_name_on_disk(new.slot);
+        }
         self.coordination.set_snapshot(new.slot, &snapshot);
         self.coordination.set_current(new);
         self.coordination.count_commit();
@@ -86,7 +90,7 @@ impl<S: Storage> Connection<S> {
             Some((sequence, header)) if *sequence == old.sequence => Some(*header),
             _ => read_header(&**file, self.names.shown()).ok().flatten(),
         };
-        if let Some(header) = header {
+        if let Some(header) = header.filter(|_| !broken(Mutation::NotDemoted)) {
             drop(file.write_at(&header.demotion(), FENCE_OFFSET));
         }
     }

@@ -5,6 +5,7 @@ use crate::coordination::ShadowCondition;
 use crate::error::{Context, Error, Operation, Result};
 use crate::format::{BLOCK, CommitBlock, State, TAIL_LEN};
 use crate::header::Header;
+use crate::mutation::{Mutation, broken};
 use crate::ranges::RangeSet;
 use crate::tail::{
     STRIDE, Tail, copy_into_new, extend, read_header, roomy_len, write_commit, write_intent,
@@ -70,7 +71,9 @@ impl<S: Storage> Connection<S> {
             self.copy_first_page()?;
             self.vouch(State::Settled, self.snapshot.counter, &intent, len)?;
         }
-        self.flush_file(slot)?;
+        if !broken(Mutation::NewShadowNotFlushed) {
+            self.flush_file(slot)?;
+        }
         if let Some(narrow) = self.narrowed(&intent, len) {
             write_intent(&*self.file(slot)?, len, &narrow, name)?;
             intent = narrow;
@@ -78,7 +81,9 @@ impl<S: Storage> Connection<S> {
         if size > 0 {
             self.vouch(State::Superseded, self.snapshot.counter, &intent, len)?;
         }
-        self.flush_directory()?;
+        if !broken(Mutation::NewShadowNameNotFlushed) {
+            self.flush_directory()?;
+        }
         self.coordination.set_name_on_disk(self.current.slot);
         self.remember_tail(len, intent);
         let id = self.files[slot].as_ref().map(|file| file.id());

@@ -1,5 +1,6 @@
 //! What a recovery does to files once the table has decided.
 
+use crate::mutation::{Mutation, broken};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 use crate::error::{Context, Error, Operation, Result};
@@ -18,6 +19,12 @@ pub fn make_durable<F: File>(found: &Found<F>, name: &str) -> Result<()> {
     let rest = found.tail.len - crate::format::TAIL_LEN - block.list_len()..found.tail.len;
     let mut ranges: Vec<_> = units.iter().map(crate::format::Unit::range).collect();
     ranges.push(rest);
+    if broken(Mutation::WinnerNotMadeDurable) {
+        return Ok(());
+    }
+    if broken(Mutation::WinnerNotRewritten) {
+        ranges.clear();
+    }
     let longest = ranges.iter().map(|range| range.end - range.start).max().unwrap_or(0);
     let mut buffer = buffer_for(longest);
     for range in ranges {
@@ -32,6 +39,9 @@ pub fn make_durable<F: File>(found: &Found<F>, name: &str) -> Result<()> {
             write_pieces(file, bytes, at, name)?;
             at += bytes.len() as u64;
         }
+    }
+    if broken(Mutation::WinnerNotFlushed) {
+        return Ok(());
     }
     file.flush().during(Operation::Flush, name)
 }

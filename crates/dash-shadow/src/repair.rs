@@ -3,6 +3,7 @@
 //! ([`rebuild`](Connection::rebuild)). All three end with a flush before the shadow is used again
 //! (SHADOW-8, protocols.md F2–F6) and leave a block that vouches for the current copy.
 
+use crate::mutation::{Mutation, broken};
 use dash_storage::{File, Storage};
 
 use crate::connection::Connection;
@@ -51,7 +52,9 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         let mut ranges = dirtied.clone();
-        ranges.union(&self.current_page_list()?);
+        if !broken(Mutation::UndoneInPart) {
+            ranges.union(&self.current_page_list()?);
+        }
         self.restore(&ranges)?;
         self.coordination.set_settled();
         self.coordination.set_in_flight(0);
@@ -74,9 +77,14 @@ impl<S: Storage> Connection<S> {
         }
         self.guard(self.shadow_slot())?;
         self.coordination.set_in_flight(self.current.sequence + 1);
-        self.restore(&list)?;
+        if !broken(Mutation::SettledWithoutCopying) {
+            self.restore(&list)?;
+        }
         self.coordination.set_settled();
         self.coordination.set_in_flight(0);
+        if broken(Mutation::NaiveListReset) {
+            self.reset_list()?;
+        }
         self.statistics.settled += 1;
         Ok(true)
     }
@@ -123,7 +131,9 @@ impl<S: Storage> Connection<S> {
                 intent.mark(&(0..len));
             }
         }
-        write_intent(&*shadow, len, &intent, &name)?;
+        if !broken(Mutation::IntentNotRewritten) {
+            write_intent(&*shadow, len, &intent, &name)?;
+        }
         if len > tail.len {
             // As whenever a tail moves (F13): the new one is durable before the old place is used.
             self.flush_file(slot)?;
@@ -131,9 +141,16 @@ impl<S: Storage> Connection<S> {
         for range in ranges.iter().filter(|range| range.end > first) {
             copy(&*current, &*shadow, range.start.max(first)..range.end, &name)?;
         }
-        self.vouch(State::Settled, self.snapshot.counter, &intent, len)?;
+        let state = if broken(Mutation::SupersededBeforeFlush) {
+            State::Superseded
+        } else {
+            State::Settled
+        };
+        self.vouch(state, self.snapshot.counter, &intent, len)?;
         self.copy_first_page()?;
-        self.flush_file(slot)?;
+        if !broken(Mutation::RestoreNotFlushed) {
+            self.flush_file(slot)?;
+        }
         if let Some(narrow) = self.narrowed(&intent, len) {
             write_intent(&*shadow, len, &narrow, &name)?;
             intent = narrow;
@@ -168,6 +185,7 @@ impl<S: Storage> Connection<S> {
         let (shadow, name) = (self.file(slot)?, self.role(slot));
         let tail = Tail::read(&*shadow, &name)?;
         let mut ranges = match tail.bound_intent(shadow.id()) {
+            Some(_) if broken(Mutation::RepairIgnoresIntent) => RangeSet::new(),
             Some(intent) => intent.ranges(),
             None => std::iter::once(0..self.snapshot.size).collect(),
         };
@@ -176,12 +194,16 @@ impl<S: Storage> Connection<S> {
         let block = tail.bound(shadow.id());
         // A restore that was not flushed, or whose flush failed: equal in the cache says nothing
         // of the disk (F3), so all of it is written again.
-        let unproven = block.is_none_or(|block| block.state == State::Settled);
+        let unproven = block.is_none_or(|block| {
+            block.state == State::Settled && !broken(Mutation::SettledBelieved)
+        });
         let different = if unproven { ranges } else { self.differences(&ranges)? };
         let vouched = block.is_some_and(|block| {
             block.state == State::Superseded
                 && block.vouched.is_some_and(|vouched| vouched.id == self.snapshot.id)
-                && tail.intent.as_ref().is_ok_and(|intent| proof(intent) == block.list_checksum)
+                && tail.intent.as_ref().is_ok_and(|intent| {
+                    broken(Mutation::StaleIntentTrusted) || proof(intent) == block.list_checksum
+                })
         });
         self.coordination.next_tail_epoch(slot);
         let page_list = self.current_page_list()?;

@@ -4,6 +4,7 @@
 use crate::connection::{Connection, KnownTail};
 use crate::error::{Context, Error, Operation, Result};
 use crate::format::{BLOCK, IntentBlock, REGION_BYTES, TAIL_LEN, list_len};
+use crate::mutation::{Mutation, broken};
 use crate::ranges::RangeSet;
 use crate::tail::{Tail, extend, roomy_len, write_intent};
 use std::sync::Arc;
@@ -82,7 +83,9 @@ impl<S: Storage> Connection<S> {
         self.statistics.tail_bytes += BLOCK as u64;
         extend(&*file, known.len.max(size), len, &name)?;
         write_intent(&*file, len, &intent, &name)?;
-        self.flush_file(slot)?;
+        if !broken(Mutation::GrowthNotFlushed) {
+            self.flush_file(slot)?;
+        }
         if known.len >= TAIL_LEN {
             let wipe = usize::try_from(TAIL_LEN.min(len - known.len)).unwrap_or(BLOCK);
             file.write_at(&vec![0; wipe], known.len - TAIL_LEN).during(Operation::Write, &name)?;
@@ -94,7 +97,8 @@ impl<S: Storage> Connection<S> {
     /// SHADOW-6: no place is dirtied before a durable intent covers it.
     pub(crate) fn cover(&mut self, ranges: &RangeSet) -> Result<()> {
         let known = self.shadow_tail()?;
-        if ranges.iter().all(|range| known.intent.covers(&range)) {
+        let covered = ranges.iter().all(|range| known.intent.covers(&range));
+        if covered || broken(Mutation::NoIntent) {
             return Ok(());
         }
         let slot = self.shadow_slot();
@@ -120,7 +124,9 @@ impl<S: Storage> Connection<S> {
         self.statistics.intent_widenings += 1;
         self.statistics.tail_bytes += BLOCK as u64;
         write_intent(&*file, known.len, &intent, &name)?;
-        self.flush_file(slot)?;
+        if !broken(Mutation::IntentNotFlushed) {
+            self.flush_file(slot)?;
+        }
         self.remember_tail(known.len, intent);
         Ok(())
     }

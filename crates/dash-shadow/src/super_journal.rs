@@ -1,6 +1,7 @@
 //! Transactions over several databases (ATTACH): whether the super-journal a prepared block names
 //! is still there, and its removal once nothing depends on it (protocols.md F10).
 
+use crate::mutation::{Mutation, broken};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
@@ -30,9 +31,11 @@ pub fn exists_durably<S: Storage>(storage: &S, directory: &Path, name: &[u8]) ->
         Err(error) => return Err(error).during(Operation::Open, shown),
     };
     if parent.metadata(&names.db).during(Operation::Stat, &shown)?.is_some() {
-        return Ok(true);
+        return Ok(!broken(Mutation::SuperJournalIgnored));
     }
-    parent.flush().during(Operation::FlushDirectory, shown)?;
+    if !broken(Mutation::GoneSuperJournalNotFlushed) {
+        parent.flush().during(Operation::FlushDirectory, shown)?;
+    }
     Ok(false)
 }
 
@@ -49,7 +52,8 @@ pub fn remove_if_unused<S: Storage>(
     let shown = path.display().to_string();
     let parent = storage.open_directory(parent).during(Operation::Open, &shown)?;
     for child in children::<S>(&parent, &names.db, &shown)? {
-        if child != undone && depends(storage, &child, names.db.as_bytes())? {
+        let needed = !broken(Mutation::SuperJournalRemovedEarly);
+        if needed && child != undone && depends(storage, &child, names.db.as_bytes())? {
             return Ok(());
         }
     }

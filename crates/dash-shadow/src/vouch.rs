@@ -10,6 +10,7 @@ use crate::error::{Context, Operation, Result};
 use crate::format::{
     BLOCK, BLOCK_LEN, CommitBlock, IntentBlock, Protocol, SECTOR_BYTES, State, Unit, Vouched,
 };
+use crate::mutation::{Mutation, broken};
 use crate::tail::{Tail, read_padded};
 
 /// The commit that is vouched for, and the copy it is in.
@@ -64,6 +65,9 @@ impl Published {
     /// Does not say that the shadow is whole: a proof that fits no intent, or the state *settled*,
     /// has it mended before its next use.
     pub fn bury<F: File>(&self, file: &F, tail: &Tail, name: &str) -> Result<bool> {
+        if broken(Mutation::CutOffCommitNotForgotten) {
+            return Ok(false);
+        }
         let ours = tail.bound(file.id()).is_some() || tail.bound_intent(file.id()).is_some();
         let Some(place) = tail.len.checked_sub(BLOCK_LEN).filter(|_| ours) else {
             return Ok(false);
@@ -87,7 +91,9 @@ impl Published {
             None => self.write_settled(file, place, proof),
         };
         written.during(Operation::Write, name)?;
-        file.flush().during(Operation::Flush, name)?;
+        if !broken(Mutation::BuriedNotFlushed) {
+            file.flush().during(Operation::Flush, name)?;
+        }
         Ok(true)
     }
 

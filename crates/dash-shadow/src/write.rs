@@ -1,6 +1,7 @@
 //! The write transaction up to the commit: pages gather in memory, and in the shadow when they
 //! become too many. What must be in place before the first byte reaches the shadow is here.
 
+use crate::mutation::{Mutation, broken};
 use std::ops::Range;
 
 use dash_storage::{File, Storage};
@@ -211,6 +212,10 @@ impl<S: Storage> Connection<S> {
     /// Forgets the running transaction and undoes what it wrote into the shadow.
     pub(crate) fn discard(&mut self) -> Result<()> {
         match self.transaction.take() {
+            Some(_) if broken(Mutation::NoUndo) => {
+                self.coordination.set_in_flight(0);
+                Ok(())
+            }
             Some(transaction) if transaction.touched => self.undo(&transaction.dirtied),
             _ => Ok(()),
         }

@@ -4,11 +4,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Effect, Fault, Machine, OperationKind, Random, Simulated};
+use dash_storage::simulated::{
+    Effect, Fault, Machine, OperationKind, Random, Simulated, StockDescriptor,
+};
 
 use super::content::{self, Content, Stock, as_stock, read_here};
 use super::dice::Dice;
-use super::explore::{Checked, Explorer, changes, lock, wrong};
+use super::explore::{Checked, Explorer, changes, check_bytes, lock, wrong};
 use super::model::{Model, short};
 use super::program::{next, unexpected};
 use super::subject::{DB, Outcome, Session, Trouble};
@@ -33,6 +35,12 @@ struct Crowd {
     model: Model,
     live: [Option<(Simulated, Box<dyn Session>)>; 3],
     readers: Vec<Reader>,
+    /// Stock descriptors opened long ago.
+    descriptors: Vec<StockDescriptor>,
+    /// A stock reader, and what it read under the lock that it holds.
+    stock: Option<(StockDescriptor, Content)>,
+    /// A process whose transaction is written and neither committed nor rolled back.
+    open: Option<(usize, Content)>,
     /// A flush has failed since the power last went: calls may fail that need not.
     faulty: bool,
 }
@@ -56,6 +64,9 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
         model: Model::new(),
         live: [None, None, None],
         readers: Vec::new(),
+        descriptors: Vec::new(),
+        stock: None,
+        open: None,
         faulty: false,
     };
     for action in explorer.plan.keep.clone() {
@@ -128,10 +139,16 @@ impl Crowd {
 
     fn act(&mut self, dice: &mut Dice) -> Checked<()> {
         let i = dice.index(3);
+        if self.open.as_ref().is_some_and(|(open, _)| *open == i || dice.one_in(3)) {
+            self.finish_open(dice.one_in(4))?;
+        }
         let Some(content) = self.look(i)? else {
             return Ok(());
         };
         let new = next(content, &self.explorer.plan, dice);
+        if self.open.is_none() && dice.one_in(6) {
+            return self.leave_open(i, new);
+        }
         let most = if dice.one_in(2) { 20 } else { 120 };
         let accident = Accident {
             kill: dice.one_in(4),
@@ -167,7 +184,8 @@ impl Crowd {
             Ok(()) => {}
         }
         self.check_readers()?;
-        if !self.faulty && dice.one_in(2) {
+        self.stock_looks_on(dice)?;
+        if !self.faulty && self.open.is_none() && dice.one_in(2) {
             self.ask_a_writer(dice.index(3))?;
         }
         self.readers_come_and_go(dice)?;
@@ -274,6 +292,8 @@ impl Crowd {
     fn power_came_back(&mut self, after: Machine) -> Checked<()> {
         self.live = [None, None, None];
         self.readers.clear();
+        self.descriptors.clear();
+        (self.stock, self.open) = (None, None);
         self.machine = after;
         self.faulty = false;
         match self.look(0)? {
@@ -368,8 +388,72 @@ impl Crowd {
         }
     }
 
+    /// Writes a transaction, and leaves it there for a while.
+    fn leave_open(&mut self, i: usize, new: Content) -> Checked<()> {
+        let size = self.size();
+        self.model.tried(&new);
+        let session = self.session(i)?;
+        match content::write(session, size, &new) {
+            Ok(()) => self.open = Some((i, new)),
+            Err(Trouble::Busy) => drop(session.end()),
+            Err(_) if self.faulty => self.live[i] = None,
+            Err(error) => return wrong!("process {i} writes: {error}"),
+        }
+        Ok(())
+    }
+
+    /// The transaction that was left open is committed, or rolled back.
+    fn finish_open(&mut self, roll_back: bool) -> Checked<()> {
+        let Some((i, new)) = self.open.take() else {
+            return Ok(());
+        };
+        let number = self.model.tried(&new);
+        let session = self.session(i)?;
+        let done = if roll_back { Err(Trouble::Busy) } else { content::finish(session) };
+        let ended = session.end();
+        match done.and(ended) {
+            Ok(()) => self.model.acknowledged(number),
+            Err(Trouble::Busy) => {}
+            Err(_) if self.faulty => self.live[i] = None,
+            Err(error) => return wrong!("process {i} finishes: {error}"),
+        }
+        Ok(())
+    }
+
+    /// Stock SQLite, with a descriptor opened long ago, and with a lock that it holds.
+    fn stock_looks_on(&mut self, dice: &mut Dice) -> Checked<()> {
+        for descriptor in &self.descriptors {
+            check_bytes(&descriptor.read_all(), &self.model, "an old stock descriptor")?;
+        }
+        if let Some((descriptor, content)) = &self.stock {
+            let now = as_stock(&descriptor.read_all());
+            if now != Stock::Content(content.clone()) {
+                return wrong!("a stock reader of {} sees {now:?}", short(content));
+            }
+            if dice.one_in(3) {
+                self.stock = None;
+            }
+        }
+        let Ok(descriptor) = self.machine.open_stock(DB) else {
+            return Ok(());
+        };
+        if self.stock.is_none() && dice.one_in(6) && descriptor.try_lock_shared() {
+            let bytes = descriptor.read_all();
+            check_bytes(&bytes, &self.model, "a stock reader")?;
+            if let Stock::Content(content) = as_stock(&bytes) {
+                self.stock = Some((descriptor, content));
+            }
+        } else if dice.one_in(4) {
+            self.descriptors.truncate(READERS - 1);
+            self.descriptors.insert(dice.index(self.descriptors.len()), descriptor);
+        }
+        Ok(())
+    }
+
     /// All close: a plain file is left.
     fn all_leave(&mut self) -> Checked<()> {
+        self.finish_open(false)?;
+        self.stock = None;
         for reader in std::mem::take(&mut self.readers) {
             reader.session.close().map_err(|error| unexpected("a reader closes", &error))?;
         }

@@ -107,9 +107,15 @@ impl Plan {
         !self.seed.is_multiple_of(4)
     }
 
+    /// Whether page lists become too long for a block.
+    pub fn is_large(&self) -> bool {
+        self.page == 512 && self.seed % 16 == 9
+    }
+
     /// Pages that a database has at most.
     pub fn pages(&self) -> usize {
         match self.page {
+            _ if self.is_large() => 560,
             0..=1024 => 48,
             1025..=8192 => 16,
             _ => 5,

@@ -45,7 +45,8 @@ pub fn next(mut content: Content, plan: &Plan, dice: &mut Dice) -> Content {
     let value = |dice: &mut Dice| u32::try_from(1 + dice.roll(VALUES - 1)).unwrap_or(1);
     match dice.roll(6) {
         0 | 1 if content.len() < most => {
-            for _ in 0..=dice.roll(most as u64 / 3) {
+            let room = most - content.len();
+            for _ in 0..=dice.roll(room as u64 / if plan.is_large() { 1 } else { 2 }) {
                 content.push(value(dice));
             }
         }
@@ -63,5 +64,9 @@ pub fn next(mut content: Content, plan: &Plan, dice: &mut Dice) -> Content {
         content[at] = value(dice);
     }
     content[0] = value(dice);
+    if plan.is_large() && dice.one_in(2) {
+        // Every second page: a list of many places.
+        content.iter_mut().step_by(2).for_each(|page| *page = value(dice));
+    }
     content
 }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use dash_shadow::format::State;
-use dash_shadow::inspect::{Opening, Report};
+use dash_shadow::inspect::{HeaderSeen, Opening, Report};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Protocol, ReadOnly, Tuning, inspect};
 use dash_storage::simulated::{Machine, Simulated};
 
@@ -65,6 +65,11 @@ impl Subject for Shadow {
         if !shadow.is_bound() && shadow.len > 8192 {
             return Err(format!("{path}-shadow has no block of its own"));
         }
+        let unmarked =
+            |header: &HeaderSeen| header.is_sqlite && !header.is_demoted && !header.is_fenced;
+        if shadow.header.as_ref().is_some_and(unmarked) {
+            return Err(format!("a stock descriptor may write {path}-shadow"));
+        }
         if block.units.len() != block.unit_count as usize {
             return Ok(()); // a list outside of the block
         }
@@ -94,8 +99,7 @@ impl Subject for Shadow {
         if let Opening::Refuse(_, message) = &report.opening {
             return Err(message.clone());
         }
-        let marked =
-            |header: &dash_shadow::inspect::HeaderSeen| header.is_demoted || header.is_fenced;
+        let marked = |header: &HeaderSeen| header.is_demoted || header.is_fenced;
         match report.database.as_ref().and_then(|seen| seen.header) {
             Some(header) if marked(&header) => Err(format!("{path} is marked at rest")),
             _ => Ok(()),

@@ -1,0 +1,125 @@
+//! Named ways to break the protocol, for the test of the tests: each must be caught.
+//!
+//! Without the cargo feature `mutations`, which only the unpublished package `dash-shadow-mutants`
+//! has, nothing is ever broken, and the compiler leaves the ways out.
+
+use dash_storage::Storage;
+
+use crate::connection::Connection;
+use crate::error::Result;
+use crate::tail::{Tail, write_commit};
+
+macro_rules! mutations {
+    ($($name:ident = $what:literal,)*) => {
+        /// A way to break the protocol.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Mutation {
+            $(#[doc = $what] $name,)*
+        }
+
+        #[cfg(feature = "mutations")]
+        impl Mutation {
+            /// All of them, with what is broken.
+            pub const ALL: &[(Self, &str)] = &[$((Self::$name, $what),)*];
+        }
+    };
+}
+
+mutations! {
+    CommitNotFlushed = "a commit is not flushed",
+    ExchangeBeforeFlush = "names are exchanged before the commit is flushed",
+    FailedFlushNotUndone = "a commit whose flush failed is not undone",
+    FailedFlushRetried = "a flush that failed is tried again, and believed",
+    NothingCarried = "the Global Page List is forgotten: no page is carried",
+    SpilledPagesNotListed = "pages written before the commit are not in its list",
+    FirstPageFirst = "page 1, which takes the fence away, is written first",
+    NoParent = "a commit does not say what it was made on",
+    PagesNotPutAside = "pages that a reader needs are not put into the version store",
+    OverwritingNotAnnounced = "readers are not told that their copy is overwritten",
+    PinnedReadersIgnored = "nobody looks whether a copy is pinned before it is overwritten",
+    StockReadersIgnored = "a copy is overwritten under the lock of a stock reader",
+    NotDemoted = "the copy that was replaced is not marked",
+    NameOnDiskForgotten = "an exchange is taken for durable",
+    NoNameFence = "no name fence is made",
+    NameFenceNotFlushed = "the name fence is not made durable",
+    NamesNotFlushedAtRest = "the name fence goes before the names are durable",
+    NoHeaderFence = "a copy that is written is not fenced",
+    PageChecksumsIgnored = "the checksums of the pages in a list are not looked at",
+    FirstUnitOnlyChecked = "of a page list the first checksum only is looked at",
+    ListChecksumIgnored = "the checksum of a list area is not looked at",
+    BlockChecksumIgnored = "the checksum of a block is not looked at",
+    NoIntent = "pages are written that no intent covers",
+    IntentNotFlushed = "an intent is not flushed before what it covers is written",
+    IntentNotRewritten = "mending does not write the intent again",
+    StaleIntentTrusted = "an intent in the cache is taken for the durable one",
+    RepairIgnoresIntent = "mending looks at the page list only",
+    GrowthNotFlushed = "a tail that moved is not flushed before its old place is used",
+    NoUndo = "a rollback leaves in the shadow what it wrote",
+    UndoneInPart = "a rollback undoes what was changed, not what was carried",
+    RestoreNotFlushed = "a mended shadow is not flushed before it is used",
+    SupersededBeforeFlush = "a shadow is declared mended in the flush that mends it",
+    SettledBelieved = "a shadow that was declared mended in the cache is believed",
+    SettledWithoutCopying = "settling copies nothing",
+    NaiveListReset = "SHADOW-X as printed: the list of the current copy is emptied in place",
+    PaperLiteral = "Algorithm 1 as printed: a commit that begins is numbered like one that is done",
+    CutOffCommitNotForgotten = "a commit that was cut off keeps its block while it is undone",
+    BuriedNotFlushed = "what buries a commit that was cut off is not flushed",
+    WinnerNotMadeDurable = "the winner of a recovery is believed to be durable",
+    WinnerNotRewritten = "the winner of a recovery is flushed, but not written again",
+    WinnerNotFlushed = "the winner of a recovery is written again, but not flushed",
+    UndoneByNames = "a recovery goes by the names: what was not exchanged is undone",
+    DeadWriterIgnored = "the next writer does not look for what a dead one left",
+    DeadWriterUndone = "what a dead writer left is undone, even a whole commit",
+    WriterLockLost = "two writers at a time",
+    StaleSnapshotMayWrite = "a transaction writes on top of an old snapshot",
+    LifeIgnored = "an opener believes that it is alone",
+    NewShadowNotFlushed = "a new shadow is not flushed before it is used",
+    NewShadowNameNotFlushed = "the name of a new shadow is not made durable",
+    SuperJournalIgnored = "a prepared commit counts while its super-journal is there",
+    SuperJournalRemovedEarly = "a super-journal is removed while another database depends on it",
+    GoneSuperJournalNotFlushed = "a super-journal is believed gone before that is durable",
+}
+
+#[cfg(feature = "mutations")]
+mod active {
+    use super::Mutation;
+    use std::cell::Cell;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
+    }
+
+    /// Breaks the protocol in this thread from now on; `None` mends it.
+    pub fn set(mutation: Option<Mutation>) {
+        ACTIVE.set(mutation);
+    }
+
+    /// Whether the protocol is to be broken so.
+    pub(crate) fn broken(mutation: Mutation) -> bool {
+        ACTIVE.get() == Some(mutation)
+    }
+}
+
+#[cfg(feature = "mutations")]
+pub(crate) use active::broken;
+#[cfg(feature = "mutations")]
+pub use active::set;
+
+/// Never.
+#[cfg(not(feature = "mutations"))]
+pub(crate) const fn broken(_: Mutation) -> bool {
+    false
+}
+
+impl<S: Storage> Connection<S> {
+    /// What [`Mutation::NaiveListReset`] does.
+    pub(crate) fn reset_list(&mut self) -> Result<()> {
+        let (file, name) = (self.current_file()?, self.role(self.current.slot));
+        let tail = Tail::read(&*file, &name)?;
+        if let Ok(mut block) = tail.commit {
+            write_commit(&*file, tail.len, &mut block, Vec::new(), &name)?;
+        }
+        self.page_list = None;
+        Ok(())
+    }
+}

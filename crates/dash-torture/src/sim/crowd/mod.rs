@@ -1,0 +1,363 @@
+//! The program kind `crowd`: three processes and the snapshots of others, held for long. Before any
+//! call of an action its process may be killed, or the power may go; flushes fail and leave pages
+//! clean. Nobody may ever see anything but what a transaction left, nor go back.
+
+mod guests;
+
+use std::sync::{Arc, Mutex};
+
+use dash_storage::simulated::{
+    Effect, Fault, Machine, OperationKind, Random, Simulated, StockDescriptor,
+};
+
+use crate::sim::content::{self, Content, Stock, as_stock, read_here};
+use crate::sim::dice::Dice;
+use crate::sim::explore::{Checked, Explorer, changes, check_bytes, lock, wrong};
+use crate::sim::model::{Model, short};
+use crate::sim::program::{next, unexpected};
+use crate::sim::subject::{DB, Outcome, Session, Trouble};
+
+/// Attempts at what somebody else may be in the way of.
+const ATTEMPTS: usize = 4;
+/// Snapshots held at most.
+const READERS: usize = 4;
+/// EIO.
+const EIO: i32 = 5;
+
+/// A process that holds a snapshot.
+struct Reader {
+    process: Simulated,
+    session: Box<dyn Session>,
+    content: Content,
+}
+
+struct Crowd {
+    explorer: Arc<Explorer>,
+    machine: Machine,
+    model: Model,
+    live: [Option<(Simulated, Box<dyn Session>)>; 3],
+    readers: Vec<Reader>,
+    /// Stock descriptors opened long ago.
+    descriptors: Vec<StockDescriptor>,
+    /// A stock reader, and what it read under the lock that it holds.
+    stock: Option<(StockDescriptor, Content)>,
+    /// A process whose transaction is written and neither committed nor rolled back.
+    open: Option<(usize, Content)>,
+    /// A flush has failed since the power last went: calls may fail that need not.
+    faulty: bool,
+}
+
+/// What goes wrong in an action.
+#[derive(Debug, Clone, Copy, Default)]
+struct Accident {
+    kill: bool,
+    power: bool,
+    lost_flush: bool,
+    /// Before which call.
+    at: u64,
+}
+
+/// Runs it.
+pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
+    let machine = explorer.machine();
+    let mut crowd = Crowd {
+        explorer: Arc::clone(explorer),
+        machine,
+        model: Model::new(),
+        live: [None, None, None],
+        readers: Vec::new(),
+        descriptors: Vec::new(),
+        stock: None,
+        open: None,
+        faulty: false,
+    };
+    for action in explorer.plan.keep.clone() {
+        crowd.act(&mut Dice::new(explorer.plan.seed, 2000 + action as u64))?;
+        explorer.result()?;
+    }
+    Ok(())
+}
+
+impl Crowd {
+    fn size(&self) -> usize {
+        self.explorer.setup.page
+    }
+
+    fn open(&self) -> Outcome<(Simulated, Box<dyn Session>)> {
+        let process = self.machine.process();
+        let session = self.explorer.subject.open(&process, DB, &self.explorer.setup)?;
+        Ok((process, session))
+    }
+
+    fn session(&mut self, i: usize) -> Checked<&mut dyn Session> {
+        if self.live[i].is_none() {
+            let mut opened = self.open();
+            for _ in 0..ATTEMPTS {
+                // Half-done renames are a living process's, or a fault of before hit the opening.
+                if opened.is_ok() || !(self.faulty || opened.as_ref().err() == Some(&Trouble::Busy))
+                {
+                    break;
+                }
+                self.machine.stop_failing();
+                opened = self.open();
+            }
+            self.live[i] = Some(opened.map_err(|error| unexpected("opening", &error))?);
+        }
+        match &mut self.live[i] {
+            Some((_, session)) => Ok(&mut **session),
+            None => wrong!("not opened"),
+        }
+    }
+
+    fn allows(&self, who: &str, content: &Content) -> Checked<()> {
+        match self.model.allows(content) {
+            true => Ok(()),
+            false => wrong!("{who} sees {}, not {}", short(content), self.model.shown()),
+        }
+    }
+
+    /// Reads in process `i`; `None` if it was in the way of others, or a fault was in its.
+    fn look(&mut self, i: usize) -> Checked<Option<Content>> {
+        let size = self.size();
+        for _ in 0..ATTEMPTS {
+            let session = self.session(i)?;
+            let seen = session.begin_read().and_then(|()| read_here(session, size));
+            drop(session.end());
+            match seen {
+                Ok(content) => {
+                    self.allows(&format!("process {i}"), &content)?;
+                    return Ok(Some(content));
+                }
+                Err(Trouble::Busy) => {}
+                Err(Trouble::Failed(_)) if self.faulty => {
+                    self.live[i] = None;
+                    return Ok(None);
+                }
+                Err(error) => return wrong!("process {i} reads: {error}"),
+            }
+        }
+        Ok(None)
+    }
+
+    fn act(&mut self, dice: &mut Dice) -> Checked<()> {
+        let i = dice.index(3);
+        if self.open.as_ref().is_some_and(|(open, _)| *open == i || dice.one_in(3)) {
+            self.finish_open(dice.one_in(4))?;
+        }
+        let Some(content) = self.look(i)? else {
+            return Ok(());
+        };
+        let new = next(content, &self.explorer.plan, dice);
+        if self.open.is_none() && dice.one_in(6) {
+            return self.leave_open(i, new);
+        }
+        let most = if dice.one_in(2) { 20 } else { 120 };
+        let accident = Accident {
+            kill: dice.one_in(4),
+            power: dice.one_in(10),
+            lost_flush: dice.one_in(10),
+            at: dice.roll(most),
+        };
+        let number = self.model.tried(&new);
+        let cut = self.arm(i, accident, dice);
+        let (done, closed) = self.work(i, &new, number, accident, dice)?;
+        self.machine.watch(|_, _| {});
+        if accident.lost_flush {
+            self.machine.stop_failing();
+        }
+        if let Some(after) = lock(&cut).take() {
+            return self.power_came_back(after);
+        }
+        let deadly = accident.kill || accident.power;
+        match done {
+            Err(error) if deadly || self.faulty => {
+                if deadly || closed || dice.one_in(2) {
+                    self.live[i] = None;
+                }
+                drop(error);
+            }
+            Err(error) => return wrong!("process {i}: {error}"),
+            Ok(()) if deadly => {
+                if let Some((process, session)) = self.live[i].take() {
+                    self.machine.kill(&process);
+                    drop(session);
+                }
+            }
+            Ok(()) => {}
+        }
+        self.check_readers()?;
+        self.stock_looks_on(dice)?;
+        if !self.faulty && self.open.is_none() && dice.one_in(2) {
+            self.ask_a_writer(dice.index(3))?;
+        }
+        self.readers_come_and_go(dice)?;
+        self.check_readers()?;
+        if !self.faulty && dice.one_in(10) {
+            self.all_leave()?;
+        }
+        Ok(())
+    }
+
+    /// Sets what is to go wrong; what is left of the machine if the power goes.
+    fn arm(
+        &mut self,
+        i: usize,
+        accident: Accident,
+        dice: &mut Dice,
+    ) -> Arc<Mutex<Option<Machine>>> {
+        let cut: Arc<Mutex<Option<Machine>>> = Arc::default();
+        if accident.lost_flush {
+            self.faulty = true;
+            let fault = Fault::new(Effect::LostFlush(EIO)).on(OperationKind::Flush);
+            self.machine.fail(fault.after(dice.roll(3)));
+        }
+        let Some((victim, _)) = &self.live[i] else {
+            return cut;
+        };
+        if !accident.kill && !accident.power {
+            return cut;
+        }
+        let (victim, put, explorer) = (victim.clone(), cut.clone(), Arc::clone(&self.explorer));
+        let (model, fates) = (self.model.clone(), self.explorer.plan.fates);
+        let (mut calls, mut dice) = (0, dice.clone());
+        self.machine.watch(move |machine, operation| {
+            if !changes(operation.kind) && operation.kind != OperationKind::Unlock {
+                return;
+            }
+            if calls == accident.at {
+                if accident.power {
+                    explorer.cut(machine, &model, fates, 0, &mut dice);
+                    let after = machine.power_loss(&mut Random::new(dice.roll(1 << 40)));
+                    *lock(&put) = Some(after);
+                }
+                machine.kill(&victim);
+            }
+            calls += 1;
+        });
+        cut
+    }
+
+    /// What process `i` does, and whether it is closed by it.
+    fn work(
+        &mut self,
+        i: usize,
+        new: &Content,
+        number: usize,
+        accident: Accident,
+        dice: &mut Dice,
+    ) -> Checked<(Outcome<()>, bool)> {
+        let size = self.size();
+        let harmless = !(self.faulty || accident.kill || accident.power);
+        match dice.roll(12) {
+            0 | 1 => {
+                let closed = self.live[i].take().map_or(Ok(()), |(_, session)| session.close());
+                Ok((closed, true))
+            }
+            2 | 3 => {
+                let stage = dice.roll(3);
+                let session = self.session(i)?;
+                let written = content::write(session, size, new)
+                    .and_then(|()| if stage > 0 { session.prepare(None) } else { Ok(()) })
+                    .and_then(|()| if stage > 1 { session.flush() } else { Ok(()) });
+                let ended = session.end();
+                let done = match written {
+                    Err(Trouble::Busy) => ended,
+                    written => written.and(ended),
+                };
+                if harmless && done.is_ok() {
+                    self.model.forget(number);
+                }
+                Ok((done, false))
+            }
+            4 => match self.session(i)?.idle() {
+                Err(Trouble::Busy) => Ok((Ok(()), false)),
+                done => Ok((done, false)),
+            },
+            _ => {
+                let session = self.session(i)?;
+                for _ in 0..ATTEMPTS {
+                    match content::commit(session, size, new) {
+                        Err(Trouble::Busy) => {}
+                        Err(error) => return Ok((Err(error), false)),
+                        Ok(()) => {
+                            self.model.acknowledged(number);
+                            break;
+                        }
+                    }
+                }
+                Ok((Ok(()), false))
+            }
+        }
+    }
+
+    /// All is new. The process that was cut died with the cut, so nothing was acknowledged since.
+    fn power_came_back(&mut self, after: Machine) -> Checked<()> {
+        self.live = [None, None, None];
+        self.readers.clear();
+        self.descriptors.clear();
+        (self.stock, self.open) = (None, None);
+        self.machine = after;
+        self.faulty = false;
+        match self.look(0)? {
+            Some(content) => {
+                self.model.seen(&content);
+                Ok(())
+            }
+            None => wrong!("nobody gets to read after the power came back"),
+        }
+    }
+
+    /// Writes a transaction, and leaves it there for a while.
+    fn leave_open(&mut self, i: usize, new: Content) -> Checked<()> {
+        let size = self.size();
+        self.model.tried(&new);
+        let session = self.session(i)?;
+        match content::write(session, size, &new) {
+            Ok(()) => self.open = Some((i, new)),
+            Err(Trouble::Busy) => drop(session.end()),
+            Err(_) if self.faulty => self.live[i] = None,
+            Err(error) => return wrong!("process {i} writes: {error}"),
+        }
+        Ok(())
+    }
+
+    /// The transaction that was left open is committed, or rolled back.
+    fn finish_open(&mut self, roll_back: bool) -> Checked<()> {
+        let Some((i, new)) = self.open.take() else {
+            return Ok(());
+        };
+        let number = self.model.tried(&new);
+        let session = self.session(i)?;
+        let done = if roll_back { Err(Trouble::Busy) } else { content::finish(session) };
+        let ended = session.end();
+        match done.and(ended) {
+            Ok(()) => self.model.acknowledged(number),
+            Err(Trouble::Busy) => {}
+            Err(_) if self.faulty => self.live[i] = None,
+            Err(error) => return wrong!("process {i} finishes: {error}"),
+        }
+        Ok(())
+    }
+
+    /// All close: a plain file is left.
+    fn all_leave(&mut self) -> Checked<()> {
+        self.finish_open(false)?;
+        self.stock = None;
+        for reader in std::mem::take(&mut self.readers) {
+            reader.session.close().map_err(|error| unexpected("a reader closes", &error))?;
+        }
+        self.session(0)?;
+        for i in 0..3 {
+            if let Some((_, session)) = self.live[i].take() {
+                session.close().map_err(|error| unexpected("closing", &error))?;
+            }
+        }
+        if let Err(what) = self.explorer.subject.check_at_rest(&self.machine, DB) {
+            return wrong!("all closed: {what}");
+        }
+        match as_stock(&self.machine.file_view(DB).unwrap_or_default()) {
+            Stock::Content(content) => self.allows("stock SQLite, at rest,", &content),
+            other => wrong!("at rest stock SQLite sees {other:?}"),
+        }
+    }
+}
