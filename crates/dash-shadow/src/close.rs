@@ -1,7 +1,6 @@
 //! Closing. The last connection leaves a plain SQLite file behind: no fence, no coordination
 //! file, and a shadow whose block vouches for the current copy.
 
-use crate::mutation::{Mutation, broken};
 use std::time::Duration;
 
 use dash_storage::{Directory, File, LockKind, Storage};
@@ -100,9 +99,7 @@ impl<S: Storage> Connection<S> {
         }
         if self.coordination.fence() || self.coordination.fence_found() {
             // Names first: without the fence nothing keeps stock SQLite from believing them.
-            if !broken(Mutation::NamesNotFlushedAtRest) {
-                self.flush_directory()?;
-            }
+            self.flush_directory()?;
             self.coordination.set_name_on_disk(self.current.slot);
             let fence = self.names.fence.to_string_lossy().into_owned();
             match self.directory.remove_directory(&self.names.fence) {

@@ -63,9 +63,7 @@ impl<S: Storage> Connection<S> {
     fn take_over(&mut self, snapshot: Snapshot, page_list: RangeSet, header: Option<Header>) {
         let old = self.current;
         let new = Current { sequence: old.sequence + 1, slot: 1 - old.slot };
-        if !broken(Mutation::NameOnDiskForgotten) {
-            self.coordination.add_name_on_disk(new.slot);
-        }
+        self.coordination.add_name_on_disk(new.slot);
         self.coordination.set_snapshot(new.slot, &snapshot);
         self.coordination.set_current(new);
         self.coordination.count_commit();

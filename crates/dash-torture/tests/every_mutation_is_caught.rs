@@ -33,7 +33,8 @@ fn find_cases() {
     let only = std::env::var("MUTATION").unwrap_or_default();
     let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(64);
     std::panic::set_hook(Box::new(|_| {}));
-    let next = Mutex::new(Mutation::ALL.iter().filter(|(m, _)| format!("{m:?}").contains(&only)));
+    let next =
+        Mutex::new(Mutation::ALL.iter().rev().filter(|(m, _)| format!("{m:?}").contains(&only)));
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {

@@ -6,7 +6,7 @@ use crate::sim::dice::Dice;
 use crate::sim::explore::{Checked, check_bytes, wrong};
 use crate::sim::model::short;
 use crate::sim::program::unexpected;
-use crate::sim::subject::{DB, Session as _, Trouble};
+use crate::sim::subject::{DB, Trouble};
 
 impl Crowd {
     /// Every snapshot is what it was.

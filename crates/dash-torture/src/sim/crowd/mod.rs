@@ -12,7 +12,7 @@ use dash_storage::simulated::{
 
 use crate::sim::content::{self, Content, Stock, as_stock, read_here};
 use crate::sim::dice::Dice;
-use crate::sim::explore::{Checked, Explorer, changes, check_bytes, lock, wrong};
+use crate::sim::explore::{Checked, Explorer, changes, lock, wrong};
 use crate::sim::model::{Model, short};
 use crate::sim::program::{next, unexpected};
 use crate::sim::subject::{DB, Outcome, Session, Trouble};
