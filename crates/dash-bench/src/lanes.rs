@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::device::Counts;
 use crate::failure::Result;
-use crate::numbers::{count, nanos};
+use crate::numbers::{count, nanos, per};
 use crate::place::Place;
 use crate::progress::{Progress, Unit};
 use crate::sample::Sample;
@@ -24,6 +24,8 @@ pub struct Timed {
     pub elapsed: u64,
     /// Statements that failed.
     pub failures: u64,
+    /// Processor time of this process, its own and the kernel's for it; none where others work beside.
+    pub cpu: Option<u64>,
 }
 
 /// Runs a block of so many operations.
@@ -69,6 +71,8 @@ pub struct Measured {
     pub reads: Sample,
     /// Per block, with how many transactions wrote.
     pub written: Vec<(u64, Written)>,
+    /// Processor time of a transaction in microseconds, per block.
+    pub cpu: Vec<f64>,
     /// Statements that failed.
     pub failures: u64,
     /// The disk throttled, and did not stop.
@@ -204,6 +208,7 @@ impl Measured {
             writes: Sample::new()?,
             reads: Sample::new()?,
             written: Vec::new(),
+            cpu: Vec::new(),
             failures: 0,
             throttled: false,
         })
@@ -218,6 +223,8 @@ impl Measured {
         self.writes.add_within(&timed.writes, timed.elapsed);
         self.reads.add_within(&timed.reads, timed.elapsed);
         self.failures += timed.failures;
+        let all = count(timed.writes.len() + timed.reads.len());
+        self.cpu.extend(timed.cpu.filter(|_| all > 0).map(|cpu| per(cpu, all) / 1000.0));
         self.written.extend(written.map(|written| (count(timed.writes.len()), written)));
     }
 }

@@ -1,11 +1,11 @@
 //! `dash bench`: what commits cost on your disk, dash beside stock SQLite and others.
 //!
-//! A measurement is a [`workload`] run by several [`rows`] in alternating blocks ([`lanes`]), one
-//! connection or many ([`crew`]), at a [`place`] whose device counts; it comes to a [`table`], which
-//! [`present`] puts out below a [`head`] that names the machine. [`papers`] sets the papers' figures
-//! beside measured ones, [`document`] writes BENCHMARKS.md, [`repeat`] checks that figures repeat, and
-//! [`targets`] holds what dash sets itself. [`stores`], [`shim`] and [`direct`] are rows that are no
-//! SQLite of ours. [`work`] and [`crew`] start this program again, to be counted or to be killed.
+//! A measurement is a `workload` run by several `rows` in alternating blocks (`lanes`), one
+//! connection or many (`crew`), at a `place` whose device counts; it comes to a `table`, which
+//! `present` puts out below a `head` that names the machine. `papers` sets the papers' figures
+//! beside measured ones, `document` writes BENCHMARKS.md, `repeat` checks that figures repeat, and
+//! `targets` holds what dash sets itself. `stores`, `shim` and `direct` are rows that are no
+//! SQLite of ours. `work` and `crew` start this program again, to be counted or to be killed.
 
 mod choose;
 mod copy;

@@ -1,7 +1,9 @@
 //! `dash bench --quick`: the first look, for somebody who has read nothing.
 
 use crate::failure::Result;
+use crate::head::Head;
 use crate::measure;
+use crate::numbers::{count, float};
 use crate::options::Options;
 use crate::out::say;
 use crate::present::Output;
@@ -30,6 +32,8 @@ const TABLES: [(Name, &str, &[Row], u64); 3] = [
     (Name::Reads, "A point read", &[Row::Delete, Row::Wal, Row::DashSingle], 4),
 ];
 
+/// A transaction that takes so many microseconds is one of a slow disk.
+const SLOW: f64 = 3_000.0;
 /// More rounds than there is time for: patience ends it.
 const ROUNDS: usize = 300;
 
@@ -45,6 +49,9 @@ pub fn run(options: &Options, output: &Output) -> Result<bool> {
         options.rows = rows.to_vec();
         options.rounds = Some(ROUNDS);
         options.patience = patience;
+        if name != Name::Reads {
+            options.block = block(&head, rows.len(), patience);
+        }
         tables.push(measure::run(&options, place, crate::session::command())?);
     }
     output.put(&head, &tables)?;
@@ -59,6 +66,15 @@ pub fn run(options: &Options, output: &Output) -> Result<bool> {
         );
     }
     Ok(true)
+}
+
+/// Smaller blocks where a flush takes long, so that there is time for some rounds; else the usual ones.
+fn block(head: &Head, rows: usize, patience: u64) -> Option<usize> {
+    // Some five flushes a transaction, eight rounds with what precedes them.
+    let transaction = head.flush_p50_us * 5.0;
+    let round = float(patience) * 1e6 / 8.0 / float(count(rows));
+    (transaction > SLOW)
+        .then(|| (0..200).take_while(|n| float(*n) * transaction < round).count().max(2))
 }
 
 /// What the table says about dash, whoever wins.

@@ -119,6 +119,8 @@ pub struct Line {
     pub latency: Latency,
     /// Of the reads beside the commits, with their rate.
     pub reads: Option<(f64, Latency)>,
+    /// Processor time of a transaction in microseconds, the kernel's for it among it.
+    pub cpu_us: Option<f64>,
     /// At the device.
     pub cost: Option<Cost>,
     /// By strace.
@@ -191,6 +193,7 @@ impl Line {
             latency: Latency::of(sample),
             reads: (writes && reads.len() > 0)
                 .then(|| (reads.typical(|block| block.rate), Latency::of(reads))),
+            cpu_us: (!measured.cpu.is_empty()).then(|| median(&measured.cpu)),
             cost: None,
             calls: None,
             failures: measured.failures,

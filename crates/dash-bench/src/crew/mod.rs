@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nix::time::{ClockId, clock_gettime};
+
 use crate::engine::Engine;
 use crate::failure::{Failure, Result};
 use crate::lanes::Timed;
@@ -106,6 +108,7 @@ pub fn work(session: &mut dyn Session, order: Order) -> Result<Timed> {
         timed.writes.reserve(steps);
     }
     let failures = session.failures();
+    let cpu = cpu();
     let all = Instant::now();
     let mut begun = all;
     for _ in 0..steps {
@@ -123,8 +126,15 @@ pub fn work(session: &mut dyn Session, order: Order) -> Result<Timed> {
         begun = now;
     }
     timed.elapsed = nanos(all.elapsed());
+    timed.cpu = cpu.zip(self::cpu()).map(|(before, after)| after.saturating_sub(before));
     timed.failures = session.failures() - failures;
     Ok(timed)
+}
+
+/// Processor time of this process so far, in nanoseconds.
+fn cpu() -> Option<u64> {
+    let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).ok()?;
+    Some(nanos(Duration::from(time)))
 }
 
 /// What is said of a member that is gone.

@@ -70,7 +70,7 @@ impl Member for Process {
 
     fn result(&mut self) -> Result<Timed> {
         let (elapsed, failures) = (self.number()?, self.number()?);
-        Ok(Timed { writes: self.numbers()?, reads: self.numbers()?, elapsed, failures })
+        Ok(Timed { writes: self.numbers()?, reads: self.numbers()?, elapsed, failures, cpu: None })
     }
 }
 

@@ -13,6 +13,7 @@ pub struct Cells {
 /// Of a table; `sentences` spells durability out.
 pub fn of(table: &Table) -> Cells {
     let beside = table.lines.iter().any(|line| line.reads.is_some());
+    let cpu = table.lines.iter().any(|line| line.cpu_us.is_some());
     let calls = table.lines.iter().any(|line| line.calls.is_some());
     let failures = table.lines.iter().any(|line| line.failures > 0);
     let mut heading = vec!["row".to_owned()];
@@ -22,6 +23,9 @@ pub fn of(table: &Table) -> Cells {
     heading.push(if table.writes { "commits/s" } else { "reads/s" }.into());
     heading.push(format!("x {}", table.baseline));
     heading.extend(["p50 us", "p90", "p99", "p99.9", "max"].map(String::from));
+    if cpu {
+        heading.push("cpu us".into());
+    }
     if table.source != Source::Nothing {
         heading.extend(["flushes", "writes", "KiB", "later KiB"].map(String::from));
     }
@@ -48,6 +52,9 @@ pub fn of(table: &Table) -> Cells {
             row.extend(
                 [latency.p50, latency.p90, latency.p99, latency.p999, latency.max].map(micros),
             );
+            if cpu {
+                row.push(line.cpu_us.map_or("-".into(), micros));
+            }
             if table.source != Source::Nothing {
                 row.extend(cost(line));
             }

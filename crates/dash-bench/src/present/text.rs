@@ -90,6 +90,12 @@ fn legend(table: &Table) -> Vec<String> {
         "x {}: how many times its speed, median of rounds (the middle half of the rounds in brackets); latency in microseconds",
         table.baseline
     ));
+    if table.lines.iter().any(|line| line.cpu_us.is_some()) {
+        notes.push(
+            "cpu us: processor time per transaction, the kernel's work for this process among it"
+                .into(),
+        );
+    }
     if table.source != Source::Nothing {
         notes.push("flushes, writes (flushes among them) and KiB: per commit, until it returned; later KiB: kept back, and written when that was forced after the block".into());
     }
