@@ -148,7 +148,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         "Made by `dash bench document`; each table by the command above it. Counts compare across machines, times do not: on yours, run `dash bench --quick`. Rows that beat dash are here like the others.\n"
     );
     head.lines().iter().for_each(|line| say!("- {line}"));
+    say!("\nWhat columns and durability mean is said below the first table in which they stand.");
     let mut good = true;
+    let mut said = Vec::new();
     for (heading, prose, commands) in SECTIONS {
         if !wanted(arguments, heading) {
             continue;
@@ -158,13 +160,13 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             say!("{prose}\n");
         }
         for command in *commands {
-            good &= table(&bench, arguments, command, None)?;
+            good &= table(&bench, arguments, command, None, &mut said)?;
         }
     }
     if let Some(traces) = arguments.traces.as_ref().filter(|_| wanted(arguments, "Recordings")) {
         say!("\n## Recordings\n\nSQL recorded on phones and by benchmarks, replayed.\n");
         for folder in folders(traces)? {
-            good &= table(&bench, arguments, "", Some(&folder))?;
+            good &= table(&bench, arguments, "", Some(&folder), &mut said)?;
         }
     }
     if wanted(arguments, "Papers") {
@@ -184,6 +186,7 @@ fn table(
     arguments: &Arguments,
     command: &str,
     replay: Option<&PathBuf>,
+    said: &mut Vec<String>,
 ) -> Result<bool> {
     let command = command.replace("MOBILE", MOBILE).replace("FEW", FEW);
     let mut words: Vec<std::ffi::OsString> = command
@@ -203,7 +206,7 @@ fn table(
         .place(&bench.places)
         .and_then(|place| measure::run(&parsed.options, place, shown.clone()));
     match made {
-        Ok(made) => say!("{}", markdown(&made)),
+        Ok(made) => say!("{}", markdown(&made, said)),
         Err(failure) => {
             interrupt::check()?;
             say!("```\n{shown}\n```\n\nNot measured: {failure}\n");

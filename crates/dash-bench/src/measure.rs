@@ -182,6 +182,11 @@ impl Job<'_> {
     fn alone<'a>(&'a self, side: &'a Side, engine: Engine) -> Result<Lane<'a>> {
         let seat = Seat { engine, path: &side.file, db: side.db.as_ref(), index: 0, of: 1 };
         let mut session = self.workload.session(&seat)?;
+        let regime = side.row.regime();
+        if let (Some(_), Some(db)) = (regime, &side.db) {
+            db.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))
+                .explain("wal_autocheckpoint")?;
+        }
         if self.workload.steps().is_none() {
             for _ in 0..WARM {
                 session.before()?;
@@ -189,11 +194,6 @@ impl Job<'_> {
             }
         }
         let session = std::rc::Rc::new(std::cell::RefCell::new(session));
-        let regime = side.row.regime();
-        if let (Some(_), Some(db)) = (regime, &side.db) {
-            db.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))
-                .explain("wal_autocheckpoint")?;
-        }
         let other = session.clone();
         let block = move |size| work(&mut **other.borrow_mut(), Order::Steps(size));
         Ok(Lane::of_blocks(side.row.name(), block).before(move || {

@@ -44,7 +44,8 @@ impl Output {
         } else if self.csv {
             say!("{}", csv::of(tables).trim_end());
         } else if self.markdown {
-            tables.iter().for_each(|table| say!("{}", text::markdown(table)));
+            let mut said = Vec::new();
+            tables.iter().for_each(|table| say!("{}", text::markdown(table, &mut said)));
         } else {
             head.lines().iter().for_each(|line| say!("{line}"));
             let mut said = Vec::new();

@@ -53,8 +53,8 @@ pub fn grid(cells: &cells::Cells) -> String {
     text
 }
 
-/// As Markdown, with the command above it.
-pub fn markdown(table: &Table) -> String {
+/// As Markdown, with the command above it; `said` as for [`plain`].
+pub fn markdown(table: &Table, said: &mut Vec<String>) -> String {
     let cells = cells::of(table);
     let mut text = format!(
         "```\n{}\n```\n\n{}.\n{}; {}.\n\n",
@@ -77,8 +77,11 @@ pub fn markdown(table: &Table) -> String {
     ));
     cells.rows.iter().for_each(|row| text.push_str(&line(row)));
     text.push('\n');
-    for note in &legend(table) {
-        let _ = writeln!(text, "- {note}");
+    for note in legend(table) {
+        if !said.contains(&note) {
+            let _ = writeln!(text, "- {note}");
+            said.push(note);
+        }
     }
     text
 }
