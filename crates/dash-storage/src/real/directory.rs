@@ -12,6 +12,7 @@ use nix::unistd::{self, UnlinkatFlags};
 
 use super::descriptor::{self, Descriptor};
 use super::file::File;
+use super::uninterrupted;
 use crate::{FileId, FileKind, Metadata, OpenMode};
 
 /// An open directory.
@@ -67,10 +68,11 @@ impl crate::Directory for Directory {
 
     fn metadata(&self, name: &OsStr) -> io::Result<Option<Metadata>> {
         check(name)?;
-        match stat::fstatat(self.descriptor.file()?, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        let directory = self.descriptor.file()?;
+        match retry(|| stat::fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW)) {
             Ok(found) => Ok(Some(metadata(&found))),
-            Err(Errno::ENOENT) => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -127,12 +129,7 @@ fn check(name: &OsStr) -> io::Result<()> {
 }
 
 fn retry<T>(mut call: impl FnMut() -> nix::Result<T>) -> io::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::EINTR) => {}
-            result => return Ok(result?),
-        }
-    }
+    uninterrupted(|| Ok(call()?))
 }
 
 fn metadata(found: &FileStat) -> Metadata {

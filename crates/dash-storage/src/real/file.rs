@@ -12,7 +12,7 @@ use nix::sys::uio::pwritev;
 
 use super::descriptor::{self, Descriptor};
 use super::memory::{Map, Memory};
-use super::{clone, closing, lock};
+use super::{clone, closing, lock, uninterrupted};
 use crate::{FileId, FileKind, LockKind, Metadata};
 
 /// More buffers than this the kernel refuses in one call.
@@ -34,7 +34,7 @@ impl File {
     /// Asks a descriptor what file it is of.
     pub(super) fn identify(descriptor: Descriptor, writable: bool) -> io::Result<Self> {
         // If this can't be told, the descriptor is of no inode we could have locks on either.
-        let id = id(&descriptor.file()?.metadata()?);
+        let id = id(&stat(descriptor.file()?)?);
         Ok(Self::new(descriptor, id, writable))
     }
 
@@ -83,7 +83,7 @@ impl crate::File for File {
     }
 
     fn metadata(&self) -> io::Result<Metadata> {
-        let found = self.descriptor.file()?.metadata()?;
+        let found = stat(self.descriptor.file()?)?;
         let kind = match found.file_type() {
             kind if kind.is_file() => FileKind::Regular,
             kind if kind.is_dir() => FileKind::Directory,
@@ -139,7 +139,7 @@ impl crate::File for File {
                 Err(error) => return Err(error.into()),
             }
         }
-        if file.metadata()?.len() < len { file.set_len(len) } else { Ok(()) }
+        if stat(file)?.len() < len { file.set_len(len) } else { Ok(()) }
     }
 
     fn flush(&self) -> io::Result<()> {
@@ -167,8 +167,8 @@ impl crate::File for File {
 
     /// Only root may give a file away; others keep what they made, as SQLite's journals do.
     fn copy_ownership(&self, other: &Self) -> io::Result<()> {
-        let (mine, theirs) = (self.descriptor.file()?, other.descriptor.file()?.metadata()?);
-        let found = mine.metadata()?;
+        let (mine, theirs) = (self.descriptor.file()?, stat(other.descriptor.file()?)?);
+        let found = stat(mine)?;
         if (found.uid(), found.gid()) == (theirs.uid(), theirs.gid()) {
             return Ok(());
         }
@@ -189,7 +189,7 @@ impl crate::File for File {
         let file = self.descriptor.file()?;
         let len = words.checked_mul(8).and_then(|len| u64::try_from(len).ok());
         let len = len.ok_or(Errno::EOVERFLOW)?;
-        let old = file.metadata()?.len();
+        let old = stat(file)?.len();
         if old < len {
             let missing = usize::try_from(len - old).map_err(|_| Errno::EOVERFLOW)?;
             self.write_all(&vec![0; missing], old)?;
@@ -216,6 +216,10 @@ impl Drop for File {
             self.descriptor.park(self.id, self.writable);
         }
     }
+}
+
+fn stat(file: &fs::File) -> io::Result<fs::Metadata> {
+    uninterrupted(|| file.metadata())
 }
 
 fn id(found: &fs::Metadata) -> FileId {

@@ -14,6 +14,7 @@ use nix::errno::Errno;
 
 use super::fork::{self, Extent};
 use super::table::{Entry, Table};
+use super::uninterrupted;
 use crate::{ReadMap, SharedMemory};
 
 /// All mappings of this process's handles.
@@ -77,9 +78,9 @@ struct Region {
 }
 
 impl Region {
-    fn new(map: impl FnOnce() -> io::Result<MmapRaw>) -> io::Result<Self> {
+    fn new(map: impl FnMut() -> io::Result<MmapRaw>) -> io::Result<Self> {
         let _inside = fork::inside();
-        let mapping = map()?;
+        let mapping = uninterrupted(map)?;
         let entry = MAPPINGS.claim();
         // An empty region is one mapped byte.
         entry.value.set(mapping.as_ptr().addr(), mapping.len().max(1));

@@ -37,6 +37,17 @@ use nix::time::ClockId;
 
 use crate::Storage;
 
+/// Makes a call until no signal interrupts it (file systems in user space let signals in anywhere).
+/// Not for calls that must not be made twice: whether an interrupted one was carried out is not known.
+fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 /// The operating system this process runs on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Real;
