@@ -72,6 +72,7 @@ impl<S: Storage> Connection<S> {
         transaction.dirtied.union(&changed);
         transaction.dirtied.union(&carried);
         transaction.header = Some(header);
+        transaction.of_several = !super_name.is_empty();
         transaction.snapshot =
             Snapshot { size, version: header.version(), id, counter: header.counter() };
         let plan = self.plan(&carried);

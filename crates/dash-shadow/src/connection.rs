@@ -57,6 +57,8 @@ pub struct Connection<S: Storage> {
     /// Header of the current copy as this connection committed it, with its sequence.
     pub(crate) header: Option<(u64, Header)>,
     pub(crate) poisoned: Option<String>,
+    /// Sequence of a commit over several databases that could not be published.
+    pub(crate) unpublished: Option<u64>,
     /// Super-journal of a transaction that was cut off, to be removed once it is undone here.
     pub(crate) cut_off: Option<Vec<u8>>,
     pub(crate) statistics: Statistics,
@@ -101,6 +103,7 @@ impl<S: Storage> Connection<S> {
             page_list: None,
             header: None,
             poisoned: None,
+            unpublished: None,
             cut_off: None,
             statistics: Statistics::default(),
             kept: Kept::default(),
@@ -179,6 +182,7 @@ impl<S: Storage> Connection<S> {
     }
 
     fn raise(&mut self, level: LockLevel) -> Result<()> {
+        self.publish_at_last()?;
         if level >= LockLevel::Shared && self.level == LockLevel::None {
             self.begin_read()?;
             self.level = LockLevel::Shared;

@@ -39,6 +39,7 @@ mod super_journal;
 mod table;
 mod tail;
 mod tuning;
+mod unpublished;
 mod versions;
 mod vouch;
 mod write;

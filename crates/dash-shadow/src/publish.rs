@@ -39,7 +39,11 @@ impl<S: Storage> Connection<S> {
         }
         let exchanged = broken(Mutation::ExchangeBeforeFlush);
         if let Err(error) = if exchanged { Ok(()) } else { self.exchange_names() } {
-            self.abandon();
+            if self.transaction.as_ref().is_some_and(|transaction| transaction.of_several) {
+                self.leave_unpublished();
+            } else {
+                self.abandon();
+            }
             return Err(error);
         }
         let Some(transaction) = self.transaction.take() else {

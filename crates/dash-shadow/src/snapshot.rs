@@ -130,44 +130,54 @@ impl<S: Storage> Connection<S> {
 
     /// Opens the files again after somebody made a new shadow.
     pub(crate) fn reload_if_pair_changed(&mut self) -> Result<()> {
-        let generation = self.coordination.generation();
-        if generation == self.generation {
-            return Ok(());
+        while self.coordination.generation() != self.generation {
+            let generation = self.coordination.generation();
+            let inodes = self.coordination.inodes();
+            if self.reload(generation, inodes)? || self.coordination.generation() == generation {
+                self.generation = generation;
+            }
         }
-        let inodes = self.coordination.inodes();
+        Ok(())
+    }
+
+    /// `false`: the file of the shadow has no name. Then somebody is making a new one, or its name was
+    /// removed beside a connection that holds it: reading needs none, and the next writer makes one.
+    fn reload(&mut self, generation: u64, inodes: [Option<FileId>; 2]) -> Result<bool> {
+        let mut complete = true;
         for (slot, wanted) in inodes.into_iter().enumerate() {
             let have = self.files[slot].as_ref().map(|file| file.id());
             if have == wanted {
                 continue;
             }
-            self.files[slot] = match wanted {
-                Some(id) => Some(Arc::new(self.open_by_id(id)?)),
-                None => None,
-            };
+            let found = wanted.and_then(|id| self.open_by_id(id));
+            if found.is_none() && wanted.is_some() {
+                if self.coordination.generation() != generation {
+                    return Ok(false);
+                }
+                if slot == self.coordination.current().slot {
+                    return Err(Error::Moved(format!(
+                        "{} was exchanged for another file while it was open; close all connections and open it again",
+                        self.names.shown()
+                    )));
+                }
+                complete = false;
+            }
+            self.files[slot] = found.map(Arc::new);
             self.known_tails[slot] = None;
             if let Some(file) = &self.files[slot] {
                 hold_life(&**file, self.names.shown())?;
             }
         }
-        self.generation = generation;
-        Ok(())
+        Ok(complete)
     }
 
-    pub(crate) fn open_by_id(&self, id: FileId) -> Result<S::File> {
+    fn open_by_id(&self, id: FileId) -> Option<S::File> {
         // All names again and again: they may be exchanged between two looks, or somebody was
         // killed between two renames.
         let names = [&self.names.shadow, &self.names.db, &self.names.renaming];
-        for name in names.into_iter().cycle().take(OPEN_ATTEMPTS) {
+        names.into_iter().cycle().take(OPEN_ATTEMPTS).find_map(|name| {
             let open = self.directory.open(name, dash_storage::OpenMode::ReadWrite);
-            if let Ok(file) = open
-                && file.id() == id
-            {
-                return Ok(file);
-            }
-        }
-        Err(Error::Moved(format!(
-            "{} was exchanged for another file while it was open; close all connections and open it again",
-            self.names.shadow.to_string_lossy()
-        )))
+            open.ok().filter(|file| file.id() == id)
+        })
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Transaction {
     pub snapshot: crate::coordination::Snapshot,
     /// Its header.
     pub header: Option<Header>,
+    /// It is part of a transaction over several databases: prepared under a super-journal.
+    pub of_several: bool,
 }
 
 impl Transaction {
@@ -60,6 +62,7 @@ impl Transaction {
             page_list: RangeSet::new(),
             snapshot: crate::coordination::Snapshot::default(),
             header: None,
+            of_several: false,
         }
     }
 
@@ -114,6 +117,7 @@ impl<S: Storage> Connection<S> {
     /// Under locking_mode=EXCLUSIVE the next transaction begins without a lock call (T5): take the
     /// other copy here. `Busy` is the caller's to wait out; SQLite must never see it.
     fn continue_session(&mut self) -> Result<()> {
+        self.publish_at_last()?;
         if let Some(reason) = &self.poisoned {
             return Err(Error::Poisoned(reason.clone()));
         }
@@ -197,6 +201,8 @@ impl<S: Storage> Connection<S> {
         // SQLite can do nothing with an error of xUnlock. What could not be undone is given up, and
         // if even that failed the next write says so.
         drop(self.discard());
+        // The next lock meets the same error.
+        drop(self.publish_at_last());
         self.keeping = Keeping::default();
         let released = self.release_exclusion();
         // Nobody can write the new copy before WRITER is free, so it is safe to move over now.

@@ -1,7 +1,7 @@
 //! The commit block and its page list.
 
 use super::{
-    BLOCK, BlockError, COMMIT_MAGIC, FORMAT_VERSION, INLINE_UNITS, Protocol, SECTOR,
+    BLOCK, BlockError, COMMIT_MAGIC, FORMAT_VERSION, INLINE_UNITS, Protocol, SECTOR, SEQUENCE_MAX,
     SUPER_NAME_MAX, State, UNIT, check, layout, put_u32, put_u64, seal, u32_at, u64_at,
 };
 
@@ -157,6 +157,10 @@ impl CommitBlock {
             id: u64_at(bytes, layout::VOUCHED_ID),
             counter: u32_at(bytes, layout::VOUCHED_COUNTER),
         };
+        let sequence = u64_at(bytes, layout::SEQUENCE);
+        if sequence > SEQUENCE_MAX {
+            return Err(BlockError::Damaged);
+        }
         let unit_count = u32_at(bytes, layout::UNIT_COUNT);
         let inline = unit_count as usize <= INLINE_UNITS;
         let list = if inline { unit_count as usize * UNIT } else { 0 };
@@ -167,7 +171,7 @@ impl CommitBlock {
             slot: bytes[layout::SLOT] & 1,
             state,
             protocol,
-            sequence: u64_at(bytes, layout::SEQUENCE),
+            sequence,
             id: u64_at(bytes, layout::ID),
             parent: u64_at(bytes, layout::PARENT),
             counter: u32_at(bytes, layout::COUNTER),

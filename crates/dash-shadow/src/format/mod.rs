@@ -26,6 +26,8 @@ pub const COMMIT_MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHC";
 /// Begins an intent block.
 pub const INTENT_MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHI";
 
+/// Largest sequence of a commit: connections share it with a bit beside it, and count on.
+pub const SEQUENCE_MAX: u64 = u64::MAX >> 2;
 /// Longest name of a super-journal, in bytes.
 pub const SUPER_NAME_MAX: usize = 256;
 /// Units that fit into the commit block itself; more go to a list area ahead of the tail.
