@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use dash_torture::worker::Again;
-use dash_torture::{Options, Ring, Summary, Watch, kill, sim};
+use dash_torture::{Options, Ring, Summary, Watch, faults, kill, sim};
 use serde_json::json;
 
 use crate::Outcome;
@@ -125,7 +125,8 @@ fn summaries(ring: Ring, options: &Options, watch: &dyn Watch) -> Result<Option<
     Ok(match ring {
         Ring::Sim => Some(sim::run(options, watch)),
         Ring::Kill => Some(kill::run(options, watch, &again()?)),
-        Ring::Fs | Ring::Faults => None,
+        Ring::Faults => Some(faults::run(options, watch, &again()?)),
+        Ring::Fs => None,
     })
 }
 

@@ -4,6 +4,7 @@
 //! point on simulated storage), `fs` (real file systems on a recording block device), `faults`
 //! (every storage call made to fail) and `kill` (processes killed and stopped at random).
 
+pub mod faults;
 pub mod kill;
 mod random;
 pub mod sim;

@@ -70,6 +70,15 @@ pub fn uri(path: &Path, parameters: &str) -> String {
     uri + "?vfs=dash" + parameters
 }
 
+/// Makes dash say something else, so that [`last_error`] is not an older error; what it will say is
+/// about this parameter.
+pub fn forget() {
+    let _ = open(Path::new("/nowhere"), &format!("&dash_commit={FORGOTTEN}"));
+}
+
+/// What [`last_error`] contains as long as nothing failed after [`forget`].
+pub const FORGOTTEN: &str = "forgotten";
+
 /// What dash said last in this process.
 #[must_use]
 pub fn last_error() -> String {

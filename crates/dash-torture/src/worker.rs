@@ -98,7 +98,10 @@ fn assignment() -> Result<Assignment, String> {
 #[must_use]
 pub fn run() -> Option<u8> {
     let role = std::env::var(VARIABLE).ok()?;
-    let done = assignment().and_then(|assignment| crate::kill::worker(&role, &assignment));
+    let done = assignment().and_then(|assignment| {
+        let of_faults = crate::faults::worker(&role, &assignment);
+        of_faults.unwrap_or_else(|| crate::kill::worker(&role, &assignment))
+    });
     Some(match done {
         Ok(()) => 0,
         Err(what) => {

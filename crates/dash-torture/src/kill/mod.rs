@@ -111,7 +111,7 @@ fn database(
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<bool, String> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix("dash-torture-");
+    builder.prefix("dash-kill-");
     let folder = match &options.folder {
         Some(folder) => builder.tempdir_in(folder),
         None => builder.tempdir(),

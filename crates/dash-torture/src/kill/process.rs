@@ -89,6 +89,27 @@ impl Process {
         }
     }
 
+    /// How it ended, if it did, and its last words.
+    fn ended(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok().flatten()?;
+        let mut words = String::new();
+        if let Some(pipe) = &mut self.child.stderr {
+            // Words that can't be read are few enough to do without.
+            drop(pipe.read_to_string(&mut words));
+        }
+        Some(format!("{} ended by itself ({status}): {}", self.role, words.trim()))
+    }
+
+    /// Waits until it says something; `Err` tells what it did instead.
+    pub fn must_say(&mut self, what: Said) -> Result<(), String> {
+        if self.hears(what) {
+            return Ok(());
+        }
+        let heard = String::from_utf8_lossy(&self.heard).into_owned();
+        let ended = self.ended().unwrap_or_else(|| format!("{} hangs", self.role));
+        Err(format!("{ended}: waited for {what:?} after {heard}"))
+    }
+
     /// Forgets what it said until now, so that [`Process::hears`] waits for something new.
     pub fn catch_up(&mut self) {
         self.heard.extend(self.said.try_iter());
@@ -102,7 +123,7 @@ impl Process {
 
     /// `kill -9`, and what is to be said of it.
     pub fn kill(mut self) -> End {
-        let ended = self.child.try_wait().ok().flatten();
+        let wrong = self.ended();
         drop(self.child.kill());
         drop(self.child.wait());
         if let Some(listener) = self.listener.take() {
@@ -112,13 +133,6 @@ impl Process {
         let count =
             |what: Said| self.heard.iter().filter(|&&byte| byte == what as u8).count() as u64;
         let last = self.heard.iter().rev().find(|&&byte| byte != Said::Busy as u8);
-        let wrong = ended.map(|status| {
-            let mut words = String::new();
-            if let Some(pipe) = &mut self.child.stderr {
-                drop(pipe.read_to_string(&mut words));
-            }
-            format!("{} ended by itself ({status}): {}", self.role, words.trim())
-        });
         End {
             while_opening: last == Some(&(Said::Opening as u8)),
             done: count(Said::Done),

@@ -13,16 +13,6 @@ use super::workload::{self, Wrong};
 use crate::random::Dice;
 use crate::sqlite;
 
-/// The slot that this process commits for.
-const OWN: usize = 3;
-
-fn told(process: &mut Process, what: Said) -> Result<(), String> {
-    if process.hears(what) {
-        return Ok(());
-    }
-    Err(format!("{} does not get as far as {what:?}", process.role))
-}
-
 impl Setting<'_> {
     /// A round with a stopped process; `Err` says what must never happen.
     pub fn stop(&self, dice: &mut Dice) -> Result<Report, String> {
@@ -41,7 +31,7 @@ impl Setting<'_> {
 
     fn stop_a_writer_that_holds_the_lock(&self, dice: &mut Dice) -> Result<Vec<Process>, String> {
         let mut holder = self.start("holder", 0, dice)?;
-        told(&mut holder, Said::Done)?;
+        holder.must_say(Said::Done)?;
         let failed = |what: &str, error: &rusqlite::Error| {
             format!("{what} beside a stopped writer: {error}; {}", sqlite::last_error())
         };
@@ -49,7 +39,7 @@ impl Setting<'_> {
             .map_err(|error| failed("opening", &error))?;
         db.busy_timeout(TIMEOUT).map_err(|error| failed("opening", &error))?;
         holder.catch_up();
-        told(&mut holder, Said::Holding)?;
+        holder.must_say(Said::Holding)?;
         holder.signal(Signal::SIGSTOP)?;
         // It may have gone on to its end before the signal came; then the lock is free.
         match db.execute_batch("BEGIN IMMEDIATE") {
@@ -64,7 +54,7 @@ impl Setting<'_> {
         }
         holder.catch_up();
         holder.signal(Signal::SIGCONT)?;
-        told(&mut holder, Said::Done)?;
+        holder.must_say(Said::Done)?;
         // Now it is this connection's turn, sooner or later.
         db.busy_timeout(Duration::from_secs(30)).map_err(|error| failed("waiting", &error))?;
         db.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
@@ -80,9 +70,8 @@ impl Setting<'_> {
         {
             all.push(self.start(role, slot, dice)?);
         }
-        debug_assert!(OWN < all.len());
         for process in &mut all {
-            told(process, Said::Opening)?;
+            process.must_say(Said::Opening)?;
         }
         let chosen = usize::try_from(dice.below(all.len() as u64)).unwrap_or_default();
         std::thread::sleep(Duration::from_micros(dice.below(30_000)));
@@ -93,7 +82,7 @@ impl Setting<'_> {
             process.catch_up();
         }
         for process in &mut all {
-            told(process, Said::Done)?;
+            process.must_say(Said::Done)?;
         }
         Ok(all)
     }

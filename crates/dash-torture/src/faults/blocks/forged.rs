@@ -1,0 +1,151 @@
+//! Blocks that are well-formed and lie: fields changed, and the checksums made right again. What they
+//! say may be believed, or not; whoever reads them neither panics nor searches nor allocates without
+//! end.
+
+use dash_shadow::format::{
+    BLOCK, CommitBlock, INLINE_UNITS, IntentBlock, SUPER_NAME_MAX, TAIL_LEN, UNIT, layout, list_len,
+};
+use dash_storage::simulated::Machine;
+
+use super::original::{Original, put};
+use super::verdict;
+use crate::random::Dice;
+use crate::sim::subject::Subject;
+
+/// Fields of both blocks, by offset and length.
+const FIELDS: &[(usize, usize)] = &[
+    (layout::VERSION, 4),
+    (layout::PAIR, 8),
+    (layout::INODE, 8),
+    (layout::SLOT, 1),
+    (layout::STATE, 1),
+    (layout::PROTOCOL, 1),
+    (layout::UNIT_COUNT, 4),
+    (layout::SEQUENCE, 8),
+    (layout::ID, 8),
+    (layout::PARENT, 8),
+    (layout::COUNTER, 4),
+    (layout::PAGE_SIZE, 4),
+    (layout::SIZE, 8),
+    (layout::VOUCHED_SEQUENCE, 8),
+    (layout::VOUCHED_ID, 8),
+    (layout::VOUCHED_COUNTER, 4),
+    (layout::LIST_CHECKSUM, 4),
+    (layout::SUPER_LEN, 4),
+    (layout::REGION_SHIFT, 4),
+];
+
+/// A number that is at the edge of something.
+fn edge(dice: &mut Dice, old: u64, len: u64) -> u64 {
+    let edges = [
+        0,
+        1,
+        2,
+        3,
+        4,
+        511,
+        512,
+        4095,
+        4096,
+        65_536,
+        len,
+        len - 1,
+        len + 1,
+        len.saturating_sub(TAIL_LEN),
+        INLINE_UNITS as u64,
+        INLINE_UNITS as u64 + 1,
+        SUPER_NAME_MAX as u64,
+        SUPER_NAME_MAX as u64 + 1,
+        u64::from(u32::MAX),
+        1 << 31,
+        1 << 40,
+        1 << 47,
+        1 << 62,
+        1 << 63,
+        u64::MAX,
+        u64::MAX - 1,
+        old.wrapping_add(1),
+        old.wrapping_sub(1),
+        old ^ 1,
+        !old,
+    ];
+    match dice.below(4) {
+        0 => dice.draw(),
+        1 => old ^ 1 << dice.below(64),
+        _ => dice.pick(&edges).unwrap_or_default(),
+    }
+}
+
+fn change(block: &mut [u8], at: usize, width: usize, dice: &mut Dice, len: u64) {
+    let mut bytes = [0; 8];
+    bytes[..width].copy_from_slice(&block[at..at + width]);
+    let new = edge(dice, u64::from_le_bytes(bytes), len);
+    block[at..at + width].copy_from_slice(&new.to_le_bytes()[..width]);
+}
+
+/// CRC-32 (IEEE), as in FORMAT.md.
+fn seal(block: &mut [u8]) {
+    block[layout::CHECKSUM..layout::CHECKSUM + 4].fill(0);
+    let checksum = crc32fast::hash(block);
+    block[layout::CHECKSUM..layout::CHECKSUM + 4].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// Forges a block, and what belongs to it.
+fn forge(machine: &Machine, path: &str, dice: &mut Dice) -> std::io::Result<()> {
+    let mut bytes = machine.file_view(path).unwrap_or_default();
+    let len = bytes.len();
+    if len < 2 * BLOCK {
+        return Ok(());
+    }
+    let start = if dice.below(4) == 0 { len - 2 * BLOCK } else { len - BLOCK };
+    for _ in 0..=dice.below(3) {
+        let block = &mut bytes[start..start + BLOCK];
+        if let (0..3, Some((at, width))) = (dice.below(4), dice.pick(FIELDS)) {
+            change(block, at, width, dice, len as u64);
+            continue;
+        }
+        // An entry of the list, or a part of the regions or of a name.
+        let entry = layout::SUPER_NAME + usize::try_from(dice.below(60)).unwrap_or(0) * UNIT;
+        let (at, width) = dice.pick(&[(0, 8), (8, 4), (12, 4), (6, 2)]).unwrap_or((0, 8));
+        change(block, entry + at, width, dice, len as u64);
+    }
+    // A list of its own, with a checksum that is right.
+    let count = layout::UNIT_COUNT;
+    let units =
+        u32::from_le_bytes(bytes[start + count..start + count + 4].try_into().unwrap_or([0; 4]));
+    let list = usize::try_from(list_len(units as usize)).unwrap_or(usize::MAX);
+    if let Some(at) = (len - 2 * BLOCK).checked_sub(list).filter(|_| list > 0 && dice.below(2) == 0)
+    {
+        let used = units as usize * UNIT;
+        for _ in 0..dice.below(4) {
+            let entry = usize::try_from(dice.below(u64::from(units))).unwrap_or(0) * UNIT;
+            change(&mut bytes[at..at + used], entry, 8, dice, len as u64);
+        }
+        let checksum = crc32fast::hash(&bytes[at..at + used]);
+        let place = start + layout::LIST_CHECKSUM;
+        bytes[place..place + 4].copy_from_slice(&checksum.to_le_bytes());
+        put(machine, path, at as u64, &bytes[at..at + used])?;
+    }
+    let block = &mut bytes[start..start + BLOCK];
+    seal(block);
+    // Decoding alone must not fail in other ways than by saying so.
+    drop((CommitBlock::decode(block), IntentBlock::decode(block)));
+    put(machine, path, start as u64, block)
+}
+
+/// Opens an original with one forged block, or two.
+///
+/// # Errors
+///
+/// What must never happen.
+pub fn run(subject: &dyn Subject, original: &Original, seed: u64) -> Result<(), String> {
+    let mut dice = Dice::new(seed);
+    let machine = original.copy(subject);
+    let both = dice.below(4) == 0;
+    for path in ["/app.db", "/app.db-shadow"] {
+        if (both || dice.below(2) == 0) && machine.file_view(path).is_some() {
+            forge(&machine, path, &mut dice).map_err(|error| format!("forging: {error}"))?;
+        }
+    }
+    verdict::of(subject, &machine, original, false).map(drop)
+}

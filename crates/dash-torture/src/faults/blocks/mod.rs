@@ -1,0 +1,39 @@
+//! Damage to what an engine keeps besides SQLite's pages, on the simulated home: every single bit, every
+//! length, and blocks that are well-formed and lie.
+
+pub mod damage;
+pub mod forged;
+pub mod original;
+pub mod verdict;
+
+use original::{Fate, Left, Original, Size};
+
+use crate::sim::subject::{Outcome, Setup, Subject};
+
+/// The states of databases that are damaged.
+pub fn originals(subject: &dyn Subject) -> Outcome<Vec<Original>> {
+    let setup = |variant| Setup { variant, page: 512, tiny: true };
+    let cut = |fate| Left::Cut(2, fate);
+    let small = [
+        ("single", Left::Closed, 1),
+        ("single", Left::Closed, 2),
+        ("single", Left::Closed, 3),
+        ("single", Left::Killed(0), 2),
+        ("single", Left::Killed(1), 2),
+        ("single", Left::Killed(2), 3),
+        ("single", cut(Fate::Nothing), 3),
+        ("single", cut(Fate::Everything), 3),
+        ("single", cut(Fate::Some(1)), 2),
+        ("paper", Left::Closed, 2),
+        ("paper", Left::Killed(2), 3),
+        ("paper", cut(Fate::Nothing), 2),
+    ];
+    let mut all = Vec::new();
+    for (variant, left, commits) in small {
+        all.push(Original::new(subject, setup(variant), left, commits, Size::Small)?);
+    }
+    for left in [Left::Closed, Left::Killed(1), cut(Fate::Nothing)] {
+        all.push(Original::new(subject, setup("single"), left, 3, Size::Long)?);
+    }
+    Ok(all)
+}

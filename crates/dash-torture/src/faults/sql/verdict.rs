@@ -1,0 +1,146 @@
+//! What SQLite may say when a call has failed, and what must be found afterwards.
+
+use rusqlite::ffi;
+
+use super::call::Kind;
+use super::inject::{Effect, Fault, Met};
+use super::stage::{Stage, Wrong, sound_state};
+use crate::sqlite;
+
+/// An error as the program under faults got it.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// Extended result code.
+    pub code: i32,
+    /// `sqlite3_errmsg`.
+    pub message: String,
+    /// `dash_last_error()`.
+    pub dash: String,
+}
+
+impl Said {
+    /// Takes down an error right after it came.
+    pub fn of(error: &rusqlite::Error) -> Self {
+        Self { code: sqlite::code(error), message: error.to_string(), dash: sqlite::last_error() }
+    }
+}
+
+/// Extended codes that fit a failed call, beside plain `SQLITE_IOERR`.
+fn fitting(kind: Kind) -> &'static [i32] {
+    match kind {
+        Kind::Open | Kind::MakeDirectory => &[ffi::SQLITE_CANTOPEN],
+        Kind::Read => &[ffi::SQLITE_IOERR_READ],
+        Kind::Write => &[ffi::SQLITE_IOERR_WRITE],
+        Kind::Flush => &[ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_DIR_FSYNC],
+        Kind::Resize => &[ffi::SQLITE_IOERR_TRUNCATE, ffi::SQLITE_IOERR_WRITE],
+        Kind::Rename => &[],
+        Kind::Remove => &[ffi::SQLITE_IOERR_DELETE],
+        Kind::Stat => &[ffi::SQLITE_IOERR_FSTAT, ffi::SQLITE_IOERR_ACCESS, ffi::SQLITE_CANTOPEN],
+        Kind::Lock => &[ffi::SQLITE_IOERR_LOCK],
+        Kind::Map => &[ffi::SQLITE_IOERR_MMAP],
+        Kind::Other => &[ffi::SQLITE_CANTOPEN, ffi::SQLITE_IOERR_WRITE],
+    }
+}
+
+/// Whether an error is one that this fault may lead to; `Err` says why not.
+pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), String> {
+    let Some(first) = met.first() else {
+        return Err(format!("an error without a fault: {said:?}"));
+    };
+    let wrong = |why: &str| Err(format!("{why}: {said:?} after {met:?}"));
+    if said.message.is_empty() {
+        return wrong("no message");
+    }
+    let primary = said.code & 0xff;
+    let errno = fault.effect.errno().map(|errno| format!("os error {errno}")).unwrap_or_default();
+    let told = said.dash.contains(&errno);
+    if fault.effect == Effect::Half {
+        return wrong("an error where one would go on");
+    }
+    // The host's VFS speaks in codes only. It takes an interrupted lock for one that is taken, and a
+    // file that it can't look at for one that is gone.
+    let by_host = host && (!told || first.file.contains("-mj"));
+    if by_host {
+        let its_own = [
+            ffi::SQLITE_IOERR,
+            ffi::SQLITE_CANTOPEN,
+            ffi::SQLITE_FULL,
+            ffi::SQLITE_BUSY,
+            ffi::SQLITE_READONLY,
+        ];
+        return if its_own.contains(&primary) { Ok(()) } else { wrong("a code that fits nothing") };
+    }
+    if !told {
+        return wrong("dash_last_error() does not tell the errno");
+    }
+    match fault.effect {
+        // Whether the kernel carried it out is not known, and it must not be done twice.
+        Effect::Interrupted
+            if matches!(first.kind, Kind::Rename | Kind::Remove | Kind::MakeDirectory) => {}
+        Effect::Half | Effect::Interrupted => return wrong("an error where one would go on"),
+        Effect::HalfThen(_) | Effect::Error(libc::ENOSPC | libc::EDQUOT) => {
+            if primary != ffi::SQLITE_FULL {
+                return wrong("not SQLITE_FULL");
+            }
+        }
+        _ if fault.forever || host => {
+            if ![ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN].contains(&primary) {
+                return wrong("neither an I/O error nor a failed open");
+            }
+        }
+        _ => {
+            if said.code != ffi::SQLITE_IOERR && !fitting(first.kind).contains(&said.code) {
+                return wrong("another code than the call's");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Opens what faults have left, when all is well again: what was acknowledged is there, and it can
+/// be written, and closed to rest.
+pub fn sound_again(stage: &mut Stage) -> Result<(), String> {
+    let failed = |what: &str, error: &rusqlite::Error| {
+        format!("{what}, when all is well again: {error}; {}", sqlite::last_error())
+    };
+    let (acknowledged, begun) = (stage.acknowledged, stage.begun);
+    stage.open().map_err(|error| failed("opening", &error))?;
+    let look = |db: &rusqlite::Connection| match sound_state(db) {
+        Ok(state) if (acknowledged..=begun).contains(&state) => Ok(state),
+        Ok(state) => Err(format!(
+            "commit {state} is there, of {acknowledged} acknowledged and {begun} begun"
+        )),
+        Err(Wrong::Sql(error)) => Err(failed("reading", &error)),
+        Err(Wrong::Content(what)) => Err(format!("content that was never committed: {what}")),
+    };
+    let state = look(stage.db())?;
+    let mut stages = vec![stage.path.clone()];
+    if stage.attached {
+        stage.attach().map_err(|error| failed("attaching", &error))?;
+        let other = sqlite::open(&stage.other(), stage.parameters)
+            .map_err(|error| failed("opening the other", &error))?;
+        let beside = look(&other)?;
+        if beside != state {
+            return Err(format!("half a transaction: commit {state} here, {beside} there"));
+        }
+        other.close().map_err(|(_, error)| failed("closing the other", &error))?;
+        stages.push(stage.other());
+    }
+    stage.begun = state;
+    let next = if state == 0 { stage.make() } else { stage.commit(100) };
+    next.map_err(|error| failed("writing", &error))?;
+    stage.close().map_err(|error| failed("closing", &error))?;
+    for path in stages {
+        let stock = sqlite::open_stock(&path).map_err(|error| failed("stock: opening", &error))?;
+        match sound_state(&stock) {
+            Ok(seen) if seen == stage.acknowledged => {}
+            other => {
+                return Err(format!(
+                    "at rest stock sees {other:?} instead of {}",
+                    stage.acknowledged
+                ));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! Ring `faults` for a moment: whatever fails, there is an error that says so, and a sound database.
+
+mod common;
+
+use std::time::Duration;
+
+use dash_torture::faults;
+use dash_torture::worker::Again;
+
+#[test]
+#[ignore = "the part of a worker process"]
+fn worker() {
+    common::worker();
+}
+
+#[test]
+fn failing_calls_are_errors_and_nothing_more() {
+    let again = Again::this(&["--exact", "worker", "--nocapture", "--ignored"]).unwrap();
+    let options = common::options(Duration::from_secs(20));
+    let summaries = faults::run(&options, &common::Quiet, &again);
+    summaries.iter().for_each(common::report);
+    common::none_failed(&summaries);
+    for summary in &summaries {
+        assert!(summary.cases > 50 || !summary.skipped.is_empty() || options.case.is_some());
+    }
+}
