@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dash_ffi::{Code, Error, File, FileControl, HostFile, LockLevel, OpenFlags, Result};
+use dash_shadow::Operation;
 use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 
@@ -141,14 +142,17 @@ impl MainFile {
 /// Removes the shadow, after the names are durable: a power loss must not find the older copy under the
 /// database's name and nothing beside it.
 fn remove_shadow(path: &Path) -> Result<()> {
-    let failed = |error: std::io::Error| {
-        Error::new(Code::IOERR_DELETE, format!("removing {}-shadow: {error}", path.display()))
+    let failed = |operation: Operation| {
+        move |source| {
+            let name = format!("{}-shadow", path.display());
+            to_sqlite(dash_shadow::Error::Io { operation, name, source })
+        }
     };
     let (folder, names) = dash_shadow::Names::split(path).map_err(to_sqlite)?;
-    let folder = Real.open_directory(folder).map_err(failed)?;
-    folder.flush().map_err(failed)?;
+    let folder = Real.open_directory(folder).map_err(failed(Operation::Open))?;
+    folder.flush().map_err(failed(Operation::FlushDirectory))?;
     match folder.unlink(&names.shadow) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        other => other.map_err(failed),
+        other => other.map_err(failed(Operation::Delete)),
     }
 }

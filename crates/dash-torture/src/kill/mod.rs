@@ -35,6 +35,9 @@ const STOPS: u64 = 12;
 /// Rounds on one database: a fresh one now and then, so that first commits are killed, too.
 const ROUNDS: u64 = 25;
 
+/// More failures than this of one variant say nothing new.
+const ENOUGH: usize = 5;
+
 /// Plays the part of a worker.
 pub(crate) fn worker(role: &str, assignment: &Assignment) -> Result<(), String> {
     roles::play(role, assignment)
@@ -89,7 +92,9 @@ fn variant(
             Err(what) => {
                 let replay = format!("dash torture --ring kill --engine {engine} --case {seed}");
                 summary.failures.push(Failure { what, replay });
-                break;
+                if summary.failures.len() >= ENOUGH || !go_on(0) {
+                    break;
+                }
             }
         }
     }
