@@ -35,6 +35,11 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// A workload with so many operations per transaction, else as usual.
+    pub fn of(workload: Name, operations: usize) -> Self {
+        Self { workload, operations, size: None, skew: Skew::Uniform, share: 50, replay: None }
+    }
+
     /// As settings; a folder to replay chooses the workload.
     pub fn settings(&self) -> Result<Settings> {
         if !(1..=64).contains(&self.operations) {
@@ -103,6 +108,23 @@ pub struct Options {
 const ROUNDS: usize = 30;
 
 impl Options {
+    /// One connection, else as usual; compared with the first row.
+    pub fn of(choice: Choice, rows: &[Row], on: Where) -> Self {
+        Self {
+            choice,
+            rows: rows.to_vec(),
+            baseline: rows.first().copied().unwrap_or(Row::Delete),
+            threads: 1,
+            processes: 0,
+            dir: PathBuf::from("."),
+            on,
+            rounds: None,
+            block: None,
+            patience: 120,
+            calls: false,
+        }
+    }
+
     /// How many connections at the same time.
     pub fn crew(&self) -> Result<Crew> {
         match (self.threads, self.processes) {

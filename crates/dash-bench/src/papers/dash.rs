@@ -2,9 +2,10 @@
 //! `dash paper` here, its SHADOW-X is `dash exclusive`; `dash single` is ours alone.
 
 use super::comparison::Comparison;
-use super::{Runner, choice, recovery};
+use super::{Runner, recovery};
 use crate::engine::Engine;
 use crate::failure::Result;
+use crate::options::Choice;
 use crate::rows::Row;
 use crate::table::{Line, Table};
 use crate::workload::Name;
@@ -28,7 +29,7 @@ const FIGURE_15: [(Row, Row, f64); 3] = [
 pub fn compare(runner: &Runner<'_>) -> Result<Vec<Comparison>> {
     let volumes = [1, 3, 5]
         .into_iter()
-        .map(|many| Ok((many, runner.counts(choice(Name::Insert, many), &MODES)?)))
+        .map(|many| Ok((many, runner.counts(Choice::of(Name::Insert, many), &MODES)?)))
         .collect::<Result<Vec<_>>>()?;
     let mut all = vec![figure_13(&volumes[0].1), figure_14(&volumes)];
     all.push(figure_15(runner)?);
@@ -88,7 +89,7 @@ fn figure_15(runner: &Runner<'_>) -> Result<Comparison> {
     );
     for (name, word) in [(Name::Insert, "INS"), (Name::Update, "UPD"), (Name::Delete, "DEL")] {
         for many in [1, 3, 5] {
-            let table = runner.times(choice(name, many), &MODES)?;
+            let table = runner.times(Choice::of(name, many), &MODES)?;
             let rate = |row| table.line(row).map(|line| line.rate.median);
             let ratio = |one, other| Some(rate(one)? / rate(other)?);
             for (one, other, paper) in FIGURE_15 {
@@ -109,7 +110,7 @@ fn figure_15(runner: &Runner<'_>) -> Result<Comparison> {
 fn table_2(runner: &Runner<'_>) -> Result<Vec<Comparison>> {
     let mut all = Vec::new();
     for (name, paper) in TABLE_2 {
-        let table = runner.times(choice(name, 3), &MODES)?;
+        let table = runner.times(Choice::of(name, 3), &MODES)?;
         let word = if name == Name::Insert { "inserting" } else { "updating" };
         let mut made = Comparison::new(
             format!("DASH, Table 2 (and Figure 16): {word} in three tables"),
@@ -146,7 +147,7 @@ fn figure_17(runner: &Runner<'_>) -> Result<Comparison> {
         let found = engines
             .into_iter()
             .map(|engine| {
-                recovery::times(runner.place()?, choice(Name::Update, many), engine, trials)
+                recovery::times(runner.place()?, Choice::of(Name::Update, many), engine, trials)
             })
             .collect::<Result<Vec<_>>>()?;
         for (engine, times) in engines.into_iter().zip(&found) {
@@ -175,7 +176,7 @@ fn figure_18(runner: &Runner<'_>) -> Result<Comparison> {
     );
     for many in [3, 5, 10] {
         let rate = |share: usize| -> Result<Option<f64>> {
-            let mut choice = choice(Name::Duplication, many);
+            let mut choice = Choice::of(Name::Duplication, many);
             choice.share = share;
             let table = runner.times(choice, &[Row::DashPaper])?;
             Ok(table.line(Row::DashPaper).map(|line| line.rate.median))

@@ -18,7 +18,6 @@ use crate::place::Place;
 use crate::rows::Row;
 use crate::session::Bench;
 use crate::table::Table;
-use crate::workload::{Name, Skew};
 use comparison::Comparison;
 
 /// Arguments of `dash bench papers`.
@@ -104,25 +103,10 @@ impl Runner<'_> {
     }
 
     fn measure(&self, choice: Choice, rows: &[Row], on: Where) -> Result<Table> {
-        let options = Options {
-            choice,
-            rows: rows.to_vec(),
-            baseline: rows.first().copied().unwrap_or(Row::Wal),
-            threads: 1,
-            processes: 0,
-            dir: PathBuf::from("."),
-            on,
-            rounds: Some(self.many(50)),
-            block: None,
-            patience: if self.quick { 5 } else { 60 },
-            calls: false,
-        };
+        let mut options = Options::of(choice, rows, on);
+        options.rounds = Some(self.many(50));
+        options.patience = if self.quick { 5 } else { 60 };
         let place = options.place(&self.bench.places)?;
         measure::run(&options, place, String::new())
     }
-}
-
-/// A workload with so many operations per transaction.
-pub fn choice(workload: Name, operations: usize) -> Choice {
-    Choice { workload, operations, size: None, skew: Skew::Uniform, share: 50, replay: None }
 }

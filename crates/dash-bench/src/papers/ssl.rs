@@ -2,7 +2,7 @@
 //! to stock WAL stands beside that of dash's shadow.
 
 use super::comparison::Comparison;
-use super::{Runner, choice, recovery};
+use super::{Runner, recovery};
 use crate::engine::Engine;
 use crate::failure::Result;
 use crate::options::Choice;
@@ -56,10 +56,10 @@ pub fn compare(runner: &Runner<'_>) -> Result<Vec<Comparison>> {
 
 fn trace(runner: &Runner<'_>, name: &str) -> Option<Choice> {
     if name == "androbench" {
-        return Some(choice(Name::Androbench, 1));
+        return Some(Choice::of(Name::Androbench, 1));
     }
     let folder = runner.traces?.join(name);
-    folder.is_dir().then(|| Choice { replay: Some(folder), ..choice(Name::Replay, 1) })
+    folder.is_dir().then(|| Choice { replay: Some(folder), ..Choice::of(Name::Replay, 1) })
 }
 
 /// Pages of 4 KiB per transaction that wrote, at the device.
@@ -108,7 +108,7 @@ fn table_6(runner: &Runner<'_>) -> Result<Comparison> {
         (Name::RandomA, "Random-A (1 update)", 1.3 / 16.6),
         (Name::RandomB, "Random-B (2,000 updates)", 7743.0 / 9092.0),
     ] {
-        let table = runner.times(choice(name, 1), &ROWS)?;
+        let table = runner.times(Choice::of(name, 1), &ROWS)?;
         let mean = |row| table.line(row).map(|line| line.latency.mean);
         let ratio = mean(Row::DashSingle).zip(mean(Row::Wal)).map(|(dash, wal)| dash / wal);
         made.add(format!("{word}: SSL"), Some(paper), None);
@@ -125,7 +125,7 @@ fn table_7(runner: &Runner<'_>) -> Result<Comparison> {
     }
     let times = |engine| {
         let trials = runner.many(20);
-        recovery::times(runner.place()?, choice(Name::Update, 3), engine, trials)
+        recovery::times(runner.place()?, Choice::of(Name::Update, 3), engine, trials)
     };
     let (wal, dash) = (times(Engine::Wal)?, times(Engine::Single)?);
     made.add("updates in three tables: dash single", None, Some(dash.average / wal.average));

@@ -1,9 +1,10 @@
 //! WALDIO (USENIX ATC 2015): throughput and I/O volume of 10,000 inserts of 100 bytes. dash has no
 //! engine of that kind yet; its shadow stands beside the same baseline.
 
+use super::Runner;
 use super::comparison::Comparison;
-use super::{Runner, choice};
 use crate::failure::Result;
+use crate::options::Choice;
 use crate::rows::Row;
 use crate::workload::Name;
 
@@ -28,8 +29,8 @@ pub fn compare(runner: &Runner<'_>) -> Result<Vec<Comparison>> {
     for (name, word) in
         [(Name::Insert, "insert"), (Name::Update, "update"), (Name::Delete, "delete")]
     {
-        let times = runner.times(choice(name, 1), &ROWS)?;
-        let counts = runner.counts(choice(name, 1), &ROWS)?;
+        let times = runner.times(Choice::of(name, 1), &ROWS)?;
+        let counts = runner.counts(Choice::of(name, 1), &ROWS)?;
         for row in ROWS.into_iter().skip(1) {
             let rate = |row| times.line(row).map(|line| line.rate.median);
             let kib = |row| {

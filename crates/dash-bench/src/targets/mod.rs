@@ -3,6 +3,7 @@
 mod calls;
 mod commit_time;
 mod counts;
+mod cpu;
 mod cycles;
 pub mod data;
 mod opening;
@@ -58,7 +59,7 @@ impl Bench {
 /// A row's name and what makes it.
 type Measure = (&'static str, fn(&Bench) -> Result<Row>);
 
-const ROWS: [Measure; 11] = [
+const ROWS: [Measure; 12] = [
     ("counts", counts::measure),
     ("commit-time", commit_time::measure),
     ("tail", tail::measure),
@@ -66,6 +67,7 @@ const ROWS: [Measure; 11] = [
     ("snapshot", snapshot::measure),
     ("scanners", scanners::measure),
     ("calls", calls::measure),
+    ("cpu", cpu::measure),
     ("reading", reading::measure),
     ("scans", scans::measure),
     ("opening", opening::measure),
