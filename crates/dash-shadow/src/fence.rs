@@ -3,7 +3,7 @@
 
 use crate::connection::Connection;
 use crate::error::{Context, Error, Operation, Result};
-use crate::format::{Protocol, SECTOR};
+use crate::format::{Protocol, SECTOR, TAIL_LEN};
 use crate::header::{FENCE_OFFSET, HEADER_LEN, Header};
 use crate::mutation::{Mutation, broken};
 use crate::tail::read_header;
@@ -27,6 +27,7 @@ impl<S: Storage> Connection<S> {
         self.fence_header(slot)?;
         if broken(Mutation::PaperLiteral)
             && self.transaction.as_ref().is_some_and(|transaction| transaction.snapshot.id != 0)
+            && self.shadow_tail()?.len > TAIL_LEN
         {
             // The version update of Algorithm 1 as printed: the number of the commit that begins.
             self.write_block(Vec::new(), &[])?;

@@ -28,13 +28,15 @@ fn run(mutation: Option<Mutation>, variant: &'static str, plan: &Plan) -> Result
 
 /// Looks for a case for each way, and prints the table.
 #[test]
-#[ignore = "how the table was made: MUTATION=name, SEEDS=number, --ignored --nocapture"]
+#[ignore = "how the table was made: MUTATION=a,b SEEDS=64 FATES=8 KIND=pair, --ignored --nocapture"]
 fn find_cases() {
     let only = std::env::var("MUTATION").unwrap_or_default();
     let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(64);
     std::panic::set_hook(Box::new(|_| {}));
     let next =
-        Mutex::new(Mutation::ALL.iter().rev().filter(|(m, _)| format!("{m:?}").contains(&only)));
+        Mutex::new(Mutation::ALL.iter().filter(|(m, _)| {
+            only.is_empty() || only.split(',').any(|name| name == format!("{m:?}"))
+        }));
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -51,12 +53,14 @@ fn find_cases() {
 
 fn find(mutation: Mutation, seeds: u64) -> String {
     let began = std::time::Instant::now();
+    let only = std::env::var("KIND").unwrap_or_default();
+    let fates = std::env::var("FATES").ok().and_then(|fates| fates.parse().ok()).unwrap_or(8);
     for seed in 0..seeds {
-        for kind in Kind::ALL {
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.name().contains(&only)) {
             for (variant, page) in
-                [("single", 512), ("single", 4096), ("paper", 512), ("renames", 512)]
+                [("single", 512), ("single", 4096), ("renames", 512), ("paper", 512)]
             {
-                let plan = Plan::new(kind, seed, page);
+                let plan = Plan { fates, ..Plan::new(kind, seed, page) };
                 if let Err(violation) = run(Some(mutation), variant, &plan) {
                     let what = violation.0.lines().next().unwrap_or_default().to_owned();
                     let took = began.elapsed();

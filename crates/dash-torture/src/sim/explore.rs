@@ -143,7 +143,7 @@ impl Explorer {
                 },
                 (0, true) => explorer.plan.fates * 2,
                 (0, false) => explorer.plan.fates.div_ceil(4),
-                (1, true) => 2,
+                (1, true) => explorer.plan.fates.div_ceil(4),
                 (_, true) => 1,
                 (_, false) => u64::from(dice.one_in(2)),
             };
@@ -189,7 +189,8 @@ impl Explorer {
         self.check_stock(machine, model)?;
         let read_only = if hash & 0x300 == 0 { self.read_only(machine, model)? } else { None };
         let shared = Arc::new(Mutex::new(model.clone()));
-        let again = if depth == 1 { hash % 24 == 1 } else { hash % 8 == 1 };
+        let rare = if depth == 1 { 192 } else { 64 };
+        let again = hash.is_multiple_of((rare / self.plan.fates).max(1));
         if depth < self.plan.depth && again {
             self.watch(machine, &shared, depth);
         }

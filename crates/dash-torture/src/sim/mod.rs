@@ -13,6 +13,7 @@ mod program;
 mod ring;
 mod shadow;
 mod shrink;
+mod sql;
 pub mod subject;
 
 pub use explore::{Seen, Violation};

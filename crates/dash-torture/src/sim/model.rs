@@ -61,8 +61,13 @@ impl Model {
         match stock {
             Stock::Refused => true,
             Stock::Torn(_) => false,
-            Stock::Content(content) => self.history.iter().any(|known| **known == *content),
+            Stock::Content(content) => self.allows_ever(content),
         }
+    }
+
+    /// Whether a database had this content at some time.
+    pub fn allows_ever(&self, content: &Content) -> bool {
+        self.history.iter().any(|known| **known == *content)
     }
 
     /// What would have been allowed, for a message.

@@ -13,11 +13,13 @@ pub enum Kind {
     Crowd,
     /// A transaction over two databases, under a super-journal.
     Attached,
+    /// Statements, on an SQLite that runs on the engine.
+    Sql,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Pair, Self::Crowd, Self::Attached];
+    pub const ALL: [Self; 4] = [Self::Pair, Self::Crowd, Self::Attached, Self::Sql];
 
     /// Its name in a case.
     pub const fn name(self) -> &'static str {
@@ -25,15 +27,17 @@ impl Kind {
             Self::Pair => "pair",
             Self::Crowd => "crowd",
             Self::Attached => "attached",
+            Self::Sql => "sql",
         }
     }
 
     /// The kind of the program with this seed, if nothing else is wished for.
     pub const fn of(seed: u64) -> Self {
         match seed % 8 {
-            0..=4 => Self::Pair,
-            5 | 6 => Self::Crowd,
-            _ => Self::Attached,
+            0..=3 => Self::Pair,
+            4 | 5 => Self::Crowd,
+            6 => Self::Attached,
+            _ => Self::Sql,
         }
     }
 
@@ -43,6 +47,7 @@ impl Kind {
             Self::Pair => 12,
             Self::Crowd => 30,
             Self::Attached => 4,
+            Self::Sql => 8,
         }
     }
 }

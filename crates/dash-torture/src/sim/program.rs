@@ -8,7 +8,7 @@ use super::dice::Dice;
 use super::explore::{Checked, Explorer, Seen, Violation, wrong};
 use super::plan::{Kind, Plan};
 use super::subject::Subject;
-use super::{attached, crowd, pair};
+use super::{attached, crowd, pair, sql};
 
 /// Runs a case to its end.
 pub fn run(
@@ -22,6 +22,7 @@ pub fn run(
         Kind::Pair => pair::run(&explorer),
         Kind::Crowd => crowd::run(&explorer),
         Kind::Attached => attached::run(&explorer),
+        Kind::Sql => sql::run(&explorer),
     }));
     match ran {
         Ok(Ok(())) => explorer.result(),

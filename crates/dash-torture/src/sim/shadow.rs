@@ -137,9 +137,16 @@ impl Session for Writer {
         self.0.read(buffer, offset).map_err(trouble)
     }
 
-    fn begin_write(&mut self) -> Outcome<()> {
-        self.0.lock(LockLevel::Reserved).map_err(trouble)?;
+    fn reserve(&mut self) -> Outcome<()> {
+        self.0.lock(LockLevel::Reserved).map_err(trouble)
+    }
+
+    fn exclude(&mut self) -> Outcome<()> {
         self.0.lock(LockLevel::Exclusive).map_err(trouble)
+    }
+
+    fn end_write(&mut self) -> Outcome<()> {
+        self.0.unlock(LockLevel::Shared).map_err(trouble)
     }
 
     fn write(&mut self, page: &[u8], offset: u64) -> Outcome<()> {
@@ -188,8 +195,16 @@ impl Session for Reader {
         self.0.read(buffer, offset).map_err(trouble)
     }
 
-    fn begin_write(&mut self) -> Outcome<()> {
+    fn reserve(&mut self) -> Outcome<()> {
         self.0.lock(LockLevel::Reserved).map_err(trouble)
+    }
+
+    fn exclude(&mut self) -> Outcome<()> {
+        forbidden()
+    }
+
+    fn end_write(&mut self) -> Outcome<()> {
+        Ok(())
     }
 
     fn write(&mut self, _: &[u8], _: u64) -> Outcome<()> {

@@ -81,8 +81,17 @@ pub trait Session: Send {
     /// Reads; fewer bytes at the end of the database.
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<usize>;
 
-    /// Becomes the writer: `xLock(EXCLUSIVE)`.
-    fn begin_write(&mut self) -> Outcome<()>;
+    /// Becomes the writer: `xLock(RESERVED)`.
+    fn reserve(&mut self) -> Outcome<()>;
+
+    /// Keeps readers off what it is going to write: `xLock(EXCLUSIVE)`.
+    fn exclude(&mut self) -> Outcome<()>;
+
+    /// Both.
+    fn begin_write(&mut self) -> Outcome<()> {
+        self.reserve()?;
+        self.exclude()
+    }
 
     /// Writes a page.
     fn write(&mut self, page: &[u8], offset: u64) -> Outcome<()>;
@@ -98,6 +107,9 @@ pub trait Session: Send {
 
     /// `SQLITE_FCNTL_COMMIT_PHASETWO`: after success the transaction must survive everything.
     fn publish(&mut self) -> Outcome<()>;
+
+    /// Goes on as a reader, undoing what was not published: `xUnlock(SHARED)`.
+    fn end_write(&mut self) -> Outcome<()>;
 
     /// Ends the transaction, undoing what was not published: `xUnlock(NONE)`.
     fn end(&mut self) -> Outcome<()>;

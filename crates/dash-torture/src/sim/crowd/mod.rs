@@ -2,17 +2,17 @@
 //! call of an action its process may be killed, or the power may go; flushes fail and leave pages
 //! clean. Nobody may ever see anything but what a transaction left, nor go back.
 
+mod accident;
 mod guests;
+mod slow;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use dash_storage::simulated::{
-    Effect, Fault, Machine, OperationKind, Random, Simulated, StockDescriptor,
-};
+use dash_storage::simulated::{Machine, Simulated, StockDescriptor};
 
 use crate::sim::content::{self, Content, Stock, as_stock, read_here};
 use crate::sim::dice::Dice;
-use crate::sim::explore::{Checked, Explorer, changes, lock, wrong};
+use crate::sim::explore::{Checked, Explorer, lock, wrong};
 use crate::sim::model::{Model, short};
 use crate::sim::program::{next, unexpected};
 use crate::sim::subject::{DB, Outcome, Session, Trouble};
@@ -21,8 +21,6 @@ use crate::sim::subject::{DB, Outcome, Session, Trouble};
 const ATTEMPTS: usize = 4;
 /// Snapshots held at most.
 const READERS: usize = 4;
-/// EIO.
-const EIO: i32 = 5;
 
 /// A process that holds a snapshot.
 struct Reader {
@@ -30,6 +28,9 @@ struct Reader {
     session: Box<dyn Session>,
     content: Content,
 }
+
+use accident::Accident;
+use slow::Open;
 
 struct Crowd {
     explorer: Arc<Explorer>,
@@ -41,20 +42,10 @@ struct Crowd {
     descriptors: Vec<StockDescriptor>,
     /// A stock reader, and what it read under the lock that it holds.
     stock: Option<(StockDescriptor, Content)>,
-    /// A process whose transaction is written and neither committed nor rolled back.
-    open: Option<(usize, Content)>,
+    /// A write transaction that has begun and is neither committed nor rolled back.
+    open: Option<Open>,
     /// A flush has failed since the power last went: calls may fail that need not.
     faulty: bool,
-}
-
-/// What goes wrong in an action.
-#[derive(Debug, Clone, Copy, Default)]
-struct Accident {
-    kill: bool,
-    power: bool,
-    lost_flush: bool,
-    /// Before which call.
-    at: u64,
 }
 
 /// Runs it.
@@ -141,7 +132,7 @@ impl Crowd {
 
     fn act(&mut self, dice: &mut Dice) -> Checked<()> {
         let i = dice.index(3);
-        if self.open.as_ref().is_some_and(|(open, _)| *open == i || dice.one_in(3)) {
+        if self.open.as_ref().is_some_and(|open| open.process == i || dice.one_in(3)) {
             self.finish_open(dice.one_in(4))?;
         }
         let Some(content) = self.look(i)? else {
@@ -149,15 +140,9 @@ impl Crowd {
         };
         let new = next(content, &self.explorer.plan, dice);
         if self.open.is_none() && dice.one_in(6) {
-            return self.leave_open(i, new);
+            return self.leave_open(i, new, dice.one_in(2));
         }
-        let most = if dice.one_in(2) { 20 } else { 120 };
-        let accident = Accident {
-            kill: dice.one_in(4),
-            power: dice.one_in(10),
-            lost_flush: dice.one_in(10),
-            at: dice.roll(most),
-        };
+        let accident = Accident::draw(dice);
         let number = self.model.tried(&new);
         let cut = self.arm(i, accident, dice);
         let (done, closed) = self.work(i, &new, number, accident, dice)?;
@@ -196,45 +181,6 @@ impl Crowd {
             self.all_leave()?;
         }
         Ok(())
-    }
-
-    /// Sets what is to go wrong; what is left of the machine if the power goes.
-    fn arm(
-        &mut self,
-        i: usize,
-        accident: Accident,
-        dice: &mut Dice,
-    ) -> Arc<Mutex<Option<Machine>>> {
-        let cut: Arc<Mutex<Option<Machine>>> = Arc::default();
-        if accident.lost_flush {
-            self.faulty = true;
-            let fault = Fault::new(Effect::LostFlush(EIO)).on(OperationKind::Flush);
-            self.machine.fail(fault.after(dice.roll(3)));
-        }
-        let Some((victim, _)) = &self.live[i] else {
-            return cut;
-        };
-        if !accident.kill && !accident.power {
-            return cut;
-        }
-        let (victim, put, explorer) = (victim.clone(), cut.clone(), Arc::clone(&self.explorer));
-        let (model, fates) = (self.model.clone(), self.explorer.plan.fates);
-        let (mut calls, mut dice) = (0, dice.clone());
-        self.machine.watch(move |machine, operation| {
-            if !changes(operation.kind) && operation.kind != OperationKind::Unlock {
-                return;
-            }
-            if calls == accident.at {
-                if accident.power {
-                    explorer.cut(machine, &model, fates, 0, &mut dice);
-                    let after = machine.power_loss(&mut Random::new(dice.roll(1 << 40)));
-                    *lock(&put) = Some(after);
-                }
-                machine.kill(&victim);
-            }
-            calls += 1;
-        });
-        cut
     }
 
     /// What process `i` does, and whether it is closed by it.
@@ -305,38 +251,6 @@ impl Crowd {
             }
             None => wrong!("nobody gets to read after the power came back"),
         }
-    }
-
-    /// Writes a transaction, and leaves it there for a while.
-    fn leave_open(&mut self, i: usize, new: Content) -> Checked<()> {
-        let size = self.size();
-        self.model.tried(&new);
-        let session = self.session(i)?;
-        match content::write(session, size, &new) {
-            Ok(()) => self.open = Some((i, new)),
-            Err(Trouble::Busy) => drop(session.end()),
-            Err(_) if self.faulty => self.live[i] = None,
-            Err(error) => return wrong!("process {i} writes: {error}"),
-        }
-        Ok(())
-    }
-
-    /// The transaction that was left open is committed, or rolled back.
-    fn finish_open(&mut self, roll_back: bool) -> Checked<()> {
-        let Some((i, new)) = self.open.take() else {
-            return Ok(());
-        };
-        let number = self.model.tried(&new);
-        let session = self.session(i)?;
-        let done = if roll_back { Err(Trouble::Busy) } else { content::finish(session) };
-        let ended = session.end();
-        match done.and(ended) {
-            Ok(()) => self.model.acknowledged(number),
-            Err(Trouble::Busy) => {}
-            Err(_) if self.faulty => self.live[i] = None,
-            Err(error) => return wrong!("process {i} finishes: {error}"),
-        }
-        Ok(())
     }
 
     /// All close: a plain file is left.
