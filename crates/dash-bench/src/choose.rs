@@ -134,7 +134,7 @@ pub fn notes(crew: Crew, rows: &[Row], source: Source) -> Vec<String> {
         Source::Nothing => "nothing is written",
     }.to_owned());
     if crew != Crew::Alone {
-        notes.push("connections work at the same time for 100 ms a block (recordings: the same steps); busy_timeout 20 s".to_owned());
+        notes.push("connections work at the same time for 100 ms a block (recordings: the same steps), busy_timeout 20 s; they have no real-time priority, so measure them on an idle machine".to_owned());
     }
     if rows.contains(&Row::DashLinger) {
         notes.push("dash lingering (dash_linger=1000): the database stays open for a second after its last close, so all cycles but the first find it open".to_owned());

@@ -200,6 +200,23 @@ fn the_document_has_a_command_above_each_table() {
 }
 
 #[test]
+fn a_papers_figures_stand_beside_measured_ones() {
+    let folder = folder();
+    let text = bench(&["papers", "--only", "ssl", "--quick"], folder.path());
+    // The paper's 8,319 pages of 3,077 transactions; what is measured is another device's.
+    let line = text.lines().find(|line| line.contains("androbench: stock WAL")).unwrap();
+    let figures: Vec<&str> = line.split_whitespace().rev().take(2).collect();
+    assert_eq!(figures[1], "2.70", "{line}");
+    if is_root() {
+        let here: f64 = figures[0].parse().unwrap();
+        assert!((1.0..5.0).contains(&here), "{line}");
+    }
+    for table in ["Table 3", "Table 4", "Table 6", "Table 7"] {
+        assert!(text.contains(&format!("SSL, {table}:")), "{text}");
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_with_the_reason() {
     for (words, reason) in [
         (&["--threads", "4", "--rows", "wal-growing"][..], "regime"),

@@ -29,6 +29,9 @@ pub struct Arguments {
     /// Recordings: facebook and twitter in this folder stand beside SSL's traces of the same applications
     #[arg(long, value_name = "FOLDER")]
     traces: Option<PathBuf>,
+    /// Only this paper
+    #[arg(long, value_name = "PAPER")]
+    only: Option<Which>,
     /// Few rounds: to see whether it works
     #[arg(long)]
     quick: bool,
@@ -37,10 +40,22 @@ pub struct Arguments {
     markdown: bool,
 }
 
-/// What makes the comparisons of one paper.
-type Paper = fn(&Runner<'_>) -> Result<Vec<Comparison>>;
+/// A paper's name, and what makes its comparisons.
+type Paper = (Which, fn(&Runner<'_>) -> Result<Vec<Comparison>>);
 
-const PAPERS: [Paper; 3] = [dash::compare, waldio::compare, ssl::compare];
+const PAPERS: [Paper; 3] =
+    [(Which::Dash, dash::compare), (Which::Waldio, waldio::compare), (Which::Ssl, ssl::compare)];
+
+/// A paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Which {
+    /// DASH: Database Shadowing for Mobile DBMS (VLDB 2019).
+    Dash,
+    /// WALDIO (USENIX ATC 2015).
+    Waldio,
+    /// SQLite/SSL: statement logging (VLDB 2017).
+    Ssl,
+}
 
 /// Said above everything.
 const CAUTION: &str = "The papers measured phones and boards of their time. Times are not comparable across devices: compare ratios to the same baseline, and counts. \"-\" where a paper gives a figure only as a bar, or there is no such engine here.";
@@ -52,8 +67,9 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     say!("\n{CAUTION}");
     let runner =
         Runner { bench: &bench, traces: arguments.traces.as_deref(), quick: arguments.quick };
-    for paper in PAPERS {
-        for comparison in paper(&runner)? {
+    let wanted = |which| arguments.only.is_none_or(|only| only == which);
+    for (_, compare) in PAPERS.into_iter().filter(|(which, _)| wanted(*which)) {
+        for comparison in compare(&runner)? {
             match arguments.markdown {
                 true => say!("\n{}", comparison.markdown()),
                 false => say!("\n{}", comparison.plain()),
@@ -67,8 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 pub fn markdown(bench: &Bench, traces: Option<&Path>, quick: bool) -> Result<()> {
     say!("```\ndash bench papers\n```\n\n{CAUTION}");
     let runner = Runner { bench, traces, quick };
-    for paper in PAPERS {
-        paper(&runner)?.iter().for_each(|comparison| say!("\n{}", comparison.markdown()));
+    for (_, compare) in PAPERS {
+        compare(&runner)?.iter().for_each(|comparison| say!("\n{}", comparison.markdown()));
     }
     Ok(())
 }
