@@ -191,27 +191,28 @@ unsafe fn enter(
         // SAFETY: as the caller states.
         unsafe { attach(slot, db, mode) }.map(Ok)
     };
-    let message = match guarded("loading the extension", Code::ERROR, attach, |_| ()) {
+    let (code, message) = match guarded("loading the extension", Code::ERROR, attach, |_| ()) {
         Ok(Ok(())) => {
             return match mode {
                 Mode::Loaded { .. } => OK_LOAD_PERMANENTLY,
                 Mode::Automatic => OK,
             };
         }
-        Ok(Err(message)) => message,
+        Ok(Err(message)) => (Code::ERROR, message),
         Err(failure) => {
             let text = failure.to_string();
             remember(&text);
             // SAFETY: the table was good enough to get here.
-            unsafe { crate::api::Api::copy(api) }
-                .map_or(core::ptr::null_mut(), |api| api.allocate(&text))
+            let message = unsafe { crate::api::Api::copy(api) }
+                .map_or(core::ptr::null_mut(), |api| api.allocate(&text));
+            (failure.code, message)
         }
     };
     if !error.is_null() {
         // SAFETY: a place for a message, as the caller states; SQLite frees it.
         unsafe { error.write(message) };
     }
-    Code::ERROR.raw()
+    code.raw()
 }
 
 /// Registers everything of a slot.

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`calls`] | the calls of the storage trait, also flushes that lose their pages | the engine, simulated storage |
 //! | [`sql`] | system calls: EIO, ENOSPC, EDQUOT, EINTR, short counts, once and for ever | stock SQLite, the loaded extension, a real file system |
+//! | [`memory`] | SQLite's allocations | stock SQLite, the loaded extension |
 //! | [`blocks`] | bits, lengths, and blocks that lie | the engine, simulated storage |
 //!
 //! Each case ends in success or in an error of SQLite with a fitting code and a message; never in a
@@ -11,6 +12,7 @@
 
 mod blocks;
 mod calls;
+mod memory;
 mod simulated;
 mod sql;
 
@@ -27,7 +29,11 @@ const ENOUGH: usize = 20;
 
 /// Plays the part of a worker.
 pub(crate) fn worker(role: &str, assignment: &Assignment) -> Option<Result<(), String>> {
-    (role == sql::crashed::ROLE).then(|| sql::crashed::worker(assignment))
+    match role {
+        sql::crashed::ROLE => Some(sql::crashed::worker(assignment)),
+        memory::ROLE => Some(memory::worker(assignment)),
+        _ => None,
+    }
 }
 
 /// A folder for a case, below `parent` if there is one.
@@ -52,11 +58,12 @@ type GoOn<'a> = dyn FnMut() -> bool + 'a;
 /// A part: its name, and what runs it.
 type Part = (&'static str, fn(&Options, &Again, &mut Summary, &mut GoOn<'_>));
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     ("shadow/calls", |options, _, summary, go_on| {
         simulated::calls(&Shadow, options, summary, go_on)
     }),
     ("shadow/sql", system_calls),
+    ("shadow/memory", memory::run),
     ("shadow/damage", |options, _, summary, go_on| {
         simulated::damage(&Shadow, options, summary, go_on)
     }),

@@ -174,7 +174,7 @@ pub fn cases(
 }
 
 /// The same connection goes on, or says that it can't.
-fn go_on(stage: &mut Stage) -> Result<(), String> {
+pub fn go_on(stage: &mut Stage) -> Result<(), String> {
     if stage.db.is_none() {
         return Ok(());
     }

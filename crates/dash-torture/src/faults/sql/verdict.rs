@@ -25,6 +25,13 @@ impl Said {
     }
 }
 
+impl Said {
+    /// Whether it tells of a panic that was caught at the wall to C.
+    pub fn is_panic(&self) -> bool {
+        [&self.message, &self.dash].iter().any(|text| text.contains("internal error"))
+    }
+}
+
 /// Extended codes that fit a failed call, beside plain `SQLITE_IOERR`.
 fn fitting(kind: Kind) -> &'static [i32] {
     match kind {
@@ -50,6 +57,9 @@ pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), 
     let wrong = |why: &str| Err(format!("{why}: {said:?} after {met:?}"));
     if said.message.is_empty() {
         return wrong("no message");
+    }
+    if said.is_panic() {
+        return wrong("a panic");
     }
     let primary = said.code & 0xff;
     let errno = fault.effect.errno().map(|errno| format!("os error {errno}")).unwrap_or_default();
