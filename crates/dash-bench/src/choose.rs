@@ -129,7 +129,7 @@ pub fn notes(crew: Crew, rows: &[Row], source: Source) -> Vec<String> {
     }
     notes.push(match source {
         Source::OwnDevice => "counts are exact: a block device that nobody else writes to",
-        Source::SharedDevice => "counts are medians over blocks, of a device that others write to as well; --on loop or --on memory counts exactly",
+        Source::SharedDevice => "counts are medians over blocks, of a device that others write to as well; --on loop or --on memory counts exactly (what the limit has above 1.00 flushes and 4.0 KiB is others')",
         Source::Calls => "the device can't be told: bytes are those handed to write calls, flushes are counted by strace where it is installed",
         Source::Nothing => "nothing is written",
     }.to_owned());
