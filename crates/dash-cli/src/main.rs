@@ -67,6 +67,8 @@ impl Outcome {
 }
 
 fn main() -> ExitCode {
+    // The ring `fs` starts this program again for its workers and devices.
+    dash_torture::fs::play_part();
     let outcome = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use dash_torture::worker::Again;
-use dash_torture::{Options, Ring, Summary, Watch, faults, kill, sim};
+use dash_torture::{Options, Ring, Summary, Watch, faults, fs, kill, sim};
 use serde_json::json;
 
 use crate::Outcome;
@@ -126,7 +126,7 @@ fn summaries(ring: Ring, options: &Options, watch: &dyn Watch) -> Result<Option<
         Ring::Sim => Some(sim::run(options, watch)),
         Ring::Kill => Some(kill::run(options, watch, &again()?)),
         Ring::Faults => Some(faults::run(options, watch, &again()?)),
-        Ring::Fs => None,
+        Ring::Fs => Some(fs::run(options, watch)),
     })
 }
 

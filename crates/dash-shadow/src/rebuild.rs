@@ -71,6 +71,12 @@ impl<S: Storage> Connection<S> {
             self.copy_first_page()?;
             self.vouch(State::Settled, self.snapshot.counter, &intent, len)?;
         }
+        // First the names: on Btrfs the flush of a new file makes its own name durable, and with it
+        // no older one. A shadow without its `app.db` would be refused for ever.
+        if !broken(Mutation::NewShadowNameNotFlushed) {
+            self.flush_directory()?;
+        }
+        self.coordination.set_name_on_disk(self.current.slot);
         if !broken(Mutation::NewShadowNotFlushed) {
             self.flush_file(slot)?;
         }
@@ -81,10 +87,6 @@ impl<S: Storage> Connection<S> {
         if size > 0 {
             self.vouch(State::Superseded, self.snapshot.counter, &intent, len)?;
         }
-        if !broken(Mutation::NewShadowNameNotFlushed) {
-            self.flush_directory()?;
-        }
-        self.coordination.set_name_on_disk(self.current.slot);
         self.remember_tail(len, intent);
         let id = self.files[slot].as_ref().map(|file| file.id());
         self.coordination.set_inode(slot, id);

@@ -1,0 +1,138 @@
+//! Looks at one image: mounts it, so that the kernel replays its journal; reads it with stock SQLite, which may be
+//! refused but must never see a mix of two states; opens it as its engine does, which must find an allowed
+//! state; commits once more; closes it, and reads at rest what was committed.
+
+use std::path::Path;
+
+use super::database::{self, Opened, explained};
+use super::kind::Kind;
+use super::ledger::{Allowed, State};
+use super::rig::{Loop, Rig};
+
+/// What must not be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wrong {
+    /// An acknowledged commit is missing; the rest is sound.
+    Lost(String),
+    /// Anything else: damage, a mix of states, a refusal, a file system that doesn't mount.
+    Broken(String),
+}
+
+/// A look at a database, as opened by an engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// The file system.
+    pub kind: Kind,
+    /// How the databases are opened.
+    pub opened: Opened,
+    /// Whether there are two.
+    pub is_attached: bool,
+    /// What may be found.
+    pub allowed: &'a Allowed,
+}
+
+/// After a good look.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked {
+    /// The state that the further commit made.
+    pub after: State,
+    /// The position in the log at which it was acknowledged.
+    pub acknowledged: u64,
+}
+
+const FURTHER: &str = "CREATE TABLE IF NOT EXISTS $.after(n INT); INSERT INTO $.after VALUES (1);";
+
+impl Look<'_> {
+    /// At the image on the device.
+    pub fn at(&self, rig: &Rig, device: &Loop) -> Result<Checked, Wrong> {
+        let broken = |what: &str, error: std::io::Error| Wrong::Broken(format!("{what}: {error}"));
+        device.forget().map_err(|error| broken("dropping caches", error))?;
+        let mounted = device
+            .mount(self.kind, &rig.point(), "")
+            .map_err(|error| broken("the file system doesn't mount", error))?;
+        let checked = self.inside(rig, mounted.point());
+        let unmounted = mounted.unmount();
+        let checked = checked?;
+        unmounted.map_err(|error| broken("unmounting", error))?;
+        Ok(checked)
+    }
+
+    /// At a mounted file system.
+    pub fn inside(&self, rig: &Rig, folder: &Path) -> Result<Checked, Wrong> {
+        if let Opened::Dash(_) = self.opened {
+            self.as_stock_before(&folder.join("app.db"), |state| state.0)?;
+            if self.is_attached {
+                self.as_stock_before(&folder.join("aux.db"), |state| state.1)?;
+            }
+        }
+        let (after, acknowledged) = self.opened_again(rig, folder)?;
+        for (name, content) in [("app.db", after.0), ("aux.db", after.1)] {
+            if name == "app.db" || self.is_attached {
+                let found = database::read_only(&folder.join(name))
+                    .and_then(|db| database::content(&db, "main"))
+                    .map_err(|error| {
+                        Wrong::Broken(format!("stock SQLite at rest, {name}: {error}"))
+                    })?;
+                if found != content {
+                    let what = format!("stock SQLite at rest finds other rows in {name}");
+                    return Err(Wrong::Broken(what));
+                }
+            }
+        }
+        Ok(Checked { after, acknowledged })
+    }
+
+    /// A refusal is as good as a committed state; damage and a mix are neither.
+    fn as_stock_before(&self, path: &Path, of: fn(&State) -> u64) -> Result<(), Wrong> {
+        let looked = database::read_only(path)
+            .and_then(|db| Ok((database::content(&db, "main")?, database::damage(&db, "main")?)));
+        let what = match looked {
+            Ok((content, None)) if self.allowed.was_ever(content, of) => return Ok(()),
+            Ok((_, None)) => "sees a state that no commit made".to_owned(),
+            Ok((_, Some(damage))) => damage,
+            Err(error)
+                if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt) =>
+            {
+                error.to_string()
+            }
+            Err(_) => return Ok(()),
+        };
+        Err(Wrong::Broken(format!("stock SQLite before recovery, {}: {what}", path.display())))
+    }
+
+    fn opened_again(&self, rig: &Rig, folder: &Path) -> Result<(State, u64), Wrong> {
+        let failed = |what: &'static str| {
+            move |error: rusqlite::Error| Wrong::Broken(format!("{what}: {}", explained(&error)))
+        };
+        let attached = self.is_attached;
+        let db = self.opened.open(folder, attached, &[]).map_err(failed("opening"))?;
+        let found = database::state(&db, attached).map_err(failed("reading"))?;
+        let databases = if attached { &["main", "aux"][..] } else { &["main"] };
+        for database in databases {
+            if let Some(damage) = database::damage(&db, database).map_err(failed("checking"))? {
+                return Err(Wrong::Broken(format!("integrity_check of {database}: {damage}")));
+            }
+        }
+        if !self.allowed.now.contains(&found) {
+            let place = self.allowed.lost.iter().rposition(|state| *state == found);
+            return Err(match place {
+                Some(place) => Wrong::Lost(format!(
+                    "the newest commit found is number {place}, and number {} was acknowledged",
+                    self.allowed.lost.len()
+                )),
+                None => Wrong::Broken("the state found is one that no commit made".to_owned()),
+            });
+        }
+        let further: String =
+            databases.iter().map(|database| FURTHER.replace('$', database)).collect();
+        db.execute_batch(&format!("BEGIN IMMEDIATE; {further} COMMIT"))
+            .map_err(failed("a further commit"))?;
+        let acknowledged = rig.log.position().map_err(|error| Wrong::Broken(error.to_string()))?;
+        let after = database::state(&db, attached).map_err(failed("reading again"))?;
+        if after == found {
+            return Err(Wrong::Broken("the further commit changed nothing".to_owned()));
+        }
+        db.close().map_err(|(_, error)| failed("closing")(error))?;
+        Ok((after, acknowledged))
+    }
+}

@@ -1,0 +1,92 @@
+//! The file systems that are tried: how each is made, mounted, and what it takes for granted of a disk.
+
+use nix::mount::MsFlags;
+
+/// A file system, and how it is mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// ext4, data before the metadata that names it.
+    Ext4Ordered,
+    /// ext4, data in any order.
+    Ext4Writeback,
+    /// XFS.
+    Xfs,
+    /// Btrfs: copy on write, a flush makes one file durable.
+    Btrfs,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ext4Ordered, Self::Btrfs, Self::Ext4Writeback, Self::Xfs];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ext4Ordered => "ext4",
+            Self::Ext4Writeback => "ext4-writeback",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Its name to the kernel, and after `mkfs.`.
+    pub const fn driver(self) -> &'static str {
+        match self {
+            Self::Ext4Ordered | Self::Ext4Writeback => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// Bytes of the device: about as little as mkfs accepts. The image is sparse.
+    pub const fn size(self) -> u64 {
+        match self {
+            Self::Ext4Ordered | Self::Ext4Writeback => 32 << 20,
+            Self::Xfs => 300 << 20,
+            Self::Btrfs => 128 << 20,
+        }
+    }
+
+    /// Arguments of mkfs: quiet, over whatever is there, everything written now and nothing discarded.
+    pub const fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Ext4Ordered | Self::Ext4Writeback => &[
+                "-q",
+                "-F",
+                "-b",
+                "4096",
+                "-N",
+                "64",
+                "-E",
+                "lazy_itable_init=0,lazy_journal_init=0,nodiscard",
+            ],
+            Self::Xfs | Self::Btrfs => &["-q", "-f", "-K"],
+        }
+    }
+
+    /// Flags and options of mount.
+    pub const fn options(self) -> (MsFlags, &'static str) {
+        let options = match self {
+            Self::Ext4Ordered => "data=ordered,noinit_itable",
+            Self::Ext4Writeback => "data=writeback,noinit_itable",
+            Self::Xfs => "",
+            Self::Btrfs => "nodiscard",
+        };
+        (MsFlags::MS_NOATIME, options)
+    }
+
+    /// Whether this block of 4 KiB is written as a whole or not at all: superblocks, which these file
+    /// systems write in place, without a journal, and take for atomic.
+    pub const fn is_atomic(self, block: u64) -> bool {
+        match self {
+            Self::Ext4Ordered | Self::Ext4Writeback => block == 0,
+            Self::Xfs => false,
+            Self::Btrfs => block == (64 << 10) / 4096 || block == (64 << 20) / 4096,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The ledger kept outside of the databases: which content each commit made, and between which positions
+//! of the device's log it began and was acknowledged.
+
+use serde_json::{Value, json};
+
+/// A hash of the content of `main` and of `aux`.
+pub type State = (u64, u64);
+
+/// One commit.
+#[derive(Debug, Clone, Copy)]
+pub struct Commit {
+    /// Events in the log when it began.
+    pub begun: u64,
+    /// Events in the log when SQLite had said yes.
+    pub acknowledged: u64,
+    /// The content it made.
+    pub state: State,
+}
+
+/// All commits of a program.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    /// What was there before the first.
+    pub empty: State,
+    /// In order.
+    pub commits: Vec<Commit>,
+    /// What commits that failed would have made. Until a later one succeeds they may be found or not.
+    pub doubtful: Vec<Doubtful>,
+}
+
+/// A commit that failed.
+#[derive(Debug, Clone, Copy)]
+pub struct Doubtful {
+    /// Events in the log when it began.
+    pub begun: u64,
+    /// How many commits had succeeded by then.
+    pub after: usize,
+    /// The content it would have made.
+    pub state: State,
+}
+
+/// What may be found in an image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// These, after recovery.
+    pub now: Vec<State>,
+    /// These are older: finding one means that an acknowledged commit is lost.
+    pub lost: Vec<State>,
+}
+
+impl Ledger {
+    /// What a power cut may leave when the log had so many events.
+    pub fn allowed(&self, position: u64) -> Allowed {
+        let all: Vec<State> = std::iter::once(self.empty)
+            .chain(self.commits.iter().map(|commit| commit.state))
+            .collect();
+        let durable = self.commits.partition_point(|commit| commit.acknowledged <= position);
+        let begun = self.commits.partition_point(|commit| commit.begun <= position);
+        let mut now = all[durable..=begun].to_vec();
+        let doubtful = self.doubtful.iter();
+        now.extend(
+            doubtful
+                .filter(|failed| failed.begun <= position && failed.after >= durable)
+                .map(|failed| failed.state),
+        );
+        Allowed { now, lost: all[..durable].to_vec() }
+    }
+}
+
+impl Allowed {
+    /// Whether stock SQLite may see this in `main` (or in `aux`) before recovery: any committed state.
+    pub fn was_ever(&self, content: u64, of: fn(&State) -> u64) -> bool {
+        self.now.iter().chain(&self.lost).any(|state| of(state) == content)
+    }
+
+    /// What may be found once a further commit was begun, or (`is_durable`) acknowledged.
+    pub fn after(&self, state: State, is_durable: bool) -> Self {
+        let mut before = self.clone();
+        if is_durable {
+            before.lost.append(&mut before.now);
+        }
+        before.now.push(state);
+        before
+    }
+
+    /// For a file.
+    pub fn to_json(&self) -> Value {
+        json!({ "now": self.now, "lost": self.lost })
+    }
+
+    /// From a file.
+    pub fn from_json(value: &Value) -> Option<Self> {
+        let states = |name: &str| -> Option<Vec<State>> {
+            let pair = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_u64()?));
+            value.get(name)?.as_array()?.iter().map(pair).collect()
+        };
+        Some(Self { now: states("now")?, lost: states("lost")? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_possible_from_its_beginning_and_certain_from_its_acknowledgement() {
+        let commit =
+            |begun, acknowledged, content| Commit { begun, acknowledged, state: (content, 0) };
+        let doubtful = vec![Doubtful { begun: 6, after: 1, state: (10, 0) }];
+        let ledger =
+            Ledger { empty: (7, 0), commits: vec![commit(2, 5, 8), commit(5, 9, 9)], doubtful };
+        assert_eq!(ledger.allowed(0).now, [(7, 0)]);
+        assert_eq!(ledger.allowed(4).now, [(7, 0), (8, 0)]);
+        let at = ledger.allowed(6);
+        assert_eq!(
+            (at.now.as_slice(), at.lost.as_slice()),
+            (&[(8, 0), (9, 0), (10, 0)][..], &[(7, 0)][..])
+        );
+        assert_eq!(ledger.allowed(100).now, [(9, 0)]);
+        assert_eq!(Allowed::from_json(&at.to_json()), Some(at));
+    }
+}

@@ -1,0 +1,65 @@
+//! Real file systems: a device that records is made a file system of, and a stock SQLite with the loaded extension
+//! works on it. From the record, images are rebuilt as power cuts may leave them: at every flush, and with any part of what was
+//! written since. Each is mounted by the real kernel, read by stock SQLite, recovered by the engine and checked
+//! against a ledger of the commits that were acknowledged.
+//!
+//! Stock SQLite goes through the same, in modes that must lose nothing, and in modes that must be seen to lose
+//! commits or to corrupt: a rig that finds nothing there would be blind, one that finds fault with
+//! WAL and `synchronous=FULL` over-strict.
+//!
+//! It takes root, FUSE, loop devices and `mkfs`; what is missing is said and skipped. Limits: no real power
+//! cut, a loop device, this machine's kernel, an honest flush, sectors of 512 bytes written as a whole.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `driver`, `plan`, `job` | workers, what they do, what they found |
+//! | `parts`, `worker` | the other processes |
+//! | `rig`, `device`, `log`, `kind` | the device, and file systems on it |
+//! | `program`, `record`, `ledger`, `database` | what is recorded |
+//! | `cuts`, `blocks`, `stage`, `images` | images |
+//! | `check`, `saved` | a look at an image, and at one that failed before |
+//! | `failing`, `session` | devices that fail, fill up, turn read-only |
+
+mod blocks;
+mod check;
+mod cuts;
+mod database;
+mod device;
+mod driver;
+mod failing;
+mod images;
+mod job;
+mod kind;
+mod ledger;
+mod log;
+mod parts;
+mod plan;
+mod program;
+mod record;
+mod rig;
+mod saved;
+mod session;
+mod stage;
+mod worker;
+
+use crate::{Options, Summary, Watch};
+
+pub use parts::play_part;
+pub use plan::Calibration;
+
+/// Runs the ring: one summary for each engine and variant on each file system.
+///
+/// The program that calls it must have called [`play_part`] before anything else.
+pub fn run(options: &Options, watch: &dyn Watch) -> Vec<Summary> {
+    plan::run(options, watch)
+}
+
+/// Tries stock SQLite only: so many images on ext4 for each of its modes. `Err`: why it can't be
+/// done here.
+pub fn calibrate(
+    options: &Options,
+    images: u64,
+    watch: &dyn Watch,
+) -> Result<Vec<Calibration>, String> {
+    plan::calibrate(options, images, watch)
+}

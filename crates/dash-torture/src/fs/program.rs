@@ -1,0 +1,182 @@
+//! Programs: what the databases go through while the device records. A program is a list of steps of SQL
+//! that any SQLite can run, drawn from a seed.
+
+use fastrand::Rng;
+
+/// A step of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Statements that change the content, as one transaction.
+    Commit(Vec<String>),
+    /// Statements taken back again.
+    Rollback(Vec<String>),
+    /// A statement that leaves the content as it is: VACUUM, a switch of `journal_mode`.
+    Maintain(String),
+    /// All connections are closed, and opened again.
+    Reopen,
+    /// Nothing, for so many milliseconds: what goes on in the background may finish.
+    Wait(u64),
+}
+
+/// A program, and how its databases are set up.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Statements for each new connection, before it reads.
+    pub settings: Vec<String>,
+    /// Whether there is a second database, attached as `aux`.
+    pub is_attached: bool,
+    /// What is done.
+    pub steps: Vec<Step>,
+}
+
+/// What a program may contain.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowed {
+    /// Steps, besides the first, which makes the tables.
+    pub steps: usize,
+    /// A second database, and switches of `journal_mode`.
+    pub everything: bool,
+}
+
+struct Draft {
+    rng: Rng,
+    databases: Vec<&'static str>,
+    /// Rows are numbered, so that no two contents are alike.
+    number: u64,
+}
+
+impl Draft {
+    /// A text that says its number first and is about as long as this.
+    fn text(&mut self, length: u64) -> String {
+        self.number += 1;
+        let letter = char::from(b'a' + (self.number % 26) as u8);
+        format!("'{}-' || replace(hex(zeroblob({})), '0', '{letter}')", self.number, length / 2)
+    }
+
+    fn length(&mut self) -> u64 {
+        match self.rng.u8(..8) {
+            0 => self.rng.u64(2000..6000),
+            1..3 => self.rng.u64(300..1200),
+            _ => self.rng.u64(0..200),
+        }
+    }
+
+    /// One statement; on an empty table some do nothing, as in real life.
+    fn statement(&mut self, database: &str) -> String {
+        let length = self.length();
+        let text = self.text(length);
+        let (key, id) = (self.rng.u32(..1000), self.rng.u32(..40));
+        match self.rng.u8(..10) {
+            0..5 => format!("INSERT INTO {database}.t(k, v) VALUES ({key}, {text})"),
+            5..7 => {
+                format!("UPDATE {database}.t SET v = {text}, k = {key} WHERE id % 40 = {id}")
+            }
+            7 => format!("UPDATE {database}.s SET n = n + {}", self.number),
+            8 => format!("DELETE FROM {database}.t WHERE id % 40 = {id}"),
+            _ => format!("REPLACE INTO {database}.t(id, k, v) VALUES ({id}, {key}, {text})"),
+        }
+    }
+
+    fn transaction(&mut self) -> Vec<String> {
+        let count = match self.rng.u8(..10) {
+            0..5 => 1,
+            5..9 => self.rng.usize(2..8),
+            _ => self.rng.usize(8..30),
+        };
+        let first = self.databases[self.rng.usize(..self.databases.len())];
+        let both = self.databases.len() > 1 && self.rng.bool();
+        let mut statements = Vec::new();
+        for number in 0..count {
+            let database = if both && number % 2 == 1 { "aux" } else { first };
+            statements.push(self.statement(database));
+        }
+        if both && first == "main" && count == 1 {
+            statements.push(self.statement("aux"));
+        }
+        statements
+    }
+
+    /// Changes every row and adds many: more than the page cache holds.
+    fn large(&mut self) -> Vec<String> {
+        let (rows, text, other) = (self.rng.u32(20..120), self.text(1500), self.text(100));
+        vec![
+            format!(
+                "INSERT INTO main.t(k, v) WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 \
+                 FROM i WHERE x < {rows}) SELECT x, x || {text} FROM i"
+            ),
+            format!("UPDATE main.t SET v = id || {other} WHERE id % 3 = 0"),
+            "DELETE FROM main.t WHERE id > 60 AND id % 5 <> 0".to_owned(),
+        ]
+    }
+}
+
+/// The program of a seed.
+pub fn generate(seed: u64, allowed: Allowed) -> Program {
+    let mut rng = Rng::with_seed(seed);
+    let is_attached = allowed.everything && rng.u8(..4) == 0;
+    let page_sizes = [512, 1024, 4096, 4096, 4096, 8192, 65536];
+    let mut settings = vec![format!("PRAGMA page_size = {}", page_sizes[rng.usize(..7)])];
+    if rng.bool() {
+        settings.push("PRAGMA cache_size = 10".to_owned());
+    }
+    if rng.u8(..4) == 0 {
+        settings.push(format!("PRAGMA auto_vacuum = {}", rng.u8(1..3)));
+    }
+    let is_exclusive = allowed.everything && !is_attached && rng.u8(..5) == 0;
+    if is_exclusive {
+        settings.push("PRAGMA locking_mode = exclusive".to_owned());
+    }
+    let databases = if is_attached { vec!["main", "aux"] } else { vec!["main"] };
+    let tables = databases
+        .iter()
+        .flat_map(|database| {
+            [
+                format!("CREATE TABLE {database}.t(id INTEGER PRIMARY KEY, k INT, v TEXT)"),
+                format!("CREATE INDEX {database}.i ON t(k)"),
+                format!("CREATE TABLE {database}.s(n INT)"),
+                format!("INSERT INTO {database}.s VALUES (0)"),
+            ]
+        })
+        .collect();
+    let mut draft = Draft { rng, databases, number: 0 };
+    let mut steps = vec![Step::Commit(tables)];
+    let mut is_plain = false;
+    for _ in 0..allowed.steps {
+        let step = match draft.rng.u8(..40) {
+            0..2 => Step::Rollback(draft.transaction()),
+            2 => Step::Rollback(draft.large()),
+            3..5 => Step::Commit(draft.large()),
+            5 if draft.rng.bool() => Step::Maintain("VACUUM main".to_owned()),
+            5 => Step::Maintain("PRAGMA main.incremental_vacuum".to_owned()),
+            6..9 => Step::Reopen,
+            9 => Step::Wait(draft.rng.u64(1..60)),
+            10 if allowed.everything && !is_attached && !is_exclusive => {
+                is_plain = !is_plain;
+                let modes = ["delete", "truncate", "persist"];
+                let mode = if is_plain { modes[draft.rng.usize(..3)] } else { "shadow" };
+                Step::Maintain(format!("PRAGMA main.journal_mode = {mode}"))
+            }
+            11 => {
+                let size = [512, 1024, 4096, 8192][draft.rng.usize(..4)];
+                Step::Maintain(format!("PRAGMA page_size = {size}; VACUUM main"))
+            }
+            _ => Step::Commit(draft.transaction()),
+        };
+        steps.push(step);
+    }
+    Program { settings, is_attached, steps }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_names_one_program() {
+        let allowed = Allowed { steps: 50, everything: true };
+        for seed in 0..20 {
+            assert_eq!(generate(seed, allowed).steps, generate(seed, allowed).steps);
+        }
+        assert_ne!(generate(1, allowed).steps, generate(2, allowed).steps);
+    }
+}

@@ -1,0 +1,135 @@
+//! A program that goes on when commits fail, as one on a failing device does, with a ledger of what succeeded and what
+//! may or may not have.
+
+use fastrand::Rng;
+use rusqlite::{Connection, ErrorCode};
+
+use super::database::{self, Opened, explained};
+use super::ledger::{Commit, Doubtful, Ledger};
+use super::rig::Rig;
+
+/// A connection, the same content in memory, and the ledger.
+pub struct Session<'a> {
+    rig: &'a Rig,
+    opened: Opened,
+    db: Option<Connection>,
+    model: Connection,
+    number: u64,
+    rng: Rng,
+    /// Of all commits.
+    pub ledger: Ledger,
+}
+
+/// The answer to a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It is acknowledged; in the log it began at this position.
+    Done(u64),
+    /// It failed, as it may on a device that fails.
+    Refused(ErrorCode),
+}
+
+impl<'a> Session<'a> {
+    /// Nothing is opened yet.
+    pub fn new(rig: &'a Rig, opened: Opened, rng: Rng) -> Result<Self, String> {
+        let model = Connection::open_in_memory().map_err(|error| error.to_string())?;
+        let empty = database::state(&model, false).map_err(|error| error.to_string())?;
+        let ledger = Ledger { empty, ..Ledger::default() };
+        Ok(Self { rig, opened, db: None, model, number: 0, rng, ledger })
+    }
+
+    /// One commit, of so many bytes; the first makes the table. Opens the database if need be.
+    ///
+    /// # Errors
+    ///
+    /// An answer that SQLite must not give even on a device that fails, in a sentence.
+    pub fn commit(&mut self, bytes: u64) -> Result<Answer, String> {
+        let sql = |error: rusqlite::Error| error.to_string();
+        let position = || self.rig.log.position().map_err(|error| error.to_string());
+        self.number += 1;
+        let statement = match self.ledger.commits.len() {
+            0 => {
+                "CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT); CREATE INDEX i ON t(v)".to_owned()
+            }
+            _ => format!(
+                "INSERT INTO t(v) VALUES ({} || hex(zeroblob({}))); DELETE FROM t WHERE id % 7 = {}",
+                self.number,
+                bytes / 2,
+                self.rng.u8(..7),
+            ),
+        };
+        self.model.execute_batch(&format!("BEGIN; {statement}")).map_err(sql)?;
+        let state = {
+            // `state` opens a transaction of its own.
+            let main = database::content(&self.model, "main").map_err(sql)?;
+            (main, 0)
+        };
+        let begun = position()?;
+        match self.run(&format!("BEGIN IMMEDIATE; {statement}; COMMIT")) {
+            Ok(()) => {
+                self.model.execute_batch("COMMIT").map_err(sql)?;
+                self.ledger.commits.push(Commit { begun, acknowledged: position()?, state });
+                Ok(Answer::Done(begun))
+            }
+            Err(error) => {
+                self.model.execute_batch("ROLLBACK").map_err(sql)?;
+                let after = self.ledger.commits.len();
+                self.ledger.doubtful.push(Doubtful { begun, after, state });
+                if let Some(db) = self.db.as_ref().filter(|db| !db.is_autocommit()) {
+                    let _rolled_back_by_the_next = db.execute_batch("ROLLBACK");
+                }
+                match error.sqlite_error_code() {
+                    Some(
+                        code @ (ErrorCode::SystemIoFailure
+                        | ErrorCode::ReadOnly
+                        | ErrorCode::DiskFull
+                        | ErrorCode::CannotOpen),
+                    ) => Ok(Answer::Refused(code)),
+                    _ => {
+                        Err(format!("an error that a user can't understand: {}", explained(&error)))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens the database if it isn't open.
+    fn opened(&mut self) -> rusqlite::Result<()> {
+        if self.db.is_none() {
+            self.db = Some(self.opened.open(&self.rig.point(), false, &[])?);
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, sql: &str) -> rusqlite::Result<()> {
+        self.opened()?;
+        self.db.as_ref().map_or(Ok(()), |db| db.execute_batch(sql))
+    }
+
+    /// Reads: finds what was acknowledged, or fails.
+    ///
+    /// # Errors
+    ///
+    /// Other content, in a sentence.
+    pub fn read(&mut self, must: bool) -> Result<(), String> {
+        let expected = self.ledger.commits.last().map_or(self.ledger.empty, |commit| commit.state);
+        let opened = self.opened();
+        match opened.and_then(|()| match &self.db {
+            Some(db) => database::state(db, false),
+            None => Ok(expected),
+        }) {
+            Ok(found) if found == expected => Ok(()),
+            Ok(found) if self.ledger.doubtful.iter().any(|failed| failed.state == found) => {
+                Err("reading finds the rows of a commit that failed".to_owned())
+            }
+            Ok(_) => Err("reading finds rows that no commit made".to_owned()),
+            Err(error) if must => Err(format!("reading: {}", explained(&error))),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Closes the connection; on a device that fails that fails, too.
+    pub fn close(&mut self) {
+        drop(self.db.take());
+    }
+}
