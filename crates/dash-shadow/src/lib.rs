@@ -1,6 +1,7 @@
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
 
+mod alive;
 mod begin;
 mod buffer;
 mod close;
@@ -44,6 +45,7 @@ mod versions;
 mod vouch;
 mod write;
 
+pub use alive::is_open;
 pub use connection::Connection;
 pub use error::{Error, Operation, Result};
 pub use format::Protocol;

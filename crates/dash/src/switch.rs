@@ -83,6 +83,10 @@ impl MainFile {
                 _ => error,
             })?;
         }
+        // An idle connection may hold RESERVED of files that have been replaced since.
+        if dash_shadow::is_open(&Real, &self.path).map_err(to_sqlite)? {
+            return Err(busy(&self.path));
+        }
         let mut moved = false;
         file.file_control(FileControl::HasMoved(&mut moved))?;
         if moved {

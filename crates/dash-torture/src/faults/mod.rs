@@ -21,6 +21,7 @@ use std::time::Instant;
 
 use crate::random::Dice;
 use crate::sim::Shadow;
+use crate::sim::subject::Subject;
 use crate::worker::{Again, Assignment};
 use crate::{Failure, Options, Summary, Watch, sqlite};
 
@@ -93,6 +94,25 @@ pub fn run(options: &Options, watch: &dyn Watch, again: &Again) -> Vec<Summary> 
         summaries.push(summary);
     }
     summaries
+}
+
+type Simulated = fn(&dyn Subject, &Options, &mut Summary, &mut GoOn<'_>);
+
+fn run_on(subject: &dyn Subject, part: Simulated, name: &str, options: &Options) -> Summary {
+    let begun = Instant::now();
+    let mut summary = Summary { engine: name.into(), ..Summary::default() };
+    part(subject, options, &mut summary, &mut || begun.elapsed() < options.time);
+    summary
+}
+
+/// Makes the calls of an engine fail, on simulated storage.
+pub fn run_calls_on(subject: &dyn Subject, options: &Options) -> Summary {
+    run_on(subject, simulated::calls, "calls", options)
+}
+
+/// Damages the metadata of the engine `shadow`, or of a mutant of it.
+pub fn run_damage_on(subject: &dyn Subject, options: &Options) -> Summary {
+    run_on(subject, simulated::damage, "damage", options)
 }
 
 /// Notes a failure; whether there are enough of them.

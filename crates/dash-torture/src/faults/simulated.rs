@@ -17,14 +17,21 @@ pub fn calls(
     let mut all = Series::all(subject);
     let series = all.len();
     if let Some(case) = &options.case {
-        all.retain(|series| case.starts_with(&format!("{}/", series.name())));
+        // A case, or the beginning of the names of several.
+        all.retain(|series| {
+            let name = series.name();
+            case.starts_with(&format!("{name}/")) || name.starts_with(case)
+        });
     }
     shuffle(&mut all, options.seed);
     let mut done = 0;
     'all: for series in &all {
         for number in 0.. {
             let case = format!("{}/{number}", series.name());
-            let wanted = options.case.as_ref().is_none_or(|wanted| *wanted == case);
+            let wanted = options
+                .case
+                .as_ref()
+                .is_none_or(|wanted| case == *wanted || series.name().starts_with(wanted));
             if !wanted && number < 10_000 {
                 continue;
             }
@@ -37,7 +44,8 @@ pub fn calls(
             if enough || !go_on() {
                 break 'all;
             }
-            if options.case.is_some() || matches!(result, Ok(false)) {
+            let one = options.case.as_ref() == Some(&case);
+            if one || matches!(result, Ok(false)) {
                 break;
             }
         }
