@@ -85,23 +85,34 @@ mod active {
 
     thread_local! {
         static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
+        static HITS: Cell<u64> = const { Cell::new(0) };
     }
 
     /// Breaks the protocol in this thread from now on; `None` mends it.
     pub fn set(mutation: Option<Mutation>) {
+        if mutation.is_some() {
+            HITS.set(0);
+        }
         ACTIVE.set(mutation);
     }
 
     /// Whether the protocol is to be broken so.
     pub(crate) fn broken(mutation: Mutation) -> bool {
-        ACTIVE.get() == Some(mutation)
+        let broken = ACTIVE.get() == Some(mutation);
+        HITS.set(HITS.get() + u64::from(broken));
+        broken
+    }
+
+    /// How often this thread came to a place that was broken, since the last mutation was set.
+    pub fn hits() -> u64 {
+        HITS.get()
     }
 }
 
 #[cfg(feature = "mutations")]
 pub(crate) use active::broken;
 #[cfg(feature = "mutations")]
-pub use active::set;
+pub use active::{hits, set};
 
 /// Never.
 #[cfg(not(feature = "mutations"))]

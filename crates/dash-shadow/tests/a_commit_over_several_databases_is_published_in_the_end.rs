@@ -44,7 +44,7 @@ fn unpublished(forever: bool) -> (Machine, Connection<dash_storage::simulated::S
 }
 
 #[test]
-fn by_the_same_connection() {
+pub(crate) fn by_the_same_connection() {
     let (_machine, mut connection) = unpublished(false);
     assert_eq!(read(&mut connection).unwrap(), NEW);
     commit(&mut connection, &OLD).unwrap();
@@ -62,7 +62,7 @@ fn not_before_it_can_be_and_the_old_state_is_not_shown_meanwhile() {
 }
 
 #[test]
-fn by_another_writer() {
+pub(crate) fn by_another_writer() {
     let (machine, connection) = unpublished(true);
     machine.stop_failing();
     let process = machine.process();

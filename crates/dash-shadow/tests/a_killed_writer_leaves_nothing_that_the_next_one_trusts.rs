@@ -144,7 +144,7 @@ fn a9_a_fence_whose_maker_died_is_removed_by_the_last_one() {
 /// A11: without RENAME_EXCHANGE, a writer dies between two of the three renames while another
 /// connection is open.
 #[test]
-fn a11_a_writer_dies_inside_the_three_renames() {
+pub(crate) fn a11_a_writer_dies_inside_the_three_renames() {
     for renames in 1..=3 {
         let machine = Machine::new(1);
         machine.set_exchange_supported(false);

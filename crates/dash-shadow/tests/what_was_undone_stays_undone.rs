@@ -87,7 +87,7 @@ fn stories() -> impl Iterator<Item = Vec<Content>> {
 
 /// A12: others are alive; whoever begins to write decides.
 #[test]
-fn a12_what_the_next_writer_decided() {
+pub(crate) fn a12_what_the_next_writer_decided() {
     let mut undone = 0;
     for base in stories() {
         for kill_at in 0.. {
@@ -115,7 +115,7 @@ fn a12_what_the_next_writer_decided() {
 
 /// A12: nobody is alive; whoever opens next decides, and has only read when the power goes.
 #[test]
-fn a12_what_the_next_opener_decided() {
+pub(crate) fn a12_what_the_next_opener_decided() {
     let mut undone = 0;
     for base in stories() {
         for kill_at in 0.. {

@@ -1,7 +1,8 @@
-//! The test of the tests: each named way to break an engine is caught by the explorer, by a case
-//! that the unbroken engine passes.
+//! The test of the tests: each named way to break an engine is caught, by a case of the explorer or by a test
+//! of the engine, and the unbroken engine passes both.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::duplicate_mod, reason = "each of the engine's tests brings what they share")]
 
 extern crate dash_shadow_mutants as dash_shadow;
 
@@ -9,6 +10,20 @@ extern crate dash_shadow_mutants as dash_shadow;
 use dash_torture::sim::subject;
 #[path = "../src/sim/shadow.rs"]
 mod shadow;
+
+// Tests of the engine, each with what they share, over the engine with the ways to break it.
+#[path = "../../dash-shadow/tests/the_current_copy_is_not_written.rs"]
+mod current_copy;
+#[path = "../../dash-shadow/tests/a_flush_that_failed_is_never_believed.rs"]
+mod failed_flush;
+#[path = "../../dash-shadow/tests/a_killed_writer_leaves_nothing_that_the_next_one_trusts.rs"]
+mod killed_writer;
+#[path = "../../dash-shadow/tests/a_commit_over_several_databases_is_published_in_the_end.rs"]
+mod several;
+#[path = "../../dash-shadow/tests/a_torn_list_names_no_commit.rs"]
+mod torn_list;
+#[path = "../../dash-shadow/tests/what_was_undone_stays_undone.rs"]
+mod undone;
 
 use std::sync::{Arc, Mutex};
 
@@ -67,17 +82,39 @@ const TABLE: &[Row] = &[
     (Mutation::SuperJournalRemovedEarly, "single", "attached/page=512", 0),
 ];
 
-/// Ways that no case has been found for: either nothing follows from them, or the programs do not
-/// go where it does. What is known of each:
-const OPEN: &[(Mutation, &str)] = &[
-    (Mutation::ListChecksumIgnored, "a torn list names units whose own checksums fail, too"),
-    (Mutation::StaleIntentTrusted, "needs a flush of an intent that fails, and a power loss later"),
-    (Mutation::SupersededBeforeFlush, "the same, while a shadow is mended"),
-    (Mutation::SettledBelieved, "the same; the proof of the intent is looked at besides"),
-    (Mutation::NaiveListReset, "the reset block is torn only while the other copy is written"),
-    (Mutation::CutOffCommitNotForgotten, "needs two cuts that leave few and certain sectors"),
-    (Mutation::BuriedNotFlushed, "the same"),
-    (Mutation::DeadWriterUndone, "a live process may undo what a dead one did not acknowledge"),
+/// A way, and the tests of the engine that catch it: what needs two accidents that fit together, or
+/// few and certain sectors, is told as a story there.
+type Told = (Mutation, &'static [fn()]);
+
+const TOLD: &[Told] = &[
+    (Mutation::ListChecksumIgnored, &[torn_list::a_list_of_two_commits]),
+    (Mutation::StaleIntentTrusted, &[failed_flush::f4_an_intent_that_was_being_widened]),
+    (Mutation::SettledBelieved, &[failed_flush::f3_a_shadow_that_was_being_mended]),
+    (
+        Mutation::SupersededBeforeFlush,
+        &[
+            failed_flush::f3_a_shadow_that_was_being_mended,
+            undone::a12_what_the_next_writer_decided,
+            undone::a12_what_the_next_opener_decided,
+        ],
+    ),
+    (Mutation::NaiveListReset, &[current_copy::not_by_settling]),
+    (
+        Mutation::CutOffCommitNotForgotten,
+        &[undone::a12_what_the_next_writer_decided, undone::a12_what_the_next_opener_decided],
+    ),
+    (
+        Mutation::BuriedNotFlushed,
+        &[undone::a12_what_the_next_writer_decided, undone::a12_what_the_next_opener_decided],
+    ),
+    (
+        Mutation::DeadWriterUndone,
+        &[
+            killed_writer::a11_a_writer_dies_inside_the_three_renames,
+            several::by_the_same_connection,
+            several::by_another_writer,
+        ],
+    ),
 ];
 
 /// Seeds tried after the one in the table.
@@ -94,19 +131,26 @@ fn run(mutation: Option<Mutation>, variant: &'static str, plan: &Plan) -> Result
 /// The first of some seeds that catches it, and what was wrong then.
 fn catch(row: &Row, seeds: impl Iterator<Item = u64>) -> Option<(u64, String)> {
     let (mutation, variant, case, _) = row;
-    seeds.into_iter().find_map(|seed| {
+    let mut reached = 0;
+    let caught = seeds.into_iter().find_map(|seed| {
         let plan = Plan::read(case, seed).unwrap();
-        let Violation(what) = run(Some(*mutation), variant, &plan).err()?;
+        let broken = run(Some(*mutation), variant, &plan);
+        reached += mutation::hits();
+        let Violation(what) = broken.err()?;
         // Not because the engine is broken anyway.
         if let Err(Violation(what)) = run(None, variant, &plan) {
             panic!("the unbroken engine fails {case}, seed {seed}: {what}");
         }
-        Some((seed, what.lines().next().unwrap_or_default().to_owned()))
-    })
+        Some((seed, what.lines().next().unwrap_or_default().chars().take(160).collect()))
+    });
+    if caught.is_none() {
+        println!("    {mutation:?} goes unseen in {variant} {case}; reached {reached} times");
+    }
+    caught
 }
 
 /// Catches rows on two threads; answers those that nothing catches.
-fn catch_all(rows: &[Row]) -> Vec<Mutation> {
+fn catch_all(rows: &[Row], more: u64) -> Vec<Mutation> {
     let (next, missed) = (Mutex::new(rows.iter()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -117,7 +161,7 @@ fn catch_all(rows: &[Row]) -> Vec<Mutation> {
                     };
                     let (mutation, variant, case, seed) = row;
                     let began = std::time::Instant::now();
-                    match catch(row, *seed..=seed + MORE) {
+                    match catch(row, *seed..=seed + more) {
                         Some((seed, what)) => println!(
                             "    (Mutation::{mutation:?}, \"{variant}\", \"{case}\", {seed}), // {:.1?}: {what}",
                             began.elapsed()
@@ -133,17 +177,31 @@ fn catch_all(rows: &[Row]) -> Vec<Mutation> {
 
 #[test]
 fn every_way_in_the_table() {
-    let missed = catch_all(TABLE);
+    let missed = catch_all(TABLE, MORE);
     assert!(missed.is_empty(), "nothing catches {missed:?}");
+}
+
+#[test]
+fn every_way_that_is_told() {
+    for (mutation, tests) in TOLD {
+        for (number, test) in tests.iter().enumerate() {
+            test();
+            mutation::set(Some(*mutation));
+            let passed = std::panic::catch_unwind(test).is_ok();
+            mutation::set(None);
+            let reached = mutation::hits();
+            assert!(!passed, "{mutation:?} passes its test {number}; reached {reached} times");
+            assert!(reached > 0, "test {number} of {mutation:?} fails for another reason");
+        }
+    }
 }
 
 #[test]
 fn every_way_is_in_a_table() {
     let caught = TABLE.iter().map(|(mutation, ..)| mutation);
-    let all: Vec<_> = caught.chain(OPEN.iter().map(|(mutation, _)| mutation)).collect();
-    let listed = |mutation: &Mutation| all.contains(&mutation);
+    let all: Vec<_> = caught.chain(TOLD.iter().map(|(mutation, _)| mutation)).collect();
     let absent: Vec<_> =
-        Mutation::ALL.iter().map(|(mutation, _)| *mutation).filter(|m| !listed(m)).collect();
+        Mutation::ALL.iter().map(|(mutation, _)| mutation).filter(|m| !all.contains(m)).collect();
     assert!(absent.is_empty(), "no case for {absent:?}");
 }
 
@@ -154,6 +212,7 @@ fn look_for_rows() {
     let wanted = std::env::var("DASH_MUTATION").unwrap_or_default();
     let cases = std::env::var("DASH_CASES").unwrap_or_else(|_| "pair/page=512".to_owned());
     let cases: &'static str = cases.leak();
+    let seeds = std::env::var("DASH_SEEDS").map_or(MORE, |seeds| seeds.parse().unwrap());
     let mut rows = Vec::new();
     for (mutation, _) in Mutation::ALL {
         if wanted.split(',').any(|name| name == format!("{mutation:?}")) {
@@ -162,5 +221,5 @@ fn look_for_rows() {
             }
         }
     }
-    println!("missed: {:?}", catch_all(&rows));
+    println!("missed: {:?}", catch_all(&rows, seeds));
 }
