@@ -50,6 +50,8 @@ pub(crate) enum Word {
     Pair = 10,
     /// Sequence of the commit that the shadow equals in every page; 0: of none.
     Settled = 40,
+    /// Id of a commit that failed and could not be undone; 0: none. See [`crate::failed`].
+    Failed = 41,
     /// Commits since the first opener.
     Commits = 11,
     /// Reader entries ever used.
@@ -132,9 +134,9 @@ impl<F: File> Coordination<F> {
         self.word(Word::Magic).load(SeqCst) == MAGIC
     }
 
-    /// Empties it; only the first opener may.
+    /// Empties it, but for what failed; only the first opener may.
     pub fn reset(&self) {
-        for index in 0..self.memory.len() {
+        for index in (0..self.memory.len()).filter(|&index| index != Word::Failed as usize) {
             if self.memory.word(index).load(SeqCst) != 0 {
                 self.memory.word(index).store(0, SeqCst);
             }

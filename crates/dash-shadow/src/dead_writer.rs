@@ -39,6 +39,7 @@ impl<S: Storage> Connection<S> {
                 && block.pair == self.coordination.pair()
                 && block.parent == self.snapshot.id
                 && block.sequence == self.current.sequence + 1
+                && block.id != self.coordination.failed_commit()
         });
         let committed = match block {
             Some(_) if broken(Mutation::DeadWriterUndone) => false,

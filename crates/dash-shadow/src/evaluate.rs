@@ -139,12 +139,13 @@ pub fn moved_together<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>)
 }
 
 /// Classifies both files. `fence`: the name fence stands, so `app.db` may have been in the middle
-/// of a write of ours; without it a difference is somebody else's write (SHADOW-4). `exists` tells
-/// whether a super-journal does.
+/// of a write of ours; without it a difference is somebody else's write (SHADOW-4). `failed`: id of a
+/// commit that was reported as failed (SHADOW-13). `exists` tells whether a super-journal does.
 pub fn classify<F: File>(
     db: Option<&Found<F>>,
     shadow: Option<&Found<F>>,
     fence: bool,
+    failed: u64,
     exists: &mut dyn FnMut(&CommitBlock) -> Result<bool>,
 ) -> Result<Verdict> {
     let moved = moved_together(db, shadow);
@@ -166,6 +167,7 @@ pub fn classify<F: File>(
                 superseded(found, block)
             }
             Some(_) if !found.matches || found.fenced() => ShadowKind::Torn,
+            Some(block) if block.id == failed => ShadowKind::Torn,
             Some(_) if found.demoted() => ShadowKind::Superseded,
             Some(block) if block.state == State::Prepared && exists(block)? => ShadowKind::Pending,
             Some(_) => ShadowKind::Whole,

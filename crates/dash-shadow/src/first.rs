@@ -58,7 +58,8 @@ impl<S: Storage> First<'_, S> {
         let mut exists = |block: &CommitBlock| {
             super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
         };
-        let verdict = classify(db.as_ref(), shadow.as_ref(), fence, &mut exists)?;
+        let failed = self.coordination.failed_commit();
+        let verdict = classify(db.as_ref(), shadow.as_ref(), fence, failed, &mut exists)?;
         let mut action = decide(&verdict);
         if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole {
             action = Action::KeepRepair;

@@ -12,6 +12,7 @@ use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storag
 
 use crate::error::{Context, Operation, Result};
 use crate::evaluate::{Found, classify, moved_together};
+use crate::failed::failed_commit_beside;
 use crate::format::{BlockError, CommitBlock, IntentBlock};
 use crate::locks;
 use crate::names::Names;
@@ -199,7 +200,8 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
             .push((String::from_utf8_lossy(&block.super_journal).into_owned(), there));
         Ok(there)
     };
-    let verdict = classify(db.as_ref(), shadow.as_ref(), beside.fence, &mut exists)?;
+    let failed = failed_commit_beside::<S>(&directory, &names)?;
+    let verdict = classify(db.as_ref(), shadow.as_ref(), beside.fence, failed, &mut exists)?;
     let open = held.iter().any(|lock| lock.place == LockedPlace::Life);
     let copied_together = moved_together(db.as_ref(), shadow.as_ref());
     let (database, shadow) = (db.map(seen).transpose()?, shadow.map(seen).transpose()?);

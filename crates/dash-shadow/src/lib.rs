@@ -12,6 +12,7 @@ mod dead_writer;
 mod error;
 mod evaluate;
 mod exclude;
+mod failed;
 mod fence;
 mod first;
 pub mod format;

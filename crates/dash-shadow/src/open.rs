@@ -109,7 +109,7 @@ impl<S: Storage> Connection<S> {
                 coordination: &coordination,
             };
             let recovered = first.recover(db, shadow, options, &mut cut_off);
-            if recovered.is_err() {
+            if recovered.is_err() && coordination.failed_commit() == 0 {
                 // Nobody uses it, and a refusal leaves nothing behind.
                 drop(directory.unlink(&names.coordination));
             }

@@ -14,6 +14,7 @@ use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{Found, classify};
+use crate::failed::failed_commit_beside;
 use crate::first::newer;
 use crate::header::{Header, unmark};
 use crate::locks::{self, LockLevel};
@@ -193,7 +194,8 @@ impl<S: Storage> ReadOnly<S> {
             .metadata(&self.names.fence)
             .during(Operation::Stat, &shown)?
             .is_some_and(|found| found.kind == FileKind::Directory);
-        let verdict = classify(Some(&db), shadow.as_ref(), fence, &mut |block| {
+        let failed = failed_commit_beside::<S>(&self.directory, &self.names)?;
+        let verdict = classify(Some(&db), shadow.as_ref(), fence, failed, &mut |block| {
             super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)
         })?;
         match (decide(&verdict), shadow) {

@@ -22,10 +22,12 @@ impl<S: Storage> Connection<S> {
     /// Makes the shadow the current copy's equal after a transaction dirtied `dirtied` in it. Where
     /// that fails (a full disk, a failing device) the shadow is given up: its block is voided and
     /// the next writer makes a new one. If not even that can be written, the connection is poisoned.
-    pub(crate) fn undo(&mut self, dirtied: &RangeSet) -> Result<()> {
+    /// `id`: of the commit, if it was prepared.
+    pub(crate) fn undo(&mut self, dirtied: &RangeSet, id: u64) -> Result<()> {
         self.statistics.undone += 1;
         let undone = self.copy_back(dirtied);
         if let Err(error) = &undone {
+            self.remember_failed(id);
             match self.give_up() {
                 // Should this flush fail too, the mark of being in flight stays, and the next writer
                 // buries the transaction. A power loss before may bring it back: one that was

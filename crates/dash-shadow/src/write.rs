@@ -222,7 +222,9 @@ impl<S: Storage> Connection<S> {
                 self.coordination.set_in_flight(0);
                 Ok(())
             }
-            Some(transaction) if transaction.touched => self.undo(&transaction.dirtied),
+            Some(transaction) if transaction.touched => {
+                self.undo(&transaction.dirtied, transaction.snapshot.id)
+            }
             _ => Ok(()),
         }
     }

@@ -121,7 +121,9 @@ impl crate::File for File {
                 Some(Effect::ShortRead(len)) => len.min(buffer.len()),
                 _ => buffer.len(),
             };
-            Ok(state.data(self.key)?.read(&mut buffer[..len], offset))
+            let read = state.data(self.key)?.read(&mut buffer[..len], offset);
+            state.inode(self.key)?.words.overlay(&mut buffer[..read], offset);
+            Ok(read)
         })
     }
 
@@ -221,8 +223,8 @@ impl crate::File for File {
         self.operate(OperationKind::Map, Some(0..len), |_, _| Err(errno(libc::EOPNOTSUPP)))
     }
 
-    /// The file's bytes give the words their first values; afterwards the two are apart, except
-    /// that cutting the file makes zeros of the words behind.
+    /// The file's bytes give the words their first values; afterwards what is read is the words, what
+    /// is written to the bytes does not reach them, except that cutting the file makes zeros of those behind.
     fn shared_memory(&self, words: usize) -> io::Result<Memory> {
         let len = end(0, words as u64)?.checked_mul(8).ok_or_else(|| errno(libc::EOVERFLOW))?;
         self.change(OperationKind::SharedMemory, 0..len, |state, _| {

@@ -29,6 +29,17 @@ impl Words {
         Memory { chunks: self.0.iter().take(chunks).cloned().collect(), words }
     }
 
+    /// Lays the words over `buffer`, just read from the file's bytes at `offset`: a page cache has one
+    /// truth.
+    pub(super) fn overlay(&self, buffer: &mut [u8], offset: u64) {
+        for (place, byte) in (offset..).zip(buffer) {
+            let (word, at) = (usize::try_from(place / 8).unwrap_or(usize::MAX), place % 8);
+            let Some(chunk) = self.0.get(word / CHUNK) else { break };
+            let bytes = chunk[word % CHUNK].load(Ordering::SeqCst).to_le_bytes();
+            *byte = bytes[usize::try_from(at).unwrap_or(0)];
+        }
+    }
+
     /// The file was cut: what lies behind is zeros, in every mapping.
     pub(super) fn cut(&self, len: u64) {
         let first = usize::try_from(len.div_ceil(8)).unwrap_or(usize::MAX);
