@@ -20,6 +20,8 @@ pub struct Part<'a> {
     pub user: Option<u32>,
     /// Runs where the kernel can't exchange two names.
     pub no_exchange: bool,
+    /// The kernel gives no file a second name (`linkat` fails).
+    pub no_links: bool,
     /// Relative to this folder are paths.
     pub folder: Option<&'a Path>,
 }
@@ -38,6 +40,9 @@ pub fn again(role: &str, path: &Path, part: Part<'_>) -> Command {
     if part.no_exchange {
         command.env("DASH_SUITE_NO_EXCHANGE", "1");
     }
+    if part.no_links {
+        command.env("DASH_SUITE_NO_LINKS", "1");
+    }
     if let Some(folder) = part.folder {
         command.current_dir(folder);
     }
@@ -55,6 +60,9 @@ fn another_process_plays_its_part() {
     }
     if std::env::var_os("DASH_SUITE_NO_EXCHANGE").is_some() {
         sandbox::forbid_exchange();
+    }
+    if std::env::var_os("DASH_SUITE_NO_LINKS").is_some() {
+        sandbox::forbid_links();
     }
     if let Ok(user) = std::env::var("DASH_SUITE_USER") {
         sandbox::become_user(user.parse().expect("a number"));

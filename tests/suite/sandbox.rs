@@ -11,25 +11,36 @@ pub fn become_user(user: u32) {
     setuid(Uid::from_raw(user)).expect("root may");
 }
 
+const NUMBER: u32 = 0; // of struct seccomp_data
+
 /// From here on `renameat2` with any flag answers EINVAL in this process, as on a file system that
 /// can't exchange two names.
 pub fn forbid_exchange() {
-    const NUMBER: u32 = 0; // of struct seccomp_data
     const FLAGS: u32 = 16 + 4 * 8;
-    let renameat2 = u32::try_from(libc::SYS_renameat2).expect("small");
-    let load = |k| instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, k);
-    let equal = |k, yes, no| instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, k);
-    let answer = |k| instruction(libc::BPF_RET | libc::BPF_K, 0, 0, k);
-    let errno = u32::try_from(libc::EINVAL).expect("small");
-    let mut program = [
+    filter(&mut [
         load(NUMBER),
-        equal(renameat2, 0, 3),
+        equal(libc::SYS_renameat2, 0, 3),
         load(FLAGS),
         equal(0, 1, 0),
-        answer(libc::SECCOMP_RET_ERRNO | errno),
-        answer(libc::SECCOMP_RET_ALLOW),
-    ];
-    let program = libc::sock_fprog { len: 6, filter: program.as_mut_ptr() };
+        answer(libc::SECCOMP_RET_ERRNO, libc::EINVAL),
+        answer(libc::SECCOMP_RET_ALLOW, 0),
+    ]);
+}
+
+/// From here on `linkat` answers EPERM in this process, as on a file system without hard links.
+pub fn forbid_links() {
+    filter(&mut [
+        load(NUMBER),
+        equal(libc::SYS_linkat, 0, 1),
+        answer(libc::SECCOMP_RET_ERRNO, libc::EPERM),
+        answer(libc::SECCOMP_RET_ALLOW, 0),
+    ]);
+}
+
+/// Has the kernel ask a program at every system call from here on, beside those it asks already.
+fn filter(program: &mut [libc::sock_filter]) {
+    let len = u16::try_from(program.len()).expect("small");
+    let program = libc::sock_fprog { len, filter: program.as_mut_ptr() };
     let address: *const libc::sock_fprog = &raw const program;
     // SAFETY: plain numbers.
     let promised = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
@@ -45,6 +56,19 @@ pub fn forbid_exchange() {
         )
     };
     assert_eq!(installed, 0, "{}", std::io::Error::last_os_error());
+}
+
+fn load(field: u32) -> libc::sock_filter {
+    instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, field)
+}
+
+fn equal(number: libc::c_long, yes: u8, no: u8) -> libc::sock_filter {
+    let number = u32::try_from(number).expect("small");
+    instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, number)
+}
+
+fn answer(action: u32, errno: i32) -> libc::sock_filter {
+    instruction(libc::BPF_RET | libc::BPF_K, 0, 0, action | u32::try_from(errno).expect("small"))
 }
 
 fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {

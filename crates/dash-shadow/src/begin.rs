@@ -74,13 +74,13 @@ impl<S: Storage> Connection<S> {
 
     /// SHADOW-2: both names still stand for the two inodes.
     pub(crate) fn check_names(&mut self) -> Result<()> {
+        let id = |slot: usize| self.files[slot].as_ref().map(|file| file.id());
+        let (current, other) = (id(self.current.slot), id(1 - self.current.slot));
         let mut named = self.named()?;
-        if named.contains(&None) && finish_renames::<S>(&self.directory, &self.names)? {
+        if named != [current, other] && finish_renames::<S>(&self.directory, &self.names)? {
             named = self.named()?;
         }
         let [db, shadow] = named;
-        let id = |slot: usize| self.files[slot].as_ref().map(|file| file.id());
-        let (current, other) = (id(self.current.slot), id(1 - self.current.slot));
         if db != current {
             return Err(Error::Moved(format!(
                 "{} is not the file that was opened: it was renamed, removed or replaced; close all connections and open it again",

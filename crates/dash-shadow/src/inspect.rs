@@ -17,6 +17,7 @@ use crate::format::{BlockError, CommitBlock, IntentBlock};
 use crate::locks;
 use crate::names::Names;
 use crate::recover::open_if_there;
+use crate::renames::is_cut_off;
 use crate::table::{TABLE, decide};
 
 pub use crate::evaluate::{DbKind, Relation, ShadowKind, Verdict};
@@ -245,7 +246,7 @@ fn look_beside<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Be
         journal: journal.filter(|found| found.kind == FileKind::Regular).map(|found| found.len),
         wal: look(&wal)?.filter(|found| found.kind == FileKind::Regular).map(|found| found.len),
         coordination: look(&names.coordination)?.is_some(),
-        renaming: look(&names.renaming)?.is_some(),
+        renaming: is_cut_off::<S>(directory, names)?,
         super_journals: Vec::new(),
     })
 }
@@ -327,13 +328,16 @@ fn opening(
         }
         _ => None,
     });
-    if let Some(links) = both[0].as_ref().map(|seen| seen.links).filter(|&links| links > 1) {
+    // A cut-off exchange may have given it a second one.
+    let links =
+        both[0].as_ref().map_or(0, |seen| seen.links.saturating_sub(u64::from(beside.renaming)));
+    if links > 1 {
         return Opening::HardLinks(links);
     }
     if open {
         return Opening::Join;
     }
-    if beside.renaming && (both[0].is_none() || both[1].is_none()) {
+    if beside.renaming {
         return Opening::FinishRenames;
     }
     if beside.journal.is_some_and(|len| len > 0) || beside.wal.is_some_and(|len| len > 0) {

@@ -16,7 +16,7 @@ use crate::format::Protocol;
 use crate::locks::{self, LockLevel};
 use crate::names::Names;
 use crate::recover::open_if_there;
-use crate::renames::{finish_renames, open_db};
+use crate::renames::{finish_renames, open_db, other_links};
 use crate::tuning::Tuning;
 
 /// How long an opener waits for another one that opens, closes or recovers.
@@ -60,13 +60,17 @@ impl<S: Storage> Connection<S> {
             Some(found) if found.kind != FileKind::Regular => {
                 return Err(Error::CantOpen(format!("{db} is not a regular file")));
             }
-            Some(found) if found.links > 1 => {
-                return Err(Error::CantOpen(format!(
-                    "{db} has {} hard links; dash exchanges names, so each would keep another state: remove the other links",
-                    found.links
-                )));
+            Some(found) => {
+                let others =
+                    if found.links > 1 { other_links::<S>(&directory, &names)? } else { 0 };
+                if others > 0 {
+                    return Err(Error::CantOpen(format!(
+                        "{db} has {} hard links; dash exchanges names, so each would keep another state: remove the other links",
+                        others + 1
+                    )));
+                }
+                found.permissions
             }
-            Some(found) => found.permissions,
             None if !options.create
                 && directory.metadata(&names.shadow).during(Operation::Stat, &db)?.is_none()
                 && directory.metadata(&names.renaming).during(Operation::Stat, &db)?.is_none() =>

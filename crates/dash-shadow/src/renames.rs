@@ -1,9 +1,14 @@
-//! The exchange of the two names: in one step, or by the paper's three renames where the file
-//! system has no such step, and what is found when somebody was stopped between two of them.
+//! The exchange of the two names: in one step, or in three where the file system has no such step,
+//! and what is found when somebody was stopped between two of them.
+//!
+//! The paper's three renames leave an instant without an `app.db`, in which a stock process that
+//! opens it makes an empty one. So the first of the three gives the file a second name instead,
+//! wherever files may have two.
 //!
 //! | state | `app.db` | `app.db-shadow` | `app.db-shadow-tmp` | finished by |
 //! |---|---|---|---|---|
-//! | i | – | new | old | undoing the first rename |
+//! | linked | old | new | old, the same file | removing the second name |
+//! | i | –, or an empty file of a stock process | new | old | undoing the first rename |
 //! | ii | new | – | old | making the third |
 
 use std::ffi::OsStr;
@@ -16,15 +21,13 @@ use crate::names::Names;
 use crate::recover::open_if_there;
 
 /// Exchanges `app.db` and `app.db-shadow`. Only under WRITER, or alone. After an error between two
-/// renames both names are there again, as far as the file system still allows.
+/// steps both names are there again, as far as the file system still allows.
 pub(crate) fn exchange<S: Storage>(directory: &S::Directory, names: &Names) -> io::Result<()> {
-    let (db, shadow, renaming) = (&names.db, &names.shadow, &names.renaming);
-    match directory.exchange(db, shadow) {
+    match directory.exchange(&names.db, &names.shadow) {
         Err(error) if error.kind() == ErrorKind::Unsupported => {
-            let renamed = directory
-                .rename(db, renaming)
-                .and_then(|()| directory.rename(shadow, db))
-                .and_then(|()| directory.rename(renaming, shadow));
+            let renamed = put_aside(directory, names)
+                .and_then(|()| directory.rename(&names.shadow, &names.db))
+                .and_then(|()| directory.rename(&names.renaming, &names.shadow));
             if renamed.is_err() {
                 // The first error is the one to report; who writes next tries again.
                 drop(finish_renames::<S>(directory, names));
@@ -35,26 +38,58 @@ pub(crate) fn exchange<S: Storage>(directory: &S::Directory, names: &Names) -> i
     }
 }
 
-/// Completes three renames that were cut off: `app.db` or the shadow is missing and the temporary
-/// name is there. Only under WRITER, or alone. Returns whether anything was renamed.
+/// Gives `app.db` the temporary name too; instead of its own where it can't have both.
+fn put_aside(directory: &impl Directory, names: &Names) -> io::Result<()> {
+    let link = || directory.link(&names.db, &names.renaming);
+    let linked = link().or_else(|error| match error.kind() {
+        ErrorKind::AlreadyExists => directory.unlink(&names.renaming).and_then(|()| link()),
+        _ => Err(error),
+    });
+    // Whatever the reason was, `rename` works without it or says it better.
+    linked.or_else(|_| directory.rename(&names.db, &names.renaming))
+}
+
+/// What completes an exchange that was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// In state linked.
+    Unlink,
+    /// In state i.
+    ToDb,
+    /// In state ii.
+    ToShadow,
+}
+
+/// Which of the three states the names are in, if they are in one.
+fn rest(directory: &impl Directory, names: &Names) -> Result<Option<Rest>> {
+    let stat = |name: &OsStr| directory.metadata(name).during(Operation::Stat, shown(name));
+    let Some(aside) = stat(&names.renaming)? else {
+        return Ok(None);
+    };
+    Ok(match (stat(&names.db)?, stat(&names.shadow)?) {
+        (Some(db), _) if db.id == aside.id => Some(Rest::Unlink),
+        (None, _) => Some(Rest::ToDb),
+        (Some(db), Some(_)) if db.len == 0 && aside.len > 0 => Some(Rest::ToDb),
+        (Some(_), None) => Some(Rest::ToShadow),
+        (Some(_), Some(_)) => None, // not ours: leave it
+    })
+}
+
+/// Whether an exchange was cut off.
+pub(crate) fn is_cut_off<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
+    rest(directory, names).map(|rest| rest.is_some())
+}
+
+/// Completes an exchange that was cut off. Only under WRITER, or alone. Returns whether there was
+/// one.
 pub(crate) fn finish_renames<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
-    let there = |name: &OsStr| {
-        directory
-            .metadata(name)
-            .map(|found| found.is_some())
-            .during(Operation::Stat, name.to_string_lossy())
+    let done = match rest(directory, names)? {
+        None => return Ok(false),
+        Some(Rest::Unlink) => directory.unlink(&names.renaming),
+        Some(Rest::ToDb) => directory.rename(&names.renaming, &names.db),
+        Some(Rest::ToShadow) => directory.rename(&names.renaming, &names.shadow),
     };
-    if !there(&names.renaming)? {
-        return Ok(false);
-    }
-    let target = match (there(&names.db)?, there(&names.shadow)?) {
-        (false, _) => &names.db,
-        (true, false) => &names.shadow,
-        (true, true) => return Ok(false), // not ours: leave it
-    };
-    directory
-        .rename(&names.renaming, target)
-        .during(Operation::Exchange, names.renaming.to_string_lossy())?;
+    done.during(Operation::Exchange, shown(&names.renaming))?;
     Ok(true)
 }
 
@@ -63,15 +98,18 @@ pub(crate) fn look_up_db<'n, S: Storage>(
     directory: &S::Directory,
     names: &'n Names,
 ) -> Result<Option<(&'n OsStr, Metadata)>> {
-    // The first name again, because the renames may have been completed in between.
-    for name in [&names.db, &names.renaming, &names.db] {
-        if let Some(found) =
-            directory.metadata(name).during(Operation::Stat, name.to_string_lossy())?
-        {
+    for name in [&names.db, &names.renaming] {
+        let found = directory.metadata(name).during(Operation::Stat, shown(name))?;
+        if let Some(found) = found.filter(|found| found.len > 0) {
             return Ok(Some((name, found)));
         }
+        if rest(directory, names)? != Some(Rest::ToDb) {
+            break;
+        }
     }
-    Ok(None)
+    // Empty; or the renames have been completed in between.
+    let db = directory.metadata(&names.db).during(Operation::Stat, shown(&names.db))?;
+    Ok(db.map(|found| (names.db.as_os_str(), found)))
 }
 
 /// Opens what `app.db` stands for, whatever its name is right now.
@@ -80,10 +118,41 @@ pub(crate) fn open_db<S: Storage>(
     names: &Names,
     mode: OpenMode,
 ) -> Result<Option<S::File>> {
-    for name in [&names.db, &names.renaming, &names.db] {
+    for _ in 0..3 {
+        let Some((name, _)) = look_up_db::<S>(directory, names)? else {
+            return Ok(None);
+        };
+        // Gone again if the renames have just been completed.
         if let Some(file) = open_if_there::<S>(directory, name, mode)? {
             return Ok(Some(file));
         }
     }
     Ok(None)
+}
+
+/// How many names `app.db` has beside its own and that of an exchange that goes on right now.
+pub(crate) fn other_links<S: Storage>(directory: &S::Directory, names: &Names) -> Result<u64> {
+    let mut others = 0;
+    for _ in 0..LOOKS {
+        let stat = |name: &OsStr| directory.metadata(name).during(Operation::Stat, shown(name));
+        others = stat(&names.db)?.map_or(0, |db| db.links.saturating_sub(1));
+        if others == 0 {
+            break;
+        }
+        let (db, aside) = (stat(&names.db)?, stat(&names.renaming)?);
+        if let (Some(db), Some(aside)) = (db, aside)
+            && db.id == aside.id
+        {
+            others = db.links.saturating_sub(2);
+            break;
+        }
+    }
+    Ok(others)
+}
+
+/// How often names that others exchange meanwhile are looked at.
+const LOOKS: usize = 16;
+
+fn shown(name: &OsStr) -> std::borrow::Cow<'_, str> {
+    name.to_string_lossy()
 }

@@ -11,7 +11,7 @@ mod common;
 
 use std::path::Path;
 
-use common::sim::{start, tiny};
+use common::sim::{STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, start, tiny, without_exchange};
 use common::{Content, commit, read, read_locked, write};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions};
 use dash_storage::simulated::{Machine, OperationKind, Simulated};
@@ -145,16 +145,15 @@ fn a9_a_fence_whose_maker_died_is_removed_by_the_last_one() {
 /// connection is open.
 #[test]
 pub(crate) fn a11_a_writer_dies_inside_the_three_renames() {
-    for renames in 1..=3 {
-        let machine = Machine::new(1);
-        machine.set_exchange_supported(false);
+    for (links, renames) in STEPS_OF_AN_EXCHANGE {
+        let machine = without_exchange(links);
         let (killed, mut victim) = start(&machine, &tiny());
         commit(&mut victim, &[1, 2, 3]).unwrap();
         let (_q, mut b) = start(&machine, &tiny());
         let victims = killed.clone();
         let mut seen = 0;
         machine.watch(move |machine, operation| {
-            if operation.kind == OperationKind::Rename {
+            if is_step_of_an_exchange(operation.kind) {
                 seen += 1;
                 if seen == renames {
                     machine.kill(&victims);

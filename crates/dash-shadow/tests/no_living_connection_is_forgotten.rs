@@ -11,10 +11,10 @@ mod common;
 
 use std::path::Path;
 
-use common::sim::{start, tiny};
+use common::sim::{STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, start, tiny, without_exchange};
 use common::{Content, commit, read, read_locked};
 use dash_shadow::{Connection, Error, LockLevel, ReadOnly};
-use dash_storage::simulated::{Effect, Fault, Machine, OperationKind, Simulated};
+use dash_storage::simulated::{Effect, Fault, Machine, Simulated};
 use dash_storage::{Directory, Storage};
 
 /// A database that `idle` has open, whose two files were both made anew since it looked.
@@ -66,16 +66,15 @@ fn a13_an_opener_sees_an_idle_connection() {
 
 /// A writer without RENAME_EXCHANGE that is killed before one of its three renames, and a reader
 /// that is alive.
-fn killed_before_rename(which: usize) -> (Machine, Connection<Simulated>) {
-    let machine = Machine::new(1);
-    machine.set_exchange_supported(false);
+fn killed_before_rename(links: bool, which: usize) -> (Machine, Connection<Simulated>) {
+    let machine = without_exchange(links);
     let (killed, mut victim) = start(&machine, &tiny());
     commit(&mut victim, &[1, 2, 3]).unwrap();
     let (_q, reader) = start(&machine, &tiny());
     let victims = killed.clone();
     let mut seen = 0;
     machine.watch(move |machine, operation| {
-        if operation.kind == OperationKind::Rename {
+        if is_step_of_an_exchange(operation.kind) {
             seen += 1;
             if seen == which {
                 machine.kill(&victims);
@@ -103,8 +102,8 @@ fn read_only(machine: &Machine) -> Content {
 /// write it.
 #[test]
 fn a15_openers_join_readers_between_the_three_renames() {
-    for which in 1..=3 {
-        let (machine, mut reader) = killed_before_rename(which);
+    for (links, which) in STEPS_OF_AN_EXCHANGE {
+        let (machine, mut reader) = killed_before_rename(links, which);
         let states: [Content; 2] = [vec![1, 2, 3], vec![2, 2, 3]];
         assert_eq!(read(&mut reader).unwrap(), states[0], "killed before rename {which}");
         assert!(!reader.has_moved().unwrap(), "killed before rename {which}");
@@ -130,9 +129,8 @@ fn a15_openers_join_readers_between_the_three_renames() {
 /// finds the one that lies under the temporary name.
 #[test]
 fn a_file_is_found_between_the_three_renames() {
-    for which in 1..=3 {
-        let machine = Machine::new(1);
-        machine.set_exchange_supported(false);
+    for (links, which) in STEPS_OF_AN_EXCHANGE {
+        let machine = without_exchange(links);
         let (killed, mut victim) = start(&machine, &tiny());
         commit(&mut victim, &[1, 1]).unwrap();
         let (_q, mut idle) = start(&machine, &tiny());
@@ -143,7 +141,7 @@ fn a_file_is_found_between_the_three_renames() {
         let victims = killed.clone();
         let mut seen = 0;
         machine.watch(move |machine, operation| {
-            if operation.kind == OperationKind::Rename {
+            if is_step_of_an_exchange(operation.kind) {
                 seen += 1;
                 if seen == which {
                     machine.kill(&victims);
@@ -166,12 +164,19 @@ fn a_file_is_found_between_the_three_renames() {
 /// A rename that fails leaves both names in their places, and the next commit finds them.
 #[test]
 fn a_failed_rename_is_taken_back() {
-    for which in 0..3 {
-        let machine = Machine::new(1);
-        machine.set_exchange_supported(false);
+    for (links, which) in STEPS_OF_AN_EXCHANGE {
+        let machine = without_exchange(links);
         let (_p, mut a) = start(&machine, &tiny());
         commit(&mut a, &[1, 1]).unwrap();
-        machine.fail(Fault::new(Effect::Error(5)).on(OperationKind::Rename).after(which));
+        let mut seen = 0;
+        machine.watch(move |machine, operation| {
+            if is_step_of_an_exchange(operation.kind) {
+                seen += 1;
+                if seen == which {
+                    machine.fail(Fault::new(Effect::Error(5)).on(operation.kind));
+                }
+            }
+        });
         let failed = commit(&mut a, &[2, 1]);
         machine.stop_failing();
         let root = machine.process().open_directory(Path::new("/")).unwrap();

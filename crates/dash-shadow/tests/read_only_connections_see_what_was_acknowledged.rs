@@ -11,7 +11,7 @@ mod common;
 
 use std::path::Path;
 
-use common::sim::{start, tiny};
+use common::sim::{start, tiny, without_exchange};
 use common::{Content, PAGE, commit, read};
 use dash_shadow::{LockLevel, ReadOnly};
 use dash_storage::simulated::{Machine, Question, Survivors};
@@ -27,10 +27,8 @@ impl Survivors for Prefix {
     }
 }
 
-fn names_cut_anywhere(exchange: bool) {
-    let machine = Machine::new(1);
-    machine.set_exchange_supported(exchange);
-    let (_p, mut a) = start(&machine, &tiny());
+fn names_cut_anywhere(machine: &Machine) {
+    let (_p, mut a) = start(machine, &tiny());
     for i in 0..6 {
         commit(&mut a, &[i, i, i, i]).unwrap();
     }
@@ -58,11 +56,16 @@ fn names_cut_anywhere(exchange: bool) {
 
 #[test]
 fn where_names_are_exchanged_in_one_step() {
-    names_cut_anywhere(true);
+    names_cut_anywhere(&Machine::new(1));
 }
 
 /// A14.
 #[test]
 fn between_the_three_renames() {
-    names_cut_anywhere(false);
+    names_cut_anywhere(&without_exchange(false));
+}
+
+#[test]
+fn between_a_link_and_two_renames() {
+    names_cut_anywhere(&without_exchange(true));
 }

@@ -112,7 +112,12 @@ pub trait Directory: Send + Sync + 'static {
     /// [`io::ErrorKind::Unsupported`] where the file system lacks it (EINVAL, ENOSYS).
     fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()>;
 
-    /// Renames `from` to `to`, replacing what `to` was.
+    /// Gives the file `existing` a second name (`linkat`); fails with
+    /// [`io::ErrorKind::AlreadyExists`] if `new` is taken. Many file systems and some security
+    /// policies allow none, each with an error of its own.
+    fn link(&self, existing: &OsStr, new: &OsStr) -> io::Result<()>;
+
+    /// Renames `from` to `to`, replacing what `to` was. Does nothing if both are names of one file.
     fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()>;
 
     /// Removes a file's name.

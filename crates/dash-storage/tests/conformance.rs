@@ -75,6 +75,7 @@ conformance! {
         an_exchange_swaps_two_files
         an_exchange_needs_both_names
         an_exchange_swaps_a_file_and_a_directory
+        a_link_is_a_second_name
         a_rename_replaces
         a_file_without_a_name_lives_on
         directories_are_made_and_removed_when_empty

@@ -51,6 +51,11 @@ fn exclusive() {
 }
 
 #[test]
+fn links() {
+    explore("links");
+}
+
+#[test]
 fn three_renames() {
     explore("renames");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dash_shadow::{Connection, OpenOptions, Tuning};
-use dash_storage::simulated::{Machine, Question, Simulated, Survivors};
+use dash_storage::simulated::{Machine, OperationKind, Question, Simulated, Survivors};
 
 /// Options with which small databases reach every path.
 pub fn tiny() -> OpenOptions {
@@ -26,4 +26,22 @@ impl Survivors for Without {
             _ => newest,
         }
     }
+}
+
+/// A machine whose file system can't exchange names; whether a file can have two.
+pub fn without_exchange(links: bool) -> Machine {
+    let machine = Machine::new(1);
+    machine.set_exchange_supported(false);
+    machine.set_links_supported(links);
+    machine
+}
+
+/// Every step of an exchange on such machines, from 1: a link and two renames, or a link that fails
+/// and three renames.
+pub const STEPS_OF_AN_EXCHANGE: [(bool, usize); 7] =
+    [(true, 1), (true, 2), (true, 3), (false, 1), (false, 2), (false, 3), (false, 4)];
+
+/// Whether it is one.
+pub fn is_step_of_an_exchange(kind: OperationKind) -> bool {
+    matches!(kind, OperationKind::Link | OperationKind::Rename)
 }

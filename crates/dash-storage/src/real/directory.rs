@@ -94,6 +94,13 @@ impl crate::Directory for Directory {
         Ok(fcntl::renameat(directory, from, directory, to)?)
     }
 
+    fn link(&self, existing: &OsStr, new: &OsStr) -> io::Result<()> {
+        check(existing)?;
+        check(new)?;
+        let directory = self.descriptor.file()?;
+        Ok(unistd::linkat(directory, existing, directory, new, AtFlags::empty())?)
+    }
+
     fn unlink(&self, name: &OsStr) -> io::Result<()> {
         check(name)?;
         Ok(unistd::unlinkat(self.descriptor.file()?, name, UnlinkatFlags::NoRemoveDir)?)

@@ -118,6 +118,21 @@ impl crate::Directory for Directory {
         })
     }
 
+    fn link(&self, existing: &OsStr, new: &OsStr) -> io::Result<()> {
+        self.change(OperationKind::Link, &[existing, new], |state| {
+            if !state.settings.links {
+                return Err(errno(libc::EPERM));
+            }
+            let key = state.look_up(self.key, existing)?;
+            state.data(key)?;
+            if state.names(self.key)?.get(new).is_some() {
+                return Err(errno(libc::EEXIST));
+            }
+            state.names_mut(self.key)?.change([(new, Some(key))]);
+            Ok(())
+        })
+    }
+
     fn unlink(&self, name: &OsStr) -> io::Result<()> {
         self.change(OperationKind::Unlink, &[name], |state| {
             let key = state.look_up(self.key, name)?;

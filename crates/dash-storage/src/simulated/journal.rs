@@ -32,6 +32,7 @@ operations! {
     Open = "open",
     NameMetadata = "stat name",
     Exchange = "exchange",
+    Link = "link",
     Rename = "rename",
     Unlink = "unlink",
     CreateDirectory = "make directory",

@@ -37,6 +37,7 @@ impl Machine {
         let settings = Settings {
             unit: 512,
             exchange: true,
+            links: true,
             clone: false,
             reuse_numbers: false,
             read_only: false,
@@ -178,6 +179,11 @@ impl Machine {
     /// Whether names can be exchanged (the default).
     pub fn set_exchange_supported(&self, supported: bool) {
         self.state().settings.exchange = supported;
+    }
+
+    /// Whether a file can have two names (the default).
+    pub fn set_links_supported(&self, supported: bool) {
+        self.state().settings.links = supported;
     }
 
     /// Whether extents can be shared (not the default).

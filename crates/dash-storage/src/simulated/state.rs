@@ -26,6 +26,7 @@ pub(super) struct Key(u64);
 pub(super) struct Settings {
     pub(super) unit: u64,
     pub(super) exchange: bool,
+    pub(super) links: bool,
     pub(super) clone: bool,
     pub(super) reuse_numbers: bool,
     pub(super) read_only: bool,

@@ -100,6 +100,25 @@ pub fn a_rename_replaces<S: Storage>(place: Place<S>, _: &Path) {
     assert_eq!(kind(onto), Some(ErrorKind::NotADirectory));
 }
 
+pub fn a_link_is_a_second_name<S: Storage>(place: Place<S>, _: &Path) {
+    let a = file(&place, "a");
+    file(&place, "b");
+    place.directory.link(name("a"), name("c")).unwrap();
+    let found = place.directory.metadata(name("c")).unwrap().unwrap();
+    assert_eq!((found.id, found.links), (a.id(), 2));
+    let taken = place.directory.link(name("a"), name("b"));
+    assert_eq!(kind(taken), Some(ErrorKind::AlreadyExists));
+    // Two names of one file: nothing to do, and nothing is done.
+    place.directory.rename(name("a"), name("c")).unwrap();
+    assert_eq!((read(&place, "a"), read(&place, "c")), ("a".into(), "a".into()));
+    place.directory.rename(name("b"), name("a")).unwrap();
+    assert_eq!((read(&place, "a"), read(&place, "c")), ("b".into(), "a".into()));
+    assert_eq!(place.directory.metadata(name("c")).unwrap().unwrap().links, 1);
+    place.directory.unlink(name("c")).unwrap();
+    let gone = place.directory.link(name("c"), name("d"));
+    assert_eq!(kind(gone), Some(ErrorKind::NotFound));
+}
+
 pub fn a_file_without_a_name_lives_on<S: Storage>(place: Place<S>, _: &Path) {
     let old = file(&place, "a");
     place.directory.unlink(name("a")).unwrap();

@@ -1,7 +1,12 @@
 //! A pager in miniature: databases of numbered pages, written through an engine as SQLite would and
 //! read back. A page holds one value in all its places, so that torn pages are seen.
 
-use super::subject::{Outcome, Session, Trouble};
+use std::path::Path;
+
+use dash_storage::simulated::Machine;
+use dash_storage::{Directory, OpenMode, Storage};
+
+use super::subject::{DB, Outcome, Session, Trouble};
 
 /// What a database holds: a value a page, never 0. Page 1 holds SQLite's header, too.
 pub type Content = Vec<u32>;
@@ -151,4 +156,11 @@ pub fn commit(session: &mut dyn Session, size: usize, content: &[u32]) -> Outcom
     let committed = write(session, size, content).and_then(|()| finish(session));
     let ended = session.end();
     committed.and(ended)
+}
+
+/// What a stock process does that opens a database whose name is missing: an empty file.
+pub fn make_empty(machine: &Machine) -> std::io::Result<()> {
+    let root = machine.process().open_directory(Path::new("/"))?;
+    let name = DB.trim_start_matches('/').as_ref();
+    root.open(name, OpenMode::CreateNew { permissions: 0o644 }).map(drop)
 }

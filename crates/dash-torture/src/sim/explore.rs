@@ -63,6 +63,7 @@ pub fn changes(kind: OperationKind) -> bool {
         kind,
         K::Open
             | K::Exchange
+            | K::Link
             | K::Rename
             | K::Unlink
             | K::CreateDirectory
@@ -187,6 +188,10 @@ impl Explorer {
             return Ok(());
         }
         self.check_stock(machine, model)?;
+        if hash & 0xc00 == 0 && machine.file_view(DB).is_none() {
+            // A stock process opens it, and makes an empty file: the fence keeps it from more.
+            drop(content::make_empty(machine));
+        }
         let read_only = if hash & 0x300 == 0 { self.read_only(machine, model)? } else { None };
         let shared = Arc::new(Mutex::new(model.clone()));
         let rare = if depth == 1 { 192 } else { 64 };

@@ -20,11 +20,12 @@ impl Subject for Shadow {
     }
 
     fn variants(&self) -> &'static [&'static str] {
-        &["single", "paper", "exclusive", "renames"]
+        &["single", "paper", "exclusive", "links", "renames"]
     }
 
     fn prepare(&self, machine: &Machine, setup: &Setup) {
-        machine.set_exchange_supported(setup.variant != "renames");
+        machine.set_exchange_supported(!["links", "renames"].contains(&setup.variant));
+        machine.set_links_supported(setup.variant != "renames");
     }
 
     fn open(&self, process: &Simulated, path: &str, setup: &Setup) -> Outcome<Box<dyn Session>> {

@@ -17,6 +17,14 @@ fn an_exchange_can_be_unsupported() {
 }
 
 #[test]
+fn links_can_be_unsupported() {
+    let (machine, directory, _file) = with_file(0);
+    machine.set_links_supported(false);
+    let error = directory.link("db".as_ref(), "other".as_ref()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+}
+
+#[test]
 fn a_clone_is_unsupported_unless_told_so() {
     let (machine, directory, file) = with_file(8192);
     let other = open(&directory, "other");

@@ -81,6 +81,7 @@ const NEW: &[Watched] = &[
     watched(libc::SYS_fallocate, Kind::Resize, Place::Descriptor(0)),
     watched(libc::SYS_renameat2, Kind::Rename, Place::At(0, 1)),
     watched(libc::SYS_renameat, Kind::Rename, Place::At(0, 1)),
+    watched(libc::SYS_linkat, Kind::Rename, Place::At(0, 1)),
     watched(libc::SYS_unlinkat, Kind::Remove, Place::At(0, 1)),
     watched(libc::SYS_mkdirat, Kind::MakeDirectory, Place::At(0, 1)),
     watched(libc::SYS_newfstatat, Kind::Stat, Place::At(0, 1)),

@@ -26,10 +26,11 @@ pub(super) struct Accident {
 }
 
 /// Calls before which a process is killed, or the power goes, more often than by chance.
-const STEPS: [OperationKind; 6] = [
+const STEPS: [OperationKind; 7] = [
     OperationKind::Flush,
     OperationKind::FlushDirectory,
     OperationKind::Exchange,
+    OperationKind::Link,
     OperationKind::Rename,
     OperationKind::RemoveDirectory,
     OperationKind::Allocate,

@@ -1,0 +1,127 @@
+//! Where names can't be exchanged in one step, a writer may be killed between two steps, and a
+//! stock process may look at what it left.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking; its numbers are small"
+)]
+
+mod common;
+
+use std::path::Path;
+
+use common::sim::{STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, start, tiny, without_exchange};
+use common::{Content, commit, read};
+use dash_shadow::inspect::Opening;
+use dash_shadow::{Connection, LockLevel, ReadOnly, inspect};
+use dash_storage::simulated::{Machine, Simulated};
+use dash_storage::{Directory, OpenMode, Storage};
+
+const BEFORE: [u8; 3] = [1, 2, 3];
+const AFTER: [u8; 3] = [2, 2, 3];
+
+/// Where a writer was killed before one of the steps of its exchange, with a reader or without.
+fn killed_before(
+    (links, step): (bool, usize),
+    with_reader: bool,
+) -> (Machine, Option<Connection<Simulated>>) {
+    let machine = without_exchange(links);
+    let (killed, mut victim) = start(&machine, &tiny());
+    commit(&mut victim, &BEFORE).unwrap();
+    let reader = with_reader.then(|| start(&machine, &tiny()).1);
+    let mut seen = 0;
+    machine.watch(move |machine, operation| {
+        if is_step_of_an_exchange(operation.kind) {
+            seen += 1;
+            if seen == step {
+                machine.kill(&killed);
+            }
+        }
+    });
+    assert!(commit(&mut victim, &AFTER).is_err(), "killed before step {step}");
+    machine.watch(|_, _| {});
+    (machine, reader)
+}
+
+/// A stock process opens `app.db`, and so makes an empty one if the name is missing.
+fn stock_opens(machine: &Machine) {
+    let root = machine.process().open_directory(Path::new("/")).unwrap();
+    root.open("app.db".as_ref(), OpenMode::Create { permissions: 0o644 }).unwrap();
+}
+
+fn read_only(machine: &Machine) -> Content {
+    let mut reader = ReadOnly::open(&machine.process(), Path::new("/app.db"), false).unwrap();
+    reader.lock(LockLevel::Shared).unwrap();
+    let mut page = [0; common::PAGE];
+    (0..reader.size() / page.len() as u64)
+        .map(|number| {
+            reader.read(&mut page, number * common::PAGE as u64).unwrap();
+            page[common::PAGE - 1]
+        })
+        .collect()
+}
+
+/// With a second name instead of the first rename there is no instant without `app.db`.
+#[test]
+fn with_links_the_database_always_has_its_name() {
+    for step in 1..=3 {
+        let (machine, _) = killed_before((true, step), false);
+        let view = machine.file_view("app.db").unwrap();
+        assert!(view.starts_with(b"SQLite format 3\0"), "killed before step {step}");
+    }
+}
+
+#[test]
+fn an_empty_file_that_a_stock_process_made_is_not_the_database() {
+    for cut in STEPS_OF_AN_EXCHANGE {
+        let (machine, _) = killed_before(cut, false);
+        stock_opens(&machine);
+        assert!(!matches!(
+            inspect(&machine.process(), Path::new("/app.db")).unwrap().opening,
+            Opening::Refuse(..) | Opening::HardLinks(_)
+        ));
+        assert_eq!(read_only(&machine), AFTER, "{cut:?}");
+        let (_p, mut opener) = start(&machine, &tiny());
+        assert_eq!(read(&mut opener).unwrap(), AFTER, "{cut:?}");
+        commit(&mut opener, &[7, 7]).unwrap();
+        opener.close().unwrap();
+        assert_eq!(read_only(&machine), [7, 7]);
+        assert!(machine.file_view("app.db-shadow-tmp").is_none(), "{cut:?}");
+    }
+}
+
+#[test]
+fn nor_is_it_for_connections_that_are_alive() {
+    for cut in STEPS_OF_AN_EXCHANGE {
+        let (machine, reader) = killed_before(cut, true);
+        stock_opens(&machine);
+        let mut reader = reader.unwrap();
+        assert_eq!(read(&mut reader).unwrap(), BEFORE, "{cut:?}");
+        assert!(!reader.has_moved().unwrap(), "{cut:?}");
+        assert!([BEFORE, AFTER].map(Content::from).contains(&read_only(&machine)), "{cut:?}");
+        let (_p, mut opener) = start(&machine, &tiny());
+        assert_eq!(read(&mut opener).unwrap(), BEFORE, "{cut:?}");
+        let written = (0..3).find(|_| commit(&mut opener, &[7, 7]).is_ok());
+        assert!(written.is_some(), "{cut:?}");
+        assert_eq!(read(&mut reader).unwrap(), [7, 7], "{cut:?}");
+        reader.close().unwrap();
+        opener.close().unwrap();
+        assert_eq!(read_only(&machine), [7, 7]);
+        assert!(machine.file_view("app.db-shadow-tmp").is_none(), "{cut:?}");
+    }
+}
+
+/// A file with two names is refused, but not while an exchange gives it the second.
+#[test]
+fn only_links_of_others_are_refused() {
+    let (machine, _) = killed_before((true, 2), false);
+    let root = machine.process().open_directory(Path::new("/")).unwrap();
+    root.link("app.db".as_ref(), "copy.db".as_ref()).unwrap();
+    let refused = Connection::open(&machine.process(), Path::new("/app.db"), &tiny());
+    let message = refused.err().unwrap().to_string();
+    assert!(message.contains("has 2 hard links"), "{message}");
+    root.unlink("copy.db".as_ref()).unwrap();
+    let (_p, mut opener) = start(&machine, &tiny());
+    assert_eq!(read(&mut opener).unwrap(), AFTER);
+}
