@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
-use suite::mounts::Mount;
+use suite::mounts::{Mount, kernel_is_at_least};
 use suite::peers::{Part, Session, Writer, last_error};
 use suite::{uri, workload};
 
@@ -192,6 +192,38 @@ fn on_a_journaled_file_system_on_a_device() {
     for free in FREE.into_iter().step_by(3) {
         at(mount.path(), free, &closed);
     }
+}
+
+/// Btrfs writes nothing in place. Storing into memory that processes share through one of its files takes
+/// space whenever the page has been written back meanwhile, and without space the process ended by SIGBUS.
+#[test]
+fn on_a_file_system_that_copies_on_write() {
+    if !kernel_is_at_least(6, 16) {
+        println!("skipped: Linux before 6.16 copies what is mapped whatever the file asks for");
+        return;
+    }
+    let Some(mount) = Mount::image("btrfs", 128, &["-q"]) else { return };
+    let path = mount.path().join("app.db");
+    suite::load();
+    closed(&path);
+    let db = suite::open(&path);
+    let mut state = workload::commit_next(&db).expect("space");
+    let filler = Filler::new(mount.path(), 0);
+    for step in 0..8 {
+        let file = File::open(mount.path()).expect("a folder");
+        nix::unistd::syncfs(&file).ok(); // now what is mapped is clean
+        let committed = if step % 3 == 2 {
+            large(&db, state + 1)
+        } else {
+            workload::commit_next(&db).map(drop)
+        };
+        let committed = full_or_done(committed, &format!("step {step}"));
+        rolled_back(&db);
+        state += i64::from(committed.is_some());
+        assert_eq!(workload::state(&db), state, "step {step}, {committed:?}");
+    }
+    drop(filler);
+    assert_eq!(workload::commit_next(&db).expect("space"), state + 1);
 }
 
 #[test]

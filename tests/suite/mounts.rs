@@ -16,6 +16,13 @@ fn skipped(why: &str) -> Option<Mount> {
     None
 }
 
+/// Whether the running kernel is this one or a newer one.
+pub fn kernel_is_at_least(major: u32, minor: u32) -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
+}
+
 fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }

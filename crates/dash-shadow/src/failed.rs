@@ -28,12 +28,12 @@ impl<S: Storage> Connection<S> {
     /// Keeps the id of the commit that the shadow shows, or else of the one that was being made.
     ///
     /// Only while `app.db` names the current copy: where a failed exchange got half-way and could not
-    /// be taken back, whoever comes next has to finish it.
-    pub(crate) fn remember_failed(&self, made: u64) {
+    /// be taken back, whoever comes next has to finish it. Whether nobody will take it for committed.
+    pub(crate) fn remember_failed(&self, made: u64) -> bool {
         let (current, slot) = (self.current_file(), self.shadow_slot());
         let named = self.directory.metadata(&self.names.db).ok().flatten();
         if !matches!((&current, named), (Ok(file), Some(named)) if named.id == file.id()) {
-            return;
+            return false;
         }
         let shown = self.file(slot).and_then(|file| {
             let tail = Tail::read(&*file, &self.role(slot))?;
@@ -43,6 +43,7 @@ impl<S: Storage> Connection<S> {
         if id != 0 {
             self.coordination.word(Word::Failed).store(id, SeqCst);
         }
+        true
     }
 }
 

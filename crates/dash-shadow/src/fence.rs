@@ -2,6 +2,7 @@
 //! flushes they need.
 
 use crate::connection::Connection;
+use crate::coordination::ShadowCondition;
 use crate::error::{Context, Error, Operation, Result};
 use crate::format::{Protocol, SECTOR, TAIL_LEN};
 use crate::header::{FENCE_OFFSET, HEADER_LEN, Header};
@@ -16,6 +17,14 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn touch_shadow(&mut self) -> Result<()> {
         if self.transaction.as_ref().is_none_or(|transaction| transaction.touched) {
             return Ok(());
+        }
+        // Under locking_mode=EXCLUSIVE a transaction may follow one that failed and could not be undone,
+        // without a lock call at which that would be noticed.
+        if self.coordination.in_flight() != 0 {
+            self.finish_dead_writer()?;
+        }
+        if self.coordination.condition() != ShadowCondition::Known {
+            self.exclude_readers()?;
         }
         let slot = self.shadow_slot();
         self.guard(slot)?;

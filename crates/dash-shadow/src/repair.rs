@@ -21,13 +21,15 @@ use crate::vouch::proof;
 impl<S: Storage> Connection<S> {
     /// Makes the shadow the current copy's equal after a transaction dirtied `dirtied` in it. Where
     /// that fails (a full disk, a failing device) the shadow is given up: its block is voided and
-    /// the next writer makes a new one. If not even that can be written, the connection is poisoned.
+    /// the next writer makes a new one. If not even that can be written (a full copy-on-write file
+    /// system), what failed is remembered, and the next writer voids it; if it can't be remembered
+    /// either, the connection is poisoned.
     /// `id`: of the commit, if it was prepared.
     pub(crate) fn undo(&mut self, dirtied: &RangeSet, id: u64) -> Result<()> {
         self.statistics.undone += 1;
         let undone = self.copy_back(dirtied);
         if let Err(error) = &undone {
-            self.remember_failed(id);
+            let remembered = self.remember_failed(id);
             match self.give_up() {
                 // Should this flush fail too, the mark of being in flight stays, and the next writer
                 // buries the transaction. A power loss before may bring it back: one that was
@@ -37,6 +39,7 @@ impl<S: Storage> Connection<S> {
                         self.coordination.set_in_flight(0);
                     }
                 }
+                Err(_) if remembered => {}
                 Err(_) => self.poisoned = Some(error.to_string()),
             }
         }
@@ -93,6 +96,7 @@ impl<S: Storage> Connection<S> {
 
     /// Gives the shadow up: takes its block away, to be flushed, and has it made anew.
     fn give_up(&mut self) -> Result<()> {
+        self.coordination.set_condition(ShadowCondition::Rebuild);
         let slot = self.shadow_slot();
         let (file, name) = (self.file(slot)?, self.role(slot));
         let len = file.metadata().during(Operation::Stat, &name)?.len;
@@ -100,7 +104,6 @@ impl<S: Storage> Connection<S> {
             // The intent stays: should the names on disk be behind, it tells that the file is ours.
             file.write_at(&[0; BLOCK], len - BLOCK as u64).during(Operation::Write, &name)?;
         }
-        self.coordination.set_condition(ShadowCondition::Rebuild);
         Ok(())
     }
 

@@ -15,11 +15,14 @@ use std::path::Path;
 use common::sim::{start, tiny};
 use common::{Content, commit, read, write};
 use dash_shadow::{Connection, Error, LockLevel, ReadOnly};
-use dash_storage::simulated::{Effect, Everything, Fault, Machine, OperationKind, Simulated};
+use dash_storage::simulated::{
+    Effect, Everything, Fault, Machine, Nothing, OperationKind, Simulated,
+};
 
 const ACKNOWLEDGED: [u8; 3] = [2, 1, 1];
 const EROFS: i32 = 30;
 const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
 
 /// A commit whose flush fails; so many writes later the file system turns read-only.
 fn failed(writes: u64) -> (Machine, Simulated, Connection<Simulated>) {
@@ -50,7 +53,7 @@ fn read_only(machine: &Machine) -> Result<Content, Error> {
 }
 
 /// After how many writes the undo is through.
-const WRITES: u64 = 12;
+const WRITES: u64 = 20;
 
 #[test]
 fn by_the_connection_that_failed() {
@@ -125,6 +128,40 @@ fn by_a_connection_that_was_there() {
             assert_eq!(read(&mut b).unwrap(), ACKNOWLEDGED, "{story}");
             commit(&mut b, &[4, 4]).unwrap();
             assert_eq!(read(&mut b).unwrap(), [4, 4], "{story}");
+        }
+    }
+}
+
+/// The one that failed goes on when the device is well again, with or without a lock call in between
+/// (locking_mode=EXCLUSIVE), and whatever it could not undo leaves no trace.
+#[test]
+fn by_the_connection_that_failed_once_it_writes_again() {
+    for writes in 0..WRITES {
+        for locked in [false, true] {
+            let machine = Machine::new(1);
+            let (_p, mut a) = start(&machine, &tiny());
+            commit(&mut a, &[1, 1, 1, 1]).unwrap();
+            commit(&mut a, &[2, 1, 1, 1]).unwrap();
+            write(&mut a, &[3, 9, 9, 1]).unwrap();
+            a.prepare(None).unwrap();
+            machine.fail(Fault::new(Effect::LostFlush(EIO)).on(OperationKind::Flush).forever());
+            let full = Fault::new(Effect::Error(ENOSPC)).on(OperationKind::Write);
+            machine.fail(full.after(writes).forever());
+            assert!(a.flush().is_err());
+            if !locked {
+                a.unlock(LockLevel::None).unwrap();
+            }
+            machine.stop_failing();
+            let story = format!("after {writes} writes, locked: {locked}");
+            // Touches other pages than the one that failed.
+            commit(&mut a, &[4, 1, 1, 5]).unwrap_or_else(|error| panic!("{story}: {error}"));
+            assert_eq!(read(&mut a).unwrap(), [4, 1, 1, 5], "{story}");
+            let after = machine.power_loss(&mut Nothing);
+            let (_q, mut b) = start(&after, &tiny());
+            assert_eq!(read(&mut b).unwrap(), [4, 1, 1, 5], "{story}, power lost");
+            a.close().unwrap();
+            let (_q, mut b) = start(&machine, &tiny());
+            assert_eq!(read(&mut b).unwrap(), [4, 1, 1, 5], "{story}, closed");
         }
     }
 }

@@ -12,7 +12,7 @@ use nix::sys::uio::pwritev;
 
 use super::descriptor::{self, Descriptor};
 use super::memory::{Map, Memory};
-use super::{clone, closing, lock, uninterrupted};
+use super::{clone, closing, in_place, lock, uninterrupted};
 use crate::{FileId, FileKind, LockKind, Metadata};
 
 /// More buffers than this the kernel refuses in one call.
@@ -184,13 +184,15 @@ impl crate::File for File {
 
     /// Writes zeros rather than cuts to length, so that touching a word can't run out of space, and
     /// rather than allocates: blocks that are never written back need not be freed (or discarded on
-    /// the device, at milliseconds) when the file is removed.
+    /// the device, at milliseconds) when the file is removed. Only Btrfs needs the blocks first.
     fn shared_memory(&self, words: usize) -> io::Result<Memory> {
         let file = self.descriptor.file()?;
         let len = words.checked_mul(8).and_then(|len| u64::try_from(len).ok());
         let len = len.ok_or(Errno::EOVERFLOW)?;
         let old = stat(file)?.len();
-        if old < len {
+        if old == 0 && in_place::keep(file).unwrap_or(false) {
+            self.allocate(len)?;
+        } else if old < len {
             let missing = usize::try_from(len - old).map_err(|_| Errno::EOVERFLOW)?;
             self.write_all(&vec![0; missing], old)?;
         }
