@@ -52,6 +52,8 @@ pub(crate) enum Word {
     Settled = 40,
     /// Id of a commit that failed and could not be undone; 0: none. See [`crate::failed`].
     Failed = 41,
+    /// Generation for which the name fence stands if somebody may not have noticed it.
+    Guarded = 42,
     /// Commits since the first opener.
     Commits = 11,
     /// Reader entries ever used.

@@ -2,13 +2,15 @@
 //! flushes they need.
 
 use crate::connection::Connection;
-use crate::coordination::ShadowCondition;
+use crate::coordination::{ShadowCondition, Word};
 use crate::error::{Context, Error, Operation, Result};
 use crate::format::{Protocol, SECTOR, TAIL_LEN};
 use crate::header::{FENCE_OFFSET, HEADER_LEN, Header};
+use crate::locks;
 use crate::mutation::{Mutation, broken};
 use crate::tail::read_header;
-use dash_storage::{Directory, File, Storage};
+use dash_storage::{Directory, File, LockKind, Storage};
+use std::sync::atomic::Ordering::SeqCst;
 
 impl<S: Storage> Connection<S> {
     /// What must stand before the shadow's first byte changes: the name fence where a stock reader
@@ -67,11 +69,17 @@ impl<S: Storage> Connection<S> {
     /// The name fence (protocols.md section 2): before the first write into a file that may be
     /// named `app.db` on disk. The first commit after opening makes do with durable names.
     pub(crate) fn guard(&mut self, slot: usize) -> Result<()> {
-        let needless = broken(Mutation::NoNameFence);
-        if needless || self.coordination.fence() || !self.coordination.may_be_named_on_disk(slot) {
+        if broken(Mutation::NoNameFence) {
             return Ok(());
         }
-        if self.coordination.commits() > 0 {
+        let generation = self.coordination.generation();
+        let lagging = self.others_may_lag(generation)?;
+        let behind = lagging || self.coordination.may_be_named_on_disk(slot);
+        if self.coordination.fence() || !behind {
+            self.coordination.word(Word::Guarded).store(generation, SeqCst);
+            return Ok(());
+        }
+        if lagging || self.coordination.commits() > 0 {
             // Whoever closes last looks for it, also if this process dies in the next step.
             self.coordination.set_fence_found(true);
             match self.directory.create_directory(&self.names.fence) {
@@ -94,7 +102,25 @@ impl<S: Storage> Connection<S> {
         }
         self.coordination.set_name_on_disk(1 - slot);
         self.coordination.set_fence(fence.is_some());
+        self.coordination.word(Word::Guarded).store(generation, SeqCst);
         Ok(())
+    }
+
+    /// Whether somebody may be alive who has not noticed that a new shadow was made, and so does not
+    /// hold RESERVED of a file that is about to be called `app.db` (SHADOW-14). Answers for one
+    /// generation until the fence stands or nobody is found: who opens later takes the files as they are.
+    fn others_may_lag(&self, generation: u64) -> Result<bool> {
+        if self.coordination.word(Word::Guarded).load(SeqCst) == generation {
+            return Ok(false);
+        }
+        // In this order: an opener holds OPEN until it is ALIVE.
+        for range in [locks::OPEN, locks::ALIVE] {
+            let holder = self.coordination.file().lock_conflict(range, LockKind::Exclusive);
+            if holder.during(Operation::Lock, self.names.shown_coordination())?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Makes directory operations durable.

@@ -1,6 +1,6 @@
 //! The first opener's work: decide by the recovery table, and fill the coordination file.
 
-use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot};
+use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{DbKind, Found, Relation, classify};
 use crate::format::CommitBlock;
@@ -16,6 +16,7 @@ use crate::vouch::Published;
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 /// A file that a later dash wrote.
 pub(crate) fn newer(name: &str, version: u32) -> Error {
@@ -185,6 +186,8 @@ impl<S: Storage> First<'_, S> {
         c.set_fence(false);
         c.set_fence_found(fence);
         c.set_current(Current { sequence: block.map_or(1, |block| block.sequence), slot });
+        // Nobody is alive; who opens later takes these two files.
+        c.word(Word::Guarded).store(c.generation(), SeqCst);
         c.validate();
         Ok(())
     }

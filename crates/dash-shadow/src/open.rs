@@ -147,6 +147,8 @@ impl<S: Storage> Connection<S> {
             (files, generation),
             options,
         );
+        // For its locks; what can't be found yet is looked for again at the first read.
+        drop(connection.reload_if_pair_changed());
         if cut_off.is_some() {
             connection.cut_off = cut_off;
             connection.lock(LockLevel::Exclusive)?;

@@ -162,11 +162,12 @@ impl<S: Storage> Connection<S> {
                 }
                 complete = false;
             }
+            if let Some(file) = &found {
+                hold_life(file, self.names.shown())?;
+                self.checked_at = 0; // until now somebody may have written
+            }
             self.files[slot] = found.map(Arc::new);
             self.known_tails[slot] = None;
-            if let Some(file) = &self.files[slot] {
-                hold_life(&**file, self.names.shown())?;
-            }
         }
         Ok(complete)
     }
