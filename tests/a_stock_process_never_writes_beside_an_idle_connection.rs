@@ -12,17 +12,17 @@ use suite::peers::{Part, Session};
 
 /// An idle connection, after another one has made so many new shadows, each with a commit, and was killed.
 fn idle_beside(path: &Path, shadows: u64, has_read: bool) -> Session {
-    let mut maker = Session::dash(path, Part::default()).unwrap();
+    let mut maker = Session::dash(path, Part::default()).expect("opens");
     maker.must("CREATE TABLE t(a)");
     maker.must("INSERT INTO t VALUES (1)");
     maker.close();
-    let mut idle = Session::dash(path, Part::default()).unwrap();
+    let mut idle = Session::dash(path, Part::default()).expect("opens");
     if has_read {
         idle.must("SELECT a FROM t");
     }
-    let mut other = Session::dash(path, Part::default()).unwrap();
+    let mut other = Session::dash(path, Part::default()).expect("opens");
     for number in 0..shadows {
-        std::fs::remove_file(shadow(path)).unwrap();
+        std::fs::remove_file(shadow(path)).expect("is there");
         other.must(&format!("INSERT INTO t VALUES ({})", 10 + number));
     }
     other.kill();

@@ -83,6 +83,18 @@ impl Neighbours {
     }
 }
 
+/// What stock SQLite's rules say of a name fence, which they take for a hot journal.
+pub fn fenced(journal: &Path) -> Error {
+    Error::new(
+        Code::CANTOPEN,
+        format!(
+            "{} is a directory, the name fence of mode shadow: the database is open there or was not closed cleanly; \
+             open it once through dash without the parameter journal_mode, or end the processes that have it open",
+            journal.display()
+        ),
+    )
+}
+
 /// Whether a database that is not open is in WAL mode. No, if it can't be read: opening will say why.
 pub fn in_wal_mode(path: &Path) -> bool {
     let look = || {

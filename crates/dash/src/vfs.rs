@@ -17,7 +17,7 @@ use dash_ffi::{
 
 use crate::journal::Journal;
 use crate::super_journal::Marker;
-use crate::{open, registry, wake};
+use crate::{leftovers, open, registry, wake};
 
 /// Makes the VFS for one SQLite.
 pub fn make(_slot: &SlotInfo) -> Box<dyn Vfs> {
@@ -40,6 +40,7 @@ impl Vfs for Dash {
                     let file = Box::new(Journal::new(beside));
                     Ok(Opened { file, flags })
                 }
+                None if path.is_dir() => Err(leftovers::fenced(path)),
                 None => open::through_host(host, name, flags),
             },
             (Some(FileKind::SuperJournal), Some(path)) => match registry::of_journal(path) {

@@ -44,6 +44,28 @@ fn a_plain_file_is_stock_in_every_way() {
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 2);
 }
 
+/// The name fence is what a killed process leaves; stock SQLite calls it an I/O error or nothing at all.
+#[test]
+fn a_plain_file_behind_a_name_fence_is_refused_with_a_sentence() {
+    let folder = Folder::new();
+    let made = folder.open("app.db");
+    made.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    drop(made);
+    std::fs::create_dir(folder.path("app.db-journal")).expect("new");
+    let db = folder.try_open("app.db", "&journal_mode=delete").expect("opens");
+    for sql in ["SELECT x FROM t", "INSERT INTO t VALUES (2)"] {
+        assert_eq!(code(db.execute_batch(sql)), ErrorCode::CannotOpen, "{sql}");
+        let other = Connection::open_in_memory().expect("opens");
+        let said = last_error(&other);
+        assert!(said.contains("app.db-journal is a directory, the name fence"), "{sql}: {said}");
+    }
+    drop(db);
+    // And it says what helps.
+    assert_eq!(number(&folder.open("app.db"), "SELECT count(*) FROM t"), 1);
+    let db = folder.try_open("app.db", "&journal_mode=delete").expect("opens");
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 1);
+}
+
 #[test]
 fn an_existing_plain_database_runs_in_mode_shadow_from_the_first_open() {
     let folder = Folder::new();
