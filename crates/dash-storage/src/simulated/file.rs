@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::errno;
 use super::fault::Effect;
@@ -235,7 +236,7 @@ impl crate::File for File {
             let read = |bytes: &mut [u8], offset| {
                 data.read(bytes, offset);
             };
-            Ok(state.inode_mut(self.key)?.words.share(words, read))
+            Ok(state.inode_mut(self.key)?.words.share(words, Arc::clone(&self.process.dead), read))
         })
     }
 }

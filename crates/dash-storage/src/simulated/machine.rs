@@ -28,6 +28,7 @@ struct Shared {
     answers: Vec<usize>,
     watched: AtomicBool,
     watcher: Mutex<Option<Watcher>>,
+    dying: Mutex<Vec<(u32, Arc<AtomicBool>)>>,
 }
 
 impl Machine {
@@ -54,6 +55,7 @@ impl Machine {
             answers,
             watched: AtomicBool::new(false),
             watcher: Mutex::new(None),
+            dying: Mutex::default(),
         }))
     }
 
@@ -61,13 +63,24 @@ impl Machine {
     #[must_use]
     pub fn process(&self) -> Simulated {
         let process = self.state().new_process();
-        Simulated { machine: self.clone(), process }
+        Simulated { machine: self.clone(), process, dead: Arc::default() }
     }
 
     /// Kills a process: its descriptors and locks vanish, what it wrote stays in the cache. What
     /// it calls later fails with EIO.
     pub fn kill(&self, process: &Simulated) {
+        process.dead.store(true, Ordering::Relaxed);
         self.state().kill(process.process);
+    }
+
+    /// Kills a process as soon as its next operation is done, or the one that is watched right now: it
+    /// happened, and nobody was told.
+    pub fn kill_after(&self, process: &Simulated) {
+        self.0
+            .dying
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((process.process, Arc::clone(&process.dead)));
     }
 
     /// A new machine, with what survives of this one if the power goes now. This one stays as it
@@ -236,7 +249,19 @@ impl Machine {
         };
         let error = result.as_ref().err().and_then(io::Error::raw_os_error);
         state.end(step, process, operation, error);
+        drop(state);
+        self.let_die(process);
         result
+    }
+
+    fn let_die(&self, process: u32) {
+        let mut dying = self.0.dying.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = dying.iter().position(|(victim, _)| *victim == process) {
+            let (_, dead) = dying.swap_remove(at);
+            drop(dying);
+            dead.store(true, Ordering::Relaxed);
+            self.state().kill(process);
+        }
     }
 
     fn tell_watcher(&self, operation: &Operation) {

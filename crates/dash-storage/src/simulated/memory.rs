@@ -1,7 +1,8 @@
-//! Shared memory: words of an inode that all processes of the machine see.
+//! Shared memory: words of an inode that all processes of the machine see. What a process stores after
+//! its death, on the way out of a call that failed, nobody sees.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::SharedMemory;
 
@@ -16,8 +17,13 @@ pub(super) struct Words(Vec<Chunk>);
 impl Words {
     /// The first `words` words; new ones are made from the file's bytes.
     ///
-    /// `initial` reads the file at an offset.
-    pub(super) fn share(&mut self, words: usize, initial: impl Fn(&mut [u8], u64)) -> Memory {
+    /// `initial` reads the file at an offset; `dead` tells of the process that maps them.
+    pub(super) fn share(
+        &mut self,
+        words: usize,
+        dead: Arc<AtomicBool>,
+        initial: impl Fn(&mut [u8], u64),
+    ) -> Memory {
         let chunks = words.div_ceil(CHUNK);
         for chunk in self.0.len()..chunks {
             let mut bytes = [0; CHUNK * 8];
@@ -26,7 +32,8 @@ impl Words {
             let word = |index: usize| AtomicU64::new(u64::from_le_bytes(read[index]));
             self.0.push(Arc::new(std::array::from_fn(word)));
         }
-        Memory { chunks: self.0.iter().take(chunks).cloned().collect(), words }
+        let chunks = self.0.iter().take(chunks).cloned().collect();
+        Memory { chunks, words, dead, left: OnceLock::new() }
     }
 
     /// Lays the words over `buffer`, just read from the file's bytes at `offset`: a page cache has one
@@ -53,11 +60,19 @@ impl Words {
 pub struct Memory {
     chunks: Vec<Chunk>,
     words: usize,
+    dead: Arc<AtomicBool>,
+    /// The words as they were after the death, for the dead process alone.
+    left: OnceLock<Vec<AtomicU64>>,
 }
 
 impl SharedMemory for Memory {
     fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.words, "word {index} of {}", self.words);
+        if self.dead.load(Ordering::Relaxed) {
+            let all = || self.chunks.iter().flat_map(|chunk| chunk.iter());
+            let copy = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::SeqCst));
+            return &self.left.get_or_init(|| all().map(copy).collect())[index];
+        }
         &self.chunks[index / CHUNK][index % CHUNK]
     }
 

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::directory::Directory;
@@ -15,6 +17,7 @@ use crate::Storage;
 pub struct Simulated {
     pub(super) machine: Machine,
     pub(super) process: u32,
+    pub(super) dead: Arc<AtomicBool>,
 }
 
 impl Simulated {

@@ -125,7 +125,7 @@ fn failed(summary: &mut Summary, what: &str, case: &str) -> bool {
 
 /// Shuffles what can't all be done in the time that there is.
 fn shuffle<T>(all: &mut [T], seed: u64) {
-    let mut dice = Dice::new(seed);
+    let mut dice = Dice::new(seed, 0);
     for at in (1..all.len()).rev() {
         let other = usize::try_from(dice.below(at as u64 + 1)).unwrap_or_default();
         all.swap(at, other);

@@ -105,7 +105,7 @@ mod tests {
         workload::make(&db).unwrap();
         let mut ledger = Ledger::open(&path, 0).unwrap();
         for _ in 0..5 {
-            let n = workload::work(&db, 0, &mut Dice::new(1)).unwrap();
+            let n = workload::work(&db, 0, &mut Dice::new(1, 0)).unwrap();
             ledger.begin(n).unwrap();
             db.execute_batch("COMMIT").unwrap();
             ledger.acknowledge(n).unwrap();

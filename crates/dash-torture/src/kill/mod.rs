@@ -125,7 +125,7 @@ fn database(
     let path = folder.path().join("app.db");
     let made = make(&path, parameters);
     let setting = Setting { again, library: &options.library, database: &path, parameters };
-    let mut dice = Dice::new(seed);
+    let mut dice = Dice::new(seed, 0);
     let rounds = || -> Result<bool, String> {
         made?;
         for round in 0..ROUNDS {

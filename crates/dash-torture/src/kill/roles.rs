@@ -78,8 +78,12 @@ pub fn play(role: &str, assignment: &Assignment) -> Result<(), String> {
     sqlite::load(&assignment.library)?;
     let ledger = Ledger::open(&assignment.file, assignment.task.slot)
         .map_err(|error| format!("the ledger: {error}"))?;
-    let mut worker =
-        Worker { assignment, dice: Dice::new(assignment.task.seed), begun: Instant::now(), ledger };
+    let mut worker = Worker {
+        assignment,
+        dice: Dice::new(assignment.task.seed, 0),
+        begun: Instant::now(),
+        ledger,
+    };
     while worker.begun.elapsed() < LIFE {
         let Some(db) = worker.open()? else { continue };
         let mut keep = true;

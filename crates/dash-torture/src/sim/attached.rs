@@ -8,11 +8,11 @@ use dash_storage::simulated::{Enumerate, Machine, Random, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 use super::content::{self, Content};
-use super::dice::Dice;
 use super::explore::{Checked, Explorer, changes, lock, wrong};
 use super::model::short;
 use super::program::{next, unexpected};
 use super::subject::{Outcome, Session, Trouble};
+use crate::random::Dice;
 
 /// The two databases.
 const PATHS: [&str; 2] = ["/a.db", "/b.db"];
@@ -72,8 +72,8 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
         let mut dice = Dice::new(explorer.plan.seed, 3001 + action as u64);
         let new = both.clone().map(|content| next(content, &explorer.plan, &mut dice));
         lock(&pairs).history.push(new.clone());
-        let steps = if dice.one_in(2) { dice.roll(10) } else { u64::MAX };
-        let name = format!("a.db-mj{:08X}", dice.roll(1 << 32));
+        let steps = if dice.one_in(2) { dice.below(10) } else { u64::MAX };
+        let name = format!("a.db-mj{:08X}", dice.below(1 << 32));
         let done = commit_both(explorer, &process, &mut sessions, &new, &name, steps);
         explorer.result()?;
         done.map_err(|error| unexpected("committing both", &error))?;
@@ -196,7 +196,7 @@ fn watch(explorer: &Arc<Explorer>, machine: &Machine, pairs: &Arc<Mutex<Pairs>>,
                 }
                 machine.power_loss(&mut all)
             } else {
-                machine.power_loss(&mut Random::new(dice.roll(1 << 40)))
+                machine.power_loss(&mut Random::new(dice.below(1 << 40)))
             };
             if let Err(violation) = check(&explorer, &after, &pairs, depth + 1, dice.one_in(2)) {
                 explorer.report(machine, violation, "some fate");

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dash_storage::simulated::{Enumerate, Machine, OperationKind, Random};
 
 use super::content::{self, Content, as_stock};
-use super::dice::Dice;
 use super::model::{Model, short};
 use super::plan::Plan;
 use super::subject::{DB, Outcome, Session, Setup, Subject};
+use crate::random::Dice;
 
 /// Something that must never happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl Explorer {
                 }
                 (machine.power_loss(&mut all), format!("fate {}", all.walked()))
             } else {
-                let seed = dice.roll(1 << 40);
+                let seed = dice.below(1 << 40);
                 (machine.power_loss(&mut Random::new(seed)), format!("random fate {seed}"))
             };
             if let Err(violation) = self.check(&after, model, depth + 1) {

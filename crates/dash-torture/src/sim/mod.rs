@@ -4,7 +4,6 @@
 mod attached;
 pub mod content;
 mod crowd;
-mod dice;
 mod explore;
 mod model;
 mod pair;

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use dash_storage::simulated::{Machine, Simulated, StockDescriptor};
 
 use super::content::{self, Content, read_here};
-use super::dice::Dice;
 use super::explore::{Checked, Explorer, check_bytes, lock, wrong};
 use super::model::{Model, short};
 use super::program::{next, unexpected};
 use super::subject::{DB, Session, Trouble};
+use crate::random::Dice;
 
 /// Attempts at what somebody else may be in the way of.
 const ATTEMPTS: usize = 6;
@@ -77,11 +77,11 @@ impl Pair {
             self.descriptors.insert(dice.index(self.descriptors.len()), descriptor);
         }
         let new = next(content.clone(), &self.explorer.plan, dice);
-        match dice.roll(14) {
+        match dice.below(14) {
             0 => self.close(i)?,
-            1 | 2 => self.roll_back(i, &content, &new, dice.roll(3))?,
+            1 | 2 => self.roll_back(i, &content, &new, dice.below(3))?,
             3 => self.idle(i)?,
-            4 | 5 => self.die(i, &new, dice.roll(4))?,
+            4 | 5 => self.die(i, &new, dice.below(4))?,
             6 => self.commit_many(i, new, dice)?,
             _ => self.commit(i, &new)?,
         }
@@ -146,7 +146,7 @@ impl Pair {
         }
         content::finish(session).map_err(|error| unexpected("committing", &error))?;
         lock(&model).acknowledged(number);
-        for _ in 0..=dice.roll(2) {
+        for _ in 0..=dice.below(2) {
             let old = std::mem::take(&mut new);
             new = next(old.clone(), &plan, dice);
             let number = lock(&model).tried(&new);

@@ -4,11 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use super::content::{Content, VALUES};
-use super::dice::Dice;
 use super::explore::{Checked, Explorer, Seen, Violation, wrong};
 use super::plan::{Kind, Plan};
 use super::subject::Subject;
 use super::{attached, crowd, pair, sql};
+use crate::random::Dice;
 
 /// Runs a case to its end.
 pub fn run(
@@ -43,11 +43,11 @@ pub fn unexpected(what: &str, error: &impl std::fmt::Display) -> Violation {
 /// What a transaction makes of a content: some pages changed, the database grown or cut.
 pub fn next(mut content: Content, plan: &Plan, dice: &mut Dice) -> Content {
     let most = plan.pages();
-    let value = |dice: &mut Dice| u32::try_from(1 + dice.roll(VALUES - 1)).unwrap_or(1);
-    match dice.roll(6) {
+    let value = |dice: &mut Dice| u32::try_from(1 + dice.below(VALUES - 1)).unwrap_or(1);
+    match dice.below(6) {
         0 | 1 if content.len() < most => {
             let room = most - content.len();
-            for _ in 0..=dice.roll(room as u64 / if plan.is_large() { 1 } else { 2 }) {
+            for _ in 0..=dice.below(room as u64 / if plan.is_large() { 1 } else { 2 }) {
                 content.push(value(dice));
             }
         }
@@ -60,7 +60,7 @@ pub fn next(mut content: Content, plan: &Plan, dice: &mut Dice) -> Content {
     if content.is_empty() {
         content.push(1);
     }
-    for _ in 0..=dice.roll(3) {
+    for _ in 0..=dice.below(3) {
         let at = dice.index(content.len());
         content[at] = value(dice);
     }
@@ -68,6 +68,9 @@ pub fn next(mut content: Content, plan: &Plan, dice: &mut Dice) -> Content {
     if plan.is_large() && dice.one_in(2) {
         // Every second page: a list of many places.
         content.iter_mut().step_by(2).for_each(|page| *page = value(dice));
+    } else if plan.page <= 1024 && dice.one_in(8) {
+        // Scattered: more places than a sector of a block has room for.
+        content.iter_mut().skip(1).step_by(2).for_each(|page| *page = value(dice));
     }
     content
 }

@@ -56,6 +56,32 @@ fn shared_memory_survives_a_kill_and_not_a_power_loss() {
 }
 
 #[test]
+fn what_the_dead_store_nobody_sees() {
+    let machine = Machine::new(1);
+    let (victim, heir) = (machine.process(), machine.process());
+    let theirs = open(&root(&victim), "shm").shared_memory(1000).unwrap();
+    let ours = open(&root(&heir), "shm").shared_memory(1000).unwrap();
+    theirs.word(600).store(7, Ordering::SeqCst);
+    machine.kill(&victim);
+    theirs.word(600).store(8, Ordering::SeqCst);
+    assert_eq!(theirs.word(600).load(Ordering::SeqCst), 8);
+    assert_eq!(ours.word(600).load(Ordering::SeqCst), 7);
+}
+
+#[test]
+fn killed_after_an_operation_it_is_done() {
+    let machine = Machine::new(1);
+    let victim = machine.process();
+    let theirs = open(&root(&victim), "db");
+    let other = open(&root(&machine.process()), "other");
+    machine.kill_after(&victim);
+    other.write_at(b"not the victim's", 0).unwrap();
+    theirs.write_at(b"done", 0).unwrap();
+    assert!(theirs.write_at(b"ghost", 0).is_err());
+    assert_eq!(machine.file_view("db").unwrap(), b"done");
+}
+
+#[test]
 fn a_stock_descriptor_follows_its_inode_through_exchanges() {
     let (machine, directory, file) = with_file(512);
     let other = open(&directory, "other");

@@ -139,7 +139,7 @@ fn forge(machine: &Machine, path: &str, dice: &mut Dice) -> std::io::Result<()> 
 ///
 /// What must never happen.
 pub fn run(subject: &dyn Subject, original: &Original, seed: u64) -> Result<(), String> {
-    let mut dice = Dice::new(seed);
+    let mut dice = Dice::new(seed, 0);
     let machine = original.copy(subject);
     let both = dice.below(4) == 0;
     for path in ["/app.db", "/app.db-shadow"] {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use dash_storage::simulated::{Effect, Fault, Machine, OperationKind, Random};
 
 use super::Crowd;
-use crate::sim::dice::Dice;
+use crate::random::Dice;
 use crate::sim::explore::{changes, lock};
 
 /// EIO.
@@ -17,6 +17,8 @@ pub(super) struct Accident {
     pub kill: bool,
     pub power: bool,
     pub lost_flush: bool,
+    /// It is killed when the call is done, and was not told so.
+    after: bool,
     /// How many flushes succeed before.
     flushes: u64,
     /// Before which call,
@@ -44,8 +46,9 @@ impl Accident {
             kill: dice.one_in(4),
             power: dice.one_in(10),
             lost_flush: dice.one_in(8),
-            flushes: dice.roll(3),
-            at: dice.roll(if kind.is_some() { 4 } else { 60 }),
+            after: dice.one_in(3),
+            flushes: dice.below(3),
+            at: dice.below(if kind.is_some() { 4 } else { 60 }),
             kind,
         }
     }
@@ -91,10 +94,14 @@ impl Crowd {
             if calls == accident.at {
                 if accident.power {
                     explorer.cut(machine, &model, fates, 0, &mut dice);
-                    let after = machine.power_loss(&mut Random::new(dice.roll(1 << 40)));
+                    let after = machine.power_loss(&mut Random::new(dice.below(1 << 40)));
                     *lock(&put) = Some(after);
                 }
-                machine.kill(&victim);
+                if accident.after && !accident.power {
+                    machine.kill_after(&victim);
+                } else {
+                    machine.kill(&victim);
+                }
             }
             calls += 1;
         });

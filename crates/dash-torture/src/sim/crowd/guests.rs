@@ -1,8 +1,8 @@
 //! Who looks on while a crowd works: snapshots held for long, and stock SQLite.
 
 use super::{ATTEMPTS, Crowd, READERS, Reader};
+use crate::random::Dice;
 use crate::sim::content::{Stock, as_stock, read_here};
-use crate::sim::dice::Dice;
 use crate::sim::explore::{Checked, check_bytes, wrong};
 use crate::sim::model::short;
 use crate::sim::program::unexpected;
@@ -64,7 +64,7 @@ impl Crowd {
         }
         let Reader { process, mut session, content } =
             self.readers.remove(dice.index(self.readers.len()));
-        match dice.roll(3) {
+        match dice.below(3) {
             0 => match session.close() {
                 Err(error) if !self.faulty => wrong!("a reader closes: {error}"),
                 _ => Ok(()),

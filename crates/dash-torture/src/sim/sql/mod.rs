@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use dash_storage::simulated::{Enumerate, Machine, OperationKind, Random, Simulated};
 use rusqlite::{Connection, MAIN_DB};
 
-use super::dice::Dice;
 use super::explore::{Checked, Explorer, Violation, changes, lock, wrong};
 use super::model::{Model, short};
 use super::subject::DB;
+use crate::random::Dice;
 use statements::{digest, is_sound, prepare, transaction};
 use vfs::World;
 
@@ -63,7 +63,7 @@ impl Sql {
             return wrong!("not opened");
         };
         let model = Arc::clone(&self.model);
-        match dice.roll(12) {
+        match dice.below(12) {
             0 => {
                 if let Some((_, db)) = self.open.take() {
                     db.close().map_err(|(_, error)| failed("closing", &error))?;
@@ -131,7 +131,7 @@ fn watch(explorer: &Arc<Explorer>, machine: &Machine, model: &Arc<Mutex<Model>>,
                 }
                 machine.power_loss(&mut all)
             } else {
-                machine.power_loss(&mut Random::new(dice.roll(1 << 40)))
+                machine.power_loss(&mut Random::new(dice.below(1 << 40)))
             };
             if let Err(violation) = check(&explorer, &after, &model, depth + 1) {
                 explorer.report(machine, violation, "some fate");

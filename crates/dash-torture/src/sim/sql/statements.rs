@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Result};
 
+use crate::random::Dice;
 use crate::sim::content::Content;
-use crate::sim::dice::Dice;
 use crate::sim::explore::Explorer;
 
 /// Settings of every connection. The journal is memory's: the engine needs none. A cache of a few
@@ -27,17 +27,17 @@ pub fn transaction(db: &Connection, dice: &mut Dice) -> Result<()> {
          CREATE TABLE IF NOT EXISTS a(k INTEGER PRIMARY KEY, v BLOB, n INT);
          CREATE TABLE IF NOT EXISTS b(k TEXT PRIMARY KEY, v BLOB) WITHOUT ROWID;",
     )?;
-    for _ in 0..=dice.roll(3) {
+    for _ in 0..=dice.below(3) {
         statement(db, dice)?;
     }
     // No two transactions leave the same.
-    let stamp = i64::try_from(dice.roll(1 << 48)).unwrap_or_default();
+    let stamp = i64::try_from(dice.below(1 << 48)).unwrap_or_default();
     db.execute("INSERT INTO a(v, n) VALUES (zeroblob(10), ?1)", [stamp]).map(drop)
 }
 
 fn statement(db: &Connection, dice: &mut Dice) -> Result<()> {
-    let (many, size, seed) = (1 + dice.roll(20), 10 + dice.roll(900), dice.roll(1000));
-    let text = match dice.roll(10) {
+    let (many, size, seed) = (1 + dice.below(20), 10 + dice.below(900), dice.below(1000));
+    let text = match dice.below(10) {
         0..=2 => format!(
             "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<{many})
              INSERT INTO a(v, n) SELECT zeroblob({size}), i*{seed} FROM c"
