@@ -64,7 +64,8 @@ impl<S: Storage> Connection<S> {
             (self.current, self.snapshot) = mine;
             finished?;
         }
-        if self.coordination.current() != self.current
+        let stale = self.coordination.current() != self.current;
+        if (stale && !broken(Mutation::StaleSnapshotMayWrite))
             || self.coordination.generation() != self.generation
         {
             return Err(Error::BusySnapshot);

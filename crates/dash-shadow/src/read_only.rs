@@ -18,6 +18,7 @@ use crate::failed::failed_commit_beside;
 use crate::first::newer;
 use crate::header::{Header, unmark};
 use crate::locks::{self, LockLevel};
+use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::recover::open_if_there;
 use crate::renames::{look_up_db, open_db};
@@ -178,7 +179,7 @@ impl<S: Storage> ReadOnly<S> {
         let (shown, shadow_name) = (self.names.shown().clone(), self.names.shown_shadow().clone());
         let db = Found::look(self.current.clone(), &shown)?;
         let mut shadow = open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?;
-        if shadow.is_none() {
+        if shadow.is_none() && !broken(Mutation::TemporaryNameIgnored) {
             // Between the second and the third rename it has the temporary name.
             shadow = open_if_there::<S>(&self.directory, &self.names.renaming, OpenMode::Read)?
                 .filter(|file| file.id() != self.current.id());

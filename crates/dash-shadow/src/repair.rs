@@ -198,9 +198,13 @@ impl<S: Storage> Connection<S> {
         let ranges = ranges.below(self.snapshot.size);
         let block = tail.bound(shadow.id());
         // A restore that was not flushed, or whose flush failed: equal in the cache says nothing
-        // of the disk (F3), so all of it is written again.
-        let unproven = block.is_none_or(|block| {
-            block.state == State::Settled && !broken(Mutation::SettledBelieved)
+        // of the disk (F3), so all of it is written again. Nor where a commit was buried: its undo may
+        // have put pages back before it was cut off, and the first flush that buried it have failed.
+        let buried = tail.intent.as_ref().map_or(0, |intent| !proof(intent));
+        let unproven = block.is_none_or(|block| match block.state {
+            State::Settled => !broken(Mutation::SettledBelieved),
+            State::Superseded => block.list_checksum == buried && !broken(Mutation::BuriedBelieved),
+            State::Whole | State::Prepared => false,
         });
         let different = if unproven { ranges } else { self.differences(&ranges)? };
         let vouched = block.is_some_and(|block| {

@@ -9,8 +9,8 @@ mod common;
 use std::path::Path;
 
 use common::sim::{start, tiny};
-use common::{Content, PAGE, commit, read, write};
-use dash_shadow::LockLevel;
+use common::{Content, PAGE, changes, commit, read, write};
+use dash_shadow::{Connection, LockLevel};
 use dash_storage::simulated::{
     Effect, Everything, Fault, Machine, Nothing, OperationKind, Question, Random, Survivors,
 };
@@ -90,6 +90,55 @@ pub(crate) fn f3_a_shadow_that_was_being_mended() {
             }
         }
     }
+}
+
+/// F3, a find of the explorer: an undo is cut off, and the flush that buries its commit fails. What the undo had
+/// put back is right in the cache only.
+#[test]
+pub(crate) fn f3_a_commit_that_was_being_buried() {
+    let mut buried = 0;
+    for kill_at in 0..24 {
+        let machine = Machine::new(1);
+        let (undoing, mut a) = start(&machine, &tiny());
+        let mut content = base();
+        for first in 1..5 {
+            content[0] = first;
+            commit(&mut a, &content).unwrap();
+        }
+        let mut never = content.clone();
+        (never[0], never[MIDDLE]) = (9, 99);
+        write(&mut a, &never).unwrap();
+        a.prepare(None).unwrap();
+        a.flush().unwrap();
+        let (victim, mut seen) = (undoing.clone(), 0);
+        machine.watch(move |machine, operation| {
+            if changes(operation.kind) && seen == kill_at {
+                machine.kill(&victim);
+            }
+            seen += u64::from(changes(operation.kind));
+        });
+        drop(a.unlock(LockLevel::None)); // rolled back
+        machine.watch(|_, _| {});
+        machine.kill(&undoing);
+        machine.fail(Fault::new(LOST).on(OperationKind::Flush));
+        let process = machine.process();
+        buried += u64::from(Connection::open(&process, Path::new("/app.db"), &tiny()).is_err());
+        machine.kill(&process);
+        machine.stop_failing();
+        let (_p, mut b) = start(&machine, &tiny());
+        let mut content = read(&mut b).unwrap();
+        content[0] = 10;
+        commit(&mut b, &content).unwrap();
+        for seed in 0..8 {
+            let after = match seed {
+                0 => machine.power_loss(&mut Nothing),
+                _ => machine.power_loss(&mut Random::new(seed)),
+            };
+            let found = read(&mut start(&after, &tiny()).1).unwrap();
+            assert_eq!(found, content, "killed at {kill_at}");
+        }
+    }
+    assert!(buried > 2, "{buried}");
 }
 
 /// F4: the flush of a widened intent fails and the writer dies: who comes next must not dirty pages that only

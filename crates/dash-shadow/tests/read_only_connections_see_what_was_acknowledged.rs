@@ -69,3 +69,31 @@ fn between_the_three_renames() {
 fn between_a_link_and_two_renames() {
     names_cut_anywhere(&without_exchange(true));
 }
+
+/// A find of the explorer: the names stop between the second and the third rename of an older
+/// commit, `app.db` is n+1 and the temporary name has n+2, which was acknowledged.
+#[test]
+fn where_the_newest_has_the_temporary_name() {
+    let machine = Machine::new(1);
+    machine.set_exchange_supported(false);
+    let (_p, mut a) = start(&machine, &tiny());
+    for i in 0..6 {
+        commit(&mut a, &[i, i, i, i]).unwrap();
+    }
+    let mut met = 0;
+    for prefix in 0..30 {
+        let after = machine.power_loss(&mut Prefix(prefix));
+        let between = after.exists("/app.db") && !after.exists("/app.db-shadow");
+        let behind = after.file_view("/app.db").is_some_and(|bytes| bytes[PAGE - 1] == 4);
+        if between && behind && after.exists("/app.db-shadow-tmp") {
+            met += 1;
+            let process = after.process();
+            let mut reader = ReadOnly::open(&process, Path::new("/app.db"), false).unwrap();
+            reader.lock(LockLevel::Shared).unwrap();
+            let mut page = [0; PAGE];
+            reader.read(&mut page, 0).unwrap();
+            assert_eq!(page[PAGE - 1], 5, "{prefix} operations on the directory survived");
+        }
+    }
+    assert!(met > 0, "the names never stop there");
+}

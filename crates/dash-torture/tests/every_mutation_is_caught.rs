@@ -40,10 +40,10 @@ type Row = (Mutation, &'static str, &'static str, u64);
 const TABLE: &[Row] = &[
     (Mutation::CommitNotFlushed, "single", "pair/page=512", 0),
     (Mutation::ExchangeBeforeFlush, "single", "pair/page=512", 0),
-    (Mutation::FailedFlushRetried, "paper", "crowd/page=512", 1),
+    (Mutation::FailedFlushRetried, "single", "crowd/page=512", 9),
     (Mutation::FailedFlushNotUndone, "single", "crowd/page=512", 4),
     (Mutation::NothingCarried, "single", "pair/page=512", 0),
-    (Mutation::SpilledPagesNotListed, "single", "pair/page=512", 0),
+    (Mutation::SpilledPagesNotListed, "single", "pair/page=512", 1),
     (Mutation::NoParent, "single", "pair/page=512", 0),
     (Mutation::PagesNotPutAside, "single", "crowd/page=512", 0),
     (Mutation::OverwritingNotAnnounced, "single", "crowd/page=512", 0),
@@ -56,20 +56,20 @@ const TABLE: &[Row] = &[
     (Mutation::PageChecksumsIgnored, "single", "pair/page=512", 0),
     (Mutation::FirstUnitOnlyChecked, "single", "pair/page=4096", 0),
     (Mutation::BlockChecksumIgnored, "single", "pair/page=512", 9),
-    (Mutation::NoIntent, "single", "sql/page=4096", 1),
-    (Mutation::IntentNotFlushed, "renames", "sql/page=512", 1),
+    (Mutation::NoIntent, "single", "crowd/page=512", 25),
+    (Mutation::IntentNotFlushed, "single", "crowd/page=512", 110),
     (Mutation::IntentNotRewritten, "single", "pair/page=4096", 7),
     (Mutation::RepairIgnoresIntent, "single", "pair/page=512", 0),
     (Mutation::GrowthNotFlushed, "single", "pair/page=4096", 1),
-    (Mutation::NoUndo, "single", "pair/page=512", 0),
-    (Mutation::UndoneInPart, "single", "crowd/page=512", 4),
+    (Mutation::NoUndo, "single", "pair/page=512", 1),
+    (Mutation::UndoneInPart, "single", "crowd/page=512", 6),
     (Mutation::RestoreNotFlushed, "single", "pair/page=512", 1),
-    (Mutation::SettledWithoutCopying, "single", "pair/page=512", 0),
+    (Mutation::SettledWithoutCopying, "single", "pair/page=512", 7),
     (Mutation::PaperLiteral, "paper", "pair/page=512", 0),
-    (Mutation::WinnerNotRewritten, "paper", "crowd/page=512", 3),
-    (Mutation::WriterLockLost, "single", "crowd/page=512", 6),
-    (Mutation::StaleSnapshotMayWrite, "single", "crowd/page=512", 19),
-    (Mutation::FirstPageFirst, "paper", "crowd/page=1024", 14),
+    (Mutation::WinnerNotRewritten, "single", "crowd/page=512", 173),
+    (Mutation::WriterLockLost, "single", "crowd/page=512", 8),
+    (Mutation::StaleSnapshotMayWrite, "single", "crowd/page=512", 11),
+    (Mutation::FirstPageFirst, "single", "crowd/page=512", 32),
     (Mutation::WinnerNotMadeDurable, "single", "pair/page=512", 2),
     (Mutation::WinnerNotFlushed, "single", "pair/page=512", 2),
     (Mutation::UndoneByNames, "single", "pair/page=512", 0),
@@ -77,9 +77,16 @@ const TABLE: &[Row] = &[
     (Mutation::LifeIgnored, "single", "pair/page=512", 0),
     (Mutation::NewShadowNotFlushed, "single", "pair/page=4096", 5),
     (Mutation::NewShadowNameNotFlushed, "single", "pair/page=512", 0),
-    (Mutation::GoneSuperJournalNotFlushed, "single", "attached/page=512", 16),
+    (Mutation::GoneSuperJournalNotFlushed, "single", "attached/page=512", 24),
     (Mutation::SuperJournalIgnored, "single", "attached/page=512", 0),
     (Mutation::SuperJournalRemovedEarly, "single", "attached/page=512", 0),
+    (Mutation::BuriedBelieved, "single", "crowd/page=4096", 457),
+    (Mutation::CutOffCommitNotForgotten, "single", "pair/page=4096", 6),
+    (Mutation::DeadWriterUndone, "single", "crowd/page=512", 201),
+    (Mutation::SettledBelieved, "single", "crowd/page=512", 483),
+    (Mutation::SupersededBeforeFlush, "single", "crowd/page=512", 483),
+    (Mutation::NaiveListReset, "single", "crowd/page=512", 132),
+    (Mutation::TemporaryNameIgnored, "renames", "crowd/page=512", 15),
 ];
 
 /// A way, and the tests of the engine that catch it: what needs two accidents that fit together, or
@@ -98,6 +105,7 @@ const TOLD: &[Told] = &[
             undone::a12_what_the_next_opener_decided,
         ],
     ),
+    (Mutation::BuriedBelieved, &[failed_flush::f3_a_commit_that_was_being_buried]),
     (Mutation::NaiveListReset, &[current_copy::not_by_settling]),
     (
         Mutation::CutOffCommitNotForgotten,
@@ -117,8 +125,10 @@ const TOLD: &[Told] = &[
     ),
 ];
 
-/// Seeds tried after the one in the table.
-const MORE: u64 = 24;
+/// Seeds tried after the one in the table: a crowd takes milliseconds, others up to a second.
+fn more(case: &str) -> u64 {
+    if case.starts_with("crowd/") { 2000 } else { 24 }
+}
 
 fn run(mutation: Option<Mutation>, variant: &'static str, plan: &Plan) -> Result<(), Violation> {
     let subject: Arc<dyn Subject> = Arc::new(Shadow);
@@ -136,7 +146,8 @@ fn catch(row: &Row, seeds: impl Iterator<Item = u64>) -> Option<(u64, String)> {
         let plan = Plan::read(case, seed).unwrap();
         let broken = run(Some(*mutation), variant, &plan);
         reached += mutation::hits();
-        let Violation(what) = broken.err()?;
+        // An overflow that debug builds notice is nobody's check.
+        let Violation(what) = broken.err().filter(|error| !error.0.starts_with("a panic"))?;
         // Not because the engine is broken anyway.
         if let Err(Violation(what)) = run(None, variant, &plan) {
             panic!("the unbroken engine fails {case}, seed {seed}: {what}");
@@ -150,7 +161,7 @@ fn catch(row: &Row, seeds: impl Iterator<Item = u64>) -> Option<(u64, String)> {
 }
 
 /// Catches rows on two threads; answers those that nothing catches.
-fn catch_all(rows: &[Row], more: u64) -> Vec<Mutation> {
+fn catch_all(rows: &[Row], seeds: Option<u64>) -> Vec<Mutation> {
     let (next, missed) = (Mutex::new(rows.iter()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -161,7 +172,7 @@ fn catch_all(rows: &[Row], more: u64) -> Vec<Mutation> {
                     };
                     let (mutation, variant, case, seed) = row;
                     let began = std::time::Instant::now();
-                    match catch(row, *seed..=seed + more) {
+                    match catch(row, *seed..=seed + seeds.unwrap_or(more(case))) {
                         Some((seed, what)) => println!(
                             "    (Mutation::{mutation:?}, \"{variant}\", \"{case}\", {seed}), // {:.1?}: {what}",
                             began.elapsed()
@@ -177,7 +188,7 @@ fn catch_all(rows: &[Row], more: u64) -> Vec<Mutation> {
 
 #[test]
 fn every_way_in_the_table() {
-    let missed = catch_all(TABLE, MORE);
+    let missed = catch_all(TABLE, None);
     assert!(missed.is_empty(), "nothing catches {missed:?}");
 }
 
@@ -212,7 +223,7 @@ fn look_for_rows() {
     let wanted = std::env::var("DASH_MUTATION").unwrap_or_default();
     let cases = std::env::var("DASH_CASES").unwrap_or_else(|_| "pair/page=512".to_owned());
     let cases: &'static str = cases.leak();
-    let seeds = std::env::var("DASH_SEEDS").map_or(MORE, |seeds| seeds.parse().unwrap());
+    let seeds = std::env::var("DASH_SEEDS").map(|seeds| seeds.parse().unwrap()).ok();
     let mut rows = Vec::new();
     for (mutation, _) in Mutation::ALL {
         if wanted.split(',').any(|name| name == format!("{mutation:?}")) {
