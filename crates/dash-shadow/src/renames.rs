@@ -98,18 +98,17 @@ pub(crate) fn look_up_db<'n, S: Storage>(
     directory: &S::Directory,
     names: &'n Names,
 ) -> Result<Option<(&'n OsStr, Metadata)>> {
-    for name in [&names.db, &names.renaming] {
-        let found = directory.metadata(name).during(Operation::Stat, shown(name))?;
-        if let Some(found) = found.filter(|found| found.len > 0) {
-            return Ok(Some((name, found)));
-        }
-        if rest(directory, names)? != Some(Rest::ToDb) {
-            break;
-        }
+    let stat = |name: &OsStr| directory.metadata(name).during(Operation::Stat, shown(name));
+    if let Some(found) = stat(&names.db)?.filter(|found| found.len > 0) {
+        return Ok(Some((&names.db, found)));
+    }
+    if rest(directory, names)? == Some(Rest::ToDb)
+        && let Some(found) = stat(&names.renaming)?
+    {
+        return Ok(Some((&names.renaming, found))); // empty before its first commit
     }
     // Empty; or the renames have been completed in between.
-    let db = directory.metadata(&names.db).during(Operation::Stat, shown(&names.db))?;
-    Ok(db.map(|found| (names.db.as_os_str(), found)))
+    Ok(stat(&names.db)?.map(|found| (names.db.as_os_str(), found)))
 }
 
 /// Opens what `app.db` stands for, whatever its name is right now.

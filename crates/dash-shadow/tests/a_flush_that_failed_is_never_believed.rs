@@ -10,7 +10,7 @@ use std::path::Path;
 
 use common::sim::{start, tiny};
 use common::{Content, PAGE, changes, commit, read, write};
-use dash_shadow::{Connection, LockLevel};
+use dash_shadow::{Connection, LockLevel, OpenOptions, Tuning};
 use dash_storage::simulated::{
     Effect, Everything, Fault, Machine, Nothing, OperationKind, Question, Random, Survivors,
 };
@@ -174,7 +174,9 @@ pub(crate) fn f4_an_intent_that_was_being_widened() {
     machine.stop_failing();
     drop(b);
     // The same transaction again, cut off when its page is on the disk.
-    let (_q, mut c) = start(&machine, &tiny());
+    // What it mends stays under the wide intent.
+    let tuning = Tuning { intent_all: 1 << 20, ..Tuning::tiny() };
+    let (_q, mut c) = start(&machine, &OpenOptions { tuning, ..OpenOptions::default() });
     write(&mut c, &never).unwrap();
     c.prepare(None).unwrap();
     let shadow = inode(&machine, "app.db-shadow");

@@ -12,7 +12,7 @@ mod common;
 use std::path::Path;
 
 use common::sim::{STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, start, tiny, without_exchange};
-use common::{Content, commit, read};
+use common::{Content, commit, read, write};
 use dash_shadow::inspect::Opening;
 use dash_shadow::{Connection, LockLevel, ReadOnly, inspect};
 use dash_storage::simulated::{Machine, Simulated};
@@ -124,4 +124,32 @@ fn only_links_of_others_are_refused() {
     root.unlink("copy.db".as_ref()).unwrap();
     let (_p, mut opener) = start(&machine, &tiny());
     assert_eq!(read(&mut opener).unwrap(), AFTER);
+}
+
+/// A find of the explorer: before its first commit the database is empty, and has the temporary name.
+#[test]
+fn the_first_exchange_beside_somebody_alive() {
+    for (links, step) in STEPS_OF_AN_EXCHANGE {
+        let machine = without_exchange(links);
+        let (killed, mut victim) = start(&machine, &tiny());
+        write(&mut victim, &BEFORE).unwrap();
+        victim.unlock(LockLevel::None).unwrap(); // rolled back; both files are there
+        let (_p, mut alive) = start(&machine, &tiny());
+        let mut seen = 0;
+        machine.watch(move |machine, operation| {
+            if is_step_of_an_exchange(operation.kind) {
+                seen += 1;
+                if seen == step {
+                    machine.kill(&killed);
+                }
+            }
+        });
+        assert!(commit(&mut victim, &BEFORE).is_err(), "killed before step {step}");
+        machine.watch(|_, _| {});
+        let (_q, mut opener) = start(&machine, &tiny());
+        assert_eq!(read(&mut opener).unwrap(), [0; 0], "{links}, {step}");
+        let written = (0..3).find(|_| commit(&mut opener, &AFTER).is_ok());
+        assert!(written.is_some(), "{links}, {step}");
+        assert_eq!(read(&mut alive).unwrap(), AFTER, "{links}, {step}");
+    }
 }

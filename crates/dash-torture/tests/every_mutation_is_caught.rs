@@ -58,7 +58,6 @@ const TABLE: &[Row] = &[
     (Mutation::BlockChecksumIgnored, "single", "pair/page=512", 9),
     (Mutation::NoIntent, "single", "crowd/page=512", 25),
     (Mutation::IntentNotFlushed, "single", "crowd/page=512", 110),
-    (Mutation::IntentNotRewritten, "single", "pair/page=4096", 7),
     (Mutation::RepairIgnoresIntent, "single", "pair/page=512", 0),
     (Mutation::GrowthNotFlushed, "single", "pair/page=4096", 1),
     (Mutation::NoUndo, "single", "pair/page=512", 1),
@@ -80,7 +79,6 @@ const TABLE: &[Row] = &[
     (Mutation::GoneSuperJournalNotFlushed, "single", "attached/page=512", 24),
     (Mutation::SuperJournalIgnored, "single", "attached/page=512", 0),
     (Mutation::SuperJournalRemovedEarly, "single", "attached/page=512", 0),
-    (Mutation::BuriedBelieved, "single", "crowd/page=4096", 457),
     (Mutation::CutOffCommitNotForgotten, "single", "pair/page=4096", 6),
     (Mutation::DeadWriterUndone, "single", "crowd/page=512", 201),
     (Mutation::SettledBelieved, "single", "crowd/page=512", 483),
@@ -96,6 +94,7 @@ type Told = (Mutation, &'static [fn()]);
 const TOLD: &[Told] = &[
     (Mutation::ListChecksumIgnored, &[torn_list::a_list_of_two_commits]),
     (Mutation::StaleIntentTrusted, &[failed_flush::f4_an_intent_that_was_being_widened]),
+    (Mutation::IntentNotRewritten, &[failed_flush::f4_an_intent_that_was_being_widened]),
     (Mutation::SettledBelieved, &[failed_flush::f3_a_shadow_that_was_being_mended]),
     (
         Mutation::SupersededBeforeFlush,
