@@ -53,10 +53,7 @@ fn every_image_recovers_a_committed_prefix() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// Two finds stand open: a full Btrfs kills the process that has the coordination file mapped, and after
-/// a failed commit the same connection may read other rows than were acknowledged.
 #[test]
-#[ignore = "finds what the engine does not yet stand"]
 fn a_device_that_fails_or_fills_up_loses_nothing() {
     for kind in ["ext4", "ext4-writeback", "btrfs", "xfs"] {
         let case = Some(format!("shadow/single:{kind}:{}", options(0).seed));

@@ -65,6 +65,9 @@ pub fn run(
         if matches!(fault, Fault::TurnsReadOnly) && kind.driver() != "ext4" {
             continue;
         }
+        if matches!(fault, Fault::Full) && kind.kills_when_full() {
+            continue;
+        }
         if Instant::now() >= end {
             break;
         }

@@ -80,6 +80,15 @@ impl Kind {
         (MsFlags::MS_NOATIME, options)
     }
 
+    /// Whether a full one ends processes that share memory through its files: a known limit, of stock
+    /// SQLite's WAL mode as well. Btrfs, on Linux before 6.16.
+    pub fn kills_when_full(self) -> bool {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+        let mut next = || numbers.next().and_then(|number| number.parse().ok()).unwrap_or(0);
+        self == Self::Btrfs && (next(), next()) < (6, 16)
+    }
+
     /// Whether this block of 4 KiB is written as a whole or not at all: superblocks, which these file
     /// systems write in place, without a journal, and take for atomic.
     pub const fn is_atomic(self, block: u64) -> bool {
