@@ -52,6 +52,7 @@ mutations! {
     StaleIntentTrusted = "an intent in the cache is taken for the durable one",
     RepairIgnoresIntent = "mending looks at the page list only",
     GrowthNotFlushed = "a tail that moved is not flushed before its old place is used",
+    MoveNotFlushed = "an undo uses the old place of a tail whose move failed to be flushed",
     NoUndo = "a rollback leaves in the shadow what it wrote",
     UndoneInPart = "a rollback undoes what was changed, not what was carried",
     RestoreNotFlushed = "a mended shadow is not flushed before it is used",

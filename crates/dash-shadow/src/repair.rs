@@ -139,8 +139,10 @@ impl<S: Storage> Connection<S> {
         if !broken(Mutation::IntentNotRewritten) {
             write_intent(&*shadow, len, &intent, &name)?;
         }
-        if len > tail.len {
+        let moved = tail.bound(shadow.id()).is_none() && !broken(Mutation::MoveNotFlushed);
+        if len > tail.len || moved {
             // As whenever a tail moves (F13): the new one is durable before the old place is used.
+            // Where it has no block yet, the flush that moved it may have been the one that failed.
             self.flush_file(slot)?;
         }
         for range in ranges.iter().filter(|range| range.end > first) {

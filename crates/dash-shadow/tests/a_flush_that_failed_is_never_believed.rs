@@ -141,6 +141,51 @@ pub(crate) fn f3_a_commit_that_was_being_buried() {
     assert!(buried > 2, "{buried}");
 }
 
+/// The names after so many operations on the directory, the pages of all files behind the first one, and
+/// nothing else that was not flushed.
+struct NamesAndPages(usize);
+impl Survivors for NamesAndPages {
+    fn choose(&mut self, question: Question, answers: usize, newest: usize) -> usize {
+        let pages = PAGE as u64..(base().len() * PAGE) as u64;
+        match question {
+            Question::Operations { .. } => self.0.min(answers - 1),
+            Question::Length { .. } => newest,
+            Question::Unit { offset, .. } if pages.contains(&offset) => newest,
+            Question::Unit { .. } => 0,
+        }
+    }
+}
+
+/// F13, a find of the explorer: the flush of a tail that moves fails. The undo must not use the old place
+/// before the new one is durable: under the name `app.db` nothing would tell that the file is ours.
+#[test]
+pub(crate) fn f13_a_tail_that_was_being_moved() {
+    let machine = Machine::new(1);
+    let (_p, mut a) = start(&machine, &tiny());
+    commit(&mut a, &[1]).unwrap();
+    commit(&mut a, &[2]).unwrap();
+    let content = base();
+    commit(&mut a, &content).unwrap();
+    let mut never = base();
+    never.truncate(40);
+    never[0] = 9;
+    write(&mut a, &never).unwrap();
+    machine.fail(Fault::new(LOST).on(OperationKind::Flush));
+    a.prepare(None).unwrap_err();
+    machine.watch(move |machine, operation| {
+        if changes(operation.kind) {
+            for operations in 0..8 {
+                let after = machine.power_loss(&mut NamesAndPages(operations));
+                let found = read(&mut start(&after, &tiny()).1).unwrap();
+                assert_eq!(found, base(), "{operations} operations, before {operation:?}");
+            }
+        }
+    });
+    a.unlock(LockLevel::None).unwrap();
+    machine.watch(|_, _| {});
+    assert_eq!(read(&mut a).unwrap(), content);
+}
+
 /// F4: the flush of a widened intent fails and the writer dies: who comes next must not dirty pages that only
 /// the intent in the cache covers.
 #[test]

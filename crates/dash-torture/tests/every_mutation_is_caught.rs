@@ -104,6 +104,7 @@ const TOLD: &[Told] = &[
             undone::a12_what_the_next_opener_decided,
         ],
     ),
+    (Mutation::MoveNotFlushed, &[failed_flush::f13_a_tail_that_was_being_moved]),
     (Mutation::BuriedBelieved, &[failed_flush::f3_a_commit_that_was_being_buried]),
     (Mutation::NaiveListReset, &[current_copy::not_by_settling]),
     (
