@@ -1,4 +1,4 @@
-//! The paths a commit and a read take, by criterion: `cargo bench -p dash-bench`.
+//! The paths a commit and a read take, by criterion: `cargo bench --bench micro`.
 //!
 //! In memory where there is such a folder: a disk would hide what is looked for, processor time. What a
 //! disk costs is `dash bench`'s affair.
