@@ -120,6 +120,13 @@ impl Look<'_> {
                     "the newest commit found is number {place}, and number {} was acknowledged",
                     self.allowed.lost.len()
                 )),
+                // Journals of several databases don't lose their ends together.
+                None if matches!(self.opened, Opened::Stock(..))
+                    && self.allowed.was_ever(found.0, |state| state.0)
+                    && self.allowed.was_ever(found.1, |state| state.1) =>
+                {
+                    Wrong::Lost("each database is at a commit, but not at the same".to_owned())
+                }
                 None => Wrong::Broken("the state found is one that no commit made".to_owned()),
             });
         }
