@@ -79,6 +79,17 @@ fn a_database_that_was_being_made_can_be_made_again() {
     }
 }
 
+/// With a rollback journal and FULL stock SQLite shortens a file before the journal's unlink is durable, and ext4 writes
+/// zeroes over the page cut off before either: its VACUUM damaged the database here, and the rig was called over-strict.
+#[test]
+fn what_stock_sqlite_does_when_it_shrinks_is_not_held_against_the_rig() {
+    let case = Some("stock/delete-full:ext4:5242919:200".to_owned());
+    for summary in fs::run(&Options { case, ..options(60) }, &Quiet) {
+        println!("{}: {} states", summary.engine, summary.states);
+        assert!(summary.failures.is_empty(), "{:#?}", summary.failures);
+    }
+}
+
 /// Otherwise finding nothing would mean nothing.
 #[test]
 fn the_rig_is_neither_blind_nor_over_strict() {

@@ -44,6 +44,14 @@ impl Opened {
         Self::ALL.into_iter().find(|opened| opened.name() == name)
     }
 
+    /// Whether a database that becomes smaller survives a power cut. With `delete` and `full` SQLite
+    /// shortens the file after it has removed the journal and before that is durable; what it
+    /// cuts off, it has not copied into the journal. ext4 writes the zeroed rest of the last block
+    /// before the transaction that contains both: the journal is back, the page is gone.
+    pub fn may_shrink(self) -> bool {
+        self != Self::Stock("delete", "full")
+    }
+
     fn uri(self, path: &Path) -> String {
         let path = escaped(path);
         match self {

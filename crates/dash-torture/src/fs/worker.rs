@@ -110,7 +110,8 @@ fn images(
     let Task::Images { kind, opened, seed, images } = job.task else { return Ok(()) };
     let end = Instant::now() + Duration::from_millis(job.time);
     let everything = matches!(opened, Opened::Dash(_));
-    let program = generate(seed, program::Allowed { steps: 40, everything });
+    let shrinks = opened.may_shrink();
+    let program = generate(seed, program::Allowed { steps: 40, everything, shrinks });
     let (device, recording) = record(rig, (kind, opened), &program, fresh)?;
     let from = recording.from;
     Images {
