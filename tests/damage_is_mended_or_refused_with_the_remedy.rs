@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use suite::casualty::{Left, Original, after};
-use suite::damage::{BLOCK, commit_block, len, resize, shadow, zero};
+use suite::damage::{BLOCK, FIRST_PAGE, commit_block, first_page_block, len, resize, shadow, zero};
 use suite::peers::last_error;
 use suite::{uri, workload};
 
@@ -51,6 +51,20 @@ fn blocks_of_app_db() {
             let start = commit_block(path) - at;
             zero(path, start..start + length);
         });
+    }
+}
+
+#[test]
+fn blocks_in_page_1() {
+    for of_shadow in [true, false] {
+        for torn in [0, 40] {
+            let file = |path: &Path| if of_shadow { shadow(path) } else { path.to_owned() };
+            let what = format!("block in page 1 zeroed from {torn} on, of the shadow: {of_shadow}");
+            after(&what, &|path| {
+                assert!(first_page_block(&file(path)).is_some(), "no block in page 1");
+                zero(&file(path), FIRST_PAGE.start + torn..FIRST_PAGE.end);
+            });
+        }
     }
 }
 

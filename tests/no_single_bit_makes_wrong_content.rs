@@ -6,8 +6,10 @@ mod suite;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use suite::casualty::{Left, Original, crc, mended_or_refused};
-use suite::damage::{BLOCK, commit_block, flip, intent_block, len, put, resize, shadow, zero};
+use suite::casualty::{Left, Original, mended_or_refused};
+use suite::damage::{
+    FIRST_PAGE, blocks, commit_block, flip, intent_block, len, put, reseal, resize, shadow, zero,
+};
 use suite::peers::{Part, Session};
 
 /// Flips bits at `places` of a file, each in a fresh copy.
@@ -29,12 +31,13 @@ fn flips(left: Left, of: fn(&Path) -> PathBuf, places: &dyn Fn(&Path) -> Vec<u64
     assert!(!places.is_empty());
 }
 
-/// All of the head of both blocks, then a sample.
+/// All of the head of the blocks, then a sample.
 fn in_the_blocks(file: &Path) -> Vec<u64> {
     let heads = [commit_block(file), intent_block(file)]
         .into_iter()
         .flat_map(|block| (block..block + 128).step_by(3));
-    heads.chain((intent_block(file)..len(file)).step_by(311)).collect()
+    let first = (FIRST_PAGE.start - 96..FIRST_PAGE.end).step_by(3);
+    heads.chain(first).chain((intent_block(file)..len(file)).step_by(311)).collect()
 }
 
 #[test]
@@ -112,16 +115,18 @@ fn an_app_db_that_lost_its_first_page_or_its_end_is_no_fresh_start() {
     }
 }
 
-/// Gives a block another format version, with a checksum that is right.
-fn from_the_future(file: &Path, block: u64) {
-    let at = usize::try_from(block).expect("small");
-    let mut bytes =
-        fs::read(file).expect("reads")[at..at + usize::try_from(BLOCK).expect("small")].to_vec();
-    bytes[8..12].copy_from_slice(&2u32.to_le_bytes());
-    bytes[12..16].fill(0);
-    let checksum = crc(&bytes);
-    bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
-    put(file, block, &bytes);
+/// Gives blocks another format version, with checksums that are right: the intent, or whatever
+/// commit blocks there are.
+fn from_the_future(file: &Path, intent: bool) {
+    for (block, start) in blocks(file) {
+        let at = block.start;
+        let magic = usize::try_from(at).expect("small") + start;
+        let there = fs::read(file).expect("reads")[magic..].starts_with(b"\xff\xff\xff\xffDSH");
+        if there && intent == (at == intent_block(file)) {
+            let version = 3u32.to_le_bytes();
+            reseal(file, block, start, &|block| block[8..12].copy_from_slice(&version));
+        }
+    }
 }
 
 #[test]
@@ -131,11 +136,11 @@ fn a_format_from_the_future_is_refused_by_name() {
             let original = Original::new(left, 3);
             let (_folder, path) = original.copy();
             let file = if of_shadow { shadow(&path) } else { path.clone() };
-            from_the_future(&file, if intent { intent_block(&file) } else { commit_block(&file) });
+            from_the_future(&file, intent);
             let what = format!("{left:?}, of the shadow: {of_shadow}, intent: {intent}");
             assert!(!mended_or_refused(&path, &original, &what), "{what}: opened");
             match Session::dash(&path, Part::default()) {
-                Err(message) => assert!(message.contains("format 2"), "{what}: {message}"),
+                Err(message) => assert!(message.contains("format 3"), "{what}: {message}"),
                 Ok(_) => panic!("{what}: opened"),
             }
             // Also for reading, which would not harm, but might be wrong.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rusqlite::Connection;
 
-use super::damage::{commit_block, intent_block, put, shadow};
+use super::damage::{blocks, reseal, shadow};
 use super::peers::{Part, Writer, last_error};
 use super::{uri, workload};
 
@@ -78,16 +78,11 @@ fn rebind(copy: &Path, original: &Path) {
     use std::os::unix::fs::MetadataExt;
     let inode = |path: &Path| path.metadata().expect("there").ino().to_le_bytes();
     let (old, new) = (inode(original), inode(copy));
-    for (block, place) in [(commit_block(copy), 24), (intent_block(copy), 24)] {
-        let mut bytes = fs::read(copy).expect("reads")[usize::try_from(block).expect("small")..]
-            [..4096]
-            .to_vec();
-        if bytes[place..place + 8] == old {
-            bytes[place..place + 8].copy_from_slice(&new);
-            bytes[12..16].fill(0);
-            let checksum = crc(&bytes);
-            bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
-            put(copy, block, &bytes);
+    let bytes = fs::read(copy).expect("reads");
+    for (block, start) in blocks(copy) {
+        let field = usize::try_from(block.start).expect("small") + start + 24;
+        if bytes[field..field + 8] == old {
+            reseal(copy, block, start, &|block| block[24..32].copy_from_slice(&new));
         }
     }
 }

@@ -34,6 +34,7 @@ fn a_closed_database_agrees_with_its_shadow() {
     assert_eq!(report["open"], false);
     assert_eq!(report["locks"].as_array().unwrap().len(), 0);
     assert_eq!(report["database"]["commit"]["as_committed"], true);
+    assert_eq!(report["database"]["commit"]["place"], "in page 1");
 }
 
 #[test]

@@ -12,8 +12,10 @@ use dash_storage::{File, Storage};
 use crate::connection::Connection;
 use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
-use crate::format::{CommitBlock, SUPER_NAME_MAX, State, TAIL_LEN, Unit, list_len};
-use crate::header::{HEADER_LEN, Header, seal};
+use crate::format::{
+    CommitBlock, Place, SUPER_NAME_MAX, State, TAIL_LEN, Unit, first_page, list_len,
+};
+use crate::header::{HEADER_LEN, Header, plain, seal};
 use crate::ranges::RangeSet;
 use crate::tail::{PIECE, STRIDE, read_padded, write_commit, write_pieces};
 use crate::write::Phase;
@@ -85,8 +87,7 @@ impl<S: Storage> Connection<S> {
         if !broken(Mutation::PagesNotPutAside) {
             self.put_aside(&all)?;
         }
-        let units = self.write_units(&plan)?;
-        self.write_block(units, super_name)?;
+        self.write_units(&plan, super_name)?;
         if let Some(transaction) = &mut self.transaction {
             transaction.phase = Phase::Prepared;
         }
@@ -106,7 +107,6 @@ impl<S: Storage> Connection<S> {
             let page = Header(start).page_size().ok_or_else(|| self.not_sqlite())?;
             let mut first = vec![0; page as usize];
             self.read_written(&mut first, 0)?;
-            crate::header::unmark(&mut first);
             if let Some(transaction) = &mut self.transaction {
                 transaction.buffer.write(&first, 0);
             }
@@ -117,6 +117,11 @@ impl<S: Storage> Connection<S> {
         else {
             return Err(refused);
         };
+        // What the host read from the current copy has that copy's block in it.
+        plain(first);
+        if !broken(Mutation::FirstPageNotCleared) {
+            first_page::clear(first);
+        }
         let header = Header::of(first).filter(Header::is_sqlite).ok_or(refused)?;
         let ahead = header.counter().wrapping_sub(counter);
         let fresh =
@@ -186,8 +191,8 @@ impl<S: Storage> Connection<S> {
         plan
     }
 
-    /// Writes the units, and returns them with their checksums.
-    fn write_units(&mut self, plan: &[(Range<u64>, Source)]) -> Result<Vec<Unit>> {
+    /// Writes the units, page 1 last, and the commit block with it or behind it.
+    fn write_units(&mut self, plan: &[(Range<u64>, Source)], super_name: &[u8]) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
         let mut units = Vec::with_capacity(plan.len());
@@ -195,7 +200,14 @@ impl<S: Storage> Connection<S> {
             let len = range.end - range.start;
             let checksum = if *source == Source::Buffer {
                 self.statistics.page_bytes += len;
-                self.write_buffered(&*shadow, range, &name)?
+                if range.start == 0 {
+                    if broken(Mutation::FirstPageFirst) {
+                        self.write_buffered(&*shadow, range, &name)?;
+                    }
+                    self.checksum_buffered(range)
+                } else {
+                    self.write_buffered(&*shadow, range, &name)?
+                }
             } else {
                 let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
                 let from = if *source == Source::Spilled { &shadow } else { &current };
@@ -213,7 +225,21 @@ impl<S: Storage> Connection<S> {
                 carried: *source == Source::Current,
             });
         }
-        Ok(units)
+        let first = plan.iter().find(|(range, _)| range.start == 0);
+        let mut block = self.commit_block(units, super_name)?;
+        self.place_block(&mut block);
+        if let Some((range, _)) = first {
+            self.write_buffered(&*shadow, range, &name)?;
+        }
+        if block.place == Place::FirstPage { Ok(()) } else { self.write_tail_block(block) }
+    }
+
+    fn checksum_buffered(&self, range: &Range<u64>) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for (_, block) in self.transaction.iter().flat_map(|t| t.buffer.within(range)) {
+            hasher.update(block);
+        }
+        hasher.finalize()
     }
 
     fn write_buffered(&self, shadow: &S::File, range: &Range<u64>, name: &str) -> Result<u32> {
@@ -242,40 +268,53 @@ impl<S: Storage> Connection<S> {
         Ok(hasher.finalize())
     }
 
-    pub(crate) fn write_block(&mut self, units: Vec<Unit>, super_name: &[u8]) -> Result<()> {
+    pub(crate) fn commit_block(&self, units: Vec<Unit>, super_name: &[u8]) -> Result<CommitBlock> {
         let slot = self.shadow_slot();
-        let len = self.shadow_tail()?.len;
-        let (file, name) = (self.file(slot)?, self.role(slot));
-        // A reader of an older, larger state may have pages where the list goes.
-        let area = list_len(units.len());
-        self.put_aside(&std::iter::once(len - TAIL_LEN - area..len - TAIL_LEN).collect())?;
-        let Some(transaction) = &self.transaction else {
-            return Ok(());
-        };
-        let page_size = transaction
-            .buffer
-            .exact(0, HEADER_LEN)
-            .and_then(Header::of)
-            .and_then(|header| header.page_size())
-            .unwrap_or(0);
-        let mut block = CommitBlock {
+        let transaction = self.transaction.as_ref();
+        let (snapshot, header) =
+            transaction.map(|t| (t.snapshot, t.header)).unwrap_or((self.snapshot, None));
+        Ok(CommitBlock {
+            place: Place::Tail,
             pair: self.coordination.pair(),
-            inode: file.id().inode,
+            inode: self.file(slot)?.id().inode,
             slot: u8::from(slot == 1),
             state: if super_name.is_empty() { State::Whole } else { State::Prepared },
             protocol: self.protocol,
             sequence: self.current.sequence + 1,
-            id: transaction.snapshot.id,
+            id: snapshot.id,
             parent: if broken(Mutation::NoParent) { 0 } else { self.snapshot.id },
-            counter: transaction.snapshot.counter,
-            page_size,
-            size: transaction.size,
+            counter: snapshot.counter,
+            page_size: header.and_then(|header| header.page_size()).unwrap_or(0),
+            size: snapshot.size,
             vouched: None,
             super_journal: super_name.to_vec(),
-            unit_count: 0,
+            unit_count: u32::try_from(units.len()).unwrap_or(u32::MAX),
             list_checksum: 0,
-            units: Vec::new(),
+            units,
+        })
+    }
+
+    /// Puts the block into page 1, or where it does not fit the announcement of the one in the tail.
+    fn place_block(&mut self, block: &mut CommitBlock) {
+        let Some(page) = self.transaction.as_mut().and_then(|t| t.buffer.first_mut()) else {
+            return;
         };
+        let Some(room) = first_page::room(page) else {
+            return;
+        };
+        let fits = block.units.len() <= room && block.super_journal.is_empty();
+        block.place = if fits { Place::FirstPage } else { Place::Announced };
+        first_page::insert(block, page);
+    }
+
+    pub(crate) fn write_tail_block(&mut self, mut block: CommitBlock) -> Result<()> {
+        let slot = self.shadow_slot();
+        let len = self.shadow_tail()?.len;
+        let (file, name) = (self.file(slot)?, self.role(slot));
+        let units = std::mem::take(&mut block.units);
+        // A reader of an older, larger state may have pages where the list goes.
+        let area = list_len(units.len());
+        self.put_aside(&std::iter::once(len - TAIL_LEN - area..len - TAIL_LEN).collect())?;
         self.statistics.tail_bytes += write_commit(&*file, len, &mut block, units, &name)?;
         Ok(())
     }

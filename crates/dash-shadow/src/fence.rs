@@ -41,7 +41,8 @@ impl<S: Storage> Connection<S> {
             && self.shadow_tail()?.len > TAIL_LEN
         {
             // The version update of Algorithm 1 as printed: the number of the commit that begins.
-            self.write_block(Vec::new(), &[])?;
+            let block = self.commit_block(Vec::new(), &[])?;
+            self.write_tail_block(block)?;
         }
         if self.protocol == Protocol::Paper {
             // The paper's version update: the mark is durable before the pages.

@@ -3,7 +3,7 @@
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{DbKind, Found, Relation, classify};
-use crate::format::CommitBlock;
+use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
@@ -18,11 +18,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// A file that a later dash wrote.
-pub(crate) fn newer(name: &str, version: u32) -> Error {
-    Error::CantOpen(format!(
-        "{name} was last written by a newer dash (format {version}); use that version"
-    ))
+/// A file that a dash of another format wrote.
+pub(crate) fn other_format(name: &str, version: u32) -> Error {
+    Error::CantOpen(format!("{name} {}", written_by(version)))
+}
+
+/// Who wrote another format, and what to do.
+#[must_use]
+pub fn written_by(version: u32) -> String {
+    if version > FORMAT_VERSION {
+        return format!("was last written by a newer dash (format {version}); use that version");
+    }
+    format!(
+        "was last written by an older dash (format {version}, from before any release), and this one reads \
+         format {FORMAT_VERSION} only; leave mode shadow with that older dash (PRAGMA journal_mode=delete)"
+    )
 }
 
 /// The first opener's work.
@@ -47,8 +57,8 @@ impl<S: Storage> First<'_, S> {
         let db = db.map(|file| Found::look(file, &db_name)).transpose()?;
         let shadow = shadow.map(|file| Found::look(file, &shadow_name)).transpose()?;
         for found in [&db, &shadow].into_iter().flatten() {
-            if let Some(version) = found.tail.newer() {
-                return Err(newer(&db_name, version));
+            if let Some(version) = found.tail.other_format() {
+                return Err(other_format(&db_name, version));
             }
         }
         let fence = self

@@ -132,7 +132,13 @@ impl Header {
     }
 }
 
-/// Makes the start of page 1 what SQLite must see: never one of our marks.
+/// Makes page 1 what SQLite wrote: without our marks and without our block.
+pub fn plain(page: &mut [u8]) {
+    unmark(page);
+    crate::format::first_page::blank(page);
+}
+
+/// Takes our marks out of the start of page 1.
 pub fn unmark(page: &mut [u8]) {
     if let Some([.., 3, read]) = page.get(..VERSIONS.end)
         && *read != 3

@@ -21,6 +21,7 @@ use crate::renames::is_cut_off;
 use crate::table::{TABLE, decide};
 
 pub use crate::evaluate::{DbKind, Relation, ShadowKind, Verdict};
+pub use crate::first::written_by;
 pub use crate::table::{Action, Refusal};
 
 /// How often names are looked up again while somebody exchanges them.
@@ -157,8 +158,8 @@ pub enum LockedPlace {
 pub enum Opening {
     /// Join the connections that have it open.
     Join,
-    /// Refuse: a newer dash wrote this format.
-    Newer(u32),
+    /// Refuse: a dash of another format wrote this.
+    OtherFormat(u32),
     /// Refuse: the file has this many names.
     HardLinks(u64),
     /// Refuse, for this reason, with this message.
@@ -322,8 +323,8 @@ fn opening(
     open: bool,
     verdict: &Verdict,
 ) -> Opening {
-    let newer = both.into_iter().flatten().find_map(|seen| match (&seen.commit, &seen.intent) {
-        (Err(BlockError::Newer(version)), _) | (_, Err(BlockError::Newer(version))) => {
+    let other = both.into_iter().flatten().find_map(|seen| match (&seen.commit, &seen.intent) {
+        (Err(BlockError::OtherFormat(version)), _) | (_, Err(BlockError::OtherFormat(version))) => {
             Some(*version)
         }
         _ => None,
@@ -343,8 +344,8 @@ fn opening(
     if beside.journal.is_some_and(|len| len > 0) || beside.wal.is_some_and(|len| len > 0) {
         return Opening::StockFirst;
     }
-    if let Some(version) = newer {
-        return Opening::Newer(version);
+    if let Some(version) = other {
+        return Opening::OtherFormat(version);
     }
     match decide(verdict) {
         Action::Refuse(refusal) => Opening::Refuse(refusal, refusal.message(names)),

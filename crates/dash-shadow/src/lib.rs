@@ -44,6 +44,7 @@ mod tuning;
 mod unpublished;
 mod versions;
 mod vouch;
+mod which_block;
 mod write;
 
 pub use alive::is_open;

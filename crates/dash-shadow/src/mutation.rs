@@ -3,11 +3,12 @@
 //! Without the cargo feature `mutations`, which only the unpublished package `dash-shadow-mutants`
 //! has, nothing is ever broken, and the compiler leaves the ways out.
 
-use dash_storage::Storage;
+use dash_storage::{File, Storage};
 
 use crate::connection::Connection;
-use crate::error::Result;
-use crate::tail::{Tail, write_commit};
+use crate::error::{Context, Operation, Result};
+use crate::format::{Place, SECTOR_BYTES, first_page};
+use crate::tail::{Tail, read_padded, write_commit};
 
 macro_rules! mutations {
     ($($name:ident = $what:literal,)*) => {
@@ -33,6 +34,8 @@ mutations! {
     NothingCarried = "the Global Page List is forgotten: no page is carried",
     SpilledPagesNotListed = "pages written before the commit are not in its list",
     FirstPageFirst = "page 1, which takes the fence away, is written first",
+    FirstPageNotCleared = "page 1 keeps what SQLite left where its block goes",
+    TailAlwaysCounts = "the block in the tail counts, whatever page 1 says",
     NoParent = "a commit does not say what it was made on",
     PagesNotPutAside = "pages that a reader needs are not put into the version store",
     OverwritingNotAnnounced = "readers are not told that their copy is overwritten",
@@ -129,6 +132,11 @@ impl<S: Storage> Connection<S> {
         let (file, name) = (self.current_file()?, self.role(self.current.slot));
         let tail = Tail::read(&*file, &name)?;
         if let Ok(mut block) = tail.commit {
+            let mut sector = [0; SECTOR_BYTES];
+            read_padded(&*file, &mut sector, 0).during(Operation::Read, &name)?;
+            first_page::blank(&mut sector);
+            file.write_at(&sector, 0).during(Operation::Write, &name)?;
+            block.place = Place::Tail;
             write_commit(&*file, tail.len, &mut block, Vec::new(), &name)?;
         }
         self.page_list = None;

@@ -2,7 +2,7 @@
 
 use crate::connection::Connection;
 use crate::error::{Context, Operation, Result};
-use crate::header::{VERSION_BYTES, unmark};
+use crate::header::{VERSION_BYTES, plain};
 use crate::locks::LockLevel;
 use crate::ranges::RangeSet;
 use crate::tail::{Tail, read_padded, read_units};
@@ -30,7 +30,7 @@ impl<S: Storage> Connection<S> {
             self.mend_read(buffer, offset)?;
         }
         if offset == 0 {
-            unmark(buffer);
+            plain(buffer);
         }
         Ok(len)
     }
@@ -53,7 +53,7 @@ impl<S: Storage> Connection<S> {
                 .during(Operation::Read, self.names.shown())?;
             if self.coordination.current() == current {
                 if offset == 0 {
-                    unmark(&mut buffer[..len]);
+                    plain(&mut buffer[..len]);
                 }
                 return Ok(len);
             }

@@ -15,8 +15,8 @@ use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{Found, classify};
 use crate::failed::failed_commit_beside;
-use crate::first::newer;
-use crate::header::{Header, unmark};
+use crate::first::other_format;
+use crate::header::{Header, plain};
 use crate::locks::{self, LockLevel};
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
@@ -186,8 +186,8 @@ impl<S: Storage> ReadOnly<S> {
         }
         let shadow = shadow.map(|file| Found::look(Arc::new(file), &shadow_name)).transpose()?;
         for found in [Some(&db), shadow.as_ref()].into_iter().flatten() {
-            if let Some(version) = found.tail.newer() {
-                return Err(newer(&shown, version));
+            if let Some(version) = found.tail.other_format() {
+                return Err(other_format(&shown, version));
             }
         }
         let fence = self
@@ -224,7 +224,7 @@ impl<S: Storage> ReadOnly<S> {
         read_padded(&*self.current, &mut buffer[..len], offset)
             .during(Operation::Read, self.names.shown())?;
         if offset == 0 {
-            unmark(&mut buffer[..len]);
+            plain(&mut buffer[..len]);
         }
         Ok(len)
     }

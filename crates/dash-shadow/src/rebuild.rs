@@ -3,7 +3,7 @@
 use crate::connection::{Connection, hold_life};
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Error, Operation, Result};
-use crate::format::{BLOCK, CommitBlock, State, TAIL_LEN};
+use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN};
 use crate::header::Header;
 use crate::mutation::{Mutation, broken};
 use crate::ranges::RangeSet;
@@ -68,7 +68,7 @@ impl<S: Storage> Connection<S> {
         self.excluded[slot] = false;
         self.pending[slot] = false;
         if size > 0 {
-            self.copy_first_page()?;
+            self.copy_first_page(None)?;
             self.vouch(State::Settled, self.snapshot.counter, &intent, len)?;
         }
         // First the names: on Btrfs the flush of a new file makes its own name durable, and with it
@@ -132,6 +132,7 @@ impl<S: Storage> Connection<S> {
         let intent = self.new_intent(file.id(), len);
         write_intent(&*file, len, &intent, &name)?;
         let mut block = CommitBlock {
+            place: Place::Tail,
             pair: self.coordination.pair(),
             inode: file.id().inode,
             slot: u8::from(slot == 1),

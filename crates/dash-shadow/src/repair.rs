@@ -9,14 +9,14 @@ use dash_storage::{File, Storage};
 use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Operation, Result};
-use crate::format::{BLOCK, State, TAIL_LEN};
-use crate::header::mark_demoted;
-use crate::header::unmark;
+use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN, first_page};
+use crate::header::{mark_demoted, plain};
 use crate::locks::LockLevel;
 use crate::ranges::RangeSet;
 use crate::tail::read_header;
 use crate::tail::{Tail, buffer_for, copy, extend, part_of, read_padded, roomy_len, write_intent};
 use crate::vouch::proof;
+use crate::which_block::void_commit;
 
 impl<S: Storage> Connection<S> {
     /// Makes the shadow the current copy's equal after a transaction dirtied `dirtied` in it. Where
@@ -100,11 +100,8 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let (file, name) = (self.file(slot)?, self.role(slot));
         let len = file.metadata().during(Operation::Stat, &name)?.len;
-        if len >= TAIL_LEN {
-            // The intent stays: should the names on disk be behind, it tells that the file is ours.
-            file.write_at(&[0; BLOCK], len - BLOCK as u64).during(Operation::Write, &name)?;
-        }
-        Ok(())
+        // The intent stays: should the names on disk be behind, it tells that the file is ours.
+        void_commit(&*file, len, &name)
     }
 
     /// Copies `ranges` from the current copy; intent first, page 1 last, the block that vouches
@@ -139,7 +136,12 @@ impl<S: Storage> Connection<S> {
         if !broken(Mutation::IntentNotRewritten) {
             write_intent(&*shadow, len, &intent, &name)?;
         }
-        let moved = tail.bound(shadow.id()).is_none() && !broken(Mutation::MoveNotFlushed);
+        let mut block = [0; BLOCK];
+        let place = len - BLOCK as u64;
+        read_padded(&*shadow, &mut block, place).during(Operation::Read, &name)?;
+        // One in page 1 says nothing of the tail.
+        let absent = CommitBlock::decode(&block).is_err();
+        let moved = absent && !broken(Mutation::MoveNotFlushed);
         if len > tail.len || moved {
             // As whenever a tail moves (F13): the new one is durable before the old place is used.
             // Where it has no block yet, the flush that moved it may have been the one that failed.
@@ -154,7 +156,8 @@ impl<S: Storage> Connection<S> {
             State::Settled
         };
         self.vouch(state, self.snapshot.counter, &intent, len)?;
-        self.copy_first_page()?;
+        let mark = self.published().mark(shadow.id(), State::Settled, self.snapshot.counter);
+        self.copy_first_page(Some(&mark).filter(|_| state == State::Settled))?;
         if !broken(Mutation::RestoreNotFlushed) {
             self.flush_file(slot)?;
         }
@@ -167,13 +170,19 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// Page 1 of the current copy, marked as in a shadow.
-    pub(crate) fn copy_first_page(&self) -> Result<()> {
+    /// Page 1 of the current copy, marked as in a shadow, with this block in place of the current
+    /// copy's.
+    pub(crate) fn copy_first_page(&self, block: Option<&CommitBlock>) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
         let mut page = vec![0; usize::try_from(self.first_page_len()?).unwrap_or(0)];
         read_padded(&*current, &mut page, 0).during(Operation::Read, &name)?;
-        unmark(&mut page);
+        plain(&mut page);
+        if let Some(block) = block
+            && first_page::room(&page).is_some()
+        {
+            first_page::insert(block, &mut page);
+        }
         mark_demoted(&mut page);
         shadow.write_at(&page, 0).during(Operation::Write, &name)
     }
@@ -205,7 +214,10 @@ impl<S: Storage> Connection<S> {
         let buried = tail.intent.as_ref().map_or(0, |intent| !proof(intent));
         let unproven = block.is_none_or(|block| match block.state {
             State::Settled => !broken(Mutation::SettledBelieved),
-            State::Superseded => block.list_checksum == buried && !broken(Mutation::BuriedBelieved),
+            State::Superseded => {
+                let mark = block.place == Place::FirstPage || block.list_checksum == buried;
+                mark && !broken(Mutation::BuriedBelieved)
+            }
             State::Whole | State::Prepared => false,
         });
         let different = if unproven { ranges } else { self.differences(&ranges)? };
@@ -246,8 +258,8 @@ impl<S: Storage> Connection<S> {
                 read_padded(&*shadow, &mut a[..part], at).during(Operation::Read, &name)?;
                 read_padded(&*current, &mut b[..part], at).during(Operation::Read, &name)?;
                 if at == 0 {
-                    unmark(&mut a[..part]);
-                    unmark(&mut b[..part]);
+                    plain(&mut a[..part]);
+                    plain(&mut b[..part]);
                 }
                 for (i, (x, y)) in a[..part].chunks(BLOCK).zip(b[..part].chunks(BLOCK)).enumerate()
                 {

@@ -1,7 +1,8 @@
 //! The tail of one file: where its blocks are, reading, writing and moving them.
 //!
-//! The commit block is the last 4 KiB of the file, the intent block the 4 KiB before it, a list
-//! area (if any) ends where the intent begins. A tail moves only when the file grows: extend,
+//! Small commits have their block in page 1 instead (`format/first_page.rs`); which of the two counts
+//! is decided in `which_block.rs`. The tail's is the last 4 KiB of the file, the intent block the 4 KiB before it, a
+//! list area (if any) ends where the intent begins. A tail moves only when the file grows: extend,
 //! write the intent at the new end, flush, wipe the old place, then use it (F13, T24).
 
 use crate::mutation::{Mutation, broken};
@@ -12,11 +13,12 @@ use dash_storage::{File, FileId};
 
 use crate::error::{Context, Error, Operation, Result};
 use crate::format::{
-    BLOCK, BLOCK_LEN, BlockError, CommitBlock, IntentBlock, TAIL_LEN, Unit, decode_units,
-    encode_units,
+    BLOCK, BLOCK_LEN, BlockError, CommitBlock, IntentBlock, Place, SECTOR_BYTES, TAIL_LEN, Unit,
+    decode_units, encode_units, first_page,
 };
-use crate::header::{HEADER_LEN, Header, unmark};
+use crate::header::{HEADER_LEN, Header, plain};
 use crate::tuning::Tuning;
+use crate::which_block::which_counts;
 
 /// The longest unit of a page list, and what is read at once where a whole file is gone through.
 pub const STRIDE: u64 = 1 << 20;
@@ -28,12 +30,12 @@ pub const BUFFER: usize = 64 << 10;
 /// place for folios of 1 MiB, nothing up to 32 KiB (Linux 6.18, ext4).
 pub const PIECE: usize = 16 << 10;
 
-/// What the end of a file says.
+/// What the blocks of a file say.
 #[derive(Debug, Clone)]
 pub struct Tail {
     /// Length of the file in bytes.
     pub len: u64,
-    /// The commit block.
+    /// The commit block that counts: the one in page 1 or the one in the tail.
     pub commit: std::result::Result<CommitBlock, BlockError>,
     /// The intent block.
     pub intent: std::result::Result<IntentBlock, BlockError>,
@@ -49,14 +51,17 @@ impl Tail {
             .map(|at| read_exact(file, &mut bytes, at))
             .transpose()
             .during(Operation::Read, name)?;
-        Ok(match blocks {
-            Some(true) => Self {
-                len,
-                commit: CommitBlock::decode(&bytes[BLOCK..]),
-                intent: IntentBlock::decode(&bytes[..BLOCK]),
-            },
-            _ => Self { len, commit: Err(BlockError::Absent), intent: Err(BlockError::Absent) },
-        })
+        let nothing =
+            Self { len, commit: Err(BlockError::Absent), intent: Err(BlockError::Absent) };
+        if blocks != Some(true) {
+            return Ok(nothing);
+        }
+        let commit = CommitBlock::decode(&bytes[BLOCK..]);
+        let intent = IntentBlock::decode(&bytes[..BLOCK]);
+        let mut sector = [0; SECTOR_BYTES];
+        read_padded(file, &mut sector, 0).during(Operation::Read, name)?;
+        let commit = which_counts(commit, &intent, first_page::extract(&sector));
+        Ok(Self { len, commit, intent })
     }
 
     /// The commit block, if it is whole and was written into this very file.
@@ -69,12 +74,11 @@ impl Tail {
         self.intent.as_ref().ok().filter(|block| block.inode == id.inode)
     }
 
-    /// The newest format version met, if it is newer than this dash.
-    pub fn newer(&self) -> Option<u32> {
+    /// The version of a block whose format is another one than this dash's.
+    pub fn other_format(&self) -> Option<u32> {
         match (&self.commit, &self.intent) {
-            (Err(BlockError::Newer(version)), _) | (_, Err(BlockError::Newer(version))) => {
-                Some(*version)
-            }
+            (Err(BlockError::OtherFormat(version)), _)
+            | (_, Err(BlockError::OtherFormat(version))) => Some(*version),
             _ => None,
         }
     }
@@ -145,6 +149,9 @@ pub fn read_units<F: File>(
     name: &str,
 ) -> Result<Option<Vec<Unit>>> {
     let area = block.list_len();
+    if block.place == Place::Announced {
+        return Ok(None);
+    }
     if area == 0 {
         return Ok(Some(block.units.clone()));
     }
@@ -159,7 +166,7 @@ pub fn read_units<F: File>(
     Ok((whole && same).then(|| decode_units(&list)))
 }
 
-/// Whether every listed unit is in the file as committed (marks in the header aside).
+/// Whether every listed unit is in the file as committed (marks and block in page 1 aside).
 pub fn units_match<F: File>(file: &F, units: &[Unit], name: &str) -> Result<bool> {
     let mut buffer = buffer_for(units.iter().map(|unit| unit.len).max().unwrap_or(0));
     for unit in units {
@@ -173,7 +180,7 @@ pub fn units_match<F: File>(file: &F, units: &[Unit], name: &str) -> Result<bool
                 return Ok(false);
             }
             if unit.offset + read == 0 {
-                unmark(&mut buffer[..part]);
+                plain(&mut buffer[..part]);
             }
             hasher.update(&buffer[..part]);
             read += part as u64;

@@ -8,10 +8,13 @@ use crate::connection::Connection;
 use crate::coordination::{Current, Snapshot};
 use crate::error::{Context, Operation, Result};
 use crate::format::{
-    BLOCK, BLOCK_LEN, CommitBlock, IntentBlock, Protocol, SECTOR_BYTES, State, Unit, Vouched,
+    BLOCK, BLOCK_LEN, CommitBlock, IntentBlock, Place, Protocol, SECTOR_BYTES, State, Unit,
+    Vouched, first_page,
 };
+use crate::header::Header;
 use crate::mutation::{Mutation, broken};
 use crate::tail::{Tail, read_padded};
+use crate::which_block::void_commit;
 
 /// The commit that is vouched for, and the copy it is in.
 pub(crate) struct Published {
@@ -34,6 +37,7 @@ impl Published {
     ) -> CommitBlock {
         let (unit_count, units) = units.unwrap_or_default();
         CommitBlock {
+            place: Place::Tail,
             pair: self.pair,
             inode: file.inode,
             slot: u8::from(self.current.slot == 0),
@@ -57,10 +61,15 @@ impl Published {
         }
     }
 
+    /// The block for page 1 of the other copy, which is `file`: it has no proof of an intent.
+    pub fn mark(&self, file: FileId, state: State, counter: u32) -> CommitBlock {
+        self.block(file, state, counter, 0, None)
+    }
+
     /// SHADOW-12: what was decided against must not win after a power loss: whoever has read the current copy
     /// since would see it come back from the dead. A commit whose undo was cut off may be whole on
-    /// the disk and not in the cache, so the place of every block that may hide one is written, and
-    /// flushed. Returns whether it was.
+    /// the disk and not in the cache, so both places of a block that may hide one are written, and
+    /// flushed. Returns whether they were.
     ///
     /// Does not say that the shadow is whole: a proof that fits no intent, or the state *settled*,
     /// has it mended before its next use.
@@ -68,40 +77,63 @@ impl Published {
         if broken(Mutation::CutOffCommitNotForgotten) {
             return Ok(false);
         }
-        let ours = tail.bound(file.id()).is_some() || tail.bound_intent(file.id()).is_some();
+        let counted = tail.bound(file.id());
+        let ours = counted.is_some() || tail.bound_intent(file.id()).is_some();
         let Some(place) = tail.len.checked_sub(BLOCK_LEN).filter(|_| ours) else {
             return Ok(false);
         };
         let proof = tail.intent.as_ref().map_or(0, |intent| !proof(intent));
-        let written = match tail.bound(file.id()) {
-            _ if self.snapshot.size == 0 => file.write_at(&[0; BLOCK], place),
-            Some(old) if old.state == State::Superseded && old.list_checksum != proof => {
-                return Ok(false);
+        let mut sector = [0; SECTOR_BYTES];
+        read_padded(file, &mut sector, 0).during(Operation::Read, name)?;
+        if counted.is_some_and(|block| self.is_older(block, &sector, proof)) {
+            return Ok(false);
+        }
+        if self.snapshot.size == 0 {
+            void_commit(file, tail.len, name)?;
+        } else {
+            let (state, counter) = match counted {
+                Some(newer) if newer.state != State::Settled => (State::Superseded, newer.counter),
+                // Restored in part: what is equal in the cache may differ on the disk.
+                _ => (State::Settled, self.snapshot.counter),
+            };
+            first_page::blank(&mut sector);
+            if first_page::room(&sector).is_some() {
+                first_page::insert(&self.mark(file.id(), state, counter), &mut sector);
             }
-            Some(old) if old.state == State::Settled => self.write_settled(file, place, proof),
-            Some(old) if old.vouched.is_none() && old.sequence <= self.current.sequence => {
-                return Ok(false);
-            }
+            // The whole sector: on the disk there may be another one.
+            file.write_at(&sector, 0).during(Operation::Write, name)?;
+            let mut old = [0; BLOCK];
+            read_padded(file, &mut old, place).during(Operation::Read, name)?;
+            let old = CommitBlock::decode(&old).ok();
             // Its first sector only: after a power loss it is this block or the old one.
-            Some(old) => {
-                let units = Some((old.unit_count, old.units.clone()));
-                let block = self.block(file.id(), State::Superseded, old.counter, proof, units);
-                file.write_at(&block.encode()[..SECTOR_BYTES], place)
-            }
-            None => self.write_settled(file, place, proof),
-        };
-        written.during(Operation::Write, name)?;
+            let part =
+                if state == State::Superseded && old.is_some() { SECTOR_BYTES } else { BLOCK };
+            let units = old.map(|old| (old.unit_count, old.units));
+            let block = self.block(file.id(), state, counter, proof, units);
+            file.write_at(&block.encode()[..part], place).during(Operation::Write, name)?;
+        }
         if !broken(Mutation::BuriedNotFlushed) {
             file.flush().during(Operation::Flush, name)?;
         }
         Ok(true)
     }
 
-    /// Restored in part: what is equal in the cache may differ on the disk.
-    fn write_settled<F: File>(&self, file: &F, place: u64, proof: u32) -> std::io::Result<()> {
-        let counter = self.snapshot.counter;
-        let block = self.block(file.id(), State::Settled, counter, proof, None);
-        file.write_at(&*block.encode(), place)
+    /// Whether a shadow's block tells that no newer commit was written into it since.
+    fn is_older(&self, block: &CommitBlock, sector: &[u8], to_be_mended: u32) -> bool {
+        if self.snapshot.size == 0 {
+            return false;
+        }
+        // Page 1 is written first: it may have had a newer block that the cache has no more.
+        let begun = Header::of(sector)
+            .is_none_or(|header| header.is_fenced() || header.counter() != block.counter);
+        match (block.place, block.state) {
+            (Place::Tail, State::Superseded) => !begun && block.list_checksum != to_be_mended,
+            (Place::Tail, State::Whole | State::Prepared) => {
+                !begun && block.sequence <= self.current.sequence
+            }
+            (_, State::Whole | State::Prepared) => block.sequence <= self.current.sequence,
+            (_, State::Settled | State::Superseded) => false,
+        }
     }
 }
 
@@ -111,7 +143,7 @@ pub(crate) fn proof(intent: &IntentBlock) -> u32 {
 }
 
 impl<S: Storage> Connection<S> {
-    fn published(&self) -> Published {
+    pub(crate) fn published(&self) -> Published {
         Published { pair: self.coordination.pair(), current: self.current, snapshot: self.snapshot }
     }
 

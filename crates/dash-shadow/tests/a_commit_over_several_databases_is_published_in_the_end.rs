@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use common::sim::tiny;
-use common::{commit, read, write};
+use common::{PAGE, commit, read, write};
 use dash_shadow::{Connection, LockLevel};
 use dash_storage::simulated::{Effect, Fault, Machine, Nothing, OperationKind, Random};
 use dash_storage::{Directory, OpenMode, Storage};
@@ -58,7 +58,7 @@ fn not_before_it_can_be_and_the_old_state_is_not_shown_meanwhile() {
     machine.stop_failing();
     assert_eq!(read(&mut connection).unwrap(), NEW);
     connection.close().unwrap();
-    assert_eq!(machine.file_view("/app.db").unwrap()[511], NEW[0]);
+    assert_eq!(machine.file_view("/app.db").unwrap()[PAGE - 1], NEW[0]);
 }
 
 #[test]

@@ -200,6 +200,7 @@ pub(crate) fn f4_an_intent_that_was_being_widened() {
     a.close().unwrap(); // its intent is narrow now
     let machine = machine.power_loss(&mut Everything);
     // Widened, not durably, and killed at once.
+    let on_disk = machine.file_view("app.db-shadow").unwrap();
     let (killed, mut b) = start(&machine, &tiny());
     let mut never = content.clone();
     (never[0], never[MIDDLE]) = (9, 99);
@@ -218,6 +219,8 @@ pub(crate) fn f4_an_intent_that_was_being_widened() {
     machine.kill(&killed);
     machine.stop_failing();
     drop(b);
+    // Its page 1 is clean, too, and dropped from the cache: the fence in it is gone.
+    machine.open_stock("app.db-shadow").unwrap().write_at(&on_disk[..PAGE], 0).unwrap();
     // The same transaction again, cut off when its page is on the disk.
     // What it mends stays under the wide intent.
     let tuning = Tuning { intent_all: 1 << 20, ..Tuning::tiny() };

@@ -12,7 +12,7 @@ mod common;
 use std::path::Path;
 
 use common::sim::{STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, start, tiny, without_exchange};
-use common::{Content, commit, read, read_locked, write};
+use common::{Content, PAGE, commit, read, read_locked, write};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions};
 use dash_storage::simulated::{Machine, OperationKind, Simulated};
 use dash_storage::{Directory, Storage};
@@ -59,12 +59,12 @@ fn a2_a_dead_writer_undoes_what_settling_said() {
     let mut writes = 0;
     machine.watch(move |machine, operation| {
         if operation.kind == OperationKind::Write
-            && operation.range.as_ref().is_some_and(|r| r.start == 5 * 512)
+            && operation.range.as_ref().is_some_and(|r| r.start == 5 * PAGE as u64)
         {
             writes += 1;
         }
         // The operation after the one that wrote page 6.
-        if writes == 1 && operation.range.as_ref().is_none_or(|r| r.start != 5 * 512) {
+        if writes == 1 && operation.range.as_ref().is_none_or(|r| r.start != 5 * PAGE as u64) {
             writes += 1;
             machine.kill(&victims);
         }

@@ -12,7 +12,7 @@ mod common;
 use std::path::Path;
 
 use common::sim::{Without, start, tiny};
-use common::{Content, commit, read, read_locked, write};
+use common::{Content, PAGE, commit, read, read_locked, write};
 use dash_shadow::{Connection, LockLevel};
 use dash_storage::simulated::{Machine, Simulated};
 use dash_storage::{Directory, Storage};
@@ -20,7 +20,7 @@ use dash_storage::{Directory, Storage};
 /// A commit with a list area that shrinks the database, in a file without room to spare: returns
 /// the content before and the one tried.
 fn shrinking_with_a_list(a: &mut Connection<Simulated>) -> (Content, Content) {
-    // 992 pages of 512 bytes: 507,904 bytes, and 8 KiB: a multiple of the smallest chunk.
+    // 992 pages of 1 KiB, and 8 KiB: a multiple of the smallest chunk.
     let mut content: Content = (0..992).map(|i| (i % 190) as u8 + 1).collect();
     commit(a, &content).unwrap();
     content[1] = 200;
@@ -43,7 +43,7 @@ fn a4_rolling_back_a_shrinking_commit_with_a_list_area() {
     let (_p, mut a) = start(&machine, &tiny());
     let (mut content, shrunk) = shrinking_with_a_list(&mut a);
     write(&mut a, &shrunk).unwrap();
-    a.truncate(shrunk.len() as u64 * 512).unwrap();
+    a.truncate(shrunk.len() as u64 * PAGE as u64).unwrap();
     a.prepare(None).unwrap();
     a.unlock(LockLevel::None).unwrap(); // rolled back
     assert!(read(&mut a).unwrap() == content);
@@ -59,14 +59,14 @@ fn a4_cutting_a_shrinking_commit_with_a_list_area() {
     let (_p, mut a) = start(&machine, &tiny());
     let (mut content, shrunk) = shrinking_with_a_list(&mut a);
     write(&mut a, &shrunk).unwrap();
-    a.truncate(shrunk.len() as u64 * 512).unwrap();
+    a.truncate(shrunk.len() as u64 * PAGE as u64).unwrap();
     a.prepare(None).unwrap();
     let shadow = {
         let root = machine.process().open_directory(Path::new("/")).unwrap();
         root.metadata("app.db-shadow".as_ref()).unwrap().unwrap().id.inode
     };
     // All of it reached the disk but page 1.
-    let after = machine.power_loss(&mut Without(shadow, 0..512));
+    let after = machine.power_loss(&mut Without(shadow, 0..PAGE as u64));
     let (_q, mut b) = start(&after, &tiny());
     assert!(read(&mut b).unwrap() == content);
     content[3] = 201;
@@ -86,7 +86,7 @@ fn a4_a_reader_of_a_larger_state_sees_a_list_area() {
     smaller.truncate(970);
     smaller[0] = 3;
     write(&mut a, &smaller).unwrap();
-    a.truncate(970 * 512).unwrap();
+    a.truncate(970 * PAGE as u64).unwrap();
     a.prepare(None).unwrap();
     a.flush().unwrap();
     a.publish().unwrap();

@@ -21,7 +21,7 @@ use dash_storage::{Directory, Storage};
 #[test]
 fn a3_a_large_shadow_that_was_cut_while_it_was_made() {
     let machine = Machine::new(1);
-    let pages = 3 * 2048 + 64; // 3 MiB and a bit; the real limit is `intent_all`, 64 MiB
+    let pages = 3 * 1024 + 64; // 3 MiB and a bit; the real limit is `intent_all`, 64 MiB
     let mut content: Content = (0..pages).map(|i| (i % 199) as u8 + 1).collect();
     {
         let process = machine.process();

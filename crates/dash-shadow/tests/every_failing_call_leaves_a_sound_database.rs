@@ -53,7 +53,7 @@ fn story(
     let fault = Fault::new(effect).after(number);
     machine.fail(if forever { fault.forever() } else { fault });
     content.extend([7, 8, 9, 10, 11, 12, 13, 14]);
-    content[0] = 77;
+    content[0] = 76 + (number % 4) as u8; // page 1 with room for the block, and without
     let result = commit(&mut connection, &content);
     let met = machine.steps() - start > number;
     let mut allowed =

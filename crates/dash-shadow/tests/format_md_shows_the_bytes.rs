@@ -61,6 +61,32 @@ fn commit_block() {
 }
 
 #[test]
+fn block_in_page_1() {
+    expect(
+        "Block in page 1:",
+        &[
+            (layout::MAGIC, "magic"),
+            (layout::VERSION, "version"),
+            (layout::CHECKSUM, "checksum"),
+            (layout::PAIR, "pair"),
+            (layout::INODE, "inode"),
+            (layout::SLOT, "slot"),
+            (layout::STATE, "state"),
+            (layout::PROTOCOL, "protocol"),
+            (layout::LIST_PLACE, "list place"),
+            (layout::UNIT_COUNT, "unit count"),
+            (layout::SEQUENCE, "sequence"),
+            (layout::ID, "id"),
+            (layout::PARENT, "parent"),
+            (layout::COUNTER, "counter"),
+            (layout::PAGE_SIZE, "page size"),
+            (layout::SIZE, "size"),
+        ],
+    );
+    assert_eq!(layout::FIRST_PAGE_LEN, layout::SIZE + 8);
+}
+
+#[test]
 fn intent_block() {
     expect(
         "Intent block:",

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::sim::{start, tiny};
-use common::{Content, commit, read, write};
+use common::{Content, PAGE, commit, read, write};
 use dash_shadow::{LockLevel, ReadOnly};
 use dash_storage::simulated::{Machine, Question, Survivors};
 
@@ -45,7 +45,7 @@ fn a6_the_size_belongs_to_the_snapshot() {
                 let mut version = [0; 16];
                 reader.read(&mut version, 24).unwrap();
                 reader.unlock(LockLevel::None).unwrap();
-                if u64::from(pages) * 512 != size || version != header[24..40] {
+                if u64::from(pages) * PAGE as u64 != size || version != header[24..40] {
                     return Some((n, pages, size));
                 }
             }
@@ -62,7 +62,7 @@ fn a6_the_size_belongs_to_the_snapshot() {
         let pages = 3 + (i / 2 % 3) as usize;
         let content = vec![(i % 250) as u8; pages];
         let _ = write(&mut writer, &content)
-            .and_then(|()| writer.truncate(pages as u64 * 512))
+            .and_then(|()| writer.truncate((pages * PAGE) as u64))
             .and_then(|()| writer.prepare(None))
             .and_then(|()| writer.publish());
         let _ = writer.unlock(LockLevel::None);
@@ -88,7 +88,7 @@ fn a10_a_read_only_connection_during_a_recovery() {
         fn choose(&mut self, question: Question, _: usize, newest: usize) -> usize {
             match question {
                 Question::Operations { .. } => 0,
-                Question::Unit { offset, .. } if offset < 2 * 512 => 0,
+                Question::Unit { offset, .. } if offset < 2 * PAGE as u64 => 0,
                 _ => newest,
             }
         }
@@ -104,11 +104,11 @@ fn a10_a_read_only_connection_during_a_recovery() {
         if reader.lock(LockLevel::Shared).is_err() {
             return;
         }
-        let content = (0..reader.size() / 512)
+        let content = (0..reader.size() / PAGE as u64)
             .map(|i| {
-                let mut page = [0; 512];
-                reader.read(&mut page, i * 512).unwrap();
-                page[511]
+                let mut page = [0; PAGE];
+                reader.read(&mut page, i * PAGE as u64).unwrap();
+                page[PAGE - 1]
             })
             .collect();
         see.lock().unwrap().push(content);

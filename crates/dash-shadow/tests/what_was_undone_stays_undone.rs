@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::sim::{start, tiny};
-use common::{Content, changes, commit, read, read_locked, write};
+use common::{Content, PAGE, changes, commit, read, read_locked, write};
 use dash_shadow::{Connection, LockLevel};
 use dash_storage::simulated::{
     Effect, Everything, Fault, Machine, Nothing, OperationKind, Question, Random, Simulated,
@@ -25,7 +25,7 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 /// A machine on which a transaction over `base` was flushed, rolled back, and its process killed
 /// before step `kill_at` of the undo. `None` if the undo has fewer steps.
 fn killed_in_the_undo(
-    base: &[Content],
+    (base, never): &(Vec<Content>, Content),
     kill_at: usize,
     other: bool,
 ) -> Option<(Machine, Option<Connection<Simulated>>)> {
@@ -35,7 +35,7 @@ fn killed_in_the_undo(
     for content in base {
         commit(&mut victim, content).unwrap();
     }
-    write(&mut victim, &[3, 9, 9]).unwrap();
+    write(&mut victim, never).unwrap();
     victim.prepare(None).unwrap();
     victim.flush().unwrap();
     let (victims, reached) = (killed.clone(), Arc::new(AtomicBool::new(false)));
@@ -81,8 +81,20 @@ fn stays(machine: &Machine, decided: &[u8], story: &str) {
 
 const STORIES: [&[&[u8]]; 3] = [&[], &[&[1, 1, 1]], &[&[1, 1, 1], &[2, 1, 1]]];
 
-fn stories() -> impl Iterator<Item = Vec<Content>> {
-    STORIES.iter().map(|story| story.iter().map(|content| content.to_vec()).collect())
+/// Each story, with what is tried then: page 1 with room for the block, for its announcement, and
+/// without, before and in what is undone.
+fn stories() -> impl Iterator<Item = (Vec<Content>, Content)> {
+    let shapes = (0..4).flat_map(|before| (0..4).map(move |never| (before, never)));
+    shapes.flat_map(|(before, never)| {
+        STORIES.iter().map(move |story| {
+            let base = story.iter().map(|content| {
+                let mut content = content.to_vec();
+                content[0] = 4 * content[0] + before;
+                content
+            });
+            (base.collect(), vec![40 + never, 9, 9])
+        })
+    })
 }
 
 /// A12: others are alive; whoever begins to write decides.
@@ -102,7 +114,7 @@ pub(crate) fn a12_what_the_next_writer_decided() {
                 begun(&mut b).unwrap();
             }
             let decided = read_locked(&mut b).unwrap();
-            undone += usize::from(decided != [3, 9, 9]);
+            undone += usize::from(decided != base.1);
             b.unlock(LockLevel::None).unwrap();
             let story = format!("{base:?}, killed at {kill_at}");
             stays(&machine, &decided, &story);
@@ -124,7 +136,7 @@ pub(crate) fn a12_what_the_next_opener_decided() {
             };
             let (_q, mut b) = start(&machine, &tiny());
             let decided = read(&mut b).unwrap();
-            undone += usize::from(decided != [3, 9, 9]);
+            undone += usize::from(decided != base.1);
             let story = format!("{base:?}, killed at {kill_at}");
             stays(&machine, &decided, &story);
             b.close().unwrap();
@@ -145,7 +157,11 @@ impl Survivors for Behind {
     fn choose(&mut self, question: Question, answers: usize, newest: usize) -> usize {
         match question {
             Question::Operations { .. } => self.operations.min(answers - 1),
-            Question::Unit { offset, .. } if self.torn && (1024..2048).contains(&offset) => 0,
+            Question::Unit { offset, .. }
+                if self.torn && (2 * PAGE as u64..4 * PAGE as u64).contains(&offset) =>
+            {
+                0
+            }
             _ => newest,
         }
     }

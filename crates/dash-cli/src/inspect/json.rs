@@ -49,7 +49,7 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
 fn name(opening: &Opening) -> String {
     match opening {
         Opening::Join => "join".into(),
-        Opening::Newer(_) => "refuse newer format".into(),
+        Opening::OtherFormat(_) => "refuse other format".into(),
         Opening::HardLinks(_) => "refuse hard links".into(),
         Opening::Refuse(refusal, _) => format!("refuse {refusal:?}"),
         Opening::StockFirst => "stock first".into(),
@@ -88,6 +88,7 @@ fn copy(seen: Option<&Seen>, file: &std::ffi::OsStr, is: &str) -> Value {
 fn commit(block: &CommitBlock, seen: &Seen) -> Value {
     json!({
         "sequence": block.sequence,
+        "place": words::block_place(block.place),
         "state": words::state(block.state),
         "protocol": block.protocol.name(),
         "id": hex(block.id),

@@ -43,8 +43,10 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     } else {
         text::print(&report, &holders);
     }
-    let refused =
-        matches!(report.opening, Opening::Refuse(..) | Opening::Newer(_) | Opening::HardLinks(_));
+    let refused = matches!(
+        report.opening,
+        Opening::Refuse(..) | Opening::OtherFormat(_) | Opening::HardLinks(_)
+    );
     Ok(if refused { Outcome::Bad } else { Outcome::Good })
 }
 

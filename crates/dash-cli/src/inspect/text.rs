@@ -86,7 +86,12 @@ fn commit(block: &CommitBlock, seen: &Seen) {
     }
     line(
         "commit",
-        &format!("number {}, {state}, protocol {}{bound}", block.sequence, block.protocol.name()),
+        &format!(
+            "number {}, {state}, {}, protocol {}{bound}",
+            block.sequence,
+            words::block_place(block.place),
+            block.protocol.name()
+        ),
     );
     line(
         "",

@@ -1,16 +1,25 @@
 //! Words for what the engine found.
 
-use dash_shadow::format::{BlockError, State};
+use dash_shadow::format::{BlockError, Place, State};
 use dash_shadow::inspect::{
     Action, DbKind, LockedFile, LockedPlace, Opening, Relation, ShadowKind,
 };
+
+/// Where a commit block is.
+pub fn block_place(place: Place) -> &'static str {
+    match place {
+        Place::FirstPage => "in page 1",
+        Place::Tail => "in the tail",
+        Place::Announced => "announced in page 1, missing in the tail",
+    }
+}
 
 /// What opening through dash would do, as a sentence.
 pub fn opening(opening: &Opening) -> String {
     match opening {
         Opening::Join => "joins the connections that have it open".into(),
-        Opening::Newer(version) => {
-            format!("is refused: a newer dash wrote format {version}; use that version")
+        Opening::OtherFormat(version) => {
+            format!("is refused: it {}", dash_shadow::inspect::written_by(*version))
         }
         Opening::HardLinks(links) => {
             format!(
@@ -100,7 +109,7 @@ pub fn block_error(error: BlockError) -> String {
     match error {
         BlockError::Absent => "none".into(),
         BlockError::Damaged => "damaged".into(),
-        BlockError::Newer(version) => format!("of a newer format, {version}"),
+        BlockError::OtherFormat(version) => format!("of another format, {version}"),
     }
 }
 

@@ -102,7 +102,7 @@ pub fn plan(
     let open = |does: &str| Step::Open { file: file.to_owned(), does: does.to_owned() };
     let (refusal, message) = match &report.opening {
         Opening::Refuse(refusal, message) => (refusal, message.clone()),
-        Opening::Newer(_) | Opening::HardLinks(_) => {
+        Opening::OtherFormat(_) | Opening::HardLinks(_) => {
             return Ok(Reply::Tell(format!(
                 "{}: opening {}",
                 file.display(),

@@ -1,8 +1,9 @@
 //! The commit block and its page list.
 
 use super::{
-    BLOCK, BlockError, COMMIT_MAGIC, FORMAT_VERSION, INLINE_UNITS, Protocol, SECTOR, SEQUENCE_MAX,
-    SUPER_NAME_MAX, State, UNIT, check, layout, put_u32, put_u64, seal, u32_at, u64_at,
+    BLOCK, BlockError, COMMIT_MAGIC, FORMAT_VERSION, INLINE_UNITS, Place, Protocol, SECTOR,
+    SEQUENCE_MAX, SUPER_NAME_MAX, State, UNIT, check, layout, put_u32, put_u64, seal, u32_at,
+    u64_at,
 };
 
 /// Set in the flags of a unit that aggregate update carried: the transaction did not change it.
@@ -51,6 +52,8 @@ impl Unit {
 /// A decoded commit block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitBlock {
+    /// Where it is.
+    pub place: Place,
     /// Which two files belong together.
     pub pair: u64,
     /// Inode number of the file the block was written into.
@@ -106,27 +109,16 @@ impl CommitBlock {
     pub fn encode(&self) -> Box<[u8; BLOCK]> {
         let mut b = Box::new([0; BLOCK]);
         b[..8].copy_from_slice(&COMMIT_MAGIC);
-        put_u32(&mut b, layout::VERSION, FORMAT_VERSION);
-        put_u64(&mut b, layout::PAIR, self.pair);
-        put_u64(&mut b, layout::INODE, self.inode);
-        b[layout::SLOT] = self.slot;
-        b[layout::STATE] = self.state as u8;
-        b[layout::PROTOCOL] = self.protocol as u8;
-        put_u32(&mut b, layout::UNIT_COUNT, self.unit_count);
-        put_u64(&mut b, layout::SEQUENCE, self.sequence);
-        put_u64(&mut b, layout::ID, self.id);
-        put_u64(&mut b, layout::PARENT, self.parent);
-        put_u32(&mut b, layout::COUNTER, self.counter);
-        put_u32(&mut b, layout::PAGE_SIZE, self.page_size);
-        put_u64(&mut b, layout::SIZE, self.size);
+        put_u32(&mut b[..], layout::VERSION, FORMAT_VERSION);
+        put_head(&mut b[..], self);
         if let Some(vouched) = self.vouched {
-            put_u64(&mut b, layout::VOUCHED_SEQUENCE, vouched.sequence);
-            put_u64(&mut b, layout::VOUCHED_ID, vouched.id);
-            put_u32(&mut b, layout::VOUCHED_COUNTER, vouched.counter);
+            put_u64(&mut b[..], layout::VOUCHED_SEQUENCE, vouched.sequence);
+            put_u64(&mut b[..], layout::VOUCHED_ID, vouched.id);
+            put_u32(&mut b[..], layout::VOUCHED_COUNTER, vouched.counter);
         }
-        put_u32(&mut b, layout::LIST_CHECKSUM, self.list_checksum);
+        put_u32(&mut b[..], layout::LIST_CHECKSUM, self.list_checksum);
         let name = &self.super_journal[..self.super_journal.len().min(SUPER_NAME_MAX)];
-        put_u32(&mut b, layout::SUPER_LEN, u32::try_from(name.len()).unwrap_or(0));
+        put_u32(&mut b[..], layout::SUPER_LEN, u32::try_from(name.len()).unwrap_or(0));
         b[layout::SUPER_NAME..layout::SUPER_NAME + name.len()].copy_from_slice(name);
         if self.units.len() <= INLINE_UNITS {
             let list = encode_units(&self.units);
@@ -139,51 +131,79 @@ impl CommitBlock {
     /// Reads a block.
     pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
         check(bytes, COMMIT_MAGIC)?;
-        let state = match bytes[layout::STATE] {
-            1 => State::Whole,
-            2 => State::Prepared,
-            3 => State::Superseded,
-            4 => State::Settled,
-            _ => return Err(BlockError::Damaged),
-        };
-        let protocol = match bytes[layout::PROTOCOL] {
-            1 => Protocol::Single,
-            2 => Protocol::Paper,
-            3 => Protocol::Exclusive,
-            _ => return Err(BlockError::Damaged),
-        };
+        let block = head(bytes)?;
         let vouched = Vouched {
             sequence: u64_at(bytes, layout::VOUCHED_SEQUENCE),
             id: u64_at(bytes, layout::VOUCHED_ID),
             counter: u32_at(bytes, layout::VOUCHED_COUNTER),
         };
-        let sequence = u64_at(bytes, layout::SEQUENCE);
-        if sequence > SEQUENCE_MAX {
-            return Err(BlockError::Damaged);
-        }
-        let unit_count = u32_at(bytes, layout::UNIT_COUNT);
-        let inline = unit_count as usize <= INLINE_UNITS;
-        let list = if inline { unit_count as usize * UNIT } else { 0 };
+        let inline = block.unit_count as usize <= INLINE_UNITS;
+        let list = if inline { block.unit_count as usize * UNIT } else { 0 };
         let name = (u32_at(bytes, layout::SUPER_LEN) as usize).min(SUPER_NAME_MAX);
         Ok(Self {
-            pair: u64_at(bytes, layout::PAIR),
-            inode: u64_at(bytes, layout::INODE),
-            slot: bytes[layout::SLOT] & 1,
-            state,
-            protocol,
-            sequence,
-            id: u64_at(bytes, layout::ID),
-            parent: u64_at(bytes, layout::PARENT),
-            counter: u32_at(bytes, layout::COUNTER),
-            page_size: u32_at(bytes, layout::PAGE_SIZE),
-            size: u64_at(bytes, layout::SIZE),
             vouched: (vouched.sequence > 0).then_some(vouched),
             super_journal: bytes[layout::SUPER_NAME..layout::SUPER_NAME + name].to_vec(),
-            unit_count,
             list_checksum: u32_at(bytes, layout::LIST_CHECKSUM),
             units: decode_units(&bytes[layout::UNITS..layout::UNITS + list]),
+            ..block
         })
     }
+}
+
+/// The fields that a block in the tail and one in page 1 have at the same offsets.
+pub(super) fn put_head(b: &mut [u8], block: &CommitBlock) {
+    put_u64(b, layout::PAIR, block.pair);
+    put_u64(b, layout::INODE, block.inode);
+    b[layout::SLOT] = block.slot;
+    b[layout::STATE] = block.state as u8;
+    b[layout::PROTOCOL] = block.protocol as u8;
+    put_u32(b, layout::UNIT_COUNT, block.unit_count);
+    put_u64(b, layout::SEQUENCE, block.sequence);
+    put_u64(b, layout::ID, block.id);
+    put_u64(b, layout::PARENT, block.parent);
+    put_u32(b, layout::COUNTER, block.counter);
+    put_u32(b, layout::PAGE_SIZE, block.page_size);
+    put_u64(b, layout::SIZE, block.size);
+}
+
+/// Reads them; the rest is empty.
+pub(super) fn head(bytes: &[u8]) -> Result<CommitBlock, BlockError> {
+    let state = match bytes[layout::STATE] {
+        1 => State::Whole,
+        2 => State::Prepared,
+        3 => State::Superseded,
+        4 => State::Settled,
+        _ => return Err(BlockError::Damaged),
+    };
+    let protocol = match bytes[layout::PROTOCOL] {
+        1 => Protocol::Single,
+        2 => Protocol::Paper,
+        3 => Protocol::Exclusive,
+        _ => return Err(BlockError::Damaged),
+    };
+    let sequence = u64_at(bytes, layout::SEQUENCE);
+    if sequence > SEQUENCE_MAX {
+        return Err(BlockError::Damaged);
+    }
+    Ok(CommitBlock {
+        place: Place::Tail,
+        pair: u64_at(bytes, layout::PAIR),
+        inode: u64_at(bytes, layout::INODE),
+        slot: bytes[layout::SLOT] & 1,
+        state,
+        protocol,
+        sequence,
+        id: u64_at(bytes, layout::ID),
+        parent: u64_at(bytes, layout::PARENT),
+        counter: u32_at(bytes, layout::COUNTER),
+        page_size: u32_at(bytes, layout::PAGE_SIZE),
+        size: u64_at(bytes, layout::SIZE),
+        vouched: None,
+        super_journal: Vec::new(),
+        unit_count: u32_at(bytes, layout::UNIT_COUNT),
+        list_checksum: 0,
+        units: Vec::new(),
+    })
 }
 
 /// Bytes of the list area for so many units, a multiple of [`BLOCK`]; 0 if they fit into the block.

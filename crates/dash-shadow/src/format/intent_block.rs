@@ -94,10 +94,10 @@ impl IntentBlock {
     pub fn encode(&self) -> Box<[u8; BLOCK]> {
         let mut b = Box::new([0; BLOCK]);
         b[..8].copy_from_slice(&INTENT_MAGIC);
-        put_u32(&mut b, layout::VERSION, FORMAT_VERSION);
-        put_u64(&mut b, layout::PAIR, self.pair);
-        put_u64(&mut b, layout::INODE, self.inode);
-        put_u32(&mut b, layout::REGION_SHIFT, self.region_shift);
+        put_u32(&mut b[..], layout::VERSION, FORMAT_VERSION);
+        put_u64(&mut b[..], layout::PAIR, self.pair);
+        put_u64(&mut b[..], layout::INODE, self.inode);
+        put_u32(&mut b[..], layout::REGION_SHIFT, self.region_shift);
         b[layout::REGIONS..].copy_from_slice(&*self.regions);
         seal(&mut b);
         b

@@ -1,11 +1,12 @@
-//! The two blocks of a tail, byte by byte. All integers are little-endian; `FORMAT.md` shows the
-//! same table, and a test compares them.
+//! The blocks, byte by byte: two in a tail, one in page 1. All integers are little-endian;
+//! `FORMAT.md` shows the same tables, and a test compares them.
 //!
-//! Both blocks begin with eight bytes that no SQLite page can begin with: a b-tree page begins
+//! All begin with eight bytes that no SQLite page can begin with: a b-tree page begins
 //! with 2, 5, 10 or 13 (or "SQLite f"), an overflow or trunk page with a page number below
 //! 0xFFFFFFFF, a pointer map with a type 1–5.
 
 mod commit_block;
+pub mod first_page;
 mod intent_block;
 
 use crate::mutation::{Mutation, broken};
@@ -19,10 +20,13 @@ pub const BLOCK: usize = 4096;
 pub const BLOCK_LEN: u64 = 4096;
 /// Bytes of both blocks: the least a tail has.
 pub const TAIL_LEN: u64 = 2 * BLOCK_LEN;
-/// The format written, and the newest that is read.
-pub const FORMAT_VERSION: u32 = 1;
+/// The format written, and the one that is read. Format 1 kept every commit block in the tail: whoever
+/// knows only that would take the tail's for the newest. No release wrote it.
+pub const FORMAT_VERSION: u32 = 2;
 /// Begins a commit block.
 pub const COMMIT_MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHC";
+/// Begins a commit block in page 1.
+pub const FIRST_PAGE_MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHP";
 /// Begins an intent block.
 pub const INTENT_MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHI";
 
@@ -57,6 +61,8 @@ pub mod layout {
     pub const STATE: usize = 33;
     /// Commit protocol, u8.
     pub const PROTOCOL: usize = 34;
+    /// Block in page 1: where its list is, u8; 0: before it, 1: in the tail's commit block.
+    pub const LIST_PLACE: usize = 35;
     /// Number of units, u32.
     pub const UNIT_COUNT: usize = 36;
     /// Sequence, u64.
@@ -71,6 +77,8 @@ pub mod layout {
     pub const PAGE_SIZE: usize = 68;
     /// Size of the database in bytes, u64.
     pub const SIZE: usize = 72;
+    /// Length of the block in page 1, without the list before it: its fields are those above.
+    pub const FIRST_PAGE_LEN: usize = 80;
     /// Sequence of the other copy's commit this block vouches for, u64; 0: none.
     pub const VOUCHED_SEQUENCE: usize = 80;
     /// Its commit id, u64.
@@ -89,6 +97,7 @@ pub mod layout {
     pub const REGION_SHIFT: usize = 32;
     /// Intent block: one bit a region, lowest bit first.
     pub const REGIONS: usize = 128;
+    const _: () = assert!(FIRST_PAGE_LEN == SIZE + 8);
     const _: () = assert!(SUPER_NAME + super::SUPER_NAME_MAX == UNITS);
     const _: () = assert!((super::BLOCK - UNITS).is_multiple_of(super::UNIT));
 }
@@ -104,6 +113,17 @@ pub enum State {
     Superseded = 3,
     /// The file equals the other copy's commit `vouched`.
     Settled = 4,
+}
+
+/// Where a commit block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the last 4 KiB of the file.
+    Tail,
+    /// In page 1.
+    FirstPage,
+    /// Page 1 says in the tail, but another one is there: the commit was cut off.
+    Announced,
 }
 
 /// How many flushes a commit makes (`PRAGMA dash_commit`).
@@ -143,14 +163,14 @@ pub enum BlockError {
     Absent,
     /// Ours, but torn or damaged.
     Damaged,
-    /// Written by a newer dash.
-    Newer(u32),
+    /// Written by a dash of another format.
+    OtherFormat(u32),
 }
 
 pub(super) fn seal(block: &mut [u8; BLOCK]) {
-    put_u32(block, layout::CHECKSUM, 0);
-    let checksum = crc32fast::hash(block);
-    put_u32(block, layout::CHECKSUM, checksum);
+    put_u32(&mut block[..], layout::CHECKSUM, 0);
+    let checksum = crc32fast::hash(&block[..]);
+    put_u32(&mut block[..], layout::CHECKSUM, checksum);
 }
 
 pub(super) fn check(bytes: &[u8], magic: [u8; 8]) -> Result<(), BlockError> {
@@ -168,15 +188,15 @@ pub(super) fn check(bytes: &[u8], magic: [u8; 8]) -> Result<(), BlockError> {
     match u32_at(bytes, layout::VERSION) {
         FORMAT_VERSION => Ok(()),
         0 => Err(BlockError::Damaged),
-        newer => Err(BlockError::Newer(newer)),
+        other => Err(BlockError::OtherFormat(other)),
     }
 }
 
-pub(super) fn put_u32(b: &mut [u8; BLOCK], at: usize, value: u32) {
+pub(super) fn put_u32(b: &mut [u8], at: usize, value: u32) {
     b[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
-pub(super) fn put_u64(b: &mut [u8; BLOCK], at: usize, value: u64) {
+pub(super) fn put_u64(b: &mut [u8], at: usize, value: u64) {
     b[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 

@@ -16,13 +16,25 @@ use dash_shadow::{Connection, Error, LockLevel, OpenOptions};
 use dash_storage::Storage;
 use dash_storage::simulated::OperationKind;
 
-/// Page size of the small databases.
-pub const PAGE: usize = 512;
+/// Page size of the small databases: page 1 has a sector in which a commit block may be, and another.
+pub const PAGE: usize = 1024;
 
 /// What a database holds: a value a page. Page 1 holds the header and its value.
 pub type Content = Vec<u8>;
 
-/// Page `number` (from 1) of a database of `pages` pages with `value` in it.
+/// Cells of page 1 and the start of their content, by the page's value: room for a commit block and a
+/// long list, for a short list, for none (it is announced), and no room at all.
+fn shape(value: u8) -> (u16, u16) {
+    match value % 4 {
+        0 => (3, 600),
+        1 => (138, 512),
+        2 => (162, 700),
+        _ => (3, 500),
+    }
+}
+
+/// Page `number` (from 1) of a database of `pages` pages with `value` in it. Page 1 is a b-tree
+/// page, its free middle zeros.
 pub fn page(number: usize, value: u8, pages: usize, counter: u32) -> Vec<u8> {
     let mut page = vec![value; PAGE];
     if number == 1 {
@@ -32,8 +44,38 @@ pub fn page(number: usize, value: u8, pages: usize, counter: u32) -> Vec<u8> {
         page[24..28].copy_from_slice(&counter.to_be_bytes());
         page[28..32].copy_from_slice(&(pages as u32).to_be_bytes());
         page[92..96].copy_from_slice(&counter.to_be_bytes());
+        let (cells, content) = shape(value);
+        page[100..103].copy_from_slice(&[13, 0, 0]);
+        page[103..105].copy_from_slice(&cells.to_be_bytes());
+        page[105..107].copy_from_slice(&content.to_be_bytes());
+        page[107] = 0;
+        let gap = gap_of(&page).unwrap();
+        page[gap].fill(0);
     }
     page
+}
+
+/// The free middle of page 1; `None` if it is not a b-tree page (one of the samples of old).
+fn gap_of(page: &[u8]) -> Option<std::ops::Range<usize>> {
+    let number = |at: usize| usize::from(page[at]) << 8 | usize::from(page[at + 1]);
+    (page[100] == 13 && page[101..103] == [0, 0]).then(|| 108 + 2 * number(103)..number(105))
+}
+
+/// The value of a page; `None` if it is torn. `plain`: read through dash, which shows nothing of
+/// its own.
+pub fn value_of(number: usize, page: &[u8], plain: bool) -> Option<u8> {
+    let value = *page.last()?;
+    if number > 1 {
+        return page[100..].iter().all(|&byte| byte == value).then_some(value);
+    }
+    let Some(gap) = gap_of(page) else {
+        return page[100..].iter().all(|&byte| byte == value).then_some(value);
+    };
+    let shape = shape(value);
+    let fits = gap == (108 + 2 * usize::from(shape.0)..usize::from(shape.1));
+    let shown = plain && page[gap.clone()].iter().any(|&byte| byte != 0);
+    let own = page[108..gap.start].iter().chain(&page[gap.end..]).all(|&byte| byte == value);
+    (fits && own && !shown).then_some(value)
 }
 
 /// The counter in a header.
@@ -56,18 +98,17 @@ pub fn read<S: Storage>(connection: &mut Connection<S>) -> Result<Content, Error
 
 /// The content as the connection sees it under the lock it holds.
 pub fn read_locked<S: Storage>(connection: &mut Connection<S>) -> Result<Content, Error> {
-    let pages = connection.size() as usize / PAGE;
+    let mut header = [0; 100];
+    connection.read(&mut header, 0)?;
+    let size = (usize::from(header[16]) << 8 | usize::from(header[17])).max(512);
+    let pages = connection.size() as usize / size;
     let mut content = Vec::new();
     for number in 0..pages {
-        let mut bytes = [0; PAGE];
-        let read = connection.read(&mut bytes, (number * PAGE) as u64)?;
-        assert_eq!(read, PAGE);
-        assert!(
-            bytes[100..].iter().all(|&byte| byte == bytes[PAGE - 1]),
-            "page {} is torn",
-            number + 1
-        );
-        content.push(bytes[PAGE - 1]);
+        let mut bytes = vec![0; size];
+        let read = connection.read(&mut bytes, (number * size) as u64)?;
+        assert_eq!(read, size);
+        let value = value_of(number + 1, &bytes, true);
+        content.push(value.unwrap_or_else(|| panic!("page {} is torn", number + 1)));
     }
     Ok(content)
 }

@@ -17,6 +17,35 @@ pub const VALUES: u64 = 1 << 24;
 /// Bytes of SQLite's header.
 const HEADER: usize = 100;
 
+/// Where SQLite's b-tree header begins in page 1.
+const BTREE: usize = 100;
+
+/// What page 1 looks like with a value: type of the b-tree page, cells, where their content begins.
+/// Its free middle reaches to the end of the first sector and is long, short or empty, or it ends
+/// before: an engine may use it. Half of the values leave there what was in use before, as SQLite
+/// does where it drops cells.
+fn shape(value: u32) -> (u8, u16, u16) {
+    match value % 5 {
+        0 => (13, 4, 512),
+        1 => (13, 138, 512),
+        2 => (13, 162, 512),
+        3 => (13, 4, 480),
+        _ => (5, 4, 512),
+    }
+}
+
+fn leaves_garbage(value: u32) -> bool {
+    value / 5 % 2 == 0
+}
+
+/// The free middle of page 1, if it is a page as [`shape`] makes them.
+fn middle(page: &[u8]) -> Option<std::ops::Range<usize>> {
+    let number = |at: usize| usize::from(page[BTREE + at]) << 8 | usize::from(page[BTREE + at + 1]);
+    let pointers = BTREE + if page.get(BTREE)? == &5 { 12 } else { 8 };
+    let gap = pointers + 2 * number(3)..number(5);
+    (gap.start <= gap.end && gap.end <= page.len()).then_some(gap)
+}
+
 /// Page `number`, from 0, of a database of `pages` pages.
 pub fn page(size: usize, number: usize, value: u32, pages: usize, counter: u32) -> Vec<u8> {
     let mut page = value.to_le_bytes().repeat(size / 4);
@@ -29,17 +58,45 @@ pub fn page(size: usize, number: usize, value: u32, pages: usize, counter: u32) 
         page[24..28].copy_from_slice(&counter.to_be_bytes());
         page[28..32].copy_from_slice(&pages);
         page[92..96].copy_from_slice(&counter.to_be_bytes());
+        let (kind, cells, content) = shape(value);
+        page[BTREE..BTREE + 3].copy_from_slice(&[kind, 0, 0]);
+        page[BTREE + 3..BTREE + 5].copy_from_slice(&cells.to_be_bytes());
+        page[BTREE + 5..BTREE + 7].copy_from_slice(&content.to_be_bytes());
+        page[BTREE + 7] = 0;
+        if !leaves_garbage(value) {
+            let gap = middle(&page).unwrap_or_default();
+            page[gap].fill(0);
+        }
     }
     page
 }
 
-/// The one value of a page, if it has one.
-fn value(number: usize, bytes: &[u8]) -> Option<u32> {
-    let body = if number == 0 { bytes.get(HEADER..)? } else { bytes };
-    let last = body.len().checked_sub(4)?;
+/// The one value of a page, if it has one. `plain`: nothing but what was written there, or zeros, may
+/// be in the free middle of page 1; what is there in the file is nobody's business.
+fn value(number: usize, bytes: &[u8], plain: bool) -> Option<u32> {
+    if number > 0 {
+        return repeated(bytes);
+    }
+    let gap = middle(bytes)?;
+    let start = BTREE + if bytes[BTREE] == 5 { 12 } else { 8 };
+    let value = repeated(&bytes[start..gap.start])?;
+    let (kind, cells, content) = shape(value);
+    let same = bytes[BTREE] == kind
+        && bytes[BTREE + 3..BTREE + 5] == cells.to_be_bytes()
+        && bytes[BTREE + 5..BTREE + 7] == content.to_be_bytes();
+    let rest = gap.end == bytes.len() || repeated(&bytes[gap.end..]) == Some(value);
+    let written = value.to_le_bytes();
+    let garbage = |at: usize| if leaves_garbage(value) { written[at % written.len()] } else { 0 };
+    let hidden = !plain || gap.clone().all(|at| bytes[at] == 0 || bytes[at] == garbage(at));
+    (same && rest && hidden).then_some(value)
+}
+
+/// The four bytes that are repeated all over.
+fn repeated(bytes: &[u8]) -> Option<u32> {
+    let last = bytes.len().checked_sub(4)?;
     // Each four bytes are as the four before.
-    (body[..last] == body[4..])
-        .then(|| u32::from_le_bytes(body[last..].try_into().unwrap_or([0; 4])))
+    (bytes[..last] == bytes[4..])
+        .then(|| u32::from_le_bytes(bytes[last..].try_into().unwrap_or([0; 4])))
 }
 
 /// What the bytes of a file are to stock SQLite.
@@ -77,7 +134,7 @@ pub fn as_stock(bytes: &[u8]) -> Stock {
     };
     let mut content = Vec::with_capacity(pages.min(1 << 16));
     for at in 0..pages {
-        match bytes.get(at * size..(at + 1) * size).and_then(|page| value(at, page)) {
+        match bytes.get(at * size..(at + 1) * size).and_then(|page| value(at, page, false)) {
             Some(value) => content.push(value),
             None => return Stock::Torn(at + 1),
         }
@@ -103,7 +160,7 @@ pub fn read_here(session: &mut dyn Session, size: usize) -> Outcome<Content> {
     let mut content = Vec::with_capacity(len / size);
     for number in 0..len / size {
         let read = session.read(&mut bytes, (number * size) as u64)?;
-        match value(number, &bytes) {
+        match value(number, &bytes, true) {
             Some(value) if read == size => content.push(value),
             _ => return Err(Trouble::Wrong(format!("page {} is torn", number + 1))),
         }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use dash_shadow::format::State;
+use dash_shadow::format::{Place, State, first_page};
 use dash_shadow::inspect::{HeaderSeen, Opening, Report};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Protocol, ReadOnly, Tuning, inspect};
 use dash_storage::simulated::{Machine, Simulated};
@@ -70,6 +70,12 @@ impl Subject for Shadow {
             |header: &HeaderSeen| header.is_sqlite && !header.is_demoted && !header.is_fenced;
         if shadow.header.as_ref().is_some_and(unmarked) {
             return Err(format!("a stock descriptor may write {path}-shadow"));
+        }
+        let page = machine.file_view(path).unwrap_or_default();
+        let room = first_page::room(&page).is_some_and(|room| block.unit_count as usize <= room);
+        let place = if room { Place::FirstPage } else { Place::Tail };
+        if block.place != place && block.super_journal.is_empty() {
+            return Err(format!("{path}: its block is in {:?}, not in {place:?}", block.place));
         }
         if block.units.len() != block.unit_count as usize {
             return Ok(()); // a list outside of the block

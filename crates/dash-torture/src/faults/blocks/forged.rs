@@ -8,7 +8,7 @@ use dash_shadow::format::{
 use dash_storage::simulated::Machine;
 
 use super::original::{Original, put};
-use super::verdict;
+use super::{forged_first_page, verdict};
 use crate::random::Dice;
 use crate::sim::subject::Subject;
 
@@ -76,7 +76,7 @@ fn edge(dice: &mut Dice, old: u64, len: u64) -> u64 {
     }
 }
 
-fn change(block: &mut [u8], at: usize, width: usize, dice: &mut Dice, len: u64) {
+pub fn change(block: &mut [u8], at: usize, width: usize, dice: &mut Dice, len: u64) {
     let mut bytes = [0; 8];
     bytes[..width].copy_from_slice(&block[at..at + width]);
     let new = edge(dice, u64::from_le_bytes(bytes), len);
@@ -92,6 +92,9 @@ fn seal(block: &mut [u8]) {
 
 /// Forges a block, and what belongs to it.
 fn forge(machine: &Machine, path: &str, dice: &mut Dice) -> std::io::Result<()> {
+    if dice.below(3) == 0 && forged_first_page::forge(machine, path, dice)? {
+        return Ok(());
+    }
     let mut bytes = machine.file_view(path).unwrap_or_default();
     let len = bytes.len();
     if len < 2 * BLOCK {

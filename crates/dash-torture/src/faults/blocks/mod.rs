@@ -3,6 +3,7 @@
 
 pub mod damage;
 pub mod forged;
+pub mod forged_first_page;
 pub mod original;
 pub mod verdict;
 
