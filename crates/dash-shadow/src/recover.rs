@@ -46,10 +46,12 @@ pub fn make_durable<F: File>(found: &Found<F>, name: &str) -> Result<()> {
     file.flush().during(Operation::Flush, name)
 }
 
-/// Marks the header of a file that is the shadow from now on, in the page cache.
+/// Marks the header of a file that is the shadow from now on, in the page cache. One that is no header
+/// (all zeros: the file's first commit was cut off) needs no mark, and would look like damage with
+/// it, should the names be behind after a power loss.
 pub fn demote<F: File>(found: &Found<F>, name: &str) -> Result<()> {
     match found.header {
-        Some(header) if !header.is_fenced() && found.tail.len > 0 => {
+        Some(header) if header.is_sqlite() && !header.is_fenced() => {
             found.file.write_at(&header.demotion(), FENCE_OFFSET).during(Operation::Write, name)
         }
         _ => Ok(()),

@@ -15,7 +15,7 @@ use common::sim::{STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, start, tiny, wit
 use common::{Content, commit, read, write};
 use dash_shadow::inspect::Opening;
 use dash_shadow::{Connection, LockLevel, ReadOnly, inspect};
-use dash_storage::simulated::{Machine, Simulated};
+use dash_storage::simulated::{Machine, Question, Simulated, Survivors};
 use dash_storage::{Directory, OpenMode, Storage};
 
 const BEFORE: [u8; 3] = [1, 2, 3];
@@ -152,4 +152,35 @@ fn the_first_exchange_beside_somebody_alive() {
         assert!(written.is_some(), "{links}, {step}");
         assert_eq!(read(&mut alive).unwrap(), AFTER, "{links}, {step}");
     }
+}
+
+/// Everything but what was done to the directory.
+struct OldNames;
+impl Survivors for OldNames {
+    fn choose(&mut self, question: Question, _: usize, newest: usize) -> usize {
+        if matches!(question, Question::Operations { .. }) { 0 } else { newest }
+    }
+}
+
+/// Names are behind, and the file under `app.db` never got its first page. Whoever recovers marked the
+/// zeros as those of a copy that was current; should the power go again before its exchange is
+/// durable, what `app.db` names was "not an SQLite database" for ever.
+#[test]
+fn a_copy_that_never_got_its_first_page_stays_what_it_is() {
+    let machine = Machine::new(1);
+    let (_p, mut a) = start(&machine, &tiny());
+    for content in [BEFORE, AFTER, BEFORE, AFTER] {
+        commit(&mut a, &content).unwrap();
+    }
+    let newest = machine.file_view("app.db").unwrap();
+    let machine = machine.power_loss(&mut OldNames);
+    assert_ne!(machine.file_view("app.db").unwrap(), newest, "the names are not behind");
+    let behind = machine.open_stock("app.db").unwrap();
+    behind.write_at(&[0; 512], 0).unwrap();
+    behind.flush().unwrap();
+    let (_q, mut b) = start(&machine, &tiny());
+    assert_eq!(read(&mut b).unwrap(), AFTER);
+    let machine = machine.power_loss(&mut OldNames);
+    let (_r, mut c) = start(&machine, &tiny());
+    assert_eq!(read(&mut c).unwrap(), AFTER);
 }
