@@ -35,7 +35,7 @@ fn shape(value: u32) -> (u8, u16, u16) {
 }
 
 fn leaves_garbage(value: u32) -> bool {
-    value / 5 % 2 == 0
+    (value / 5).is_multiple_of(2)
 }
 
 /// The free middle of page 1, if it is a page as [`shape`] makes them.
