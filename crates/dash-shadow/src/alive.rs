@@ -1,28 +1,41 @@
-//! Whether anybody has a database open: for who wants to do what only a closed database allows.
+//! What only a closed database allows.
 
 use std::path::Path;
 
-use dash_storage::{File, LockKind, OpenMode, Storage};
+use dash_storage::{Directory, File, LockKind, Storage};
 
-use crate::error::{Context, Operation, Result};
+use crate::error::{Context, Error, Operation, Result};
 use crate::locks;
 use crate::names::Names;
-use crate::recover::open_if_there;
+use crate::open::open_coordination;
 
-/// Whether a connection that may write has the database at `path` open, in any process.
+/// Does something while no connection has the database at `path` open for writing, in any process, and
+/// none can be opened, recovered or closed.
 ///
-/// The locks on the two files don't tell: a connection that is idle since another one made a new
-/// shadow holds those of the former pair.
+/// The locks on the two files don't tell whether one has: a connection that is idle since another
+/// one made a new shadow holds those of the former pair, and who recovers holds none yet.
 ///
 /// # Errors
 ///
-/// If the coordination file is there and can't be asked.
-pub fn is_open<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
+/// [`Error::Busy`] if there is one, or if somebody opens or closes it for very long; whatever
+/// opening the coordination file answers.
+pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() -> T) -> Result<T> {
     let (folder, names) = Names::split(path)?;
     let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
-    let Some(file) = open_if_there::<S>(&directory, &names.coordination, OpenMode::Read)? else {
-        return Ok(false);
+    let stat = |name: &std::ffi::OsStr| {
+        directory.metadata(name).during(Operation::Stat, name.to_string_lossy())
     };
-    let holder = file.lock_conflict(locks::ALIVE, LockKind::Exclusive);
-    Ok(holder.during(Operation::Lock, names.shown_coordination())?.is_some())
+    let permissions = stat(&names.db)?.map_or(0o600, |db| db.permissions);
+    let was_there = stat(&names.coordination)?.is_some();
+    let coordination = open_coordination(storage, &directory, &names, permissions)?;
+    let holder = coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive);
+    if holder.during(Operation::Lock, names.shown_coordination())?.is_some() {
+        return Err(Error::Busy);
+    }
+    let done = act();
+    if !was_there {
+        // Whoever waits for OPEN looks whether the file still has its name.
+        drop(directory.unlink(&names.coordination));
+    }
+    Ok(done)
 }

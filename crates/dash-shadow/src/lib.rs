@@ -47,7 +47,7 @@ mod vouch;
 mod which_block;
 mod write;
 
-pub use alive::is_open;
+pub use alive::while_closed;
 pub use connection::Connection;
 pub use error::{Error, Operation, Result};
 pub use format::Protocol;

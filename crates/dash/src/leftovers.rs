@@ -7,10 +7,14 @@
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::Path;
+use std::time::Instant;
 
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
+
+use crate::errors::{forbids_writing, to_sqlite};
+use crate::open::{PATIENCE, PAUSE};
 
 /// Bytes 18 and 19 of the header: 2 in a file in WAL mode.
 const VERSIONS: Range<usize> = 18..20;
@@ -129,7 +133,22 @@ pub fn clear(host: &HostVfs, path: &Path, flags: OpenFlags, leftover: Leftover) 
             format!("{shown} {has} and in use by another process; close it there first"),
         )
     };
-    host.run(path, flags, CLEAR).map_err(|error| match error.code.primary() {
+    // Under stock SQLite's feet names must not be exchanged: it knows its journal by name, and would
+    // take the journal of somebody who writes the other copy for its own.
+    let begun = Instant::now();
+    let cleared = loop {
+        match dash_shadow::while_closed(&Real, path, || host.run(path, flags, CLEAR)) {
+            Err(dash_shadow::Error::Busy) if begun.elapsed() < PATIENCE => {
+                host.sleep(PAUSE);
+            }
+            Err(dash_shadow::Error::Busy) => return Err(in_use()),
+            Err(error) if forbids_writing(&error) => {
+                return Err(Error::new(Code::CANTOPEN, error.to_string()));
+            }
+            other => break other.map_err(to_sqlite)?,
+        }
+    };
+    cleared.map_err(|error| match error.code.primary() {
         Code::BUSY | Code::LOCKED => in_use(),
         _ => Error::new(
             error.code,

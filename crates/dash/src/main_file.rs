@@ -2,12 +2,12 @@
 //! change the mode under an open connection.
 
 use std::any::Any;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dash_ffi::{
-    DeviceCharacteristics, File, FileControl, Handled, HostFile, HostVfs, LockLevel, PagePointer,
-    Result, ShmLock, ShmMapping, SyncFlags, Window,
+    Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostFile, HostVfs, LockLevel,
+    PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
 };
 
 use crate::parameters::Parameters;
@@ -74,6 +74,32 @@ macro_rules! by_kind {
     };
 }
 
+/// Locks a plain file, unless it is not the one of that name any more. SQLite finds a journal by name: a
+/// connection that is idle since before the names were exchanged would roll back into its own copy,
+/// and remove, the journal of somebody who is writing the other one.
+fn lock_plain(file: &mut HostFile, level: LockLevel, path: &Path) -> Result<()> {
+    file.lock(level)?;
+    if level == LockLevel::Shared && has_moved(file)? && path.exists() {
+        file.unlock(LockLevel::None)?;
+        return Err(Error::new(
+            Code::READONLY_DBMOVED,
+            format!(
+                "{} is not the file that was opened: it was replaced, or was in mode shadow meanwhile; \
+                 close the connection and open it again",
+                path.display()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Whether the name of a plain file stands for another one now, or for none.
+pub(crate) fn has_moved(file: &mut HostFile) -> Result<bool> {
+    let mut moved = false;
+    file.file_control(FileControl::HasMoved(&mut moved))?;
+    Ok(moved)
+}
+
 impl File for MainFile {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         by_kind!(self,
@@ -116,7 +142,7 @@ impl File for MainFile {
                 }
                 file.lock(level)
             },
-            file => file.lock(level))
+            file => lock_plain(file, level, &self.path))
     }
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {

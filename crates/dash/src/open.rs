@@ -29,9 +29,9 @@ use crate::shadow_file::ShadowFile;
 
 /// How long opening waits for a stock writer, or for another connection that opens or closes; SQLite
 /// has no busy handler there.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub const PATIENCE: Duration = Duration::from_secs(2);
 /// How often it looks.
-const PAUSE: Duration = Duration::from_millis(2);
+pub const PAUSE: Duration = Duration::from_millis(2);
 /// Permissions of a new database, before the umask; SQLite's own.
 const PERMISSIONS: u32 = 0o644;
 /// Length of the header that SQLite itself reads first.

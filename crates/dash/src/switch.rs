@@ -15,7 +15,7 @@ use dash_storage::{Directory, Storage};
 
 use crate::errors::to_sqlite;
 use crate::linger;
-use crate::main_file::{Kind, MainFile};
+use crate::main_file::{Kind, MainFile, has_moved};
 use crate::open;
 use crate::registry::{Membership, Mode};
 use crate::shadow_control::gone;
@@ -83,19 +83,18 @@ impl MainFile {
                 _ => error,
             })?;
         }
-        // An idle connection may hold RESERVED of files that have been replaced since.
-        if dash_shadow::is_open(&Real, &self.path).map_err(to_sqlite)? {
-            return Err(busy(&self.path));
+        // An idle connection may hold RESERVED of files that have been replaced since, and who recovers
+        // it holds none yet.
+        let removed = dash_shadow::while_closed(&Real, &self.path, || {
+            if has_moved(&mut file)? {
+                return Err(busy(&self.path));
+            }
+            remove_shadow(&self.path)
+        });
+        match removed {
+            Err(dash_shadow::Error::Busy) => return Err(busy(&self.path)),
+            other => other.map_err(to_sqlite)??,
         }
-        let mut moved = false;
-        file.file_control(FileControl::HasMoved(&mut moved))?;
-        if moved {
-            return Err(Error::new(
-                Code::READONLY_DBMOVED,
-                format!("{} was replaced meanwhile", self.path.display()),
-            ));
-        }
-        remove_shadow(&self.path)?;
         file.unlock(LockLevel::None)?;
         if let Ok(mut size) = i64::try_from(mmap) {
             file.file_control(FileControl::MmapSize(&mut size))?;

@@ -2,10 +2,10 @@
 //!
 //! | part | what fails | where |
 //! |---|---|---|
-//! | [`calls`] | the calls of the storage trait, also flushes that lose their pages | the engine, simulated storage |
-//! | [`sql`] | system calls: EIO, ENOSPC, EDQUOT, EINTR, short counts, once and for ever | stock SQLite, the loaded extension, a real file system |
-//! | [`memory`] | SQLite's allocations | stock SQLite, the loaded extension |
-//! | [`blocks`] | bits, lengths, and blocks that lie | the engine, simulated storage |
+//! | `calls` | the calls of the storage trait, also flushes that lose their pages | the engine, simulated storage |
+//! | `sql` | system calls: EIO, ENOSPC, EDQUOT, EINTR, short counts, once and for ever | stock SQLite, the loaded extension, a real file system |
+//! | `memory` | SQLite's allocations | stock SQLite, the loaded extension |
+//! | `blocks` | bits, lengths, and blocks that lie | the engine, simulated storage |
 //!
 //! Each case ends in success or in an error of SQLite with a fitting code and a message; never in a
 //! panic; and when all is well again the database is sound.
@@ -132,7 +132,7 @@ fn shuffle<T>(all: &mut [T], seed: u64) {
     }
 }
 
-/// The part [`sql`].
+/// The part `sql`.
 fn system_calls(options: &Options, again: &Again, summary: &mut Summary, go_on: &mut GoOn<'_>) {
     let parent = case_folder(options.folder.as_deref());
     let (parent, workers) = match (parent, sqlite::load(&options.library)) {

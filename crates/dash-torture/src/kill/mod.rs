@@ -5,7 +5,7 @@
 //! vanish, shared memory that stays, half-done exchanges of names, and recoveries that begin while
 //! others still work or that are killed themselves. Four processes at a time write, read, open and
 //! close, and switch the journal mode. What SQLite acknowledged is kept in ledgers outside of the
-//! database ([`ledger`]).
+//! database (`ledger`).
 
 mod check;
 mod ledger;
