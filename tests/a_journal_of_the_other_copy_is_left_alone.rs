@@ -1,0 +1,54 @@
+//! SQLite finds a rollback journal by its name. A connection in one of SQLite's own modes that is idle since
+//! before the names were exchanged has the other copy open: the journal of somebody who is writing
+//! `app.db` is not its own, and was rolled back into its copy and removed. The writer was killed then, and
+//! nothing was left to roll back its half-written transaction.
+
+mod suite;
+
+use suite::damage::beside;
+use suite::peers::{Part, Session};
+use suite::workload::{self, STATE};
+use suite::{one, open};
+
+fn plain() -> Part<'static> {
+    Part { parameters: "&journal_mode=delete", ..Part::default() }
+}
+
+#[test]
+fn by_a_plain_connection_that_was_idle_meanwhile() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    let db = open(&path);
+    workload::make(&db);
+    workload::commit_next(&db).expect("commits");
+    db.close().expect("closes");
+
+    let mut idle = Session::dash(&path, plain()).expect("opens");
+    idle.must(STATE);
+    let db = open(&path);
+    let known = workload::commit_next(&db).expect("commits");
+    db.close().expect("closes");
+    let mut writer = Session::dash(&path, plain()).expect("opens");
+    writer.must("PRAGMA cache_size=1");
+    writer.must("BEGIN IMMEDIATE");
+    writer.must("UPDATE spread SET n = -1");
+    writer.must(
+        "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 2000) \
+         INSERT INTO log SELECT 1000 + i, hex(randomblob(300)) FROM c",
+    );
+    let journal = beside(&path, "-journal");
+    assert!(journal.metadata().expect("spilled").len() > 512, "the journal is not written");
+
+    let error = idle.sql(STATE).expect_err("another file has the name");
+    assert!(error.contains("readonly"), "{error}");
+    assert!(journal.exists(), "the journal of a writer was removed");
+    writer.kill();
+    let db = open(&path);
+    assert_eq!(workload::state(&db), known);
+    assert_eq!(one::<String>(&db, "PRAGMA integrity_check"), "ok");
+    // Opened again, it goes on.
+    db.close().expect("closes");
+    drop(idle);
+    let mut again = Session::dash(&path, plain()).expect("opens");
+    again.must(STATE);
+}
