@@ -135,9 +135,17 @@ pub fn clear(host: &HostVfs, path: &Path, flags: OpenFlags, leftover: Leftover) 
     };
     // Under stock SQLite's feet names must not be exchanged: it knows its journal by name, and would
     // take the journal of somebody who writes the other copy for its own.
+    let run = || {
+        // Somebody else may have dealt with it since it was seen, and have made a name fence.
+        let there = match leftover {
+            Leftover::Journal => Neighbours::of(path).find()?.is_some(),
+            Leftover::Wal => Neighbours::of(path).find()?.is_some() || in_wal_mode(path),
+        };
+        if there { host.run(path, flags, CLEAR) } else { Ok(()) }
+    };
     let begun = Instant::now();
     let cleared = loop {
-        match dash_shadow::while_closed(&Real, path, || host.run(path, flags, CLEAR)) {
+        match dash_shadow::while_closed(&Real, path, run) {
             Err(dash_shadow::Error::Busy) if begun.elapsed() < PATIENCE => {
                 host.sleep(PAUSE);
             }
