@@ -118,6 +118,15 @@ pub struct Writer {
     reader: Option<JoinHandle<()>>,
 }
 
+/// Waits until one of the writers has acknowledged `n`; which one, nobody decides: SQLite's waiters poll.
+pub fn one_reaches(writers: &mut [Writer], n: i64) {
+    let begun = Instant::now();
+    while !writers.iter_mut().any(|writer| writer.has_reached(n)) {
+        assert!(begun.elapsed() < PATIENCE, "the writers hang before {n}");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
 impl Writer {
     /// Starts one on a database that [`workload::make`] made.
     pub fn start(path: &Path, part: Part<'_>) -> Self {
@@ -148,13 +157,14 @@ impl Writer {
 
     /// Waits until `n` is acknowledged.
     pub fn reaches(&mut self, n: i64) {
-        let begun = Instant::now();
-        while self.acknowledged() < n {
-            let ended = self.child.try_wait().expect("ours");
-            assert!(ended.is_none(), "the writer ended: {ended:?}");
-            assert!(begun.elapsed() < PATIENCE, "the writer hangs at {}", self.acknowledged());
-            std::thread::sleep(Duration::from_micros(200));
-        }
+        one_reaches(std::slice::from_mut(self), n);
+    }
+
+    /// Whether it has so many commits; panics if it ended.
+    pub fn has_reached(&mut self, n: i64) -> bool {
+        let ended = self.child.try_wait().expect("ours");
+        assert!(ended.is_none(), "the writer ended: {ended:?}");
+        self.acknowledged() >= n
     }
 
     /// `kill -9`; the newest commit that was acknowledged.
