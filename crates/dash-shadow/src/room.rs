@@ -11,6 +11,9 @@ use std::sync::Arc;
 
 use dash_storage::{File, FileId, Storage};
 
+/// Widenings (of both copies) whose square makes one more stride each.
+const GUESS: u64 = 256;
+
 impl<S: Storage> Connection<S> {
     /// An intent with no region.
     pub(crate) fn new_intent(&self, file: FileId, size: u64) -> IntentBlock {
@@ -94,6 +97,16 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// How far to widen an intent around each of `places`. Who keeps meeting new regions, as random
+    /// updates of a large database do, is going to meet most of them: the more often it happened,
+    /// the more is guessed, so that the flushes it costs end long before every region was met. A
+    /// transaction of many places teaches as much as many transactions of one.
+    fn stride_of(&self, places: usize) -> u64 {
+        let widenings = self.statistics.intent_widenings.min(1 << 16);
+        let strides = widenings.pow(2) / GUESS / (places.max(1) as u64);
+        self.tuning.intent_stride * strides.max(1).next_power_of_two()
+    }
+
     /// SHADOW-6: no place is dirtied before a durable intent covers it.
     pub(crate) fn cover(&mut self, ranges: &RangeSet) -> Result<()> {
         let known = self.shadow_tail()?;
@@ -111,7 +124,7 @@ impl<S: Storage> Connection<S> {
             }
             intent = coarser;
         }
-        let stride = self.tuning.intent_stride;
+        let stride = self.stride_of(ranges.iter().count());
         for range in ranges.iter() {
             let wide = range.start - range.start % stride
                 ..range.end.next_multiple_of(stride).min(known.len);
