@@ -30,7 +30,7 @@ impl Workload for Replay {
     fn about(&self) -> String {
         let streams = self.recording.streams.len();
         format!(
-            "recorded SQL of {}: {} transactions on {streams} connection{}",
+            "recorded SQL of {}: {} transactions on {streams} connection{}; where it sets values that were there already, SQLite writes nothing, and less than a flush per write is seen",
             self.name,
             self.recording.len(),
             if streams == 1 { "" } else { "s at the same time" }
