@@ -29,24 +29,20 @@ impl<S: Storage> Connection<S> {
         if let Some(reason) = &self.poisoned {
             return Err(Error::Poisoned(reason.clone()));
         }
-        let name = self.names.shown_coordination().clone();
-        let got = self
-            .coordination
-            .file()
-            .try_lock(locks::WRITER, LockKind::Exclusive)
-            .during(Operation::Lock, &name)?;
+        let got = self.coordination.try_writer()?;
         if !got && !broken(Mutation::WriterLockLost) {
             return Err(Error::Busy);
         }
         let begun = self.check_begin();
         match begun {
             Ok(()) => {
+                self.coordination.came();
                 self.transaction = Some(Transaction::new(self.snapshot.size));
                 Ok(())
             }
             Err(error) => {
                 self.release_exclusion()?;
-                self.coordination.file().unlock(locks::WRITER).during(Operation::Lock, &name)?;
+                self.coordination.release_writer()?;
                 Err(error)
             }
         }

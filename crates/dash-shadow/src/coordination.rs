@@ -11,6 +11,7 @@
 //! the reader sees that its copy was superseded, or the writer sees its pin (SHADOW-9). An entry
 //! belongs to whoever holds the lock on its byte; entries of the dead are cleared by writers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use dash_storage::{File, FileId, SharedMemory};
@@ -66,6 +67,14 @@ pub(crate) enum Word {
     VersionsEnd = 15,
     /// Words of slot 0, then of slot 1.
     Slot = 16,
+    /// 1: somebody holds WRITER and will look whether others wait. See [`crate::turns`] for these.
+    Writing = 43,
+    /// Connections that wait for WRITER, or died of it.
+    Waiting = 44,
+    /// Tickets drawn.
+    Tickets = 45,
+    /// 1 + the reader entry that WRITER is being handed to; 0: none.
+    HandedTo = 46,
 }
 
 /// Words that describe the state in one slot.
@@ -111,7 +120,7 @@ pub struct Current {
 /// The mapped coordination file and this connection's reader entry.
 pub struct Coordination<F: File> {
     pub(crate) file: F,
-    pub(crate) memory: F::Memory,
+    pub(crate) memory: Arc<F::Memory>,
     pub(crate) entry: Option<usize>,
 }
 
@@ -119,7 +128,7 @@ impl<F: File> Coordination<F> {
     /// Maps the file.
     pub fn map(file: F) -> Result<Self> {
         let memory = file.shared_memory(WORDS).during(Operation::Map, "the coordination file")?;
-        Ok(Self { file, memory, entry: None })
+        Ok(Self { file, memory: Arc::new(memory), entry: None })
     }
 
     /// The file, for its locks.

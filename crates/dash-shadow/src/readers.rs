@@ -34,6 +34,7 @@ impl<F: File> Coordination<F> {
                 .during(Operation::Lock, "a reader entry")?
             {
                 self.pin_word(entry).store(0, SeqCst);
+                self.clear_ticket(entry);
                 self.memory
                     .word(ENTRIES + entry * ENTRY + 1)
                     .store(u64::from(std::process::id()), SeqCst);

@@ -97,20 +97,13 @@ impl<S: Storage> Connection<S> {
             self.checked_at = 0;
             return unlock(self);
         }
-        let coordination = self.coordination.file();
-        if !coordination
-            .try_lock(locks::WRITER, LockKind::Exclusive)
-            .during(Operation::Lock, "the coordination file")?
-        {
+        if !self.coordination.try_writer()? {
             return unlock(self);
         }
         if self.coordination.current() == self.current {
             self.adopt(self.current.slot)?;
         }
-        self.coordination
-            .file()
-            .unlock(locks::WRITER)
-            .during(Operation::Lock, "the coordination file")?;
+        self.coordination.release_writer()?;
         self.begin_read()
     }
 

@@ -35,11 +35,15 @@ pub struct Statistics {
     pub rolled_forward: u64,
     /// Lock attempts that found somebody in the way.
     pub busy: u64,
+    /// Times the write lock was handed to a connection that waited for it, of any process.
+    pub handovers: u64,
+    /// Times the one that waited did not come in time.
+    pub missed_handovers: u64,
 }
 
 impl Statistics {
     /// Names and values, in the order of the fields.
-    pub fn rows(&self) -> [(&'static str, u64); 16] {
+    pub fn rows(&self) -> [(&'static str, u64); 18] {
         [
             ("commits", self.commits),
             ("flushes", self.flushes),
@@ -57,6 +61,8 @@ impl Statistics {
             ("settled", self.settled),
             ("rolled_forward", self.rolled_forward),
             ("busy", self.busy),
+            ("handovers", self.handovers),
+            ("missed_handovers", self.missed_handovers),
         ]
     }
 }

@@ -4,11 +4,9 @@
 //! this connection at the end of the transaction or at its next lock, another one's writer, or the
 //! next opener.
 
-use dash_storage::{File, LockKind};
-
 use crate::connection::Connection;
-use crate::error::{Context, Error, Operation, Result};
-use crate::locks::{self, LockLevel};
+use crate::error::{Error, Result};
+use crate::locks::LockLevel;
 use dash_storage::Storage;
 
 impl<S: Storage> Connection<S> {
@@ -37,12 +35,7 @@ impl<S: Storage> Connection<S> {
         if self.level >= LockLevel::Reserved {
             return self.finish_dead_writer();
         }
-        let name = self.names.shown_coordination().clone();
-        let lock = |connection: &Self| {
-            let file = connection.coordination.file();
-            file.try_lock(locks::WRITER, LockKind::Exclusive).during(Operation::Lock, &name)
-        };
-        if !lock(self)? {
+        if !self.coordination.try_writer()? {
             return Err(Error::Busy);
         }
         let finished = match self.coordination.in_flight() {
@@ -50,7 +43,7 @@ impl<S: Storage> Connection<S> {
             _ => self.finish_dead_writer(),
         };
         let released = self.release_exclusion();
-        let unlocked = self.coordination.file().unlock(locks::WRITER);
-        finished.and(released).and(unlocked.during(Operation::Lock, &name))
+        let unlocked = self.coordination.release_writer();
+        finished.and(released).and(unlocked)
     }
 }

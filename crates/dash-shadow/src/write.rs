@@ -10,7 +10,7 @@ use crate::buffer::WriteBuffer;
 use crate::connection::Connection;
 use crate::error::{Context, Error, Operation, Result};
 use crate::header::Header;
-use crate::locks::{self, LockLevel};
+use crate::locks::LockLevel;
 use crate::ranges::RangeSet;
 use crate::tail::read_padded;
 use crate::versions::Keeping;
@@ -207,11 +207,7 @@ impl<S: Storage> Connection<S> {
         let released = self.release_exclusion();
         // Nobody can write the new copy before WRITER is free, so it is safe to move over now.
         let pinned = self.move_pin();
-        let unlocked = self
-            .coordination
-            .file()
-            .unlock(locks::WRITER)
-            .during(Operation::Lock, self.names.shown_coordination());
+        let unlocked = self.coordination.release_writer();
         released.and(pinned).and(unlocked)
     }
 

@@ -222,6 +222,12 @@ pub trait SharedMemory: Send + Sync + 'static {
     fn word(&self, index: usize) -> &AtomicU64;
     /// Number of words.
     fn len(&self) -> usize;
+    /// Waits while word `index` has the value `while_is`, until somebody changes it and calls [`SharedMemory::wake`];
+    /// values are told apart by their lower 32 bits (`futex(2)`). `false` if `time` was over first; in
+    /// simulated homes it is over at once.
+    fn wait(&self, index: usize, while_is: u64, time: Duration) -> bool;
+    /// Wakes all who wait for word `index`, in every process.
+    fn wake(&self, index: usize);
     /// Whether there is none.
     fn is_empty(&self) -> bool {
         self.len() == 0

@@ -99,6 +99,7 @@ conformance! {
         a_word_out_of_range_panics
         memory_outlives_its_file
         memory_extends_the_file
+        a_wait_ends_when_the_word_changes_or_the_time_is_over
         random_numbers_are_not_zero_and_differ
         the_clock_never_goes_back;
 }

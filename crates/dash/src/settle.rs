@@ -26,11 +26,9 @@ pub fn in_background(path: PathBuf, database: &Arc<Database>) {
     if settling.as_ref().is_some_and(|thread| !thread.is_finished()) {
         return;
     }
-    let shared = Arc::clone(database);
     let thread = std::thread::Builder::new().name("dash-settle".into()).spawn(move || {
         // What fails here the next commit does, and reports.
         drop(settle(&path));
-        shared.queue.released();
     });
     // Without a thread the next commit carries the pages, as it would anyway.
     *settling = thread.ok();
@@ -56,5 +54,6 @@ fn settle(path: &std::path::Path) -> Result<(), Error> {
         std::thread::sleep(PAUSE);
         settled = connection.settle(WORTH);
     }
+    connection.hand_over();
     connection.close().and(settled.map(drop))
 }

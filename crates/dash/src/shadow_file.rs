@@ -135,7 +135,7 @@ impl ShadowFile {
             self.database.queue.want_readers_gone(true);
             let result = call(&mut self.engine);
             match result {
-                Err(EngineError::Busy) => self.database.queue.failed(seen, Cause::Readers),
+                Err(EngineError::Busy) => self.database.queue.failed(seen, Cause::Readers, None),
                 other => {
                     self.database.queue.want_readers_gone(false);
                     return other.map_err(|error| self.failed(error));
@@ -182,9 +182,6 @@ impl ShadowFile {
         let writer = dash_shadow::LockLevel::Reserved;
         let becomes_writer = before < writer && level >= writer;
         let seen = self.database.queue.releases();
-        if becomes_writer && !self.database.queue.admits() {
-            return Err(self.must_wait(seen, Cause::Writer, Code::BUSY));
-        }
         if before == dash_shadow::LockLevel::None {
             self.reader = self.database.queue.reader(Some(self.engine.sequence()));
         }
@@ -197,6 +194,7 @@ impl ShadowFile {
         match result {
             Ok(()) => {
                 if becomes_writer {
+                    wake::succeeded();
                     self.progress =
                         Progress { unflushed: self.progress.unflushed, ..Progress::default() };
                 }
@@ -219,7 +217,7 @@ impl ShadowFile {
     }
 
     fn must_wait(&mut self, seen: u64, cause: Cause, code: Code) -> Error {
-        self.database.queue.failed(seen, cause);
+        self.database.queue.failed(seen, cause, self.engine.turn());
         self.waiting_since.get_or_insert_with(Instant::now);
         code.into()
     }
@@ -232,7 +230,7 @@ impl ShadowFile {
             if unlocked.is_ok() {
                 self.leave_super_journal();
             }
-            self.database.queue.released();
+            self.engine.hand_over();
             if self.engine.owes() >= settle::WORTH {
                 settle::in_background(self.path.clone(), &self.database);
             }
@@ -299,7 +297,6 @@ impl ShadowFile {
         if self.progress.under_super_journal && closed.is_ok() {
             self.database.set_super_journal(None);
         }
-        self.database.queue.released();
         closed.map_err(to_sqlite)
     }
 }

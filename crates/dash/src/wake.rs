@@ -1,20 +1,19 @@
 //! Waking a busy handler the moment the lock it waits for is free.
 //!
-//! SQLite's busy handler sleeps through the VFS's `xSleep`, for 1 to 100 ms at a time. When a lock
-//! attempt fails, the thread notes the database's [`Queue`]; once it has waited for [`FAIR_AFTER`], [`sleep`] waits
-//! in that queue, and a connection of this process that gives a lock up lets the one in front out at once. Until
-//! that one has tried (or [`GRACE`] is over) others that want to write get `SQLITE_BUSY`, so that nobody
-//! starves.
+//! SQLite's busy handler sleeps through the VFS's `xSleep`, for 1 to 100 ms at a time. When the attempt to become the
+//! writer fails, the thread notes its place in line (a [`Turn`] of the engine); once it has waited for [`FAIR_AFTER`],
+//! [`sleep`] waits there, and whoever gives the lock up, in this process or in another one, hands it to the
+//! first in line, so that nobody starves.
 //!
 //! A writer seldom waits for readers: only for those that map pages of the copy it writes, for stock
-//! readers, and when the version store is full. Then it queues at once, stands in front of all, and the
+//! readers, and when the version store is full. Then it waits in the database's [`Queue`] at once, and the
 //! readers that can be in its way, which are those that began before it waited, let it out: where pages
 //! are mapped the last one of them, else each. So many scans that end one after the other do not wear
 //! the writer's patience out.
 //!
 //! `busy_timeout` keeps its meaning. SQLite adds up the times it asked to sleep, not those it slept, so
 //! what an early wake-up saves is owed, unless it came from the last reader in the way. A debt above [`OWED_MAX`], or [`EARLY_MAX`] wake-ups in a row that did not
-//! lead to the lock (another process was faster), is slept off before the next attempt. `xSleep` answers the time
+//! lead to the lock (somebody who did not wait was faster), is slept off before the next attempt. `xSleep` answers the time
 //! really slept.
 
 use std::cell::RefCell;
@@ -23,10 +22,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dash_ffi::HostVfs;
+use dash_shadow::Turn;
+use dash_storage::real::Memory;
 
-/// How long a lock is kept for the one that was let out.
-const GRACE: Duration = Duration::from_millis(2);
-/// How long a lock is left to whoever is fastest. Handing it from thread to thread takes longer than a
+/// How long the write lock is left to whoever is fastest. Handing it from thread to thread takes longer than a
 /// short transaction, so at first a sleep is just a sleep.
 const FAIR_AFTER: Duration = Duration::from_millis(3);
 /// How often in a row a new snapshot is tried without sleeping.
@@ -49,14 +48,13 @@ pub enum Cause {
     Snapshot,
 }
 
-/// The threads that wait for a database's locks.
+/// Where a database's writer waits for the readers of this process.
 #[derive(Default)]
 pub struct Queue {
-    state: Mutex<State>,
+    state: Mutex<()>,
     changed: Condvar,
     releases: AtomicU64,
     sleepers: AtomicUsize,
-    granted: AtomicBool,
     /// Odd while a writer waits for readers; counted up whenever that changes.
     wanted: AtomicU64,
     /// Readers that map pages, by whether their snapshot is an odd commit: with two copies, that tells
@@ -64,7 +62,6 @@ pub struct Queue {
     mapped: [AtomicUsize; 2],
     /// Whether the last release was that of the last reader in the way.
     freed: AtomicBool,
-    tickets: AtomicU64,
 }
 
 /// What is remembered of a reader from its beginning to its end.
@@ -82,22 +79,11 @@ impl Reader {
     }
 }
 
-#[derive(Default)]
-struct State {
-    sleepers: Vec<u64>,
-    granted: Option<(u64, Instant)>,
-}
-
-impl State {
-    /// Who is to have the lock next, if that still holds.
-    fn granted(&self) -> Option<u64> {
-        self.granted.filter(|(_, since)| since.elapsed() < GRACE).map(|(ticket, _)| ticket)
-    }
-}
-
 /// What a thread remembers between a failed attempt and the sleep after it.
 struct Waiting {
     queue: Arc<Queue>,
+    turn: Option<Turn<Memory>>,
+    /// Its number in line; 0: none yet.
     ticket: u64,
     cause: Cause,
     /// The count of releases before the attempt.
@@ -115,19 +101,8 @@ thread_local! {
     static WAITING: RefCell<Option<Waiting>> = const { RefCell::new(None) };
 }
 
-fn ticket_of_this_thread(queue: &Arc<Queue>) -> Option<u64> {
-    WAITING
-        .try_with(|waiting| {
-            let waiting = waiting.borrow();
-            let waiting = waiting.as_ref()?;
-            Arc::ptr_eq(&waiting.queue, queue).then_some(waiting.ticket)
-        })
-        .ok()
-        .flatten()
-}
-
 impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ()> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -136,26 +111,9 @@ impl Queue {
         self.releases.load(Ordering::SeqCst)
     }
 
-    /// Whether this thread may try to become the writer: the lock is not kept for another one.
-    pub fn admits(self: &Arc<Self>) -> bool {
-        if !self.granted.load(Ordering::SeqCst) {
-            return true;
-        }
-        let mine = ticket_of_this_thread(self);
-        let mut state = self.state();
-        match state.granted() {
-            Some(ticket) if Some(ticket) != mine => false,
-            _ => {
-                state.granted = None;
-                self.granted.store(false, Ordering::SeqCst);
-                true
-            }
-        }
-    }
-
     /// Notes that a lock attempt of this thread failed; `seen` is what [`Queue::releases`] answered
-    /// before it.
-    pub fn failed(self: &Arc<Self>, seen: u64, cause: Cause) {
+    /// before it, `turn` its place in line, if it has one.
+    pub fn failed(self: &Arc<Self>, seen: u64, cause: Cause, turn: Option<Turn<Memory>>) {
         // A thread that is being torn down does not wait.
         let _ = WAITING.try_with(|waiting| {
             let mut waiting = waiting.borrow_mut();
@@ -165,6 +123,7 @@ impl Queue {
                         && waiting.slept_at.elapsed() < NEW_SEQUENCE =>
                 {
                     waiting.seen = seen;
+                    waiting.turn = turn;
                     waiting.cause = cause;
                     waiting.failed = true;
                 }
@@ -172,7 +131,8 @@ impl Queue {
                     let now = Instant::now();
                     *waiting = Some(Waiting {
                         queue: Arc::clone(self),
-                        ticket: self.tickets.fetch_add(1, Ordering::Relaxed) + 1,
+                        turn,
+                        ticket: 0,
                         cause,
                         seen,
                         failed: true,
@@ -225,75 +185,50 @@ impl Queue {
         }
     }
 
-    /// Lets the one in front out: a lock was given up.
-    pub fn released(&self) {
-        self.release(false);
-    }
-
     fn release(&self, freed: bool) {
         self.freed.store(freed, Ordering::SeqCst);
         self.releases.fetch_add(1, Ordering::SeqCst);
-        if self.sleepers.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        let mut state = self.state();
-        if state.granted().is_some() {
-            return;
-        }
-        if let Some(first) = state.sleepers.iter().min().copied() {
-            self.grant(&mut state, first);
+        if self.sleepers.load(Ordering::SeqCst) != 0 {
+            let _state = self.state();
             self.changed.notify_all();
         }
     }
 
-    fn grant(&self, state: &mut State, ticket: u64) {
-        state.granted = Some((ticket, Instant::now()));
-        self.granted.store(true, Ordering::SeqCst);
-    }
-
-    /// Waits for a release; `false` if the time was over first.
-    fn wait(&self, ticket: u64, seen: u64, time: Duration) -> bool {
+    /// Waits for a release since `seen` was read; `false` if the time was over first.
+    fn wait(&self, seen: u64, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         let mut state = self.state();
-        state.sleepers.push(ticket);
         self.sleepers.fetch_add(1, Ordering::SeqCst);
-        // Between the failed attempt and now nobody knew of this thread.
-        if self.releases() != seen && state.granted().is_none() {
-            self.grant(&mut state, ticket);
-        }
         let woken = loop {
-            if state.granted() == Some(ticket) {
+            if self.releases() != seen {
                 break true;
             }
-            let now = Instant::now();
-            if now >= deadline {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else {
                 break false;
-            }
-            state = self
-                .changed
-                .wait_timeout(state, deadline - now)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            };
+            state =
+                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         };
-        state.sleepers.retain(|sleeper| *sleeper != ticket);
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
         woken
     }
 }
 
 impl Waiting {
-    /// Sleeps, or waits in the queue; whether it was woken.
-    fn wait(&self, host: &HostVfs, time: Duration) -> bool {
-        match self.cause {
-            // No ticket is 0 but that of the one writer, who goes first.
-            Cause::Readers => self.queue.wait(0, self.seen, time),
-            Cause::Snapshot if self.early < SNAPSHOTS_MAX => true,
-            _ if self.since.elapsed() < FAIR_AFTER => {
-                host.sleep(time);
-                false
+    /// Sleeps, or waits; whether it was woken.
+    fn wait(&mut self, host: &HostVfs, time: Duration) -> bool {
+        let woken = match (self.cause, &self.turn) {
+            (Cause::Readers, _) => Some(self.queue.wait(self.seen, time)),
+            (Cause::Snapshot, _) if self.early < SNAPSHOTS_MAX => Some(true),
+            (_, Some(turn)) if self.since.elapsed() >= FAIR_AFTER => {
+                turn.wait(&mut self.ticket, time)
             }
-            _ => self.queue.wait(self.ticket, self.seen, time),
-        }
+            _ => None,
+        };
+        woken.unwrap_or_else(|| {
+            host.sleep(time);
+            false
+        })
     }
 }
 
@@ -330,35 +265,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_release_lets_the_one_in_front_out_and_keeps_others_back() {
+    fn a_release_wakes_the_writer() {
         let queue = Arc::new(Queue::default());
         let seen = queue.releases();
         let waiter = std::thread::spawn({
             let queue = Arc::clone(&queue);
-            move || {
-                let begun = Instant::now();
-                let woken = queue.wait(1, seen, Duration::from_secs(5));
-                (woken, begun.elapsed())
-            }
+            move || queue.wait(seen, Duration::from_secs(60))
         });
         while queue.sleepers.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
         }
-        queue.released();
-        let admitted = queue.admits();
-        let (woken, waited) = waiter.join().expect("no panic");
-        assert!(woken && waited < Duration::from_secs(4));
-        assert!(!admitted, "the lock is kept for the one that was let out");
-        std::thread::sleep(GRACE);
-        assert!(queue.admits());
+        queue.release(false);
+        assert!(waiter.join().expect("no panic"));
     }
 
     #[test]
     fn a_release_between_the_attempt_and_the_sleep_is_not_missed() {
         let queue = Arc::new(Queue::default());
         let seen = queue.releases();
-        queue.released();
-        assert!(queue.wait(1, seen, Duration::from_secs(5)));
+        queue.release(false);
+        assert!(queue.wait(seen, Duration::from_secs(60)));
     }
 
     #[test]
@@ -392,7 +318,7 @@ mod tests {
     fn without_a_release_a_sleep_lasts_its_time() {
         let queue = Arc::new(Queue::default());
         let begun = Instant::now();
-        assert!(!queue.wait(1, 0, Duration::from_millis(20)));
+        assert!(!queue.wait(0, Duration::from_millis(20)));
         assert!(begun.elapsed() >= Duration::from_millis(20));
     }
 }

@@ -38,10 +38,6 @@ fn role_of_a_process_that_is_killed() {
             panic!("{error}: {}", last_error(&db));
         }
         println!("acknowledged {round}");
-        if role == "own" {
-            // SQLite's way of waiting is not fair between processes.
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
     }
 }
 

@@ -7,12 +7,14 @@
 
 use std::fs;
 use std::io;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use memmap2::{MmapOptions, MmapRaw};
 use nix::errno::Errno;
 
 use super::fork::{self, Extent};
+use super::futex;
 use super::table::{Entry, Table};
 use super::uninterrupted;
 use crate::{ReadMap, SharedMemory};
@@ -66,6 +68,16 @@ impl SharedMemory for Memory {
 
     fn len(&self) -> usize {
         self.0.len / size_of::<AtomicU64>()
+    }
+
+    fn wait(&self, index: usize, while_is: u64, time: Duration) -> bool {
+        let word = self.word(index);
+        futex::wait(word, while_is, time);
+        word.load(Ordering::SeqCst) != while_is
+    }
+
+    fn wake(&self, index: usize) {
+        futex::wake(self.word(index));
     }
 }
 

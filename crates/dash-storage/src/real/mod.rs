@@ -3,7 +3,8 @@
 //! One idea a file: [`Directory`] (names), [`File`] (positioned I/O, locks), [`Map`] and
 //! [`Memory`] (mappings), `descriptor` (who owns an open descriptor), `closing` (when closing one
 //! would drop SQLite's own locks), `fork` (what a forked child may keep), `table` (the lock-free
-//! lists these need), `clone` (shared extents), `in_place` (files that are not copied on write), `random`.
+//! lists these need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
+//! (waiting for a shared word), `random`.
 //!
 //! Invariants:
 //!
@@ -17,6 +18,7 @@ mod descriptor;
 mod directory;
 mod file;
 mod fork;
+mod futex;
 mod in_place;
 mod lock;
 mod memory;

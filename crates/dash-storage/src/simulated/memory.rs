@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::SharedMemory;
 
@@ -79,4 +80,12 @@ impl SharedMemory for Memory {
     fn len(&self) -> usize {
         self.words
     }
+
+    fn wait(&self, index: usize, while_is: u64, _time: Duration) -> bool {
+        std::thread::yield_now();
+        self.word(index).load(Ordering::SeqCst) != while_is
+    }
+
+    /// Nobody sleeps.
+    fn wake(&self, _index: usize) {}
 }

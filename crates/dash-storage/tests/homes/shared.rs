@@ -40,6 +40,23 @@ pub fn memory_extends_the_file<S: Storage>(place: Place<S>, _: &Path) {
     assert_eq!(file.metadata().unwrap().len, 800);
 }
 
+pub fn a_wait_ends_when_the_word_changes_or_the_time_is_over<S: Storage>(
+    place: Place<S>,
+    _: &Path,
+) {
+    let a = place.open("shm").shared_memory(10).unwrap();
+    let b = place.open("shm").shared_memory(10).unwrap();
+    assert!(!a.wait(9, 0, Duration::from_millis(2)), "nothing has changed");
+    assert!(a.wait(9, 1, Duration::from_secs(60)), "it is another value");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| while !a.wait(9, 0, Duration::from_secs(60)) {});
+        std::thread::sleep(Duration::from_millis(5));
+        b.word(9).store(7 << 32 | 1, SeqCst);
+        b.wake(9);
+        waiting.join().unwrap();
+    });
+}
+
 pub fn random_numbers_are_not_zero_and_differ<S: Storage>(place: Place<S>, _: &Path) {
     let mut numbers: Vec<u64> = (0..1000).map(|_| place.storage.random()).collect();
     numbers.sort_unstable();
