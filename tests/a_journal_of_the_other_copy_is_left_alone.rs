@@ -27,7 +27,11 @@ fn by_a_plain_connection_that_was_idle_meanwhile() {
     idle.must(STATE);
     let db = open(&path);
     let known = workload::commit_next(&db).expect("commits");
+    // Who opens the other file keeps the name from going back to the first one.
+    let mut late = Session::stock(&path);
+    late.must(STATE);
     db.close().expect("closes");
+    late.close();
     let mut writer = Session::dash(&path, plain()).expect("opens");
     writer.must("PRAGMA cache_size=1");
     writer.must("BEGIN IMMEDIATE");

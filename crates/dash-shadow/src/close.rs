@@ -20,13 +20,20 @@ const CLOSE_PAUSE: Duration = Duration::from_micros(100);
 
 impl<S: Storage> Connection<S> {
     /// Gives everything back. Errors are reported, but the connection is closed in any case.
-    pub fn close(mut self) -> Result<()> {
+    pub fn close(self) -> Result<()> {
+        self.close_telling(&mut |_| {})
+    }
+
+    /// [`close`](Self::close); `tell` hears what the user should know of what is left behind.
+    pub fn close_telling(mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
         let unlocked = self.unlock(LockLevel::None);
-        let left = self.leave();
+        let left = self.leave(tell);
+        // Before OPEN goes with the coordination file: who closes next asks who has them open.
+        self.files = [None, None];
         unlocked.and(left)
     }
 
-    fn leave(&mut self) -> Result<()> {
+    fn leave(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
         let name = self.names.shown_coordination().clone();
         self.coordination.unregister();
         if !self.take_open(&name)? {
@@ -48,7 +55,7 @@ impl<S: Storage> Connection<S> {
         if is_alone(&[a.as_deref(), b.as_deref()], &name)?
             && file.try_lock(locks::ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?
         {
-            let rested = self.rest();
+            let rested = self.rest(tell);
             // Only a clean state goes without its mark of being open: a stale coordination file is
             // harmless, the next first opener empties it.
             rested?;
@@ -75,12 +82,13 @@ impl<S: Storage> Connection<S> {
     }
 
     /// SHADOW-10: what a closed database looks like.
-    fn rest(&mut self) -> Result<()> {
+    fn rest(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
         if self.coordination.in_flight() != 0 {
             self.finish_dead_writer()?;
         }
         self.current = self.coordination.current();
         self.snapshot = self.coordination.snapshot(self.current.slot);
+        self.return_name(tell);
         let clean =
             self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
         let slot = self.shadow_slot();

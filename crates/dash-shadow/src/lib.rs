@@ -34,6 +34,7 @@ mod rebuild;
 mod recover;
 mod renames;
 mod repair;
+mod return_name;
 mod room;
 mod snapshot;
 mod statistics;

@@ -78,6 +78,7 @@ mutations! {
     LifeIgnored = "an opener believes that it is alone",
     NewShadowNotFlushed = "a new shadow is not flushed before it is used",
     NewShadowNameNotFlushed = "the name of a new shadow is not made durable",
+    NameKeptFromStock = "nobody looks who has the shadow open when the database is closed",
     TemporaryNameIgnored = "a reader does not look for the newest copy between two renames",
     SuperJournalIgnored = "a prepared commit counts while its super-journal is there",
     SuperJournalRemovedEarly = "a super-journal is removed while another database depends on it",

@@ -188,7 +188,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Bytes of page 1 of the current copy.
-    fn first_page_len(&self) -> Result<u64> {
+    pub(crate) fn first_page_len(&self) -> Result<u64> {
         let header = read_header(&*self.current_file()?, self.names.shown())?;
         let page = header.and_then(|header| header.page_size()).unwrap_or(512);
         Ok(u64::from(page).min(self.snapshot.size))

@@ -186,6 +186,11 @@ pub trait File: Send + Sync + 'static {
     /// (open-file-description locks have no owner).
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>>;
 
+    /// Whether anybody else, in any process, has the file open: another open file description, other
+    /// than by a mapping of this one. An answer for this instant; an error where it can't be known
+    /// (some file systems, files of another user).
+    fn open_elsewhere(&self) -> io::Result<bool>;
+
     /// Shares `range` of `source` into the same place of this file without copying
     /// (`FICLONERANGE`). [`io::ErrorKind::Unsupported`] where extents can't be shared.
     fn clone_range(&self, source: &Self, range: Range<u64>) -> io::Result<()>;

@@ -54,6 +54,10 @@ impl<F: File> File for Arc<F> {
         F::lock_conflict(self, range, kind)
     }
 
+    fn open_elsewhere(&self) -> io::Result<bool> {
+        F::open_elsewhere(self)
+    }
+
     fn clone_range(&self, source: &Self, range: Range<u64>) -> io::Result<()> {
         F::clone_range(self, source, range)
     }

@@ -67,6 +67,7 @@ conformance! {
         allocating_extends_and_never_shrinks
         a_flush_succeeds_in_every_mode
         a_file_open_for_reading_is_not_written
+        who_else_has_a_file_open_is_told
         offsets_beyond_the_largest_are_errors
         a_clone_is_a_copy_or_unsupported;
     names:

@@ -86,6 +86,7 @@ const TABLE: &[Row] = &[
     (Mutation::SettledBelieved, "single", "crowd/page=512", 483),
     (Mutation::SupersededBeforeFlush, "single", "crowd/page=512", 483),
     (Mutation::NaiveListReset, "single", "crowd/page=512", 132),
+    (Mutation::NameKeptFromStock, "single", "pair/page=512", 0),
     (Mutation::TemporaryNameIgnored, "renames", "crowd/page=512", 15),
 ];
 

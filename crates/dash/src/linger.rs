@@ -47,16 +47,21 @@ fn lingering() -> MutexGuard<'static, Lingering> {
 /// # Errors
 ///
 /// Those of closing.
-pub fn close(engine: Connection<Real>, path: &Path, time: Duration) -> Result<(), Error> {
+pub fn close(
+    engine: Connection<Real>,
+    path: &Path,
+    time: Duration,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Error> {
     if time.is_zero() || !keeper_runs() {
-        return engine.close();
+        return engine.close_telling(tell);
     }
     let until = Instant::now() + time;
     let mut lingering = lingering();
     if let Some(kept) = lingering.kept.get_mut(path) {
         kept.until = kept.until.max(until);
         drop(lingering);
-        return engine.close();
+        return engine.close_telling(tell);
     }
     lingering.kept.insert(path.to_path_buf(), Kept { engine, until });
     CHANGED.notify_one();

@@ -242,9 +242,9 @@ impl File for MainFile {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Self { kind, membership, parameters, .. } = *self;
+        let Self { kind, membership, parameters, host, .. } = *self;
         let closed = match kind {
-            Kind::Shadow(file) => file.close(parameters.linger),
+            Kind::Shadow(file) => file.close(parameters.linger, &host),
             Kind::ReadOnly(file) => file.close(),
             Kind::Plain(file) => Box::new(file).close(),
             Kind::Gone => Ok(()),

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dash_ffi::{
-    BusyHandler, Code, DeviceCharacteristics, Error, LockLevel, PagePointer, Result, Window,
+    BusyHandler, Code, DeviceCharacteristics, Error, HostVfs, LockLevel, PagePointer, Result,
+    Window,
 };
 use dash_shadow::{Connection, Error as EngineError, Protocol};
 use dash_storage::real::Real;
@@ -280,16 +281,17 @@ impl ShadowFile {
         }
     }
 
-    /// Closes the engine, at once or after `linger`; answers who shared the database.
-    pub(crate) fn close(mut self, linger: Duration) -> Result<()> {
+    /// Closes the engine, at once or after `linger`; what the user should know goes to the log.
+    pub(crate) fn close(mut self, linger: Duration, host: &HostVfs) -> Result<()> {
         settle::finish(&self.database);
         if self.engine.level() >= dash_shadow::LockLevel::Reserved {
             self.database.queue.want_readers_gone(false);
         }
         let (level, sequence) = (self.engine.level(), self.engine.sequence());
+        let mut tell = |message: &str| host.note(Code::WARNING, message);
         let closed = match self.engine.unlock(dash_shadow::LockLevel::None) {
-            Ok(()) => linger::close(self.engine, &self.path, linger),
-            Err(error) => self.engine.close().and(Err(error)),
+            Ok(()) => linger::close(self.engine, &self.path, linger, &mut tell),
+            Err(error) => self.engine.close_telling(&mut tell).and(Err(error)),
         };
         if level > dash_shadow::LockLevel::None {
             self.database.queue.reader_left(self.reader, || sequence);

@@ -54,7 +54,7 @@ impl MainFile {
         };
         self.parameters.protocol = file.protocol;
         self.parameters.powersafe_overwrite = Some(file.powersafe_overwrite);
-        let left = file.close(Duration::ZERO).and_then(|()| self.become_plain(mmap));
+        let left = file.close(Duration::ZERO, &self.host).and_then(|()| self.become_plain(mmap));
         match left {
             Ok(file) => {
                 self.kind = Kind::Plain(file);

@@ -12,7 +12,7 @@ use nix::sys::uio::pwritev;
 
 use super::descriptor::{self, Descriptor};
 use super::memory::{Map, Memory};
-use super::{clone, closing, in_place, lock, uninterrupted};
+use super::{clone, closing, in_place, lease, lock, uninterrupted};
 use crate::{FileId, FileKind, LockKind, Metadata};
 
 /// More buffers than this the kernel refuses in one call.
@@ -159,6 +159,13 @@ impl crate::File for File {
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>> {
         let owner = lock::conflict(self.descriptor.file()?, range, kind)?;
         Ok(owner.map(|owner| if owner == lock::NO_OWNER { 0 } else { owner }))
+    }
+
+    fn open_elsewhere(&self) -> io::Result<bool> {
+        if descriptor::any_parked() {
+            descriptor::close_parked();
+        }
+        lease::open_elsewhere(self.descriptor.file()?)
     }
 
     fn clone_range(&self, source: &Self, range: Range<u64>) -> io::Result<()> {

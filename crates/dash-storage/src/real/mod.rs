@@ -4,7 +4,7 @@
 //! [`Memory`] (mappings), `descriptor` (who owns an open descriptor), `closing` (when closing one
 //! would drop SQLite's own locks), `fork` (what a forked child may keep), `table` (the lock-free
 //! lists these need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
-//! (waiting for a shared word), `random`.
+//! (waiting for a shared word), `lease` (who else has a file open), `random`.
 //!
 //! Invariants:
 //!
@@ -20,6 +20,7 @@ mod file;
 mod fork;
 mod futex;
 mod in_place;
+mod lease;
 mod lock;
 mod memory;
 mod random;

@@ -195,6 +195,12 @@ impl crate::File for File {
         })
     }
 
+    fn open_elsewhere(&self) -> io::Result<bool> {
+        self.operate(OperationKind::OpenElsewhere, None, |state, _| {
+            Ok(state.inode(self.key)?.opens() > 1)
+        })
+    }
+
     /// A write, to everything but the space it needs: the clone survives in any part.
     fn copy_ownership(&self, _other: &Self) -> io::Result<()> {
         Ok(()) // all files of a machine have one owner

@@ -47,6 +47,7 @@ operations! {
     Lock = "lock",
     Unlock = "unlock",
     LockConflict = "ask for lock",
+    OpenElsewhere = "ask who has it open",
     CloneRange = "clone",
     Map = "map",
     SharedMemory = "share memory",

@@ -52,6 +52,11 @@ impl Inode {
         let (locks, words) = (Locks::default(), Words::default());
         Self { number, permissions, body, locks, words, opens: 0 }
     }
+
+    /// How many descriptions of it are open, those of stock processes included.
+    pub(super) fn opens(&self) -> u64 {
+        self.opens
+    }
 }
 
 pub(super) struct State {

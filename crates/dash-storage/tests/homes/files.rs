@@ -83,6 +83,23 @@ pub fn a_flush_succeeds_in_every_mode<S: Storage>(place: Place<S>, _: &Path) {
     place.directory.flush().unwrap();
 }
 
+pub fn who_else_has_a_file_open_is_told<S: Storage>(place: Place<S>, _: &Path) {
+    let a = place.open("db");
+    assert!(!a.open_elsewhere().unwrap());
+    for mode in [OpenMode::Read, OpenMode::ReadWrite] {
+        let b = place.directory.open("db".as_ref(), mode).unwrap();
+        for _ in 0..2 {
+            assert!(a.open_elsewhere().unwrap(), "{mode:?}");
+        }
+        drop(b);
+        for _ in 0..2 {
+            assert!(!a.open_elsewhere().unwrap(), "{mode:?}");
+        }
+    }
+    let _other = place.open("other");
+    assert!(!a.open_elsewhere().unwrap());
+}
+
 pub fn a_file_open_for_reading_is_not_written<S: Storage>(place: Place<S>, _: &Path) {
     place.open("db").write_at(b"x", 0).unwrap();
     let file = place.directory.open("db".as_ref(), OpenMode::Read).unwrap();

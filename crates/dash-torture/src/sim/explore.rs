@@ -316,7 +316,7 @@ impl Explorer {
             return wrong!("closing after the recovery: {error}");
         }
         machine.watch(|_, _| {});
-        if let Err(what) = self.subject.check_at_rest(machine, DB) {
+        if let Err(what) = self.subject.check_at_rest(machine, DB, &[]) {
             return wrong!("closed after the recovery: {what}");
         }
         let bytes = machine.file_view(DB).unwrap_or_default();

@@ -38,12 +38,8 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
         pair.act(&mut Dice::new(pair.explorer.plan.seed, 1000 + action as u64))?;
         pair.explorer.result()?;
     }
-    for process in &mut pair.processes {
-        if let Some((_, session)) = process.take() {
-            session.close().map_err(|error| unexpected("closing", &error))?;
-        }
-    }
-    pair.at_rest()
+    let dice = &mut Dice::new(pair.explorer.plan.seed, 999);
+    (0..2).try_for_each(|i| pair.close(i, dice))
 }
 
 impl Pair {
@@ -78,7 +74,7 @@ impl Pair {
         }
         let new = next(content.clone(), &self.explorer.plan, dice);
         match dice.below(14) {
-            0 => self.close(i)?,
+            0 => self.close(i, dice)?,
             1 | 2 => self.roll_back(i, &content, &new, dice.below(3))?,
             3 => self.idle(i)?,
             4 | 5 => self.die(i, &new, dice.below(4))?,
@@ -92,7 +88,13 @@ impl Pair {
         self.explorer.check_stock(&self.machine, &model)
     }
 
-    fn close(&mut self, i: usize) -> Checked<()> {
+    fn close(&mut self, i: usize, dice: &mut Dice) -> Checked<()> {
+        if dice.one_in(2)
+            && let Some(kept) = self.descriptors.first().map(StockDescriptor::inode)
+        {
+            // One file is open elsewhere: the name is for that one.
+            self.descriptors.retain(|descriptor| descriptor.inode() == kept);
+        }
         if let Some((_, session)) = self.processes[i].take() {
             session.close().map_err(|error| unexpected("closing", &error))?;
         }
@@ -100,7 +102,8 @@ impl Pair {
     }
 
     fn at_rest(&self) -> Checked<()> {
-        match self.explorer.subject.check_at_rest(&self.machine, DB) {
+        let held: Vec<_> = self.descriptors.iter().map(StockDescriptor::inode).collect();
+        match self.explorer.subject.check_at_rest(&self.machine, DB, &held) {
             Ok(()) => Ok(()),
             Err(what) => wrong!("all closed: {what}"),
         }

@@ -96,7 +96,7 @@ impl Subject for Shadow {
         Ok(())
     }
 
-    fn check_at_rest(&self, machine: &Machine, path: &str) -> Result<(), String> {
+    fn check_at_rest(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String> {
         for name in ["-dash", "-journal", "-shadow-tmp"] {
             if machine.exists(format!("{path}{name}")) {
                 return Err(format!("{path}{name} is left behind"));
@@ -105,6 +105,11 @@ impl Subject for Shadow {
         let report = look(machine, path)?;
         if let Opening::Refuse(_, message) = &report.opening {
             return Err(message.clone());
+        }
+        let is_held =
+            |name: &str| machine.open_stock(name).is_ok_and(|file| held.contains(&file.inode()));
+        if is_held(&format!("{path}-shadow")) && !is_held(path) {
+            return Err(format!("a stock process that has had {path} open has {path}-shadow now"));
         }
         let marked = |header: &HeaderSeen| header.is_demoted || header.is_fenced;
         match report.database.as_ref().and_then(|seen| seen.header) {

@@ -66,8 +66,9 @@ pub trait Subject: Send + Sync {
     /// The format checker, on a database that somebody has open, right after a commit.
     fn check_committed(&self, machine: &Machine, path: &str) -> Result<(), String>;
 
-    /// What nobody who closes last may leave behind.
-    fn check_at_rest(&self, machine: &Machine, path: &str) -> Result<(), String>;
+    /// What nobody who closes last may leave behind. `held`: the inodes that stock processes have
+    /// had open since before that.
+    fn check_at_rest(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;
 }
 
 /// A connection to a database. Dropping it closes its files without a word, as a dead process does.

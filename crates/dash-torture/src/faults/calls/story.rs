@@ -345,6 +345,8 @@ impl Case<'_> {
         self.known.acknowledged(next);
         self.survives(2).map_err(|what| format!("after the last commit: {what}"))?;
         session.close().map_err(|error| again("closing", error))?;
-        self.subject.check_at_rest(&self.machine, DB).map_err(|what| format!("at rest: {what}"))
+        self.subject
+            .check_at_rest(&self.machine, DB, &[])
+            .map_err(|what| format!("at rest: {what}"))
     }
 }

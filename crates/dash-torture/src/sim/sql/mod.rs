@@ -68,7 +68,7 @@ impl Sql {
                 if let Some((_, db)) = self.open.take() {
                     db.close().map_err(|(_, error)| failed("closing", &error))?;
                     self.explorer.result()?;
-                    if let Err(what) = self.explorer.subject.check_at_rest(&self.machine, DB) {
+                    if let Err(what) = self.explorer.subject.check_at_rest(&self.machine, DB, &[]) {
                         return wrong!("closed: {what}");
                     }
                 }
