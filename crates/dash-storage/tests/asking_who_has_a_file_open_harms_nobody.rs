@@ -2,7 +2,6 @@
 //! somebody opens the file in that instant: by default SIGIO, which ends the process.
 
 #![expect(unsafe_code, reason = "looks for the signal")]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
