@@ -194,15 +194,21 @@ impl ShadowFile {
         }
         match result {
             Ok(()) => {
+                let mut since = None;
                 if becomes_writer {
-                    wake::succeeded();
+                    // SQLite gives up its read lock before it asks the busy handler: only the thread
+                    // knows how long it has waited.
+                    since = wake::succeeded();
                     self.progress =
                         Progress { unflushed: self.progress.unflushed, ..Progress::default() };
                 }
-                if let Some(since) = self.waiting_since.take() {
-                    self.latencies.record(Op::LockWait, since);
+                if let Some(first) = self.waiting_since.take() {
                     self.database.queue.want_readers_gone(false);
                     wake::succeeded();
+                    since = Some(first);
+                }
+                if let Some(since) = since {
+                    self.latencies.record(Op::LockWait, since);
                 }
                 Ok(())
             }

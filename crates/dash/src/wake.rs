@@ -232,9 +232,11 @@ impl Waiting {
     }
 }
 
-/// Forgets what this thread waited for: it has the lock.
-pub fn succeeded() {
-    let _ = WAITING.try_with(|waiting| waiting.borrow_mut().take());
+/// Forgets what this thread waited for: it has the lock. Answers the time of the first failed attempt,
+/// if it has waited until now.
+pub fn succeeded() -> Option<Instant> {
+    let waiting = WAITING.try_with(|waiting| waiting.borrow_mut().take()).ok().flatten()?;
+    (waiting.slept_at.elapsed() < NEW_SEQUENCE).then_some(waiting.since)
 }
 
 /// `xSleep`: for about `time`, or until the lock that this thread failed to get is given up.
