@@ -27,7 +27,7 @@ pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() 
     };
     let permissions = stat(&names.db)?.map_or(0o600, |db| db.permissions);
     let was_there = stat(&names.coordination)?.is_some();
-    let coordination = open_coordination(storage, &directory, &names, permissions)?;
+    let (coordination, _) = open_coordination(storage, &directory, &names, permissions)?;
     let holder = coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive);
     if holder.during(Operation::Lock, names.shown_coordination())?.is_some() {
         return Err(Error::Busy);

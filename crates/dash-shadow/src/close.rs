@@ -8,10 +8,11 @@ use dash_storage::{Directory, File, LockKind, Storage};
 use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Operation, Result};
-use crate::format::{IntentBlock, State, TAIL_LEN};
+use crate::format::{State, TAIL_LEN};
+use crate::header::Header;
 use crate::locks::{self, LockLevel};
 use crate::open::is_alone;
-use crate::tail::{Tail, read_header, write_intent};
+use crate::tail::{Tail, write_intent};
 
 /// How often a closing connection looks whether the one that opens or closes is done.
 const CLOSE_ATTEMPTS: usize = 5000;
@@ -46,27 +47,27 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         drop(self.reload_if_pair_changed());
-        for file in self.files.iter().flatten() {
-            file.unlock(locks::LIFE).during(Operation::Lock, &name)?;
-        }
         let [a, b] = &self.files;
         let file = self.coordination.file();
-        file.unlock(locks::ALIVE).during(Operation::Lock, &name)?;
-        if is_alone(&[a.as_deref(), b.as_deref()], &name)?
-            && file.try_lock(locks::ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?
-        {
+        // Both locks are converted; what stood in the way of that leaves them shared.
+        let alone = is_alone(&[a.as_deref(), b.as_deref()], &name)?
+            && file.try_lock(locks::ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
+        if alone {
             let rested = self.rest(tell);
             // Only a clean state goes without its mark of being open: a stale coordination file is
             // harmless, the next first opener empties it.
             rested?;
-            // Before the name goes: an opener that makes a new coordination file must find itself
-            // alone. Until then openers wait for OPEN.
-            for file in self.files.iter().flatten() {
-                file.unlock(locks::LIFE).during(Operation::Lock, &name)?;
-            }
-            self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)?;
         }
-        Ok(())
+        // Before the name goes: an opener that makes a new coordination file must find itself
+        // alone. Until then openers wait for OPEN; so does who closes next, and must be the last.
+        for file in self.files.iter().flatten() {
+            file.unlock(locks::ALL).during(Operation::Lock, &name)?;
+        }
+        if alone {
+            self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)
+        } else {
+            self.coordination.file().unlock(locks::ALIVE).during(Operation::Lock, &name)
+        }
     }
 
     /// Waits for the OPEN lock: who holds it may be closing too, and then somebody must be the last.
@@ -93,15 +94,19 @@ impl<S: Storage> Connection<S> {
             self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
         let slot = self.shadow_slot();
         if clean && self.coordination.commits() > 0 && self.files[slot].is_some() {
-            let tail = self.shadow_tail()?;
-            let older = read_header(&*self.file(slot)?, &self.role(slot))?;
-            if let (Some(older), true) = (older, tail.len >= TAIL_LEN) {
-                let mut intent = IntentBlock::clone(&tail.intent);
-                if let Some(narrow) = self.narrowed(&intent, tail.len) {
-                    write_intent(&*self.file(slot)?, tail.len, &narrow, &self.role(slot))?;
-                    intent = narrow;
+            let known = self.shadow_tail()?;
+            let (len, file, name) = (known.len, self.file(slot)?, self.role(slot));
+            let tail = match self.take_found_current() {
+                Some(tail) => tail,
+                None => Tail::at_end(&*file, len, &name)?,
+            };
+            if let (Some(older), true) = (Header::of(&tail.sector), len >= TAIL_LEN) {
+                let narrow = self.narrowed(&known.intent, len);
+                if let Some(narrow) = &narrow {
+                    write_intent(&*file, len, narrow, &name)?;
                 }
-                self.vouch(State::Superseded, older.counter(), &intent, tail.len)?;
+                let intent = narrow.as_ref().unwrap_or(&known.intent);
+                self.vouch_over(tail.list, State::Superseded, older.counter(), intent, len)?;
             }
             self.narrow_current()?;
         }
@@ -120,12 +125,12 @@ impl<S: Storage> Connection<S> {
     }
 
     /// The current copy's intent counts once it is the shadow again: it is whole now.
-    fn narrow_current(&self) -> Result<()> {
+    fn narrow_current(&mut self) -> Result<()> {
         let slot = self.current.slot;
-        let (file, name) = (self.file(slot)?, self.role(slot));
-        let tail = Tail::read(&*file, &name)?;
-        let narrow =
-            tail.bound_intent(file.id()).and_then(|intent| self.narrowed(intent, tail.len));
-        narrow.map_or(Ok(()), |narrow| write_intent(&*file, tail.len, &narrow, &name))
+        let known = self.tail_in(slot)?;
+        match self.narrowed(&known.intent, known.len) {
+            Some(narrow) => write_intent(&*self.file(slot)?, known.len, &narrow, &self.role(slot)),
+            None => Ok(()),
+        }
     }
 }

@@ -14,6 +14,7 @@ use crate::names::Names;
 use crate::open::OpenOptions;
 use crate::ranges::RangeSet;
 use crate::statistics::Statistics;
+use crate::tail::Tail;
 use crate::tuning::Tuning;
 use crate::versions::{Keeping, Kept};
 use crate::write::Transaction;
@@ -32,7 +33,7 @@ pub(crate) struct KnownTail {
 /// A connection that may read and write.
 pub struct Connection<S: Storage> {
     pub(crate) storage: S,
-    pub(crate) directory: S::Directory,
+    pub(crate) directory: Arc<S::Directory>,
     pub(crate) directory_path: std::path::PathBuf,
     pub(crate) names: Names,
     pub(crate) coordination: Coordination<S::File>,
@@ -52,6 +53,10 @@ pub struct Connection<S: Storage> {
     /// Slot whose SHARED range is held for want of a reader entry.
     pub(crate) shared_lock: Option<usize>,
     pub(crate) known_tails: [Option<KnownTail>; 2],
+    /// The shadow's tail as the first opener found it, beside which copy, and its epoch.
+    pub(crate) found_shadow: Option<(Current, u64, Tail)>,
+    /// The current copy's, likewise.
+    pub(crate) found_current: Option<(Current, u64, Tail)>,
     /// Global Page List of the current copy, with the sequence it belongs to.
     pub(crate) page_list: Option<(u64, RangeSet)>,
     /// Header of the current copy as this connection committed it, with its sequence.
@@ -67,6 +72,8 @@ pub struct Connection<S: Storage> {
     /// What this connection's transaction has put there.
     pub(crate) keeping: Keeping,
     pub(crate) checked_at: u64,
+    /// The header as read without a lock, when, and of which copy.
+    pub(crate) opening_header: Option<(u64, Current, Header)>,
     /// Random; commit ids are made from it and the sequence.
     pub(crate) seed: u64,
 }
@@ -74,7 +81,7 @@ pub struct Connection<S: Storage> {
 impl<S: Storage> Connection<S> {
     pub(crate) fn new(
         storage: S,
-        directory: S::Directory,
+        directory: Arc<S::Directory>,
         directory_path: std::path::PathBuf,
         names: Names,
         coordination: Coordination<S::File>,
@@ -100,6 +107,8 @@ impl<S: Storage> Connection<S> {
             pending: [false; 2],
             shared_lock: None,
             known_tails: [None, None],
+            found_shadow: None,
+            found_current: None,
             page_list: None,
             header: None,
             poisoned: None,
@@ -109,6 +118,7 @@ impl<S: Storage> Connection<S> {
             kept: Kept::default(),
             keeping: Keeping::default(),
             checked_at: 0,
+            opening_header: None,
             seed,
         }
     }
@@ -231,10 +241,19 @@ impl Snapshot {
 
 /// Takes LIFE and RESERVED, shared, on a file. `Busy` if a stock writer is in the way.
 pub(crate) fn hold_life<F: File>(file: &F, name: &str) -> Result<()> {
-    for range in [locks::LIFE, locks::RESERVED] {
-        if !file.try_lock(range, LockKind::Shared).during(Operation::Lock, name)? {
-            return Err(Error::Busy);
-        }
+    share(file, locks::LIFE, name)?;
+    keep_stock_writers_out(file, name)
+}
+
+/// Takes RESERVED, shared, on a file. `Busy` if a stock writer is in the way.
+pub(crate) fn keep_stock_writers_out<F: File>(file: &F, name: &str) -> Result<()> {
+    share(file, locks::RESERVED, name)
+}
+
+/// Takes a lock, shared, or what is held of it exclusively down to that.
+pub(crate) fn share<F: File>(file: &F, range: std::ops::Range<u64>, name: &str) -> Result<()> {
+    match file.try_lock(range, LockKind::Shared).during(Operation::Lock, name)? {
+        true => Ok(()),
+        false => Err(Error::Busy),
     }
-    Ok(())
 }

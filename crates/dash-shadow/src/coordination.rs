@@ -122,13 +122,15 @@ pub struct Coordination<F: File> {
     pub(crate) file: F,
     pub(crate) memory: Arc<F::Memory>,
     pub(crate) entry: Option<usize>,
+    /// It was empty when it was mapped: all its words are zero.
+    fresh: bool,
 }
 
 impl<F: File> Coordination<F> {
-    /// Maps the file.
-    pub fn map(file: F) -> Result<Self> {
+    /// Maps the file. `fresh`: it has no bytes yet, and OPEN keeps others from giving it any.
+    pub fn map(file: F, fresh: bool) -> Result<Self> {
         let memory = file.shared_memory(WORDS).during(Operation::Map, "the coordination file")?;
-        Ok(Self { file, memory: Arc::new(memory), entry: None })
+        Ok(Self { file, memory: Arc::new(memory), entry: None, fresh })
     }
 
     /// The file, for its locks.
@@ -147,6 +149,9 @@ impl<F: File> Coordination<F> {
 
     /// Empties it, but for what failed; only the first opener may.
     pub fn reset(&self) {
+        if self.fresh {
+            return;
+        }
         for index in (0..self.memory.len()).filter(|&index| index != Word::Failed as usize) {
             if self.memory.word(index).load(SeqCst) != 0 {
                 self.memory.word(index).store(0, SeqCst);

@@ -2,10 +2,10 @@
 
 use dash_storage::{File, FileId};
 
-use crate::error::Result;
-use crate::format::{CommitBlock, State};
+use crate::error::{Context, Operation, Result};
+use crate::format::{BLOCK, CommitBlock, SECTOR_BYTES, State, Unit};
 use crate::header::Header;
-use crate::tail::{Tail, has_buried_tail, read_header, read_units, units_match};
+use crate::tail::{Tail, has_buried_tail, read_some, read_units, units_match};
 
 /// What the file named `app.db` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,26 +68,37 @@ pub struct Found<F> {
     pub tail: Tail,
     /// Whether the listed units are as committed.
     pub matches: bool,
+    /// The listed units, if they are.
+    pub units: Vec<Unit>,
 }
 
 impl<F: File> Found<F> {
-    /// Looks at a file. `trusted` skips the checksums of the page list.
+    /// Looks at a file.
     pub fn look(file: F, name: &str) -> Result<Self> {
-        let tail = Tail::read(&file, name)?;
-        let header = read_header(&file, name)?;
-        let matches = match &tail.commit {
-            Ok(block) if matches!(block.state, State::Whole | State::Prepared) => {
-                let units = read_units(&file, tail.len, block, name)?;
-                let counted = header
-                    .is_some_and(|header| header.is_fenced() || header.counter() == block.counter);
-                match units {
-                    Some(units) if counted => units_match(&file, &units, name)?,
-                    _ => false,
-                }
-            }
-            _ => false,
-        };
-        Ok(Self { file, header, tail, matches })
+        let len = file.metadata().during(Operation::Stat, name)?.len;
+        Self::look_at(file, len, name)
+    }
+
+    /// The same, at a file that is known to be `len` bytes long.
+    pub fn look_at(file: F, len: u64, name: &str) -> Result<Self> {
+        // Page 1, as most databases have it: it holds the header, a block, and is in every page list.
+        let mut start = [0; BLOCK];
+        let read = read_some(&file, &mut start, 0).during(Operation::Read, name)?;
+        let header = Header::of(&start[..read]);
+        let mut sector = [0; SECTOR_BYTES];
+        sector.copy_from_slice(&start[..SECTOR_BYTES]);
+        let tail = Tail::beside(&file, len, sector, name)?;
+        let mut found = Self { file, header, tail, matches: false, units: Vec::new() };
+        if let Ok(block) = &found.tail.commit
+            && matches!(block.state, State::Whole | State::Prepared)
+            && let Some(units) = read_units(&found.file, len, block, name)?
+        {
+            found.matches = header
+                .is_some_and(|header| header.is_fenced() || header.counter() == block.counter)
+                && units_match(&found.file, &units, &start[..read], name)?;
+            found.units = units;
+        }
+        Ok(found)
     }
 
     /// Device and inode number.

@@ -88,10 +88,14 @@ impl<S: Storage> Connection<S> {
                 other => other.during(Operation::Open, self.names.fence.to_string_lossy())?,
             }
         }
-        let fence = self
-            .directory
-            .metadata(&self.names.fence)
-            .during(Operation::Stat, self.names.fence.to_string_lossy())?;
+        // Where none was found and none has been made it is taken for none: whoever needs one makes it.
+        let fence = match self.coordination.fence_found() {
+            true => self
+                .directory
+                .metadata(&self.names.fence)
+                .during(Operation::Stat, self.names.fence.to_string_lossy())?,
+            false => None,
+        };
         if fence.is_some_and(|fence| fence.kind != dash_storage::FileKind::Directory) {
             return Err(Error::Refused(format!(
                 "{} is a rollback journal of stock SQLite; close all connections and open the database again",

@@ -1,5 +1,6 @@
 //! The first opener's work: decide by the recovery table, and fill the coordination file.
 
+use crate::connection::{Connection, KnownTail, keep_stock_writers_out};
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{DbKind, Found, Relation, classify};
@@ -7,11 +8,14 @@ use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
-use crate::open::OpenOptions;
+use crate::open::{OpenOptions, Opened};
+use crate::ranges::RangeSet;
+use crate::read::global_page_list;
 use crate::recover::{demote, make_durable};
 use crate::renames;
 use crate::super_journal;
 use crate::table::{Action, Refusal, decide};
+use crate::tail::Tail;
 use crate::vouch::Published;
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
 use std::path::Path;
@@ -35,6 +39,58 @@ pub fn written_by(version: u32) -> String {
     )
 }
 
+/// What the first opener found.
+pub(crate) struct Recovered<F: File> {
+    /// The files of both slots.
+    pub(crate) files: [Option<Arc<F>>; 2],
+    /// The current copy's header.
+    header: Option<Header>,
+    /// Its tail.
+    current: Tail,
+    /// Its global page list, if it has one.
+    page_list: Option<RangeSet>,
+    /// The shadow's tail, if nothing was written there since.
+    shadow: Option<Tail>,
+}
+
+impl<S: Storage> Connection<S> {
+    /// Keeps what was found, so that the first commit and the close need not look again. Each piece
+    /// counts as long as nobody else can have changed it.
+    pub(crate) fn remember_found(&mut self, found: Recovered<S::File>) {
+        let (sequence, slot) = (self.current.sequence, self.current.slot);
+        self.header = found.header.map(|header| (sequence, header));
+        self.page_list = found.page_list.map(|list| (sequence, list));
+        let id = self.files[slot].as_ref().map(|file| file.id());
+        let len = found.current.len;
+        let epoch = |slot| self.coordination.tail_epoch(slot);
+        if let Some(intent) = id.and_then(|id| found.current.bound_intent(id)) {
+            let (sequence, intent) = (epoch(slot), Arc::new(intent.clone()));
+            self.known_tails[slot] = Some(KnownTail { sequence, len, intent });
+        }
+        self.found_shadow = found.shadow.map(|tail| (self.current, epoch(1 - slot), tail));
+        self.found_current = Some((self.current, epoch(slot), found.current));
+    }
+
+    /// The shadow's tail, if the shadow is what the first opener found to be the current copy and one
+    /// commit of this connection is all that came since: until that it was not written (SHADOW-7).
+    pub(crate) fn take_found_current(&mut self) -> Option<Tail> {
+        let (was, epoch, tail) = self.found_current.take()?;
+        let next = Current { sequence: was.sequence + 1, slot: 1 - was.slot };
+        let same = self.statistics.commits == 1
+            && next == self.coordination.current()
+            && epoch == self.coordination.tail_epoch(was.slot);
+        same.then_some(tail)
+    }
+
+    /// The shadow's tail as it was found when the database was opened, if it still is.
+    pub(crate) fn take_found_shadow(&mut self) -> Option<Tail> {
+        let (current, epoch, tail) = self.found_shadow.take()?;
+        let same = current == self.coordination.current()
+            && epoch == self.coordination.tail_epoch(1 - current.slot);
+        same.then_some(tail)
+    }
+}
+
 /// The first opener's work.
 pub(crate) struct First<'a, S: Storage> {
     pub(crate) storage: &'a S,
@@ -47,15 +103,16 @@ pub(crate) struct First<'a, S: Storage> {
 impl<S: Storage> First<'_, S> {
     pub(crate) fn recover(
         &self,
-        db: Option<S::File>,
-        shadow: Option<S::File>,
+        db: Option<Opened<S::File>>,
+        shadow: Option<Opened<S::File>>,
         options: &OpenOptions,
         cut_off: &mut Option<Vec<u8>>,
-    ) -> Result<[Option<Arc<S::File>>; 2]> {
+    ) -> Result<Recovered<S::File>> {
         let names = self.names;
         let (db_name, shadow_name) = (names.shown().clone(), names.shown_shadow().clone());
-        let db = db.map(|file| Found::look(file, &db_name)).transpose()?;
-        let shadow = shadow.map(|file| Found::look(file, &shadow_name)).transpose()?;
+        let db = db.map(|(file, len)| Found::look_at(file, len, &db_name)).transpose()?;
+        let shadow =
+            shadow.map(|(file, len)| Found::look_at(file, len, &shadow_name)).transpose()?;
         for found in [&db, &shadow].into_iter().flatten() {
             if let Some(version) = found.tail.other_format() {
                 return Err(other_format(&db_name, version));
@@ -92,6 +149,7 @@ impl<S: Storage> First<'_, S> {
                     .directory
                     .open(&names.db, OpenMode::CreateNew { permissions: options.permissions })
                     .during(Operation::Open, &db_name)?;
+                keep_stock_writers_out(&file, &db_name)?;
                 (Found::look(file, &db_name)?, None, ShadowCondition::Rebuild)
             }
             Action::UseShadow => {
@@ -127,23 +185,29 @@ impl<S: Storage> First<'_, S> {
         let moved = current.tail.bound(current.id()).is_none();
         let condition = if moved { ShadowCondition::Rebuild } else { condition };
         self.describe(&current, other.as_ref(), condition, fence)?;
-        if let (Action::KeepRepair | Action::KeepUndo, Some(shadow)) = (action, &other) {
-            let slot = self.coordination.current().slot;
-            self.bury(shadow, self.coordination.snapshot(slot))?;
-        }
         let slot = self.coordination.current().slot;
+        let mut untouched = false;
+        if let (Action::KeepRepair | Action::KeepUndo, Some(shadow)) = (action, &other) {
+            untouched = !self.bury(shadow, self.coordination.snapshot(slot))?;
+        }
+        let bound = current.block(false).is_some() && current.matches;
+        let page_list = bound.then(|| global_page_list(&current.units));
         let mut files = [None, None];
         files[slot] = Some(Arc::new(current.file));
-        files[1 - slot] = other.map(|found| Arc::new(found.file));
-        Ok(files)
+        let shadow = other.map(|found| {
+            files[1 - slot] = Some(Arc::new(found.file));
+            found.tail
+        });
+        let shadow = shadow.filter(|_| untouched);
+        Ok(Recovered { files, header: current.header, current: current.tail, page_list, shadow })
     }
 
     /// What the table decided against stays undone. For an empty database nothing else of the
     /// coordination file counts.
-    fn bury(&self, shadow: &Found<S::File>, snapshot: Snapshot) -> Result<()> {
+    fn bury(&self, shadow: &Found<S::File>, snapshot: Snapshot) -> Result<bool> {
         let (pair, current) = (self.coordination.pair(), self.coordination.current());
         let published = Published { pair, current, snapshot };
-        published.bury(&shadow.file, &shadow.tail, self.names.shown_shadow()).map(drop)
+        published.bury(&shadow.file, &shadow.tail, self.names.shown_shadow())
     }
 
     fn gone(&self) -> Error {

@@ -37,6 +37,7 @@ mod repair;
 mod return_name;
 mod room;
 mod snapshot;
+mod spare;
 mod statistics;
 mod super_journal;
 mod table;

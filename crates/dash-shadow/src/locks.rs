@@ -37,6 +37,9 @@ pub const WRITER: Range<u64> = 1..2;
 /// Held by every connection for its life; exclusive: the first and the last one.
 pub const ALIVE: Range<u64> = 2..3;
 
+/// Everything that can be locked.
+pub const ALL: Range<u64> = 0..u64::MAX;
+
 /// Held by the owner of a reader entry.
 pub fn reader(entry: usize) -> Range<u64> {
     let byte = 16 + entry as u64;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
-use crate::connection::{Connection, hold_life};
+use crate::connection::{Connection, hold_life, keep_stock_writers_out, share};
 use crate::coordination::Coordination;
 use crate::error::{Context, Error, Operation, Result};
 use crate::first::First;
@@ -16,7 +16,7 @@ use crate::format::Protocol;
 use crate::locks::{self, LockLevel};
 use crate::names::Names;
 use crate::recover::open_if_there;
-use crate::renames::{finish_renames, open_db, other_links};
+use crate::renames::{finish_renames, look_up_db, open_db, other_links};
 use crate::tuning::Tuning;
 
 /// How long an opener waits for another one that opens, closes or recovers.
@@ -51,10 +51,21 @@ impl Default for OpenOptions {
 impl<S: Storage> Connection<S> {
     /// Opens a database for reading and writing; recovers it first if nobody else has it open.
     pub fn open(storage: &S, path: &Path, options: &OpenOptions) -> Result<Self> {
-        let (directory_path, names) = Names::split(path)?;
+        let (directory_path, _) = Names::split(path)?;
         let directory = storage
             .open_directory(directory_path)
             .during(Operation::Open, directory_path.display())?;
+        Self::open_in(storage, Arc::new(directory), path, options)
+    }
+
+    /// The same, for who has opened the directory that the last component of `path` is in.
+    pub fn open_in(
+        storage: &S,
+        directory: Arc<S::Directory>,
+        path: &Path,
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        let (directory_path, names) = Names::split(path)?;
         let db = names.shown().clone();
         let permissions = match directory.metadata(&names.db).during(Operation::Stat, &db)? {
             Some(found) if found.kind != FileKind::Regular => {
@@ -85,14 +96,14 @@ impl<S: Storage> Connection<S> {
 
     fn open_locked(
         storage: &S,
-        directory: S::Directory,
+        directory: Arc<S::Directory>,
         directory_path: &Path,
         names: Names,
-        coordination: S::File,
+        (coordination, fresh): (S::File, bool),
         options: &OpenOptions,
     ) -> Result<Self> {
         let name = names.shown_coordination().clone();
-        let mut coordination = Coordination::map(coordination)?;
+        let mut coordination = Coordination::map(coordination, fresh)?;
         // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
         let mut generation = coordination.generation();
         let (db, shadow, alone) = open_files::<S>(&directory, &names)?;
@@ -104,6 +115,7 @@ impl<S: Storage> Connection<S> {
                 .during(Operation::Lock, &name)?
                 || broken(Mutation::LifeIgnored));
         let mut cut_off = None;
+        let mut found = None;
         let files = if alone {
             let first = First {
                 storage,
@@ -117,19 +129,25 @@ impl<S: Storage> Connection<S> {
                 // Nobody uses it, and a refusal leaves nothing behind.
                 drop(directory.unlink(&names.coordination));
             }
-            let files = recovered?;
+            let mut recovered = recovered?;
             generation = coordination.generation();
+            let files = std::mem::take(&mut recovered.files);
+            for file in files.iter().flatten() {
+                share(&**file, locks::LIFE, names.shown())?;
+            }
+            found = Some(recovered);
             files
         } else {
+            let [db, shadow] = [db, shadow].map(|opened| opened.map(|(file, _)| file));
             let (files, complete) = join(&coordination, db, shadow, &names)?;
             if !complete {
                 generation = u64::MAX; // no pair has this one
             }
+            for file in files.iter().flatten() {
+                hold_life(&**file, names.shown())?;
+            }
             files
         };
-        for file in files.iter().flatten() {
-            hold_life(&**file, names.shown())?;
-        }
         let alive = coordination
             .file()
             .try_lock(locks::ALIVE, LockKind::Shared)
@@ -147,6 +165,9 @@ impl<S: Storage> Connection<S> {
             (files, generation),
             options,
         );
+        if let Some(found) = found {
+            connection.remember_found(found);
+        }
         // For its locks; what can't be found yet is looked for again at the first read.
         drop(connection.reload_if_pair_changed());
         if cut_off.is_some() {
@@ -159,7 +180,11 @@ impl<S: Storage> Connection<S> {
     }
 }
 
-/// Both files, as far as they are there, and whether no other connection has them open.
+/// An open file and its length, which only counts where nobody else has it open.
+pub(crate) type Opened<F> = (F, u64);
+
+/// Both files, as far as they are there, and whether no other connection has them open; then no stock
+/// process writes them from here on.
 ///
 /// A connection that is alive goes on exchanging the names while they are opened, and may be
 /// killed before LIFE is asked for: so who finds itself alone looks at the names again (T27), and
@@ -168,32 +193,56 @@ impl<S: Storage> Connection<S> {
 fn open_files<S: Storage>(
     directory: &S::Directory,
     names: &Names,
-) -> Result<(Option<S::File>, Option<S::File>, bool)> {
+) -> Result<(Option<Opened<S::File>>, Option<Opened<S::File>>, bool)> {
+    // At first by the names that they nearly always have: who is alone looks at these again.
+    let mut db = open_if_there::<S>(directory, &names.db, OpenMode::ReadWrite)?;
+    let mut looked_up = false;
     loop {
-        let db = open_db::<S>(directory, names, OpenMode::ReadWrite)?;
+        if db.is_none() || looked_up {
+            db = open_db::<S>(directory, names, OpenMode::ReadWrite)?;
+            looked_up = true;
+        }
         let shadow = open_if_there::<S>(directory, &names.shadow, OpenMode::ReadWrite)?;
         let alone = is_alone(&[db.as_ref(), shadow.as_ref()], names.shown())?;
         if !alone && !broken(Mutation::LifeIgnored) {
-            return Ok((db, shadow, false));
+            let named = look_up_db::<S>(directory, names)?.map(|(_, named)| named.id);
+            if looked_up || named == db.as_ref().map(File::id) {
+                return Ok((db.map(|file| (file, 0)), shadow.map(|file| (file, 0)), false));
+            }
+            looked_up = true;
+            continue;
+        }
+        // Before anything is looked at.
+        for file in [&db, &shadow].into_iter().flatten() {
+            keep_stock_writers_out(file, names.shown())?;
         }
         let mut same = !finish_renames::<S>(directory, names)?;
-        for (name, file) in [(&names.db, &db), (&names.shadow, &shadow)] {
+        let mut lens = [0; 2];
+        let named = [(&names.db, &db), (&names.shadow, &shadow)];
+        for (len, (name, file)) in lens.iter_mut().zip(named) {
             let named = directory.metadata(name).during(Operation::Stat, name.to_string_lossy())?;
             same &= named.map(|named| named.id) == file.as_ref().map(File::id);
+            *len = named.map_or(0, |named| named.len);
         }
         if same {
-            return Ok((db, shadow, true));
+            let [db_len, shadow_len] = lens;
+            return Ok((
+                db.map(|file| (file, db_len)),
+                shadow.map(|file| (file, shadow_len)),
+                true,
+            ));
         }
+        looked_up = true;
     }
 }
 
-/// Opens the coordination file and waits for its OPEN lock.
+/// Opens the coordination file and waits for its OPEN lock. Tells whether the file has no bytes.
 pub(crate) fn open_coordination<S: Storage>(
     storage: &S,
     directory: &S::Directory,
     names: &Names,
     permissions: u32,
-) -> Result<S::File> {
+) -> Result<(S::File, bool)> {
     let name = names.shown_coordination();
     let mut waited = Duration::ZERO;
     loop {
@@ -209,8 +258,8 @@ pub(crate) fn open_coordination<S: Storage>(
         }
         // The last one to close may have removed it while this one waited.
         let named = directory.metadata(&names.coordination).during(Operation::Stat, name)?;
-        if named.is_some_and(|named| named.id == file.id()) {
-            return Ok(file);
+        if let Some(named) = named.filter(|named| named.id == file.id()) {
+            return Ok((file, named.len == 0));
         }
     }
 }

@@ -46,13 +46,10 @@ impl<F: File> Coordination<F> {
         Ok(())
     }
 
-    /// Gives the reader entry back.
+    /// Gives the reader entry back, before the file is closed: that releases its lock.
     pub fn unregister(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            self.pin_word(entry).store(0, SeqCst);
-            // The descriptor is about to be closed, which releases the lock in any case.
-            drop(self.file.unlock(locks::reader(entry)));
-        }
+        self.unpin();
+        self.entry = None;
     }
 
     /// Whether this connection has a reader entry.

@@ -6,7 +6,8 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::Found;
 use crate::header::FENCE_OFFSET;
-use crate::tail::{buffer_for, part_of, read_exact, read_units, write_pieces};
+use crate::spare::{buffer_for, part_of};
+use crate::tail::{read_exact, read_units, write_pieces};
 
 /// Writes the winner's listed units and block once more and flushes it (SHADOW-8, F2): what is
 /// whole in the cache need not be on the disk, and after a failed flush never will be.

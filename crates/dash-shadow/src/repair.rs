@@ -5,16 +5,18 @@
 
 use crate::mutation::{Mutation, broken};
 use dash_storage::{File, Storage};
+use std::sync::Arc;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, KnownTail};
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Operation, Result};
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN, first_page};
 use crate::header::{mark_demoted, plain};
 use crate::locks::LockLevel;
 use crate::ranges::RangeSet;
+use crate::spare::{buffer_for, part_of};
 use crate::tail::read_header;
-use crate::tail::{Tail, buffer_for, copy, extend, part_of, read_padded, roomy_len, write_intent};
+use crate::tail::{Tail, copy, extend, read_padded, roomy_len, write_intent};
 use crate::vouch::proof;
 use crate::which_block::void_commit;
 
@@ -199,7 +201,10 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn repair(&mut self) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, name) = (self.file(slot)?, self.role(slot));
-        let tail = Tail::read(&*shadow, &name)?;
+        let tail = match self.take_found_shadow() {
+            Some(tail) => tail,
+            None => Tail::read(&*shadow, &name)?,
+        };
         let mut ranges = match tail.bound_intent(shadow.id()) {
             Some(_) if broken(Mutation::RepairIgnoresIntent) => RangeSet::new(),
             Some(intent) => intent.ranges(),
@@ -228,7 +233,7 @@ impl<S: Storage> Connection<S> {
                     broken(Mutation::StaleIntentTrusted) || proof(intent) == block.list_checksum
                 })
         });
-        self.coordination.next_tail_epoch(slot);
+        let sequence = self.coordination.next_tail_epoch(slot);
         let page_list = self.current_page_list()?;
         let beyond_the_list = different.without(&page_list);
         if !(vouched && beyond_the_list.is_empty()) {
@@ -238,6 +243,10 @@ impl<S: Storage> Connection<S> {
             self.bury(&tail)?;
             self.restore(&different)?;
             self.coordination.set_in_flight(0);
+        } else if let Some(intent) = tail.bound_intent(shadow.id()) {
+            // Durable, by its proof.
+            let intent = Arc::new(intent.clone());
+            self.known_tails[slot] = Some(KnownTail { sequence, len: tail.len, intent });
         }
         self.coordination.set_condition(ShadowCondition::Known);
         Ok(())

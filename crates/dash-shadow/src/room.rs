@@ -24,7 +24,7 @@ impl<S: Storage> Connection<S> {
     /// section 4, step 11), so that mending after a crash looks at little; `None` if it is small.
     /// The places that most commits change stay, or each would begin with a flush.
     pub(crate) fn narrowed(&self, intent: &IntentBlock, len: u64) -> Option<IntentBlock> {
-        if intent.ranges().bytes() <= self.tuning.intent_all {
+        if intent.bytes() <= self.tuning.intent_all {
             return None;
         }
         let stride = self.tuning.intent_stride;
@@ -36,7 +36,11 @@ impl<S: Storage> Connection<S> {
 
     /// The shadow's tail: as this connection left it, or as the disk has it.
     pub(crate) fn shadow_tail(&mut self) -> Result<KnownTail> {
-        let slot = self.shadow_slot();
+        self.tail_in(self.shadow_slot())
+    }
+
+    /// The tail of the copy in `slot`, likewise.
+    pub(crate) fn tail_in(&mut self, slot: usize) -> Result<KnownTail> {
         let file = self.file(slot)?;
         let epoch = self.coordination.tail_epoch(slot);
         if let Some(known) = &self.known_tails[slot]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Nanoseconds for which a reader trusts that nobody has overwritten the file without locks
 /// (`cp backup app.db`): it looks at the header at the first read after that.
-const FOREIGN_CHECK_NANOS: u64 = 1_000_000;
+pub(crate) const FOREIGN_CHECK_NANOS: u64 = 1_000_000;
 
 /// How often a file is looked for under two names that are exchanged meanwhile.
 const OPEN_ATTEMPTS: usize = 200;
@@ -115,7 +115,8 @@ impl<S: Storage> Connection<S> {
         let snapshot = Snapshot::foreign(header.as_ref(), len, self.storage.random());
         self.coordination.set_condition(ShadowCondition::Rebuild);
         self.coordination.set_snapshot(slot, &snapshot);
-        self.known_tails = [None, None];
+        // Whoever wrote it may have made it longer.
+        self.coordination.next_tail_epoch(slot);
         let sequence = self.coordination.current().sequence + 1;
         self.coordination.set_current(Current { sequence, slot });
         Ok(())

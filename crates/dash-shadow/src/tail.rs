@@ -17,14 +17,12 @@ use crate::format::{
     decode_units, encode_units, first_page,
 };
 use crate::header::{HEADER_LEN, Header, plain};
+use crate::spare::{buffer_for, part_of};
 use crate::tuning::Tuning;
 use crate::which_block::which_counts;
 
 /// The longest unit of a page list, and what is read at once where a whole file is gone through.
 pub const STRIDE: u64 = 1 << 20;
-/// Bytes of the buffers for copying and checking: below 128 KiB the allocator keeps them, above it
-/// asks the kernel for zeroed pages each time.
-pub const BUFFER: usize = 64 << 10;
 /// Bytes written at once. A large write makes a large folio of the page cache, and every later
 /// write and flush of one page in it costs the kernel a walk over all its blocks: measured 40 µs a
 /// place for folios of 1 MiB, nothing up to 32 KiB (Linux 6.18, ext4).
@@ -39,29 +37,48 @@ pub struct Tail {
     pub commit: std::result::Result<CommitBlock, BlockError>,
     /// The intent block.
     pub intent: std::result::Result<IntentBlock, BlockError>,
+    /// Length and beginning of the page list of the block in the tail, if that is whole, whichever counts.
+    pub list: Option<(u32, Vec<Unit>)>,
+    /// The first sector; zeros where the file ends before.
+    pub sector: [u8; SECTOR_BYTES],
 }
 
 impl Tail {
     /// Reads both blocks.
     pub fn read<F: File>(file: &F, name: &str) -> Result<Self> {
         let len = file.metadata().during(Operation::Stat, name)?.len;
+        Self::at_end(file, len, name)
+    }
+
+    /// The same, of a file that is known to be `len` bytes long.
+    pub fn at_end<F: File>(file: &F, len: u64, name: &str) -> Result<Self> {
+        let mut sector = [0; SECTOR_BYTES];
+        read_padded(file, &mut sector, 0).during(Operation::Read, name)?;
+        Self::beside(file, len, sector, name)
+    }
+
+    /// The same, of a file whose first sector has been read.
+    pub fn beside<F: File>(
+        file: &F,
+        len: u64,
+        sector: [u8; SECTOR_BYTES],
+        name: &str,
+    ) -> Result<Self> {
         let mut bytes = [0; 2 * BLOCK];
         let blocks = len
             .checked_sub(TAIL_LEN)
             .map(|at| read_exact(file, &mut bytes, at))
             .transpose()
             .during(Operation::Read, name)?;
-        let nothing =
-            Self { len, commit: Err(BlockError::Absent), intent: Err(BlockError::Absent) };
         if blocks != Some(true) {
-            return Ok(nothing);
+            let absent = BlockError::Absent;
+            return Ok(Self { len, commit: Err(absent), intent: Err(absent), list: None, sector });
         }
         let commit = CommitBlock::decode(&bytes[BLOCK..]);
         let intent = IntentBlock::decode(&bytes[..BLOCK]);
-        let mut sector = [0; SECTOR_BYTES];
-        read_padded(file, &mut sector, 0).during(Operation::Read, name)?;
+        let list = commit.as_ref().ok().map(|block| (block.unit_count, block.units.clone()));
         let commit = which_counts(commit, &intent, first_page::extract(&sector));
-        Ok(Self { len, commit, intent })
+        Ok(Self { len, commit, intent, list, sector })
     }
 
     /// The commit block, if it is whole and was written into this very file.
@@ -121,6 +138,13 @@ pub fn read_exact<F: File>(file: &F, buffer: &mut [u8], offset: u64) -> std::io:
 
 /// Reads `buffer.len()` bytes, with zeros where the file ends before.
 pub fn read_padded<F: File>(file: &F, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+    let done = read_some(file, buffer, offset)?;
+    buffer[done..].fill(0);
+    Ok(())
+}
+
+/// Reads `buffer.len()` bytes or up to the end of the file; returns how many.
+pub fn read_some<F: File>(file: &F, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
         match file.read_at(&mut buffer[done..], offset + done as u64) {
@@ -130,8 +154,7 @@ pub fn read_padded<F: File>(file: &F, buffer: &mut [u8], offset: u64) -> std::io
             Err(error) => return Err(error),
         }
     }
-    buffer[done..].fill(0);
-    Ok(())
+    Ok(done)
 }
 
 /// The header, or `None` if the file is shorter.
@@ -166,16 +189,24 @@ pub fn read_units<F: File>(
     Ok((whole && same).then(|| decode_units(&list)))
 }
 
-/// Whether every listed unit is in the file as committed (marks and block in page 1 aside).
-pub fn units_match<F: File>(file: &F, units: &[Unit], name: &str) -> Result<bool> {
+/// Whether every listed unit is in the file as committed (marks and block in page 1 aside). `start`: what
+/// has been read of its beginning.
+pub fn units_match<F: File>(file: &F, units: &[Unit], start: &[u8], name: &str) -> Result<bool> {
     let mut buffer = buffer_for(units.iter().map(|unit| unit.len).max().unwrap_or(0));
     for unit in units {
         let mut hasher = crc32fast::Hasher::new();
         let mut read = 0;
         while read < unit.len {
             let part = part_of(unit.len - read);
-            let whole = read_exact(file, &mut buffer[..part], unit.offset + read)
-                .during(Operation::Read, name)?;
+            let known = if unit.offset + read == 0 { start.get(..part) } else { None };
+            let whole = match known {
+                Some(bytes) => {
+                    buffer[..part].copy_from_slice(bytes);
+                    true
+                }
+                None => read_exact(file, &mut buffer[..part], unit.offset + read)
+                    .during(Operation::Read, name)?,
+            };
             if !whole {
                 return Ok(false);
             }
@@ -250,16 +281,6 @@ pub fn write_zeros<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result
         at += part as u64;
     }
     Ok(())
-}
-
-/// A buffer to go through `len` bytes with.
-pub fn buffer_for(len: u64) -> Vec<u8> {
-    vec![0; part_of(len)]
-}
-
-/// How many of the `len` bytes that are left fit into such a buffer.
-pub fn part_of(len: u64) -> usize {
-    usize::try_from(len).unwrap_or(BUFFER).min(BUFFER)
 }
 
 /// Writes `bytes` in pieces that don't make large folios.

@@ -83,8 +83,7 @@ impl Published {
             return Ok(false);
         };
         let proof = tail.intent.as_ref().map_or(0, |intent| !proof(intent));
-        let mut sector = [0; SECTOR_BYTES];
-        read_padded(file, &mut sector, 0).during(Operation::Read, name)?;
+        let mut sector = tail.sector;
         if counted.is_some_and(|block| self.is_older(block, &sector, proof)) {
             return Ok(false);
         }
@@ -102,14 +101,13 @@ impl Published {
             }
             // The whole sector: on the disk there may be another one.
             file.write_at(&sector, 0).during(Operation::Write, name)?;
-            let mut old = [0; BLOCK];
-            read_padded(file, &mut old, place).during(Operation::Read, name)?;
-            let old = CommitBlock::decode(&old).ok();
             // Its first sector only: after a power loss it is this block or the old one.
-            let part =
-                if state == State::Superseded && old.is_some() { SECTOR_BYTES } else { BLOCK };
-            let units = old.map(|old| (old.unit_count, old.units));
-            let block = self.block(file.id(), state, counter, proof, units);
+            let part = if state == State::Superseded && tail.list.is_some() {
+                SECTOR_BYTES
+            } else {
+                BLOCK
+            };
+            let block = self.block(file.id(), state, counter, proof, tail.list.clone());
             file.write_at(&block.encode()[..part], place).during(Operation::Write, name)?;
         }
         if !broken(Mutation::BuriedNotFlushed) {
@@ -162,16 +160,28 @@ impl<S: Storage> Connection<S> {
     ) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, name) = (self.file(slot)?, self.role(slot));
-        let place = len - BLOCK as u64;
         let mut old = [0; BLOCK];
-        read_padded(&*shadow, &mut old, place).during(Operation::Read, &name)?;
-        let old = CommitBlock::decode(&old).ok();
-        let in_place = state == State::Superseded && old.is_some();
-        let units = old.map(|old| (old.unit_count, old.units));
-        let block = self.published().block(shadow.id(), state, counter, proof(intent), units);
+        read_padded(&*shadow, &mut old, len - BLOCK_LEN).during(Operation::Read, &name)?;
+        let list = CommitBlock::decode(&old).ok().map(|old| (old.unit_count, old.units));
+        self.vouch_over(list, state, counter, intent, len)
+    }
+
+    /// The same, over a block in the tail that has been read: its list, if it was whole.
+    pub(crate) fn vouch_over(
+        &self,
+        list: Option<(u32, Vec<Unit>)>,
+        state: State,
+        counter: u32,
+        intent: &IntentBlock,
+        len: u64,
+    ) -> Result<()> {
+        let slot = self.shadow_slot();
+        let (shadow, name) = (self.file(slot)?, self.role(slot));
+        let in_place = state == State::Superseded && list.is_some();
+        let block = self.published().block(shadow.id(), state, counter, proof(intent), list);
         let bytes = block.encode();
         let part = if in_place { &bytes[..SECTOR_BYTES] } else { &bytes[..] };
-        shadow.write_at(part, place).during(Operation::Write, &name)
+        shadow.write_at(part, len - BLOCK_LEN).during(Operation::Write, &name)
     }
 
     /// [`Published::bury`] for the shadow. Its flush makes no promise for pages.

@@ -7,6 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
@@ -43,7 +44,7 @@ pub fn says_wal(header: &[u8]) -> bool {
 /// The names around a database. Looks at names only: opening and closing the database itself is dear
 /// while anybody holds locks on it.
 pub struct Neighbours {
-    folder: Option<real::Directory>,
+    folder: Option<Arc<real::Directory>>,
     wal: OsString,
     journal: OsString,
 }
@@ -58,10 +59,15 @@ impl Neighbours {
         };
         Self {
             // If there is none, opening the database will say so.
-            folder: path.parent().and_then(|folder| Real.open_directory(folder).ok()),
+            folder: path.parent().and_then(|folder| Real.open_directory(folder).ok().map(Arc::new)),
             wal: named("-wal"),
             journal: named("-journal"),
         }
+    }
+
+    /// The folder they are all in, if it could be opened.
+    pub fn folder(&self) -> Option<&Arc<real::Directory>> {
+        self.folder.as_ref()
     }
 
     /// Looks for leftovers.

@@ -163,7 +163,7 @@ impl Request<'_> {
     }
 
     fn for_writing(&self, membership: Membership, neighbours: &Neighbours) -> Result<Opened> {
-        match engine(self.host, self.path, &self.parameters, self.flags) {
+        match engine(self.host, self.path, &self.parameters, self.flags, neighbours) {
             Ok(engine) => {
                 let database = membership.database().clone();
                 let psow = self.parameters.psow();
@@ -207,6 +207,7 @@ pub fn engine(
     path: &Path,
     parameters: &Parameters,
     flags: OpenFlags,
+    neighbours: &Neighbours,
 ) -> core::result::Result<Connection<Real>, Failed> {
     let options = dash_shadow::OpenOptions {
         create: flags.contains(OpenFlags::CREATE),
@@ -214,7 +215,6 @@ pub fn engine(
         protocol: parameters.protocol,
         ..dash_shadow::OpenOptions::default()
     };
-    let neighbours = Neighbours::of(path);
     let clear = |leftover| {
         leftovers::clear(host, path, flags, leftover).map_err(|error| match error.code.primary() {
             Code::READONLY | Code::CANTOPEN => Failed::Forbidden(error),
@@ -226,7 +226,11 @@ pub fn engine(
         if let Some(leftover) = neighbours.find().map_err(Failed::Other)? {
             clear(leftover)?;
         }
-        match Connection::open(&Real, path, &options) {
+        let opened = match neighbours.folder() {
+            Some(folder) => Connection::open_in(&Real, Arc::clone(folder), path, &options),
+            None => Connection::open(&Real, path, &options),
+        };
+        match opened {
             Ok(mut engine) => {
                 // From here on stock SQLite leaves nothing: but it may have, until just now.
                 let mut header = [0; HEADER];

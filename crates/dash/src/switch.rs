@@ -14,6 +14,7 @@ use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 
 use crate::errors::to_sqlite;
+use crate::leftovers::Neighbours;
 use crate::linger;
 use crate::main_file::{Kind, MainFile, has_moved};
 use crate::open;
@@ -135,7 +136,9 @@ impl MainFile {
     }
 
     fn open_shadow(&self, membership: &Membership) -> Result<ShadowFile> {
-        let engine = open::engine(&self.host, &self.path, &self.parameters, OpenFlags::READWRITE)?;
+        let neighbours = Neighbours::of(&self.path);
+        let flags = OpenFlags::READWRITE;
+        let engine = open::engine(&self.host, &self.path, &self.parameters, flags, &neighbours)?;
         let database = membership.database().clone();
         let (psow, window) = (self.parameters.psow(), self.window.clone());
         Ok(ShadowFile::new(engine, &self.path, database, psow, window))

@@ -72,6 +72,12 @@ impl IntentBlock {
         true
     }
 
+    /// Bytes in the marked regions.
+    pub fn bytes(&self) -> u64 {
+        let words = self.regions.chunks_exact(8);
+        words.map(|word| u64::from(u64_at(word, 0).count_ones())).sum::<u64>() << self.region_shift
+    }
+
     /// The marked regions as byte ranges, each with its neighbours merged.
     pub fn ranges(&self) -> RangeSet {
         let mut set = RangeSet::new();

@@ -153,7 +153,12 @@ impl crate::File for File {
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
-        lock::unlock(self.descriptor.file()?, range)
+        let all = range == (0..u64::MAX);
+        lock::unlock(self.descriptor.file()?, range)?;
+        if all {
+            self.locked.store(false, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>> {
