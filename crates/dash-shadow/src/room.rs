@@ -27,11 +27,32 @@ impl<S: Storage> Connection<S> {
         if intent.bytes() <= self.tuning.intent_all {
             return None;
         }
-        let stride = self.tuning.intent_stride;
+        Some(self.ends_only(intent, self.tuning.intent_stride, len))
+    }
+
+    /// What an intent may shrink to when the database is closed: to less, as the next session compares
+    /// both copies there before its first commit. What the last commit changed stays: the next one has to
+    /// carry it, and short-lived programs change the same places again and again.
+    pub(crate) fn narrowed_to_rest(
+        &mut self,
+        intent: &IntentBlock,
+        len: u64,
+    ) -> Result<Option<IntentBlock>> {
+        if intent.bytes() <= self.tuning.intent_rest {
+            return Ok(None);
+        }
+        let mut narrow = self.ends_only(intent, self.tuning.intent_region, len);
+        for range in self.current_page_list()?.iter() {
+            narrow.mark(&(range.start..range.end.min(len)));
+        }
+        Ok(Some(narrow))
+    }
+
+    fn ends_only(&self, intent: &IntentBlock, edge: u64, len: u64) -> IntentBlock {
         let mut narrow = IntentBlock { regions: Box::new([0; REGION_BYTES]), ..intent.clone() };
-        narrow.mark(&(0..stride.min(len)));
-        narrow.mark(&(self.snapshot.size.saturating_sub(stride)..len));
-        Some(narrow)
+        narrow.mark(&(0..edge.min(len)));
+        narrow.mark(&(self.snapshot.size.saturating_sub(edge)..len));
+        narrow
     }
 
     /// The shadow's tail: as this connection left it, or as the disk has it.
@@ -127,6 +148,9 @@ impl<S: Storage> Connection<S> {
                 coarser.mark(&(range.start..range.end.min(known.len)));
             }
             intent = coarser;
+        }
+        if known.len <= self.tuning.intent_all {
+            intent.mark(&(0..known.len));
         }
         let stride = self.stride_of(ranges.iter().count());
         for range in ranges.iter() {

@@ -15,8 +15,10 @@ pub struct Tuning {
     pub intent_stride: u64,
     /// Smallest region of an intent; a power of two.
     pub intent_region: u64,
-    /// Up to this size a new shadow's intent covers the whole database.
+    /// Up to this size an intent covers the whole database once it has to be widened.
     pub intent_all: u64,
+    /// Up to this size it is left as it is when the database is closed.
+    pub intent_rest: u64,
 }
 
 impl Default for Tuning {
@@ -28,6 +30,7 @@ impl Default for Tuning {
             intent_stride: 256 << 10,
             intent_region: 64 << 10,
             intent_all: 64 << 20,
+            intent_rest: 256 << 10,
         }
     }
 }
@@ -42,6 +45,7 @@ impl Tuning {
             intent_stride: 4096,
             intent_region: 4096,
             intent_all: 4096,
+            intent_rest: 4096,
         }
     }
 }
