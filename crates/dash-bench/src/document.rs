@@ -79,7 +79,12 @@ const SECTIONS: &[(&str, &str, &[&str])] = &[
     (
         "Short-lived programs",
         "Open, one commit, close. The row without flush and without journal is SQLite's own share of the time.",
-        &["--workload cycles", "--workload cycles --on loop"],
+        &[
+            "--workload cycles",
+            "--workload cycles --on loop",
+            "--workload cycles --size 10M",
+            "--workload cycles --size 60M",
+        ],
     ),
     ("Bulk load", "", &["--workload bulk FEW --rounds 10"]),
     (

@@ -5,6 +5,7 @@ use dash_storage::{File, FileId};
 use crate::error::{Context, Operation, Result};
 use crate::format::{BLOCK, CommitBlock, SECTOR_BYTES, State, Unit};
 use crate::header::Header;
+use crate::mutation::{Mutation, broken};
 use crate::tail::{Tail, has_buried_tail, read_some, read_units, units_match};
 
 /// What the file named `app.db` is.
@@ -66,8 +67,11 @@ pub struct Found<F> {
     pub header: Option<Header>,
     /// Its tail.
     pub tail: Tail,
-    /// Whether the listed units are as committed.
+    /// Whether the listed units are as committed; of a long list, after [`Self::glance`], whether the
+    /// header is.
     pub matches: bool,
+    /// Whether the checksums of the listed units are still to be looked at.
+    unverified: bool,
     /// The listed units, if they are.
     pub units: Vec<Unit>,
 }
@@ -81,6 +85,11 @@ impl<F: File> Found<F> {
 
     /// The same, at a file that is known to be `len` bytes long.
     pub fn look_at(file: F, len: u64, name: &str) -> Result<Self> {
+        Self::glance(file, len, u64::MAX, name)
+    }
+
+    /// The same, but leaves the checksums of a list of more than `most` bytes to [`Self::verify`].
+    pub fn glance(file: F, len: u64, most: u64, name: &str) -> Result<Self> {
         // Page 1, as most databases have it: it holds the header, a block, and is in every page list.
         let mut start = [0; BLOCK];
         let read = read_some(&file, &mut start, 0).during(Operation::Read, name)?;
@@ -88,17 +97,42 @@ impl<F: File> Found<F> {
         let mut sector = [0; SECTOR_BYTES];
         sector.copy_from_slice(&start[..SECTOR_BYTES]);
         let tail = Tail::beside(&file, len, sector, name)?;
-        let mut found = Self { file, header, tail, matches: false, units: Vec::new() };
+        let mut found =
+            Self { file, header, tail, matches: false, unverified: false, units: Vec::new() };
         if let Ok(block) = &found.tail.commit
             && matches!(block.state, State::Whole | State::Prepared)
             && let Some(units) = read_units(&found.file, len, block, name)?
         {
             found.matches = header
-                .is_some_and(|header| header.is_fenced() || header.counter() == block.counter)
-                && units_match(&found.file, &units, &start[..read], name)?;
+                .is_some_and(|header| header.is_fenced() || header.counter() == block.counter);
+            found.unverified =
+                found.matches && units.iter().map(|unit| unit.len).sum::<u64>() > most;
+            if found.matches && !found.unverified {
+                found.matches = units_match(&found.file, &units, &start[..read], name)?;
+            }
             found.units = units;
         }
         Ok(found)
+    }
+
+    /// Looks at the checksums that a glance left out.
+    pub fn verify(&mut self, name: &str) -> Result<()> {
+        if std::mem::take(&mut self.unverified) {
+            self.matches = units_match(&self.file, &self.units, &[], name)?;
+        }
+        Ok(())
+    }
+
+    /// Whether this is an untouched shadow that says that the commit in `db` was published.
+    pub fn vouches_for(&self, db: &Self) -> bool {
+        let Some((block, published)) = self.tail.bound(self.id()).zip(db.tail.bound(db.id()))
+        else {
+            return false;
+        };
+        block.pair == published.pair
+            && block.state == State::Superseded
+            && block.vouched.is_some_and(|vouched| vouched.id == published.id)
+            && superseded(self, block) == ShadowKind::Superseded
     }
 
     /// Device and inode number.
@@ -118,6 +152,29 @@ impl<F: File> Found<F> {
 
     fn demoted(&self) -> bool {
         self.header.is_some_and(|header| header.is_demoted())
+    }
+}
+
+/// Does what a glance at `app.db` left to do, unless no name fence stands and the shadow vouches for it, or there
+/// is none yet (of a database with one commit, it is an empty file). A file
+/// that may be named `app.db` is only written by dash beside the fence (SHADOW-4): after a clean close the
+/// header tells whether somebody else wrote. So a program that only reads what was loaded in
+/// one large transaction does not read all of it whenever it opens the database.
+pub fn verify_unless_vouched<F: File>(
+    db: Option<&mut Found<F>>,
+    shadow: Option<&Found<F>>,
+    fence: bool,
+    name: &str,
+) -> Result<()> {
+    match db {
+        Some(_) if broken(Mutation::LongListBelieved) => Ok(()),
+        Some(db)
+            if fence
+                || !shadow.is_none_or(|shadow| shadow.tail.len == 0 || shadow.vouches_for(db)) =>
+        {
+            db.verify(name)
+        }
+        _ => Ok(()),
     }
 }
 

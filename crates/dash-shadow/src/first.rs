@@ -3,7 +3,7 @@
 use crate::connection::{Connection, KnownTail, keep_stock_writers_out};
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{DbKind, Found, Relation, classify};
+use crate::evaluate::{DbKind, Found, Relation, classify, verify_unless_vouched};
 use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
 use crate::mutation::{Mutation, broken};
@@ -110,7 +110,8 @@ impl<S: Storage> First<'_, S> {
     ) -> Result<Recovered<S::File>> {
         let names = self.names;
         let (db_name, shadow_name) = (names.shown().clone(), names.shown_shadow().clone());
-        let db = db.map(|(file, len)| Found::look_at(file, len, &db_name)).transpose()?;
+        let most = options.tuning.list_verified;
+        let mut db = db.map(|(file, len)| Found::glance(file, len, most, &db_name)).transpose()?;
         let shadow =
             shadow.map(|(file, len)| Found::look_at(file, len, &shadow_name)).transpose()?;
         for found in [&db, &shadow].into_iter().flatten() {
@@ -123,6 +124,7 @@ impl<S: Storage> First<'_, S> {
             .metadata(&names.fence)
             .during(Operation::Stat, names.fence.to_string_lossy())?
             .is_some_and(|found| found.kind == FileKind::Directory);
+        verify_unless_vouched(db.as_mut(), shadow.as_ref(), fence, &db_name)?;
         let mut exists = |block: &CommitBlock| {
             super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
         };

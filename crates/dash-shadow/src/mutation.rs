@@ -46,6 +46,7 @@ mutations! {
     NameFenceNotFlushed = "the name fence is not made durable",
     NoHeaderFence = "a copy that is written is not fenced",
     PageChecksumsIgnored = "the checksums of the pages in a list are not looked at",
+    LongListBelieved = "the checksums of a long page list of app.db are never looked at",
     FirstUnitOnlyChecked = "of a page list the first checksum only is looked at",
     ListChecksumIgnored = "the checksum of a list area is not looked at",
     BlockChecksumIgnored = "the checksum of a block is not looked at",

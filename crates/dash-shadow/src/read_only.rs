@@ -13,7 +13,7 @@ use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
 use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{Found, classify};
+use crate::evaluate::{Found, classify, verify_unless_vouched};
 use crate::failed::failed_commit_beside;
 use crate::first::other_format;
 use crate::header::{Header, plain};
@@ -25,6 +25,7 @@ use crate::renames::{look_up_db, open_db};
 use crate::super_journal;
 use crate::table::{Action, decide};
 use crate::tail::{read_header, read_padded};
+use crate::tuning::Tuning;
 
 /// For how long an opener in the way is waited for each time.
 const OPEN_PAUSE: Duration = Duration::from_micros(500);
@@ -177,7 +178,9 @@ impl<S: Storage> ReadOnly<S> {
     /// Nobody is alive: the names may be behind.
     fn take_by_table(&mut self) -> Result<()> {
         let (shown, shadow_name) = (self.names.shown().clone(), self.names.shown_shadow().clone());
-        let db = Found::look(self.current.clone(), &shown)?;
+        let len = self.current.metadata().during(Operation::Stat, &shown)?.len;
+        let most = Tuning::default().list_verified;
+        let mut db = Found::glance(self.current.clone(), len, most, &shown)?;
         let mut shadow = open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?;
         if shadow.is_none() && !broken(Mutation::TemporaryNameIgnored) {
             // Between the second and the third rename it has the temporary name.
@@ -195,6 +198,7 @@ impl<S: Storage> ReadOnly<S> {
             .metadata(&self.names.fence)
             .during(Operation::Stat, &shown)?
             .is_some_and(|found| found.kind == FileKind::Directory);
+        verify_unless_vouched(Some(&mut db), shadow.as_ref(), fence, &shown)?;
         let failed = failed_commit_beside::<S>(&self.directory, &self.names)?;
         let verdict = classify(Some(&db), shadow.as_ref(), fence, failed, &mut |block| {
             super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)

@@ -19,6 +19,8 @@ pub struct Tuning {
     pub intent_all: u64,
     /// Up to this size it is left as it is when the database is closed.
     pub intent_rest: u64,
+    /// Up to this size the checksums of a page list are looked at even where the other file vouches for it.
+    pub list_verified: u64,
 }
 
 impl Default for Tuning {
@@ -31,6 +33,7 @@ impl Default for Tuning {
             intent_region: 64 << 10,
             intent_all: 64 << 20,
             intent_rest: 256 << 10,
+            list_verified: 1 << 20,
         }
     }
 }
@@ -46,6 +49,7 @@ impl Tuning {
             intent_region: 4096,
             intent_all: 4096,
             intent_rest: 4096,
+            list_verified: 4096,
         }
     }
 }

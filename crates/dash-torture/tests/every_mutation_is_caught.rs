@@ -57,6 +57,7 @@ const TABLE: &[Row] = &[
     (Mutation::NoHeaderFence, "single", "crowd/page=512", 0),
     (Mutation::PageChecksumsIgnored, "single", "pair/page=512", 0),
     (Mutation::FirstUnitOnlyChecked, "single", "pair/page=4096", 0),
+    (Mutation::LongListBelieved, "single", "pair/page=4096", 2),
     (Mutation::BlockChecksumIgnored, "single", "pair/page=512", 9),
     (Mutation::NoIntent, "single", "crowd/page=512", 25),
     (Mutation::IntentNotFlushed, "single", "crowd/page=512", 110),
