@@ -123,18 +123,6 @@ impl<F: File> Found<F> {
         Ok(())
     }
 
-    /// Whether this is an untouched shadow that says that the commit in `db` was published.
-    pub fn vouches_for(&self, db: &Self) -> bool {
-        let Some((block, published)) = self.tail.bound(self.id()).zip(db.tail.bound(db.id()))
-        else {
-            return false;
-        };
-        block.pair == published.pair
-            && block.state == State::Superseded
-            && block.vouched.is_some_and(|vouched| vouched.id == published.id)
-            && superseded(self, block) == ShadowKind::Superseded
-    }
-
     /// Device and inode number.
     pub fn id(&self) -> FileId {
         self.file.id()
@@ -155,26 +143,18 @@ impl<F: File> Found<F> {
     }
 }
 
-/// Does what a glance at `app.db` left to do, unless no name fence stands and the shadow vouches for it, or there
-/// is none yet (of a database with one commit, it is an empty file). A file
-/// that may be named `app.db` is only written by dash beside the fence (SHADOW-4): after a clean close the
-/// header tells whether somebody else wrote. So a program that only reads what was loaded in
-/// one large transaction does not read all of it whenever it opens the database.
-pub fn verify_unless_vouched<F: File>(
+/// Does what a glance at `app.db` left to do, if the name fence stands. Only beside it can dash have been
+/// writing the file that may have this name (SHADOW-4); whether somebody else wrote it, its header tells. So
+/// a program that only reads what was loaded in one large transaction does not read all of it
+/// whenever it opens the database.
+pub fn verify_beside_fence<F: File>(
     db: Option<&mut Found<F>>,
-    shadow: Option<&Found<F>>,
     fence: bool,
     name: &str,
 ) -> Result<()> {
-    match db {
-        Some(_) if broken(Mutation::LongListBelieved) => Ok(()),
-        Some(db)
-            if fence
-                || !shadow.is_none_or(|shadow| shadow.tail.len == 0 || shadow.vouches_for(db)) =>
-        {
-            db.verify(name)
-        }
-        _ => Ok(()),
+    match db.filter(|_| fence && !broken(Mutation::LongListBelieved)) {
+        Some(db) => db.verify(name),
+        None => Ok(()),
     }
 }
 

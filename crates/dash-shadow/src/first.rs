@@ -3,7 +3,7 @@
 use crate::connection::{Connection, KnownTail, keep_stock_writers_out};
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{DbKind, Found, Relation, classify, verify_unless_vouched};
+use crate::evaluate::{DbKind, Found, Relation, classify, verify_beside_fence};
 use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
 use crate::mutation::{Mutation, broken};
@@ -124,7 +124,7 @@ impl<S: Storage> First<'_, S> {
             .metadata(&names.fence)
             .during(Operation::Stat, names.fence.to_string_lossy())?
             .is_some_and(|found| found.kind == FileKind::Directory);
-        verify_unless_vouched(db.as_mut(), shadow.as_ref(), fence, &db_name)?;
+        verify_beside_fence(db.as_mut(), fence, &db_name)?;
         let mut exists = |block: &CommitBlock| {
             super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
         };

@@ -13,7 +13,7 @@ use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
 use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{Found, classify, verify_unless_vouched};
+use crate::evaluate::{Found, classify, verify_beside_fence};
 use crate::failed::failed_commit_beside;
 use crate::first::other_format;
 use crate::header::{Header, plain};
@@ -198,7 +198,7 @@ impl<S: Storage> ReadOnly<S> {
             .metadata(&self.names.fence)
             .during(Operation::Stat, &shown)?
             .is_some_and(|found| found.kind == FileKind::Directory);
-        verify_unless_vouched(Some(&mut db), shadow.as_ref(), fence, &shown)?;
+        verify_beside_fence(Some(&mut db), fence, &shown)?;
         let failed = failed_commit_beside::<S>(&self.directory, &self.names)?;
         let verdict = classify(Some(&db), shadow.as_ref(), fence, failed, &mut |block| {
             super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)
