@@ -101,7 +101,7 @@ impl<S: Storage> Connection<S> {
                 None => Tail::at_end(&*file, len, &name)?,
             };
             if let (Some(older), true) = (Header::of(&tail.sector), len >= TAIL_LEN) {
-                let narrow = self.narrowed_to_rest(&known.intent, len)?;
+                let narrow = self.narrowed_to_rest(slot, &known.intent, len)?;
                 if let Some(narrow) = &narrow {
                     write_intent(&*file, len, narrow, &name)?;
                 }
@@ -128,7 +128,7 @@ impl<S: Storage> Connection<S> {
     fn narrow_current(&mut self) -> Result<()> {
         let slot = self.current.slot;
         let known = self.tail_in(slot)?;
-        match self.narrowed_to_rest(&known.intent, known.len)? {
+        match self.narrowed_to_rest(slot, &known.intent, known.len)? {
             Some(narrow) => write_intent(&*self.file(slot)?, known.len, &narrow, &self.role(slot)),
             None => Ok(()),
         }

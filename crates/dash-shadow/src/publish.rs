@@ -49,6 +49,7 @@ impl<S: Storage> Connection<S> {
         let Some(transaction) = self.transaction.take() else {
             return Ok(());
         };
+        self.coordination.set_flushed(self.shadow_slot(), transaction.phase == Phase::Durable);
         self.take_over(transaction.snapshot, transaction.page_list, transaction.header);
         if self.protocol != Protocol::Single {
             // The paper's version reset: the copy that was replaced is marked, durably. The commit

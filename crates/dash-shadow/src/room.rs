@@ -24,34 +24,48 @@ impl<S: Storage> Connection<S> {
     /// section 4, step 11), so that mending after a crash looks at little; `None` if it is small.
     /// The places that most commits change stay, or each would begin with a flush.
     pub(crate) fn narrowed(&self, intent: &IntentBlock, len: u64) -> Option<IntentBlock> {
-        if intent.bytes() <= self.tuning.intent_all {
-            return None;
-        }
-        Some(self.ends_only(intent, self.tuning.intent_stride, len))
+        let small = intent.bytes() <= self.tuning.intent_all;
+        let edge = self.tuning.intent_stride;
+        (!small).then(|| self.narrowed_to(intent, edge, &RangeSet::new(), len))
     }
 
-    /// What an intent may shrink to when the database is closed: to less, as the next session compares
-    /// both copies there before its first commit. What the last commit changed stays: the next one has to
-    /// carry it, and short-lived programs change the same places again and again.
+    /// What the intent of the copy in `slot` may shrink to when the database is closed: to less, as the
+    /// next session compares both copies there before its first commit. What the last commit changed
+    /// stays: the next one has to carry it, and short-lived programs change the same places again and
+    /// again. Not where this session has not seen the copy flushed: under synchronous=OFF it may
+    /// differ from itself on the disk wherever the intent says.
     pub(crate) fn narrowed_to_rest(
         &mut self,
+        slot: usize,
         intent: &IntentBlock,
         len: u64,
     ) -> Result<Option<IntentBlock>> {
-        if intent.bytes() <= self.tuning.intent_rest {
+        let durable = self.coordination.is_flushed(slot) || broken(Mutation::NarrowedUnflushed);
+        if intent.bytes() <= self.tuning.intent_rest || !durable {
             return Ok(None);
         }
-        let mut narrow = self.ends_only(intent, self.tuning.intent_region, len);
-        for range in self.current_page_list()?.iter() {
-            narrow.mark(&(range.start..range.end.min(len)));
-        }
-        Ok(Some(narrow))
+        let (list, edge) = (self.current_page_list()?, self.tuning.intent_region);
+        Ok(Some(self.narrowed_to(intent, edge, &list, len)))
     }
 
-    fn ends_only(&self, intent: &IntentBlock, edge: u64, len: u64) -> IntentBlock {
+    /// Of an intent, both ends of the database and `places`. Never more than it had: the narrow one is
+    /// not flushed, and what is written where only that is marked would be looked for nowhere.
+    fn narrowed_to(
+        &self,
+        intent: &IntentBlock,
+        edge: u64,
+        places: &RangeSet,
+        len: u64,
+    ) -> IntentBlock {
         let mut narrow = IntentBlock { regions: Box::new([0; REGION_BYTES]), ..intent.clone() };
         narrow.mark(&(0..edge.min(len)));
         narrow.mark(&(self.snapshot.size.saturating_sub(edge)..len));
+        for range in places.iter() {
+            narrow.mark(&(range.start..range.end.min(len)));
+        }
+        if !broken(Mutation::NarrowedToMore) {
+            narrow.keep_within(intent);
+        }
         narrow
     }
 

@@ -18,6 +18,8 @@ mod current_copy;
 mod failed_flush;
 #[path = "../../dash-shadow/tests/a_killed_writer_leaves_nothing_that_the_next_one_trusts.rs"]
 mod killed_writer;
+#[path = "../../dash-shadow/tests/a_narrowed_intent_hides_nothing.rs"]
+mod narrowed;
 #[path = "../../dash-shadow/tests/a_commit_over_several_databases_is_published_in_the_end.rs"]
 mod several;
 #[path = "../../dash-shadow/tests/a_torn_list_names_no_commit.rs"]
@@ -108,6 +110,8 @@ const TOLD: &[Told] = &[
             undone::a12_what_the_next_opener_decided,
         ],
     ),
+    (Mutation::NarrowedToMore, &[narrowed::not_what_only_it_marks]),
+    (Mutation::NarrowedUnflushed, &[narrowed::not_what_was_never_flushed]),
     (Mutation::MoveNotFlushed, &[failed_flush::f13_a_tail_that_was_being_moved]),
     (Mutation::BuriedBelieved, &[failed_flush::f3_a_commit_that_was_being_buried]),
     (Mutation::NaiveListReset, &[current_copy::not_by_settling]),

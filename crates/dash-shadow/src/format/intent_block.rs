@@ -72,6 +72,14 @@ impl IntentBlock {
         true
     }
 
+    /// Leaves only the regions that `other`, of the same shift, marks too.
+    pub fn keep_within(&mut self, other: &Self) {
+        debug_assert_eq!(self.region_shift, other.region_shift);
+        for (mine, other) in self.regions.iter_mut().zip(&*other.regions) {
+            *mine &= other;
+        }
+    }
+
     /// Bytes in the marked regions.
     pub fn bytes(&self) -> u64 {
         let words = self.regions.chunks_exact(8);
