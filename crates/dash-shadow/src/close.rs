@@ -90,6 +90,8 @@ impl<S: Storage> Connection<S> {
         self.current = self.coordination.current();
         self.snapshot = self.coordination.snapshot(self.current.slot);
         self.return_name(tell);
+        // The next session takes what it finds at rest for durable.
+        self.flush_current()?;
         let clean =
             self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
         let slot = self.shadow_slot();

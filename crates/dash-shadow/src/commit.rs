@@ -332,7 +332,7 @@ impl<S: Storage> Connection<S> {
         let flushed = if broken(Mutation::CommitNotFlushed) {
             Ok(())
         } else {
-            self.flush_file(self.shadow_slot())
+            self.flush_current().and_then(|()| self.flush_file(self.shadow_slot()))
         };
         match flushed {
             Ok(()) => {

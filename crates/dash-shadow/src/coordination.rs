@@ -77,6 +77,8 @@ pub(crate) enum Word {
     HandedTo = 46,
     /// Bit i: the newest commit in slot i was made in this session, and flushed.
     Flushed = 47,
+    /// A [`crate::durable::Durability`].
+    Durability = 48,
 }
 
 /// Words that describe the state in one slot.
@@ -342,17 +344,6 @@ impl<F: File> Coordination<F> {
     /// Remembers a name fence that was found.
     pub fn set_fence_found(&self, found: bool) {
         self.word(Word::FenceFound).store(u64::from(found), SeqCst);
-    }
-
-    /// Whether the newest commit in `slot` was made since the first opener, and flushed.
-    pub fn is_flushed(&self, slot: usize) -> bool {
-        self.word(Word::Flushed).load(SeqCst) & 1 << slot != 0
-    }
-
-    /// Says whether the commit in `slot` was flushed.
-    pub fn set_flushed(&self, slot: usize, flushed: bool) {
-        let others = self.word(Word::Flushed).load(SeqCst) & !(1 << slot);
-        self.word(Word::Flushed).store(others | u64::from(flushed) << slot, SeqCst);
     }
 
     /// How far the shadow can be trusted.

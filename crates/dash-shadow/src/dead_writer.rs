@@ -57,6 +57,7 @@ impl<S: Storage> Connection<S> {
         };
         if let (true, Some(block), Some(header)) = (committed, block, found.header) {
             make_durable(&found, &name)?;
+            self.coordination.set_flushed(slot, true);
             let current = self
                 .directory
                 .metadata(&self.names.db)

@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, KnownTail, keep_stock_writers_out};
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
+use crate::durable::Durability;
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{DbKind, Found, Relation, classify, verify_beside_fence};
 use crate::format::{CommitBlock, FORMAT_VERSION};
@@ -230,7 +231,11 @@ impl<S: Storage> First<'_, S> {
         fence: bool,
     ) -> Result<()> {
         let c = self.coordination;
+        let left_over = c.is_valid();
         c.reset();
+        if left_over {
+            c.set_durability(Durability::Unknown);
+        }
         let block = current.block(false).filter(|_| current.matches);
         let slot = block.map_or(0, |block| usize::from(block.slot));
         let snapshot = match (block, &current.header) {

@@ -9,6 +9,7 @@ mod commit;
 mod connection;
 mod coordination;
 mod dead_writer;
+mod durable;
 mod error;
 mod evaluate;
 mod exclude;

@@ -56,6 +56,7 @@ mutations! {
     StaleIntentTrusted = "an intent in the cache is taken for the durable one",
     NarrowedToMore = "an intent is narrowed, without a flush, to regions that it did not have",
     NarrowedUnflushed = "the intent of a copy that was not flushed is narrowed",
+    UnflushedBuiltOn = "a commit is flushed on top of one that was not",
     RepairIgnoresIntent = "mending looks at the page list only",
     GrowthNotFlushed = "a tail that moved is not flushed before its old place is used",
     MoveNotFlushed = "an undo uses the old place of a tail whose move failed to be flushed",

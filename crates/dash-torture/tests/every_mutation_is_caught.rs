@@ -16,6 +16,8 @@ mod shadow;
 mod current_copy;
 #[path = "../../dash-shadow/tests/a_flush_that_failed_is_never_believed.rs"]
 mod failed_flush;
+#[path = "../../dash-shadow/tests/a_flushed_commit_keeps_what_it_was_made_on.rs"]
+mod flushed_on;
 #[path = "../../dash-shadow/tests/a_killed_writer_leaves_nothing_that_the_next_one_trusts.rs"]
 mod killed_writer;
 #[path = "../../dash-shadow/tests/a_narrowed_intent_hides_nothing.rs"]
@@ -112,6 +114,7 @@ const TOLD: &[Told] = &[
     ),
     (Mutation::NarrowedToMore, &[narrowed::not_what_only_it_marks]),
     (Mutation::NarrowedUnflushed, &[narrowed::not_what_was_never_flushed]),
+    (Mutation::UnflushedBuiltOn, &[flushed_on::on_commits_that_were_not]),
     (Mutation::MoveNotFlushed, &[failed_flush::f13_a_tail_that_was_being_moved]),
     (Mutation::BuriedBelieved, &[failed_flush::f3_a_commit_that_was_being_buried]),
     (Mutation::NaiveListReset, &[current_copy::not_by_settling]),

@@ -140,6 +140,14 @@ pub fn commit<S: Storage>(connection: &mut Connection<S>, content: &[u8]) -> Res
     committed.and(unlocked)
 }
 
+/// A whole transaction under synchronous=OFF.
+pub fn commit_unflushed<S: Storage>(connection: &mut Connection<S>, content: &[u8]) {
+    write(connection, content).unwrap();
+    connection.prepare(None).unwrap();
+    connection.publish().unwrap();
+    connection.unlock(LockLevel::None).unwrap();
+}
+
 /// Whether cutting before such an operation can leave anything that cutting before the last one did not.
 pub fn changes(kind: OperationKind) -> bool {
     !matches!(
