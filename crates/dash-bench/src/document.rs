@@ -1,4 +1,4 @@
-//! `dash bench document`: BENCHMARKS.md. Every table stands below the command that makes it, and is
+//! `dash bench document`: `benches/BENCHMARKS.md`. Every table stands below the command that makes it, and is
 //! made by that very command line.
 
 use std::path::PathBuf;
@@ -199,7 +199,7 @@ fn table(
         .chain(arguments.add.split_whitespace())
         .map(Into::into)
         .collect();
-    let mut shown = format!("dash bench {command}").trim().to_owned();
+    let mut shown = ["dash bench", &command, &arguments.add].join(" ").trim().replace("  ", " ");
     if let Some(folder) = replay {
         words.extend(["--replay".into(), folder.into()]);
         shown = format!("{shown} --replay {}", folder.file_name().unwrap_or_default().display());

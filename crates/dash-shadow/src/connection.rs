@@ -165,8 +165,13 @@ impl<S: Storage> Connection<S> {
 
     /// The file in `slot`.
     pub(crate) fn file(&self, slot: usize) -> Result<Arc<S::File>> {
+        self.file_ref(slot).cloned()
+    }
+
+    /// The same, borrowed.
+    pub(crate) fn file_ref(&self, slot: usize) -> Result<&Arc<S::File>> {
         self.files[slot]
-            .clone()
+            .as_ref()
             .ok_or_else(|| Error::Corrupt(format!("{} has no second copy yet", self.names.shown())))
     }
 
