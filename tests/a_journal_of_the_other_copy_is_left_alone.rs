@@ -5,7 +5,6 @@
 
 mod suite;
 
-use suite::damage::beside;
 use suite::peers::{Part, Session};
 use suite::workload::{self, STATE};
 use suite::{one, open};
@@ -33,15 +32,7 @@ fn by_a_plain_connection_that_was_idle_meanwhile() {
     db.close().expect("closes");
     late.close();
     let mut writer = Session::dash(&path, plain()).expect("opens");
-    writer.must("PRAGMA cache_size=1");
-    writer.must("BEGIN IMMEDIATE");
-    writer.must("UPDATE spread SET n = -1");
-    writer.must(
-        "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 2000) \
-         INSERT INTO log SELECT 1000 + i, hex(randomblob(300)) FROM c",
-    );
-    let journal = beside(&path, "-journal");
-    assert!(journal.metadata().expect("spilled").len() > 512, "the journal is not written");
+    let journal = writer.writes_in_part(&path);
 
     let error = idle.sql(STATE).expect_err("another file has the name");
     assert!(error.contains("readonly"), "{error}");

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use suite::damage::{beside, exists, names};
-use suite::peers::{Part, Session, Writer, one_reaches};
+use suite::peers::{Part, Session, Writer};
 use suite::workload::{self, STATE};
 use suite::{one, open};
 
@@ -45,7 +45,7 @@ fn rounds(rounds: u64, seed: u64, writers: usize, part: Part<'_>) {
         let mut running: Vec<_> = (0..writers).map(|_| Writer::start(&path, part)).collect();
         let commits = i64::try_from(scatter(seed + round, 8)).expect("small");
         if commits > 0 {
-            one_reaches(&mut running, known + commits);
+            running[0].reaches(known + commits);
         }
         std::thread::sleep(Duration::from_micros(scatter(seed + round + 1000, 12_000)));
         let acknowledged = running.into_iter().map(Writer::kill).max().expect("some").max(known);

@@ -5,45 +5,32 @@
 mod suite;
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use suite::damage::beside;
 use suite::peers::{Part, Session};
 use suite::workload::{self, STATE};
 use suite::{check, open, stock};
+use tempfile::TempDir;
 
-/// A database that only stock SQLite has seen, in state 0.
-fn made(path: &Path) {
-    let db = stock(path);
+/// A database that only stock SQLite has seen, in state 0, and its folder.
+fn made() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    let db = stock(&path);
     workload::make(&db);
     db.close().expect("closes");
+    (folder, path)
 }
 
 fn inode(path: &Path) -> u64 {
     path.metadata().expect("exists").ino()
 }
 
-/// A stock process that writes `path` with a journal, and has written into the database itself.
-fn writing(path: &Path) -> Session {
-    let mut writer = Session::stock(path);
-    writer.must("PRAGMA cache_size=1");
-    writer.must("BEGIN IMMEDIATE");
-    writer.must("UPDATE spread SET n = -1");
-    writer.must(
-        "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 2000) \
-         INSERT INTO log SELECT 1000 + i, hex(randomblob(300)) FROM c",
-    );
-    let journal = beside(path, "-journal");
-    assert!(journal.metadata().expect("spilled").len() > 512, "the journal is not written");
-    writer
-}
-
 #[test]
 fn and_a_killed_stock_writer_is_rolled_back() {
     for commits in 1..=4 {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("app.db");
-        made(&path);
+        let (_folder, path) = made();
         let mut idle = Session::stock(&path);
         idle.must(STATE);
         let held = inode(&path);
@@ -55,10 +42,11 @@ fn and_a_killed_stock_writer_is_rolled_back() {
         assert_eq!(inode(&path), held, "after {commits} commits");
         assert!(!beside(&path, "-journal").exists(), "the name fence is left");
 
-        let writer = writing(&path);
+        let mut writer = Session::stock(&path);
+        let journal = writer.writes_in_part(&path);
         let seen = idle.sql(STATE);
         assert_eq!(seen.expect_err("somebody writes"), "database is locked");
-        assert!(beside(&path, "-journal").exists(), "the journal of a writer was removed");
+        assert!(journal.exists(), "the journal of a writer was removed");
         writer.kill();
         // The first one rolls back what is its own to roll back.
         assert_eq!(workload::number(&idle.must(STATE)), commits);
@@ -75,9 +63,7 @@ fn and_a_killed_stock_writer_is_rolled_back() {
 
 #[test]
 fn also_after_a_session_that_commits_nothing() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("app.db");
-    made(&path);
+    let (_folder, path) = made();
     let mut idle = Session::stock(&path);
     idle.must("BEGIN");
     idle.must(STATE);
@@ -97,9 +83,7 @@ fn also_after_a_session_that_commits_nothing() {
 
 #[test]
 fn with_both_files_open_elsewhere_the_user_is_told_and_nobody_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("app.db");
-    made(&path);
+    let (_folder, path) = made();
     let mut early = Session::stock(&path);
     early.must(STATE);
     let dash = open(&path);
@@ -128,9 +112,7 @@ fn with_both_files_open_elsewhere_the_user_is_told_and_nobody_is_refused() {
 
 #[test]
 fn nothing_is_committed_where_nobody_has_it_open() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("app.db");
-    made(&path);
+    let (_folder, path) = made();
     for n in 1..=4 {
         let before = inode(&path);
         let mut dash = Session::dash(&path, Part::default()).expect("opens");

@@ -126,8 +126,7 @@ fn run(db: &Connection, sql: &str) -> rusqlite::Result<String> {
 }
 
 fn write_for_ever(db: &Connection) {
-    // Nothing makes the queue of several processes a fair one.
-    db.busy_timeout(Duration::from_secs(600)).expect("sets");
+    db.busy_timeout(Duration::from_secs(20)).expect("sets");
     loop {
         let n = workload::commit_next(db)
             .unwrap_or_else(|error| panic!("commits: {error:?}; {}", last_error()));

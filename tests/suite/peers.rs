@@ -6,13 +6,14 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::damage::beside;
 use super::parts::{MARK, again};
 pub use super::parts::{Part, last_error};
 
@@ -41,6 +42,21 @@ pub struct Session {
 }
 
 impl Session {
+    /// Begins a transaction that does not fit into its cache: part of it is in the database, beside a journal
+    /// that could undo it. Answers the journal's path.
+    pub fn writes_in_part(&mut self, path: &Path) -> PathBuf {
+        self.must("PRAGMA cache_size=1");
+        self.must("BEGIN IMMEDIATE");
+        self.must("UPDATE spread SET n = -1");
+        self.must(
+            "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 2000) \
+             INSERT INTO log SELECT 1000 + i, hex(randomblob(300)) FROM c",
+        );
+        let journal = beside(path, "-journal");
+        assert!(journal.metadata().expect("spilled").len() > 512, "the journal is not written");
+        journal
+    }
+
     /// Stock SQLite on `path`; nothing of dash is in that process.
     pub fn stock(path: &Path) -> Self {
         let mut command = Command::new(PYTHON);
@@ -118,15 +134,6 @@ pub struct Writer {
     reader: Option<JoinHandle<()>>,
 }
 
-/// Waits until one of the writers has acknowledged `n`; which one, nobody decides: SQLite's waiters poll.
-pub fn one_reaches(writers: &mut [Writer], n: i64) {
-    let begun = Instant::now();
-    while !writers.iter_mut().any(|writer| writer.has_reached(n)) {
-        assert!(begun.elapsed() < PATIENCE, "the writers hang before {n}");
-        std::thread::sleep(Duration::from_micros(200));
-    }
-}
-
 impl Writer {
     /// Starts one on a database that [`workload::make`] made.
     pub fn start(path: &Path, part: Part<'_>) -> Self {
@@ -157,14 +164,13 @@ impl Writer {
 
     /// Waits until `n` is acknowledged.
     pub fn reaches(&mut self, n: i64) {
-        one_reaches(std::slice::from_mut(self), n);
-    }
-
-    /// Whether it has so many commits; panics if it ended.
-    pub fn has_reached(&mut self, n: i64) -> bool {
-        let ended = self.child.try_wait().expect("ours");
-        assert!(ended.is_none(), "the writer ended: {ended:?}");
-        self.acknowledged() >= n
+        let begun = Instant::now();
+        while self.acknowledged() < n {
+            let ended = self.child.try_wait().expect("ours");
+            assert!(ended.is_none(), "the writer ended: {ended:?}");
+            assert!(begun.elapsed() < PATIENCE, "the writer hangs at {}", self.acknowledged());
+            std::thread::sleep(Duration::from_micros(200));
+        }
     }
 
     /// `kill -9`; the newest commit that was acknowledged.

@@ -194,18 +194,18 @@ fn table(
     said: &mut Vec<String>,
 ) -> Result<bool> {
     let command = command.replace("MOBILE", MOBILE).replace("FEW", FEW);
-    let mut words: Vec<std::ffi::OsString> = command
-        .split_whitespace()
+    let given: Vec<_> = ["dash", "bench"]
+        .into_iter()
+        .chain(command.split_whitespace())
         .chain(arguments.add.split_whitespace())
-        .map(Into::into)
         .collect();
-    let mut shown = ["dash bench", &command, &arguments.add].join(" ").trim().replace("  ", " ");
+    let mut shown = given.join(" ");
+    let mut words: Vec<std::ffi::OsString> = given[1..].iter().map(Into::into).collect();
     if let Some(folder) = replay {
         words.extend(["--replay".into(), folder.into()]);
         shown = format!("{shown} --replay {}", folder.file_name().unwrap_or_default().display());
     }
-    let parsed = Command::try_parse_from(std::iter::once("bench".into()).chain(words))
-        .explain(format!("the command {shown}"))?;
+    let parsed = Command::try_parse_from(words).explain(format!("the command {shown}"))?;
     let made = parsed
         .options
         .place(&bench.places)

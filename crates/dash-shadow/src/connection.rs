@@ -22,8 +22,8 @@ use crate::write::Transaction;
 /// What this connection remembers of the tail it wrote last into a slot.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownTail {
-    /// Sequence of the commit.
-    pub sequence: u64,
+    /// The tail's epoch: it counts as long as that is the same.
+    pub epoch: u64,
     /// Length of the file.
     pub len: u64,
     /// The durable intent.

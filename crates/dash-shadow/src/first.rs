@@ -1,6 +1,6 @@
 //! The first opener's work: decide by the recovery table, and fill the coordination file.
 
-use crate::connection::{Connection, KnownTail, keep_stock_writers_out};
+use crate::connection::{Connection, keep_stock_writers_out};
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::durable::Durability;
 use crate::error::{Context, Error, Operation, Result};
@@ -63,13 +63,12 @@ impl<S: Storage> Connection<S> {
         self.page_list = found.page_list.map(|list| (sequence, list));
         let id = self.files[slot].as_ref().map(|file| file.id());
         let len = found.current.len;
-        let epoch = |slot| self.coordination.tail_epoch(slot);
+        let epochs = [0, 1].map(|slot| self.coordination.tail_epoch(slot));
         if let Some(intent) = id.and_then(|id| found.current.bound_intent(id)) {
-            let (sequence, intent) = (epoch(slot), Arc::new(intent.clone()));
-            self.known_tails[slot] = Some(KnownTail { sequence, len, intent });
+            self.know_tail(slot, epochs[slot], len, intent.clone());
         }
-        self.found_shadow = found.shadow.map(|tail| (self.current, epoch(1 - slot), tail));
-        self.found_current = Some((self.current, epoch(slot), found.current));
+        self.found_shadow = found.shadow.map(|tail| (self.current, epochs[1 - slot], tail));
+        self.found_current = Some((self.current, epochs[slot], found.current));
     }
 
     /// The shadow's tail, if the shadow is what the first opener found to be the current copy and one

@@ -69,7 +69,7 @@ impl<S: Storage> Connection<S> {
         self.pending[slot] = false;
         if size > 0 {
             self.copy_first_page(None)?;
-            self.vouch(State::Settled, self.snapshot.counter, &intent, len)?;
+            self.vouch(State::Settled, &intent, len)?;
         }
         // First the names: on Btrfs the flush of a new file makes its own name durable, and with it
         // no older one. A shadow without its `app.db` would be refused for ever.
@@ -85,7 +85,7 @@ impl<S: Storage> Connection<S> {
             intent = narrow;
         }
         if size > 0 {
-            self.vouch(State::Superseded, self.snapshot.counter, &intent, len)?;
+            self.vouch(State::Superseded, &intent, len)?;
         }
         self.remember_tail(len, intent);
         let id = self.files[slot].as_ref().map(|file| file.id());

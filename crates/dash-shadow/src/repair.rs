@@ -5,9 +5,8 @@
 
 use crate::mutation::{Mutation, broken};
 use dash_storage::{File, Storage};
-use std::sync::Arc;
 
-use crate::connection::{Connection, KnownTail};
+use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Operation, Result};
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN, first_page};
@@ -157,7 +156,7 @@ impl<S: Storage> Connection<S> {
         } else {
             State::Settled
         };
-        self.vouch(state, self.snapshot.counter, &intent, len)?;
+        self.vouch(state, &intent, len)?;
         let mark = self.published().mark(shadow.id(), State::Settled, self.snapshot.counter);
         self.copy_first_page(Some(&mark).filter(|_| state == State::Settled))?;
         if !broken(Mutation::RestoreNotFlushed) {
@@ -167,7 +166,7 @@ impl<S: Storage> Connection<S> {
             write_intent(&*shadow, len, &narrow, &name)?;
             intent = narrow;
         }
-        self.vouch(State::Superseded, self.snapshot.counter, &intent, len)?;
+        self.vouch(State::Superseded, &intent, len)?;
         self.remember_tail(len, intent);
         Ok(())
     }
@@ -233,7 +232,7 @@ impl<S: Storage> Connection<S> {
                     broken(Mutation::StaleIntentTrusted) || proof(intent) == block.list_checksum
                 })
         });
-        let sequence = self.coordination.next_tail_epoch(slot);
+        let epoch = self.coordination.next_tail_epoch(slot);
         let page_list = self.current_page_list()?;
         let beyond_the_list = different.without(&page_list);
         if !(vouched && beyond_the_list.is_empty()) {
@@ -245,8 +244,7 @@ impl<S: Storage> Connection<S> {
             self.coordination.set_in_flight(0);
         } else if let Some(intent) = tail.bound_intent(shadow.id()) {
             // Durable, by its proof.
-            let intent = Arc::new(intent.clone());
-            self.known_tails[slot] = Some(KnownTail { sequence, len: tail.len, intent });
+            self.know_tail(slot, epoch, tail.len, intent.clone());
         }
         self.coordination.set_condition(ShadowCondition::Known);
         Ok(())

@@ -79,7 +79,7 @@ impl<S: Storage> Connection<S> {
         let file = self.file(slot)?;
         let epoch = self.coordination.tail_epoch(slot);
         if let Some(known) = &self.known_tails[slot]
-            && known.sequence == epoch
+            && known.epoch == epoch
         {
             return Ok(known.clone());
         }
@@ -91,16 +91,26 @@ impl<S: Storage> Connection<S> {
             Some(intent) => intent.clone(),
             None => self.new_intent(file.id(), self.snapshot.size),
         };
-        let known = KnownTail { sequence: epoch, len: tail.len, intent: Arc::new(intent) };
-        self.known_tails[slot] = Some(known.clone());
-        Ok(known)
+        Ok(self.know_tail(slot, epoch, tail.len, intent))
+    }
+
+    /// Remembers a tail as it is at an epoch, with its durable intent.
+    pub(crate) fn know_tail(
+        &mut self,
+        slot: usize,
+        epoch: u64,
+        len: u64,
+        intent: IntentBlock,
+    ) -> KnownTail {
+        let known = KnownTail { epoch, len, intent: Arc::new(intent) };
+        self.known_tails[slot].insert(known).clone()
     }
 
     /// Remembers a changed tail; every other connection will read it again.
     pub(crate) fn remember_tail(&mut self, len: u64, intent: IntentBlock) {
         let slot = self.shadow_slot();
-        let sequence = self.coordination.next_tail_epoch(slot);
-        self.known_tails[slot] = Some(KnownTail { sequence, len, intent: Arc::new(intent) });
+        let epoch = self.coordination.next_tail_epoch(slot);
+        self.know_tail(slot, epoch, len, intent);
     }
 
     /// Makes the shadow long enough for a database of `size` bytes and a list of `units`.

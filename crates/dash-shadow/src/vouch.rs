@@ -145,28 +145,23 @@ impl<S: Storage> Connection<S> {
         Published { pair: self.coordination.pair(), current: self.current, snapshot: self.snapshot }
     }
 
-    /// A block that says: the other copy's commit was published. Page cache only. `counter`: the
-    /// change counter of the state that is in the shadow.
+    /// A block that says: the other copy's commit was published, and the shadow holds the same state. Page
+    /// cache only.
     ///
     /// A settled block is followed by a flush. A superseded one is not, and may be torn by a power
     /// loss while the names on disk are behind and it lies in `app.db`: so it takes the place of a
     /// good block by changing its first sector only.
-    pub(crate) fn vouch(
-        &self,
-        state: State,
-        counter: u32,
-        intent: &IntentBlock,
-        len: u64,
-    ) -> Result<()> {
+    pub(crate) fn vouch(&self, state: State, intent: &IntentBlock, len: u64) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, name) = (self.file(slot)?, self.role(slot));
         let mut old = [0; BLOCK];
         read_padded(&*shadow, &mut old, len - BLOCK_LEN).during(Operation::Read, &name)?;
         let list = CommitBlock::decode(&old).ok().map(|old| (old.unit_count, old.units));
-        self.vouch_over(list, state, counter, intent, len)
+        self.vouch_over(list, state, self.snapshot.counter, intent, len)
     }
 
-    /// The same, over a block in the tail that has been read: its list, if it was whole.
+    /// The same, over a block in the tail that has been read: its list, if it was whole. `counter`: the change
+    /// counter of the state that is in the shadow.
     pub(crate) fn vouch_over(
         &self,
         list: Option<(u32, Vec<Unit>)>,

@@ -194,21 +194,21 @@ impl ShadowFile {
         }
         match result {
             Ok(()) => {
-                let mut since = None;
                 if becomes_writer {
-                    // SQLite gives up its read lock before it asks the busy handler: only the thread
-                    // knows how long it has waited.
-                    since = wake::succeeded();
                     self.progress =
                         Progress { unflushed: self.progress.unflushed, ..Progress::default() };
                 }
-                if let Some(first) = self.waiting_since.take() {
+                let since = self.waiting_since.take();
+                if since.is_some() {
                     self.database.queue.want_readers_gone(false);
-                    wake::succeeded();
-                    since = Some(first);
                 }
-                if let Some(since) = since {
-                    self.latencies.record(Op::LockWait, since);
+                if becomes_writer || since.is_some() {
+                    // SQLite gives up its read lock before it asks the busy handler: then only the
+                    // thread knows how long it has waited.
+                    let waited = wake::succeeded();
+                    if let Some(since) = since.or(waited) {
+                        self.latencies.record(Op::LockWait, since);
+                    }
                 }
                 Ok(())
             }

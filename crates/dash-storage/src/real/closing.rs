@@ -20,7 +20,7 @@ use crate::{FileId, LockKind};
 ///
 /// The description's own locks must be released before, or they would hide others.
 pub(super) fn drops_locks(file: &fs::File, id: FileId) -> bool {
-    asked(file, 0..u64::MAX, ASK_MOST).or_else(|| listed(id.inode)).unwrap_or(true)
+    asked(file, lock::ALL, ASK_MOST).or_else(|| listed(id.inode)).unwrap_or(true)
 }
 
 /// How many locks of one byte are looked behind.

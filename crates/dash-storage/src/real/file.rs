@@ -153,7 +153,7 @@ impl crate::File for File {
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
-        let all = range == (0..u64::MAX);
+        let all = range == lock::ALL;
         lock::unlock(self.descriptor.file()?, range)?;
         if all {
             self.locked.store(false, Ordering::Relaxed);
@@ -220,7 +220,7 @@ impl Drop for File {
         };
         if *self.locked.get_mut() {
             // Nothing could be done about a failure, and the kernel releases at the last close.
-            let _ = lock::unlock(file, 0..u64::MAX);
+            let _ = lock::unlock(file, lock::ALL);
         }
         let needed = closing::drops_locks(file, self.id);
         if descriptor::any_parked() {

@@ -14,6 +14,8 @@ use crate::LockKind;
 
 /// The owner that `F_OFD_GETLK` reports for open-file-description locks.
 pub(super) const NO_OWNER: i32 = -1;
+/// Everything that can be locked.
+pub(super) const ALL: Range<u64> = 0..u64::MAX;
 
 /// Takes or converts a lock; `false` if somebody else's conflicts.
 pub(super) fn try_lock(file: &fs::File, range: Range<u64>, kind: LockKind) -> io::Result<bool> {
