@@ -12,6 +12,7 @@ use dash_storage::{File, Storage};
 use crate::connection::Connection;
 use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
+use crate::fence::HEAD;
 use crate::format::{
     CommitBlock, Place, SUPER_NAME_MAX, State, TAIL_LEN, Unit, first_page, list_len,
 };
@@ -191,7 +192,7 @@ impl<S: Storage> Connection<S> {
         plan
     }
 
-    /// Writes the units, page 1 last, and the commit block with it or behind it.
+    /// Writes the units, the head of page 1 last, and the commit block with it or behind it.
     fn write_units(&mut self, plan: &[(Range<u64>, Source)], super_name: &[u8]) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
@@ -229,7 +230,12 @@ impl<S: Storage> Connection<S> {
         let mut block = self.commit_block(units, super_name)?;
         self.place_block(&mut block);
         if let Some((range, _)) = first {
-            self.write_buffered(&*shadow, range, &name)?;
+            let apart = !broken(Mutation::FirstPageWithOthers);
+            let head = if apart { range.end.min(HEAD as u64) } else { range.end };
+            if range.end > head {
+                self.write_buffered(&*shadow, &(head..range.end), &name)?;
+            }
+            self.write_buffered(&*shadow, &(0..head), &name)?;
         }
         if block.place == Place::FirstPage { Ok(()) } else { self.write_tail_block(block) }
     }

@@ -12,6 +12,11 @@ use crate::tail::read_header;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::sync::atomic::Ordering::SeqCst;
 
+/// Bytes of a copy's start that are written apart and last, since they take its fence away (SHADOW-5). A process
+/// that is killed within a longer write leaves a part of it: Linux looks for deadly signals
+/// between two pages of its cache.
+pub(crate) const HEAD: usize = 4096;
+
 impl<S: Storage> Connection<S> {
     /// What must stand before the shadow's first byte changes: the name fence where a stock reader
     /// could find this file under `app.db` after a power loss (SHADOW-4), the mark for dash that a

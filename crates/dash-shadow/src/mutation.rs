@@ -34,6 +34,7 @@ mutations! {
     NothingCarried = "the Global Page List is forgotten: no page is carried",
     SpilledPagesNotListed = "pages written before the commit are not in its list",
     FirstPageFirst = "page 1, which takes the fence away, is written first",
+    FirstPageWithOthers = "page 1 is written in one go with the pages that follow it",
     FirstPageNotCleared = "page 1 keeps what SQLite left where its block goes",
     TailAlwaysCounts = "the block in the tail counts, whatever page 1 says",
     NoParent = "a commit does not say what it was made on",

@@ -9,6 +9,7 @@ use dash_storage::{File, Storage};
 use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Operation, Result};
+use crate::fence::HEAD;
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN, first_page};
 use crate::header::{mark_demoted, plain};
 use crate::locks::LockLevel;
@@ -185,6 +186,10 @@ impl<S: Storage> Connection<S> {
             first_page::insert(block, &mut page);
         }
         mark_demoted(&mut page);
+        if let Some(rest) = page.get(HEAD..).filter(|rest| !rest.is_empty()) {
+            shadow.write_at(rest, HEAD as u64).during(Operation::Write, &name)?;
+            page.truncate(HEAD);
+        }
         shadow.write_at(&page, 0).during(Operation::Write, &name)
     }
 

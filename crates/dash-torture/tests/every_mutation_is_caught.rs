@@ -76,6 +76,7 @@ const TABLE: &[Row] = &[
     (Mutation::WriterLockLost, "single", "crowd/page=512", 8),
     (Mutation::StaleSnapshotMayWrite, "single", "crowd/page=512", 11),
     (Mutation::FirstPageFirst, "single", "crowd/page=512", 32),
+    (Mutation::FirstPageWithOthers, "single", "crowd/page=65536", 9),
     (Mutation::WinnerNotMadeDurable, "single", "pair/page=512", 2),
     (Mutation::WinnerNotFlushed, "single", "pair/page=512", 2),
     (Mutation::UndoneByNames, "single", "pair/page=512", 0),

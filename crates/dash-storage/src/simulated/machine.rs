@@ -83,6 +83,14 @@ impl Machine {
             .push((process.process, Arc::clone(&process.dead)));
     }
 
+    /// Kills a process within its next operation, or the one that is watched right now: `len` bytes of a
+    /// write happened, and nothing of anything else. Linux looks for a deadly signal between two pages
+    /// of its cache.
+    pub fn kill_within(&self, process: &Simulated, len: usize) {
+        self.fail(Fault::new(Effect::ShortWrite(len, libc::EINTR)));
+        self.kill_after(process);
+    }
+
     /// A new machine, with what survives of this one if the power goes now. This one stays as it
     /// is, so that many fates can be tried.
     pub fn power_loss(&self, survivors: &mut dyn Survivors) -> Self {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Effect, Fault, Machine, OperationKind, Random};
+use dash_storage::simulated::{Effect, Fault, Machine, Operation, OperationKind, Random};
 
 use super::Crowd;
 use crate::random::Dice;
@@ -10,6 +10,8 @@ use crate::sim::explore::{changes, lock};
 
 /// EIO.
 const EIO: i32 = 5;
+/// Bytes of a page of the system's cache.
+const CACHE_PAGE: u64 = 4096;
 
 /// What goes wrong in an action.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,6 +54,15 @@ impl Accident {
             kind,
         }
     }
+}
+
+/// Half of the writes over several pages of the cache are cut off between two of them, after so many bytes.
+fn within(operation: &Operation, dice: &mut Dice) -> Option<usize> {
+    let range = operation.range.clone().filter(|_| operation.kind == OperationKind::Write)?;
+    let first = range.start - range.start % CACHE_PAGE;
+    let inside = (range.end - first).div_ceil(CACHE_PAGE) - 1;
+    let cut = (inside > 0 && dice.one_in(2)).then(|| 1 + dice.below(inside))?;
+    usize::try_from(first + cut * CACHE_PAGE - range.start).ok()
 }
 
 impl Crowd {
@@ -98,7 +109,10 @@ impl Crowd {
                     *lock(&put) = Some(after);
                 }
                 if accident.after && !accident.power {
-                    machine.kill_after(&victim);
+                    match within(operation, &mut dice) {
+                        Some(len) => machine.kill_within(&victim, len),
+                        None => machine.kill_after(&victim),
+                    }
                 } else {
                     machine.kill(&victim);
                 }
