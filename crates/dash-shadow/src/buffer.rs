@@ -6,9 +6,17 @@
 //! backup writes the source's: T22), so an overlap cuts the older block.
 
 use std::collections::BTreeMap;
+use std::io::IoSlice;
 use std::ops::Range;
 
+use dash_storage::File;
+
+use crate::error::{Context, Operation, Result};
 use crate::ranges::RangeSet;
+use crate::tail::PIECE;
+
+/// Buffers handed to one vectored write at most (`IOV_MAX` is 1,024).
+const VECTORS_MAX: usize = 256;
 
 /// Written blocks.
 #[derive(Debug, Default)]
@@ -18,6 +26,11 @@ pub struct WriteBuffer {
 }
 
 impl WriteBuffer {
+    /// An empty one.
+    pub const fn new() -> Self {
+        Self { blocks: BTreeMap::new(), bytes: 0 }
+    }
+
     /// Takes a write.
     pub fn write(&mut self, data: &[u8], offset: u64) {
         if data.is_empty() {
@@ -103,6 +116,42 @@ impl WriteBuffer {
             let part = usize::try_from(from - at).ok()?..usize::try_from(to - at).ok()?;
             Some((from, block.get(part)?))
         })
+    }
+
+    /// CRC-32 of what was written in `range`, all of which was.
+    pub fn checksum(&self, range: &Range<u64>) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        self.within(range).for_each(|(_, block)| hasher.update(block));
+        hasher.finalize()
+    }
+
+    /// Writes `range`, all of which was written here, into a file. Returns its CRC-32.
+    pub fn write_to<F: File>(&self, file: &F, range: &Range<u64>, name: &str) -> Result<u32> {
+        let mut hasher = crc32fast::Hasher::new();
+        let mut vectors: Vec<IoSlice<'_>> = Vec::new();
+        let (mut at, mut gathered) = (range.start, 0);
+        for (offset, block) in self.within(range) {
+            debug_assert_eq!(offset, at + gathered);
+            hasher.update(block);
+            vectors.push(IoSlice::new(block));
+            gathered += block.len() as u64;
+            if gathered >= PIECE as u64 || vectors.len() == VECTORS_MAX {
+                file.write_vectored_at(&vectors, at).during(Operation::Write, name)?;
+                vectors.clear();
+                at += gathered;
+                gathered = 0;
+            }
+        }
+        if !vectors.is_empty() {
+            file.write_vectored_at(&vectors, at).during(Operation::Write, name)?;
+        }
+        Ok(hasher.finalize())
+    }
+
+    /// Whether all of `range` was written.
+    pub fn covers(&self, range: &Range<u64>) -> bool {
+        let written: u64 = self.within(range).map(|(_, block)| block.len() as u64).sum();
+        written == range.end - range.start
     }
 
     /// Whether any byte of `range` was written.

@@ -4,25 +4,23 @@
 
 use crate::mutation::{Mutation, broken};
 use std::ffi::OsStr;
-use std::io::IoSlice;
 use std::ops::Range;
 
 use dash_storage::{File, Storage};
 
+use crate::buffer::WriteBuffer;
+use crate::carry::bytes_of;
 use crate::connection::Connection;
 use crate::coordination::Snapshot;
-use crate::error::{Context, Error, Operation, Result};
+use crate::error::{Error, Result};
 use crate::fence::HEAD;
 use crate::format::{
     CommitBlock, Place, SUPER_NAME_MAX, State, TAIL_LEN, Unit, first_page, list_len,
 };
 use crate::header::{HEADER_LEN, Header, plain, seal};
 use crate::ranges::RangeSet;
-use crate::tail::{PIECE, STRIDE, read_padded, write_commit, write_pieces};
+use crate::tail::{STRIDE, write_commit};
 use crate::write::Phase;
-
-/// Buffers handed to one vectored write at most (`IOV_MAX` is 1,024).
-const VECTORS_MAX: usize = 256;
 
 /// Where the bytes of a unit come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,36 +193,25 @@ impl<S: Storage> Connection<S> {
     /// Writes the units, the head of page 1 last, and the commit block with it or behind it.
     fn write_units(&mut self, plan: &[(Range<u64>, Source)], super_name: &[u8]) -> Result<()> {
         let slot = self.shadow_slot();
-        let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
+        let (shadow, name) = (self.file(slot)?, self.role(slot));
         let mut units = Vec::with_capacity(plan.len());
         for (range, source) in plan {
-            let len = range.end - range.start;
-            let checksum = if *source == Source::Buffer {
-                self.statistics.page_bytes += len;
-                if range.start == 0 {
-                    if broken(Mutation::FirstPageFirst) {
-                        self.write_buffered(&*shadow, range, &name)?;
-                    }
-                    self.checksum_buffered(range)
-                } else {
-                    self.write_buffered(&*shadow, range, &name)?
-                }
+            let (len, carried) = (range.end - range.start, *source == Source::Current);
+            let bytes = if carried {
+                &mut self.statistics.carried_bytes
             } else {
-                let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
-                let from = if *source == Source::Spilled { &shadow } else { &current };
-                read_padded(&**from, &mut bytes, range.start).during(Operation::Read, &name)?;
-                if *source == Source::Current {
-                    self.statistics.carried_bytes += len;
-                    write_pieces(&*shadow, &bytes, range.start, &name)?;
-                }
-                crc32fast::hash(&bytes)
+                &mut self.statistics.page_bytes
             };
-            units.push(Unit {
-                offset: range.start,
-                len,
-                checksum,
-                carried: *source == Source::Current,
-            });
+            *bytes += if *source == Source::Spilled { 0 } else { len };
+            let checksum = match source {
+                Source::Buffer if range.start == 0 && !broken(Mutation::FirstPageFirst) => {
+                    self.buffer().checksum(range)
+                }
+                Source::Buffer => self.buffer().write_to(&*shadow, range, &name)?,
+                Source::Spilled => crc32fast::hash(&bytes_of(&*shadow, range, &name)?),
+                Source::Current => self.carry(&*shadow, range, &name)?,
+            };
+            units.push(Unit { offset: range.start, len, checksum, carried });
         }
         let first = plan.iter().find(|(range, _)| range.start == 0);
         let mut block = self.commit_block(units, super_name)?;
@@ -233,45 +220,17 @@ impl<S: Storage> Connection<S> {
             let apart = !broken(Mutation::FirstPageWithOthers);
             let head = if apart { range.end.min(HEAD as u64) } else { range.end };
             if range.end > head {
-                self.write_buffered(&*shadow, &(head..range.end), &name)?;
+                self.buffer().write_to(&*shadow, &(head..range.end), &name)?;
             }
-            self.write_buffered(&*shadow, &(0..head), &name)?;
+            self.buffer().write_to(&*shadow, &(0..head), &name)?;
         }
         if block.place == Place::FirstPage { Ok(()) } else { self.write_tail_block(block) }
     }
 
-    fn checksum_buffered(&self, range: &Range<u64>) -> u32 {
-        let mut hasher = crc32fast::Hasher::new();
-        for (_, block) in self.transaction.iter().flat_map(|t| t.buffer.within(range)) {
-            hasher.update(block);
-        }
-        hasher.finalize()
-    }
-
-    fn write_buffered(&self, shadow: &S::File, range: &Range<u64>, name: &str) -> Result<u32> {
-        let Some(transaction) = &self.transaction else {
-            return Ok(0);
-        };
-        let mut hasher = crc32fast::Hasher::new();
-        let mut vectors: Vec<IoSlice<'_>> = Vec::new();
-        let mut at = range.start;
-        let mut gathered = 0;
-        for (offset, block) in transaction.buffer.within(range) {
-            debug_assert_eq!(offset, at + gathered);
-            hasher.update(block);
-            vectors.push(IoSlice::new(block));
-            gathered += block.len() as u64;
-            if gathered >= PIECE as u64 || vectors.len() == VECTORS_MAX {
-                shadow.write_vectored_at(&vectors, at).during(Operation::Write, name)?;
-                vectors.clear();
-                at += gathered;
-                gathered = 0;
-            }
-        }
-        if !vectors.is_empty() {
-            shadow.write_vectored_at(&vectors, at).during(Operation::Write, name)?;
-        }
-        Ok(hasher.finalize())
+    /// What the running transaction has in memory.
+    fn buffer(&self) -> &WriteBuffer {
+        static NOTHING: WriteBuffer = WriteBuffer::new();
+        self.transaction.as_ref().map_or(&NOTHING, |transaction| &transaction.buffer)
     }
 
     pub(crate) fn commit_block(&self, units: Vec<Unit>, super_name: &[u8]) -> Result<CommitBlock> {

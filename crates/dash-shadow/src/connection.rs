@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dash_storage::{File, LockKind, Storage};
 
+use crate::carry::LastCommit;
 use crate::coordination::{Coordination, Current, Snapshot};
 use crate::error::{Context, Error, Operation, Result};
 use crate::format::{IntentBlock, Protocol};
@@ -59,6 +60,8 @@ pub struct Connection<S: Storage> {
     pub(crate) found_current: Option<(Current, u64, Tail)>,
     /// Global Page List of the current copy, with the sequence it belongs to.
     pub(crate) page_list: Option<(u64, RangeSet)>,
+    /// What this connection's last commit wrote.
+    pub(crate) last_commit: Option<LastCommit>,
     /// Header of the current copy as this connection committed it, with its sequence.
     pub(crate) header: Option<(u64, Header)>,
     pub(crate) poisoned: Option<String>,
@@ -110,6 +113,7 @@ impl<S: Storage> Connection<S> {
             found_shadow: None,
             found_current: None,
             page_list: None,
+            last_commit: None,
             header: None,
             poisoned: None,
             unpublished: None,

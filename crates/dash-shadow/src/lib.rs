@@ -4,6 +4,7 @@
 mod alive;
 mod begin;
 mod buffer;
+mod carry;
 mod close;
 mod commit;
 mod connection;

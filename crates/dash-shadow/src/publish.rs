@@ -1,5 +1,6 @@
 //! Publishing: the atomic exchange, and what readers are told.
 
+use crate::carry::LastCommit;
 use crate::connection::Connection;
 use crate::coordination::{Current, ShadowCondition, Snapshot};
 use crate::error::{Context, Operation, Result};
@@ -51,6 +52,7 @@ impl<S: Storage> Connection<S> {
         };
         self.coordination.set_flushed(self.shadow_slot(), transaction.phase == Phase::Durable);
         self.take_over(transaction.snapshot, transaction.page_list, transaction.header);
+        self.last_commit = LastCommit::keep(self.snapshot.id, transaction.buffer);
         if self.protocol != Protocol::Single {
             // The paper's version reset: the copy that was replaced is marked, durably. The commit
             // stands in any case; a copy that could not be marked is made anew before it is used.

@@ -9,8 +9,11 @@
 
 mod common;
 
-use common::{commit, open, read};
+use common::sim::start;
+use common::{Content, PAGE, commit, open, read, write};
+use dash_shadow::{Connection, LockLevel, OpenOptions};
 use dash_storage::real::Real;
+use dash_storage::simulated::{Machine, OperationKind};
 
 #[test]
 fn commits_are_read_back_by_this_and_other_connections_and_after_reopening() {
@@ -53,4 +56,37 @@ fn commits_are_read_back_by_this_and_other_connections_and_after_reopening() {
     commit(&mut c, &content).unwrap();
     assert_eq!(c.statistics().rebuilds, 0);
     c.close().unwrap();
+}
+
+/// Aggregate update: who made the last commit still has its pages.
+#[test]
+fn what_is_carried_is_read_by_others_only() {
+    let machine = Machine::new(1);
+    let [(_p, mut a), (_q, mut b)] = [(); 2].map(|()| start(&machine, &OpenOptions::default()));
+    let mut content: Content = (0..64).collect();
+    let mut reads = |connection: &mut Connection<_>, place: usize| {
+        content[place] += 100;
+        content[0] ^= 1;
+        write(connection, &content).unwrap();
+        let before = machine.journal().entries.len();
+        connection.prepare(None).unwrap();
+        let read: u64 = machine.journal().entries[before..]
+            .iter()
+            .filter(|entry| entry.operation.kind == OperationKind::Read)
+            .filter_map(|entry| entry.operation.range.clone())
+            .map(|range| range.end - range.start)
+            .sum();
+        connection.flush().unwrap();
+        connection.publish().unwrap();
+        connection.unlock(LockLevel::None).unwrap();
+        read
+    };
+    for place in [10, 20, 30] {
+        reads(&mut a, place);
+    }
+    assert_eq!(reads(&mut a, 50), 0);
+    assert!(reads(&mut b, 40) >= PAGE as u64, "it can't know page 51");
+    assert!(reads(&mut a, 30) >= PAGE as u64, "nor this one page 41");
+    let seen = [&mut a, &mut b].map(|connection| read(connection).unwrap());
+    assert_eq!(seen, [content.clone(), content]);
 }
