@@ -6,7 +6,7 @@ mod suite;
 use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use suite::sql::{at_rest, run};
@@ -21,30 +21,26 @@ fn opened(path: &Path) -> Connection {
     db
 }
 
-/// How long after `release` the connection that waits has got what it waits for; the median of some rounds.
-fn delay(path: &Path, hold: &str, wait: &str, release: &str) -> Duration {
-    let mut delays: Vec<Duration> = (0..ROUNDS)
-        .map(|_| {
-            let holder = opened(path);
-            run(&holder, hold);
-            let ready = Barrier::new(2);
-            thread::scope(|scope| {
-                let waiting = scope.spawn(|| {
-                    let db = opened(path);
-                    ready.wait();
-                    run(&db, wait);
-                    Instant::now()
-                });
+/// In how many of some rounds the connection that waits is woken by `release`.
+fn woken(path: &Path, hold: &str, wait: &str, release: &str) -> usize {
+    let round = |_: &usize| {
+        let holder = opened(path);
+        run(&holder, hold);
+        let ready = Barrier::new(2);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let db = opened(path);
                 ready.wait();
-                thread::sleep(HELD);
-                run(&holder, release);
-                let released = Instant::now();
-                waiting.join().expect("no panic").saturating_duration_since(released)
-            })
+                run(&db, wait);
+                suite::one::<i64>(&db, "SELECT value FROM dash_stats WHERE name = 'wakeups'") == 1
+            });
+            ready.wait();
+            thread::sleep(HELD);
+            run(&holder, release);
+            waiting.join().expect("no panic")
         })
-        .collect();
-    delays.sort();
-    delays[ROUNDS / 2]
+    };
+    (0..ROUNDS).filter(round).count()
 }
 
 #[test]
@@ -56,14 +52,14 @@ fn when_another_writer_is_done() {
         ("BEGIN IMMEDIATE; UPDATE t SET v = v + 1", "COMMIT"),
         ("BEGIN EXCLUSIVE; UPDATE t SET v = v + 5", "ROLLBACK"),
     ] {
-        let delay = delay(&path, hold, "UPDATE t SET v = v + 1", release);
-        // Sleeping on would take 50 ms on the average.
-        assert!(delay < Duration::from_millis(25), "{release}: {delay:?}");
+        let woken = woken(&path, hold, "UPDATE t SET v = v + 1", release);
+        // One may have looked again by itself just then.
+        assert!(woken > ROUNDS / 2, "{release}: {woken} of {ROUNDS}");
     }
     assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 21);
 }
 
-/// Many that wait all get their turn, well before their timeout.
+/// Many that wait all get their turn before their timeout.
 #[test]
 fn and_all_of_them_get_their_turn() {
     let folder = tempfile::tempdir().unwrap();
@@ -71,7 +67,6 @@ fn and_all_of_them_get_their_turn() {
     run(&suite::open(&path), "CREATE TABLE t(v); INSERT INTO t VALUES (0)");
     let holder = opened(&path);
     run(&holder, "BEGIN IMMEDIATE");
-    let begun = Instant::now();
     thread::scope(|scope| {
         for _ in 0..12 {
             scope.spawn(|| {
@@ -84,6 +79,5 @@ fn and_all_of_them_get_their_turn() {
         thread::sleep(HELD);
         run(&holder, "COMMIT");
     });
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     assert_eq!(suite::one::<i64>(&holder, "SELECT v FROM t"), 60);
 }

@@ -66,6 +66,8 @@ pub struct ShadowFile {
     pub(crate) powersafe_overwrite: bool,
     pub(crate) persist_wal: bool,
     pub(crate) progress: Progress,
+    /// Locks that this connection got when who was in the way woke it.
+    pub(crate) wakeups: u64,
     /// What `dash_commit` was set to.
     pub(crate) protocol: Protocol,
     /// Since when a lock attempt has been failing.
@@ -114,6 +116,7 @@ impl ShadowFile {
             powersafe_overwrite,
             persist_wal: false,
             progress: Progress::default(),
+            wakeups: 0,
             waiting_since: None,
             reader: Reader::default(),
         }
@@ -206,7 +209,8 @@ impl ShadowFile {
                     // SQLite gives up its read lock before it asks the busy handler: then only the
                     // thread knows how long it has waited.
                     let waited = wake::succeeded();
-                    if let Some(since) = since.or(waited) {
+                    self.wakeups += u64::from(waited.is_some_and(|waited| waited.woken));
+                    if let Some(since) = since.or(waited.map(|waited| waited.since)) {
                         self.latencies.record(Op::LockWait, since);
                     }
                 }

@@ -51,6 +51,8 @@ fn stats(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row
             .collect();
         // Commits that only survive a crash of the process: synchronous was OFF.
         rows.push(vec!["unflushed_commits".into(), integer(file.progress.unflushed)]);
+        // Locks that were waited for, and had as soon as whoever was in the way was done.
+        rows.push(vec!["wakeups".into(), integer(file.wakeups)]);
         // The newest commit's number, over all connections.
         rows.push(vec!["sequence".into(), integer(file.engine.sequence())]);
         rows

@@ -95,6 +95,17 @@ struct Waiting {
     /// The first failed attempt.
     since: Instant,
     slept_at: Instant,
+    /// Whether the last sleep ended early.
+    woken: bool,
+}
+
+/// How a thread got a lock for which it had waited.
+#[derive(Debug, Clone, Copy)]
+pub struct Waited {
+    /// The first failed attempt.
+    pub since: Instant,
+    /// Whether who was in the way woke it.
+    pub woken: bool,
 }
 
 thread_local! {
@@ -140,6 +151,7 @@ impl Queue {
                         owed: Duration::ZERO,
                         since: now,
                         slept_at: now,
+                        woken: false,
                     });
                 }
             }
@@ -232,11 +244,11 @@ impl Waiting {
     }
 }
 
-/// Forgets what this thread waited for: it has the lock. Answers the time of the first failed attempt,
-/// if it has waited until now.
-pub fn succeeded() -> Option<Instant> {
+/// Forgets what this thread waited for: it has the lock. Answers how, if it has waited until now.
+pub fn succeeded() -> Option<Waited> {
     let waiting = WAITING.try_with(|waiting| waiting.borrow_mut().take()).ok().flatten()?;
-    (waiting.slept_at.elapsed() < NEW_SEQUENCE).then_some(waiting.since)
+    let Waiting { since, woken, .. } = waiting;
+    (waiting.slept_at.elapsed() < NEW_SEQUENCE).then_some(Waited { since, woken })
 }
 
 /// `xSleep`: for about `time`, or until the lock that this thread failed to get is given up.
@@ -247,15 +259,18 @@ pub fn sleep(host: &HostVfs, time: Duration) -> Duration {
     };
     let begun = Instant::now();
     waiting.failed = false;
+    waiting.woken = false;
     if waiting.early >= EARLY_MAX || waiting.owed > OWED_MAX {
         host.sleep(time + waiting.owed);
         waiting.owed = Duration::ZERO;
         waiting.early = 0;
-    } else if waiting.wait(host, time)
-        && !(waiting.cause == Cause::Readers && waiting.queue.freed.load(Ordering::SeqCst))
-    {
-        waiting.early += 1;
-        waiting.owed += time.saturating_sub(begun.elapsed());
+    } else {
+        waiting.woken = waiting.wait(host, time);
+        let freed = waiting.queue.freed.load(Ordering::SeqCst);
+        if waiting.woken && !(waiting.cause == Cause::Readers && freed) {
+            waiting.early += 1;
+            waiting.owed += time.saturating_sub(begun.elapsed());
+        }
     }
     waiting.slept_at = Instant::now();
     let _ = WAITING.try_with(|place| place.borrow_mut().replace(waiting));

@@ -104,28 +104,25 @@ fn a_writer_that_waits_for_a_reader_wakes_when_the_reader_ends() {
     let folder = Folder::new();
     let (writer, reader) = (folder.open("app.db"), mapping_reader(&folder));
     writer.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
-    let mut waits: Vec<Duration> = (0..5)
-        .map(|_| {
-            reader.execute_batch("BEGIN").expect("begins");
-            number(&reader, "SELECT count(*) FROM t");
-            writer.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
-            let other = folder.open("app.db");
-            other.busy_timeout(Duration::ZERO).expect("sets");
-            let failed = other.execute_batch("INSERT INTO t VALUES (3)");
-            assert_eq!(code(failed), ErrorCode::DatabaseBusy);
-            other.busy_timeout(Duration::from_secs(5)).expect("sets");
-            let waiting = std::thread::spawn(move || {
-                other.execute_batch("INSERT INTO t VALUES (3)").expect("gets through");
-                Instant::now()
-            });
-            std::thread::sleep(Duration::from_millis(350));
-            reader.execute_batch("COMMIT").expect("ends");
-            let ended = Instant::now();
-            waiting.join().expect("no panic").saturating_duration_since(ended)
-        })
-        .collect();
-    waits.sort();
-    assert!(waits[2] < Duration::from_millis(20), "{waits:?}");
+    let woken = (0..5).filter(|_| {
+        reader.execute_batch("BEGIN").expect("begins");
+        number(&reader, "SELECT count(*) FROM t");
+        writer.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+        let other = folder.open("app.db");
+        other.busy_timeout(Duration::ZERO).expect("sets");
+        let failed = other.execute_batch("INSERT INTO t VALUES (3)");
+        assert_eq!(code(failed), ErrorCode::DatabaseBusy);
+        other.busy_timeout(Duration::from_secs(5)).expect("sets");
+        let waiting = std::thread::spawn(move || {
+            other.execute_batch("INSERT INTO t VALUES (3)").expect("gets through");
+            number(&other, "SELECT value FROM dash_stats WHERE name = 'wakeups'") == 1
+        });
+        std::thread::sleep(Duration::from_millis(350));
+        reader.execute_batch("COMMIT").expect("ends");
+        waiting.join().expect("no panic")
+    });
+    // One may have looked again by itself just then.
+    assert!(woken.count() >= 3);
 }
 
 #[test]
