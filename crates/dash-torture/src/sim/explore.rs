@@ -90,7 +90,7 @@ impl Explorer {
         plan: Plan,
         seen: Arc<Mutex<Seen>>,
     ) -> Arc<Self> {
-        let setup = Setup { variant, page: plan.page, tiny: plan.tiny() };
+        let setup = Setup { variant, page: plan.page, sizes: plan.sizes() };
         let (checked, violation) = (Mutex::default(), Mutex::default());
         Arc::new(Self { subject, setup, plan, seen, checked, violation })
     }
@@ -171,7 +171,8 @@ impl Explorer {
                 (machine.power_loss(&mut all), format!("fate {}", all.walked()))
             } else {
                 let seed = dice.below(1 << 40);
-                (machine.power_loss(&mut Random::new(seed)), format!("random fate {seed}"))
+                let fate = format!("random fate {seed}");
+                (self.plan.kind.lose_power(machine, seed), fate)
             };
             if let Err(violation) = self.check(&after, model, depth + 1) {
                 self.report(machine, violation, &fate);

@@ -10,6 +10,7 @@ mod pair;
 pub mod plan;
 mod program;
 mod ring;
+mod sessions;
 mod shadow;
 mod shrink;
 mod sql;

@@ -10,12 +10,14 @@ use super::content::{Content, Stock};
 pub struct Model {
     history: Vec<Arc<Content>>,
     floor: usize,
+    /// The last that was published, flushed or not.
+    published: usize,
 }
 
 impl Model {
     /// That of an empty database.
     pub fn new() -> Self {
-        Self { history: vec![Arc::new(Vec::new())], floor: 0 }
+        Self { history: vec![Arc::new(Vec::new())], floor: 0, published: 0 }
     }
 
     /// A transaction begins: from now on its content may be found, or not.
@@ -27,6 +29,23 @@ impl Model {
     /// A transaction returned: nothing older may be found any more.
     pub fn acknowledged(&mut self, number: usize) {
         self.floor = self.floor.max(number);
+        self.published = self.published.max(number);
+    }
+
+    /// A transaction is going to be published without a flush (synchronous=OFF). Until the next flush nobody promises
+    /// anything about a power loss, as with stock SQLite: it may tear the only copy that has the name.
+    pub fn published(&mut self, number: usize) {
+        self.published = self.published.max(number);
+    }
+
+    /// All that was published has been flushed.
+    pub fn flushed(&mut self) {
+        self.acknowledged(self.published);
+    }
+
+    /// Whether anything is promised about what a power loss leaves now: all that was published is durable.
+    pub fn promises(&self) -> bool {
+        self.published == self.floor
     }
 
     /// Somebody has seen what it is: nothing else may be found any more.
@@ -37,7 +56,7 @@ impl Model {
 
     /// A transaction is undone without a trace.
     pub fn forget(&mut self, number: usize) {
-        debug_assert!(number + 1 == self.history.len() && number > self.floor);
+        debug_assert!(number + 1 == self.history.len() && number > self.published);
         self.history.truncate(number);
     }
 

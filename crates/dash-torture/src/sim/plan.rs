@@ -3,11 +3,20 @@
 use std::fmt;
 use std::str::FromStr;
 
+use dash_storage::simulated::{Machine, Random};
+
+use super::sessions::Together;
+use super::subject::Sizes;
+use crate::random::mix;
+
 /// A kind of program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Two processes take turns; the power is cut at every step.
     Pair,
+    /// Many short sessions, one after the other, also under synchronous=OFF; the power is cut at every
+    /// step, and goes for good now and then.
+    Sessions,
     /// Three processes, snapshots held for long; processes killed before any call, flushes that
     /// fail, the power cut inside an action.
     Crowd,
@@ -19,12 +28,13 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Pair, Self::Crowd, Self::Attached, Self::Sql];
+    pub const ALL: [Self; 5] = [Self::Pair, Self::Sessions, Self::Crowd, Self::Attached, Self::Sql];
 
     /// Its name in a case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pair => "pair",
+            Self::Sessions => "sessions",
             Self::Crowd => "crowd",
             Self::Attached => "attached",
             Self::Sql => "sql",
@@ -34,7 +44,8 @@ impl Kind {
     /// The kind of the program with this seed, if nothing else is wished for.
     pub const fn of(seed: u64) -> Self {
         match seed % 8 {
-            0..=3 => Self::Pair,
+            0..=2 => Self::Pair,
+            3 => Self::Sessions,
             4 | 5 => Self::Crowd,
             6 => Self::Attached,
             _ => Self::Sql,
@@ -45,9 +56,18 @@ impl Kind {
     const fn actions(self) -> usize {
         match self {
             Self::Pair => 12,
+            Self::Sessions => 24,
             Self::Crowd => 30,
             Self::Attached => 4,
             Self::Sql => 8,
+        }
+    }
+
+    /// What a power loss leaves, drawn from a seed.
+    pub fn lose_power(self, machine: &Machine, seed: u64) -> Machine {
+        match self {
+            Self::Sessions if seed % 2 == 1 => machine.power_loss(&mut Together::new(seed)),
+            _ => machine.power_loss(&mut Random::new(seed)),
         }
     }
 }
@@ -107,20 +127,29 @@ impl Plan {
         if self.seed % 3 == 2 { 4096 } else { 512 }
     }
 
-    /// Whether the engine's own sizes are as small as can be.
-    pub fn tiny(&self) -> bool {
-        !self.seed.is_multiple_of(4)
+    /// The engine's own sizes.
+    pub fn sizes(&self) -> Sizes {
+        match (self.kind, mix(self.seed) % 8) {
+            (Kind::Sessions, 0) => Sizes::Usual,
+            (Kind::Sessions, 1..4) => Sizes::Wide,
+            (Kind::Sessions, _) => Sizes::Tiny,
+            _ if self.seed.is_multiple_of(4) => Sizes::Usual,
+            _ => Sizes::Tiny,
+        }
     }
 
     /// Whether page lists become too long for a block.
     pub fn is_large(&self) -> bool {
-        self.page == 512 && self.seed % 16 == 9
+        self.page == 512 && self.seed % 16 == 9 && self.kind != Kind::Sessions
     }
 
     /// Pages that a database has at most.
     pub fn pages(&self) -> usize {
         match self.page {
             _ if self.is_large() => 560,
+            // Many regions of an intent.
+            0..=1024 if self.kind == Kind::Sessions => 120,
+            1025..=8192 if self.kind == Kind::Sessions => 24,
             0..=1024 => 48,
             1025..=8192 => 16,
             _ => 5,

@@ -7,7 +7,7 @@ use super::content::{Content, VALUES};
 use super::explore::{Checked, Explorer, Seen, Violation, wrong};
 use super::plan::{Kind, Plan};
 use super::subject::Subject;
-use super::{attached, crowd, pair, sql};
+use super::{attached, crowd, pair, sessions, sql};
 use crate::random::Dice;
 
 /// Runs a case to its end.
@@ -20,6 +20,7 @@ pub fn run(
     let explorer = Explorer::new(Arc::clone(subject), variant, plan.clone(), Arc::clone(seen));
     let ran = catch_unwind(AssertUnwindSafe(|| match plan.kind {
         Kind::Pair => pair::run(&explorer),
+        Kind::Sessions => sessions::run(&explorer),
         Kind::Crowd => crowd::run(&explorer),
         Kind::Attached => attached::run(&explorer),
         Kind::Sql => sql::run(&explorer),

@@ -8,7 +8,7 @@ use dash_shadow::inspect::{HeaderSeen, Opening, Report};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Protocol, ReadOnly, Tuning, inspect};
 use dash_storage::simulated::{Machine, Simulated};
 
-use super::subject::{Outcome, Session, Setup, Subject, Trouble};
+use super::subject::{Outcome, Session, Setup, Sizes, Subject, Trouble};
 
 /// Two copies, one flush, names exchanged.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,10 +34,10 @@ impl Subject for Shadow {
             "exclusive" => Protocol::Exclusive,
             _ => Protocol::Single,
         };
-        let tuning = if setup.tiny {
-            Tuning::tiny()
-        } else {
-            Tuning { spill: 4 * setup.page, ..Tuning::default() }
+        let tuning = match setup.sizes {
+            Sizes::Usual => Tuning { spill: 4 * setup.page, ..Tuning::default() },
+            Sizes::Tiny => Tuning::tiny(),
+            Sizes::Wide => Tuning { intent_all: 1 << 20, ..Tuning::tiny() },
         };
         let options = OpenOptions { protocol, tuning, ..OpenOptions::default() };
         let connection = Connection::open(process, Path::new(path), &options).map_err(trouble)?;

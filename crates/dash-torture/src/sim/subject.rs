@@ -38,8 +38,19 @@ pub struct Setup {
     pub variant: &'static str,
     /// Bytes of a page of the database.
     pub page: usize,
-    /// Sizes of the engine's own as small as can be, so that small databases reach every path.
-    pub tiny: bool,
+    /// Sizes of the engine's own.
+    pub sizes: Sizes,
+}
+
+/// Sizes of an engine's own: of what it allocates, marks and remembers at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizes {
+    /// As it has them.
+    Usual,
+    /// As small as can be, so that small databases reach every path.
+    Tiny,
+    /// The same, but what it says about a database while that is open is said of all of it.
+    Wide,
 }
 
 /// An engine.
@@ -106,7 +117,8 @@ pub trait Session: Send {
     /// `xSync`.
     fn flush(&mut self) -> Outcome<()>;
 
-    /// `SQLITE_FCNTL_COMMIT_PHASETWO`: after success the transaction must survive everything.
+    /// `SQLITE_FCNTL_COMMIT_PHASETWO`: after success the transaction must survive everything; without
+    /// [`flush`](Self::flush) before (synchronous=OFF) everything but a power loss.
     fn publish(&mut self) -> Outcome<()>;
 
     /// Goes on as a reader, undoing what was not published: `xUnlock(SHARED)`.

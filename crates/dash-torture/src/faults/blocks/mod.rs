@@ -9,11 +9,11 @@ pub mod verdict;
 
 use original::{Fate, Left, Original, Size};
 
-use crate::sim::subject::{Outcome, Setup, Subject};
+use crate::sim::subject::{Outcome, Setup, Sizes, Subject};
 
 /// The states of databases that are damaged.
 pub fn originals(subject: &dyn Subject) -> Outcome<Vec<Original>> {
-    let setup = |variant| Setup { variant, page: 512, tiny: true };
+    let setup = |variant| Setup { variant, page: 512, sizes: Sizes::Tiny };
     let cut = |fate| Left::Cut(2, fate);
     let small = [
         ("single", Left::Closed, 1),

@@ -8,7 +8,7 @@ use dash_storage::simulated::Effect;
 
 pub use story::Operation;
 
-use crate::sim::subject::{Setup, Subject};
+use crate::sim::subject::{Setup, Sizes, Subject};
 
 /// What a call does instead. A read never returns less than there is: the real home reads on.
 const EFFECTS: [(&str, Effect); 6] = [
@@ -48,7 +48,7 @@ impl Series {
                         // For ever interrupted nobody gets anywhere.
                         let ways: &[bool] =
                             if effect.0 == "eintr" { &[false] } else { &[false, true] };
-                        let setup = Setup { variant, page: 512, tiny: true };
+                        let setup = Setup { variant, page: 512, sizes: Sizes::Tiny };
                         all.extend(ways.iter().map(|&forever| Self {
                             operation,
                             setup,
