@@ -7,10 +7,12 @@ use dash_storage::{Directory, File, LockKind, Storage};
 
 use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
+use crate::durable::Durability;
 use crate::error::{Context, Operation, Result};
 use crate::format::{State, TAIL_LEN};
 use crate::header::Header;
 use crate::locks::{self, LockLevel};
+use crate::mutation::{Mutation, broken};
 use crate::open::is_alone;
 use crate::tail::{Tail, write_intent};
 
@@ -91,7 +93,17 @@ impl<S: Storage> Connection<S> {
         self.snapshot = self.coordination.snapshot(self.current.slot);
         self.return_name(tell);
         // The next session takes what it finds at rest for durable.
+        let unknown = self.coordination.durability() != Durability::Flushed;
         self.flush_current()?;
+        if unknown && !broken(Mutation::NarrowedUnflushed) {
+            // SHADOW-8: the next session lists only what it writes itself. And where the name is behind, stock
+            // SQLite must not be shown a copy that was never flushed.
+            let slot = self.shadow_slot();
+            if self.files[slot].is_some() {
+                self.flush_file(slot)?;
+            }
+            self.flush_directory()?;
+        }
         let clean =
             self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
         let slot = self.shadow_slot();

@@ -56,7 +56,7 @@ mutations! {
     IntentNotRewritten = "mending does not write the intent again",
     StaleIntentTrusted = "an intent in the cache is taken for the durable one",
     NarrowedToMore = "an intent is narrowed, without a flush, to regions that it did not have",
-    NarrowedUnflushed = "the intent of a copy that was not flushed is narrowed",
+    NarrowedUnflushed = "a copy that was not flushed is left so at a clean close, and its intent narrowed",
     UnflushedBuiltOn = "a commit is flushed on top of one that was not",
     RepairIgnoresIntent = "mending looks at the page list only",
     GrowthNotFlushed = "a tail that moved is not flushed before its old place is used",

@@ -49,6 +49,8 @@ struct Sessions {
     content: Content,
     /// unless what a dead one was about to make of it turns out to have come true.
     undecided: Option<Content>,
+    /// Where most changes are.
+    hot: usize,
     /// Sessions that stay open.
     idle: Vec<(Simulated, Box<dyn Session>)>,
     /// Stock descriptors opened long ago.
@@ -64,6 +66,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
         model: Arc::new(Mutex::new(Model::new())),
         content: Content::new(),
         undecided: None,
+        hot: 0,
         idle: Vec::new(),
         descriptors: Vec::new(),
     };
@@ -89,7 +92,7 @@ impl Sessions {
             if dice.one_in(4) {
                 self.machine.kill(&process);
             } else {
-                self.close(session)?;
+                self.close(session, dice)?;
             }
         }
         if dice.one_in(6)
@@ -188,7 +191,7 @@ impl Sessions {
     }
 
     /// A session ends as it should. The last one leaves all that was committed on the disk, in a plain file.
-    fn close(&mut self, session: Box<dyn Session>) -> Checked<()> {
+    fn close(&mut self, session: Box<dyn Session>, dice: &mut Dice) -> Checked<()> {
         session.close().map_err(|error| unexpected("closing", &error))?;
         if !self.idle.is_empty() || self.undecided.is_some() {
             return Ok(());
@@ -199,7 +202,7 @@ impl Sessions {
             return wrong!("all closed: {what}");
         }
         match as_stock(&self.machine.file_view(DB).unwrap_or_default()) {
-            Stock::Content(content) if content == self.content => Ok(()),
+            Stock::Content(content) if content == self.content => self.cut_here(dice),
             other => wrong!("closed at {}, stock SQLite sees {other:?}", short(&self.content)),
         }
     }
@@ -221,9 +224,9 @@ impl Sessions {
         self.explorer.check_stock(&self.machine, &model)
     }
 
-    /// A few pages near `hot`, one by one or in a row, or near the end; in some programs another size.
-    fn change(&self, hot: usize, dice: &mut Dice) -> Content {
-        let plan = &self.explorer.plan;
+    /// A few pages, one by one or in a row, or near the end; in some programs another size.
+    fn change(&self, dice: &mut Dice) -> Content {
+        let (plan, hot) = (&self.explorer.plan, self.hot);
         let mut content = self.content.clone();
         let value = |dice: &mut Dice| u32::try_from(1 + dice.below(VALUES - 1)).unwrap_or(1);
         if mix(plan.seed) % 8 < 3 && dice.one_in(4) {

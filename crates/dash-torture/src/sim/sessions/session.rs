@@ -22,19 +22,21 @@ impl Sessions {
             return wrong!("reads {}, not {}", short(&seen), short(&self.content));
         }
         let off = dice.one_in(2);
-        let hot = dice.index(self.explorer.plan.pages());
         for _ in 0..dice.below(4) {
-            let new = self.change(hot, dice);
+            if dice.one_in(3) {
+                self.hot = dice.index(self.explorer.plan.pages());
+            }
+            let new = self.change(dice);
             if dice.one_in(8) {
                 self.roll_back(&mut *session, new, dice.below(3))?;
             } else {
-                self.commit(&mut *session, new, !(off && dice.one_in(2)))?;
+                self.commit(&mut *session, new, !off || dice.one_in(3))?;
             }
         }
         match dice.below(8) {
             0 => self.machine.kill(process),
             1 if self.idle.len() < KEPT => self.idle.push((process.clone(), session)),
-            _ => return self.close(session),
+            _ => return self.close(session, dice),
         }
         Ok(())
     }
