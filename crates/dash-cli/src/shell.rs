@@ -1,5 +1,9 @@
 //! `dash shell`: an SQL prompt with dash loaded. A VFS can't be named on sqlite3's own command
 //! line before it is loaded; this is the order that works.
+//!
+//! `sqlite3` goes on in a database in memory when `.open` fails: a script would run to its end, and
+//! what it wrote would be gone. So the database is opened here first, which also tells why it can't be, and
+//! sqlite3 stops before any other SQL if its own opening came to nothing after all.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -8,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::extension::{self, Extension};
-use crate::failure::{Failure, Result};
+use crate::failure::{Explain, Failure, Result};
 use crate::{Outcome, prompt};
 
 /// Arguments of `dash shell`.
@@ -21,14 +25,36 @@ pub struct Arguments {
     rest: Vec<OsString>,
 }
 
+/// Fails where the database is not open through dash, and says nothing where it is.
+const GUARD: &str = "SELECT 1 WHERE dash_engine() = 'none' AND abs(-9223372036854775808)";
+
 /// Becomes `sqlite3`, or a small prompt of our own where that is not installed.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let library = std::path::absolute(extension::find()?)
         .map_err(|error| Failure::new(format!("finding the library: {error}")))?;
-    let error = Command::new("sqlite3")
-        .args(["-cmd", &load(&library)?, "-cmd", &open(&arguments.file), ":memory:"])
-        .args(&arguments.rest)
-        .exec();
+    let asks_for = |options: [&str; 2]| {
+        arguments.rest.iter().any(|word| options.iter().any(|option| word == option))
+    };
+    // Whoever wants to read only must not find the database made or recovered by this look.
+    if !asks_for(["-readonly", "--readonly"]) {
+        let db = Extension::load()?.open(&arguments.file, true)?;
+        db.close()
+            .map_err(|(_, error)| error)
+            .explain("closing what was opened to see whether it can be")?;
+    }
+    let mut sqlite3 = Command::new("sqlite3");
+    sqlite3.arg("-bail").args([
+        "-cmd",
+        &load(&library)?,
+        "-cmd",
+        &open(&arguments.file),
+        "-cmd",
+        GUARD,
+    ]);
+    if !asks_for(["-bail", "--bail"]) {
+        sqlite3.args(["-cmd", ".bail off"]);
+    }
+    let error = sqlite3.arg(":memory:").args(&arguments.rest).exec();
     if error.kind() != ErrorKind::NotFound {
         return Err(Failure::new(format!("starting sqlite3: {error}")));
     }

@@ -15,7 +15,7 @@ const NAMES: [&[u8]; 4] = [b"plain.db", b"two words.db", b"a?b#c%41\"d'e.db", b"
 
 #[test]
 fn sqlite3_opens_any_name_through_dash() {
-    if Command::new("sqlite3").arg("-version").output().is_err() {
+    if !sqlite3_is_here() {
         println!("skipped: sqlite3 is not installed");
         return;
     }
@@ -76,4 +76,82 @@ fn the_prompt_reads_statements_over_lines_and_goes_on_after_an_error() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no such column: nonsense"));
+}
+
+/// A script must not run in a database in memory instead: all that it writes would be gone.
+#[test]
+fn a_script_does_not_run_where_the_database_can_not_be_opened() {
+    let home = Home::new();
+    std::fs::write(home.file("notes.txt"), "a shopping list, and nothing more\n".repeat(40))
+        .unwrap();
+    std::fs::create_dir(home.file("folder.db")).unwrap();
+    let wal = rusqlite::Connection::open(home.file("wal.db")).unwrap();
+    wal.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA locking_mode = EXCLUSIVE; CREATE TABLE t(x)",
+    )
+    .unwrap();
+    home.shadowed();
+    std::fs::remove_file(home.file("app.db")).unwrap();
+    // With -readonly nothing is opened beforehand: sqlite3 itself has to stop.
+    for option in [None, Some("-readonly")] {
+        for (file, reason) in [
+            ("notes.txt", "database"),
+            ("folder.db", "open"),
+            ("missing/app.db", "open"),
+            ("wal.db", "in use"),
+            ("app.db", "app.db"),
+        ] {
+            for path in [None, Some("")] {
+                if path.is_none() && !sqlite3_is_here() || path.is_some() && option.is_some() {
+                    continue;
+                }
+                let mut command = home.command(&["shell", file]);
+                command.args(option.map(|option| ["--", option]).into_iter().flatten());
+                command.envs(path.map(|path| ("PATH", path)));
+                command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                let mut shell = command.spawn().unwrap();
+                let script = b"CREATE TABLE x(y);\nSELECT 'it ran';\n";
+                // It may be gone before it has read any of it.
+                let _ = shell.stdin.take().unwrap().write_all(script);
+                let output = shell.wait_with_output().unwrap();
+                let errors = String::from_utf8_lossy(&output.stderr);
+                assert_ne!(output.status.code(), Some(0), "{file} {option:?} {path:?}: {errors}");
+                assert_eq!(
+                    String::from_utf8_lossy(&output.stdout),
+                    "",
+                    "{file} {option:?} {path:?}"
+                );
+                // What sqlite3 says by itself is its own.
+                let reason = if option.is_some() { "Error" } else { reason };
+                assert!(errors.contains(reason), "{file} {option:?} {path:?}: {errors}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_script_goes_on_after_an_error_unless_told_to_bail() {
+    if !sqlite3_is_here() {
+        println!("skipped: sqlite3 is not installed");
+        return;
+    }
+    for (options, seen) in [(&[][..], "after\n"), (&["--", "-bail"], "")] {
+        let home = Home::new();
+        let mut shell = home
+            .command(&["shell", "app.db"])
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let script = b"SELECT nonsense;\nSELECT 'after';\n";
+        shell.stdin.take().unwrap().write_all(script).unwrap();
+        let output = shell.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), seen);
+    }
+}
+
+fn sqlite3_is_here() -> bool {
+    Command::new("sqlite3").arg("-version").output().is_ok()
 }
