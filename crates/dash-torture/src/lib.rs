@@ -4,6 +4,7 @@
 //! point on simulated storage), `fs` (real file systems on a recording block device), `faults`
 //! (every storage call made to fail) and `kill` (processes killed and stopped at random).
 
+pub mod aim;
 pub mod faults;
 pub mod fs;
 pub mod kill;
@@ -95,6 +96,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// What could not be run here, and why: one line each.
     pub skipped: Vec<String>,
+    /// Of stock SQLite, by which the rig is measured: what became of it, and whether that was expected.
+    pub calibration: Option<String>,
     /// What was wrong.
     pub failures: Vec<Failure>,
 }

@@ -73,6 +73,11 @@ const PARTS: [Part; 5] = [
     }),
 ];
 
+/// All that the ring tries.
+pub fn targets() -> Vec<String> {
+    PARTS.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
 /// Runs all parts, each for its share of the time; what one has left the next ones get.
 /// [`Summary::cases`] counts faults.
 pub fn run(options: &Options, watch: &dyn Watch, again: &Again) -> Vec<Summary> {

@@ -48,6 +48,11 @@ use crate::{Options, Summary, Watch};
 pub use parts::play_part;
 pub use plan::Calibration;
 
+/// All that the ring tries, if it can be done here.
+pub fn targets() -> Vec<String> {
+    plan::targets()
+}
+
 /// Runs the ring: one summary for each engine and variant on each file system.
 ///
 /// The program that calls it must have called [`play_part`] before anything else.

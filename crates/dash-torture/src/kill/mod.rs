@@ -43,6 +43,11 @@ pub(crate) fn worker(role: &str, assignment: &Assignment) -> Result<(), String> 
     roles::play(role, assignment)
 }
 
+/// All that the ring tries.
+pub fn targets() -> Vec<String> {
+    VARIANTS.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
 /// Runs rounds until the time is over, a third of it for each variant. [`Summary::cases`] counts
 /// rounds, [`Summary::states`] what killed processes left, [`Summary::nested`] processes that were
 /// killed while they opened what killed processes had left.

@@ -18,5 +18,5 @@ pub mod subject;
 
 pub use explore::{Seen, Violation};
 pub use program::run as run_case;
-pub use ring::{run, run_on};
+pub use ring::{run, run_on, targets};
 pub use shadow::Shadow;

@@ -61,9 +61,16 @@ impl Target {
             nested_twice: seen.nested_twice.len() as u64,
             notes: Vec::new(),
             skipped: Vec::new(),
+            calibration: None,
             failures: lock(&self.failures).clone(),
         }
     }
+}
+
+/// All that the ring tries.
+pub fn targets() -> Vec<String> {
+    let of = |variant: &&str| PAGES.map(|page| format!("{}/{variant}/{page}", Shadow.engine()));
+    Shadow.variants().iter().flat_map(of).collect()
 }
 
 /// Runs the ring on all engines.
