@@ -16,8 +16,12 @@ pub const MARK: char = '\u{1}';
 pub struct Part<'a> {
     /// URI parameters, such as `&dash_commit=paper`.
     pub parameters: &'a str,
-    /// Becomes this user.
+    /// Becomes this user, in a group of the same number,
     pub user: Option<u32>,
+    /// and in this one.
+    pub group: Option<u32>,
+    /// Permission bits that its new files lack.
+    pub umask: Option<u32>,
     /// Runs where the kernel can't exchange two names.
     pub no_exchange: bool,
     /// The kernel gives no file a second name (`linkat` fails).
@@ -36,6 +40,12 @@ pub fn again(role: &str, path: &Path, part: Part<'_>) -> Command {
         .env("DASH_SUITE_PARAMETERS", part.parameters);
     if let Some(user) = part.user {
         command.env("DASH_SUITE_USER", user.to_string());
+    }
+    if let Some(group) = part.group {
+        command.env("DASH_SUITE_GROUP", group.to_string());
+    }
+    if let Some(umask) = part.umask {
+        command.env("DASH_SUITE_UMASK", umask.to_string());
     }
     if part.no_exchange {
         command.env("DASH_SUITE_NO_EXCHANGE", "1");
@@ -64,8 +74,14 @@ fn another_process_plays_its_part() {
     if std::env::var_os("DASH_SUITE_NO_LINKS").is_some() {
         sandbox::forbid_links();
     }
-    if let Ok(user) = std::env::var("DASH_SUITE_USER") {
-        sandbox::become_user(user.parse().expect("a number"));
+    let number = |name: &str| -> Option<u32> {
+        std::env::var(name).ok().map(|number| number.parse().expect("a number"))
+    };
+    if let Some(umask) = number("DASH_SUITE_UMASK") {
+        sandbox::keep_from_new_files(umask);
+    }
+    if let Some(user) = number("DASH_SUITE_USER") {
+        sandbox::become_user(user, number("DASH_SUITE_GROUP"));
     }
     let opened = match role.to_str() {
         Some("stock") => Connection::open(Path::new(&file)),

@@ -5,10 +5,16 @@
 use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
 
 /// Becomes another user for good.
-pub fn become_user(user: u32) {
-    setgroups(&[]).expect("root may");
+pub fn become_user(user: u32, group: Option<u32>) {
+    let groups: Vec<_> = group.into_iter().map(Gid::from_raw).collect();
+    setgroups(&groups).expect("root may");
     setgid(Gid::from_raw(user)).expect("root may");
     setuid(Uid::from_raw(user)).expect("root may");
+}
+
+/// Sets the umask.
+pub fn keep_from_new_files(bits: u32) {
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(bits));
 }
 
 const NUMBER: u32 = 0; // of struct seccomp_data

@@ -9,7 +9,7 @@ use crate::mutation::{Mutation, broken};
 use crate::renames::{finish_renames, look_up_db};
 use crate::tail::read_header;
 use crate::write::Transaction;
-use dash_storage::{Directory, File, FileId, LockKind, Storage};
+use dash_storage::{Directory, File, LockKind, Metadata, Storage};
 
 impl<S: Storage> Connection<S> {
     /// Whether some connection, dash or stock, is in a write transaction.
@@ -73,11 +73,12 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn check_names(&mut self) -> Result<()> {
         let id = |slot: usize| self.files[slot].as_ref().map(|file| file.id());
         let (current, other) = (id(self.current.slot), id(1 - self.current.slot));
+        let ids = |named: &[Option<Metadata>; 2]| named.map(|found| found.map(|found| found.id));
         let mut named = self.named()?;
-        if named != [current, other] && finish_renames::<S>(&self.directory, &self.names)? {
+        if ids(&named) != [current, other] && finish_renames::<S>(&self.directory, &self.names)? {
             named = self.named()?;
         }
-        let [db, shadow] = named;
+        let [db, shadow] = ids(&named);
         if db != current {
             return Err(Error::Moved(format!(
                 "{} is not the file that was opened: it was renamed, removed or replaced; close all connections and open it again",
@@ -93,16 +94,40 @@ impl<S: Storage> Connection<S> {
             }
             self.coordination.set_condition(ShadowCondition::Rebuild);
         }
-        Ok(())
+        match named {
+            [Some(db), Some(shadow)] => self.keep_access(&db, &shadow),
+            _ => Ok(()),
+        }
     }
 
-    /// The files that the two names stand for.
-    fn named(&self) -> Result<[Option<FileId>; 2]> {
+    /// What the names stand for.
+    fn named(&self) -> Result<[Option<Metadata>; 2]> {
         let look = |name: &std::ffi::OsStr| {
-            let found = self.directory.metadata(name);
-            Ok(found.during(Operation::Stat, name.to_string_lossy())?.map(|found| found.id))
+            self.directory.metadata(name).during(Operation::Stat, name.to_string_lossy())
         };
         Ok([look(&self.names.db)?, look(&self.names.shadow)?])
+    }
+
+    /// Both copies take turns at being `app.db`: who may use the one, also after a chmod or chown, may use the
+    /// other. Where this process can't see to that, the next shadow may.
+    fn keep_access(&mut self, db: &Metadata, shadow: &Metadata) -> Result<()> {
+        let seen = Some([db, shadow].map(|file| (file.permissions, file.owner, file.group)));
+        if db.has_access_of(shadow) || self.access_seen == seen {
+            return Ok(());
+        }
+        let (other, name) = (self.shadow_slot(), self.names.shown_shadow());
+        let kept = match (&self.files[other], &self.files[self.current.slot]) {
+            (Some(shadow), Some(current)) => {
+                shadow.copy_access(current).during(Operation::Open, name)?
+            }
+            _ => return Ok(()),
+        };
+        if kept {
+            self.access_seen = seen;
+        } else {
+            self.coordination.set_condition(ShadowCondition::Rebuild);
+        }
+        Ok(())
     }
 
     /// Whether `app.db` is neither of the two files any more (`SQLITE_FCNTL_HAS_MOVED`).

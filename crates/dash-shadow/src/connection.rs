@@ -64,6 +64,8 @@ pub struct Connection<S: Storage> {
     pub(crate) last_commit: Option<LastCommit>,
     /// Header of the current copy as this connection committed it, with its sequence.
     pub(crate) header: Option<(u64, Header)>,
+    /// Who may use the two copies, where they differ and nobody is locked out: permission bits, owner, group.
+    pub(crate) access_seen: Option<[(u32, u32, u32); 2]>,
     pub(crate) poisoned: Option<String>,
     /// Sequence of a commit over several databases that could not be published.
     pub(crate) unpublished: Option<u64>,
@@ -115,6 +117,7 @@ impl<S: Storage> Connection<S> {
             page_list: None,
             last_commit: None,
             header: None,
+            access_seen: None,
             poisoned: None,
             unpublished: None,
             cut_off: None,

@@ -93,6 +93,14 @@ impl std::fmt::Display for Operation {
     }
 }
 
+/// What a process says that can't make a second copy for everybody who has the first.
+pub(crate) fn locks_out(db: &str) -> Error {
+    Error::ReadOnly(format!(
+        "{db} belongs to another user or group, and this one can't make the second copy that dash needs without locking others out: \
+         write it as its owner or as root, or let all its users be in its group and the group have its owner's rights (chmod g=u)"
+    ))
+}
+
 /// Shorthand.
 pub type Result<T> = std::result::Result<T, Error>;
 

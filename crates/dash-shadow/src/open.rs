@@ -106,7 +106,12 @@ impl<S: Storage> Connection<S> {
         let mut coordination = Coordination::map(coordination, fresh)?;
         // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
         let mut generation = coordination.generation();
-        let (db, shadow, alone) = open_files::<S>(&directory, &names)?;
+        let opened = open_files::<S>(&directory, &names);
+        if opened.is_err() && fresh {
+            // As who may only read: nobody else can be using it, as long as its OPEN lock is held.
+            drop(directory.unlink(&names.coordination));
+        }
+        let (db, shadow, alone) = opened?;
         // LIFE alone would miss a connection whose two files were both made anew since it looked.
         let alone = alone
             && (coordination
@@ -114,6 +119,10 @@ impl<S: Storage> Connection<S> {
                 .try_lock(locks::ALIVE, LockKind::Exclusive)
                 .during(Operation::Lock, &name)?
                 || broken(Mutation::LifeIgnored));
+        if let (true, Some((db, _))) = (alone, &db) {
+            // Whoever may use the database must be able to open this, whatever the umask here; as far as that can be.
+            coordination.file().copy_access(db).during(Operation::Open, &name)?;
+        }
         let mut cut_off = None;
         let mut found = None;
         let files = if alone {

@@ -2,7 +2,7 @@
 
 use crate::connection::{Connection, hold_life};
 use crate::coordination::ShadowCondition;
-use crate::error::{Context, Error, Operation, Result};
+use crate::error::{Context, Error, Operation, Result, locks_out};
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN};
 use crate::header::Header;
 use crate::mutation::{Mutation, broken};
@@ -48,7 +48,9 @@ impl<S: Storage> Connection<S> {
             .open(&self.names.shadow, OpenMode::CreateNew { permissions })
             .during(Operation::Open, name)?;
         hold_life(&shadow, name)?;
-        shadow.copy_ownership(&current).during(Operation::Open, name)?;
+        if !shadow.copy_access(&current).during(Operation::Open, name)? {
+            return Err(locks_out(self.names.shown()));
+        }
         let size = self.snapshot.size;
         let len = roomy_len(size, 0, &self.tuning);
         shadow.set_len(size).during(Operation::Resize, name)?;

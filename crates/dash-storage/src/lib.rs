@@ -92,6 +92,19 @@ pub struct Metadata {
     pub links: u64,
     /// Permission bits, as for [`OpenMode::CreateNew`].
     pub permissions: u32,
+    /// User id of the owner.
+    pub owner: u32,
+    /// Group id.
+    pub group: u32,
+}
+
+impl Metadata {
+    /// Whether the same users may do the same with both, as far as this tells (not access control lists).
+    #[must_use]
+    pub fn has_access_of(&self, other: &Self) -> bool {
+        let access = |of: &Self| (of.permissions, of.owner, of.group);
+        access(self) == access(other)
+    }
 }
 
 /// An open directory: every operation takes the last component of a path, never a path.
@@ -195,9 +208,10 @@ pub trait File: Send + Sync + 'static {
     /// (`FICLONERANGE`). [`io::ErrorKind::Unsupported`] where extents can't be shared.
     fn clone_range(&self, source: &Self, range: Range<u64>) -> io::Result<()>;
 
-    /// Gives this file the owner and group of `other`, as far as this process may: names are
-    /// exchanged, and a database must not change hands with them.
-    fn copy_ownership(&self, other: &Self) -> io::Result<()>;
+    /// Gives this file the owner, group, permission bits and access control list of `other`, as far as this
+    /// process may: names are exchanged, and a database must not change hands with them. Whether everybody
+    /// who may use the other one may use this one now.
+    fn copy_access(&self, other: &Self) -> io::Result<bool>;
 
     /// Maps the first `len` bytes for reading. What is behind the end of the file must not be
     /// touched. [`io::ErrorKind::Unsupported`] in homes without memory mapping.

@@ -62,8 +62,8 @@ impl<F: File> File for Arc<F> {
         F::clone_range(self, source, range)
     }
 
-    fn copy_ownership(&self, other: &Self) -> io::Result<()> {
-        F::copy_ownership(self, other)
+    fn copy_access(&self, other: &Self) -> io::Result<bool> {
+        F::copy_access(self, other)
     }
 
     fn map(&self, len: u64) -> io::Result<Self::Map> {

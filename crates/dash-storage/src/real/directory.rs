@@ -151,6 +151,8 @@ fn metadata(found: &FileStat) -> Metadata {
         len: widen(found.st_size),
         links: widen(found.st_nlink),
         permissions: found.st_mode & 0o7777,
+        owner: found.st_uid,
+        group: found.st_gid,
     }
 }
 

@@ -12,7 +12,7 @@ use nix::sys::uio::pwritev;
 
 use super::descriptor::{self, Descriptor};
 use super::memory::{Map, Memory};
-use super::{clone, closing, in_place, lease, lock, uninterrupted};
+use super::{access, clone, closing, in_place, lease, lock, uninterrupted};
 use crate::{FileId, FileKind, LockKind, Metadata};
 
 /// More buffers than this the kernel refuses in one call.
@@ -89,8 +89,15 @@ impl crate::File for File {
             kind if kind.is_dir() => FileKind::Directory,
             _ => FileKind::Other,
         };
-        let permissions = found.mode() & 0o7777;
-        Ok(Metadata { id: id(&found), kind, len: found.len(), links: found.nlink(), permissions })
+        Ok(Metadata {
+            id: id(&found),
+            kind,
+            len: found.len(),
+            links: found.nlink(),
+            permissions: found.mode() & 0o7777,
+            owner: found.uid(),
+            group: found.gid(),
+        })
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -177,17 +184,8 @@ impl crate::File for File {
         clone::clone_range(self.descriptor.file()?, source.descriptor.file()?, range)
     }
 
-    /// Only root may give a file away; others keep what they made, as SQLite's journals do.
-    fn copy_ownership(&self, other: &Self) -> io::Result<()> {
-        let (mine, theirs) = (self.descriptor.file()?, stat(other.descriptor.file()?)?);
-        let found = stat(mine)?;
-        if (found.uid(), found.gid()) == (theirs.uid(), theirs.gid()) {
-            return Ok(());
-        }
-        match std::os::unix::fs::fchown(mine, Some(theirs.uid()), Some(theirs.gid())) {
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
-            other => other,
-        }
+    fn copy_access(&self, other: &Self) -> io::Result<bool> {
+        access::copy(self.descriptor.file()?, other.descriptor.file()?)
     }
 
     fn map(&self, len: u64) -> io::Result<Map> {

@@ -12,6 +12,7 @@
 //! 2. No descriptor is closed while a POSIX lock of this process is known to be on its inode.
 //! 3. A handle used in a forked child fails with EBADF, whatever its number stands for there.
 
+mod access;
 mod clone;
 mod closing;
 mod descriptor;

@@ -288,7 +288,8 @@ impl State {
         };
         let id = FileId { device: 1, inode: inode.number };
         let permissions = inode.permissions;
-        Ok(Metadata { id, kind, len, links: self.links(key), permissions })
+        let links = self.links(key);
+        Ok(Metadata { id, kind, len, links, permissions, owner: 0, group: 0 })
     }
 
     /// EROFS on a machine that is set so.

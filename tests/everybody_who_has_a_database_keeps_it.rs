@@ -1,0 +1,131 @@
+//! The second copy becomes the database, so who may use the one may use the other: whatever the umask, the user who
+//! writes, or a chmod in between. Where that can't be, nothing is written. A tester had two users lock each other out
+//! of a database that both could use.
+
+mod suite;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use suite::parts::Part;
+use suite::peers::Session;
+use suite::sql::{beside, run};
+
+const GROUP: u32 = 5000;
+const USERS: [u32; 2] = [2001, 2002];
+
+/// A folder and a database of one user's, with these permission bits.
+fn made(folder_bits: u32, bits: u32, group: u32) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    run(&db, "CREATE TABLE t(v)");
+    drop(db);
+    if nix::unistd::geteuid().is_root() {
+        chown(folder.path(), Some(USERS[0]), Some(group)).unwrap();
+        chown(&path, Some(USERS[0]), Some(group)).unwrap();
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(folder_bits)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(bits)).unwrap();
+    (folder, path)
+}
+
+fn bits(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn insert(path: &Path, part: Part<'_>) -> Result<String, String> {
+    let mut session = Session::dash(path, part)?;
+    let done = match session.sql("INSERT INTO t VALUES (1) RETURNING (SELECT count(*) FROM t)") {
+        Err(error) => Err(format!("{error}; {}", session.must("SELECT dash_last_error()"))),
+        done => done,
+    };
+    session.close();
+    done
+}
+
+/// While it is open, too: of the file beside it that connections share.
+#[test]
+fn whatever_the_umask() {
+    for wanted in [0o666, 0o640, 0o600] {
+        let (_folder, path) = made(0o777, wanted, GROUP);
+        let mut session =
+            Session::dash(&path, Part { umask: Some(0o077), ..Part::default() }).unwrap();
+        for _ in 0..3 {
+            session.must("INSERT INTO t VALUES (1)");
+            for name in ["", "-shadow", "-dash"] {
+                assert_eq!(bits(&beside(&path, name)), wanted, "app.db{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn after_a_chmod_while_it_is_open_and_while_it_is_closed() {
+    let (_folder, path) = made(0o777, 0o600, GROUP);
+    for wanted in [0o644, 0o666, 0o640] {
+        let mut session = Session::dash(&path, Part::default()).unwrap();
+        session.must("INSERT INTO t VALUES (1)");
+        fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
+        for _ in 0..2 {
+            session.must("INSERT INTO t VALUES (1)");
+            let both = [path.clone(), beside(&path, "-shadow")].map(|file| bits(&file));
+            assert_eq!(both, [wanted; 2]);
+        }
+        drop(session);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o660)).unwrap();
+        insert(&path, Part::default()).unwrap();
+        assert_eq!(bits(&path), 0o660);
+    }
+}
+
+#[test]
+fn users_of_a_group_share_it() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: becoming another user takes root");
+        return;
+    }
+    let (_folder, path) = made(0o2770, 0o660, GROUP);
+    for round in 0..6 {
+        let user = Some(USERS[round % 2]);
+        let part = Part { user, group: Some(GROUP), umask: Some(0o022), ..Part::default() };
+        assert_eq!(insert(&path, part).unwrap(), (round + 1).to_string(), "round {round}");
+        let found = fs::metadata(&path).unwrap();
+        assert_eq!((found.gid(), found.mode() & 0o777), (GROUP, 0o660), "round {round}");
+    }
+}
+
+/// The owner is not in the file's group, and can't give the second copy to it.
+#[test]
+fn who_would_lock_others_out_does_not_write() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: becoming another user takes root");
+        return;
+    }
+    let owner = Part { user: Some(USERS[0]), ..Part::default() };
+    let (_folder, path) = made(0o777, 0o660, GROUP);
+    let error = insert(&path, owner).unwrap_err();
+    assert!(error.contains("readonly") && error.contains("locking others out"), "{error}");
+    let member = Part { user: Some(USERS[1]), group: Some(GROUP), ..Part::default() };
+    assert_eq!(insert(&path, member).unwrap(), "1", "who can give it to the group writes");
+    let found = fs::metadata(&path).unwrap();
+    assert_eq!((found.gid(), found.mode() & 0o777), (GROUP, 0o660));
+    // Nobody but its owner has it: then the group does not matter.
+    let (_folder, path) = made(0o777, 0o600, GROUP);
+    assert_eq!(insert(&path, owner).unwrap(), "1");
+    assert_eq!(bits(&path), 0o600);
+}
+
+/// Who may only read leaves nothing behind that is in the way of who may write.
+#[test]
+fn who_may_only_read_leaves_nothing_behind() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: becoming another user takes root");
+        return;
+    }
+    let (_folder, path) = made(0o777, 0o644, GROUP);
+    insert(&path, Part { user: Some(USERS[1]), ..Part::default() }).unwrap_err();
+    assert!(!beside(&path, "-dash").exists());
+    assert_eq!(insert(&path, Part { user: Some(USERS[0]), ..Part::default() }).unwrap(), "1");
+}
