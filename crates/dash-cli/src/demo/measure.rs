@@ -38,15 +38,13 @@ pub struct Tally {
     pub messages: Vec<String>,
     /// What the device counted.
     pub device: Option<Counts>,
-    /// What dash counted itself: flushes and bytes per commit.
+    /// What dash counted itself.
     pub own: Option<Own>,
 }
 
 /// dash's own counts, from `dash_stats`.
 #[derive(Debug, Clone, Copy)]
 pub struct Own {
-    /// Commits.
-    pub commits: u64,
     /// Flushes of files and of the folder.
     pub flushes: u64,
     /// Bytes handed to the system.
@@ -74,12 +72,8 @@ pub fn run(
             workload.streams.iter().map(|_| side.open(extension, path)).collect::<Result<_>>()?;
         runners.push(Runner { path, connections, tally: Tally::new(*side)? });
     }
-    let total: usize = workload.streams.iter().map(Vec::len).sum();
-    let mut progress = Progress::new(
-        "stock and dash in turns",
-        u64::try_from(2 * total).unwrap_or(u64::MAX),
-        Unit::Count,
-    );
+    let mut progress =
+        Progress::new("stock and dash in turns", 2 * workload.transactions(), Unit::Count);
     let rounds = workload.streams.iter().map(Vec::len).max().unwrap_or(0).div_ceil(BLOCK);
     let begun = Instant::now();
     let mut done = 0;
@@ -121,6 +115,11 @@ impl Tally {
             device: None,
             own: None,
         })
+    }
+
+    /// Transactions that were run.
+    pub fn transactions(&self) -> u64 {
+        self.latency.len() + self.reads
     }
 
     fn absorb(&mut self, part: Part) {
@@ -235,7 +234,6 @@ fn own_counts(db: &Connection) -> Option<Own> {
             .and_then(|sum| u64::try_from(sum).ok())
     };
     Some(Own {
-        commits: sum("'commits'")?,
         flushes: sum("'flushes', 'directory_flushes'")?,
         bytes: sum("'page_bytes', 'carried_bytes', 'tail_bytes'")?,
     })

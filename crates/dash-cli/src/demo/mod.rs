@@ -86,6 +86,11 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let patience = if asked { Duration::MAX } else { PATIENCE };
     let tallies =
         measure::run(&extension, &both, &workload, patience, device.as_ref(), &interrupt)?;
+    if let Some(words) = tallies.first().and_then(|tally| stopped(tally.transactions(), &workload))
+    {
+        say!("{words}");
+        say!("");
+    }
     let cuts = crash::run(&extension, &both, &interrupt)?;
     table::print(&tallies, &cuts, device.as_ref());
     let lost = cuts.iter().any(|cut| !cut.is_clean());
@@ -96,23 +101,37 @@ fn prepare(arguments: &Arguments, extension: &Extension, folder: &Path) -> Resul
     let base = folder.join("base.db");
     let count = usize::try_from(arguments.transactions.unwrap_or(TRANSACTIONS))
         .explain("counting transactions")?;
+    let many = match arguments.transactions {
+        Some(count) => count.to_string(),
+        None => format!("{TRANSACTIONS}, or as many as {} seconds allow,", PATIENCE.as_secs()),
+    };
     match (&arguments.replay, &arguments.file) {
         (Some(replay), _) => trace::read(replay, &base),
         (None, Some(file)) => {
             source::copy(extension, file, &base)?;
             let title = format!(
-                "{count} transactions of one 100-byte insert or update each, in a table dash_demo added to a copy of {}",
+                "{many} transactions of one 100-byte insert or update each, in a table dash_demo added to a copy of {}",
                 file.display()
             );
             workload::made(base, count, title)
         }
         (None, None) => {
             let title = format!(
-                "{count} transactions of one 100-byte insert or update each, made up, on one connection"
+                "{many} transactions of one 100-byte insert or update each, made up, on one connection"
             );
             workload::made(base, count, title)
         }
     }
+}
+
+/// What to say where time was over before all was run.
+fn stopped(transactions: u64, workload: &Workload) -> Option<String> {
+    let all = workload.transactions();
+    (transactions < all).then(|| {
+        format!(
+            "stopped for time: each side ran the same {transactions} of {all} transactions; --transactions {all} runs them all"
+        )
+    })
 }
 
 /// Whether a folder loses everything with the power.
@@ -130,5 +149,22 @@ fn stop_if_pressed(interrupt: &Interrupt) -> Result<()> {
     match interrupt.pressed() {
         true => Err(Failure::new("stopped; the demo's folder is removed")),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_demo_that_did_not_run_all_says_so() {
+        let workload = Workload {
+            title: String::new(),
+            base: PathBuf::new(),
+            streams: vec![vec![Vec::new(); 5]; 2],
+        };
+        assert_eq!(stopped(10, &workload), None);
+        let words = stopped(4, &workload).unwrap();
+        assert!(words.contains("stopped for time") && words.contains("4 of 10"), "{words}");
     }
 }

@@ -34,6 +34,13 @@ pub struct Workload {
     pub streams: Vec<Vec<Transaction>>,
 }
 
+impl Workload {
+    /// Of all streams.
+    pub fn transactions(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.len() as u64).sum()
+    }
+}
+
 /// Alternating inserts and updates of random rows, 100 bytes each, autocommit.
 pub fn made(base: PathBuf, count: usize, title: String) -> Result<Workload> {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
