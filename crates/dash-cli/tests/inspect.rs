@@ -19,7 +19,11 @@ fn inspecting_changes_no_byte_and_no_name() {
     home.shadowed();
     home.lose_the_last_exchange();
     let before = home.contents();
-    home.dash(&["inspect", "app.db"]).is(0).says("it is newer").says("completes the newest commit");
+    home.dash(&["inspect", "app.db"])
+        .is(0)
+        .says("agree: no: the shadow's commit")
+        .says("it is newer")
+        .says("completes the newest commit");
     home.dash(&["inspect", "app.db", "--json"]).is(0);
     assert_eq!(before, home.contents());
 }
@@ -78,4 +82,60 @@ fn a_plain_a_foreign_and_a_missing_file_are_told_apart() {
     std::fs::remove_file(home.db()).unwrap();
     drop(home.plain());
     home.dash(&["inspect", "app.db"]).is(0).says("a plain SQLite database");
+}
+
+#[test]
+fn whether_names_and_sequences_agree_is_yes_no_or_nothing_to_compare() {
+    let home = Home::new();
+    std::fs::write(home.db(), "").unwrap();
+    home.dash(&["inspect", "app.db"]).is(0).says("agree: there is no shadow to compare with");
+    std::fs::remove_file(home.db()).unwrap();
+    home.shadowed();
+    home.dash(&["inspect", "app.db"]).is(0).says("agree: yes: the database");
+    std::fs::remove_file(home.db()).unwrap();
+    home.dash(&["inspect", "app.db"]).is(1).says("agree: there is no database to compare with");
+}
+
+#[test]
+fn a_shadow_copied_alone_is_told_from_a_plain_database() {
+    let home = Home::new();
+    home.shadowed();
+    let number = json(&home)["database"]["commit"]["sequence"].to_string();
+    std::fs::copy(home.file("app.db-shadow"), home.file("copy.db")).unwrap();
+    home.dash(&["inspect", "copy.db"])
+        .is(0)
+        .says(&format!("copy.db: a copy of a shadow: the state before commit number {number},"));
+    std::fs::copy(home.db(), home.file("copy.db")).unwrap();
+    home.dash(&["inspect", "copy.db"])
+        .is(0)
+        .says(&format!("copy.db: a copy of the state after commit number {number}\n"));
+    let stock = rusqlite::Connection::open(home.file("copy.db")).unwrap();
+    stock.execute_batch("UPDATE t SET body = 'by stock'").unwrap();
+    drop(stock);
+    home.dash(&["inspect", "copy.db"]).is(0).says("copy.db: a plain SQLite database");
+}
+
+#[test]
+fn a_folder_is_one_error() {
+    let home = Home::new();
+    std::fs::create_dir(home.db()).unwrap();
+    for command in [
+        &["inspect", "app.db"][..],
+        &["recover", "app.db"],
+        &["convert", "app.db", "--to", "plain"],
+    ] {
+        let run = home.dash(command).is(2).says("app.db is a folder, not a database");
+        assert_eq!(run.errors().matches("folder").count(), 1);
+    }
+}
+
+#[test]
+fn a_database_made_plain_is_not_said_to_lack_its_shadow() {
+    let home = Home::new();
+    std::fs::write(home.db(), "").unwrap();
+    home.dash(&["convert", "app.db", "--to", "shadow"]).is(0);
+    home.dash(&["inspect", "app.db"]).is(0).says("1 run listed");
+    home.dash(&["convert", "app.db", "--to", "plain"]).is(0);
+    home.dash(&["inspect", "app.db"]).is(0).says("the database was made plain, or");
+    home.dash(&["recover", "app.db"]).is(0).says("needs no recovery").says("was made plain, or");
 }

@@ -55,6 +55,24 @@ fn a_removed_database_comes_back_from_its_shadow() {
     assert_eq!(home.stock_rows(), 202);
 }
 
+/// Also where the shadow was copied, so that its block was written into another file.
+#[test]
+fn what_a_lone_shadow_lacks_is_said_by_its_number() {
+    let home = Home::new();
+    home.shadowed();
+    let report = home.dash(&["inspect", "app.db", "--json"]).out();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let missing = format!(
+        "the last commit, number {}: that commit was made in the file that is gone and is missing",
+        report["database"]["commit"]["sequence"]
+    );
+    fs::copy(home.file("app.db-shadow"), home.file("copy.db-shadow")).unwrap();
+    fs::remove_file(home.db()).unwrap();
+    home.dash(&["recover", "app.db"]).is(2).says(&missing);
+    home.dash(&["inspect", "copy.db"]).is(1).says("copy.db-shadow: a copy made from elsewhere");
+    home.dash(&["recover", "copy.db", "--yes"]).is(0).says(&missing).says("was copied here");
+}
+
 #[test]
 fn an_emptied_database_comes_back_and_the_empty_file_is_kept() {
     let home = Home::new();

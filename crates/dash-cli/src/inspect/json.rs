@@ -13,8 +13,8 @@ use super::{Holders, words};
 pub fn report(report: &Report, holders: &[Holders]) -> Value {
     let beside = &report.beside;
     json!({
-        "database": copy(report.database.as_ref(), &report.names.db, words::database(report.verdict.db)),
-        "shadow": copy(report.shadow.as_ref(), &report.names.shadow, words::shadow(report.verdict.shadow)),
+        "database": copy(report.database.as_ref(), &report.names.db, &words::database(report)),
+        "shadow": copy(report.shadow.as_ref(), &report.names.shadow, words::shadow(report)),
         "kinds": {
             "database": format!("{:?}", report.verdict.db),
             "shadow": format!("{:?}", report.verdict.shadow),
@@ -42,7 +42,7 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
             "first_byte": held.first,
             "last_byte": held.last,
         }))).collect::<Vec<_>>(),
-        "opening": { "does": name(&report.opening), "says": words::opening(&report.opening) },
+        "opening": { "does": name(&report.opening), "says": words::opening(report) },
     })
 }
 

@@ -53,6 +53,9 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
 /// Looks at a database; symbolic links are followed, as SQLite does.
 pub fn look(file: &Path) -> Result<Report> {
     let path = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    if path.is_dir() {
+        return Err(Failure::new(format!("{} is a folder, not a database", file.display())));
+    }
     let report =
         dash_shadow::inspect(&Real, &path).explain(format!("looking at {}", file.display()))?;
     if report.database.is_none() && report.shadow.is_none() {

@@ -10,15 +10,11 @@ use crate::out::say;
 
 /// Prints the report.
 pub fn print(report: &Report, holders: &[Holders]) {
-    say!("database  {}: {}", report.names.db.to_string_lossy(), words::database(report.verdict.db));
+    say!("database  {}: {}", report.names.db.to_string_lossy(), words::database(report));
     copy(report.database.as_ref());
-    say!(
-        "shadow    {}: {}",
-        report.names.shadow.to_string_lossy(),
-        words::shadow(report.verdict.shadow)
-    );
+    say!("shadow    {}: {}", report.names.shadow.to_string_lossy(), words::shadow(report));
     copy(report.shadow.as_ref());
-    say!("names and sequences agree: {}", words::relation(report.verdict.relation));
+    say!("names and sequences agree: {}", words::relation(report));
     if report.copied_together {
         say!("both files were copied here together: neither is where its block was written");
     }
@@ -27,7 +23,7 @@ pub fn print(report: &Report, holders: &[Holders]) {
     if report.open {
         say!("it is open now: what is said above is a moment's view");
     }
-    say!("opening it through dash {}", words::opening(&report.opening));
+    say!("opening it through dash {}", words::opening(report));
 }
 
 fn copy(seen: Option<&Seen>) {
@@ -110,7 +106,8 @@ fn commit(block: &CommitBlock, seen: &Seen) {
         );
     }
     let word = if seen.as_committed { "as committed" } else { "not all as committed" };
-    line("pages", &format!("{} runs listed, {word}", block.unit_count));
+    let runs = if block.unit_count == 1 { "run" } else { "runs" };
+    line("pages", &format!("{} {runs} listed, {word}", block.unit_count));
 }
 
 fn beside(report: &Report) {

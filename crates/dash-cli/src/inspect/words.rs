@@ -1,8 +1,9 @@
 //! Words for what the engine found.
 
+use dash_shadow::Report;
 use dash_shadow::format::{BlockError, Place, State};
 use dash_shadow::inspect::{
-    Action, DbKind, LockedFile, LockedPlace, Opening, Relation, ShadowKind,
+    Action, DbKind, LockedFile, LockedPlace, Opening, Relation, Seen, ShadowKind, Verdict,
 };
 
 /// Where a commit block is.
@@ -15,8 +16,8 @@ pub fn block_place(place: Place) -> &'static str {
 }
 
 /// What opening through dash would do, as a sentence.
-pub fn opening(opening: &Opening) -> String {
-    match opening {
+pub fn opening(report: &Report) -> String {
+    match &report.opening {
         Opening::Join => "joins the connections that have it open".into(),
         Opening::OtherFormat(version) => {
             format!("is refused: it {}", dash_shadow::inspect::written_by(*version))
@@ -34,6 +35,14 @@ pub fn opening(opening: &Opening) -> String {
             "first finishes an exchange of names that was cut off, then looks again".into()
         }
         Opening::Row(Action::Create, _) => "makes an empty database".into(),
+        // From the files alone it is the same; the table's story is of the worse of the two.
+        Opening::Row(done @ Action::KeepRebuild, _)
+            if (report.verdict.db, report.verdict.shadow)
+                == (DbKind::Whole, ShadowKind::Missing) =>
+        {
+            let story = "the database was made plain, or its shadow was removed by hand";
+            format!("{} ({story})", action(*done))
+        }
         Opening::Row(done, story) => format!("{} ({story})", action(*done)),
     }
 }
@@ -59,24 +68,51 @@ fn action(action: Action) -> &'static str {
 }
 
 /// What the file named `app.db` is.
-pub fn database(kind: DbKind) -> &'static str {
-    match kind {
+pub fn database(report: &Report) -> String {
+    let usual = match report.verdict.db {
+        DbKind::Plain => return plain(report.database.as_ref()),
         DbKind::Missing => "missing",
         DbKind::Empty => "empty",
         DbKind::NotSqlite => "not an SQLite database",
-        DbKind::Plain => "a plain SQLite database",
         DbKind::Modified => "written by another program after dash's last commit",
         DbKind::Superseded => "an older state, marked so",
         DbKind::Torn => "cut off while it was being written",
         DbKind::Whole => "the state after a commit of dash",
         DbKind::Pending => "the state after a commit whose super-journal still exists",
-    }
+    };
+    usual.to_owned()
+}
+
+/// An SQLite database in which dash has not committed: it may be a copy of a file in which dash has.
+fn plain(seen: Option<&Seen>) -> String {
+    let copied = seen.filter(|seen| !seen.is_bound()).and_then(|seen| {
+        let block = seen.commit.as_ref().ok()?;
+        // Otherwise somebody has written into it since.
+        let is_of_block = seen.header.is_some_and(|header| header.counter == block.counter);
+        match (block.state, block.vouched) {
+            (State::Superseded, Some(vouched)) if is_of_block => Some(format!(
+                "a copy of a shadow: the state before commit number {}, which was made in the other file and is not in this one",
+                vouched.sequence
+            )),
+            (State::Settled, Some(vouched)) if is_of_block => {
+                Some(format!("a copy of the state after commit number {}", vouched.sequence))
+            }
+            (State::Whole, _) if seen.as_committed => {
+                Some(format!("a copy of the state after commit number {}", block.sequence))
+            }
+            _ => None,
+        }
+    });
+    copied.unwrap_or_else(|| "a plain SQLite database".to_owned())
 }
 
 /// What the file named `app.db-shadow` is.
-pub fn shadow(kind: ShadowKind) -> &'static str {
-    match kind {
+pub fn shadow(report: &Report) -> &'static str {
+    let is_copy =
+        report.shadow.as_ref().is_some_and(|seen| seen.commit.is_ok() && !seen.is_bound());
+    match report.verdict.shadow {
         ShadowKind::Missing => "missing",
+        ShadowKind::Alien if is_copy => "a copy made from elsewhere, not a shadow written here",
         ShadowKind::Alien => "not a shadow of this database",
         ShadowKind::Torn => "cut off while it was being written",
         ShadowKind::Whole => "the state after a commit of dash",
@@ -86,11 +122,18 @@ pub fn shadow(kind: ShadowKind) -> &'static str {
 }
 
 /// Whether names and sequences agree.
-pub fn relation(relation: Relation) -> &'static str {
-    match relation {
-        Relation::Child => "the shadow's commit was made on the database's: it is newer",
-        Relation::Parent => "yes: the database's commit was made on the shadow's",
-        Relation::None => "the two say nothing of each other",
+pub fn relation(report: &Report) -> &'static str {
+    let Verdict { db, shadow, relation, .. } = report.verdict;
+    match (db, shadow, relation) {
+        (DbKind::Missing, ..) => "there is no database to compare with",
+        (_, ShadowKind::Missing, _) => "there is no shadow to compare with",
+        // What every commit does until it is done.
+        (DbKind::Whole, ShadowKind::Torn | ShadowKind::Pending, Relation::Child) => {
+            "yes: the shadow's commit is made on the database's and is not finished"
+        }
+        (.., Relation::Child) => "no: the shadow's commit was made on the database's, it is newer",
+        (.., Relation::Parent) => "yes: the database's commit was made on the shadow's",
+        (.., Relation::None) => "no: the two say nothing of each other",
     }
 }
 

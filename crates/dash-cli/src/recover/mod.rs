@@ -2,6 +2,7 @@
 //! asks. Nothing that was there before is ever deleted or overwritten: what loses is kept as
 //! `FILE.before-recover-N`.
 
+mod age;
 mod plan;
 mod steps;
 mod torn;
@@ -48,11 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let report = inspect::look(&file)?;
     let interrupt = Interrupt::catch()?;
     if !needs_recovery(&report) {
-        say!(
-            "{} needs no recovery: opening it {}",
-            file.display(),
-            inspect::opening(&report.opening)
-        );
+        say!("{} needs no recovery: opening it {}", file.display(), inspect::opening(&report));
         return Ok(Outcome::Good);
     }
     let reply = match &report.opening {

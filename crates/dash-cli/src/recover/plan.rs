@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dash_shadow::Report;
 use dash_shadow::inspect::{Opening, Refusal, ShadowKind};
 
-use super::Keep;
+use super::{Keep, age};
 use crate::failure::Result;
 use crate::inspect;
 use crate::integrity::{Verdict, check_untouched};
@@ -106,11 +106,11 @@ pub fn plan(
             return Ok(Reply::Tell(format!(
                 "{}: opening {}",
                 file.display(),
-                inspect::opening(&report.opening)
+                inspect::opening(report)
             )));
         }
-        usual => {
-            let does = inspect::opening(usual);
+        _ => {
+            let does = inspect::opening(report);
             return Ok(Reply::Do(Plan {
                 why: format!("{} was left in the middle of something.", file.display()),
                 steps: vec![open(&does)],
@@ -150,13 +150,7 @@ pub fn plan(
     if let Some(objection) = objection(&shadow, report.verdict.shadow, interrupt)? {
         return Ok(Reply::Tell(format!("{why} {objection}")));
     }
-    let age = match report.verdict.shadow {
-        ShadowKind::Superseded => {
-            " It is the state before the last commit: that commit is not in it."
-        }
-        ShadowKind::Alien => " Which commit it holds can't be told.",
-        _ => "",
-    };
+    let age = age::words(report, *refusal);
     let mut steps = Vec::new();
     if report.database.is_some() {
         steps.push(Step::Rename { from: file.to_owned(), to: aside });
@@ -164,7 +158,7 @@ pub fn plan(
     steps.push(Step::Rename { from: shadow, to: file.to_owned() });
     steps.push(open(TAKES_IT));
     Ok(Reply::Do(Plan {
-        why: format!("{why} The shadow is a whole database (integrity_check: ok).{age}"),
+        why: format!("{why} The shadow is a whole database (integrity_check: ok). {age}"),
         steps,
     }))
 }
