@@ -121,7 +121,7 @@ impl<S: Storage> Connection<S> {
                 || broken(Mutation::LifeIgnored));
         if let (true, Some((db, _))) = (alone, &db) {
             // Whoever may use the database must be able to open this, whatever the umask here; as far as that can be.
-            coordination.file().copy_access(db).during(Operation::Open, &name)?;
+            drop(coordination.file().copy_access(db));
         }
         let mut cut_off = None;
         let mut found = None;
