@@ -1,6 +1,7 @@
 //! Every example prints what the transcript at its head says it prints. An example whose host is
 //! not installed is skipped with a line that says so.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -58,12 +59,21 @@ fn prints_its_transcript(file: &str, command: &mut Command) {
         String::from_utf8_lossy(&output.stderr)
     );
     assert_eq!(printed, transcript(file), "{file}");
+    // Whoever tries an example tries it again.
+    let again = command.output().expect("the host runs");
+    assert!(again.status.success(), "{file}, again: {}", String::from_utf8_lossy(&again.stderr));
+}
+
+/// Straight to standard error: what a test that passes prints is not shown, and "ok" would say that it ran.
+fn skipped(why: &str) {
+    let thread = std::thread::current();
+    let _ = writeln!(std::io::stderr(), "{} SKIPPED: {why}", thread.name().unwrap_or_default());
 }
 
 #[test]
 fn the_command_line_example_prints_its_transcript() {
     if !runs("sqlite3", &["-version"]) {
-        println!("skipped: sqlite3 is not installed");
+        skipped("sqlite3 is not installed");
         return;
     }
     let file = "examples/cli/app.sh";
@@ -76,7 +86,7 @@ fn the_python_example_prints_its_transcript() {
     let Some(python) =
         [DEBIAN_PYTHON, "python3"].into_iter().find(|python| runs(python, &["-c", probe]))
     else {
-        println!("skipped: no python3 here can load extensions");
+        skipped("no python3 here can load extensions");
         return;
     };
     let file = "examples/python/app.py";
@@ -90,7 +100,7 @@ fn the_ctypes_example_prints_its_transcript() {
         .filter(|python| runs(python, &["-c", "import sqlite3"]))
         .collect();
     if pythons.is_empty() {
-        println!("skipped: python3 with sqlite3 is not installed");
+        skipped("python3 with sqlite3 is not installed");
     }
     let file = "examples/python/app_ctypes.py";
     for python in pythons {
@@ -106,7 +116,7 @@ fn the_node_example_prints_its_transcript() {
         .current_dir(&folder)
         .output();
     if !probe.is_ok_and(|output| output.status.success()) {
-        println!("skipped: node with better-sqlite3 is not installed");
+        skipped("node with better-sqlite3 is not installed");
         return;
     }
     prints_its_transcript("examples/node/app.js", Command::new("node").arg(folder.join("app.js")));
@@ -118,14 +128,14 @@ fn the_rust_example_prints_its_transcript() {
     let built = own.parent().and_then(Path::parent).map(|target| target.join("examples/rust"));
     match built.filter(|built| built.exists()) {
         Some(built) => prints_its_transcript("examples/rust/main.rs", &mut Command::new(built)),
-        None => println!("skipped: the example was not built: run all of the package's targets"),
+        None => skipped("the example was not built: run all of the package's targets"),
     }
 }
 
 #[test]
 fn the_session_at_the_head_of_the_readme_prints_what_it_says() {
     if !runs("sqlite3", &["-version"]) {
-        println!("skipped: sqlite3 is not installed");
+        skipped("sqlite3 is not installed");
         return;
     }
     let readme = std::fs::read_to_string(root().join("README.md")).expect("README.md is there");

@@ -14,7 +14,7 @@ scratch.close();
 
 const db = new Database(process.argv[2] || "app.db");
 console.log("journal mode:", db.pragma("journal_mode", { simple: true }));
-db.exec("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)");
+db.exec("CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, body TEXT)");
 const insert = db.prepare("INSERT INTO notes (body) VALUES (?)");
 insert.run("durable");
 insert.run("when it returns");

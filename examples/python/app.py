@@ -26,7 +26,7 @@ scratch.close()
 db = sqlite3.connect(path.as_uri() + "?vfs=dash", uri=True)
 print("journal mode:", db.execute("PRAGMA journal_mode").fetchone()[0])
 with db:  # one transaction, durable when the block is left
-    db.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)")
+    db.execute("CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, body TEXT)")
 for body in ("durable", "when it returns"):
     with db:
         db.execute("INSERT INTO notes (body) VALUES (?)", (body,))

@@ -44,7 +44,7 @@ path = Path(sys.argv[1] if len(sys.argv) > 1 else "app.db").absolute()
 db = sqlite3.connect(path.as_uri() + "?vfs=dash", uri=True)
 print("journal mode:", db.execute("PRAGMA journal_mode").fetchone()[0])
 with db:
-    db.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)")
+    db.execute("CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, body TEXT)")
     db.execute("INSERT INTO notes (body) VALUES ('durable'), ('when it returns')")
 print("notes:", db.execute("SELECT count(*) FROM notes").fetchone()[0])
 db.close()

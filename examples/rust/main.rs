@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = Connection::open(format!("file:{path}?vfs=dash"))?;
     let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
     println!("journal mode: {mode}");
-    db.execute_batch("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)")?;
+    db.execute_batch("CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, body TEXT)")?;
     db.execute("INSERT INTO notes (body) VALUES ('durable')", [])?;
     let before = flushes(&db)?;
     db.execute("INSERT INTO notes (body) VALUES ('when it returns')", [])?;
