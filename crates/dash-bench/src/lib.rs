@@ -52,8 +52,8 @@ use session::Bench;
 pub struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The first look: three short tables in under a minute
-    #[arg(long)]
+    /// The first look: three short tables in under a minute, of workloads and rows of its own
+    #[arg(long, conflicts_with_all = ["workload", "replay", "rows", "rounds", "block", "patience"])]
     quick: bool,
     #[command(flatten)]
     options: options::Options,

@@ -238,3 +238,25 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
         assert!(errors.contains(reason), "{words:?}: {errors}");
     }
 }
+
+/// What it would not do as told.
+#[test]
+fn the_first_look_refuses_what_it_chooses_itself() {
+    for option in [
+        ["--workload", "reads"],
+        ["--rows", "wal"],
+        ["--rounds", "3"],
+        ["--block", "5"],
+        ["--patience", "1"],
+        ["--replay", "."],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_dash"))
+            .args(["bench", "--quick"])
+            .args(option)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{option:?}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("--quick") && errors.contains(option[0]), "{errors}");
+    }
+}
