@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
 use rusqlite::Connection;
 
 use crate::Outcome;
@@ -51,6 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
             file.display()
         )));
     }
+    check_writable(file)?;
     let interrupt = Interrupt::catch()?;
     let extension = Extension::load()?;
     match arguments.to {
@@ -129,6 +132,28 @@ fn to_plain(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Result
     close(after, file)?;
     say!("{} is an ordinary SQLite file now, with nothing beside it", file.display());
     Ok(Outcome::Good)
+}
+
+/// SQLite's own message names neither file nor folder.
+fn check_writable(file: &Path) -> Result<()> {
+    let path = file.canonicalize().explain(format!("looking up {}", file.display()))?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let why_folder = ", and both modes make and rename files in it";
+    let mut shadow = path.clone().into_os_string();
+    shadow.push("-shadow");
+    for (path, why) in [(folder, why_folder), (&path, ""), (Path::new(&shadow), "")] {
+        match access(path, AccessFlags::W_OK) {
+            Ok(()) | Err(Errno::ENOENT) => {}
+            Err(error) => {
+                return Err(Failure::new(format!(
+                    "{} can't be written ({}){why}; nothing was done",
+                    path.display(),
+                    error.desc()
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Gives the connection back if the database is whole and nobody pressed Ctrl-C.

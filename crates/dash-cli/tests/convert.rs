@@ -5,7 +5,7 @@ mod common;
 
 use std::os::unix::fs::FileExt;
 
-use common::Home;
+use common::{Home, Run};
 
 #[test]
 fn there_and_back_leaves_a_plain_file_and_nothing_beside_it() {
@@ -61,4 +61,19 @@ fn a_missing_database_is_not_made() {
     home.shadowed();
     std::fs::remove_file(home.db()).unwrap();
     home.dash(&["convert", "app.db", "--to", "plain"]).is(2).says("dash recover");
+}
+
+#[test]
+fn what_can_not_be_written_is_named() {
+    let home = Home::new();
+    home.shadowed();
+    for kind in ["plain", "shadow"] {
+        let Some(mut command) = home.forbidden(&["convert", "app.db", "--to", kind]) else {
+            println!("skipped: nobody else can run the program here");
+            return;
+        };
+        let folder = home.path().canonicalize().unwrap();
+        let run = Run(command.output().unwrap());
+        run.is(2).says(&format!("{} can't be written (Permission denied)", folder.display()));
+    }
 }

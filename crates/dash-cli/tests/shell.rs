@@ -8,7 +8,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 
-use common::Home;
+use common::{Home, Run};
 
 /// Names that a URI or a dot command would take for something else.
 const NAMES: [&[u8]; 4] = [b"plain.db", b"two words.db", b"a?b#c%41\"d'e.db", b"not-utf8-\xff.db"];
@@ -150,6 +150,22 @@ fn a_script_goes_on_after_an_error_unless_told_to_bail() {
         let output = shell.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), seen);
     }
+}
+
+/// SQLite itself refuses, and names nothing.
+#[test]
+fn a_write_refused_in_a_folder_that_can_not_be_written_is_explained() {
+    let home = Home::new();
+    home.shadowed();
+    let sql = ["INSERT INTO t (body) VALUES ('x')", "SELECT dash_last_error()"];
+    let Some(mut command) = home.forbidden(&["shell", "app.db", "--", sql[0], sql[1]]) else {
+        println!("skipped: nobody else can run the program here");
+        return;
+    };
+    let run = Run(command.env("PATH", "").output().unwrap());
+    let run = run.is(1).says("readonly database");
+    assert!(run.out().contains("app.db was opened for reading only: "), "{}", run.out());
+    assert!(run.out().contains("Permission denied"), "{}", run.out());
 }
 
 fn sqlite3_is_here() -> bool {

@@ -72,7 +72,7 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
             }
             request.plain(Some(membership))
         }
-        (Mode::Shadow, true) => request.read_only(membership),
+        (Mode::Shadow, true) => request.read_only(membership, None),
         (Mode::Shadow, false) => request.for_writing(membership, &neighbours),
     }
 }
@@ -133,13 +133,24 @@ impl Request<'_> {
 
     fn plain(&self, membership: Option<Membership>) -> Result<Opened> {
         let (file, flags) = self.host.open(self.name, self.flags)?;
+        if self.flags.contains(OpenFlags::READWRITE) && !flags.contains(OpenFlags::READWRITE) {
+            self.note_read_only("no right to write the file");
+        }
         // WAL mode needs it, and is only met when reading.
         let shared_memory = membership.is_none() && file.has_shared_memory();
         let file = MainFile { shared_memory, ..self.main_file(Kind::Plain(file), membership) };
         Ok(Opened { file: Box::new(file), flags })
     }
 
-    fn read_only(&self, membership: Membership) -> Result<Opened> {
+    /// SQLite refuses writes by itself from then on, and asks nobody: what `dash_last_error()` is to say then is
+    /// said now.
+    fn note_read_only(&self, why: &str) {
+        let path = self.path.display();
+        self.host.note(Code::NOTICE, &format!("{path} was opened for reading only: {why}"));
+    }
+
+    /// `why`: what kept it from being opened for writing, if that was wanted.
+    fn read_only(&self, membership: Membership, why: Option<String>) -> Result<Opened> {
         let immutable = self.parameters.immutable || self.parameters.nolock;
         let begun = Instant::now();
         let mut file = loop {
@@ -157,6 +168,10 @@ impl Request<'_> {
             drop(membership);
             return self.plain(None);
         }
+        if let Some(why) = &why {
+            self.note_read_only(why);
+        }
+        file.why = why;
         let file = self.main_file(Kind::ReadOnly(Box::new(file)), Some(membership));
         let flags = self.flags.without(OpenFlags::READWRITE | OpenFlags::CREATE);
         Ok(Opened { file: Box::new(file), flags: flags | OpenFlags::READONLY })
@@ -178,7 +193,7 @@ impl Request<'_> {
                     drop(membership);
                     return self.plain(None);
                 }
-                self.read_only(membership).map_err(|_| error)
+                self.read_only(membership, Some(error.to_string())).map_err(|_| error)
             }
             Err(Failed::Other(error)) => Err(error),
         }

@@ -16,7 +16,6 @@ use dash_shadow::Protocol;
 use crate::main_file::{Kind, MainFile};
 use crate::mode::{self, JournalMode};
 use crate::parameters;
-use crate::read_only_file::refusal;
 
 /// dash's own PRAGMAs, for messages.
 const OURS: &str = "dash_commit, dash_time_reads";
@@ -45,6 +44,11 @@ impl MainFile {
                 pragma.answer(answer);
                 Ok(Handled::Yes)
             }
+            "dash_linger" => Err(wrong(format!(
+                "dash_linger is a parameter of the URI, not a PRAGMA: open file:{}?vfs=dash&dash_linger={}",
+                self.path.file_name().unwrap_or_default().display(),
+                pragma.value().unwrap_or("MILLISECONDS")
+            ))),
             name if name.starts_with("dash_") => {
                 Err(wrong(format!("no such PRAGMA: {name}; dash has {OURS}")))
             }
@@ -79,7 +83,7 @@ impl MainFile {
             (Kind::Plain(_), Some(JournalMode::Shadow)) => self.enter_shadow()?,
             // It asks the file for shared memory, gets none, and answers the mode it keeps.
             (Kind::Plain(_), _) => return self.pass_on(pragma),
-            (Kind::ReadOnly(_), Some(JournalMode::Plain)) => return Err(refusal()),
+            (Kind::ReadOnly(file), Some(JournalMode::Plain)) => return Err(file.refusal()),
             _ => {}
         }
         pragma.answer("shadow");

@@ -22,6 +22,8 @@ pub struct ReadOnlyFile {
     maps: Maps,
     errno: i32,
     immutable: bool,
+    /// Why it can't be written, where somebody wanted to.
+    pub(crate) why: Option<String>,
     /// Since when it reads.
     pub(crate) reader: Option<Reader>,
 }
@@ -38,7 +40,16 @@ impl ReadOnlyFile {
         if immutable {
             engine.lock(dash_shadow::LockLevel::Shared)?;
         }
-        Ok(Self { engine, maps: Maps::new(window), errno: 0, immutable, reader: None })
+        Ok(Self { engine, maps: Maps::new(window), errno: 0, immutable, why: None, reader: None })
+    }
+
+    /// What a change is answered.
+    pub(crate) fn refusal(&self) -> Error {
+        let refusal = refusal();
+        match &self.why {
+            Some(why) => Error::new(refusal.code, format!("{refusal}: {why}")),
+            None => refusal,
+        }
     }
 
     fn failed(&mut self, error: EngineError) -> Error {

@@ -194,3 +194,11 @@ fn tables_count_and_time_each_database() {
     let said = message(memory.query_row("SELECT * FROM dash_stats", [], |_| Ok(())));
     assert!(said.contains("?vfs=dash"), "{said}");
 }
+
+#[test]
+fn a_parameter_of_the_uri_that_is_given_as_a_pragma_is_told_where_it_belongs() {
+    let folder = Folder::new();
+    let db = folder.open("app.db");
+    let said = message(db.execute_batch("PRAGMA dash_linger=100"));
+    assert!(said.contains("file:app.db?vfs=dash&dash_linger=100"), "{said}");
+}

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -41,6 +42,24 @@ impl Home {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dash"));
         command.args(arguments).current_dir(self.path());
         command
+    }
+
+    /// The same command by somebody who may write nothing here; `None` if nobody can be that.
+    pub fn forbidden(&self, arguments: &[&str]) -> Option<Command> {
+        let mut command = self.command(arguments);
+        if nix::unistd::geteuid().is_root() {
+            command.uid(65_534).gid(65_534);
+            let mut probe = Command::new(env!("CARGO_BIN_EXE_dash"));
+            probe.arg("--version").uid(65_534).gid(65_534).stdout(Stdio::null());
+            if !probe.status().is_ok_and(|status| status.success()) {
+                return None;
+            }
+            fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        } else {
+            fs::set_permissions(self.path(), fs::Permissions::from_mode(0o555)).unwrap();
+        }
+        command.stdin(Stdio::null());
+        Some(command)
     }
 
     /// A plain database with a few rows, made by stock SQLite.
@@ -107,8 +126,15 @@ impl Home {
     }
 }
 
+impl Drop for Home {
+    /// A folder that was forbidden can't be removed.
+    fn drop(&mut self) {
+        let _ = fs::set_permissions(self.path(), fs::Permissions::from_mode(0o755));
+    }
+}
+
 /// What a run came to.
-pub struct Run(Output);
+pub struct Run(pub Output);
 
 impl Run {
     pub fn out(&self) -> String {
