@@ -67,10 +67,14 @@ pub fn print(ring: Ring, summaries: &[Summary]) {
                 (0, 0) => String::new(),
                 _ => format!(", {nested} of them cut inside a recovery, {nested_twice} twice"),
             };
+            // The faults have none.
+            let seen = match states {
+                1 if summary.states == 0 => String::new(),
+                _ => format!(", {:>states$} distinct states", summary.states),
+            };
             say!(
-                "{name:<6} {engine:<engines$}  {:>cases$} cases, {:>states$} distinct states{again}: {verdict}",
-                summary.cases,
-                summary.states
+                "{name:<6} {engine:<engines$}  {:>cases$} cases{seen}{again}: {verdict}",
+                summary.cases
             );
         }
         details(summary);
