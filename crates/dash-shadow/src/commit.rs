@@ -79,6 +79,7 @@ impl<S: Storage> Connection<S> {
         let plan = self.plan(&carried);
 
         self.touch_shadow()?;
+        self.take_block_back()?;
         self.make_room(size, plan.len())?;
         let mut all = changed;
         all.union(&carried);
@@ -212,6 +213,9 @@ impl<S: Storage> Connection<S> {
                 Source::Current => self.carry(&*shadow, range, &name)?,
             };
             units.push(Unit { offset: range.start, len, checksum, carried });
+        }
+        if let Some(transaction) = &mut self.transaction {
+            transaction.has_block = true;
         }
         let first = plan.iter().find(|(range, _)| range.start == 0);
         let mut block = self.commit_block(units, super_name)?;

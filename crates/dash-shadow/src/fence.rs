@@ -9,6 +9,7 @@ use crate::header::{FENCE_OFFSET, HEADER_LEN, Header};
 use crate::locks;
 use crate::mutation::{Mutation, broken};
 use crate::tail::read_header;
+use crate::which_block::void_commit;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -54,6 +55,23 @@ impl<S: Storage> Connection<S> {
             self.flush_file(slot)?;
         }
         Ok(())
+    }
+
+    /// SQLite writes again after FCNTL_SYNC, in the same transaction: under locking_mode=EXCLUSIVE a rollback of
+    /// what was spilled ends with a sync and without an unlock (pager.c `sqlite3PagerRollback`). The block that is in the
+    /// shadow by then does not list what is written now (SHADOW-8), so it goes first, durably.
+    pub(crate) fn take_block_back(&mut self) -> Result<()> {
+        let prepared = self.transaction.as_mut().is_some_and(|transaction| {
+            std::mem::take(&mut transaction.has_block) && !broken(Mutation::PreparedAgain)
+        });
+        if !prepared {
+            return Ok(());
+        }
+        let slot = self.shadow_slot();
+        self.fence_header(slot)?;
+        let len = self.shadow_tail()?.len;
+        void_commit(&*self.file(slot)?, len, &self.role(slot))?;
+        self.flush_file(slot)
     }
 
     /// Marks the header of a copy that is about to be written, in the page cache only.

@@ -28,6 +28,7 @@ macro_rules! mutations {
 
 mutations! {
     CommitNotFlushed = "a commit is not flushed",
+    PreparedAgain = "a transaction that was prepared is written to while its block is in the shadow",
     ExchangeBeforeFlush = "names are exchanged before the commit is flushed",
     FailedFlushNotUndone = "a commit whose flush failed is not undone",
     FailedFlushRetried = "a flush that failed is tried again, and believed",

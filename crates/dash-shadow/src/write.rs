@@ -40,6 +40,8 @@ pub(crate) struct Transaction {
     pub touched: bool,
     /// How far the commit is.
     pub phase: Phase,
+    /// A commit block of this transaction is in the shadow.
+    pub has_block: bool,
     /// What the transaction changed, known when it is prepared.
     pub page_list: RangeSet,
     /// The state it will publish, known when it is prepared.
@@ -59,6 +61,7 @@ impl Transaction {
             size,
             touched: false,
             phase: Phase::Building,
+            has_block: false,
             page_list: RangeSet::new(),
             snapshot: crate::coordination::Snapshot::default(),
             header: None,
@@ -176,6 +179,7 @@ impl<S: Storage> Connection<S> {
             .collect();
         let size = transaction.size;
         self.touch_shadow()?;
+        self.take_block_back()?;
         self.make_room(size, 0)?;
         self.cover(&blocks)?;
         self.put_aside(&blocks)?;

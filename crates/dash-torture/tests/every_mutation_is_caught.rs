@@ -44,6 +44,7 @@ type Row = (Mutation, &'static str, &'static str, u64);
 const TABLE: &[Row] = &[
     (Mutation::CommitNotFlushed, "single", "pair/page=512", 0),
     (Mutation::ExchangeBeforeFlush, "single", "pair/page=512", 0),
+    (Mutation::PreparedAgain, "single", "pair/page=512", 0),
     (Mutation::FailedFlushRetried, "single", "crowd/page=512", 9),
     (Mutation::FailedFlushNotUndone, "single", "crowd/page=512", 4),
     (Mutation::NothingCarried, "single", "pair/page=512", 0),
@@ -104,6 +105,7 @@ type Told = (Mutation, &'static [fn()]);
 
 const TOLD: &[Told] = &[
     (Mutation::ListChecksumIgnored, &[torn_list::a_list_of_two_commits]),
+    (Mutation::PreparedAgain, &[undone::under_an_exclusive_lock_what_comes_after_a_rollback]),
     (Mutation::StaleIntentTrusted, &[failed_flush::f4_an_intent_that_was_being_widened]),
     (Mutation::IntentNotRewritten, &[failed_flush::f4_an_intent_that_was_being_widened]),
     (Mutation::SettledBelieved, &[failed_flush::f3_a_shadow_that_was_being_mended]),

@@ -152,6 +152,15 @@ impl Pair {
         lock(&model).acknowledged(number);
         for _ in 0..=dice.below(2) {
             let old = std::mem::take(&mut new);
+            if dice.one_in(3) {
+                // SQLite rolls back what it has spilled by writing what was there, and syncs.
+                let undone = next(old.clone(), &plan, dice);
+                content::write_over(session, size, &old, &undone)
+                    .and_then(|()| content::write_over(session, size, &undone, &old))
+                    .and_then(|()| session.prepare(None))
+                    .and_then(|()| session.flush())
+                    .map_err(|error| unexpected("rolling back", &error))?;
+            }
             new = next(old.clone(), &plan, dice);
             let number = lock(&model).tried(&new);
             let done = content::write_over(session, size, &old, &new)
