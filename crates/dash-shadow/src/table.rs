@@ -264,7 +264,7 @@ pub const TABLE: &[Row] = &[
         shadow: &[ShadowKind::Missing, ShadowKind::Alien],
         relation: ANY,
         action: Action::KeepRebuild,
-        story: "the shadow was removed or replaced by hand",
+        story: "the shadow was removed, as by going back to a plain file, or replaced by hand",
     },
     Row {
         db: &[DbKind::Pending],

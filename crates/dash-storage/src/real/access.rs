@@ -11,11 +11,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use nix::errno::Errno;
 use xattr::FileExt;
 
+use super::uninterrupted;
+
 /// Where Linux keeps a file's POSIX access control list.
 const ACCESS_LIST: &str = "system.posix_acl_access";
 
 /// Gives `to` what `from` has of these, as far as this process may. Whether everybody who may use
-/// `from` may use `to` now.
+/// `from` may use `to` now. To be called again where a signal interrupts it.
 pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     let theirs = from.metadata()?;
     let mut mine = to.metadata()?;
@@ -67,7 +69,7 @@ fn lets_in(now: &Metadata, theirs: &Metadata) -> bool {
 /// Whether `to` has the access control list of `from` now, or neither has one.
 fn copy_list(to: &File, from: &File) -> io::Result<bool> {
     // Where it can't be read there is none: many file systems have no such lists.
-    let list = |of: &File| of.get_xattr(ACCESS_LIST).ok().flatten();
+    let list = |of: &File| uninterrupted(|| of.get_xattr(ACCESS_LIST)).ok().flatten();
     let (mine, theirs) = (list(to), list(from));
     if mine == theirs {
         return Ok(true);

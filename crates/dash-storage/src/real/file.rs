@@ -185,7 +185,8 @@ impl crate::File for File {
     }
 
     fn copy_access(&self, other: &Self) -> io::Result<bool> {
-        access::copy(self.descriptor.file()?, other.descriptor.file()?)
+        let (to, from) = (self.descriptor.file()?, other.descriptor.file()?);
+        uninterrupted(|| access::copy(to, from))
     }
 
     fn map(&self, len: u64) -> io::Result<Map> {
