@@ -15,6 +15,7 @@ use crate::locks::{self, LockLevel};
 use crate::mutation::{Mutation, broken};
 use crate::open::is_alone;
 use crate::tail::{Tail, write_intent};
+use crate::vouch::Published;
 
 /// How often a closing connection looks whether the one that opens or closes is done.
 const CLOSE_ATTEMPTS: usize = 5000;
@@ -102,32 +103,10 @@ impl<S: Storage> Connection<S> {
             if self.files[slot].is_some() {
                 self.flush_file(slot)?;
             }
-            self.flush_directory()?;
         }
-        let clean =
-            self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
-        let slot = self.shadow_slot();
-        if clean && self.coordination.commits() > 0 && self.files[slot].is_some() {
-            let known = self.shadow_tail()?;
-            let (len, file, name) = (known.len, self.file(slot)?, self.role(slot));
-            let tail = match self.take_found_current() {
-                Some(tail) => tail,
-                None => Tail::at_end(&*file, len, &name)?,
-            };
-            if let (Some(older), true) = (Header::of(&tail.sector), len >= TAIL_LEN) {
-                let narrow = self.narrowed_to_rest(slot, &known.intent, len)?;
-                if let Some(narrow) = &narrow {
-                    write_intent(&*file, len, narrow, &name)?;
-                }
-                let intent = narrow.as_ref().unwrap_or(&known.intent);
-                self.vouch_over(tail.list, State::Superseded, older.counter(), intent, len)?;
-            }
-            self.narrow_current()?;
-        }
+        self.flush_names(unknown)?;
+        self.leave_vouched()?;
         if self.coordination.fence() || self.coordination.fence_found() {
-            // Names first: without the fence nothing keeps stock SQLite from believing them.
-            self.flush_directory()?;
-            self.coordination.set_name_on_disk(self.current.slot);
             let fence = self.names.fence.to_string_lossy().into_owned();
             match self.directory.remove_directory(&self.names.fence) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -136,6 +115,50 @@ impl<S: Storage> Connection<S> {
             self.coordination.set_fence(false);
         }
         Ok(())
+    }
+
+    /// SHADOW-20: from here on anybody may write `app.db`, in any way, and a power loss must not find that file
+    /// under the other name. Without the fence nothing keeps stock SQLite from believing the names,
+    /// either. The first commit of the next session need not flush them then.
+    /// `unflushed`: the copies were not flushed, so they are more than behind.
+    fn flush_names(&mut self, unflushed: bool) -> Result<()> {
+        let c = &self.coordination;
+        let unflushed = unflushed && !broken(Mutation::NarrowedUnflushed);
+        let behind = c.names_changed() && c.may_be_named_on_disk(self.shadow_slot());
+        let fence = c.fence() || c.fence_found();
+        if fence || unflushed || behind && !broken(Mutation::NamesLeftBehind) {
+            self.flush_directory()?;
+            self.coordination.set_name_on_disk(self.current.slot);
+        }
+        Ok(())
+    }
+
+    /// A block that vouches for the current copy, and intents no wider than the next session needs.
+    fn leave_vouched(&mut self) -> Result<()> {
+        let clean =
+            self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
+        let slot = self.shadow_slot();
+        if !clean || self.coordination.commits() == 0 || self.files[slot].is_none() {
+            return Ok(());
+        }
+        let known = self.shadow_tail()?;
+        let (len, file, name) = (known.len, self.file(slot)?, self.role(slot));
+        let tail = match self.take_found_current() {
+            Some(tail) => tail,
+            None => Tail::at_end(&*file, len, &name)?,
+        };
+        if let (Some(older), true) = (Header::of(&tail.sector), len >= TAIL_LEN) {
+            let narrow = self.narrowed_to_rest(slot, &known.intent, len)?;
+            if let Some(narrow) = &narrow {
+                write_intent(&*file, len, narrow, &name)?;
+            }
+            let intent = narrow.as_ref().unwrap_or(&known.intent);
+            let names_durable = !self.coordination.may_be_named_on_disk(slot);
+            let published = Published { names_durable, ..self.published() };
+            let counter = older.counter();
+            self.vouch_over(&published, tail.list, State::Superseded, counter, intent, len)?;
+        }
+        self.narrow_current()
     }
 
     /// The current copy's intent counts once it is the shadow again: it is whole now.

@@ -17,7 +17,7 @@ use crate::fence::HEAD;
 use crate::format::{
     CommitBlock, Place, SUPER_NAME_MAX, State, TAIL_LEN, Unit, first_page, list_len,
 };
-use crate::header::{HEADER_LEN, Header, plain, seal};
+use crate::header::{HEADER_LEN, Header, LEAP, plain, seal};
 use crate::ranges::RangeSet;
 use crate::tail::{STRIDE, write_commit};
 use crate::write::Phase;
@@ -96,7 +96,7 @@ impl<S: Storage> Connection<S> {
 
     /// Puts page 1 into every commit (T6) with a change counter that no cached page 1 has (T1).
     fn seal_first_page(&mut self) -> Result<Header> {
-        let counter = self.snapshot.counter;
+        let (counter, guarded) = (self.snapshot.counter, self.will_be_guarded());
         let missing = self
             .transaction
             .as_mut()
@@ -123,9 +123,12 @@ impl<S: Storage> Connection<S> {
             first_page::clear(first);
         }
         let header = Header::of(first).filter(Header::is_sqlite).ok_or(refused)?;
+        let least = if guarded || broken(Mutation::NoLeap) { 1 } else { LEAP };
         let ahead = header.counter().wrapping_sub(counter);
-        let fresh =
-            if (1..1 << 31).contains(&ahead) { header.counter() } else { counter.wrapping_add(1) };
+        let fresh = match ahead {
+            _ if (least..1 << 31).contains(&ahead) => header.counter(),
+            _ => counter.wrapping_add(least),
+        };
         let valid = header.size().is_some();
         if valid {
             seal(first, fresh);

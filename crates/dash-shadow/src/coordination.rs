@@ -20,7 +20,7 @@ use crate::error::{Context, Operation, Result};
 use crate::header::VERSION_BYTES;
 
 /// First word of a valid coordination file: layout version 1.
-const MAGIC: u64 = 0x0001_6873_6164_0001;
+pub(crate) const MAGIC: u64 = 0x0001_6873_6164_0001;
 /// Words of the file.
 pub(crate) const WORDS: usize = 4096;
 /// Words of a reader entry: one cache line.
@@ -79,6 +79,8 @@ pub(crate) enum Word {
     Flushed = 47,
     /// A [`crate::durable::Durability`].
     Durability = 48,
+    /// 1: names were exchanged since the first opener.
+    NamesChanged = 49,
 }
 
 /// Words that describe the state in one slot.
@@ -324,6 +326,16 @@ impl<F: File> Coordination<F> {
     /// The directory is durable: `slot` alone is named `app.db` on disk.
     pub fn set_name_on_disk(&self, slot: usize) {
         self.word(Word::NamesOnDisk).store(1 << slot, SeqCst);
+    }
+
+    /// Whether names were exchanged since the first opener.
+    pub fn names_changed(&self) -> bool {
+        self.word(Word::NamesChanged).load(SeqCst) != 0
+    }
+
+    /// Says that they were, or are about to be.
+    pub fn set_names_changed(&self) {
+        self.word(Word::NamesChanged).store(1, SeqCst);
     }
 
     /// Whether the name fence stands and is durable.

@@ -66,6 +66,10 @@ impl<S: Storage> Connection<S> {
             if current != Some(found.id()) {
                 self.exchange_names()?;
             }
+            self.coordination.set_names_changed();
+            if self.snapshot.size == 0 && !broken(Mutation::FirstNameNotFlushed) {
+                self.flush_directory()?; // SHADOW-20
+            }
             let snapshot = Snapshot {
                 size: block.size,
                 version: header.version(),

@@ -1,12 +1,13 @@
-//! What each of the two files is found to be, before anything is decided: pure looking.
+//! What is seen of each of the two files, before anything is decided: pure looking. What it makes of them is
+//! in [`crate::classify`].
 
 use dash_storage::{File, FileId};
 
 use crate::error::{Context, Operation, Result};
-use crate::format::{BLOCK, CommitBlock, SECTOR_BYTES, State, Unit};
+use crate::format::{BLOCK, CommitBlock, SECTOR_BYTES, State, Unit, first_page};
 use crate::header::Header;
 use crate::mutation::{Mutation, broken};
-use crate::tail::{Tail, has_buried_tail, read_some, read_units, units_match};
+use crate::tail::{Tail, read_some, read_units, units_match};
 
 /// What the file named `app.db` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,6 +18,10 @@ pub enum DbKind {
     Empty,
     /// It does not begin with SQLite's header.
     NotSqlite,
+    /// It is shorter than its header says: somebody has cut it.
+    Cut,
+    /// A copy that was made by hand while dash wrote the file that it was made of: pages of two states.
+    TornCopy,
     /// An SQLite database with no commit of ours in this file.
     Plain,
     /// Our commit is there, but somebody else has written since.
@@ -36,6 +41,8 @@ pub enum DbKind {
 pub enum ShadowKind {
     /// There is none.
     Missing,
+    /// There is none, and the database was not closed cleanly: it may have held the newest commit.
+    Lost,
     /// It has no block of ours that was written into it.
     Alien,
     /// It was being written.
@@ -44,6 +51,9 @@ pub enum ShadowKind {
     Whole,
     /// The same, and its super-journal still exists.
     Pending,
+    /// The state after a commit, and what somebody else has written on top of it since: so it was
+    /// published, and had the database's name when that was written.
+    Modified,
     /// An older state, marked so.
     Superseded,
 }
@@ -55,7 +65,9 @@ pub enum Relation {
     Child,
     /// The shadow's commit is the one the database's was made on, or it vouches for the database's.
     Parent,
-    /// Neither, or not known.
+    /// The database is not ours, and by SQLite's change counter it was not made on the shadow's commit.
+    Ahead,
+    /// None of these, or not known.
     None,
 }
 
@@ -134,11 +146,45 @@ impl<F: File> Found<F> {
         if moved { self.tail.commit.as_ref().ok() } else { self.tail.bound(self.id()) }
     }
 
-    fn fenced(&self) -> bool {
+    /// The commit of ours that somebody else has written over (SHADOW-18). SQLite's header and the block in page 1 are one
+    /// sector: dash leaves them alike there, or a mark in the header. Stock SQLite counts its change
+    /// in the header and carries the block along, also where it has overwritten the tail.
+    pub fn written_over(&self) -> Option<CommitBlock> {
+        let header = self.header.filter(|header| {
+            header.is_sqlite() && !header.is_fenced() && !header.is_demoted()
+        })?;
+        let block = first_page::extract(&self.tail.sector).ok()?;
+        let counted = self.tail.commit.as_ref().ok();
+        let ours = block.inode == self.id().inode
+            && matches!(block.state, State::Whole | State::Prepared)
+            && counted.is_none_or(|counted| counted.id == block.id);
+        let other = header.counter() != block.counter && !broken(Mutation::ModifiedTakenForTorn);
+        (ours && other).then_some(block)
+    }
+
+    /// Whether this is a copy of a file of ours in which pages of the last commit are not as they were
+    /// committed, though nobody has written since.
+    pub(crate) fn is_torn_copy(&self) -> bool {
+        let Ok(block) = &self.tail.commit else {
+            return false;
+        };
+        // Of a list that can't be read nothing is claimed.
+        let listed = block.inode != self.id().inode && !self.units.is_empty();
+        let of_block = self.header.is_some_and(|header| header.counter() == block.counter);
+        listed && of_block && !self.matches
+    }
+
+    /// Whether SQLite's header says that there is more.
+    pub(crate) fn is_cut(&self) -> bool {
+        let size = self.header.filter(Header::is_sqlite).and_then(|header| header.size());
+        size.is_some_and(|size| size > self.tail.len)
+    }
+
+    pub(crate) fn fenced(&self) -> bool {
         self.header.is_some_and(|header| header.is_fenced())
     }
 
-    fn demoted(&self) -> bool {
+    pub(crate) fn demoted(&self) -> bool {
         self.header.is_some_and(|header| header.is_demoted())
     }
 }
@@ -155,163 +201,5 @@ pub fn verify_beside_fence<F: File>(
     match db.filter(|_| fence && !broken(Mutation::LongListBelieved)) {
         Some(db) => db.verify(name),
         None => Ok(()),
-    }
-}
-
-/// Both files, classified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict {
-    /// What `app.db` is.
-    pub db: DbKind,
-    /// What `app.db-shadow` is.
-    pub shadow: ShadowKind,
-    /// How they are related.
-    pub relation: Relation,
-}
-
-/// Whether both files carry blocks of one pair written under other inode numbers: the folder was
-/// copied or restored as a whole.
-pub fn moved_together<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
-    let (Some(db), Some(shadow)) = (db, shadow) else {
-        return false;
-    };
-    match (&db.tail.commit, &shadow.tail.commit) {
-        (Ok(a), Ok(b)) => {
-            a.pair == b.pair
-                && a.inode != db.id().inode
-                && b.inode != shadow.id().inode
-                && a.slot != b.slot
-        }
-        _ => false,
-    }
-}
-
-/// Classifies both files. `fence`: the name fence stands, so `app.db` may have been in the middle
-/// of a write of ours; without it a difference is somebody else's write (SHADOW-4). `failed`: id of a
-/// commit that was reported as failed (SHADOW-13). `exists` tells whether a super-journal does.
-pub fn classify<F: File>(
-    db: Option<&Found<F>>,
-    shadow: Option<&Found<F>>,
-    fence: bool,
-    failed: u64,
-    exists: &mut dyn FnMut(&CommitBlock) -> Result<bool>,
-) -> Result<Verdict> {
-    let moved = moved_together(db, shadow);
-    let db_block = db.and_then(|found| found.block(moved));
-    let shadow_block = shadow.and_then(|found| found.block(moved));
-    let same_pair = match (db_block, shadow_block) {
-        (Some(a), Some(b)) => a.pair == b.pair,
-        _ => true,
-    };
-    let relation = relate(db, db_block, shadow_block.filter(|_| same_pair));
-    let shadow_kind = match shadow {
-        None => ShadowKind::Missing,
-        Some(found) => match shadow_block.filter(|_| same_pair) {
-            None if found.fenced() && found.tail.bound_intent(found.id()).is_some() => {
-                ShadowKind::Torn
-            }
-            None => ShadowKind::Alien,
-            Some(block) if matches!(block.state, State::Superseded | State::Settled) => {
-                superseded(found, block)
-            }
-            Some(_) if !found.matches || found.fenced() => ShadowKind::Torn,
-            Some(block) if block.id == failed => ShadowKind::Torn,
-            Some(_) if found.demoted() => ShadowKind::Superseded,
-            Some(block) if block.state == State::Prepared && exists(block)? => ShadowKind::Pending,
-            Some(_) => ShadowKind::Whole,
-        },
-    };
-    let db_kind = match db {
-        None => DbKind::Missing,
-        Some(found) if found.tail.len == 0 => DbKind::Empty,
-        Some(found) if found.fenced() => DbKind::Torn,
-        Some(found) => {
-            let blank = found.header.is_none_or(|header| header.0.iter().all(|&byte| byte == 0));
-            let damaged = Err(crate::format::BlockError::Damaged);
-            let intent = found.tail.bound_intent(found.id()).is_some()
-                || found.tail.commit.as_ref().map(drop).map_err(|error| *error) == damaged
-                || found.tail.intent.as_ref().map(drop).map_err(|error| *error) == damaged;
-            match db_block {
-                _ if blank && fence => DbKind::Torn,
-                _ if !found.header.is_some_and(|header| header.is_sqlite()) => DbKind::NotSqlite,
-                None if fence
-                    && (intent || has_buried_tail(&found.file, found.tail.len, "app.db")?) =>
-                {
-                    DbKind::Torn
-                }
-                None => DbKind::Plain,
-                Some(block) if matches!(block.state, State::Superseded | State::Settled) => {
-                    let same = found.header.is_some_and(|header| header.counter() == block.counter);
-                    match (same, fence) {
-                        (true, _) => DbKind::Superseded,
-                        (false, true) => DbKind::Torn,
-                        (false, false) => DbKind::Modified,
-                    }
-                }
-                Some(_) if !found.matches => {
-                    if fence {
-                        DbKind::Torn
-                    } else {
-                        DbKind::Modified
-                    }
-                }
-                Some(block)
-                    if block.state == State::Prepared
-                        && relation != Relation::Parent
-                        && exists(block)? =>
-                {
-                    DbKind::Pending
-                }
-                Some(_) => DbKind::Whole,
-            }
-        }
-    };
-    Ok(Verdict { db: db_kind, shadow: shadow_kind, relation })
-}
-
-/// A shadow whose block says that it is an older state: is it still?
-fn superseded<F: File>(found: &Found<F>, block: &CommitBlock) -> ShadowKind {
-    let Some(header) = found.header.filter(|header| !header.is_fenced()) else {
-        return ShadowKind::Torn;
-    };
-    let in_flight = block.vouched.map(|vouched| vouched.counter.wrapping_add(1));
-    match block.state {
-        _ if header.counter() == block.counter => ShadowKind::Superseded,
-        // Being restored, or being written by the next commit: its intent says where.
-        State::Settled => ShadowKind::Torn,
-        _ if Some(header.counter()) == in_flight => ShadowKind::Torn,
-        // A stock connection that had it open since it was app.db has written here.
-        _ => ShadowKind::Alien,
-    }
-}
-
-fn relate<F: File>(
-    db: Option<&Found<F>>,
-    db_block: Option<&CommitBlock>,
-    shadow: Option<&CommitBlock>,
-) -> Relation {
-    let empty = db.is_some_and(|found| found.tail.len == 0);
-    let Some(shadow) = shadow else {
-        // Beside an empty database a shadow without a block is its first commit, cut off.
-        return if empty { Relation::Child } else { Relation::None };
-    };
-    if let Some(vouched) = shadow.vouched {
-        let same = db_block.is_some_and(|block| block.id == vouched.id);
-        return if same { Relation::Parent } else { Relation::None };
-    }
-    if let Some(vouched) = db_block.and_then(|block| block.vouched) {
-        return if vouched.id == shadow.id { Relation::Child } else { Relation::None };
-    }
-    match db_block {
-        Some(block) if shadow.parent == block.id && shadow.sequence == block.sequence + 1 => {
-            Relation::Child
-        }
-        Some(block) if block.parent == shadow.id && block.sequence == shadow.sequence + 1 => {
-            Relation::Parent
-        }
-        None if db.is_some_and(|found| found.tail.len == 0) && shadow.parent == 0 => {
-            Relation::Child
-        }
-        _ => Relation::None,
     }
 }

@@ -10,8 +10,9 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use dash_storage::{Directory, File, OpenMode, Storage};
 
+use crate::classify::Left;
 use crate::connection::Connection;
-use crate::coordination::{Coordination, Word};
+use crate::coordination::{Coordination, MAGIC, Word};
 use crate::error::{Context, Operation, Result};
 use crate::names::Names;
 use crate::recover::open_if_there;
@@ -47,16 +48,21 @@ impl<S: Storage> Connection<S> {
     }
 }
 
-/// [`Coordination::failed_commit`], for who may only read.
-pub(crate) fn failed_commit_beside<S: Storage>(
+/// What a coordination file tells whoever may only read of the last session.
+pub(crate) fn left_in_coordination<S: Storage>(
     directory: &S::Directory,
     names: &Names,
-) -> Result<u64> {
+) -> Result<Left> {
     let Some(file) = open_if_there::<S>(directory, &names.coordination, OpenMode::Read)? else {
-        return Ok(0);
+        return Ok(Left::default());
     };
-    let mut bytes = [0; size_of::<u64>()];
-    let place = (Word::Failed as usize * size_of::<u64>()) as u64;
-    read_padded(&file, &mut bytes, place).during(Operation::Read, names.shown_coordination())?;
-    Ok(u64::from_ne_bytes(bytes))
+    let word = |word: Word| {
+        let mut bytes = [0; size_of::<u64>()];
+        let place = (word as usize * size_of::<u64>()) as u64;
+        read_padded(&file, &mut bytes, place)
+            .during(Operation::Read, names.shown_coordination())?;
+        Ok(u64::from_ne_bytes(bytes))
+    };
+    let in_flight = word(Word::Magic)? == MAGIC && word(Word::InFlight)? != 0;
+    Ok(Left { fence: false, in_flight, failed: word(Word::Failed)? })
 }

@@ -128,6 +128,9 @@ impl<S: Storage> Connection<S> {
         if !broken(Mutation::NameFenceNotFlushed) {
             self.flush_directory()?;
         }
+        if fence.is_some() && !broken(Mutation::FenceInodeNotFlushed) {
+            self.flush_fence()?;
+        }
         self.coordination.set_name_on_disk(1 - slot);
         self.coordination.set_fence(fence.is_some());
         self.coordination.word(Word::Guarded).store(generation, SeqCst);
@@ -149,6 +152,22 @@ impl<S: Storage> Connection<S> {
             }
         }
         Ok(false)
+    }
+
+    /// Where the file system has no journal a name may outlive a power loss without what it names, and a check of the
+    /// file system removes it then: the new directory is flushed like a new file.
+    fn flush_fence(&mut self) -> Result<()> {
+        self.statistics.directory_flushes += 1;
+        let path = self.directory_path.join(&self.names.fence);
+        let fence = self.storage.open_directory(&path).during(Operation::Open, path.display())?;
+        fence.flush().during(Operation::FlushDirectory, path.display())
+    }
+
+    /// Whether the name fence stands when the shadow is written next: [`guard`](Self::guard) puts it there.
+    /// (Also where it does for other reasons, this may say no.)
+    pub(crate) fn will_be_guarded(&self) -> bool {
+        let behind = self.coordination.may_be_named_on_disk(self.shadow_slot());
+        self.coordination.fence() || self.coordination.commits() > 0 && behind
     }
 
     /// Makes directory operations durable.

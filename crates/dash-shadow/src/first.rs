@@ -4,7 +4,8 @@ use crate::connection::{Connection, keep_stock_writers_out};
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::durable::Durability;
 use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{DbKind, Found, Relation, classify, verify_beside_fence};
+use crate::classify::{Left, Verdict, classify, moved_together};
+use crate::evaluate::{DbKind, Found, Relation, ShadowKind, verify_beside_fence};
 use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
 use crate::mutation::{Mutation, broken};
@@ -15,7 +16,8 @@ use crate::read::global_page_list;
 use crate::recover::{demote, make_durable};
 use crate::renames;
 use crate::super_journal;
-use crate::table::{Action, Refusal, decide};
+use crate::refusal::Refusal;
+use crate::table::{Action, decide};
 use crate::tail::Tail;
 use crate::vouch::Published;
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
@@ -38,6 +40,22 @@ pub fn written_by(version: u32) -> String {
         "was last written by an older dash (format {version}, from before any release), and this one reads \
          format {FORMAT_VERSION} only; leave mode shadow with that older dash (PRAGMA journal_mode=delete)"
     )
+}
+
+/// The current copy, the other one, and how far that can be trusted.
+type Taken<F> = (Found<F>, Option<Found<F>>, ShadowCondition);
+
+/// Whether the database was closed cleanly when what is in both files was written: then the names they have are
+/// durable, and the shadow's is not `app.db` on the disk.
+fn names_durable<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
+    let bound = |found: Option<&Found<F>>| found.and_then(|found| found.block(false)).cloned();
+    match (bound(db), bound(shadow).and_then(|block| block.vouched)) {
+        (Some(db), Some(vouched)) => {
+            let durable = vouched.names_durable || broken(Mutation::NamesBelievedDurable);
+            durable && vouched.id == db.id
+        }
+        _ => false,
+    }
 }
 
 /// What the first opener found.
@@ -128,69 +146,37 @@ impl<S: Storage> First<'_, S> {
         let mut exists = |block: &CommitBlock| {
             super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
         };
-        let failed = self.coordination.failed_commit();
-        let verdict = classify(db.as_ref(), shadow.as_ref(), fence, failed, &mut exists)?;
+        let c = self.coordination;
+        let left = Left {
+            fence,
+            in_flight: c.is_valid() && c.in_flight() != 0,
+            failed: c.failed_commit(),
+        };
+        let verdict = classify(db.as_ref(), shadow.as_ref(), left, &mut exists)?;
         let mut action = decide(&verdict);
         if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole {
             action = Action::KeepRepair;
         }
-        let (current, other, condition) = match action {
-            Action::Refuse(refusal) => {
-                let message = refusal.message(names);
-                return Err(match refusal {
-                    Refusal::NotSqlite => Error::NotADatabase(message),
-                    Refusal::BothTorn => Error::Corrupt(message),
-                    _ => Error::CantOpen(message),
-                });
-            }
-            Action::Create => {
-                if !options.create {
-                    return Err(Error::CantOpen(format!("{db_name} does not exist")));
-                }
-                let file = self
-                    .directory
-                    .open(&names.db, OpenMode::CreateNew { permissions: options.permissions })
-                    .during(Operation::Open, &db_name)?;
-                keep_stock_writers_out(&file, &db_name)?;
-                (Found::look(file, &db_name)?, None, ShadowCondition::Rebuild)
-            }
-            Action::UseShadow => {
-                let (Some(db), Some(shadow)) = (db, shadow) else {
-                    return Err(self.gone());
-                };
-                make_durable(&shadow, &shadow_name)?;
-                self.exchange()?;
-                demote(&db, &shadow_name)?;
-                // Its own block tells how far the old copy can be trusted.
-                let kin = verdict.relation != Relation::None;
-                (
-                    shadow,
-                    Some(db),
-                    if kin { ShadowCondition::Repair } else { ShadowCondition::Rebuild },
-                )
-            }
-            Action::KeepRepair | Action::KeepUndo => {
-                let db = db.ok_or_else(|| self.gone())?;
-                if action == Action::KeepUndo {
-                    let block = shadow.as_ref().and_then(|shadow| shadow.tail.commit.as_ref().ok());
-                    *cut_off = block.map(|block| block.super_journal.clone());
-                }
-                (db, shadow, ShadowCondition::Repair)
-            }
-            Action::KeepRebuild => {
-                if let (DbKind::Empty, Some(shadow)) = (verdict.db, &shadow) {
-                    self.bury(shadow, Snapshot::default())?;
-                }
-                (db.ok_or_else(|| self.gone())?, None, ShadowCondition::Rebuild)
-            }
-        };
-        let moved = current.tail.bound(current.id()).is_none();
+        if action == Action::KeepUndo {
+            let block = shadow.as_ref().and_then(|shadow| shadow.tail.commit.as_ref().ok());
+            *cut_off = block.map(|block| block.super_journal.clone());
+        }
+        let moved = moved_together(db.as_ref(), shadow.as_ref());
+        let at_rest = names_durable(db.as_ref(), shadow.as_ref());
+        let (current, other, condition) = self.take(action, &verdict, (db, shadow), options)?;
+        let moved = moved || current.tail.bound(current.id()).is_none();
         let condition = if moved { ShadowCondition::Rebuild } else { condition };
         self.describe(&current, other.as_ref(), condition, fence)?;
-        let slot = self.coordination.current().slot;
+        let slot = c.current().slot;
+        if at_rest && condition == ShadowCondition::Repair && action == Action::KeepRepair {
+            c.set_name_on_disk(slot);
+        }
+        if action == Action::UseShadow {
+            c.set_names_changed();
+        }
         let mut untouched = false;
         if let (Action::KeepRepair | Action::KeepUndo, Some(shadow)) = (action, &other) {
-            untouched = !self.bury(shadow, self.coordination.snapshot(slot))?;
+            untouched = !self.bury(shadow, c.snapshot(slot))?;
         }
         let bound = current.block(false).is_some() && current.matches;
         let page_list = bound.then(|| global_page_list(&current.units));
@@ -204,11 +190,78 @@ impl<S: Storage> First<'_, S> {
         Ok(Recovered { files, header: current.header, current: current.tail, page_list, shadow })
     }
 
+    /// Does what was decided: the current copy, the other one if it may be mended, and how far that can be
+    /// trusted.
+    fn take(
+        &self,
+        action: Action,
+        verdict: &Verdict,
+        (db, shadow): (Option<Found<S::File>>, Option<Found<S::File>>),
+        options: &OpenOptions,
+    ) -> Result<Taken<S::File>> {
+        let (db_name, shadow_name) = (self.names.shown(), self.names.shown_shadow());
+        Ok(match action {
+            Action::Refuse(refusal) => return Err(self.refused(refusal)),
+            Action::Create => {
+                if !options.create {
+                    return Err(Error::CantOpen(format!("{db_name} does not exist")));
+                }
+                let file = self
+                    .directory
+                    .open(&self.names.db, OpenMode::CreateNew { permissions: options.permissions })
+                    .during(Operation::Open, db_name)?;
+                keep_stock_writers_out(&file, db_name)?;
+                (Found::look(file, db_name)?, None, ShadowCondition::Rebuild)
+            }
+            Action::UseShadow => {
+                let (Some(db), Some(shadow)) = (db, shadow) else {
+                    return Err(self.gone());
+                };
+                make_durable(&shadow, shadow_name)?;
+                self.exchange()?;
+                if verdict.db == DbKind::Empty && !broken(Mutation::FirstNameNotFlushed) {
+                    self.directory.flush().during(Operation::FlushDirectory, db_name)?;
+                }
+                demote(&db, shadow_name)?;
+                match verdict.shadow {
+                    // Pages that dash did not write: no list tells where the two differ.
+                    ShadowKind::Modified => (shadow, None, ShadowCondition::Rebuild),
+                    // Its own block tells how far the old copy can be trusted.
+                    _ if verdict.relation.is_kin() => (shadow, Some(db), ShadowCondition::Repair),
+                    _ => (shadow, Some(db), ShadowCondition::Rebuild),
+                }
+            }
+            Action::KeepRepair | Action::KeepUndo => {
+                let db = db.ok_or_else(|| self.gone())?;
+                if let (Relation::Parent, Some(shadow)) = (verdict.relation, &shadow) {
+                    // A power loss may have taken the mark: it tells that app.db is newer, whatever is put there.
+                    demote(shadow, shadow_name)?;
+                }
+                (db, shadow, ShadowCondition::Repair)
+            }
+            Action::KeepRebuild => {
+                if let (DbKind::Empty, Some(shadow)) = (verdict.db, &shadow) {
+                    self.bury(shadow, Snapshot::default())?;
+                }
+                (db.ok_or_else(|| self.gone())?, None, ShadowCondition::Rebuild)
+            }
+        })
+    }
+
+    fn refused(&self, refusal: Refusal) -> Error {
+        let message = refusal.message(self.names);
+        match refusal {
+            Refusal::NotSqlite => Error::NotADatabase(message),
+            Refusal::BothTorn | Refusal::Cut | Refusal::TornCopy => Error::Corrupt(message),
+            _ => Error::CantOpen(message),
+        }
+    }
+
     /// What the table decided against stays undone. For an empty database nothing else of the
     /// coordination file counts.
     fn bury(&self, shadow: &Found<S::File>, snapshot: Snapshot) -> Result<bool> {
         let (pair, current) = (self.coordination.pair(), self.coordination.current());
-        let published = Published { pair, current, snapshot };
+        let published = Published { pair, current, snapshot, names_durable: false };
         published.bury(&shadow.file, &shadow.tail, self.names.shown_shadow())
     }
 

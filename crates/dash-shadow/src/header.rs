@@ -30,6 +30,9 @@ const VALID_FOR: Range<usize> = 92..96;
 pub const FENCE_OFFSET: u64 = 18;
 /// The counter's bit that the mark of a demoted copy inverts.
 const DEMOTED_BIT: u32 = 1 << 31;
+/// How far the change counter of a commit that no name fence guards is ahead of the one it was made on: further
+/// than whoever writes on that one, too, will count (SHADOW-19).
+pub const LEAP: u32 = 1 << 20;
 /// The bytes that the mark of a demoted copy changes.
 const DEMOTION: Range<usize> = 18..93;
 /// Bytes the fence changes, beginning at [`FENCE_OFFSET`].

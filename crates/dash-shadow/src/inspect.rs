@@ -11,18 +11,21 @@ use std::path::Path;
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
 
 use crate::error::{Context, Operation, Result};
-use crate::evaluate::{Found, classify, moved_together};
-use crate::failed::failed_commit_beside;
+use crate::classify::{Left, classify, moved_together};
+use crate::evaluate::Found;
+use crate::failed::left_in_coordination;
 use crate::format::{BlockError, CommitBlock, IntentBlock};
 use crate::locks;
 use crate::names::Names;
 use crate::recover::open_if_there;
 use crate::renames::is_cut_off;
-use crate::table::{TABLE, decide};
+use crate::table::row;
 
-pub use crate::evaluate::{DbKind, Relation, ShadowKind, Verdict};
+pub use crate::classify::Verdict;
+pub use crate::evaluate::{DbKind, Relation, ShadowKind};
 pub use crate::first::written_by;
-pub use crate::table::{Action, Refusal};
+pub use crate::refusal::Refusal;
+pub use crate::table::Action;
 
 /// How often names are looked up again while somebody exchanges them.
 const ATTEMPTS: usize = 100;
@@ -202,8 +205,8 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
             .push((String::from_utf8_lossy(&block.super_journal).into_owned(), there));
         Ok(there)
     };
-    let failed = failed_commit_beside::<S>(&directory, &names)?;
-    let verdict = classify(db.as_ref(), shadow.as_ref(), beside.fence, failed, &mut exists)?;
+    let left = Left { fence: beside.fence, ..left_in_coordination::<S>(&directory, &names)? };
+    let verdict = classify(db.as_ref(), shadow.as_ref(), left, &mut exists)?;
     let open = held.iter().any(|lock| lock.place == LockedPlace::Life);
     let copied_together = moved_together(db.as_ref(), shadow.as_ref());
     let (database, shadow) = (db.map(seen).transpose()?, shadow.map(seen).transpose()?);
@@ -347,20 +350,9 @@ fn opening(
     if let Some(version) = other {
         return Opening::OtherFormat(version);
     }
-    match decide(verdict) {
+    let row = row(verdict);
+    match row.action {
         Action::Refuse(refusal) => Opening::Refuse(refusal, refusal.message(names)),
-        action => Opening::Row(action, story(verdict)),
+        action => Opening::Row(action, row.story),
     }
-}
-
-/// The story of the row that fits.
-fn story(verdict: &Verdict) -> &'static str {
-    TABLE
-        .iter()
-        .find(|row| {
-            row.db.contains(&verdict.db)
-                && row.shadow.contains(&verdict.shadow)
-                && row.relation.contains(&verdict.relation)
-        })
-        .map_or("", |row| row.story)
 }

@@ -38,12 +38,24 @@ impl<S: Storage> Connection<S> {
             self.prepare(None)?;
             self.flush()?;
         }
+        let of_several =
+            self.transaction.as_ref().is_some_and(|transaction| transaction.of_several);
         let exchanged = broken(Mutation::ExchangeBeforeFlush);
         if let Err(error) = if exchanged { Ok(()) } else { self.exchange_names() } {
-            if self.transaction.as_ref().is_some_and(|transaction| transaction.of_several) {
+            if of_several {
                 self.leave_unpublished();
             } else {
                 self.abandon();
+            }
+            return Err(error);
+        }
+        if let Err(error) = self.flush_first_name(phase) {
+            // A commit over several databases is decided, and rolled forward later.
+            let back = || renames::exchange::<S>(&self.directory, &self.names).is_ok();
+            if !of_several && back() {
+                self.abandon();
+            } else {
+                self.leave_unpublished();
             }
             return Err(error);
         }
@@ -70,7 +82,11 @@ impl<S: Storage> Connection<S> {
     fn take_over(&mut self, snapshot: Snapshot, page_list: RangeSet, header: Option<Header>) {
         let old = self.current;
         let new = Current { sequence: old.sequence + 1, slot: 1 - old.slot };
-        self.coordination.add_name_on_disk(new.slot);
+        if self.snapshot.size == 0 && self.coordination.is_flushed(new.slot) {
+            self.coordination.set_name_on_disk(new.slot);
+        } else {
+            self.coordination.add_name_on_disk(new.slot);
+        }
         self.coordination.set_snapshot(new.slot, &snapshot);
         self.coordination.set_current(new);
         self.coordination.count_commit();
@@ -100,8 +116,19 @@ impl<S: Storage> Connection<S> {
         }
     }
 
+    /// SHADOW-20: what the first commit of a database replaces is a file without a byte, which stock SQLite
+    /// would read, and write, as an empty database. So the exchange is durable before it is acknowledged.
+    fn flush_first_name(&mut self, phase: Phase) -> Result<()> {
+        let first = self.snapshot.size == 0 && phase == Phase::Durable;
+        if !first || broken(Mutation::FirstNameNotFlushed) {
+            return Ok(());
+        }
+        self.flush_directory()
+    }
+
     /// Exchanges the names.
     pub(crate) fn exchange_names(&mut self) -> Result<()> {
+        self.coordination.set_names_changed();
         let exchanged = renames::exchange::<S>(&self.directory, &self.names);
         if exchanged.is_err() {
             // F15: an error does not say whether it happened.

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
+use crate::classify::{Left, classify};
 use crate::coordination::Snapshot;
 use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{Found, classify, verify_beside_fence};
-use crate::failed::failed_commit_beside;
+use crate::evaluate::{Found, verify_beside_fence};
+use crate::failed::left_in_coordination;
 use crate::first::other_format;
 use crate::header::{Header, plain};
 use crate::locks::{self, LockLevel};
@@ -199,8 +200,8 @@ impl<S: Storage> ReadOnly<S> {
             .during(Operation::Stat, &shown)?
             .is_some_and(|found| found.kind == FileKind::Directory);
         verify_beside_fence(Some(&mut db), fence, &shown)?;
-        let failed = failed_commit_beside::<S>(&self.directory, &self.names)?;
-        let verdict = classify(Some(&db), shadow.as_ref(), fence, failed, &mut |block| {
+        let left = Left { fence, ..left_in_coordination::<S>(&self.directory, &self.names)? };
+        let verdict = classify(Some(&db), shadow.as_ref(), left, &mut |block| {
             super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)
         })?;
         match (decide(&verdict), shadow) {

@@ -12,10 +12,11 @@ use crate::tail::{read_exact, read_units, write_pieces};
 /// Writes the winner's listed units and block once more and flushes it (SHADOW-8, F2): what is
 /// whole in the cache need not be on the disk, and after a failed flush never will be.
 pub fn make_durable<F: File>(found: &Found<F>, name: &str) -> Result<()> {
-    let Ok(block) = &found.tail.commit else {
-        return Ok(());
-    };
     let file = &found.file;
+    let Ok(block) = &found.tail.commit else {
+        // Somebody else has written it since, also where the tail was.
+        return file.flush().during(Operation::Flush, name);
+    };
     let units = read_units(file, found.tail.len, block, name)?.unwrap_or_default();
     let rest = found.tail.len - crate::format::TAIL_LEN - block.list_len()..found.tail.len;
     let mut ranges: Vec<_> = units.iter().map(crate::format::Unit::range).collect();

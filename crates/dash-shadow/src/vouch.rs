@@ -21,6 +21,8 @@ pub(crate) struct Published {
     pub pair: u64,
     pub current: Current,
     pub snapshot: Snapshot,
+    /// Both files have their names on the disk, too.
+    pub names_durable: bool,
 }
 
 impl Published {
@@ -53,6 +55,7 @@ impl Published {
                 sequence: self.current.sequence,
                 id: self.snapshot.id,
                 counter: self.snapshot.counter,
+                names_durable: self.names_durable,
             }),
             super_journal: Vec::new(),
             unit_count,
@@ -142,7 +145,12 @@ pub(crate) fn proof(intent: &IntentBlock) -> u32 {
 
 impl<S: Storage> Connection<S> {
     pub(crate) fn published(&self) -> Published {
-        Published { pair: self.coordination.pair(), current: self.current, snapshot: self.snapshot }
+        Published {
+            pair: self.coordination.pair(),
+            current: self.current,
+            snapshot: self.snapshot,
+            names_durable: false,
+        }
     }
 
     /// A block that says: the other copy's commit was published, and the shadow holds the same state. Page
@@ -157,13 +165,14 @@ impl<S: Storage> Connection<S> {
         let mut old = [0; BLOCK];
         read_padded(&*shadow, &mut old, len - BLOCK_LEN).during(Operation::Read, &name)?;
         let list = CommitBlock::decode(&old).ok().map(|old| (old.unit_count, old.units));
-        self.vouch_over(list, state, self.snapshot.counter, intent, len)
+        self.vouch_over(&self.published(), list, state, self.snapshot.counter, intent, len)
     }
 
     /// The same, over a block in the tail that has been read: its list, if it was whole. `counter`: the change
     /// counter of the state that is in the shadow.
     pub(crate) fn vouch_over(
         &self,
+        published: &Published,
         list: Option<(u32, Vec<Unit>)>,
         state: State,
         counter: u32,
@@ -173,7 +182,7 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let (shadow, name) = (self.file(slot)?, self.role(slot));
         let in_place = state == State::Superseded && list.is_some();
-        let block = self.published().block(shadow.id(), state, counter, proof(intent), list);
+        let block = published.block(shadow.id(), state, counter, proof(intent), list);
         let bytes = block.encode();
         let part = if in_place { &bytes[..SECTOR_BYTES] } else { &bytes[..] };
         shadow.write_at(part, len - BLOCK_LEN).during(Operation::Write, &name)

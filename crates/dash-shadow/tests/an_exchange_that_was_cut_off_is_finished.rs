@@ -169,7 +169,7 @@ impl Survivors for OldNames {
 fn a_copy_that_never_got_its_first_page_stays_what_it_is() {
     let machine = Machine::new(1);
     let (_p, mut a) = start(&machine, &tiny());
-    for content in [BEFORE, AFTER, BEFORE, AFTER] {
+    for content in [AFTER, BEFORE, AFTER, BEFORE, AFTER] {
         commit(&mut a, &content).unwrap();
     }
     let newest = machine.file_view("app.db").unwrap();

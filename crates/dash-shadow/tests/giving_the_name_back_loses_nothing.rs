@@ -84,7 +84,9 @@ fn whichever_call_fails() {
         Effect::Error(EIO),
         Effect::Error(ENOSPC),
         Effect::LostFlush(EIO),
-        Effect::ShortWrite(100, ENOSPC),
+        // Not within a sector: a header apart from the block beside it is somebody else's (SHADOW-18), and
+        // the shadow that is made then is another file.
+        Effect::ShortWrite(512, ENOSPC),
     ];
     for effect in effects {
         for commits in [1, 2, 3] {

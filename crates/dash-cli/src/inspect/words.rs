@@ -74,6 +74,8 @@ pub fn database(report: &Report) -> String {
         DbKind::Missing => "missing",
         DbKind::Empty => "empty",
         DbKind::NotSqlite => "not an SQLite database",
+        DbKind::Cut => "shorter than its header says",
+        DbKind::TornCopy => "a copy made while the database was written: it holds pages of two states",
         DbKind::Modified => "written by another program after dash's last commit",
         DbKind::Superseded => "an older state, marked so",
         DbKind::Torn => "cut off while it was being written",
@@ -112,11 +114,13 @@ pub fn shadow(report: &Report) -> &'static str {
         report.shadow.as_ref().is_some_and(|seen| seen.commit.is_ok() && !seen.is_bound());
     match report.verdict.shadow {
         ShadowKind::Missing => "missing",
+        ShadowKind::Lost => "missing, though the database was not closed cleanly: it may have held the newest commit",
         ShadowKind::Alien if is_copy => "a copy made from elsewhere, not a shadow written here",
         ShadowKind::Alien => "not a shadow of this database",
         ShadowKind::Torn => "cut off while it was being written",
         ShadowKind::Whole => "the state after a commit of dash",
         ShadowKind::Pending => "a commit over several databases that was not finished",
+        ShadowKind::Modified => "written by another program after dash's last commit, while it was the database",
         ShadowKind::Superseded => "an older state, marked so",
     }
 }
@@ -126,13 +130,16 @@ pub fn relation(report: &Report) -> &'static str {
     let Verdict { db, shadow, relation, .. } = report.verdict;
     match (db, shadow, relation) {
         (DbKind::Missing, ..) => "there is no database to compare with",
-        (_, ShadowKind::Missing, _) => "there is no shadow to compare with",
+        (_, ShadowKind::Missing | ShadowKind::Lost, _) => "there is no shadow to compare with",
         // What every commit does until it is done.
         (DbKind::Whole, ShadowKind::Torn | ShadowKind::Pending, Relation::Child) => {
             "yes: the shadow's commit is made on the database's and is not finished"
         }
         (.., Relation::Child) => "no: the shadow's commit was made on the database's, it is newer",
         (.., Relation::Parent) => "yes: the database's commit was made on the shadow's",
+        (.., Relation::Ahead) => {
+            "no: the database was not made on the shadow's commit, by SQLite's change counter"
+        }
         (.., Relation::None) => "no: the two say nothing of each other",
     }
 }

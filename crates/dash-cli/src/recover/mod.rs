@@ -53,7 +53,9 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         return Ok(Outcome::Good);
     }
     let reply = match &report.opening {
-        Opening::Refuse(Refusal::BothTorn, _) => torn::plan(&file, arguments.keep, &interrupt)?,
+        Opening::Refuse(refusal, _) if torn::is_for(*refusal, arguments.keep) => {
+            torn::plan(&file, *refusal, arguments.keep, &interrupt)?
+        }
         _ => plan::plan(&file, &report, arguments.keep, &interrupt)?,
     };
     let plan = match reply {

@@ -38,6 +38,11 @@ pub enum Step {
         /// What is replaced.
         to: PathBuf,
     },
+    /// Takes a file for a plain SQLite database: what dash noted in it and beside it goes.
+    Forget {
+        /// The database.
+        file: PathBuf,
+    },
     /// Opens the database through dash, which recovers it, and checks it.
     Open {
         /// The database.
@@ -60,6 +65,11 @@ impl Display for Step {
                     to.display()
                 )
             }
+            Self::Forget { file } => write!(
+                f,
+                "take {} as it is: remove what dash noted in it of a second copy",
+                file.display()
+            ),
             Self::Open { file, does } => write!(
                 f,
                 "open {} through dash, which {does}; then run integrity_check",
@@ -120,6 +130,16 @@ pub fn plan(
     let why = match refusal {
         Refusal::Missing => format!("{} is gone; its shadow is there.", file.display()),
         Refusal::Emptied => format!("{} is empty; its shadow holds data.", file.display()),
+        Refusal::Cut => format!("{} is shorter than its header says.", file.display()),
+        Refusal::ShadowLost if keep == Some(Keep::Database) => {
+            let why = format!(
+                "{}-shadow is gone for good: the newest commit may be missing from what this makes.",
+                file.display()
+            );
+            let steps = vec![Step::Forget { file: file.to_owned() }, open(TAKES_IT)];
+            return Ok(Reply::Do(Plan { why, steps }));
+        }
+        Refusal::ShadowLost => return Ok(Reply::Tell(message)),
         Refusal::NotSqlite if keep != Some(Keep::Shadow) => {
             let way = if report.shadow.is_some() {
                 "its shadow may hold the data: `--keep shadow` looks, and keeps both files"
@@ -156,6 +176,8 @@ pub fn plan(
         steps.push(Step::Rename { from: file.to_owned(), to: aside });
     }
     steps.push(Step::Rename { from: shadow, to: file.to_owned() });
+    // It may say of itself that it is the older one of two.
+    steps.push(Step::Forget { file: file.to_owned() });
     steps.push(open(TAKES_IT));
     Ok(Reply::Do(Plan {
         why: format!("{why} The shadow is a whole database (integrity_check: ok). {age}"),
@@ -166,12 +188,15 @@ pub fn plan(
 /// Why a shadow can't take the place of the database, if it can't.
 fn objection(shadow: &Path, kind: ShadowKind, interrupt: &Interrupt) -> Result<Option<String>> {
     Ok(match kind {
-        ShadowKind::Missing => Some("There is no shadow: restore a backup.".into()),
+        ShadowKind::Missing | ShadowKind::Lost => Some("There is no shadow: restore a backup.".into()),
         ShadowKind::Torn => Some("The shadow was cut off while it was being written, so it is no whole state: restore a backup.".into()),
         ShadowKind::Pending => Some(
             "The shadow is part of a transaction over several databases that was not finished: open those first, or restore a backup.".into(),
         ),
-        ShadowKind::Alien | ShadowKind::Whole | ShadowKind::Superseded => match check_untouched(shadow, interrupt)? {
+        ShadowKind::Alien
+        | ShadowKind::Whole
+        | ShadowKind::Modified
+        | ShadowKind::Superseded => match check_untouched(shadow, interrupt)? {
             Verdict::Whole => None,
             Verdict::Damaged(lines) => Some(format!("The shadow is damaged: {lines}. Restore a backup.")),
             Verdict::Interrupted => Some("Stopped; nothing was done.".into()),

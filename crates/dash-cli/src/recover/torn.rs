@@ -4,18 +4,40 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use dash_shadow::inspect::Refusal;
+
 use super::Keep;
 use super::plan::{Plan, Reply, Step, free_name};
 use crate::failure::Result;
 use crate::integrity::{Verdict, check_untouched};
 use crate::interrupt::Interrupt;
 
+/// Whether what is refused so is looked at here.
+pub fn is_for(refusal: Refusal, keep: Option<Keep>) -> bool {
+    match refusal {
+        Refusal::BothTorn | Refusal::TornCopy => true,
+        Refusal::Cut => keep == Some(Keep::Database),
+        _ => false,
+    }
+}
+
 /// Copies both aside; with `keep`, makes the database anew from that one.
-pub fn plan(file: &Path, keep: Option<Keep>, interrupt: &Interrupt) -> Result<Reply> {
+pub fn plan(
+    file: &Path,
+    refusal: Refusal,
+    keep: Option<Keep>,
+    interrupt: &Interrupt,
+) -> Result<Reply> {
     let mut shadow = OsString::from(file);
     shadow.push("-shadow");
     let shadow = PathBuf::from(shadow);
-    let mut why = format!("Neither {} nor its shadow is the state after a commit.", file.display());
+    let mut why = match refusal {
+        Refusal::TornCopy => {
+            format!("{} is a copy that was made while the database was written.", file.display())
+        }
+        Refusal::Cut => format!("{} is shorter than its header says.", file.display()),
+        _ => format!("Neither {} nor its shadow is the state after a commit.", file.display()),
+    };
     for copy in [file, &shadow].into_iter().filter(|copy| copy.exists()) {
         let found = match check_untouched(copy, interrupt)? {
             Verdict::Whole => "integrity_check: ok, but it may mix two states".into(),

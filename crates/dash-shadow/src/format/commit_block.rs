@@ -97,6 +97,8 @@ pub struct Vouched {
     pub id: u64,
     /// Its change counter.
     pub counter: u32,
+    /// Both names were durable when this was written: the database was closed cleanly.
+    pub names_durable: bool,
 }
 
 impl CommitBlock {
@@ -115,6 +117,7 @@ impl CommitBlock {
             put_u64(&mut b[..], layout::VOUCHED_SEQUENCE, vouched.sequence);
             put_u64(&mut b[..], layout::VOUCHED_ID, vouched.id);
             put_u32(&mut b[..], layout::VOUCHED_COUNTER, vouched.counter);
+            b[layout::NAMES_DURABLE] = u8::from(vouched.names_durable);
         }
         put_u32(&mut b[..], layout::LIST_CHECKSUM, self.list_checksum);
         let name = &self.super_journal[..self.super_journal.len().min(SUPER_NAME_MAX)];
@@ -136,6 +139,7 @@ impl CommitBlock {
             sequence: u64_at(bytes, layout::VOUCHED_SEQUENCE),
             id: u64_at(bytes, layout::VOUCHED_ID),
             counter: u32_at(bytes, layout::VOUCHED_COUNTER),
+            names_durable: bytes[layout::NAMES_DURABLE] == 1,
         };
         let inline = block.unit_count as usize <= INLINE_UNITS;
         let list = if inline { block.unit_count as usize * UNIT } else { 0 };

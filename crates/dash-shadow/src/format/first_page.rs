@@ -138,7 +138,7 @@ pub fn extract(page: &[u8]) -> Result<CommitBlock, BlockError> {
     }
     if matches!(block.state, State::Settled | State::Superseded) {
         let counter = u32::try_from(block.parent).map_err(|_| BlockError::Damaged)?;
-        block.vouched = Some(Vouched { sequence: block.sequence, id: block.id, counter });
+        block.vouched = Some(Vouched { sequence: block.sequence, id: block.id, counter, names_durable: false });
         (block.id, block.parent) = (0, 0);
     }
     Ok(block)
@@ -209,7 +209,7 @@ mod tests {
             (announced.place, announced.unit_count, announced.id),
             (Place::Announced, 300, 4)
         );
-        let vouched = Some(Vouched { sequence: 3, id: 9, counter: 5 });
+        let vouched = Some(Vouched { sequence: 3, id: 9, counter: 5, names_durable: false });
         for state in [State::Settled, State::Superseded] {
             let mark =
                 CommitBlock { state, id: 0, parent: 0, vouched, ..block(0, Place::FirstPage) };

@@ -1,0 +1,215 @@
+//! What the two files are, and how their commits are related, from what is seen of them. What to do about
+//! it is held as data in [`crate::table`].
+
+use dash_storage::File;
+
+use crate::error::Result;
+use crate::evaluate::{DbKind, Found, Relation, ShadowKind};
+use crate::format::{BlockError, CommitBlock, State};
+use crate::header::LEAP;
+use crate::mutation::{Mutation, broken};
+use crate::tail::has_buried_tail;
+
+/// Both files, classified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// What `app.db` is.
+    pub db: DbKind,
+    /// What `app.db-shadow` is.
+    pub shadow: ShadowKind,
+    /// How they are related.
+    pub relation: Relation,
+}
+
+/// What else the last session left.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Left {
+    /// The name fence stands, so `app.db` may have been in the middle of a write of ours; without it a
+    /// difference is somebody else's write (SHADOW-4).
+    pub fence: bool,
+    /// A coordination file says that the shadow was being written.
+    pub in_flight: bool,
+    /// Id of a commit that was reported as failed (SHADOW-13); 0: none.
+    pub failed: u64,
+}
+
+/// Whether both files carry blocks of one pair though not both inode numbers are right: they were copied
+/// or restored together. An inode number may be right by chance; then the commits tell.
+pub fn moved_together<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
+    let (Some(db), Some(shadow)) = (db, shadow) else {
+        return false;
+    };
+    let (Ok(a), Ok(b)) = (&db.tail.commit, &shadow.tail.commit) else {
+        return false;
+    };
+    let bound = [a.inode == db.id().inode, b.inode == shadow.id().inode];
+    let kin = match bound {
+        [true, true] => false,
+        [false, false] => true,
+        _ => !broken(Mutation::InodesBelieved) && relate(Some(db), Some(a), Some(b)).is_kin(),
+    };
+    a.pair == b.pair && a.slot != b.slot && kin
+}
+
+impl Relation {
+    /// Whether one of the two commits was made on the other.
+    pub fn is_kin(self) -> bool {
+        matches!(self, Self::Child | Self::Parent)
+    }
+}
+
+/// Classifies both files. `exists` tells whether a super-journal does.
+pub fn classify<F: File>(
+    db: Option<&Found<F>>,
+    shadow: Option<&Found<F>>,
+    left: Left,
+    exists: &mut dyn FnMut(&CommitBlock) -> Result<bool>,
+) -> Result<Verdict> {
+    let moved = moved_together(db, shadow);
+    let [db_over, shadow_over] = [db, shadow].map(|found| found.and_then(Found::written_over));
+    let db_block = db.and_then(|found| found.block(moved)).or(db_over.as_ref());
+    let shadow_block = shadow.and_then(|found| found.block(moved)).or(shadow_over.as_ref());
+    let same_pair = match (db_block, shadow_block) {
+        (Some(a), Some(b)) => a.pair == b.pair,
+        _ => true,
+    };
+    let shadow_block = shadow_block.filter(|_| same_pair);
+    let relation = relate(db, db_block, shadow_block);
+    let shadow_kind = match shadow {
+        None if left.fence || left.in_flight => ShadowKind::Lost,
+        None => ShadowKind::Missing,
+        Some(found) => shadow_kind(found, shadow_block, left.failed, exists)?,
+    };
+    let db_kind = match db {
+        None => DbKind::Missing,
+        Some(found) => match db_kind(found, db_block, left.fence)? {
+            DbKind::Whole if relation != Relation::Parent && pending(db_block, exists)? => {
+                DbKind::Pending
+            }
+            kind => kind,
+        },
+    };
+    Ok(Verdict { db: db_kind, shadow: shadow_kind, relation })
+}
+
+fn pending(
+    block: Option<&CommitBlock>,
+    exists: &mut dyn FnMut(&CommitBlock) -> Result<bool>,
+) -> Result<bool> {
+    match block.filter(|block| block.state == State::Prepared) {
+        Some(block) => exists(block),
+        None => Ok(false),
+    }
+}
+
+fn shadow_kind<F: File>(
+    found: &Found<F>,
+    block: Option<&CommitBlock>,
+    failed: u64,
+    exists: &mut dyn FnMut(&CommitBlock) -> Result<bool>,
+) -> Result<ShadowKind> {
+    Ok(match block {
+        None if found.fenced() && found.tail.bound_intent(found.id()).is_some() => ShadowKind::Torn,
+        None => ShadowKind::Alien,
+        Some(block) if matches!(block.state, State::Superseded | State::Settled) => {
+            superseded(found, block)
+        }
+        Some(_) if found.written_over().is_some() => ShadowKind::Modified,
+        Some(_) if !found.matches || found.fenced() => ShadowKind::Torn,
+        Some(block) if block.id == failed => ShadowKind::Torn,
+        Some(_) if found.demoted() => ShadowKind::Superseded,
+        block if pending(block, exists)? => ShadowKind::Pending,
+        Some(_) => ShadowKind::Whole,
+    })
+}
+
+/// `Whole` stands for `Pending`, too.
+fn db_kind<F: File>(found: &Found<F>, block: Option<&CommitBlock>, fence: bool) -> Result<DbKind> {
+    if found.tail.len == 0 {
+        return Ok(DbKind::Empty);
+    }
+    if found.fenced() {
+        return Ok(DbKind::Torn);
+    }
+    let blank = found.header.is_none_or(|header| header.0.iter().all(|&byte| byte == 0));
+    let torn_or_modified = if fence { DbKind::Torn } else { DbKind::Modified };
+    let damaged = Some(&BlockError::Damaged);
+    let intent = found.tail.bound_intent(found.id()).is_some()
+        || found.tail.commit.as_ref().err() == damaged
+        || found.tail.intent.as_ref().err() == damaged;
+    Ok(match block {
+        _ if blank && fence => DbKind::Torn,
+        _ if !found.header.is_some_and(|header| header.is_sqlite()) => DbKind::NotSqlite,
+        _ if !fence && found.is_cut() => DbKind::Cut,
+        None if fence && (intent || has_buried_tail(&found.file, found.tail.len, "app.db")?) => {
+            DbKind::Torn
+        }
+        None if found.is_torn_copy() => DbKind::TornCopy,
+        None => DbKind::Plain,
+        Some(block) if matches!(block.state, State::Superseded | State::Settled) => {
+            match found.header.is_some_and(|header| header.counter() == block.counter) {
+                true => DbKind::Superseded,
+                false => torn_or_modified,
+            }
+        }
+        Some(_) if !found.matches => torn_or_modified,
+        Some(_) => DbKind::Whole,
+    })
+}
+
+/// A shadow whose block says that it is an older state: is it still?
+fn superseded<F: File>(found: &Found<F>, block: &CommitBlock) -> ShadowKind {
+    let Some(header) = found.header.filter(|header| !header.is_fenced()) else {
+        return ShadowKind::Torn;
+    };
+    let in_flight = block.vouched.is_some_and(|vouched| {
+        [1, LEAP].contains(&header.counter().wrapping_sub(vouched.counter))
+    });
+    match block.state {
+        _ if header.counter() == block.counter => ShadowKind::Superseded,
+        // Being restored, or being written by the next commit: its intent says where.
+        State::Settled => ShadowKind::Torn,
+        _ if in_flight => ShadowKind::Torn,
+        // A stock connection that had it open since it was app.db has written here.
+        _ => ShadowKind::Alien,
+    }
+}
+
+fn relate<F: File>(
+    db: Option<&Found<F>>,
+    db_block: Option<&CommitBlock>,
+    shadow: Option<&CommitBlock>,
+) -> Relation {
+    let empty = db.is_some_and(|found| found.tail.len == 0);
+    let Some(shadow) = shadow else {
+        // Beside an empty database a shadow without a block is its first commit, cut off.
+        return if empty { Relation::Child } else { Relation::None };
+    };
+    if let Some(vouched) = shadow.vouched {
+        let same = db_block.is_some_and(|block| block.id == vouched.id);
+        return if same { Relation::Parent } else { Relation::None };
+    }
+    if let Some(vouched) = db_block.and_then(|block| block.vouched) {
+        return if vouched.id == shadow.id { Relation::Child } else { Relation::None };
+    }
+    match db_block {
+        Some(block) if shadow.parent == block.id && shadow.sequence == block.sequence + 1 => {
+            Relation::Child
+        }
+        Some(block) if block.parent == shadow.id && block.sequence == shadow.sequence + 1 => {
+            Relation::Parent
+        }
+        None if empty && shadow.parent == 0 => Relation::Child,
+        None if db.is_some_and(|found| could_not_know(found, shadow)) => Relation::Ahead,
+        _ => Relation::None,
+    }
+}
+
+/// Whether a database that is not ours was written by somebody who had not seen a commit of the shadow
+/// (SHADOW-19). Stock SQLite counts each change from what it finds, and a commit that no name fence
+/// guards is far ahead of what it was made on.
+fn could_not_know<F: File>(db: &Found<F>, shadow: &CommitBlock) -> bool {
+    const BEHIND: u32 = 1 << 31;
+    let distance = db.header.map(|header| header.counter().wrapping_sub(shadow.counter));
+    distance.is_some_and(|distance| distance >= BEHIND) && !broken(Mutation::CounterIgnored)
+}

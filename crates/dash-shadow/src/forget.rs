@@ -1,0 +1,62 @@
+//! Taking a database as it is, where the shadow that may have held its newest commit is gone for good.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use dash_storage::{Directory, File, OpenMode, Storage};
+
+use crate::alive::while_closed;
+use crate::connection::keep_stock_writers_out;
+use crate::error::{Context, Error, Operation, Result};
+use crate::format::{BlockError, TAIL_LEN};
+use crate::header::{FENCE_OFFSET, Header};
+use crate::names::Names;
+use crate::tail::{Tail, read_header, write_zeros};
+use crate::which_block::void_commit;
+
+/// Makes the file at `path` a plain SQLite database: what dash noted in it and beside it goes, the content
+/// stays. Durable when it returns.
+///
+/// # Errors
+///
+/// [`Error::Busy`] while somebody has it open for writing; [`Error::Refused`] where there is a shadow.
+pub fn forget<S: Storage>(storage: &S, path: &Path) -> Result<()> {
+    while_closed(storage, path, || forget_closed(storage, path))?
+}
+
+fn forget_closed<S: Storage>(storage: &S, path: &Path) -> Result<()> {
+    let (folder, names) = Names::split(path)?;
+    let shown = names.shown();
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    if directory.metadata(&names.shadow).during(Operation::Stat, names.shown_shadow())?.is_some() {
+        return Err(Error::Refused(format!(
+            "{} is there: opening {shown} decides between the two",
+            names.shown_shadow()
+        )));
+    }
+    let file = directory.open(&names.db, OpenMode::ReadWrite).during(Operation::Open, shown)?;
+    keep_stock_writers_out(&file, shown)?;
+    if let Some(header) = read_header(&file, shown)?.filter(Header::is_demoted) {
+        file.write_at(&header.promotion(), FENCE_OFFSET).during(Operation::Write, shown)?;
+    }
+    let tail = Tail::read(&file, shown)?;
+    let absent = Some(&BlockError::Absent);
+    if tail.commit.as_ref().err() != absent || tail.intent.as_ref().err() != absent {
+        void_commit(&file, tail.len, shown)?;
+        write_zeros(&file, tail.len - TAIL_LEN, tail.len, shown)?;
+    }
+    file.flush().during(Operation::Flush, shown)?;
+    for gone in [
+        directory.remove_directory(&names.fence),
+        // What it says of the last session is forgotten, too.
+        directory.unlink(&names.coordination),
+    ] {
+        match gone {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).during(Operation::Delete, shown);
+            }
+            _ => {}
+        }
+    }
+    directory.flush().during(Operation::FlushDirectory, shown)
+}

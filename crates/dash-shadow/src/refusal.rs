@@ -1,0 +1,59 @@
+//! Why a database is not opened: what happened, to which file, and what to do.
+
+use crate::names::Names;
+
+/// Why nothing is touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// `app.db` is gone, the shadow is there.
+    Missing,
+    /// `app.db` has no bytes, the shadow has.
+    Emptied,
+    /// `app.db` is something else.
+    NotSqlite,
+    /// `app.db` has fewer bytes than it says, the shadow is whole.
+    Cut,
+    /// Both files hold commits the other lacks.
+    Diverged,
+    /// The shadow is gone, and may have held the newest commit.
+    ShadowLost,
+    /// `app.db` is a copy of a database that was being written.
+    TornCopy,
+    /// Neither file is a state after a commit.
+    BothTorn,
+}
+
+impl Refusal {
+    /// What happened and what to do.
+    pub fn message(self, names: &Names) -> String {
+        let db = names.db.to_string_lossy();
+        let shadow = names.shadow.to_string_lossy();
+        match self {
+            Self::Missing => format!(
+                "{db} is missing but {shadow} exists: to keep its content run `dash recover {db}`, to start afresh remove {shadow}"
+            ),
+            Self::Emptied => format!(
+                "{db} is empty but {shadow} holds data: to get it back run `dash recover {db}`, to start afresh remove {shadow}"
+            ),
+            Self::NotSqlite => format!("{db} is not an SQLite database"),
+            Self::Cut => format!(
+                "{db} is shorter than its header says, {shadow} is whole: to go back to that one run `dash recover {db}`"
+            ),
+            Self::ShadowLost => format!(
+                "{db} was not closed cleanly, and {shadow}, which may hold its newest commit, is missing: put that file back, \
+                 or take {db} as it is with `dash recover {db} --keep database`"
+            ),
+            Self::TornCopy => format!(
+                "{db} is a copy that was made while the database was written, and holds pages of two states: copy it again \
+                 with sqlite3's .backup or VACUUM INTO, or save what can be read with `dash recover {db}`"
+            ),
+            Self::Diverged => format!(
+                "{db} was written by another program after a crash, while {shadow} holds a newer commit of dash: \
+                 choose one with `dash recover {db} --keep database` or `--keep shadow`"
+            ),
+            Self::BothTorn => format!(
+                "neither {db} nor {shadow} is a whole state: run `dash recover {db}`, or restore a backup"
+            ),
+        }
+    }
+}
