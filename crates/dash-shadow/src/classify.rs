@@ -141,6 +141,8 @@ fn db_kind<F: File>(found: &Found<F>, block: Option<&CommitBlock>, fence: bool) 
         _ if blank && fence => DbKind::Torn,
         _ if !found.header.is_some_and(|header| header.is_sqlite()) => DbKind::NotSqlite,
         _ if !fence && found.is_cut() => DbKind::Cut,
+        // Also beside a name fence: it is taken away at a close, and a power loss may bring it back.
+        Some(_) if found.written_over().is_some() => DbKind::Modified,
         None if fence && (intent || has_buried_tail(&found.file, found.tail.len, "app.db")?) => {
             DbKind::Torn
         }
@@ -162,9 +164,9 @@ fn superseded<F: File>(found: &Found<F>, block: &CommitBlock) -> ShadowKind {
     let Some(header) = found.header.filter(|header| !header.is_fenced()) else {
         return ShadowKind::Torn;
     };
-    let in_flight = block.vouched.is_some_and(|vouched| {
-        [1, LEAP].contains(&header.counter().wrapping_sub(vouched.counter))
-    });
+    let in_flight = block
+        .vouched
+        .is_some_and(|vouched| [1, LEAP].contains(&header.counter().wrapping_sub(vouched.counter)));
     match block.state {
         _ if header.counter() == block.counter => ShadowKind::Superseded,
         // Being restored, or being written by the next commit: its intent says where.

@@ -150,9 +150,9 @@ impl<F: File> Found<F> {
     /// sector: dash leaves them alike there, or a mark in the header. Stock SQLite counts its change
     /// in the header and carries the block along, also where it has overwritten the tail.
     pub fn written_over(&self) -> Option<CommitBlock> {
-        let header = self.header.filter(|header| {
-            header.is_sqlite() && !header.is_fenced() && !header.is_demoted()
-        })?;
+        let header = self
+            .header
+            .filter(|header| header.is_sqlite() && !header.is_fenced() && !header.is_demoted())?;
         let block = first_page::extract(&self.tail.sector).ok()?;
         let counted = self.tail.commit.as_ref().ok();
         let ours = block.inode == self.id().inode

@@ -1,10 +1,10 @@
 //! The first opener's work: decide by the recovery table, and fill the coordination file.
 
+use crate::classify::{Left, Verdict, classify, moved_together};
 use crate::connection::{Connection, keep_stock_writers_out};
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::durable::Durability;
 use crate::error::{Context, Error, Operation, Result};
-use crate::classify::{Left, Verdict, classify, moved_together};
 use crate::evaluate::{DbKind, Found, Relation, ShadowKind, verify_beside_fence};
 use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
@@ -14,9 +14,9 @@ use crate::open::{OpenOptions, Opened};
 use crate::ranges::RangeSet;
 use crate::read::global_page_list;
 use crate::recover::{demote, make_durable};
+use crate::refusal::Refusal;
 use crate::renames;
 use crate::super_journal;
-use crate::refusal::Refusal;
 use crate::table::{Action, decide};
 use crate::tail::Tail;
 use crate::vouch::Published;

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
 
-use crate::error::{Context, Operation, Result};
 use crate::classify::{Left, classify, moved_together};
+use crate::error::{Context, Operation, Result};
 use crate::evaluate::Found;
 use crate::failed::left_in_coordination;
 use crate::format::{BlockError, CommitBlock, IntentBlock};

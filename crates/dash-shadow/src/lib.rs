@@ -58,8 +58,8 @@ mod write;
 
 pub use alive::while_closed;
 pub use connection::Connection;
-pub use forget::forget;
 pub use error::{Error, Operation, Result};
+pub use forget::forget;
 pub use format::Protocol;
 pub use inspect::{Report, inspect};
 pub use locks::LockLevel;

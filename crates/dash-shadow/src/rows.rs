@@ -25,7 +25,8 @@ const PRESENT: &[ShadowKind] = &[
     ShadowKind::Superseded,
 ];
 /// However they are related.
-pub(crate) const ANY: &[Relation] = &[Relation::Child, Relation::Parent, Relation::Ahead, Relation::None];
+pub(crate) const ANY: &[Relation] =
+    &[Relation::Child, Relation::Parent, Relation::Ahead, Relation::None];
 const KIN: &[Relation] = &[Relation::Child, Relation::Parent];
 const NO_KIN: &[Relation] = &[Relation::Ahead, Relation::None];
 const NOT_CHILD: &[Relation] = &[Relation::Parent, Relation::Ahead, Relation::None];

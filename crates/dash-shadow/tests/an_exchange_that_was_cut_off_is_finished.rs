@@ -11,11 +11,13 @@ mod common;
 
 use std::path::Path;
 
-use common::sim::{STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, start, tiny, without_exchange};
+use common::sim::{
+    OldNames, STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, start, tiny, without_exchange,
+};
 use common::{Content, commit, read, write};
 use dash_shadow::inspect::Opening;
 use dash_shadow::{Connection, LockLevel, ReadOnly, inspect};
-use dash_storage::simulated::{Machine, Question, Simulated, Survivors};
+use dash_storage::simulated::{Machine, Simulated};
 use dash_storage::{Directory, OpenMode, Storage};
 
 const BEFORE: [u8; 3] = [1, 2, 3];
@@ -151,14 +153,6 @@ fn the_first_exchange_beside_somebody_alive() {
         let written = (0..3).find(|_| commit(&mut opener, &AFTER).is_ok());
         assert!(written.is_some(), "{links}, {step}");
         assert_eq!(read(&mut alive).unwrap(), AFTER, "{links}, {step}");
-    }
-}
-
-/// Everything but what was done to the directory.
-struct OldNames;
-impl Survivors for OldNames {
-    fn choose(&mut self, question: Question, _: usize, newest: usize) -> usize {
-        if matches!(question, Question::Operations { .. }) { 0 } else { newest }
     }
 }
 

@@ -75,7 +75,9 @@ pub fn database(report: &Report) -> String {
         DbKind::Empty => "empty",
         DbKind::NotSqlite => "not an SQLite database",
         DbKind::Cut => "shorter than its header says",
-        DbKind::TornCopy => "a copy made while the database was written: it holds pages of two states",
+        DbKind::TornCopy => {
+            "a copy made while the database was written: it holds pages of two states"
+        }
         DbKind::Modified => "written by another program after dash's last commit",
         DbKind::Superseded => "an older state, marked so",
         DbKind::Torn => "cut off while it was being written",
@@ -114,13 +116,17 @@ pub fn shadow(report: &Report) -> &'static str {
         report.shadow.as_ref().is_some_and(|seen| seen.commit.is_ok() && !seen.is_bound());
     match report.verdict.shadow {
         ShadowKind::Missing => "missing",
-        ShadowKind::Lost => "missing, though the database was not closed cleanly: it may have held the newest commit",
+        ShadowKind::Lost => {
+            "missing, though the database was not closed cleanly: it may have held the newest commit"
+        }
         ShadowKind::Alien if is_copy => "a copy made from elsewhere, not a shadow written here",
         ShadowKind::Alien => "not a shadow of this database",
         ShadowKind::Torn => "cut off while it was being written",
         ShadowKind::Whole => "the state after a commit of dash",
         ShadowKind::Pending => "a commit over several databases that was not finished",
-        ShadowKind::Modified => "written by another program after dash's last commit, while it was the database",
+        ShadowKind::Modified => {
+            "written by another program after dash's last commit, while it was the database"
+        }
         ShadowKind::Superseded => "an older state, marked so",
     }
 }

@@ -10,7 +10,7 @@ mod torn;
 use std::path::{Path, PathBuf};
 
 use dash_shadow::Report;
-use dash_shadow::inspect::{Action, Opening, Refusal, ShadowKind};
+use dash_shadow::inspect::{Action, Opening, ShadowKind};
 
 use crate::Outcome;
 use crate::ask::confirm;

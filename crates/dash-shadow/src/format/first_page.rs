@@ -138,7 +138,8 @@ pub fn extract(page: &[u8]) -> Result<CommitBlock, BlockError> {
     }
     if matches!(block.state, State::Settled | State::Superseded) {
         let counter = u32::try_from(block.parent).map_err(|_| BlockError::Damaged)?;
-        block.vouched = Some(Vouched { sequence: block.sequence, id: block.id, counter, names_durable: false });
+        block.vouched =
+            Some(Vouched { sequence: block.sequence, id: block.id, counter, names_durable: false });
         (block.id, block.parent) = (0, 0);
     }
     Ok(block)

@@ -9,6 +9,7 @@
 )]
 
 pub mod sim;
+pub mod stock;
 
 use std::path::{Path, PathBuf};
 

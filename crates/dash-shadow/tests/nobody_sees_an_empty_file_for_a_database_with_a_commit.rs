@@ -1,0 +1,108 @@
+//! FT3 of the field trial: the first commit of a new database was acknowledged, the power went, and `app.db` had
+//! no byte: stock SQLite made another database of it, and dash dropped its own commit for that one. And what
+//! stock SQLite makes of an older copy that has the name is never kept at the price of a newer commit.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::sim::{OldNames, start, tiny};
+use common::stock::{self, Left};
+use common::{Content, commit, page, read};
+use dash_shadow::{Connection, Error};
+use dash_storage::simulated::{Machine, Nothing};
+use std::path::Path;
+
+fn content() -> Content {
+    vec![1, 2, 3]
+}
+
+#[test]
+fn the_first_commit_has_the_name_when_it_is_acknowledged() {
+    let machine = Machine::new(1);
+    let (_p, mut connection) = start(&machine, &tiny());
+    commit(&mut connection, &content()).unwrap();
+    for machine in [machine.power_loss(&mut OldNames), machine.power_loss(&mut Nothing)] {
+        assert!(!machine.file_view("app.db").unwrap().is_empty());
+        let (_p, mut connection) = start(&machine, &tiny());
+        assert_eq!(read(&mut connection).unwrap(), content());
+    }
+}
+
+/// Cut off between the flush and the exchange: the commit is there, though nobody was told.
+#[test]
+fn a_recovery_gives_the_name_durably() {
+    let machine = Machine::new(1);
+    let (_p, mut connection) = start(&machine, &tiny());
+    common::write(&mut connection, &content()).unwrap();
+    connection.prepare(None).unwrap();
+    connection.flush().unwrap();
+    let machine = machine.power_loss(&mut OldNames);
+    assert!(machine.file_view("app.db").unwrap().is_empty());
+    let (_p, mut connection) = start(&machine, &tiny());
+    assert_eq!(read(&mut connection).unwrap(), content());
+    let machine = machine.power_loss(&mut OldNames);
+    assert!(!machine.file_view("app.db").unwrap().is_empty());
+}
+
+/// Not acknowledged, but whole: what stock SQLite wrote beside it is not preferred in silence.
+#[test]
+fn a_first_commit_is_not_dropped_for_what_stock_sqlite_made_of_the_empty_file() {
+    let machine = Machine::new(1);
+    let (_p, mut connection) = start(&machine, &tiny());
+    common::write(&mut connection, &content()).unwrap();
+    connection.prepare(None).unwrap();
+    connection.flush().unwrap();
+    let machine = machine.power_loss(&mut OldNames);
+    let db = machine.open_stock("app.db").unwrap();
+    db.write_at(&page(1, 5, 1, 1), 0).unwrap();
+    expect_diverged(&machine);
+}
+
+/// One commit in a session that no name fence guards, a power loss, and a VACUUM of the older copy that has the name.
+#[test]
+fn nor_is_a_later_one_for_an_older_copy_that_shows_nothing_of_dash_any_more() {
+    for changes in 1..20 {
+        let machine = Machine::new(1);
+        let (_p, mut connection) = start(&machine, &tiny());
+        for _ in 0..3 {
+            commit(&mut connection, &content()).unwrap();
+        }
+        connection.close().unwrap();
+        let (_p, mut connection) = start(&machine, &tiny());
+        commit(&mut connection, &[1, 9, 3]).unwrap();
+        let machine = machine.power_loss(&mut Nothing);
+        let mut vacuumed = content();
+        for _ in 0..changes {
+            vacuumed = stock::commit(&machine, &vacuumed, Left::Nothing);
+        }
+        expect_diverged(&machine);
+    }
+}
+
+/// But a VACUUM of the newest state is on top of it, whatever the power loss left of the older copy's marks.
+#[test]
+fn what_was_written_on_the_newest_commit_is_no_other_branch() {
+    for commits in 1..5 {
+        let machine = Machine::new(1);
+        let (_p, mut connection) = start(&machine, &tiny());
+        for _ in 0..commits {
+            commit(&mut connection, &content()).unwrap();
+        }
+        connection.close().unwrap();
+        let vacuumed = stock::commit(&machine, &content(), Left::Nothing);
+        let machine = machine.power_loss(&mut Nothing);
+        let (_p, mut connection) = start(&machine, &tiny());
+        assert_eq!(read(&mut connection).unwrap(), vacuumed, "{commits}");
+    }
+}
+
+fn expect_diverged(machine: &Machine) {
+    match Connection::open(&machine.process(), Path::new("/app.db"), &tiny()) {
+        Err(Error::CantOpen(message)) => {
+            assert!(message.contains("dash recover"), "{message}");
+        }
+        Err(other) => panic!("refused, but by {other}"),
+        Ok(_) => panic!("one of two commits was dropped"),
+    }
+}
