@@ -39,16 +39,44 @@ pub fn moved_together<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>)
     let (Some(db), Some(shadow)) = (db, shadow) else {
         return false;
     };
-    let (Ok(a), Ok(b)) = (&db.tail.commit, &shadow.tail.commit) else {
+    let (Some(a), Some(b)) = (Home::of(db), Home::of(shadow)) else {
         return false;
     };
-    let bound = [a.inode == db.id().inode, b.inode == shadow.id().inode];
-    let kin = match bound {
-        [true, true] => false,
-        [false, false] => true,
-        _ => !broken(Mutation::InodesBelieved) && relate(Some(db), Some(a), Some(b)).is_kin(),
+    let kin = match ([a.bound, b.bound], &db.tail.commit, &shadow.tail.commit) {
+        ([true, true], ..) => false,
+        ([false, false], ..) => true,
+        (_, Ok(a), Ok(b)) => {
+            !broken(Mutation::InodesBelieved) && relate(Some(db), Some(a), Some(b)).is_kin()
+        }
+        // One that was being written may have no more than its intent.
+        _ => !broken(Mutation::InodesBelieved),
     };
-    a.pair == b.pair && a.slot != b.slot && kin
+    let slots_differ = a.slot.is_none() || b.slot.is_none() || a.slot != b.slot;
+    a.pair == b.pair && slots_differ && kin
+}
+
+/// Where the blocks of a file were written.
+struct Home {
+    pair: u64,
+    /// If the commit block tells.
+    slot: Option<u8>,
+    /// Into this very file.
+    bound: bool,
+}
+
+impl Home {
+    fn of<F: File>(found: &Found<F>) -> Option<Self> {
+        let bound = |inode: u64| inode == found.id().inode;
+        match (&found.tail.commit, &found.tail.intent) {
+            (Ok(block), _) => {
+                Some(Self { pair: block.pair, slot: Some(block.slot), bound: bound(block.inode) })
+            }
+            (Err(_), Ok(intent)) => {
+                Some(Self { pair: intent.pair, slot: None, bound: bound(intent.inode) })
+            }
+            (Err(_), Err(_)) => None,
+        }
+    }
 }
 
 impl Relation {
@@ -78,11 +106,11 @@ pub fn classify<F: File>(
     let shadow_kind = match shadow {
         None if left.fence || left.in_flight => ShadowKind::Lost,
         None => ShadowKind::Missing,
-        Some(found) => shadow_kind(found, shadow_block, left.failed, exists)?,
+        Some(found) => shadow_kind(found, shadow_block, moved, left.failed, exists)?,
     };
     let db_kind = match db {
         None => DbKind::Missing,
-        Some(found) => match db_kind(found, db_block, left.fence)? {
+        Some(found) => match db_kind(found, db_block, moved, left.fence)? {
             DbKind::Whole if relation != Relation::Parent && pending(db_block, exists)? => {
                 DbKind::Pending
             }
@@ -105,11 +133,12 @@ fn pending(
 fn shadow_kind<F: File>(
     found: &Found<F>,
     block: Option<&CommitBlock>,
+    moved: bool,
     failed: u64,
     exists: &mut dyn FnMut(&CommitBlock) -> Result<bool>,
 ) -> Result<ShadowKind> {
     Ok(match block {
-        None if found.fenced() && found.tail.bound_intent(found.id()).is_some() => ShadowKind::Torn,
+        None if found.fenced() && has_intent(found, moved) => ShadowKind::Torn,
         None => ShadowKind::Alien,
         Some(block) if matches!(block.state, State::Superseded | State::Settled) => {
             superseded(found, block)
@@ -123,8 +152,18 @@ fn shadow_kind<F: File>(
     })
 }
 
+/// Whether there is an intent that was written into this file, or into the one that it is a copy of.
+fn has_intent<F: File>(found: &Found<F>, moved: bool) -> bool {
+    found.tail.intent.as_ref().is_ok_and(|intent| moved || intent.inode == found.id().inode)
+}
+
 /// `Whole` stands for `Pending`, too.
-fn db_kind<F: File>(found: &Found<F>, block: Option<&CommitBlock>, fence: bool) -> Result<DbKind> {
+fn db_kind<F: File>(
+    found: &Found<F>,
+    block: Option<&CommitBlock>,
+    moved: bool,
+    fence: bool,
+) -> Result<DbKind> {
     if found.tail.len == 0 {
         return Ok(DbKind::Empty);
     }
@@ -134,7 +173,7 @@ fn db_kind<F: File>(found: &Found<F>, block: Option<&CommitBlock>, fence: bool) 
     let blank = found.header.is_none_or(|header| header.0.iter().all(|&byte| byte == 0));
     let torn_or_modified = if fence { DbKind::Torn } else { DbKind::Modified };
     let damaged = Some(&BlockError::Damaged);
-    let intent = found.tail.bound_intent(found.id()).is_some()
+    let intent = has_intent(found, moved)
         || found.tail.commit.as_ref().err() == damaged
         || found.tail.intent.as_ref().err() == damaged;
     Ok(match block {

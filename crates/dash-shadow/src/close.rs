@@ -1,6 +1,7 @@
 //! Closing. The last connection leaves a plain SQLite file behind: no fence, no coordination
 //! file, and a shadow whose block vouches for the current copy.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use dash_storage::{Directory, File, LockKind, Storage};
@@ -105,32 +106,41 @@ impl<S: Storage> Connection<S> {
             }
         }
         self.flush_names(unknown)?;
-        self.leave_vouched()?;
-        if self.coordination.fence() || self.coordination.fence_found() {
-            let fence = self.names.fence.to_string_lossy().into_owned();
-            match self.directory.remove_directory(&self.names.fence) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                other => other.during(Operation::Delete, &fence)?,
-            }
-            self.coordination.set_fence(false);
-        }
-        Ok(())
+        self.leave_vouched()
     }
 
     /// SHADOW-20: from here on anybody may write `app.db`, in any way, and a power loss must not find that file
-    /// under the other name. Without the fence nothing keeps stock SQLite from believing the names,
-    /// either. The first commit of the next session need not flush them then.
-    /// `unflushed`: the copies were not flushed, so they are more than behind.
+    /// under the other name. The first commit of the next session need not flush the names then.
+    ///
+    /// `unflushed`: the copies were not flushed, so more than the names is behind.
     fn flush_names(&mut self, unflushed: bool) -> Result<()> {
         let c = &self.coordination;
         let unflushed = unflushed && !broken(Mutation::NarrowedUnflushed);
         let behind = c.names_changed() && c.may_be_named_on_disk(self.shadow_slot());
         let fence = c.fence() || c.fence_found();
+        let lowered = fence && self.lower_fence()?;
         if fence || unflushed || behind && !broken(Mutation::NamesLeftBehind) {
             self.flush_directory()?;
             self.coordination.set_name_on_disk(self.current.slot);
         }
+        if lowered {
+            // Under this name it keeps nobody out: who finds it later removes it.
+            drop(self.directory.remove_directory(&self.names.lowered));
+        }
+        self.coordination.set_fence(false);
         Ok(())
+    }
+
+    /// Takes the name fence away, before the flush that makes the names durable: it must not be back after a
+    /// power loss, since stock SQLite may have written by then, nor gone from the disk before the names are
+    /// right there. Where the file system has no journal a removed directory may be gone before its name is; a
+    /// renamed one is not.
+    fn lower_fence(&self) -> Result<bool> {
+        let fence = self.names.fence.to_string_lossy();
+        match self.directory.rename(&self.names.fence, &self.names.lowered) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            other => other.during(Operation::Delete, fence).map(|()| true),
+        }
     }
 
     /// A block that vouches for the current copy, and intents no wider than the next session needs.

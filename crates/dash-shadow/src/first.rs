@@ -147,6 +147,10 @@ impl<S: Storage> First<'_, S> {
             super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
         };
         let c = self.coordination;
+        if c.is_valid() {
+            // Cut off in the middle of a close.
+            drop(self.directory.remove_directory(&names.lowered));
+        }
         let left = Left {
             fence,
             in_flight: c.is_valid() && c.in_flight() != 0,

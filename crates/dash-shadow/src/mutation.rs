@@ -47,6 +47,7 @@ mutations! {
     NoNameFence = "no name fence is made",
     NameFenceNotFlushed = "the name fence is not made durable",
     FenceInodeNotFlushed = "of the name fence the name is made durable, not what it names",
+    EmptyFileNotFlushed = "the file of a new database is not flushed before its first commit",
     NamesLeftBehind = "a clean close leaves names that are not durable",
     NamesBelievedDurable = "a closed database's names are taken for durable whatever its close said",
     FirstNameNotFlushed = "the first commit of a database is acknowledged under a name that is not durable",

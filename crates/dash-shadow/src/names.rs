@@ -17,6 +17,8 @@ pub struct Names {
     pub coordination: OsString,
     /// `app.db-journal`: as a directory, the name fence.
     pub fence: OsString,
+    /// `app.db-dash-fence`: a name fence that is being taken away.
+    pub lowered: OsString,
     /// `app.db-shadow-tmp`: a step of the three renames where names can't be exchanged.
     pub renaming: OsString,
     /// `db`, for messages.
@@ -45,6 +47,7 @@ impl Names {
             shown_coordination: coordination.to_string_lossy().into(),
             coordination,
             fence: with("-journal"),
+            lowered: with("-dash-fence"),
             renaming: with("-shadow-tmp"),
         }
     }

@@ -12,6 +12,7 @@ use crate::tail::{
     write_zeros,
 };
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
@@ -28,25 +29,82 @@ impl<S: Storage> Connection<S> {
         // Whoever comes after a kill in the middle finds that there is no second copy.
         self.coordination.set_inode(slot, None);
         self.coordination.set_condition(ShadowCondition::Rebuild);
-        self.remove_old_shadow()?;
+        let permissions =
+            self.current_file()?.metadata().during(Operation::Stat, &name)?.permissions;
+        let beside_fence = self.snapshot.size > 0
+            && (self.coordination.fence() || self.coordination.fence_found());
+        let replaced = match beside_fence && !broken(Mutation::ShadowRemovedBesideFence) {
+            true => Some(self.replace_old_shadow(permissions)?),
+            false => {
+                self.remove_old_shadow()?;
+                None
+            }
+        };
         if self.snapshot.size > 0 {
             self.give_block()?;
         }
-        let made = self.make_shadow(slot, &name);
+        let keep = replaced.is_some();
+        let made = self.make_shadow(slot, &name, permissions, replaced);
         if made.is_err() {
             // A half-made one only takes space.
-            drop(self.directory.unlink(&self.names.shadow));
+            drop(match &self.files[slot] {
+                Some(shadow) if keep => shadow.set_len(0),
+                _ => self.directory.unlink(&self.names.shadow),
+            });
         }
         made
     }
 
-    fn make_shadow(&mut self, slot: usize, name: &str) -> Result<()> {
+    /// Puts an empty file in the place of the shadow. Beside a name fence a missing shadow is one that somebody
+    /// deleted (SHADOW-21): the name stays, whatever is cut off here, also where names and files survive a power
+    /// loss one by one.
+    fn replace_old_shadow(&mut self, permissions: u32) -> Result<S::File> {
+        let name = self.names.shown_shadow().clone();
+        let create =
+            || self.directory.open(&self.names.renaming, OpenMode::CreateNew { permissions });
+        let new = create().or_else(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                self.directory.unlink(&self.names.renaming).and_then(|()| create())
+            }
+            _ => Err(error),
+        });
+        let new = new.during(Operation::Open, &name)?;
+        new.flush().during(Operation::Flush, &name)?;
+        self.refuse_odd_shadow()?;
+        // An old one that loses its last name may be gone from the disk before the name is: it keeps one until then.
+        match self.directory.exchange(&self.names.renaming, &self.names.shadow) {
+            Err(error) if [ErrorKind::Unsupported, ErrorKind::NotFound].contains(&error.kind()) => {
+                self.directory.rename(&self.names.renaming, &self.names.shadow)
+            }
+            other => other,
+        }
+        .during(Operation::Exchange, &name)?;
+        self.flush_directory()?;
+        match self.directory.unlink(&self.names.renaming) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).during(Operation::Delete, &name);
+            }
+            _ => {}
+        }
+        // Before the new one has a byte, which tells which of the two is the old one.
+        self.flush_directory()?;
+        Ok(new)
+    }
+
+    fn make_shadow(
+        &mut self,
+        slot: usize,
+        name: &str,
+        permissions: u32,
+        replaced: Option<S::File>,
+    ) -> Result<()> {
         let current = self.current_file()?;
-        let permissions = current.metadata().during(Operation::Stat, name)?.permissions;
-        let shadow = self
-            .directory
-            .open(&self.names.shadow, OpenMode::CreateNew { permissions })
-            .during(Operation::Open, name)?;
+        let create =
+            || self.directory.open(&self.names.shadow, OpenMode::CreateNew { permissions });
+        let shadow = match replaced {
+            Some(shadow) => shadow,
+            None => create().during(Operation::Open, name)?,
+        };
         hold_life(&shadow, name)?;
         if !shadow.copy_access(&current).during(Operation::Open, name)? {
             return Err(locks_out(self.names.shown()));
@@ -73,6 +131,10 @@ impl<S: Storage> Connection<S> {
             self.copy_first_page(None)?;
             self.vouch(State::Settled, &intent, len)?;
         }
+        if size == 0 && !broken(Mutation::EmptyFileNotFlushed) {
+            // Where the file system has no journal, its check removes a name whose file never reached the disk.
+            current.flush().during(Operation::Flush, self.names.shown())?;
+        }
         // First the names: on Btrfs the flush of a new file makes its own name durable, and with it
         // no older one. A shadow without its `app.db` would be refused for ever.
         if !broken(Mutation::NewShadowNameNotFlushed) {
@@ -98,15 +160,21 @@ impl<S: Storage> Connection<S> {
     }
 
     pub(crate) fn remove_old_shadow(&mut self) -> Result<()> {
-        let name = self.names.shadow.to_string_lossy();
-        match self.directory.metadata(&self.names.shadow).during(Operation::Stat, &name)? {
-            None => Ok(()),
-            Some(found) if found.kind == FileKind::Regular => {
-                self.directory.unlink(&self.names.shadow).during(Operation::Delete, &name)
-            }
-            Some(_) => {
+        if !self.refuse_odd_shadow()? {
+            return Ok(());
+        }
+        let name = self.names.shown_shadow();
+        self.directory.unlink(&self.names.shadow).during(Operation::Delete, name)
+    }
+
+    /// Whether there is a shadow that may be replaced.
+    fn refuse_odd_shadow(&self) -> Result<bool> {
+        let name = self.names.shown_shadow();
+        match self.directory.metadata(&self.names.shadow).during(Operation::Stat, name)? {
+            Some(found) if found.kind != FileKind::Regular => {
                 Err(Error::CantOpen(format!("{name} is in the way: it is not a file; remove it")))
             }
+            found => Ok(found.is_some()),
         }
     }
 

@@ -68,6 +68,8 @@ fn rest(directory: &impl Directory, names: &Names) -> Result<Option<Rest>> {
     };
     Ok(match (stat(&names.db)?, stat(&names.shadow)?) {
         (Some(db), _) if db.id == aside.id => Some(Rest::Unlink),
+        // A shadow that was being replaced by an empty file: that one, or the old one.
+        (Some(_), Some(shadow)) if aside.len == 0 || shadow.len == 0 => Some(Rest::Unlink),
         (None, _) => Some(Rest::ToDb),
         (Some(db), Some(_)) if db.len == 0 && aside.len > 0 => Some(Rest::ToDb),
         (Some(_), None) => Some(Rest::ToShadow),

@@ -21,7 +21,7 @@ fn copy(machine: &Machine, name: &str) {
 }
 
 #[test]
-fn whichever_of_the_two_has_the_inode_number_of_its_block() {
+pub(crate) fn whichever_of_the_two_has_the_inode_number_of_its_block() {
     for commits in 1..6 {
         for copied in [&["app.db"][..], &["app.db-shadow"], &["app.db", "app.db-shadow"], &[]] {
             let machine = Machine::new(1);

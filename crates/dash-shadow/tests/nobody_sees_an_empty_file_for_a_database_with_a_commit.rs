@@ -18,7 +18,7 @@ fn content() -> Content {
 }
 
 #[test]
-fn the_first_commit_has_the_name_when_it_is_acknowledged() {
+pub(crate) fn the_first_commit_has_the_name_when_it_is_acknowledged() {
     let machine = Machine::new(1);
     let (_p, mut connection) = start(&machine, &tiny());
     commit(&mut connection, &content()).unwrap();
@@ -61,7 +61,7 @@ fn a_first_commit_is_not_dropped_for_what_stock_sqlite_made_of_the_empty_file() 
 
 /// One commit in a session that no name fence guards, a power loss, and a VACUUM of the older copy that has the name.
 #[test]
-fn nor_is_a_later_one_for_an_older_copy_that_shows_nothing_of_dash_any_more() {
+pub(crate) fn nor_is_a_later_one_for_an_older_copy_that_shows_nothing_of_dash_any_more() {
     for changes in 1..20 {
         let machine = Machine::new(1);
         let (_p, mut connection) = start(&machine, &tiny());

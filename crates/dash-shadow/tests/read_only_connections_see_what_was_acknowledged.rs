@@ -73,7 +73,7 @@ fn between_a_link_and_two_renames() {
 /// A find of the explorer: the names stop between the second and the third rename of an older
 /// commit, `app.db` is n+1 and the temporary name has n+2, which was acknowledged.
 #[test]
-fn where_the_newest_has_the_temporary_name() {
+pub(crate) fn where_the_newest_has_the_temporary_name() {
     let machine = Machine::new(1);
     machine.set_exchange_supported(false);
     let (_p, mut a) = start(&machine, &tiny());

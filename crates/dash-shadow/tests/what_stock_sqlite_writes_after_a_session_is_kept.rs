@@ -51,7 +51,7 @@ fn expect(machine: &Machine, survivors: &mut dyn Survivors, content: &[u8], stor
 }
 
 #[test]
-fn after_a_clean_close_whatever_is_left_of_the_blocks() {
+pub(crate) fn after_a_clean_close_whatever_is_left_of_the_blocks() {
     for commits in 1..4 {
         for left in stock::ALL {
             let mut content = vec![1, 2, 3, 4];
@@ -68,7 +68,7 @@ fn after_a_clean_close_whatever_is_left_of_the_blocks() {
 
 /// Nothing but what is in the file tells then. After a VACUUM nothing is.
 #[test]
-fn after_a_kill_as_far_as_the_block_in_page_1_is_left() {
+pub(crate) fn after_a_kill_as_far_as_the_block_in_page_1_is_left() {
     for left in [Left::All, Left::Block] {
         let mut content = vec![1, 2, 3, 4];
         let machine = session(&mut content, 1, false);

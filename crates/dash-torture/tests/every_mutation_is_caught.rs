@@ -12,18 +12,28 @@ use dash_torture::sim::subject;
 mod shadow;
 
 // Tests of the engine, each with what they share, over the engine with the ways to break it.
+#[path = "../../dash-shadow/tests/files_copied_together_belong_together.rs"]
+mod copied;
 #[path = "../../dash-shadow/tests/the_current_copy_is_not_written.rs"]
 mod current_copy;
 #[path = "../../dash-shadow/tests/a_flush_that_failed_is_never_believed.rs"]
 mod failed_flush;
+#[path = "../../dash-shadow/tests/nobody_sees_an_empty_file_for_a_database_with_a_commit.rs"]
+mod first_name;
 #[path = "../../dash-shadow/tests/a_flushed_commit_keeps_what_it_was_made_on.rs"]
 mod flushed_on;
 #[path = "../../dash-shadow/tests/a_killed_writer_leaves_nothing_that_the_next_one_trusts.rs"]
 mod killed_writer;
 #[path = "../../dash-shadow/tests/a_narrowed_intent_hides_nothing.rs"]
 mod narrowed;
+#[path = "../../dash-shadow/tests/names_that_an_older_dash_left_behind_are_flushed.rs"]
+mod older_names;
+#[path = "../../dash-shadow/tests/read_only_connections_see_what_was_acknowledged.rs"]
+mod read_only;
 #[path = "../../dash-shadow/tests/a_commit_over_several_databases_is_published_in_the_end.rs"]
 mod several;
+#[path = "../../dash-shadow/tests/what_stock_sqlite_writes_after_a_session_is_kept.rs"]
+mod stock_after;
 #[path = "../../dash-shadow/tests/a_torn_list_names_no_commit.rs"]
 mod torn_list;
 #[path = "../../dash-shadow/tests/what_was_undone_stays_undone.rs"]
@@ -59,6 +69,7 @@ const TABLE: &[Row] = &[
     (Mutation::NotDemoted, "single", "pair/page=512", 0),
     (Mutation::NoNameFence, "single", "pair/page=512", 0),
     (Mutation::NameFenceNotFlushed, "single", "pair/page=512", 0),
+    (Mutation::ShadowRemovedBesideFence, "single", "pair/page=512", 0),
     (Mutation::NoHeaderFence, "single", "crowd/page=512", 0),
     (Mutation::PageChecksumsIgnored, "single", "pair/page=512", 0),
     (Mutation::FirstUnitOnlyChecked, "single", "pair/page=4096", 0),
@@ -90,13 +101,11 @@ const TABLE: &[Row] = &[
     (Mutation::GoneSuperJournalNotFlushed, "single", "attached/page=512", 24),
     (Mutation::SuperJournalIgnored, "single", "attached/page=512", 0),
     (Mutation::SuperJournalRemovedEarly, "single", "attached/page=512", 0),
-    (Mutation::CutOffCommitNotForgotten, "single", "pair/page=512", 115),
     (Mutation::DeadWriterUndone, "single", "crowd/page=512", 201),
     (Mutation::SettledBelieved, "single", "crowd/page=512", 483),
     (Mutation::SupersededBeforeFlush, "single", "crowd/page=512", 483),
     (Mutation::NaiveListReset, "single", "crowd/page=512", 132),
     (Mutation::NameKeptFromStock, "single", "pair/page=512", 0),
-    (Mutation::TemporaryNameIgnored, "renames", "crowd/page=512", 15),
 ];
 
 /// A way, and the tests of the engine that catch it: what needs two accidents that fit together, or
@@ -120,6 +129,29 @@ const TOLD: &[Told] = &[
     (Mutation::NarrowedToMore, &[narrowed::not_what_only_it_marks]),
     (Mutation::NarrowedUnflushed, &[narrowed::not_what_was_never_flushed]),
     (Mutation::UnflushedBuiltOn, &[flushed_on::on_commits_that_were_not]),
+    (
+        Mutation::ModifiedTakenForTorn,
+        &[
+            stock_after::after_a_clean_close_whatever_is_left_of_the_blocks,
+            stock_after::after_a_kill_as_far_as_the_block_in_page_1_is_left,
+        ],
+    ),
+    (Mutation::NamesBelievedDurable, &[older_names::by_the_first_commit_of_the_next_session]),
+    (Mutation::TemporaryNameIgnored, &[read_only::where_the_newest_has_the_temporary_name]),
+    (Mutation::NamesLeftBehind, &[stock_after::after_a_clean_close_whatever_is_left_of_the_blocks]),
+    (
+        Mutation::FirstNameNotFlushed,
+        &[first_name::the_first_commit_has_the_name_when_it_is_acknowledged],
+    ),
+    (
+        Mutation::NoLeap,
+        &[first_name::nor_is_a_later_one_for_an_older_copy_that_shows_nothing_of_dash_any_more],
+    ),
+    (
+        Mutation::CounterIgnored,
+        &[first_name::nor_is_a_later_one_for_an_older_copy_that_shows_nothing_of_dash_any_more],
+    ),
+    (Mutation::InodesBelieved, &[copied::whichever_of_the_two_has_the_inode_number_of_its_block]),
     (Mutation::MoveNotFlushed, &[failed_flush::f13_a_tail_that_was_being_moved]),
     (Mutation::BuriedBelieved, &[failed_flush::f3_a_commit_that_was_being_buried]),
     (Mutation::NaiveListReset, &[current_copy::not_by_settling]),

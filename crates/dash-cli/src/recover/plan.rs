@@ -158,7 +158,11 @@ pub fn plan(
             );
             return Ok(Reply::Do(Plan {
                 why,
-                steps: vec![Step::Rename { from: shadow, to: aside }, open(TAKES_IT)],
+                steps: vec![
+                    Step::Rename { from: shadow, to: aside },
+                    Step::Forget { file: file.to_owned() },
+                    open(TAKES_IT),
+                ],
             }));
         }
         Refusal::Diverged if keep.is_none() => return Ok(Reply::Tell(message)),

@@ -46,19 +46,33 @@ pub fn plan(
         };
         why.push_str(&format!("\n{}: {found}", copy.display()));
     }
-    let mut steps: Vec<Step> = [file, &shadow]
-        .into_iter()
-        .filter(|copy| copy.exists())
-        .map(|copy| Step::Copy { from: copy.to_owned(), to: free_name(copy) })
-        .collect();
+    let there = |copy: &Path| copy.exists();
+    let copied = |copy: &Path| Step::Copy { from: copy.to_owned(), to: free_name(copy) };
+    let mut steps = Vec::new();
+    if there(file) {
+        steps.push(copied(file));
+    }
     match keep {
-        None => why.push_str(
-            "\nThe sure way is a backup. To go on with one of the two, add `--keep database` or `--keep shadow`. Until then:",
-        ),
+        None => {
+            if there(&shadow) {
+                steps.push(copied(&shadow));
+            }
+            why.push_str(
+                "\nThe sure way is a backup. To go on with one of the two, add `--keep database` or `--keep shadow`. Until then:",
+            );
+        }
         Some(keep) => {
-            let from = if keep == Keep::Database { file.to_owned() } else { shadow };
+            let from = if keep == Keep::Database { file.to_owned() } else { shadow.clone() };
             steps.push(Step::Rewrite { from, to: file.to_owned() });
-            steps.push(Step::Open { file: file.to_owned(), does: "takes the new file and makes a new shadow before the next commit".into() });
+            if there(&shadow) {
+                steps.push(Step::Rename { from: shadow.clone(), to: free_name(&shadow) });
+            }
+            // With it goes the name fence.
+            steps.push(Step::Forget { file: file.to_owned() });
+            steps.push(Step::Open {
+                file: file.to_owned(),
+                does: "takes the new file and makes a new shadow before the next commit".into(),
+            });
         }
     }
     Ok(Reply::Do(Plan { why, steps }))
