@@ -335,9 +335,15 @@ impl<S: Storage> Connection<S> {
         match self.coordination.half_settled() {
             None => return Ok(()),
             Some(HalfSettled::Growing) => {
+                // Written again: the flush of who left it so may have failed.
+                let known = self.shadow_tail()?;
+                let intent = known.intent.as_ref().clone();
+                let slot = self.shadow_slot();
                 if !broken(Mutation::GrowthTakenOver) {
-                    self.flush_file(self.shadow_slot())?;
+                    write_intent(&*self.file(slot)?, known.len, &intent, &self.role(slot))?;
+                    self.flush_file(slot)?;
                 }
+                self.remember_tail(known.len, intent);
                 self.coordination.clear_half_settled();
             }
             Some(HalfSettled::Copying) => self.touch_shadow()?,

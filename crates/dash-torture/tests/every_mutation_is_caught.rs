@@ -14,6 +14,8 @@ mod shadow;
 // Tests of the engine, each with what they share, over the engine with the ways to break it.
 #[path = "../../dash-shadow/tests/the_current_copy_is_not_written.rs"]
 mod current_copy;
+#[path = "../../dash-shadow/tests/readers_finish_what_was_decided.rs"]
+mod decided;
 #[path = "../../dash-shadow/tests/a_flush_that_failed_is_never_believed.rs"]
 mod failed_flush;
 #[path = "../../dash-shadow/tests/a_flushed_commit_keeps_what_it_was_made_on.rs"]
@@ -22,6 +24,8 @@ mod flushed_on;
 mod killed_writer;
 #[path = "../../dash-shadow/tests/a_narrowed_intent_hides_nothing.rs"]
 mod narrowed;
+#[path = "../../dash-shadow/tests/settling_is_in_nobodys_way.rs"]
+mod settling;
 #[path = "../../dash-shadow/tests/a_commit_over_several_databases_is_published_in_the_end.rs"]
 mod several;
 #[path = "../../dash-shadow/tests/a_torn_list_names_no_commit.rs"]
@@ -117,6 +121,11 @@ const TOLD: &[Told] = &[
             undone::a12_what_the_next_opener_decided,
         ],
     ),
+    (Mutation::SettledNotFlushed, &[settling::what_is_settled_is_durable]),
+    (Mutation::SettledForAnother, &[settling::who_commits_meanwhile]),
+    (Mutation::SettlerKeepsNobodyOff, &[settling::who_commits_meanwhile]),
+    (Mutation::GrowthTakenOver, &[settling::a_tail_that_was_being_moved]),
+    (Mutation::DecidedNotRead, &[decided::by_the_one_that_died, decided::and_by_who_may_only_read]),
     (Mutation::NarrowedToMore, &[narrowed::not_what_only_it_marks]),
     (Mutation::NarrowedUnflushed, &[narrowed::not_what_was_never_flushed]),
     (Mutation::UnflushedBuiltOn, &[flushed_on::on_commits_that_were_not]),
