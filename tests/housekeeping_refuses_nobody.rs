@@ -1,7 +1,8 @@
-//! FT8 of the field trial: one process, one connection, nobody else, and "database is locked". After a large
-//! transaction the other copy is brought up in the background; whoever met that was refused: at once without a
-//! busy timeout, and on the upgrade of a read transaction with any, as SQLite calls no busy handler there. Now
-//! who meets it waits inside the lock call, for as long as one piece of that work takes.
+//! FT8 of the field trial: one process, one connection, nobody else, and "database is locked".
+//! After a large transaction the other copy is brought up in the background; whoever met that was
+//! refused: at once without a busy timeout, and on the upgrade of a read transaction with any, as
+//! SQLite calls no busy handler there. Now who meets it waits inside the lock call, for as long as
+//! one piece of that work takes.
 //!
 //! `DASH_SCRIPTS=100` runs as many scripts in the first test.
 
@@ -26,8 +27,8 @@ fn draw(seed: &mut u64, end: u64) -> u64 {
     (*seed >> 33) % end
 }
 
-/// One script: large transactions of 1 to 50 MB, small ones at once behind them. Answers how many statements
-/// there were, and what was said to those that were refused.
+/// One script: large transactions of 1 to 50 MB, small ones at once behind them. Answers how many
+/// statements there were, and what was said to those that were refused.
 fn script(path: &Path, mut seed: u64) -> (u64, Vec<String>) {
     let db = impatient(path);
     let (mut statements, mut refused) = (0, Vec::new());
@@ -42,7 +43,8 @@ fn script(path: &Path, mut seed: u64) -> (u64, Vec<String>) {
         let bytes = 1_000_000 + draw(&mut seed, 49_000_000);
         run(&format!("INSERT INTO t(b) VALUES (zeroblob({bytes}))"));
         for _ in 0..4 {
-            // So that the work in the background is met at its beginning, in its middle and at its end.
+            // So that the work in the background is met at its beginning, in its middle and at its
+            // end.
             std::thread::sleep(Duration::from_micros(draw(&mut seed, 40_000)));
             run("INSERT INTO t(b) VALUES (1)");
             run("BEGIN");
@@ -104,8 +106,8 @@ fn nor_another_process() {
     }
 }
 
-/// A stopped process keeps its locks. Who meets them waits, but not for ever; and when it is killed, nothing of
-/// it is in the way.
+/// A stopped process keeps its locks. Who meets them waits, but not for ever; and when it is
+/// killed, nothing of it is in the way.
 #[test]
 fn and_who_is_stopped_in_it_stops_nobody_for_ever() {
     for round in 0..3 {

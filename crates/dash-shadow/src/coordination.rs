@@ -79,15 +79,12 @@ pub(crate) enum Word {
     Flushed = 47,
     /// A [`crate::durable::Durability`].
     Durability = 48,
-    /// Whose pages are being copied into the shadow, or were when it was left. See [`crate::settle`].
+    /// What is being settled, and in which generation. See [`crate::settle`].
     Settling = 49,
-    /// The generation that this is said of.
     SettlingIn = 50,
-    /// Locks that housekeeping has, or had when it died. See [`crate::housekeeping`] for these.
+    /// See [`crate::housekeeping`] for these.
     Kept = 51,
-    /// Locks that it has given back.
     GivenBack = 52,
-    /// 1: a writer wants the shadow that housekeeping has.
     ShadowWanted = 53,
     /// Sequence of a commit that is prepared under a super-journal. See [`crate::decided`].
     Several = 54,

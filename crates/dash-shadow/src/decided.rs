@@ -1,10 +1,10 @@
-//! A transaction over several databases that was decided, its super-journal being gone, and is not yet
-//! published in this one. Who reads the old state here may have read the new one in another of those databases: so
-//! who begins to read finishes it where its writer died, as the next writer would, and waits where the
-//! writer lives.
+//! A transaction over several databases that was decided, its super-journal being gone, and is not
+//! yet published in this one. Who reads the old state here may have read the new one in another of
+//! those databases: so who begins to read finishes it where its writer died, as the next writer
+//! would, and waits where the writer lives.
 //!
-//! A word of the coordination file says that such a commit is being made, so that all other reading costs
-//! a load.
+//! A word of the coordination file says that such a commit is being made, so that all other reading
+//! costs a load.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -29,8 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_micros(100);
 
 impl<F: File> Coordination<F> {
-    /// Says whether the commit in flight is part of a transaction over several databases, once its block is
-    /// in the shadow.
+    /// Says whether the commit in flight is part of a transaction over several databases, once its
+    /// block is in the shadow.
     pub(crate) fn set_of_several(&self, several: bool) {
         let sequence = if several { self.in_flight() } else { 0 };
         if self.word(Word::Several).load(SeqCst) != sequence {

@@ -1,14 +1,16 @@
-//! Housekeeping refuses nobody: who meets a lock of it waits, inside the lock call and whatever its host's busy
-//! handler says, for as long as housekeeping takes to give it back.
+//! Housekeeping refuses nobody: who meets a lock of it waits, inside the lock call and whatever its
+//! host's busy handler says, for as long as housekeeping takes to give it back.
 //!
-//! Who keeps house (settling, [`crate::settle`]; finishing what a dead writer decided, [`crate::decided`]) says so
-//! by a lock of its own, taken before the lock in question and released after it: KEEPS_WRITER and KEEPS_SHADOW. It
-//! goes with its process, so nobody waits for the dead. The shared words only save calls: while nobody keeps
-//! house a failed attempt costs two loads. A count that a dead process left costs a call each.
+//! Who keeps house (settling, [`crate::settle`]; finishing what a dead writer decided,
+//! [`crate::decided`]) says so by a lock of its own, taken before the lock in question and released
+//! after it: KEEPS_WRITER and KEEPS_SHADOW. It goes with its process, so nobody waits for the dead.
+//! The shared words only save calls: while nobody keeps house a failed attempt costs two loads. A
+//! count that a dead process left costs a call each.
 //!
-//! WRITER is held for moments, and never across a flush or the copying of pages. The shadow is held while pages are
-//! copied; who wants it says so in a word that is looked at between two pieces. A stopped process
-//! keeps its locks: after [`PATIENCE`] the answer is `Busy`, and for [`GRUDGE`] it is given at once.
+//! WRITER is held for moments, and never across a flush or the copying of pages. The shadow is held
+//! while pages are copied; who wants it says so in a word that is looked at between two pieces. A
+//! stopped process keeps its locks: after [`PATIENCE`] the answer is `Busy`, and for [`GRUDGE`] it
+//! is given at once.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::SeqCst;
@@ -108,8 +110,8 @@ impl<S: Storage> Connection<S> {
         Ok(attempt()? || self.past_housekeeping(&locks::KEEPS_WRITER, given_back, attempt)?)
     }
 
-    /// An attempt has failed: makes it again until it is not housekeeping that is in the way. `given_back` is what
-    /// was read before it.
+    /// An attempt has failed: makes it again until it is not housekeeping that is in the way.
+    /// `given_back` is what was read before it.
     pub(crate) fn past_housekeeping(
         &self,
         kept: &Range<u64>,

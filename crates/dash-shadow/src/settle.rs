@@ -1,23 +1,24 @@
-//! Settling: after a large transaction its pages are copied into the shadow in the background, so that the next
-//! small commit need not carry them (protocols.md F7).
+//! Settling: after a large transaction its pages are copied into the shadow in the background, so
+//! that the next small commit need not carry them (protocols.md F7).
 //!
-//! It is housekeeping ([`crate::housekeeping`]) and may take as long as it likes, so no flush and no copying is done
-//! under WRITER, and no flush while anybody is kept off the shadow:
+//! It is housekeeping ([`crate::housekeeping`]) and may take as long as it likes, so no flush and
+//! no copying is done under WRITER, and no flush while anybody is kept off the shadow:
 //!
 //! | step | holds | leaves behind |
 //! |---|---|---|
-//! | [`take_shadow`](Connection::take_shadow) | WRITER, then the shadow | what there is to do |
-//! | [`lengthen`](Connection::lengthen), where the shadow is too short | the shadow | *growing*: a tail that is not durable yet |
+//! | `take_shadow` | WRITER, then the shadow | what there is to do |
+//! | `lengthen`, if it is too short | the shadow | *growing*: a tail that is not durable yet |
 //! | a flush | nothing | |
-//! | [`copy_over`](Connection::copy_over), a piece at a time | the shadow | *copying*, and at the end a copy equal to D, its block *settled* |
+//! | `copy_over`, a piece at a time | the shadow | *copying*; in the end D's equal, block *settled* |
 //! | a flush | nothing | |
-//! | [`declare_settled`](Connection::declare_settled) | WRITER | *superseded*: nothing need be carried |
+//! | `declare_settled` | WRITER | *superseded*: nothing need be carried |
 //!
-//! What is copied are pages of D's own page list only. The next commit carries all of them until the shadow is
-//! declared settled, so who comes in between, or finds what a dead settler left, overwrites every byte of it and
-//! lists it (SHADOW-8), and a crash finds them in D's list, whatever the intent says. So the intent of the
-//! shadow is left as it is. A writer that wants the shadow gets it between two pieces ([`take_over_half_settled`]
-//! (Connection::take_over_half_settled)), and settling ends there: that commit carries the pages.
+//! What is copied are pages of D's own page list only. The next commit carries all of them until
+//! the shadow is declared settled, so who comes in between, or finds what a dead settler left,
+//! overwrites every byte of it and lists it (SHADOW-8), and a crash finds them in D's list,
+//! whatever the intent says. So the intent of the shadow is left as it is. A writer that wants the
+//! shadow gets it between two pieces (`take_over_half_settled`), and settling ends there: that
+//! commit carries the pages.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -99,9 +100,9 @@ impl<F: File> Coordination<F> {
 }
 
 impl<S: Storage> Connection<S> {
-    /// Settles, on a connection that does nothing else meanwhile; whether it came to that. It does not where less
-    /// than `worth` bytes would have to be carried, and not where somebody wants the shadow. `Busy` if
-    /// somebody writes, or reads the shadow.
+    /// Settles, on a connection that does nothing else meanwhile; whether it came to that. It does
+    /// not where less than `worth` bytes would have to be carried, and not where somebody wants the
+    /// shadow. `Busy` if somebody writes, or reads the shadow.
     pub fn settle(&mut self, worth: u64) -> Result<bool> {
         self.settle_telling(worth, &mut |_| {})
     }
@@ -146,8 +147,8 @@ impl<S: Storage> Connection<S> {
         self.declare_settled()
     }
 
-    /// Under WRITER for a moment: looks what there is to do, and takes the shadow for it. `grown`: what it was made
-    /// long enough for, durably.
+    /// Under WRITER for a moment: looks what there is to do, and takes the shadow for it. `grown`:
+    /// what it was made long enough for, durably.
     fn take_shadow(
         &mut self,
         worth: u64,
@@ -231,8 +232,8 @@ impl<S: Storage> Connection<S> {
         released.and(told)
     }
 
-    /// Makes the shadow long enough for D, with an intent at its new end. Its commit block comes when all
-    /// is copied. `false`: somebody wants the shadow.
+    /// Makes the shadow long enough for D, with an intent at its new end. Its commit block comes
+    /// when all is copied. `false`: somebody wants the shadow.
     fn lengthen(&mut self) -> Result<bool> {
         let slot = self.shadow_slot();
         let (file, name, size) = (self.file(slot)?, self.role(slot), self.snapshot.size);
@@ -246,21 +247,25 @@ impl<S: Storage> Connection<S> {
         self.statistics.growths += 1;
         self.coordination.next_tail_epoch(slot);
         file.allocate(len).during(Operation::Resize, &name)?;
-        let mut at = known.len.max(size).min(len);
-        while at < len {
+        // The tail first: whoever takes over finds the old regions in it.
+        let tail = len - TAIL_LEN;
+        write_zeros(&*file, tail, len, &name)?;
+        write_intent(&*file, len, &intent, &name)?;
+        let mut at = known.len.max(size);
+        while at < tail {
             if self.coordination.is_shadow_wanted() {
                 return Ok(false);
             }
-            let end = (at + PIECE).min(len);
+            let end = (at + PIECE).min(tail);
             write_zeros(&*file, at, end, &name)?;
             at = end;
         }
-        write_intent(&*file, len, &intent, &name)?;
         self.remember_tail(len, intent);
         Ok(true)
     }
 
-    /// Copies the pages, then page 1 and the blocks that say so. `false`: somebody wants the shadow.
+    /// Copies the pages, then page 1 and the blocks that say so. `false`: somebody wants the
+    /// shadow.
     fn copy_over(&mut self, list: &RangeSet, tell: &mut dyn FnMut(Moment)) -> Result<bool> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
@@ -328,9 +333,9 @@ impl<S: Storage> Connection<S> {
         Ok(true)
     }
 
-    /// A writer has the shadow that somebody was settling. What was being made longer is flushed first, as whenever a tail
-    /// moves (F13). What was being copied belongs to its transaction now: carried by the commit, mended if that
-    /// is rolled back.
+    /// A writer has the shadow that somebody was settling. What was being made longer is flushed
+    /// first, as whenever a tail moves (F13). What was being copied belongs to its transaction now:
+    /// carried by the commit, mended if that is rolled back.
     pub(crate) fn take_over_half_settled(&mut self) -> Result<()> {
         match self.coordination.half_settled() {
             None => return Ok(()),
@@ -352,7 +357,8 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// At a clean close, alone: nothing is left half-way. What fails is for the next session to mend.
+    /// At a clean close, alone: nothing is left half-way. What fails is for the next session to
+    /// mend.
     pub(crate) fn finish_settling(&mut self) {
         if self.coordination.half_settled().is_none() {
             return;

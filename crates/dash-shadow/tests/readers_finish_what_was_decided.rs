@@ -1,7 +1,8 @@
-//! FT6 of the field trial. A transaction over several databases (ATTACH) is decided when its super-journal
-//! is gone. Its writer was killed before it had published it in each of them, and a connection that had been
-//! open since before read the old state of the one and the new state of the other, until somebody wrote.
-//! Readers, too, finish what was decided; they wait for a writer that lives.
+//! FT6 of the field trial. A transaction over several databases (ATTACH) is decided when its
+//! super-journal is gone. Its writer was killed before it had published it in each of them, and a
+//! connection that had been open since before read the old state of the one and the new state of
+//! the other, until somebody wrote. Readers, too, finish what was decided; they wait for a writer
+//! that lives.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,8 +23,8 @@ const NEW: [u8; 4] = [9, 2, 8, 7];
 
 type Process = (Simulated, Connection<Simulated>);
 
-/// A writer, with a commit that is prepared and flushed under a super-journal, and a process that has the
-/// database open since before.
+/// A writer, with a commit that is prepared and flushed under a super-journal, and a process that
+/// has the database open since before.
 fn prepared() -> (Machine, Process, Process) {
     let machine = Machine::new(1);
     let (process, mut writer) = start(&machine, &tiny());

@@ -1,6 +1,6 @@
-//! FT8 of the field trial: settling held the write lock while it copied and flushed. Now it gives way, and others
-//! write while it flushes. Whatever comes in between, at whatever moment, what is committed is what is read, and
-//! what survives.
+//! FT8 of the field trial: settling held the write lock while it copied and flushed. Now it gives
+//! way, and others write while it flushes. Whatever comes in between, at whatever moment, what is
+//! committed is what is read, and what survives.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ mod common;
 use std::cell::Cell;
 
 use common::sim::{start, tiny};
-use common::{Content, PAGE, changes, commit, read, write};
+use common::{Content, PAGE, changes, commit, read, value_of, write};
 use dash_shadow::{Connection, Error, LockLevel, Moment, OpenOptions};
 use dash_storage::simulated::{
     Effect, Fault, Machine, Nothing, OperationKind, Question, Random, Simulated, Survivors,
@@ -24,8 +24,8 @@ fn content(first: u8) -> Content {
     (0..PAGES).map(|page| page ^ first).collect()
 }
 
-/// A machine on which a connection has just made a large commit, and that connection. `grown`: into a file that
-/// the other copy is shorter than.
+/// A machine on which a connection has just made a large commit, and that connection. `grown`: into
+/// a file that the other copy is shorter than.
 fn after_a_large_commit(grown: bool, options: &OpenOptions) -> (Machine, Simulated, Other) {
     let machine = Machine::new(1);
     let (process, mut a) = start(&machine, options);
@@ -58,7 +58,8 @@ fn survives(machine: &Machine, allowed: &[&Content], story: &str) {
     }
 }
 
-/// What another connection does while the shadow is settled; the content that it leaves, if it came to that.
+/// What another connection does while the shadow is settled; the content that it leaves, if it came
+/// to that.
 type Act = fn(&mut Other, &Content) -> Option<Content>;
 
 fn small(old: &Content) -> Content {
@@ -108,7 +109,8 @@ fn at_moment(moment: usize, grown: bool, options: &OpenOptions, name: &str, act:
     let Some(left) = now.into_inner() else { return false };
     let mut newest = left.unwrap_or_else(|| content(3));
     is(&machine, &newest, &story);
-    // Whatever was left of it, the next ones write on it: one cut off by a power loss, one committed.
+    // Whatever was left of it, the next ones write on it: one cut off by a power loss, one
+    // committed.
     newest[9] = 77;
     let before = read(&mut other).unwrap();
     write(&mut other, &newest).unwrap();
@@ -155,17 +157,50 @@ fn who_only_locks_meanwhile() {
 /// It is declared settled only when it is durable: the next commit does not list those pages.
 #[test]
 pub(crate) fn what_is_settled_is_durable() {
-    for grown in [false, true] {
-        let (machine, _p, mut a) = after_a_large_commit(grown, &tiny());
+    for (grown, options) in [false, true].map(|grown| (grown, OpenOptions::default())) {
+        let (machine, _p, mut a) = after_a_large_commit(grown, &options);
         assert!(a.settle(1).unwrap());
-        let new = small(&content(3));
+        // In places whose intent is durable already, or a flush of theirs would do.
+        let mut new = content(3);
+        new[0] = 250;
         write(&mut a, &new).unwrap();
         a.prepare(None).unwrap();
         for seed in 0..200 {
             let after = machine.power_loss(&mut Random::new(seed));
-            let found = read(&mut start(&after, &tiny()).1).unwrap();
+            let found = read(&mut start(&after, &options).1).unwrap();
             assert!(found == content(3) || found == new, "fate {seed}: {found:?}");
         }
+    }
+}
+
+/// A stock process that has had the shadow open since long ago waits, or reads a whole state: it
+/// never meets a mark of ours or a mix.
+#[test]
+fn who_reads_the_shadow_as_stock_sqlite_does() {
+    for grown in [false, true] {
+        let (machine, _p, mut a) = after_a_large_commit(grown, &tiny());
+        let stock = machine.open_stock("/app.db-shadow").unwrap();
+        let (held, read) = (Cell::new(0), Cell::new(0));
+        let settled = a.settle_telling(1, &mut |at| {
+            let got = stock.try_lock_shared();
+            assert_eq!(got, at != Moment::Copying, "{at:?}");
+            if !got {
+                held.set(held.get() + 1);
+                return;
+            }
+            let bytes = stock.read_all();
+            assert!(bytes[19] <= 2, "{at:?}: fenced");
+            let pages = u32::from_be_bytes(bytes[28..32].try_into().unwrap()) as usize;
+            let page = |number: usize| &bytes[(number - 1) * PAGE..number * PAGE];
+            let seen: Content = (1..=pages)
+                .map(|number| value_of(number, page(number), false).expect("a torn page"))
+                .collect();
+            let old = if grown { vec![1, 3] } else { content(2) };
+            assert!(seen == old || seen == content(3), "{at:?}: {seen:?}");
+            read.set(read.get() + 1);
+            stock.unlock();
+        });
+        assert!(settled.unwrap() && held.get() > 0 && read.get() > 1);
     }
 }
 
@@ -230,7 +265,8 @@ fn who_closes_after_it() {
     }
 }
 
-/// The names after so many operations on the directory, pages of all files, and no tail that was not flushed.
+/// The names after so many operations on the directory, pages of all files, and no tail that was
+/// not flushed.
 struct NamesAndPages(usize);
 impl Survivors for NamesAndPages {
     fn choose(&mut self, question: Question, answers: usize, newest: usize) -> usize {
