@@ -54,8 +54,8 @@ impl<S: Storage> Connection<S> {
             self.excluded[slot] = true;
             return Ok(());
         }
-        // Without PENDING a stream of stock readers would keep the writer out for ever (T11), and one could
-        // come in between housekeeping and who waits for it.
+        // Without PENDING a stream of stock readers would keep the writer out for ever (T11), and
+        // one could come in between housekeeping and who waits for it.
         if !self.pending[slot] {
             self.pending[slot] = file
                 .try_lock(locks::PENDING, LockKind::Exclusive)

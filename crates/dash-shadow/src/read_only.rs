@@ -99,7 +99,8 @@ impl<S: Storage> ReadOnly<S> {
         self.level
     }
 
-    /// Whether a stock process is writing the copy that is read, or about to. Dash connections hold the same lock, shared.
+    /// Whether a stock process is writing the copy that is read, or about to. Dash connections hold
+    /// the same lock, shared.
     pub fn is_reserved_by_stock(&self) -> Result<bool> {
         let holder = self.current.lock_conflict(locks::RESERVED, LockKind::Shared);
         Ok(holder.during(Operation::Lock, self.names.shown())?.is_some())

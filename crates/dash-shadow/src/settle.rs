@@ -9,7 +9,7 @@
 //! | `take_shadow` | WRITER, then the shadow | what there is to do |
 //! | `lengthen`, if it is too short | the shadow | *growing*: a tail that is not durable yet |
 //! | a flush | nothing | |
-//! | `copy_over`, a piece at a time | the shadow | *copying*; in the end D's equal, block *settled* |
+//! | `copy_over`, a piece at a time | the shadow | *copying*; at last D's equal, *settled* |
 //! | a flush | nothing | |
 //! | `declare_settled` | WRITER | *superseded*: nothing need be carried |
 //!

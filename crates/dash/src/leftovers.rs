@@ -94,13 +94,14 @@ impl Neighbours {
 }
 
 impl Neighbours {
-    /// Refuses to read beside what only somebody who may write can deal with; for a connection that may only
-    /// read, once it holds SQLite's SHARED lock on the database at `path`. `reserved`: whether a writer lives.
+    /// Refuses to read beside what only somebody who may write can deal with; for a connection that
+    /// may only read, once it holds SQLite's SHARED lock on the database at `path`. `reserved`:
+    /// whether a writer lives.
     ///
     /// # Errors
     ///
-    /// `SQLITE_READONLY_ROLLBACK` beside a hot journal, as stock SQLite says; with `by_stock`, where the engine does not
-    /// choose the copy to read, `SQLITE_CANTOPEN` beside a name fence.
+    /// `SQLITE_READONLY_ROLLBACK` beside a hot journal, as stock SQLite says; with `by_stock`,
+    /// where the engine does not choose the copy to read, `SQLITE_CANTOPEN` beside a name fence.
     pub fn refuse_half_written(
         &self,
         path: &Path,
@@ -134,7 +135,8 @@ impl Neighbours {
         ))
     }
 
-    /// As stock SQLite has it: hot is what does not begin with a zero, and what may not be looked at.
+    /// As stock SQLite has it: hot is what does not begin with a zero, and what may not be looked
+    /// at.
     fn begins_hot(&self, folder: &real::Directory) -> bool {
         let mut first = [0];
         match folder.open(&self.journal, OpenMode::Read) {

@@ -77,8 +77,8 @@ impl ReadOnlyFile {
         self.engine.size()
     }
 
-    /// This connection keeps no stock writer out, so it looks what one left, as stock SQLite does: under its lock
-    /// nobody writes, so what is there now stays as it is.
+    /// This connection keeps no stock writer out, so it looks what one left, as stock SQLite does:
+    /// under its lock nobody writes, so what is there now stays as it is.
     pub(crate) fn lock(&mut self, level: LockLevel) -> Result<()> {
         let begins = self.engine.level() == dash_shadow::LockLevel::None;
         let locked = self.engine.lock(engine_level(level));

@@ -1,10 +1,10 @@
 //! Which databases this process has open through dash, and how.
 //!
-//! SQLite asks by path, in every read transaction, whether a journal or a WAL exists; for a database
-//! that is written in mode shadow the answer is known here and costs no system call: a connection that writes keeps
-//! stock writers out. Those that only read don't, and look at the files. And connections of one process
-//! must agree on the mode of a database, or one would wait for the other for ever: the first one
-//! decides, until the last one has closed.
+//! SQLite asks by path, in every read transaction, whether a journal or a WAL exists; for a
+//! database that is written in mode shadow the answer is known here and costs no system call: a
+//! connection that writes keeps stock writers out. Those that only read don't, and look at the
+//! files. And connections of one process must agree on the mode of a database, or one would wait
+//! for the other for ever: the first one decides, until the last one has closed.
 //!
 //! Invariant: a path is listed from before its file is opened until after it is closed. The list is
 //! shared by all SQLites of the process.
@@ -147,8 +147,8 @@ fn shadow<R>(path: &[u8], see: impl FnOnce(&Arc<Database>) -> R) -> Option<R> {
     (listed.database.writers.load(Ordering::SeqCst) > 0).then(|| see(&listed.database))
 }
 
-/// Whether this is the journal's path of a database in mode shadow that connections of this process only read:
-/// then a directory of that name is a name fence, and a file may be a stock writer's.
+/// Whether this is the journal's path of a database in mode shadow that connections of this process
+/// only read: then a directory of that name is a name fence, and a file may be a stock writer's.
 pub fn is_journal_of_readers(path: &Path) -> bool {
     let read = || {
         let path = path.as_os_str().as_bytes().strip_suffix(JOURNAL)?;
@@ -165,8 +165,9 @@ pub fn of_journal(path: &Path) -> Option<Arc<Database>> {
     shadow(path, Arc::clone)
 }
 
-/// Whether a file exists, if it is the journal or the WAL of a database written in mode shadow. There are
-/// none, except that a journal is claimed while its database is prepared under a super-journal.
+/// Whether a file exists, if it is the journal or the WAL of a database written in mode shadow.
+/// There are none, except that a journal is claimed while its database is prepared under a
+/// super-journal.
 pub fn side_file_exists(path: &Path) -> Option<bool> {
     let path = path.as_os_str().as_bytes();
     if let Some(database) = path.strip_suffix(JOURNAL) {
