@@ -118,6 +118,12 @@ impl Session {
         self.child.kill().expect("ours");
         self.child.wait().expect("ends");
     }
+
+    /// `kill -STOP`: it does nothing any more, and keeps what it has.
+    pub fn stop(&self) {
+        let id = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).expect("a process id"));
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGSTOP).expect("ours");
+    }
 }
 
 impl Drop for Session {

@@ -29,7 +29,7 @@ impl<S: Storage> Connection<S> {
         if let Some(reason) = &self.poisoned {
             return Err(Error::Poisoned(reason.clone()));
         }
-        let got = self.coordination.try_writer()?;
+        let got = self.writer_past_housekeeping()?;
         if !got && !broken(Mutation::WriterLockLost) {
             return Err(Error::Busy);
         }
@@ -61,11 +61,11 @@ impl<S: Storage> Connection<S> {
             finished?;
         }
         let stale = self.coordination.current() != self.current;
-        if (stale && !broken(Mutation::StaleSnapshotMayWrite))
-            || self.coordination.generation() != self.generation
-        {
+        if stale && !broken(Mutation::StaleSnapshotMayWrite) {
             return Err(Error::BusySnapshot);
         }
+        // A new shadow is no newer state: what was read so far is still the newest.
+        self.reload_if_pair_changed()?;
         self.check_names()
     }
 

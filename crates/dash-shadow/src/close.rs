@@ -94,6 +94,7 @@ impl<S: Storage> Connection<S> {
         self.current = self.coordination.current();
         self.snapshot = self.coordination.snapshot(self.current.slot);
         self.return_name(tell);
+        self.finish_settling();
         // The next session takes what it finds at rest for durable.
         let unknown = self.coordination.durability() != Durability::Flushed;
         self.flush_current()?;

@@ -88,6 +88,7 @@ impl<S: Storage> Connection<S> {
             self.put_aside(&all)?;
         }
         self.write_units(&plan, super_name)?;
+        self.coordination.set_of_several(!super_name.is_empty());
         if let Some(transaction) = &mut self.transaction {
             transaction.phase = Phase::Prepared;
         }

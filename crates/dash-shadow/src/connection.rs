@@ -1,6 +1,7 @@
 //! One opened database: its files, its locks and its reads. Writing is in [`crate::write`] and
 //! [`crate::commit`], bringing the shadow back in [`crate::repair`].
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use dash_storage::{File, LockKind, Storage};
@@ -77,6 +78,8 @@ pub struct Connection<S: Storage> {
     /// What this connection's transaction has put there.
     pub(crate) keeping: Keeping,
     pub(crate) checked_at: u64,
+    /// When it last waited for housekeeping in vain.
+    pub(crate) gave_up_at: Cell<Option<u64>>,
     /// The header as read without a lock, when, and of which copy.
     pub(crate) opening_header: Option<(u64, Current, Header)>,
     /// Random; commit ids are made from it and the sequence.
@@ -125,6 +128,7 @@ impl<S: Storage> Connection<S> {
             kept: Kept::default(),
             keeping: Keeping::default(),
             checked_at: 0,
+            gave_up_at: Cell::new(None),
             opening_header: None,
             seed,
         }

@@ -80,7 +80,16 @@ pub(crate) enum Word {
     /// A [`crate::durable::Durability`].
     Durability = 48,
     /// 1: names were exchanged since the first opener.
-    NamesChanged = 49,
+    NamesChanged = 55,
+    /// What is being settled, and in which generation. See [`crate::settle`].
+    Settling = 49,
+    SettlingIn = 50,
+    /// See [`crate::housekeeping`] for these.
+    Kept = 51,
+    GivenBack = 52,
+    ShadowWanted = 53,
+    /// Sequence of a commit that is prepared under a super-journal. See [`crate::decided`].
+    Several = 54,
 }
 
 /// Words that describe the state in one slot.

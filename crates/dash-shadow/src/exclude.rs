@@ -21,6 +21,7 @@ impl<S: Storage> Connection<S> {
         if self.coordination.condition() == ShadowCondition::Repair {
             self.repair()?;
         }
+        self.take_over_half_settled()?;
         self.remove_super_journal()
     }
 
@@ -46,15 +47,23 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         let (file, name) = (self.file(slot)?, self.role(slot));
-        if file.try_lock(locks::SHARED, LockKind::Exclusive).during(Operation::Lock, &name)? {
+        let exclude =
+            || file.try_lock(locks::SHARED, LockKind::Exclusive).during(Operation::Lock, &name);
+        let given_back = self.coordination.given_back();
+        if exclude()? {
             self.excluded[slot] = true;
             return Ok(());
         }
-        // Without PENDING a stream of stock readers would keep the writer out for ever (T11).
+        // Without PENDING a stream of stock readers would keep the writer out for ever (T11), and
+        // one could come in between housekeeping and who waits for it.
         if !self.pending[slot] {
             self.pending[slot] = file
                 .try_lock(locks::PENDING, LockKind::Exclusive)
                 .during(Operation::Lock, &name)?;
+        }
+        if self.past_housekeeping(&locks::KEEPS_SHADOW, given_back, exclude)? {
+            self.excluded[slot] = true;
+            return Ok(());
         }
         Err(Error::Busy)
     }

@@ -37,6 +37,8 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         self.guard(slot)?;
         self.coordination.set_in_flight(self.current.sequence + 1);
+        // From here on being in flight says it, and whoever undoes this mends that too.
+        self.coordination.clear_half_settled();
         if let Some(transaction) = &mut self.transaction {
             transaction.touched = true;
         }
@@ -135,6 +137,13 @@ impl<S: Storage> Connection<S> {
         self.coordination.set_fence(fence.is_some());
         self.coordination.word(Word::Guarded).store(generation, SeqCst);
         Ok(())
+    }
+
+    /// Whether what [`guard`](Self::guard) has to see to is seen to.
+    pub(crate) fn is_guarded(&self, slot: usize) -> Result<bool> {
+        let behind = self.others_may_lag(self.coordination.generation())?
+            || self.coordination.may_be_named_on_disk(slot);
+        Ok(self.coordination.fence() || !behind || broken(Mutation::NoNameFence))
     }
 
     /// Whether somebody may be alive who has not noticed that a new shadow was made, and so does not

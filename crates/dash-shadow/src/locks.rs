@@ -16,6 +16,8 @@
 //! |---|---|
 //! | OPEN | exclusive: who opens, closes or recovers |
 //! | WRITER | exclusive: the connection in a write transaction |
+//! | KEEPS_WRITER | exclusive: who holds WRITER for housekeeping, for moments only |
+//! | KEEPS_SHADOW | exclusive: who holds the shadow's SHARED range for housekeeping |
 //! | READER + i | exclusive: the connection that owns reader entry i |
 
 use std::ops::Range;
@@ -36,6 +38,11 @@ pub const WRITER: Range<u64> = 1..2;
 
 /// Held by every connection for its life; exclusive: the first and the last one.
 pub const ALIVE: Range<u64> = 2..3;
+
+/// Held while WRITER is held for housekeeping: who meets that waits.
+pub const KEEPS_WRITER: Range<u64> = 3..4;
+/// Held while the shadow is: who wants it says so, and waits.
+pub const KEEPS_SHADOW: Range<u64> = 4..5;
 
 /// Everything that can be locked.
 pub const ALL: Range<u64> = 0..u64::MAX;

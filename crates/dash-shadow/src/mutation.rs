@@ -79,6 +79,10 @@ mutations! {
     SettledBelieved = "a shadow that was declared mended in the cache is believed",
     BuriedBelieved = "a shadow on which a commit was buried is believed where it looks right",
     SettledWithoutCopying = "settling copies nothing",
+    SettledNotFlushed = "a shadow is declared settled before that is durable",
+    SettledForAnother = "a shadow is declared settled, whatever was committed meanwhile",
+    SettlerKeepsNobodyOff = "nobody is kept off a shadow that is being settled",
+    GrowthTakenOver = "a tail that is being moved is taken over without a flush",
     NaiveListReset = "SHADOW-X as printed: the list of the current copy is emptied in place",
     PaperLiteral = "Algorithm 1 as printed: a commit that begins is numbered like one that is done",
     CutOffCommitNotForgotten = "a commit that was cut off keeps its block while it is undone",
@@ -98,6 +102,7 @@ mutations! {
     TemporaryNameIgnored = "a reader does not look for the newest copy between two renames",
     SuperJournalIgnored = "a prepared commit counts while its super-journal is there",
     SuperJournalRemovedEarly = "a super-journal is removed while another database depends on it",
+    DecidedNotRead = "who reads does not look whether a transaction over several databases was decided",
     GoneSuperJournalNotFlushed = "a super-journal is believed gone before that is durable",
 }
 

@@ -13,6 +13,7 @@ use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
 use crate::classify::{Left, classify};
 use crate::coordination::Snapshot;
+use crate::decided::decided_beside;
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{Found, verify_beside_fence};
 use crate::failed::left_in_coordination;
@@ -99,6 +100,13 @@ impl<S: Storage> ReadOnly<S> {
         self.level
     }
 
+    /// Whether a stock process is writing the copy that is read, or about to. Dash connections hold
+    /// the same lock, shared.
+    pub fn is_reserved_by_stock(&self) -> Result<bool> {
+        let holder = self.current.lock_conflict(locks::RESERVED, LockKind::Shared);
+        Ok(holder.during(Operation::Lock, self.names.shown())?.is_some())
+    }
+
     fn release(&self) -> Result<()> {
         if self.immutable {
             return Ok(());
@@ -152,8 +160,16 @@ impl<S: Storage> ReadOnly<S> {
             return Ok(false);
         }
         let alive = !self.immutable && held(LockKind::Exclusive)?;
-        if !alive {
+        let decided = alive
+            && decided_beside(&self.storage, &self.directory, &self.directory_path, &self.names)?;
+        if !alive || decided {
             self.take_by_table()?;
+        }
+        if decided && self.current.id() == named.id {
+            // It is being published.
+            self.release()?;
+            self.storage.sleep(OPEN_PAUSE);
+            return Ok(false);
         }
         let header = read_header(&*self.current, &shown)?;
         let len = self.current.metadata().during(Operation::Stat, &shown)?.len;
@@ -206,10 +222,11 @@ impl<S: Storage> ReadOnly<S> {
         })?;
         match (decide(&verdict), shadow) {
             (Action::UseShadow, Some(shadow)) => {
-                if !self.share(&shadow.file)? {
+                let shared = self.share(&shadow.file)?;
+                self.release()?;
+                if !shared {
                     return Err(Error::Busy);
                 }
-                self.release()?;
                 self.current = shadow.file;
                 Ok(())
             }

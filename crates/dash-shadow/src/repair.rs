@@ -12,7 +12,6 @@ use crate::error::{Context, Operation, Result};
 use crate::fence::HEAD;
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN, first_page};
 use crate::header::{mark_demoted, plain};
-use crate::locks::LockLevel;
 use crate::ranges::RangeSet;
 use crate::spare::{buffer_for, part_of};
 use crate::tail::read_header;
@@ -48,7 +47,7 @@ impl<S: Storage> Connection<S> {
         undone
     }
 
-    fn copy_back(&mut self, dirtied: &RangeSet) -> Result<()> {
+    pub(crate) fn copy_back(&mut self, dirtied: &RangeSet) -> Result<()> {
         let slot = self.shadow_slot();
         self.coordination.next_tail_epoch(slot); // what failed may have moved it
         if self.snapshot.size == 0 {
@@ -66,34 +65,6 @@ impl<S: Storage> Connection<S> {
         self.coordination.set_settled();
         self.coordination.set_in_flight(0);
         Ok(())
-    }
-
-    /// Settling: after a large transaction, copies its pages into the shadow now, so that the next
-    /// small commit does not carry them (protocols.md F7). Meant for a connection of its own in the
-    /// background; `false` if there is less than `worth` bytes to carry, `Busy` if somebody writes.
-    pub fn settle(&mut self, worth: u64) -> Result<bool> {
-        let settled = self.lock(LockLevel::Exclusive).and_then(|()| self.settle_locked(worth));
-        let unlocked = self.unlock(LockLevel::None);
-        unlocked.and(settled)
-    }
-
-    fn settle_locked(&mut self, worth: u64) -> Result<bool> {
-        let list = self.current_page_list()?;
-        if self.coordination.is_settled() || list.bytes() < worth || self.snapshot.size == 0 {
-            return Ok(false);
-        }
-        self.guard(self.shadow_slot())?;
-        self.coordination.set_in_flight(self.current.sequence + 1);
-        if !broken(Mutation::SettledWithoutCopying) {
-            self.restore(&list)?;
-        }
-        self.coordination.set_settled();
-        self.coordination.set_in_flight(0);
-        if broken(Mutation::NaiveListReset) {
-            self.reset_list()?;
-        }
-        self.statistics.settled += 1;
-        Ok(true)
     }
 
     /// Gives the shadow up: takes its block away, to be flushed, and has it made anew.

@@ -21,6 +21,9 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn begin_read(&mut self) -> Result<()> {
         loop {
             self.reload_if_pair_changed()?;
+            if self.coordination.is_of_several() {
+                self.finish_decided()?;
+            }
             let current = self.coordination.current();
             if self.coordination.generation() != self.generation {
                 continue;

@@ -16,6 +16,8 @@ mod shadow;
 mod copied;
 #[path = "../../dash-shadow/tests/the_current_copy_is_not_written.rs"]
 mod current_copy;
+#[path = "../../dash-shadow/tests/readers_finish_what_was_decided.rs"]
+mod decided;
 #[path = "../../dash-shadow/tests/a_flush_that_failed_is_never_believed.rs"]
 mod failed_flush;
 #[path = "../../dash-shadow/tests/nobody_sees_an_empty_file_for_a_database_with_a_commit.rs"]
@@ -30,6 +32,8 @@ mod narrowed;
 mod older_names;
 #[path = "../../dash-shadow/tests/read_only_connections_see_what_was_acknowledged.rs"]
 mod read_only;
+#[path = "../../dash-shadow/tests/settling_is_in_nobodys_way.rs"]
+mod settling;
 #[path = "../../dash-shadow/tests/a_commit_over_several_databases_is_published_in_the_end.rs"]
 mod several;
 #[path = "../../dash-shadow/tests/what_stock_sqlite_writes_after_a_session_is_kept.rs"]
@@ -126,6 +130,11 @@ const TOLD: &[Told] = &[
             undone::a12_what_the_next_opener_decided,
         ],
     ),
+    (Mutation::SettledNotFlushed, &[settling::what_is_settled_is_durable]),
+    (Mutation::SettledForAnother, &[settling::who_commits_meanwhile]),
+    (Mutation::SettlerKeepsNobodyOff, &[settling::who_commits_meanwhile]),
+    (Mutation::GrowthTakenOver, &[settling::a_tail_that_was_being_moved]),
+    (Mutation::DecidedNotRead, &[decided::by_the_one_that_died, decided::and_by_who_may_only_read]),
     (Mutation::NarrowedToMore, &[narrowed::not_what_only_it_marks]),
     (Mutation::NarrowedUnflushed, &[narrowed::not_what_was_never_flushed]),
     (Mutation::UnflushedBuiltOn, &[flushed_on::on_commits_that_were_not]),

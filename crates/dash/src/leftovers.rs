@@ -93,6 +93,59 @@ impl Neighbours {
     }
 }
 
+impl Neighbours {
+    /// Refuses to read beside what only somebody who may write can deal with; for a connection that
+    /// may only read, once it holds SQLite's SHARED lock on the database at `path`. `reserved`:
+    /// whether a writer lives.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_READONLY_ROLLBACK` beside a hot journal, as stock SQLite says; with `by_stock`,
+    /// where the engine does not choose the copy to read, `SQLITE_CANTOPEN` beside a name fence.
+    pub fn refuse_half_written(
+        &self,
+        path: &Path,
+        by_stock: bool,
+        mut reserved: impl FnMut() -> Result<bool>,
+    ) -> Result<()> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let journal = path.with_file_name(&self.journal);
+        let shown = journal.display();
+        let failed = |error| Error::new(Code::CANTOPEN, format!("looking for {shown}: {error}"));
+        let Some(found) = folder.metadata(&self.journal).map_err(failed)? else {
+            return Ok(());
+        };
+        match found.kind {
+            FileKind::Regular if found.len > 0 => {}
+            FileKind::Directory if by_stock && !reserved()? => return Err(fenced(&journal)),
+            _ => return Ok(()),
+        }
+        if reserved()? || !self.begins_hot(folder) {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::READONLY_ROLLBACK,
+            format!(
+                "{} has a hot rollback journal beside it, {shown}: a program was stopped in the middle of writing it, and this \
+                 connection may only read; open it once for writing, with or without dash, to have that rolled back",
+                path.display()
+            ),
+        ))
+    }
+
+    /// As stock SQLite has it: hot is what does not begin with a zero, and what may not be looked
+    /// at.
+    fn begins_hot(&self, folder: &real::Directory) -> bool {
+        let mut first = [0];
+        match folder.open(&self.journal, OpenMode::Read) {
+            Ok(file) => file.read_at(&mut first, 0).map_or(true, |_| first != [0]),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
+    }
+}
+
 /// What stock SQLite's rules say of a name fence, which they take for a hot journal.
 pub fn fenced(journal: &Path) -> Error {
     Error::new(

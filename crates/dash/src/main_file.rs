@@ -10,6 +10,7 @@ use dash_ffi::{
     PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
 };
 
+use crate::leftovers::Neighbours;
 use crate::parameters::Parameters;
 use crate::read_only_file::{ReadOnlyFile, refusal};
 use crate::registry::Membership;
@@ -27,6 +28,8 @@ pub struct MainFile {
     pub(crate) shared_memory: bool,
     /// Where SQLite finds mapped pages.
     pub(crate) window: Arc<Window>,
+    /// What lies beside a plain file that may only be read: what was half-written is not read.
+    pub(crate) beside: Option<Neighbours>,
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do.
     pub(crate) membership: Option<Membership>,
 }
@@ -77,8 +80,19 @@ macro_rules! by_kind {
 /// Locks a plain file, unless it is not the one of that name any more. SQLite finds a journal by name: a
 /// connection that is idle since before the names were exchanged would roll back into its own copy,
 /// and remove, the journal of somebody who is writing the other one.
-fn lock_plain(file: &mut HostFile, level: LockLevel, path: &Path) -> Result<()> {
+fn lock_plain(
+    file: &mut HostFile,
+    level: LockLevel,
+    path: &Path,
+    beside: Option<&Neighbours>,
+) -> Result<()> {
     file.lock(level)?;
+    if let (Some(beside), LockLevel::Shared) = (beside, level)
+        && let Err(error) = beside.refuse_half_written(path, true, || file.check_reserved_lock())
+    {
+        file.unlock(LockLevel::None)?;
+        return Err(error);
+    }
     if level == LockLevel::Shared && has_moved(file)? && path.exists() {
         file.unlock(LockLevel::None)?;
         return Err(Error::new(
@@ -142,7 +156,7 @@ impl File for MainFile {
                 }
                 file.lock(level)
             },
-            file => lock_plain(file, level, &self.path))
+            file => lock_plain(file, level, &self.path, self.beside.as_ref()))
     }
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
@@ -162,7 +176,7 @@ impl File for MainFile {
     fn check_reserved_lock(&mut self) -> Result<bool> {
         by_kind!(self,
             file => file.check_reserved_lock(),
-            _file => Ok(false),
+            file => file.check_reserved_lock(),
             file => file.check_reserved_lock())
     }
 

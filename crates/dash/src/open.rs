@@ -127,6 +127,7 @@ impl Request<'_> {
             parameters: self.parameters.clone(),
             shared_memory: false,
             window: self.window.clone(),
+            beside: None,
             membership,
         }
     }
@@ -138,7 +139,9 @@ impl Request<'_> {
         }
         // WAL mode needs it, and is only met when reading.
         let shared_memory = membership.is_none() && file.has_shared_memory();
-        let file = MainFile { shared_memory, ..self.main_file(Kind::Plain(file), membership) };
+        let beside = (!flags.contains(OpenFlags::READWRITE)).then(|| Neighbours::of(self.path));
+        let file =
+            MainFile { shared_memory, beside, ..self.main_file(Kind::Plain(file), membership) };
         Ok(Opened { file: Box::new(file), flags })
     }
 

@@ -1,7 +1,7 @@
 //! A database in mode shadow that is only read: `mode=ro`, `immutable=1`, media and folders that can't be
 //! written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dash_ffi::{
@@ -12,6 +12,7 @@ use dash_shadow::{Error as EngineError, ReadOnly};
 use dash_storage::real::Real;
 
 use crate::errors::{errno_of, to_sqlite};
+use crate::leftovers::Neighbours;
 use crate::mapping::Maps;
 use crate::shadow_file::engine_level;
 use crate::wake::Reader;
@@ -19,6 +20,8 @@ use crate::wake::Reader;
 /// An open database.
 pub struct ReadOnlyFile {
     engine: ReadOnly<Real>,
+    path: PathBuf,
+    neighbours: Neighbours,
     maps: Maps,
     errno: i32,
     immutable: bool,
@@ -40,7 +43,16 @@ impl ReadOnlyFile {
         if immutable {
             engine.lock(dash_shadow::LockLevel::Shared)?;
         }
-        Ok(Self { engine, maps: Maps::new(window), errno: 0, immutable, why: None, reader: None })
+        Ok(Self {
+            engine,
+            path: path.to_path_buf(),
+            neighbours: Neighbours::of(path),
+            maps: Maps::new(window),
+            errno: 0,
+            immutable,
+            why: None,
+            reader: None,
+        })
     }
 
     /// What a change is answered.
@@ -65,8 +77,25 @@ impl ReadOnlyFile {
         self.engine.size()
     }
 
+    /// This connection keeps no stock writer out, so it looks what one left, as stock SQLite does:
+    /// under its lock nobody writes, so what is there now stays as it is.
     pub(crate) fn lock(&mut self, level: LockLevel) -> Result<()> {
-        self.engine.lock(engine_level(level)).map_err(|error| self.failed(error))
+        let begins = self.engine.level() == dash_shadow::LockLevel::None;
+        let locked = self.engine.lock(engine_level(level));
+        if begins && !self.immutable && !matches!(locked, Err(EngineError::Busy)) {
+            let engine = &self.engine;
+            let reserved = || engine.is_reserved_by_stock().map_err(to_sqlite);
+            if let Err(error) = self.neighbours.refuse_half_written(&self.path, false, reserved) {
+                self.unlock(LockLevel::None)?;
+                return Err(error);
+            }
+        }
+        locked.map_err(|error| self.failed(error))
+    }
+
+    /// Whether a stock writer is at work.
+    pub(crate) fn check_reserved_lock(&mut self) -> Result<bool> {
+        self.engine.is_reserved_by_stock().map_err(|error| self.failed(error))
     }
 
     pub(crate) fn unlock(&mut self, level: LockLevel) -> Result<()> {

@@ -1,9 +1,10 @@
 //! Which databases this process has open through dash, and how.
 //!
-//! SQLite asks by path, in every read transaction, whether a journal or a WAL exists; for a database
-//! in mode shadow the answer is known here and costs no system call. And connections of one process
-//! must agree on the mode of a database, or one would wait for the other for ever: the first one
-//! decides, until the last one has closed.
+//! SQLite asks by path, in every read transaction, whether a journal or a WAL exists; for a
+//! database that is written in mode shadow the answer is known here and costs no system call: a
+//! connection that writes keeps stock writers out. Those that only read don't, and look at the
+//! files. And connections of one process must agree on the mode of a database, or one would wait
+//! for the other for ever: the first one decides, until the last one has closed.
 //!
 //! Invariant: a path is listed from before its file is opened until after it is closed. The list is
 //! shared by all SQLites of the process.
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
@@ -44,6 +45,8 @@ pub struct Database {
     /// Who waits for its locks.
     pub queue: Arc<Queue>,
     prepared: AtomicBool,
+    /// Connections that may write it, and so keep stock writers out.
+    writers: AtomicUsize,
     super_journal: Mutex<Option<PathBuf>>,
     settling: Mutex<Option<JoinHandle<()>>>,
 }
@@ -63,6 +66,23 @@ impl Database {
     /// The super-journal that a commit is prepared under.
     pub fn super_journal(&self) -> Option<PathBuf> {
         self.super_journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A connection that keeps stock writers out, until it is dropped.
+pub struct Writing(Arc<Database>);
+
+impl Writing {
+    /// One more.
+    pub fn new(database: &Arc<Database>) -> Self {
+        database.writers.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(database))
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.writers.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -123,18 +143,31 @@ pub fn join(path: &Path, wanted: Option<Mode>) -> Result<(Membership, Mode), Mod
 
 fn shadow<R>(path: &[u8], see: impl FnOnce(&Arc<Database>) -> R) -> Option<R> {
     let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
-    let listed = databases.get(path)?;
-    (listed.mode == Mode::Shadow).then(|| see(&listed.database))
+    let listed = databases.get(path).filter(|listed| listed.mode == Mode::Shadow)?;
+    (listed.database.writers.load(Ordering::SeqCst) > 0).then(|| see(&listed.database))
 }
 
-/// The database in mode shadow whose rollback journal would have this path.
+/// Whether this is the journal's path of a database in mode shadow that connections of this process
+/// only read: then a directory of that name is a name fence, and a file may be a stock writer's.
+pub fn is_journal_of_readers(path: &Path) -> bool {
+    let read = || {
+        let path = path.as_os_str().as_bytes().strip_suffix(JOURNAL)?;
+        let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
+        let listed = databases.get(path).filter(|listed| listed.mode == Mode::Shadow)?;
+        Some(listed.database.writers.load(Ordering::SeqCst) == 0)
+    };
+    read().unwrap_or(false)
+}
+
+/// The database written in mode shadow whose rollback journal would have this path.
 pub fn of_journal(path: &Path) -> Option<Arc<Database>> {
     let path = path.as_os_str().as_bytes().strip_suffix(JOURNAL)?;
     shadow(path, Arc::clone)
 }
 
-/// Whether a file exists, if it is the journal or the WAL of a database in mode shadow. There are
-/// none, except that a journal is claimed while its database is prepared under a super-journal.
+/// Whether a file exists, if it is the journal or the WAL of a database written in mode shadow.
+/// There are none, except that a journal is claimed while its database is prepared under a
+/// super-journal.
 pub fn side_file_exists(path: &Path) -> Option<bool> {
     let path = path.as_os_str().as_bytes();
     if let Some(database) = path.strip_suffix(JOURNAL) {
@@ -143,7 +176,7 @@ pub fn side_file_exists(path: &Path) -> Option<bool> {
     shadow(path.strip_suffix(WAL)?, |_| false)
 }
 
-/// Whether this path is a journal's, of a database in mode shadow.
+/// Whether this path is a journal's, of a database written in mode shadow.
 pub fn is_journal(path: &OsStr) -> bool {
     path.as_bytes().strip_suffix(JOURNAL).is_some_and(|path| shadow(path, |_| ()).is_some())
 }
@@ -173,6 +206,10 @@ mod tests {
         let wal = Path::new("/nowhere/side.db-wal");
         assert_eq!(side_file_exists(journal), None);
         let (member, _) = join(path, None).expect("alone");
+        assert_eq!(side_file_exists(journal), None, "who only reads keeps nobody from making one");
+        assert!(is_journal_of_readers(journal) && !is_journal(journal.as_os_str()));
+        let writing = Writing::new(member.database());
+        assert!(!is_journal_of_readers(journal));
         assert_eq!(side_file_exists(journal), Some(false));
         assert_eq!(side_file_exists(wal), Some(false));
         assert_eq!(side_file_exists(path), None);
@@ -180,7 +217,7 @@ mod tests {
         member.database().set_super_journal(Some("/nowhere/side.db-mj1".into()));
         assert_eq!(side_file_exists(journal), Some(true));
         assert_eq!(side_file_exists(wal), Some(false));
-        drop(member);
+        drop((writing, member));
         assert_eq!(side_file_exists(wal), None);
     }
 }

@@ -3,6 +3,9 @@
 //!
 //! A connection of its own does it, in a thread that every connection of this process waits for
 //! before it closes: a process that ended in the middle would leave the database as a crash does.
+//! It is in nobody's way: it holds no lock while it flushes, and gives way between two pieces of
+//! copying to a writer, which waits for that inside its lock call (`housekeeping.rs` of the
+//! engine).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use crate::registry::Database;
 
 /// Bytes to carry from which it is worth a thread.
 pub const WORTH: u64 = 4 << 20;
-/// How often a writer in the way is waited for.
+/// How often it looks again whether a writer, or a reader of the other copy, is still in the way.
 const ATTEMPTS: usize = 50;
 /// For how long each time.
 const PAUSE: Duration = Duration::from_millis(2);

@@ -18,7 +18,7 @@ use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
 use crate::linger;
 use crate::mapping::Maps;
-use crate::registry::Database;
+use crate::registry::{Database, Writing};
 use crate::settle;
 use crate::wake::{self, Cause, Reader};
 
@@ -55,6 +55,8 @@ pub const SECTOR: u32 = 4096;
 pub struct ShadowFile {
     pub(crate) engine: Connection<Real>,
     pub(crate) database: Arc<Database>,
+    /// Says that stock writers are kept out.
+    _writing: Writing,
     pub(crate) path: PathBuf,
     /// The database's folder.
     pub(crate) folder: PathBuf,
@@ -105,6 +107,7 @@ impl ShadowFile {
         Self {
             protocol: engine.protocol(),
             engine,
+            _writing: Writing::new(&database),
             database,
             path: path.to_path_buf(),
             folder: path.parent().unwrap_or(Path::new("/")).to_path_buf(),

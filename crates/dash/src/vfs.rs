@@ -65,6 +65,7 @@ impl Vfs for Dash {
     fn access(&self, host: &HostVfs, path: &Path, check: AccessCheck) -> Result<bool> {
         match registry::side_file_exists(path) {
             Some(exists) => Ok(exists),
+            None if registry::is_journal_of_readers(path) && path.is_dir() => Ok(false),
             None => host.access(path, check),
         }
     }
