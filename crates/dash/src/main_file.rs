@@ -27,6 +27,8 @@ pub struct MainFile {
     pub(crate) shared_memory: bool,
     /// Where SQLite finds mapped pages.
     pub(crate) window: Arc<Window>,
+    /// What `SQLITE_FCNTL_CHUNK_SIZE` set: for the plain file, also if it is set before there is one.
+    pub(crate) chunk: Option<i32>,
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do.
     pub(crate) membership: Option<Membership>,
 }
@@ -167,8 +169,10 @@ impl File for MainFile {
     }
 
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
-        if let FileControl::Pragma(pragma) = control {
-            return self.pragma(pragma);
+        match control {
+            FileControl::Pragma(pragma) => return self.pragma(pragma),
+            FileControl::ChunkSize(size) => self.chunk = Some(size),
+            _ => {}
         }
         by_kind!(self,
             file => file.control(control),

@@ -127,6 +127,7 @@ impl Request<'_> {
             parameters: self.parameters.clone(),
             shared_memory: false,
             window: self.window.clone(),
+            chunk: None,
             membership,
         }
     }
