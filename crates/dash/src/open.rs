@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, Error, File, FileName, HostVfs, OpenFlags, Opened, Result, Window};
 use dash_shadow::{Connection, Error as EngineError};
-use dash_storage::real::Real;
+use dash_storage::real::{self, Real};
 use dash_storage::{Directory, Storage};
 
 use crate::errors::{forbids_writing, to_sqlite};
@@ -128,6 +128,7 @@ impl Request<'_> {
             shared_memory: false,
             window: self.window.clone(),
             chunk: None,
+            forks: real::forks(),
             membership,
         }
     }
