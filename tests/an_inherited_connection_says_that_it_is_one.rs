@@ -88,4 +88,3 @@ fn in_whatever_the_child_does_with_it() {
 fn also_one_for_reading_only() {
     forked("&mode=ro");
 }
-

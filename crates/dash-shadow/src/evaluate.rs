@@ -134,6 +134,13 @@ impl<F: File> Found<F> {
         if moved { self.tail.commit.as_ref().ok() } else { self.tail.bound(self.id()) }
     }
 
+    /// Whether there is a block of ours, of whatever file, whole or not.
+    fn has_block(&self) -> bool {
+        let absent = crate::format::BlockError::Absent;
+        self.tail.commit.as_ref().err() != Some(&absent)
+            || self.tail.intent.as_ref().err() != Some(&absent)
+    }
+
     fn fenced(&self) -> bool {
         self.header.is_some_and(|header| header.is_fenced())
     }
@@ -167,6 +174,13 @@ pub struct Verdict {
     pub shadow: ShadowKind,
     /// How they are related.
     pub relation: Relation,
+}
+
+/// Whether `app.db` carries what looks like the mark of a demoted copy and is no mark of ours: a file that
+/// dash demoted has a block (its first commit puts one there before), or stands beside one that has.
+/// SQLite writes no file with that write version, and neither do we.
+pub fn written_for_others<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
+    db.is_some_and(Found::demoted) && ![db, shadow].into_iter().flatten().any(Found::has_block)
 }
 
 /// Whether both files carry blocks of one pair written under other inode numbers: the folder was

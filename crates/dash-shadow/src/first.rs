@@ -4,7 +4,7 @@ use crate::connection::{Connection, keep_stock_writers_out};
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::durable::Durability;
 use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{DbKind, Found, Relation, classify, verify_beside_fence};
+use crate::evaluate::{DbKind, Found, Relation, classify, verify_beside_fence, written_for_others};
 use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
 use crate::mutation::{Mutation, broken};
@@ -15,7 +15,7 @@ use crate::read::global_page_list;
 use crate::recover::{demote, make_durable};
 use crate::renames;
 use crate::super_journal;
-use crate::table::{Action, Refusal, decide};
+use crate::table::{Action, decide};
 use crate::tail::Tail;
 use crate::vouch::Published;
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
@@ -134,15 +134,13 @@ impl<S: Storage> First<'_, S> {
         if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole {
             action = Action::KeepRepair;
         }
+        if !fence && written_for_others(db.as_ref(), shadow.as_ref()) {
+            return Err(Error::ReadOnly(format!(
+                "{db_name} says that only a newer SQLite may write it (write version 3), and no block of dash says otherwise"
+            )));
+        }
         let (current, other, condition) = match action {
-            Action::Refuse(refusal) => {
-                let message = refusal.message(names);
-                return Err(match refusal {
-                    Refusal::NotSqlite => Error::NotADatabase(message),
-                    Refusal::BothTorn => Error::Corrupt(message),
-                    _ => Error::CantOpen(message),
-                });
-            }
+            Action::Refuse(refusal) => return Err(refusal.error(names)),
             Action::Create => {
                 if !options.create {
                     return Err(Error::CantOpen(format!("{db_name} does not exist")));

@@ -214,7 +214,7 @@ impl<S: Storage> ReadOnly<S> {
             }
             (Action::Refuse(refusal), _) => {
                 self.release()?;
-                Err(Error::Corrupt(refusal.message(&self.names)))
+                Err(refusal.error(&self.names))
             }
             _ => Ok(()),
         }

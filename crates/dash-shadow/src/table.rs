@@ -3,6 +3,7 @@
 //! Source: protocols.md section 5, extended by what users do to files (F14, T7, T8). Every
 //! combination of what the two files can be matches exactly one row; a test walks all of them.
 
+use crate::error::Error;
 use crate::evaluate::{DbKind, Relation, ShadowKind, Verdict};
 use crate::names::Names;
 
@@ -39,6 +40,16 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The error that says so.
+    pub fn error(self, names: &Names) -> Error {
+        let message = self.message(names);
+        match self {
+            Self::NotSqlite => Error::NotADatabase(message),
+            Self::BothTorn => Error::Corrupt(message),
+            Self::Missing | Self::Emptied | Self::Diverged => Error::CantOpen(message),
+        }
+    }
+
     /// What happened and what to do.
     pub fn message(self, names: &Names) -> String {
         let db = names.db.to_string_lossy();
