@@ -21,6 +21,7 @@ pub mod format;
 mod header;
 pub mod inspect;
 mod locks;
+mod mounted;
 #[cfg(feature = "mutations")]
 pub mod mutation;
 #[cfg(not(feature = "mutations"))]
