@@ -71,6 +71,8 @@ pub struct Connection<S: Storage> {
     pub(crate) unpublished: Option<u64>,
     /// Super-journal of a transaction that was cut off, to be removed once it is undone here.
     pub(crate) cut_off: Option<Vec<u8>>,
+    /// Whether whoever had the database open last did not close it.
+    pub(crate) takes_over: bool,
     pub(crate) statistics: Statistics,
     /// What the version store holds for this connection's snapshot.
     pub(crate) kept: Kept,
@@ -121,6 +123,7 @@ impl<S: Storage> Connection<S> {
             poisoned: None,
             unpublished: None,
             cut_off: None,
+            takes_over: false,
             statistics: Statistics::default(),
             kept: Kept::default(),
             keeping: Keeping::default(),
@@ -128,6 +131,11 @@ impl<S: Storage> Connection<S> {
             opening_header: None,
             seed,
         }
+    }
+
+    /// Whether this connection was the first to open the database after somebody who did not close it.
+    pub fn takes_over(&self) -> bool {
+        self.takes_over
     }
 
     /// The lock held.

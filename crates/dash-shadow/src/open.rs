@@ -177,6 +177,7 @@ impl<S: Storage> Connection<S> {
             options,
         );
         if let Some(found) = found {
+            connection.takes_over = !fresh;
             connection.remember_found(found);
         }
         // For its locks; what can't be found yet is looked for again at the first read.

@@ -23,6 +23,7 @@ use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::{self, Leftover, Neighbours};
 use crate::linger;
 use crate::main_file::{Kind, MainFile};
+use crate::orphans;
 use crate::parameters::Parameters;
 use crate::read_only_file::ReadOnlyFile;
 use crate::registry::{self, Membership, Mode};
@@ -266,6 +267,7 @@ pub fn engine(
         })
     };
     let begun = Instant::now();
+    let mut takes_over = false;
     loop {
         if let Some(leftover) = neighbours.find().map_err(Failed::Other)? {
             clear(leftover)?;
@@ -276,12 +278,16 @@ pub fn engine(
         };
         match opened {
             Ok(mut engine) => {
+                takes_over |= engine.takes_over();
                 // From here on stock SQLite leaves nothing: but it may have, until just now.
                 let mut header = [0; HEADER];
                 let read = engine.read(&mut header, 0).map_err(to_sqlite);
                 read.map_err(Failed::Other)?;
                 let wal = leftovers::says_wal(&header);
                 if !wal && neighbours.find().map_err(Failed::Other)?.is_none() {
+                    if takes_over {
+                        orphans::remove(host, path);
+                    }
                     return Ok(engine);
                 }
                 let closed = engine.close().map_err(to_sqlite);
