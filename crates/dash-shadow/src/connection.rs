@@ -73,6 +73,8 @@ pub struct Connection<S: Storage> {
     pub(crate) cut_off: Option<Vec<u8>>,
     /// Whether whoever had the database open last did not close it.
     pub(crate) takes_over: bool,
+    /// Whether it shares WRITER, so that nobody else writes while it reads.
+    pub(crate) holds_off: bool,
     pub(crate) statistics: Statistics,
     /// What the version store holds for this connection's snapshot.
     pub(crate) kept: Kept,
@@ -124,6 +126,7 @@ impl<S: Storage> Connection<S> {
             unpublished: None,
             cut_off: None,
             takes_over: false,
+            holds_off: false,
             statistics: Statistics::default(),
             kept: Kept::default(),
             keeping: Keeping::default(),
@@ -242,6 +245,7 @@ impl<S: Storage> Connection<S> {
                 self.file(slot)?.unlock(locks::SHARED).during(Operation::Lock, self.role(slot))?;
             }
             self.level = LockLevel::None;
+            self.let_writers_in()?;
         }
         result
     }

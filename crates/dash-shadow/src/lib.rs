@@ -19,6 +19,7 @@ mod fence;
 mod first;
 pub mod format;
 mod header;
+mod hold_off;
 pub mod inspect;
 mod locks;
 mod mounted;

@@ -3,7 +3,7 @@
 //! | PRAGMA | without a value | with a value |
 //! |---|---|---|
 //! | `journal_mode` | `shadow`, or SQLite's own answer | changes the mode, see [`crate::switch`]; a name that is none answers the mode in force, as SQLite does |
-//! | `locking_mode` | SQLite's | SQLite's; `exclusive` under `dash_commit=paper` makes it `exclusive` |
+//! | `locking_mode` | SQLite's | SQLite's; under `exclusive` reading keeps others from writing, too; with `dash_commit=paper` it makes that `exclusive` |
 //! | `dash_commit` | `single`, `paper` or `exclusive` | chooses it for this connection |
 //! | `dash_time_reads` | `on` or `off` | whether `dash_latency` times reads |
 //!
@@ -98,8 +98,12 @@ impl MainFile {
         let (Some(file), Some(value)) = (self.shadow(), value) else {
             return;
         };
+        let exclusive = value.eq_ignore_ascii_case("exclusive");
+        // Any other name SQLite takes for a question.
+        if exclusive || value.eq_ignore_ascii_case("normal") {
+            file.exclusive = exclusive;
+        }
         if file.protocol == Protocol::Paper {
-            let exclusive = value.eq_ignore_ascii_case("exclusive");
             file.engine.set_protocol(if exclusive { Protocol::Exclusive } else { Protocol::Paper });
         }
     }
