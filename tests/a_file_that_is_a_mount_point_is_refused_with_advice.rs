@@ -22,21 +22,22 @@ struct Container {
 
 /// A database with one row, mounted by itself.
 fn container() -> Option<Container> {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("exists");
     let (outside, inside) = (root.join("outside"), root.join("inside"));
-    fs::create_dir(&outside).unwrap();
-    fs::create_dir(&inside).unwrap();
+    fs::create_dir(&outside).expect("new");
+    fs::create_dir(&inside).expect("new");
     let (outside, inside) = (outside.join("app.db"), inside.join("app.db"));
     run(&suite::open(&outside), "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
-    fs::write(&inside, b"").unwrap();
+    fs::write(&inside, b"").expect("ours");
     let mount = Mount::file(&outside, &inside)?;
     Some(Container { _folder: folder, outside, inside, mount: Some(mount) })
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder.parent().unwrap()).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    let entries = fs::read_dir(folder.parent().expect("a folder")).expect("a folder");
+    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    entries.map(|entry| name(entry.expect("an entry"))).collect()
 }
 
 fn refusal(path: &Path, more: &str, name: &str) {

@@ -19,8 +19,8 @@ struct Databases {
 
 /// Two databases, of which `a` was killed.
 fn killed() -> Databases {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("exists");
     let (a, b) = (root.join("a.db"), root.join("b.db"));
     workload::make(&suite::open(&a));
     run(&suite::open(&b), "CREATE TABLE t(v); INSERT INTO t VALUES (0)");
@@ -38,7 +38,7 @@ fn super_journal(main: &Path, children: &[&Path]) -> PathBuf {
         list.extend_from_slice(beside(child, "-journal").as_os_str().as_bytes());
         list.push(0);
     }
-    fs::write(&path, list).unwrap();
+    fs::write(&path, list).expect("ours");
     path
 }
 

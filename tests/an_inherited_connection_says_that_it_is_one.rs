@@ -62,7 +62,7 @@ say('done', 1)
 ";
 
 fn forked(more: &str) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("app.db");
     run(
         &suite::open(&path),
@@ -70,7 +70,7 @@ fn forked(more: &str) {
          INSERT INTO t SELECT 1, hex(randomblob(100)) FROM c",
     );
     let Some(mut command) = python(SCRIPT, &[&path, Path::new(more)]) else { return };
-    let output = command.output().unwrap();
+    let output = command.output().expect("starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("done: 1") && !said.contains("wrong: "), "{said}");

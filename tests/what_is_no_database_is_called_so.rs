@@ -27,9 +27,9 @@ fn contents() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn alone(path: &Path) {
-    let names: Vec<_> = fs::read_dir(path.parent().unwrap())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
+    let names: Vec<_> = fs::read_dir(path.parent().expect("a folder"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name())
         .collect();
     assert_eq!(names.len(), 2, "something is left beside it: {names:?}");
 }

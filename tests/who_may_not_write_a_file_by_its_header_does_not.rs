@@ -15,8 +15,8 @@ use suite::sql::{at_rest, beside, refused, run};
 const WRITE_VERSION: u64 = 18;
 
 fn set_version(path: &Path, version: u8) {
-    let file = fs::File::options().write(true).open(path).unwrap();
-    file.write_all_at(&[version], WRITE_VERSION).unwrap();
+    let file = fs::File::options().write(true).open(path).expect("ours");
+    file.write_all_at(&[version], WRITE_VERSION).expect("ours");
 }
 
 #[test]
