@@ -13,29 +13,37 @@ use crate::locks::{self, LockLevel};
 
 impl<S: Storage> Connection<S> {
     /// Lets nobody write from here on until the read transaction ends; it reads the newest state then.
-    /// `Busy`, with the read lock given up, while somebody is writing.
+    /// `Busy` while somebody is writing; the read lock is given up then, as with any error.
     pub fn hold_off_writers(&mut self) -> Result<()> {
         if self.level != LockLevel::Shared || self.holds_off {
             return Ok(());
         }
-        self.holds_off = self
-            .coordination
-            .file()
-            .try_lock(locks::WRITER, LockKind::Shared)
-            .during(Operation::Lock, self.names.shown_coordination())?;
-        if !self.holds_off {
+        let held = self.share_writer();
+        if held.is_err() {
             self.unlock(LockLevel::None)?;
-            return Err(Error::Busy);
         }
-        let stale = |connection: &Self| {
-            connection.coordination.current() != connection.current
-                || connection.coordination.generation() != connection.generation
-        };
-        if stale(self) {
-            // Somebody committed since it was read; nobody does any more.
+        held
+    }
+
+    fn share_writer(&mut self) -> Result<()> {
+        loop {
+            self.holds_off = self
+                .coordination
+                .file()
+                .try_lock(locks::WRITER, LockKind::Shared)
+                .during(Operation::Lock, self.names.shown_coordination())?;
+            if !self.holds_off {
+                return Err(Error::Busy);
+            }
+            if self.coordination.current() == self.current
+                && self.coordination.generation() == self.generation
+            {
+                return Ok(());
+            }
+            // Somebody committed since it was read; nobody does any more, unless reading anew met a file
+            // that was copied over this one, and gave the lock up.
             self.begin_read()?;
         }
-        Ok(())
     }
 
     /// Lets others write again.

@@ -15,7 +15,7 @@
 //! | byte | who holds it |
 //! |---|---|
 //! | OPEN | exclusive: who opens, closes or recovers |
-//! | WRITER | exclusive: the connection in a write transaction |
+//! | WRITER | exclusive: the connection in a write transaction; shared: those that only read under locking_mode=EXCLUSIVE |
 //! | READER + i | exclusive: the connection that owns reader entry i |
 
 use std::ops::Range;

@@ -58,7 +58,7 @@ fn is_being_written<S: Storage>(storage: &S, db: &Path) -> Result<bool> {
         // Stock writers; every dash connection shares it.
         (&names.db, locks::RESERVED, LockKind::Shared),
         (&names.shadow, locks::RESERVED, LockKind::Shared),
-        (&names.coordination, locks::WRITER, LockKind::Exclusive),
+        (&names.coordination, locks::WRITER, LockKind::Shared),
     ];
     for (name, range, kind) in places {
         let free = match directory.open(name, OpenMode::Read) {
