@@ -231,7 +231,7 @@ fn all_or_none_when_the_process_is_killed() {
     for path in &paths {
         at_rest(path);
     }
-    // As with stock SQLite, one that was made just before the end may be left; no database depends on it.
+    // One whose list was not written yet may be left; no database depends on it.
     for super_journal in strays(folder.path()) {
         assert!(super_journal.starts_with("a.db-mj"), "{super_journal} is left");
         for file in paths.iter().flat_map(|path| [path.clone(), beside(path, "-shadow")]) {

@@ -122,6 +122,22 @@ impl Mount {
     }
 }
 
+impl Mount {
+    /// `file` once more, over the file `point`: what `docker run -v ./app.db:/app.db` does.
+    pub fn file(file: &Path, point: &Path) -> Option<Self> {
+        if !is_root() {
+            return skipped("mounting takes root");
+        }
+        match run("mount", &["--bind", text(file), text(point)]) {
+            Ok(()) => Some(Self {
+                point: point.to_owned(),
+                _folder: tempfile::tempdir().expect("a folder"),
+            }),
+            Err(why) => skipped(&why),
+        }
+    }
+}
+
 impl Drop for Mount {
     fn drop(&mut self) {
         // Lazily: a process that is being killed may still have a file open.

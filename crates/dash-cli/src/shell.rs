@@ -28,6 +28,9 @@ pub struct Arguments {
 /// Fails where the database is not open through dash, and says nothing where it is.
 const GUARD: &str = "SELECT 1 WHERE dash_engine() = 'none' AND abs(-9223372036854775808)";
 
+/// Fails where the file is no database, which SQLite only finds out by reading it.
+const READS: &str = "SELECT 1 FROM sqlite_master WHERE 0";
+
 /// Becomes `sqlite3`, or a small prompt of our own where that is not installed.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let library = std::path::absolute(extension::find()?)
@@ -50,6 +53,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         &open(&arguments.file),
         "-cmd",
         GUARD,
+        "-cmd",
+        READS,
     ]);
     if !asks_for(["-bail", "--bail"]) {
         sqlite3.args(["-cmd", ".bail off"]);

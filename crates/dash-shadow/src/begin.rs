@@ -18,7 +18,7 @@ impl<S: Storage> Connection<S> {
             || self
                 .coordination
                 .file()
-                .lock_conflict(locks::WRITER, LockKind::Exclusive)
+                .lock_conflict(locks::WRITER, LockKind::Shared)
                 .during(Operation::Lock, self.names.shown_coordination())?
                 .is_some())
     }

@@ -72,6 +72,10 @@ pub struct Connection<S: Storage> {
     pub(crate) unpublished: Option<u64>,
     /// Super-journal of a transaction that was cut off, to be removed once it is undone here.
     pub(crate) cut_off: Option<Vec<u8>>,
+    /// Whether whoever had the database open last did not close it.
+    pub(crate) takes_over: bool,
+    /// Whether it shares WRITER, so that nobody else writes while it reads.
+    pub(crate) holds_off: bool,
     pub(crate) statistics: Statistics,
     /// What the version store holds for this connection's snapshot.
     pub(crate) kept: Kept,
@@ -124,6 +128,8 @@ impl<S: Storage> Connection<S> {
             poisoned: None,
             unpublished: None,
             cut_off: None,
+            takes_over: false,
+            holds_off: false,
             statistics: Statistics::default(),
             kept: Kept::default(),
             keeping: Keeping::default(),
@@ -132,6 +138,11 @@ impl<S: Storage> Connection<S> {
             opening_header: None,
             seed,
         }
+    }
+
+    /// Whether this connection was the first to open the database after somebody who did not close it.
+    pub fn takes_over(&self) -> bool {
+        self.takes_over
     }
 
     /// The lock held.
@@ -238,6 +249,7 @@ impl<S: Storage> Connection<S> {
                 self.file(slot)?.unlock(locks::SHARED).during(Operation::Lock, self.role(slot))?;
             }
             self.level = LockLevel::None;
+            self.let_writers_in()?;
         }
         result
     }

@@ -146,6 +146,13 @@ impl<F: File> Found<F> {
         if moved { self.tail.commit.as_ref().ok() } else { self.tail.bound(self.id()) }
     }
 
+    /// Whether there is a block of ours, of whatever file, whole or not.
+    fn has_block(&self) -> bool {
+        let absent = crate::format::BlockError::Absent;
+        self.tail.commit.as_ref().err() != Some(&absent)
+            || self.tail.intent.as_ref().err() != Some(&absent)
+    }
+
     /// The commit of ours that somebody else has written over (SHADOW-18). SQLite's header and the block in page 1 are one
     /// sector: dash leaves them alike there, or a mark in the header. Stock SQLite counts its change
     /// in the header and carries the block along, also where it has overwritten the tail.
@@ -202,4 +209,11 @@ pub fn verify_beside_fence<F: File>(
         Some(db) => db.verify(name),
         None => Ok(()),
     }
+}
+
+/// Whether `app.db` carries what looks like the mark of a demoted copy and is no mark of ours: a file that
+/// dash demoted has a block (its first commit puts one there before), or stands beside one that has.
+/// SQLite writes no file with that write version, and neither do we.
+pub fn written_for_others<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
+    db.is_some_and(Found::demoted) && ![db, shadow].into_iter().flatten().any(Found::has_block)
 }

@@ -5,7 +5,9 @@ use crate::connection::{Connection, keep_stock_writers_out};
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::durable::Durability;
 use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{DbKind, Found, Relation, ShadowKind, verify_beside_fence};
+use crate::evaluate::{
+    DbKind, Found, Relation, ShadowKind, verify_beside_fence, written_for_others,
+};
 use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
 use crate::mutation::{Mutation, broken};
@@ -14,7 +16,6 @@ use crate::open::{OpenOptions, Opened};
 use crate::ranges::RangeSet;
 use crate::read::global_page_list;
 use crate::recover::{demote, make_durable};
-use crate::refusal::Refusal;
 use crate::renames;
 use crate::super_journal;
 use crate::table::{Action, decide};
@@ -161,6 +162,11 @@ impl<S: Storage> First<'_, S> {
         if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole {
             action = Action::KeepRepair;
         }
+        if !fence && written_for_others(db.as_ref(), shadow.as_ref()) {
+            return Err(Error::ReadOnly(format!(
+                "{db_name} says that only a newer SQLite may write it (write version 3), and no block of dash says otherwise"
+            )));
+        }
         if action == Action::KeepUndo {
             let block = shadow.as_ref().and_then(|shadow| shadow.tail.commit.as_ref().ok());
             *cut_off = block.map(|block| block.super_journal.clone());
@@ -205,7 +211,7 @@ impl<S: Storage> First<'_, S> {
     ) -> Result<Taken<S::File>> {
         let (db_name, shadow_name) = (self.names.shown(), self.names.shown_shadow());
         Ok(match action {
-            Action::Refuse(refusal) => return Err(self.refused(refusal)),
+            Action::Refuse(refusal) => return Err(refusal.error(self.names)),
             Action::Create => {
                 if !options.create {
                     return Err(Error::CantOpen(format!("{db_name} does not exist")));
@@ -250,15 +256,6 @@ impl<S: Storage> First<'_, S> {
                 (db.ok_or_else(|| self.gone())?, None, ShadowCondition::Rebuild)
             }
         })
-    }
-
-    fn refused(&self, refusal: Refusal) -> Error {
-        let message = refusal.message(self.names);
-        match refusal {
-            Refusal::NotSqlite => Error::NotADatabase(message),
-            Refusal::BothTorn | Refusal::Cut | Refusal::TornCopy => Error::Corrupt(message),
-            _ => Error::CantOpen(message),
-        }
     }
 
     /// What the table decided against stays undone. For an empty database nothing else of the

@@ -23,14 +23,17 @@ mod forget;
 pub mod format;
 mod header;
 mod housekeeping;
+mod hold_off;
 pub mod inspect;
 mod locks;
+mod mounted;
 #[cfg(feature = "mutations")]
 pub mod mutation;
 #[cfg(not(feature = "mutations"))]
 mod mutation;
 mod names;
 mod open;
+mod orphan;
 mod publish;
 mod ranges;
 mod read;
@@ -68,6 +71,7 @@ pub use inspect::{Report, inspect};
 pub use locks::LockLevel;
 pub use names::Names;
 pub use open::OpenOptions;
+pub use orphan::remove_orphan;
 pub use read_only::ReadOnly;
 pub use settle::Moment;
 pub use statistics::Statistics;

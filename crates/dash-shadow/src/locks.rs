@@ -15,7 +15,7 @@
 //! | byte | who holds it |
 //! |---|---|
 //! | OPEN | exclusive: who opens, closes or recovers |
-//! | WRITER | exclusive: the connection in a write transaction |
+//! | WRITER | exclusive: the connection in a write transaction; shared: those that only read under locking_mode=EXCLUSIVE |
 //! | KEEPS_WRITER | exclusive: who holds WRITER for housekeeping, for moments only |
 //! | KEEPS_SHADOW | exclusive: who holds the shadow's SHARED range for housekeeping |
 //! | READER + i | exclusive: the connection that owns reader entry i |

@@ -14,6 +14,7 @@ use crate::error::{Context, Error, Operation, Result};
 use crate::first::First;
 use crate::format::Protocol;
 use crate::locks::{self, LockLevel};
+use crate::mounted;
 use crate::names::Names;
 use crate::recover::open_if_there;
 use crate::renames::{finish_renames, look_up_db, open_db, other_links};
@@ -90,6 +91,7 @@ impl<S: Storage> Connection<S> {
             }
             None => options.permissions,
         };
+        mounted::check::<S>(&directory, &names)?;
         let coordination = open_coordination(storage, &directory, &names, permissions)?;
         Self::open_locked(storage, directory, directory_path, names, coordination, options)
     }
@@ -175,6 +177,7 @@ impl<S: Storage> Connection<S> {
             options,
         );
         if let Some(found) = found {
+            connection.takes_over = !fresh;
             connection.remember_found(found);
         }
         // For its locks; what can't be found yet is looked for again at the first read.

@@ -20,6 +20,7 @@ use crate::failed::left_in_coordination;
 use crate::first::other_format;
 use crate::header::{Header, plain};
 use crate::locks::{self, LockLevel};
+use crate::mounted;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::recover::open_if_there;
@@ -41,6 +42,8 @@ pub struct ReadOnly<S: Storage> {
     directory_path: PathBuf,
     names: Names,
     immutable: bool,
+    /// Whether it is mounted by itself.
+    mounted: bool,
     current: Arc<S::File>,
     snapshot: Snapshot,
     level: LockLevel,
@@ -56,7 +59,9 @@ impl<S: Storage> ReadOnly<S> {
         let Some(file) = open_db::<S>(&directory, &names, OpenMode::Read)? else {
             return Err(Error::CantOpen(format!("{} does not exist", names.shown())));
         };
+        let mounted = directory.is_mount_point(&names.db).during(Operation::Stat, names.shown())?;
         let mut connection = Self {
+            mounted,
             storage: storage.clone(),
             directory,
             directory_path: directory_path.to_owned(),
@@ -177,6 +182,10 @@ impl<S: Storage> ReadOnly<S> {
             self.release()?;
             return Ok(false);
         }
+        if self.mounted && header.is_some_and(|header| header.is_demoted()) {
+            self.release()?;
+            return Err(mounted::older(&self.names));
+        }
         if len > 0 && !header.as_ref().is_some_and(Header::is_sqlite) {
             self.release()?;
             return Err(Error::NotADatabase(format!("{shown} is not an SQLite database")));
@@ -232,7 +241,7 @@ impl<S: Storage> ReadOnly<S> {
             }
             (Action::Refuse(refusal), _) => {
                 self.release()?;
-                Err(Error::Corrupt(refusal.message(&self.names)))
+                Err(refusal.error(&self.names))
             }
             _ => Ok(()),
         }

@@ -1,5 +1,6 @@
 //! Why a database is not opened: what happened, to which file, and what to do.
 
+use crate::error::Error;
 use crate::names::Names;
 
 /// Why nothing is touched.
@@ -24,6 +25,18 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The error that says so.
+    pub fn error(self, names: &Names) -> Error {
+        let message = self.message(names);
+        match self {
+            Self::NotSqlite => Error::NotADatabase(message),
+            Self::BothTorn | Self::Cut | Self::TornCopy => Error::Corrupt(message),
+            Self::Missing | Self::Emptied | Self::Diverged | Self::ShadowLost => {
+                Error::CantOpen(message)
+            }
+        }
+    }
+
     /// What happened and what to do.
     pub fn message(self, names: &Names) -> String {
         let db = names.db.to_string_lossy();

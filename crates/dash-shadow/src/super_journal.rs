@@ -65,7 +65,11 @@ pub fn remove_if_unused<S: Storage>(
 
 /// The databases a super-journal lists: it holds the names of their journals, each with a zero
 /// behind it (vdbeaux.c `vdbeCommit`).
-fn children<S: Storage>(parent: &S::Directory, name: &OsStr, shown: &str) -> Result<Vec<PathBuf>> {
+pub(crate) fn children<S: Storage>(
+    parent: &S::Directory,
+    name: &OsStr,
+    shown: &str,
+) -> Result<Vec<PathBuf>> {
     let file = match parent.open(name, OpenMode::Read) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -82,7 +86,7 @@ fn children<S: Storage>(parent: &S::Directory, name: &OsStr, shown: &str) -> Res
 }
 
 /// Whether either file of a database holds a prepared block that names this super-journal.
-fn depends<S: Storage>(storage: &S, db: &Path, super_name: &[u8]) -> Result<bool> {
+pub(crate) fn depends<S: Storage>(storage: &S, db: &Path, super_name: &[u8]) -> Result<bool> {
     let (directory, names) = Names::split(db)?;
     let shown = db.display().to_string();
     let Ok(directory) = storage.open_directory(directory) else {

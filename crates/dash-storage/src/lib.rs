@@ -121,6 +121,10 @@ pub trait Directory: Send + Sync + 'static {
     /// `fstatat` without following a symbolic link; `None` if there is no such name.
     fn metadata(&self, name: &OsStr) -> io::Result<Option<Metadata>>;
 
+    /// Whether something is mounted over `name`, a single file for instance: then the name can be neither
+    /// exchanged nor removed. `false` where it can't be told, or nothing is there.
+    fn is_mount_point(&self, name: &OsStr) -> io::Result<bool>;
+
     /// Exchanges two names atomically (`renameat2(RENAME_EXCHANGE)`). Both must exist.
     /// [`io::ErrorKind::Unsupported`] where the file system lacks it (EINVAL, ENOSYS).
     fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()>;

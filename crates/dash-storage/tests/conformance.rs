@@ -76,6 +76,7 @@ conformance! {
         an_exchange_swaps_two_files
         an_exchange_needs_both_names
         an_exchange_swaps_a_file_and_a_directory
+        nothing_is_mounted_over_a_file_of_ours
         a_link_is_a_second_name
         a_rename_replaces
         a_file_without_a_name_lives_on

@@ -1,6 +1,7 @@
 //! From an engine's error to SQLite's result code: the one place where that is decided.
 
 use std::io::{self, ErrorKind};
+use std::path::Path;
 
 use dash_ffi::{Code, Error};
 use dash_shadow::{Error as EngineError, Operation};
@@ -27,6 +28,19 @@ pub fn code_of(error: &EngineError) -> Code {
         EngineError::ReadOnly(_) => Code::READONLY,
         EngineError::Refused(_) => Code::ERROR,
     }
+}
+
+/// What a connection is told that came over `fork()`.
+///
+/// `SQLITE_CANTOPEN`: it is what the pager lets through from any call (its own assertion in
+/// `sqlite3PagerRollback` lists the codes), and in this process the database is not open. `SQLITE_CORRUPT`
+/// and `SQLITE_NOTADB` have hosts delete the file, `SQLITE_IOERR` has people look for a broken disk,
+/// `SQLITE_BUSY` and `SQLITE_PROTOCOL` are tried again for ever, and `SQLITE_MISUSE` is for SQLite
+/// itself to say.
+pub fn inherited(path: &Path) -> Error {
+    let path = path.display();
+    let message = format!("{path} was opened before fork(); open it again in this process");
+    Error::new(Code::CANTOPEN, message)
 }
 
 /// No space and no right to write have codes of their own, whatever was being done.

@@ -158,6 +158,19 @@ pub fn fenced(journal: &Path) -> Error {
     )
 }
 
+/// Whether stock SQLite can be left to refuse a file that is no database: nothing is under the shadow's
+/// name, and it is longer than the one byte that SQLite takes for an empty database, and would write.
+/// No, if that can't be told.
+pub fn can_be_left_to_stock(path: &Path) -> bool {
+    let look = || {
+        let (folder, names) = dash_shadow::Names::split(path).ok()?;
+        let folder = Real.open_directory(folder).ok()?;
+        let alone = folder.metadata(&names.shadow).ok()?.is_none();
+        Some(alone && folder.metadata(&names.db).ok()??.len > 1)
+    };
+    look().unwrap_or(false)
+}
+
 /// Whether a database that is not open is in WAL mode. No, if it can't be read: opening will say why.
 pub fn in_wal_mode(path: &Path) -> bool {
     let look = || {

@@ -78,6 +78,7 @@ mod main_file;
 mod mapping;
 mod mode;
 mod open;
+mod orphans;
 mod parameters;
 mod pragma;
 mod read_only_file;

@@ -11,6 +11,9 @@ use dash_ffi::{
 };
 
 use crate::leftovers::Neighbours;
+use dash_storage::real;
+
+use crate::errors::inherited;
 use crate::parameters::Parameters;
 use crate::read_only_file::{ReadOnlyFile, refusal};
 use crate::registry::Membership;
@@ -30,6 +33,10 @@ pub struct MainFile {
     pub(crate) window: Arc<Window>,
     /// What lies beside a plain file that may only be read: what was half-written is not read.
     pub(crate) beside: Option<Neighbours>,
+    /// What `SQLITE_FCNTL_CHUNK_SIZE` set: for the plain file, also if it is set before there is one.
+    pub(crate) chunk: Option<i32>,
+    /// [`real::forks`] when it was opened.
+    pub(crate) forks: u64,
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do.
     pub(crate) membership: Option<Membership>,
 }
@@ -62,6 +69,17 @@ impl MainFile {
             Kind::Shadow(file) => Some(file),
             _ => None,
         }
+    }
+
+    /// Fails in a forked child, where every handle of the engine is dead and shared memory shows zeros.
+    #[inline]
+    fn check_process(&self) -> Result<()> {
+        if self.is_inherited() { Err(inherited(&self.path)) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn is_inherited(&self) -> bool {
+        self.forks != real::forks() && !matches!(self.kind, Kind::Plain(_))
     }
 }
 
@@ -116,6 +134,7 @@ pub(crate) fn has_moved(file: &mut HostFile) -> Result<bool> {
 
 impl File for MainFile {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.check_process()?;
         by_kind!(self,
             file => file.read(buffer, offset),
             file => file.read(buffer, offset),
@@ -123,6 +142,7 @@ impl File for MainFile {
     }
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        self.check_process()?;
         by_kind!(self,
             file => file.write(data, offset),
             _file => Err(refusal()),
@@ -130,6 +150,7 @@ impl File for MainFile {
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {
+        self.check_process()?;
         by_kind!(self,
             file => file.truncate(size),
             _file => Err(refusal()),
@@ -137,6 +158,7 @@ impl File for MainFile {
     }
 
     fn sync(&mut self, flags: SyncFlags) -> Result<()> {
+        self.check_process()?;
         by_kind!(self, file => file.flush(), _file => Ok(()), file => file.sync(flags))
     }
 
@@ -148,6 +170,7 @@ impl File for MainFile {
     }
 
     fn lock(&mut self, level: LockLevel) -> Result<()> {
+        self.check_process()?;
         by_kind!(self,
             file => file.lock(level),
             file => {
@@ -160,6 +183,9 @@ impl File for MainFile {
     }
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        if self.is_inherited() {
+            return Ok(()); // the locks are the parent's
+        }
         by_kind!(self,
             file => file.unlock(level),
             file => {
@@ -174,6 +200,7 @@ impl File for MainFile {
     }
 
     fn check_reserved_lock(&mut self) -> Result<bool> {
+        self.check_process()?;
         by_kind!(self,
             file => file.check_reserved_lock(),
             file => file.check_reserved_lock(),
@@ -181,8 +208,11 @@ impl File for MainFile {
     }
 
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
-        if let FileControl::Pragma(pragma) = control {
-            return self.pragma(pragma);
+        self.check_process()?;
+        match control {
+            FileControl::Pragma(pragma) => return self.pragma(pragma),
+            FileControl::ChunkSize(size) => self.chunk = Some(size),
+            _ => {}
         }
         by_kind!(self,
             file => file.control(control),
@@ -235,6 +265,7 @@ impl File for MainFile {
     }
 
     fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
+        self.check_process()?;
         by_kind!(self,
             file => file.fetch(offset, amount),
             file => file.fetch(offset, amount),

@@ -6,6 +6,7 @@
 //! | `journal_mode=delete` (or another of SQLite's own) | a plain file, through the host |
 //! | other connections of this process have it open as a plain file | likewise |
 //! | for reading: with a hot journal of stock SQLite, or in WAL mode | through the host, as stock does |
+//! | no SQLite database, and no shadow beside it | likewise: SQLite itself says so, at the first read |
 //! | for reading, or nothing else is possible | the engine, read-only |
 //! | all else | the engine |
 
@@ -15,13 +16,14 @@ use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, Error, File, FileName, HostVfs, OpenFlags, Opened, Result, Window};
 use dash_shadow::{Connection, Error as EngineError};
-use dash_storage::real::Real;
+use dash_storage::real::{self, Real};
 use dash_storage::{Directory, Storage};
 
 use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::{self, Leftover, Neighbours};
 use crate::linger;
 use crate::main_file::{Kind, MainFile};
+use crate::orphans;
 use crate::parameters::Parameters;
 use crate::read_only_file::ReadOnlyFile;
 use crate::registry::{self, Membership, Mode};
@@ -128,6 +130,8 @@ impl Request<'_> {
             shared_memory: false,
             window: self.window.clone(),
             beside: None,
+            chunk: None,
+            forks: real::forks(),
             membership,
         }
     }
@@ -156,13 +160,19 @@ impl Request<'_> {
     fn read_only(&self, membership: Membership, why: Option<String>) -> Result<Opened> {
         let immutable = self.parameters.immutable || self.parameters.nolock;
         let begun = Instant::now();
-        let mut file = loop {
+        let file = loop {
             match ReadOnlyFile::open(self.path, immutable, self.window.clone()) {
                 Err(EngineError::Busy) if begun.elapsed() < PATIENCE => {
                     self.host.sleep(PAUSE);
                 }
-                other => break other.map_err(to_sqlite)?,
+                other => break other.map_err(to_sqlite),
             }
+        };
+        let mut file = match file {
+            Err(error) if self.is_for_stock_to_refuse(&error) => {
+                return self.no_database(membership, error);
+            }
+            other => other?,
         };
         let mut header = [0; HEADER];
         file.read(&mut header, 0)?;
@@ -198,8 +208,28 @@ impl Request<'_> {
                 }
                 self.read_only(membership, Some(error.to_string())).map_err(|_| error)
             }
+            Err(Failed::Other(error)) if self.is_for_stock_to_refuse(&error) => {
+                self.no_database(membership, error)
+            }
             Err(Failed::Other(error)) => Err(error),
         }
+    }
+
+    /// Whether a file is no database, nor ever was one of dash's, as far as one can see.
+    fn is_for_stock_to_refuse(&self, error: &Error) -> bool {
+        error.code == Code::NOTADB
+            && self.parameters.shadow != Some(true)
+            && leftovers::can_be_left_to_stock(self.path)
+    }
+
+    /// SQLite opens anything and looks at it when it first reads; ATTACH tells the one failure from the
+    /// other. So it gets the file as it is, and refuses it then.
+    fn no_database(&self, membership: Membership, error: Error) -> Result<Opened> {
+        if !membership.switch(Mode::Plain) {
+            return Err(error);
+        }
+        self.host.note(error.code, error.message.as_deref().unwrap_or_default());
+        self.plain(Some(membership))
     }
 }
 
@@ -240,6 +270,7 @@ pub fn engine(
         })
     };
     let begun = Instant::now();
+    let mut takes_over = false;
     loop {
         if let Some(leftover) = neighbours.find().map_err(Failed::Other)? {
             clear(leftover)?;
@@ -250,12 +281,16 @@ pub fn engine(
         };
         match opened {
             Ok(mut engine) => {
+                takes_over |= engine.takes_over();
                 // From here on stock SQLite leaves nothing: but it may have, until just now.
                 let mut header = [0; HEADER];
                 let read = engine.read(&mut header, 0).map_err(to_sqlite);
                 read.map_err(Failed::Other)?;
                 let wal = leftovers::says_wal(&header);
                 if !wal && neighbours.find().map_err(Failed::Other)?.is_none() {
+                    if takes_over {
+                        orphans::remove(host, path);
+                    }
                     return Ok(engine);
                 }
                 let closed = engine.close().map_err(to_sqlite);

@@ -1,8 +1,9 @@
 //! URI parameters: `file:app.db?vfs=dash&journal_mode=shadow&dash_commit=single`.
 //!
-//! A typo must not go unnoticed, or somebody believes in a durability that is not there: what is
-//! dash's, or looks like it, is checked, and fails the open with the right names. Parameters of SQLite
-//! itself and those of others pass.
+//! A typo must not go unnoticed, or somebody believes in a durability that is not there: what begins with
+//! `dash_`, or is a near miss of a name of dash, fails the open with the right names. Everything else
+//! passes: SQLite has parameters of its own, and so have drivers, which leave them in the URI
+//! (`_journal_mode`, `_busy_timeout`, `_txlock` of Go's).
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -17,8 +18,8 @@ use crate::mode::{self, JournalMode};
 const OURS: [&str; 3] = ["journal_mode", "dash_commit", "dash_linger"];
 /// The longest that `dash_linger` may be: longer, and the host should keep a connection.
 const LINGER_MAX: Duration = Duration::from_mins(1);
-/// SQLite's own.
-const SQLITE: [&str; 7] = ["vfs", "mode", "cache", "psow", "nolock", "immutable", "modeof"];
+/// How many letters a name may be away from one of dash's and still be taken for it.
+const NEAR: usize = 2;
 
 /// What the URI asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,9 +75,8 @@ impl Parameters {
             "immutable" => self.immutable = boolean(&text),
             "psow" => self.powersafe_overwrite = Some(boolean(&text)),
             "modeof" => self.mode_of = Some(PathBuf::from(value)),
-            _ if SQLITE.contains(&key) => {}
             _ => {
-                if let Some(meant) = resembled(key) {
+                if let Some(meant) = misspelt(key) {
                     return Err(format!(
                         "no such parameter: {key}; did you mean {meant}? dash's parameters are {}",
                         OURS.join(", ")
@@ -110,17 +110,24 @@ fn boolean(text: &str) -> bool {
     }
 }
 
-/// The parameter of ours that an unknown one was probably meant to be.
-fn resembled(key: &str) -> Option<&'static str> {
-    let plain = |text: &str| {
-        text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
-    };
-    let key = plain(key);
+/// The parameter of dash that an unknown one was probably meant to be; `None` for everybody else's.
+///
+/// An underscore in front is the mark of a driver's own, so `_journal_mode` is no miss of
+/// `journal_mode`; but no driver has a `_dash_commit`.
+fn misspelt(key: &str) -> Option<&'static str> {
+    let key = key.to_ascii_lowercase();
+    let ours = key.trim_start_matches('_').strip_prefix("dash").is_some_and(|rest| {
+        // `dash_` and `dash-`; not `dashboard`.
+        rest.starts_with(|c: char| !c.is_ascii_alphanumeric())
+    });
+    let plain = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
+    let letters = plain(&key);
     let (name, distance) = OURS
         .into_iter()
-        .map(|name| (name, distance(&plain(name), &key)))
+        .map(|name| (name, distance(&plain(name), &letters)))
         .min_by_key(|(_, distance)| *distance)?;
-    (distance <= 2 || key.starts_with("dash")).then_some(name)
+    let near = distance <= NEAR && !key.starts_with('_');
+    (ours || near).then_some(name)
 }
 
 /// Edits that turn one text into the other.
@@ -169,6 +176,57 @@ mod tests {
     }
 
     #[test]
+    fn parameters_of_sqlite_and_of_drivers_pass() {
+        let others = [
+            // SQLite's
+            "vfs",
+            "mode",
+            "cache",
+            "psow",
+            "nolock",
+            "immutable",
+            "modeof",
+            "hexkey",
+            "delete",
+            // mattn/go-sqlite3's and modernc.org/sqlite's
+            "_journal_mode",
+            "_journal",
+            "_busy_timeout",
+            "_timeout",
+            "_txlock",
+            "_foreign_keys",
+            "_fk",
+            "_synchronous",
+            "_sync",
+            "_locking_mode",
+            "_locking",
+            "_pragma",
+            "_loc",
+            "_mutex",
+            "_cache_size",
+            "_auto_vacuum",
+            "_query_only",
+            "_time_format",
+            "_writable_schema",
+            // others'
+            "journal",
+            "synchronous",
+            "busy_timeout",
+            "filename",
+            "dashboard",
+            "commit",
+            "linger",
+            "ptr",
+            "my_own",
+            "",
+        ];
+        for key in others {
+            // With a value that is wrong for every parameter of dash's.
+            assert!(read(&[(key, "WAL")]).is_ok(), "{key}");
+        }
+    }
+
+    #[test]
     fn a_misspelt_parameter_or_value_fails_with_the_right_names() {
         for (key, value, hint) in [
             ("journal_mode", "shadwo", "shadow, delete"),
@@ -182,6 +240,11 @@ mod tests {
             ("dash_linger", "1s", "milliseconds, from 0 to 60000"),
             ("dash_linger", "60001", "milliseconds"),
             ("dash_lingre", "1", "dash_linger"),
+            ("dahs_linger", "1", "dash_linger"),
+            ("DASH-COMMIT", "single", "dash_commit"),
+            ("dashcommit", "single", "dash_commit"),
+            ("_dash_commit", "single", "dash_commit"),
+            ("jounral_mode", "shadow", "journal_mode"),
         ] {
             let error = read(&[(key, value)]).expect_err(key);
             assert_eq!(error.code, Code::CANTOPEN);

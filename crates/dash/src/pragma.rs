@@ -2,13 +2,17 @@
 //!
 //! | PRAGMA | without a value | with a value |
 //! |---|---|---|
-//! | `journal_mode` | `shadow`, or SQLite's own answer | changes the mode, see [`crate::switch`] |
-//! | `locking_mode` | SQLite's | SQLite's; `exclusive` under `dash_commit=paper` makes it `exclusive` |
+//! | `journal_mode` | `shadow`, or SQLite's own answer | changes the mode, see [`crate::switch`]; a name that is none answers the mode in force, as SQLite does |
+//! | `locking_mode` | SQLite's | SQLite's; under `exclusive` reading keeps others from writing, too; with `dash_commit=paper` it makes that `exclusive` |
 //! | `dash_commit` | `single`, `paper` or `exclusive` | chooses it for this connection |
 //! | `dash_time_reads` | `on` or `off` | whether `dash_latency` times reads |
 //!
 //! Only a PRAGMA that names the schema, or is about `main`, comes by here: SQLite can change the pager's
 //! own mode of an attached database unseen, and does no harm by it.
+//!
+//! SQLite names the result's column after the answer: in pragma.c, behind `SQLITE_FCNTL_PRAGMA`, the
+//! one text goes to `sqlite3VdbeSetColName` and to `returnSingleText`. So the column of
+//! `PRAGMA journal_mode` is called `shadow`, and nothing here can change that.
 
 use dash_ffi::{Code, Error, File, FileControl, Handled, Pragma, Result};
 use dash_shadow::Protocol;
@@ -65,14 +69,14 @@ impl MainFile {
     }
 
     fn journal_mode(&mut self, mut pragma: Pragma<'_>) -> Result<Handled> {
-        let wanted = match pragma.value() {
-            None => None,
-            Some(value) => {
-                Some(JournalMode::from_name(value).ok_or_else(|| wrong(mode::unknown(value)))?)
+        let wanted = pragma.value().and_then(JournalMode::from_name);
+        match (wanted, pragma.value()) {
+            (Some(JournalMode::NotYet(name)), _) => {
+                self.host.note(Code::NOTICE, &mode::not_yet(name));
             }
-        };
-        if let Some(JournalMode::NotYet(name)) = wanted {
-            self.host.note(Code::NOTICE, &mode::not_yet(name));
+            // SQLite changes nothing and answers the mode in force, which hosts count on.
+            (None, Some(value)) => self.host.note(Code::NOTICE, &mode::unknown(value)),
+            _ => {}
         }
         match (&self.kind, wanted) {
             (Kind::Shadow(_), Some(JournalMode::Plain)) => {
@@ -94,8 +98,12 @@ impl MainFile {
         let (Some(file), Some(value)) = (self.shadow(), value) else {
             return;
         };
+        let exclusive = value.eq_ignore_ascii_case("exclusive");
+        // Any other name SQLite takes for a question.
+        if exclusive || value.eq_ignore_ascii_case("normal") {
+            file.exclusive = exclusive;
+        }
         if file.protocol == Protocol::Paper {
-            let exclusive = value.eq_ignore_ascii_case("exclusive");
             file.engine.set_protocol(if exclusive { Protocol::Exclusive } else { Protocol::Paper });
         }
     }

@@ -14,6 +14,7 @@ use dash_storage::real::Real;
 use crate::errors::{errno_of, to_sqlite};
 use crate::leftovers::Neighbours;
 use crate::mapping::Maps;
+use crate::shadow_control::temporary_name;
 use crate::shadow_file::engine_level;
 use crate::wake::Reader;
 
@@ -143,6 +144,7 @@ impl ReadOnlyFile {
             }
             FileControl::HasMoved(moved) => *moved = false,
             FileControl::LastErrno(errno) => *errno = self.errno,
+            FileControl::TempFilename(mut name) => name.answer(&temporary_name())?,
             FileControl::BusyHandler(_) | FileControl::Pdb(_) => {}
             FileControl::Sync { .. } | FileControl::CommitPhaseTwo => {}
             _ => return Ok(Handled::No),

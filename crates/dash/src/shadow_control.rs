@@ -1,11 +1,13 @@
 //! The file controls of a database in mode shadow. Among them is the commit: SYNC prepares it,
 //! `xSync` flushes it, COMMIT_PHASETWO publishes it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dash_ffi::{Code, FileControl, Handled, Result};
 use dash_shadow::{Error as EngineError, Protocol};
+use dash_storage::Storage;
+use dash_storage::real::Real;
 
 use crate::latency::Op;
 use crate::shadow_file::ShadowFile;
@@ -30,7 +32,9 @@ impl ShadowFile {
                 toggle(&mut self.powersafe_overwrite, setting);
             }
             FileControl::ExternalReader(reader) => *reader = 0,
-            // The engine grows its files as it sees fit, and knows its connections already.
+            FileControl::TempFilename(mut name) => name.answer(&temporary_name())?,
+            // The engine grows its files as it sees fit, and knows its connections already. A chunk
+            // size is kept one level up, for the plain file that may come.
             FileControl::SizeHint(_)
             | FileControl::ChunkSize(_)
             | FileControl::Overwrite(_)
@@ -98,6 +102,14 @@ impl ShadowFile {
         };
         *size = i64::try_from(old).unwrap_or(i64::MAX);
     }
+}
+
+/// A path for a temporary file, as the stock VFS answers `SQLITE_FCNTL_TEMPFILENAME`. Nobody will draw it
+/// again, so nobody looks whether it is free.
+pub(crate) fn temporary_name() -> PathBuf {
+    let folder = std::env::var_os("SQLITE_TMPDIR").map(PathBuf::from).filter(|path| path.is_dir());
+    let folder = folder.unwrap_or_else(std::env::temp_dir);
+    folder.join(format!("etilqs_{:016x}", Real.random()))
 }
 
 /// Sets a truth value, or answers it if the setting is negative.

@@ -67,6 +67,8 @@ pub struct ShadowFile {
     pub(crate) errno: i32,
     pub(crate) powersafe_overwrite: bool,
     pub(crate) persist_wal: bool,
+    /// Whether `PRAGMA locking_mode=EXCLUSIVE` came by here.
+    pub(crate) exclusive: bool,
     pub(crate) progress: Progress,
     /// Locks that this connection got when who was in the way woke it.
     pub(crate) wakeups: u64,
@@ -118,6 +120,7 @@ impl ShadowFile {
             errno: 0,
             powersafe_overwrite,
             persist_wal: false,
+            exclusive: false,
             progress: Progress::default(),
             wakeups: 0,
             waiting_since: None,
@@ -183,6 +186,12 @@ impl ShadowFile {
         }
     }
 
+    /// Takes a lock; under locking_mode=EXCLUSIVE one that SQLite keeps, and trusts its pages by.
+    fn raise(&mut self, level: dash_shadow::LockLevel) -> core::result::Result<(), EngineError> {
+        self.engine.lock(level)?;
+        if self.exclusive { self.engine.hold_off_writers() } else { Ok(()) }
+    }
+
     pub(crate) fn lock(&mut self, level: LockLevel) -> Result<()> {
         let before = self.engine.level();
         let level = engine_level(level);
@@ -192,11 +201,11 @@ impl ShadowFile {
         if before == dash_shadow::LockLevel::None {
             self.reader = self.database.queue.reader(Some(self.engine.sequence()));
         }
-        let mut result = self.engine.lock(level);
+        let mut result = self.raise(level);
         if matches!(result, Err(EngineError::Busy)) && self.engine.level() >= writer {
             // Readers tell from now on when they leave; one may have left just before.
             self.database.queue.want_readers_gone(true);
-            result = self.engine.lock(level);
+            result = self.raise(level);
         }
         match result {
             Ok(()) => {

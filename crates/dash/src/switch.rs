@@ -100,6 +100,9 @@ impl MainFile {
         if let Ok(mut size) = i64::try_from(mmap) {
             file.file_control(FileControl::MmapSize(&mut size))?;
         }
+        if let Some(chunk) = self.chunk {
+            file.file_control(FileControl::ChunkSize(chunk))?;
+        }
         Ok(file)
     }
 

@@ -76,6 +76,18 @@ impl crate::Directory for Directory {
         }
     }
 
+    /// The kernel says it since 5.8. Device numbers don't: they are the folder's where a file of the same
+    /// file system is mounted, and differ from it on an overlay where nothing is.
+    fn is_mount_point(&self, name: &OsStr) -> io::Result<bool> {
+        use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, statx};
+        check(name)?;
+        let directory = self.descriptor.file()?;
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+        let found = uninterrupted(|| Ok(statx(directory, name, flags, StatxFlags::empty())?));
+        // No such name; or a kernel, or a filter of system calls, that knows no statx.
+        Ok(found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)))
+    }
+
     fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()> {
         check(a)?;
         check(b)?;

@@ -53,6 +53,14 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
+/// How many forks this process is away from the first one that had files open here. Whoever remembers the
+/// number can tell that a handle came over `fork()`: nothing is wrong with the file then, but the handle is
+/// good no more. Costs a load.
+#[must_use]
+pub fn forks() -> u64 {
+    fork::generation()
+}
+
 /// The operating system this process runs on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Real;

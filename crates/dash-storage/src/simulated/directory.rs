@@ -90,6 +90,11 @@ impl crate::Directory for Directory {
         })
     }
 
+    /// Nothing is mounted on the machine.
+    fn is_mount_point(&self, _name: &OsStr) -> io::Result<bool> {
+        Ok(false)
+    }
+
     fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()> {
         self.change(OperationKind::Exchange, &[a, b], |state| {
             if !state.settings.exchange {

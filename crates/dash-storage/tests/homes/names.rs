@@ -185,3 +185,11 @@ pub fn a_handle_follows_its_directory<S: Storage>(place: Place<S>, path: &Path) 
     let moved = place.storage.open_directory(&path.join("new")).unwrap();
     assert!(moved.metadata(name("x")).unwrap().is_some());
 }
+
+pub fn nothing_is_mounted_over_a_file_of_ours<S: Storage>(place: Place<S>, _: &Path) {
+    file(&place, "a");
+    place.directory.create_directory(name("d")).unwrap();
+    for there in ["a", "d", "missing"] {
+        assert_eq!(place.directory.is_mount_point(name(there)).ok(), Some(false), "{there}");
+    }
+}

@@ -1,0 +1,90 @@
+//! FT17 of the field trial: a connection that came over `fork()` can't be used, and nothing is wrong with the
+//! database. It must not be called malformed: some hosts delete a database that is.
+
+mod suite;
+
+use std::path::Path;
+
+use suite::roles::python;
+use suite::sql::{at_rest, run};
+
+const SCRIPT: &str = "
+path, more = sys.argv[2], sys.argv[3]
+db = open(path, more)
+db.execute('PRAGMA cache_size = 5')
+list(db.execute('SELECT count(*) FROM t'))
+
+def in_child(what, *statements):
+    child = os.fork()
+    if child == 0:
+        try:
+            for statement in statements:
+                statement()
+            say('wrong', what + ' worked')
+        except sqlite3.Error as error:
+            last = scratch.execute('SELECT dash_last_error()').fetchone()[0]
+            good = str(last).endswith('app.db was opened before fork(); open it again in this process')
+            plain = str(error) in ('unable to open database file', last)
+            say('right' if good and plain else 'wrong', what + ': ' + str(error) + '; ' + str(last))
+        db.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, what
+
+def run(sql):
+    return lambda: db.execute(sql).fetchall()
+
+in_child('reading', run('SELECT * FROM t'))
+if not more:
+    in_child('writing', run('INSERT INTO t VALUES (2, 0)'))
+in_child('beginning', run('BEGIN IMMEDIATE'))
+in_child('asking', run('PRAGMA journal_mode'))
+in_child('leaving', run('PRAGMA journal_mode=delete'))
+cursor = db.execute('SELECT * FROM t')
+cursor.fetchone()
+in_child('reading on', cursor.fetchall)
+assert len(cursor.fetchall()) == 1999
+if not more:
+    db.execute('BEGIN')
+    db.execute('INSERT INTO t VALUES (3, 0)')
+    in_child('committing', run('COMMIT'))
+    in_child('writing on', run('INSERT INTO t SELECT 5, hex(zeroblob(300)) FROM t'), run('COMMIT'))
+    db.execute('COMMIT')
+# Who opens it again has everything.
+child = os.fork()
+if child == 0:
+    mine = open(path, more)
+    assert mine.execute('PRAGMA integrity_check').fetchone() == ('ok',)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+db.execute('SELECT count(*) FROM t').fetchall()
+db.close()
+say('done', 1)
+";
+
+fn forked(more: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    run(
+        &suite::open(&path),
+        "CREATE TABLE t(v, w); WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 2000) \
+         INSERT INTO t SELECT 1, hex(randomblob(100)) FROM c",
+    );
+    let Some(mut command) = python(SCRIPT, &[&path, Path::new(more)]) else { return };
+    let output = command.output().expect("starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("done: 1") && !said.contains("wrong: "), "{said}");
+    let stock = at_rest(&path);
+    let rows = if more.is_empty() { 2001 } else { 2000 };
+    assert_eq!(suite::one::<i64>(&stock, "SELECT count(*) FROM t"), rows);
+}
+
+#[test]
+fn in_whatever_the_child_does_with_it() {
+    forked("");
+}
+
+#[test]
+fn also_one_for_reading_only() {
+    forked("&mode=ro");
+}
