@@ -10,6 +10,7 @@ mod commit;
 mod connection;
 mod coordination;
 mod dead_writer;
+mod door;
 mod durable;
 mod error;
 mod evaluate;
@@ -54,6 +55,7 @@ mod write;
 
 pub use alive::while_closed;
 pub use connection::Connection;
+pub use door::keep_access_at_rest;
 pub use error::{Error, Operation, Result};
 pub use format::Protocol;
 pub use inspect::{Report, inspect};

@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, hold_life};
 use crate::coordination::ShadowCondition;
+use crate::door::OWNERS_ALONE;
 use crate::error::{Context, Error, Operation, Result, locks_out};
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN};
 use crate::header::Header;
@@ -43,6 +44,8 @@ impl<S: Storage> Connection<S> {
     fn make_shadow(&mut self, slot: usize, name: &str) -> Result<()> {
         let current = self.current_file()?;
         let permissions = current.metadata().during(Operation::Stat, name)?.permissions;
+        // It begins with this process's group, and whoever opens it keeps it: at first it is its owner's alone.
+        let permissions = permissions & OWNERS_ALONE;
         let shadow = self
             .directory
             .open(&self.names.shadow, OpenMode::CreateNew { permissions })
