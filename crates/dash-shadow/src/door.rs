@@ -146,6 +146,9 @@ fn check_found(found: &Metadata, db: Option<&Metadata>, names: &Names) -> Result
 
 /// Gives a shadow the rights that `app.db` has. Whether it lets nobody in who has no right to that.
 pub(crate) fn take_access<F: File>(shadow: &F, db: &F) -> bool {
+    if shadow.metadata().is_ok_and(|shadow| shadow.links > 1) {
+        return true; // another file, too: opening it says so
+    }
     let taken = shadow.copy_access(db);
     taken.unwrap_or(false) || {
         let now = |file: &F| file.metadata().ok();

@@ -229,12 +229,21 @@ fn open_files<S: Storage>(
             keep_stock_writers_out(file, names.shown())?;
         }
         let mut same = !finish_renames::<S>(directory, names)?;
-        let mut lens = [0; 2];
+        let (mut lens, mut links) = ([0; 2], 1);
         let named = [(&names.db, &db), (&names.shadow, &shadow)];
         for (len, (name, file)) in lens.iter_mut().zip(named) {
             let named = directory.metadata(name).during(Operation::Stat, name.to_string_lossy())?;
             same &= named.map(|named| named.id) == file.as_ref().map(File::id);
             *len = named.map_or(0, |named| named.len);
+            links = named.map_or(links, |named| named.links);
+        }
+        if same && shadow.is_some() && links > 1 {
+            return Err(Error::CantOpen(format!(
+                "{} is another file, too ({links} hard links), which would be overwritten: remove the other links, or this \
+                 one if it is not the second copy of {}",
+                names.shown_shadow(),
+                names.shown()
+            )));
         }
         if same {
             let [db_len, shadow_len] = lens;
