@@ -4,10 +4,10 @@ use std::path::Path;
 
 use dash_storage::{Directory, File, LockKind, Storage};
 
+use crate::door::open_coordination;
 use crate::error::{Context, Error, Operation, Result};
 use crate::locks;
 use crate::names::Names;
-use crate::door::open_coordination;
 
 /// Does something while no connection has the database at `path` open for writing, in any process, and
 /// none can be opened, recovered or closed.

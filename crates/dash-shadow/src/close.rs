@@ -104,6 +104,7 @@ impl<S: Storage> Connection<S> {
             }
             self.flush_directory()?;
         }
+        self.forget_deleted(tell)?;
         let clean =
             self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
         let slot = self.shadow_slot();

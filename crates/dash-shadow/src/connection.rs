@@ -68,6 +68,8 @@ pub struct Connection<S: Storage> {
     pub(crate) access_seen: Option<[(u32, u32, u32); 2]>,
     /// The shadow lets somebody in who has no right to the current copy, as it was found.
     pub(crate) exposed: bool,
+    /// What its transactions delete must be gone at rest.
+    pub(crate) secure_delete: bool,
     pub(crate) poisoned: Option<String>,
     /// Sequence of a commit over several databases that could not be published.
     pub(crate) unpublished: Option<u64>,
@@ -121,6 +123,7 @@ impl<S: Storage> Connection<S> {
             header: None,
             access_seen: None,
             exposed: false,
+            secure_delete: false,
             poisoned: None,
             unpublished: None,
             cut_off: None,

@@ -39,6 +39,7 @@ mod renames;
 mod repair;
 mod return_name;
 mod room;
+mod secure;
 mod snapshot;
 mod spare;
 mod statistics;

@@ -77,7 +77,7 @@ impl<S: Storage> Connection<S> {
         unlocked.and(settled)
     }
 
-    fn settle_locked(&mut self, worth: u64) -> Result<bool> {
+    pub(crate) fn settle_locked(&mut self, worth: u64) -> Result<bool> {
         let list = self.current_page_list()?;
         if self.coordination.is_settled() || list.bytes() < worth || self.snapshot.size == 0 {
             return Ok(false);

@@ -25,6 +25,7 @@ use crate::main_file::{Kind, MainFile};
 use crate::parameters::Parameters;
 use crate::read_only_file::ReadOnlyFile;
 use crate::registry::{self, Membership, Mode};
+use crate::secure_delete;
 use crate::shadow_file::ShadowFile;
 
 /// How long opening waits for a stock writer, or for another connection that opens or closes; SQLite
@@ -259,6 +260,7 @@ pub fn engine(
         })
     };
     neighbours.leave_the_fence_its_name().map_err(Failed::Other)?;
+    secure_delete::ask(host);
     let begun = Instant::now();
     loop {
         if let Some(leftover) = neighbours.find().map_err(Failed::Other)? {

@@ -65,6 +65,8 @@ pub struct ShadowFile {
     pub(crate) errno: i32,
     pub(crate) powersafe_overwrite: bool,
     pub(crate) persist_wal: bool,
+    /// What PRAGMA secure_delete said here.
+    pub(crate) secure_delete: Option<bool>,
     pub(crate) progress: Progress,
     /// Locks that this connection got when who was in the way woke it.
     pub(crate) wakeups: u64,
@@ -115,6 +117,7 @@ impl ShadowFile {
             errno: 0,
             powersafe_overwrite,
             persist_wal: false,
+            secure_delete: None,
             progress: Progress::default(),
             wakeups: 0,
             waiting_since: None,

@@ -20,10 +20,8 @@ use super::uninterrupted;
 use crate::{FileId, FileKind, Metadata, OpenMode};
 
 /// Opening follows no link, waits for nobody at the other end of a pipe, and takes no terminal over.
-const HARMLESS: OFlag = OFlag::O_CLOEXEC
-    .union(OFlag::O_NOFOLLOW)
-    .union(OFlag::O_NONBLOCK)
-    .union(OFlag::O_NOCTTY);
+const HARMLESS: OFlag =
+    OFlag::O_CLOEXEC.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY);
 /// For how long a lease of somebody else's is waited for; Linux breaks one after 45 seconds.
 const LEASE_PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked at.
