@@ -19,8 +19,8 @@ fn a_lock_of_a_mere_reader_is_named() {
     run(&first, "CREATE TABLE t(v); INSERT INTO t VALUES (1)");
     let reader = File::open(beside(&path, "-dash")).unwrap();
     let lock = libc::flock {
-        l_type: libc::F_RDLCK as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
+        l_type: i16::try_from(libc::F_RDLCK).unwrap(),
+        l_whence: i16::try_from(libc::SEEK_SET).unwrap(),
         l_start: 0,
         l_len: 2,
         l_pid: 0,

@@ -35,8 +35,11 @@ pub(crate) fn keep_quiet() {
 /// Runs a thread of the library's own behind the wall: its panic ends it, and is noted for
 /// [`last_error`](crate::last_error).
 pub fn behind_the_wall(thread: &str, run: impl FnOnce()) {
-    let ran = guarded(thread, Code::INTERNAL, || Ok(run()), |_| ());
-    if let Err(error) = ran {
+    let run = || {
+        run();
+        Ok(())
+    };
+    if let Err(error) = guarded(thread, Code::INTERNAL, run, |_| ()) {
         remember(&error.to_string());
     }
 }
