@@ -1,7 +1,7 @@
 //! SEC12 of the security review: `TMPDIR` decided where a program put temporary files, also one that runs with
 //! the rights of another user than who starts it.
 
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
