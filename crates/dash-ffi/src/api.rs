@@ -1,13 +1,13 @@
 //! The routines of one SQLite copy that dash calls, copied out of the table that copy handed over.
 //!
 //! Invariants: nothing is read from a table of a version before 3.31 but its version; every routine
-//! here was present when copied, so a call needs no check; texts go through `"%s"`, never as
+//! here but one was present when copied, so a call needs no check; texts go through `"%s"`, never as
 //! formats.
 
 use crate::code::Code;
 use crate::sys::{
-    ApiRoutines, Connection, Context, CreateFunction, Destructor, EntryPoint, Exec, Module,
-    RawValue, RawVfs,
+    ApiRoutines, CompileOptionUsed, Connection, Context, CreateFunction, Destructor, EntryPoint,
+    Exec, Module, RawValue, RawVfs,
 };
 use core::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::ffi::CString;
@@ -23,6 +23,7 @@ macro_rules! routines {
         #[derive(Clone, Copy)]
         pub(crate) struct Api {
             version: i32,
+            compileoption_used: Option<CompileOptionUsed>,
             $(pub(crate) $name: $signature,)*
         }
 
@@ -50,6 +51,8 @@ macro_rules! routines {
                 }
                 Ok(Self {
                     version,
+                    // SAFETY: as below.
+                    compileoption_used: unsafe { (*table).compileoption_used },
                     // SAFETY: of 3.31 and later, so the table has every field of `ApiRoutines`.
                     $($name: unsafe { (*table).$name }
                         .ok_or(Unusable::Missing { name: stringify!($name), mprintf })?,)*
@@ -155,6 +158,12 @@ impl Api {
     /// The number of the SQLite version, such as 3031000.
     pub(crate) fn version(&self) -> i32 {
         self.version
+    }
+
+    /// Whether this SQLite was built with an option, named without `SQLITE_`; no, if it does not say.
+    pub(crate) fn is_built_with(&self, option: &CStr) -> bool {
+        // SAFETY: the routine takes a C string.
+        self.compileoption_used.is_some_and(|used| unsafe { used(option.as_ptr()) } != 0)
     }
 
     /// Writes a line to the error log of the host.
@@ -264,6 +273,10 @@ mod tests {
             vfs_register is sqlite3_vfs_register,
             vtab_config is sqlite3_vtab_config,
         }
+        assert_eq!(
+            api.compileoption_used.map(|used| used as *const c_void),
+            Some(ffi::sqlite3_compileoption_used as *const c_void)
+        );
         assert_eq!(api.version(), rusqlite::version_number());
         // The last field of 3.31, which closes the count.
         // SAFETY: as above.

@@ -40,7 +40,7 @@ use crate::code::{Code, OK};
 use crate::connection::ConnectionRef;
 use crate::error::{Error, Result, remember};
 use crate::function::ScalarFunction;
-use crate::guard::guarded;
+use crate::guard::{guarded, keep_quiet};
 use crate::host::HostVfs;
 use crate::slot::Slot;
 use crate::sys::{ApiRoutines, Connection, EntryPoint, OK_LOAD_PERMANENTLY};
@@ -182,6 +182,7 @@ unsafe fn enter(
     extension: &'static Extension,
     mode: Mode,
 ) -> c_int {
+    keep_quiet();
     let attach = || {
         // SAFETY: as the caller states.
         let slot = match unsafe { Slot::obtain(api, extension) } {

@@ -223,6 +223,13 @@ impl HostVfs {
         }
     }
 
+    /// Whether this SQLite was built with an option, named without `SQLITE_` (`SECURE_DELETE`). No, where it was built
+    /// without the means to tell.
+    #[must_use]
+    pub fn is_built_with(&self, option: &CStr) -> bool {
+        self.api.is_built_with(option)
+    }
+
     /// Writes a line to the error log of the host (`sqlite3_log`).
     pub fn log(&self, code: Code, message: &str) {
         self.api.log(code, message);

@@ -16,8 +16,8 @@
 //!
 //! What holds throughout:
 //!
-//! 1. No panic crosses into C. It becomes an error, and the file it happened in is out of use from
-//!    then on.
+//! 1. No panic crosses into C, nor is one printed. It becomes an error, and the file it happened in is
+//!    out of use from then on.
 //! 2. Text goes to SQLite as the argument of `"%s"`, never as a format.
 //! 3. Nothing of a host is global: each copy of SQLite in the process has a slot of its own.
 //! 4. At most one `&mut` to a [`File`] exists at any time, whoever calls.
@@ -60,13 +60,14 @@ pub use control::{
     VfsName,
 };
 pub use error::{Error, Result, last_error};
-pub use exit::at_exit;
+pub use exit::{at_exit, temporary_folders};
 pub use extension::{AutoExtension, Extension, SlotInfo, load, load_automatically, register_with};
 pub use file::{File, PagePointer, SharedRegion, ShmMapping};
 pub use flags::{
     AccessCheck, DeviceCharacteristics, FileKind, LockLevel, OpenFlags, ShmLock, SyncFlags,
 };
 pub use function::{Context, FunctionFlags, ScalarFunction};
+pub use guard::behind_the_wall;
 pub use host::HostVfs;
 pub use host_file::HostFile;
 pub use name::FileName;

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use dash_storage::{Directory, File, LockKind, Storage};
 
+use crate::door::open_coordination;
 use crate::error::{Context, Error, Operation, Result};
 use crate::locks;
 use crate::names::Names;
-use crate::open::open_coordination;
 
 /// Does something while no connection has the database at `path` open for writing, in any process, and
 /// none can be opened, recovered or closed.
@@ -25,9 +25,9 @@ pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() 
     let stat = |name: &std::ffi::OsStr| {
         directory.metadata(name).during(Operation::Stat, name.to_string_lossy())
     };
-    let permissions = stat(&names.db)?.map_or(0o600, |db| db.permissions);
+    let db = stat(&names.db)?;
     let was_there = stat(&names.coordination)?.is_some();
-    let (coordination, _) = open_coordination(storage, &directory, &names, permissions)?;
+    let (coordination, _) = open_coordination(storage, &directory, &names, db.as_ref())?;
     let holder = coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive);
     if holder.during(Operation::Lock, names.shown_coordination())?.is_some() {
         return Err(Error::Busy);

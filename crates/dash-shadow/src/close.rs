@@ -107,6 +107,7 @@ impl<S: Storage> Connection<S> {
             }
         }
         self.flush_names(unknown)?;
+        self.forget_deleted(tell)?;
         self.leave_vouched()
     }
 

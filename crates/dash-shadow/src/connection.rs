@@ -67,6 +67,10 @@ pub struct Connection<S: Storage> {
     pub(crate) header: Option<(u64, Header)>,
     /// Who may use the two copies, where they differ and nobody is locked out: permission bits, owner, group.
     pub(crate) access_seen: Option<[(u32, u32, u32); 2]>,
+    /// The shadow lets somebody in who has no right to the current copy, as it was found.
+    pub(crate) exposed: bool,
+    /// What its transactions delete must be gone at rest.
+    pub(crate) secure_delete: bool,
     pub(crate) poisoned: Option<String>,
     /// Sequence of a commit over several databases that could not be published.
     pub(crate) unpublished: Option<u64>,
@@ -125,6 +129,8 @@ impl<S: Storage> Connection<S> {
             last_commit: None,
             header: None,
             access_seen: None,
+            exposed: false,
+            secure_delete: false,
             poisoned: None,
             unpublished: None,
             cut_off: None,
@@ -153,6 +159,12 @@ impl<S: Storage> Connection<S> {
     /// Counters of this connection.
     pub fn statistics(&self) -> Statistics {
         self.statistics
+    }
+
+    /// Whether, when it was opened, the shadow gave somebody rights that `app.db` does not give, and this process could
+    /// not take them away.
+    pub fn is_exposed(&self) -> bool {
+        self.exposed
     }
 
     /// Flushes a commit makes.

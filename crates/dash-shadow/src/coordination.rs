@@ -90,6 +90,8 @@ pub(crate) enum Word {
     ShadowWanted = 53,
     /// Sequence of a commit that is prepared under a super-journal. See [`crate::decided`].
     Several = 54,
+    /// Not 0: something was deleted that must be gone at rest; the largest size that the database had. See [`crate::secure`].
+    Deleted = 56,
 }
 
 /// Words that describe the state in one slot.
@@ -162,12 +164,13 @@ impl<F: File> Coordination<F> {
         self.word(Word::Magic).load(SeqCst) == MAGIC
     }
 
-    /// Empties it, but for what failed; only the first opener may.
+    /// Empties it, but for what failed and what was deleted; only the first opener may.
     pub fn reset(&self) {
         if self.fresh {
             return;
         }
-        for index in (0..self.memory.len()).filter(|&index| index != Word::Failed as usize) {
+        let kept = [Word::Failed as usize, Word::Deleted as usize];
+        for index in (0..self.memory.len()).filter(|index| !kept.contains(index)) {
             if self.memory.word(index).load(SeqCst) != 0 {
                 self.memory.word(index).store(0, SeqCst);
             }

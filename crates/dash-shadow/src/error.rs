@@ -9,6 +9,9 @@ pub enum Error {
     /// Somebody else holds a lock; the busy handler may try again.
     #[error("database is locked")]
     Busy,
+    /// Somebody who is no connection of dash holds a lock; says who, as far as that is known.
+    #[error("{0}")]
+    Held(String),
     /// The read transaction began before the newest commit, so it can't become a write
     /// transaction (`SQLITE_BUSY_SNAPSHOT`); start over.
     #[error("the snapshot is older than the newest commit; begin the transaction again")]

@@ -30,7 +30,7 @@ impl<S: Storage> Connection<S> {
         match self.cut_off.take() {
             Some(name) => {
                 let undone = self.directory_path.join(&self.names.db);
-                super_journal::remove_if_unused(&self.storage, &self.directory_path, &name, &undone)
+                super_journal::remove_if_unused(&self.storage, &*self.directory, &name, &undone)
             }
             None => Ok(()),
         }

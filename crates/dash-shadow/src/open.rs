@@ -4,12 +4,12 @@
 use crate::mutation::{Mutation, broken};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
 use crate::connection::{Connection, hold_life, keep_stock_writers_out, share};
 use crate::coordination::Coordination;
+use crate::door::{open_coordination, take_access};
 use crate::error::{Context, Error, Operation, Result};
 use crate::first::First;
 use crate::format::Protocol;
@@ -19,11 +19,6 @@ use crate::names::Names;
 use crate::recover::open_if_there;
 use crate::renames::{finish_renames, look_up_db, open_db, other_links};
 use crate::tuning::Tuning;
-
-/// How long an opener waits for another one that opens, closes or recovers.
-const OPEN_PATIENCE: Duration = Duration::from_secs(10);
-/// How often it looks.
-const OPEN_PAUSE: Duration = Duration::from_micros(500);
 
 /// How to open a database for reading and writing.
 #[derive(Debug, Clone)]
@@ -68,7 +63,8 @@ impl<S: Storage> Connection<S> {
     ) -> Result<Self> {
         let (directory_path, names) = Names::split(path)?;
         let db = names.shown().clone();
-        let permissions = match directory.metadata(&names.db).during(Operation::Stat, &db)? {
+        let found = directory.metadata(&names.db).during(Operation::Stat, &db)?;
+        match found {
             Some(found) if found.kind != FileKind::Regular => {
                 return Err(Error::CantOpen(format!("{db} is not a regular file")));
             }
@@ -81,7 +77,6 @@ impl<S: Storage> Connection<S> {
                         others + 1
                     )));
                 }
-                found.permissions
             }
             None if !options.create
                 && directory.metadata(&names.shadow).during(Operation::Stat, &db)?.is_none()
@@ -89,10 +84,10 @@ impl<S: Storage> Connection<S> {
             {
                 return Err(Error::CantOpen(format!("{db} does not exist")));
             }
-            None => options.permissions,
-        };
+            None => {}
+        }
         mounted::check::<S>(&directory, &names)?;
-        let coordination = open_coordination(storage, &directory, &names, permissions)?;
+        let coordination = open_coordination(storage, &directory, &names, found.as_ref())?;
         Self::open_locked(storage, directory, directory_path, names, coordination, options)
     }
 
@@ -121,9 +116,13 @@ impl<S: Storage> Connection<S> {
                 .try_lock(locks::ALIVE, LockKind::Exclusive)
                 .during(Operation::Lock, &name)?
                 || broken(Mutation::LifeIgnored));
+        let (mut exposed, found_db) = (false, db.is_some());
         if let (true, Some((db, _))) = (alone, &db) {
             // Whoever may use the database must be able to open this, whatever the umask here; as far as that can be.
             drop(coordination.file().copy_access(db));
+            if let Some((shadow, _)) = &shadow {
+                exposed = !take_access(shadow, db);
+            }
         }
         let mut cut_off = None;
         let mut found = None;
@@ -141,6 +140,9 @@ impl<S: Storage> Connection<S> {
                 drop(directory.unlink(&names.coordination));
             }
             let mut recovered = recovered?;
+            if let (false, Some(db)) = (found_db, &recovered.files[coordination.current().slot]) {
+                drop(coordination.file().copy_access(&**db));
+            }
             generation = coordination.generation();
             let files = std::mem::take(&mut recovered.files);
             for file in files.iter().flatten() {
@@ -180,6 +182,7 @@ impl<S: Storage> Connection<S> {
             connection.takes_over = !fresh;
             connection.remember_found(found);
         }
+        connection.exposed = exposed;
         // For its locks; what can't be found yet is looked for again at the first read.
         drop(connection.reload_if_pair_changed());
         if cut_off.is_some() {
@@ -229,12 +232,21 @@ fn open_files<S: Storage>(
             keep_stock_writers_out(file, names.shown())?;
         }
         let mut same = !finish_renames::<S>(directory, names)?;
-        let mut lens = [0; 2];
+        let (mut lens, mut links) = ([0; 2], 1);
         let named = [(&names.db, &db), (&names.shadow, &shadow)];
         for (len, (name, file)) in lens.iter_mut().zip(named) {
             let named = directory.metadata(name).during(Operation::Stat, name.to_string_lossy())?;
             same &= named.map(|named| named.id) == file.as_ref().map(File::id);
             *len = named.map_or(0, |named| named.len);
+            links = named.map_or(links, |named| named.links);
+        }
+        if same && shadow.is_some() && links > 1 {
+            return Err(Error::CantOpen(format!(
+                "{} is another file, too ({links} hard links), which would be overwritten: remove the other links, or this \
+                 one if it is not the second copy of {}",
+                names.shown_shadow(),
+                names.shown()
+            )));
         }
         if same {
             let [db_len, shadow_len] = lens;
@@ -245,34 +257,6 @@ fn open_files<S: Storage>(
             ));
         }
         looked_up = true;
-    }
-}
-
-/// Opens the coordination file and waits for its OPEN lock. Tells whether the file has no bytes.
-pub(crate) fn open_coordination<S: Storage>(
-    storage: &S,
-    directory: &S::Directory,
-    names: &Names,
-    permissions: u32,
-) -> Result<(S::File, bool)> {
-    let name = names.shown_coordination();
-    let mut waited = Duration::ZERO;
-    loop {
-        let file = directory
-            .open(&names.coordination, OpenMode::Create { permissions })
-            .during(Operation::Open, name)?;
-        while !file.try_lock(locks::OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
-            if waited >= OPEN_PATIENCE {
-                return Err(Error::Busy);
-            }
-            storage.sleep(OPEN_PAUSE);
-            waited += OPEN_PAUSE;
-        }
-        // The last one to close may have removed it while this one waited.
-        let named = directory.metadata(&names.coordination).during(Operation::Stat, name)?;
-        if let Some(named) = named.filter(|named| named.id == file.id()) {
-            return Ok((file, named.len == 0));
-        }
     }
 }
 

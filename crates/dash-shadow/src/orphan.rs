@@ -26,7 +26,12 @@ pub fn remove_orphan<S: Storage>(storage: &S, db: &Path, name: &OsStr) -> Result
     if found.is_none_or(|found| found.kind != FileKind::Regular) {
         return Ok(false);
     }
-    let children = children::<S>(&directory, name, &shown)?;
+    let file = match directory.open(name, OpenMode::Read) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        file => file.during(Operation::Open, &shown)?,
+    };
+    let found = file.metadata().during(Operation::Stat, &shown)?;
+    let children = children(&file, &found, &shown)?;
     // Empty or of one: its list is still being written, for all one can see.
     if children.len() < 2 {
         return Ok(false);

@@ -80,6 +80,7 @@ impl<S: Storage> Connection<S> {
 
     /// Tells every reader that the shadow is the current copy now, and marks the copy it replaces.
     fn take_over(&mut self, snapshot: Snapshot, page_list: RangeSet, header: Option<Header>) {
+        self.note_deleted(snapshot.size);
         let old = self.current;
         let new = Current { sequence: old.sequence + 1, slot: 1 - old.slot };
         if self.snapshot.size == 0 && self.coordination.is_flushed(new.slot) {

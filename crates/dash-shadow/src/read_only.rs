@@ -14,6 +14,7 @@ use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use crate::classify::{Left, classify};
 use crate::coordination::Snapshot;
 use crate::decided::decided_beside;
+use crate::door::take_access_if_other;
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{Found, verify_beside_fence};
 use crate::failed::left_in_coordination;
@@ -47,6 +48,8 @@ pub struct ReadOnly<S: Storage> {
     current: Arc<S::File>,
     snapshot: Snapshot,
     level: LockLevel,
+    /// Whether the shadow lets somebody in who has no right to `app.db`; `None` before it was looked at.
+    exposed: Option<bool>,
 }
 
 impl<S: Storage> ReadOnly<S> {
@@ -70,6 +73,7 @@ impl<S: Storage> ReadOnly<S> {
             current: Arc::new(file),
             snapshot: Snapshot::default(),
             level: LockLevel::None,
+            exposed: None,
         };
         connection.find_current()?;
         connection.release()?;
@@ -98,6 +102,12 @@ impl<S: Storage> ReadOnly<S> {
             self.release()?;
         }
         Ok(())
+    }
+
+    /// Whether, when it was opened, the shadow gave somebody rights that `app.db` does not give, and this process could
+    /// not take them away.
+    pub fn is_exposed(&self) -> bool {
+        self.exposed == Some(true)
     }
 
     /// The lock held.
@@ -212,6 +222,9 @@ impl<S: Storage> ReadOnly<S> {
             // Between the second and the third rename it has the temporary name.
             shadow = open_if_there::<S>(&self.directory, &self.names.renaming, OpenMode::Read)?
                 .filter(|file| file.id() != self.current.id());
+        }
+        if let (Some(shadow), false, None) = (&shadow, self.immutable, self.exposed) {
+            self.exposed = Some(!take_access_if_other(shadow, &self.current));
         }
         let shadow = shadow.map(|file| Found::look(Arc::new(file), &shadow_name)).transpose()?;
         for found in [Some(&db), shadow.as_ref()].into_iter().flatten() {

@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, hold_life};
 use crate::coordination::ShadowCondition;
+use crate::door::OWNERS_ALONE;
 use crate::error::{Context, Error, Operation, Result, locks_out};
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN};
 use crate::header::Header;
@@ -29,8 +30,9 @@ impl<S: Storage> Connection<S> {
         // Whoever comes after a kill in the middle finds that there is no second copy.
         self.coordination.set_inode(slot, None);
         self.coordination.set_condition(ShadowCondition::Rebuild);
-        let permissions =
-            self.current_file()?.metadata().during(Operation::Stat, &name)?.permissions;
+        let current = self.current_file()?.metadata().during(Operation::Stat, &name)?;
+        // It begins with this process's group, and whoever opens it keeps it: at first it is its owner's alone.
+        let permissions = current.permissions & OWNERS_ALONE;
         let beside_fence = self.snapshot.size > 0
             && (self.coordination.fence() || self.coordination.fence_found());
         let replaced = match beside_fence && !broken(Mutation::ShadowRemovedBesideFence) {

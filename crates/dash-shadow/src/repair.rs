@@ -79,7 +79,7 @@ impl<S: Storage> Connection<S> {
 
     /// Copies `ranges` from the current copy; intent first, page 1 last, the block that vouches
     /// with it, one flush (protocols.md section 4, step 10).
-    fn restore(&mut self, ranges: &RangeSet) -> Result<()> {
+    pub(crate) fn restore(&mut self, ranges: &RangeSet) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
         let first = self.first_page_len()?;

@@ -7,12 +7,15 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use dash_storage::{Directory, File, OpenMode, Storage};
+use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
 
 use crate::error::{Context, Error, Operation, Result};
 use crate::format::State;
 use crate::names::Names;
 use crate::tail::Tail;
+
+/// Bytes of a super-journal that are read: no more than 125 databases can be attached, with paths of 4096 bytes.
+const LONGEST: u64 = 1 << 20;
 
 /// Whether the super-journal named in a block exists. "Gone" is answered only after the directory
 /// is durable: a power loss must not bring the file back after it was acted upon (F10 c).
@@ -41,43 +44,60 @@ pub fn exists_durably<S: Storage>(storage: &S, directory: &Path, name: &[u8]) ->
 
 /// Removes a super-journal whose transaction was undone in `undone`, if no other database it lists
 /// still depends on it. Leaves it where it is if one can't be looked at.
+///
+/// The name comes out of a file that somebody may have made to have another one removed. So what is removed has a
+/// name as SQLite makes it, lies in the database's own folder, has no other name, and lists this database.
 pub fn remove_if_unused<S: Storage>(
     storage: &S,
-    directory: &Path,
+    directory: &S::Directory,
     name: &[u8],
     undone: &Path,
 ) -> Result<()> {
-    let path = directory.join(OsStr::from_bytes(name));
-    let (parent, names) = Names::split(&path)?;
-    let shown = path.display().to_string();
-    let parent = storage.open_directory(parent).during(Operation::Open, &shown)?;
-    for child in children::<S>(&parent, &names.db, &shown)? {
+    if !is_sqlites(name) {
+        return Ok(());
+    }
+    let name = OsStr::from_bytes(name);
+    let shown = name.to_string_lossy();
+    let file = match directory.open(name, OpenMode::Read) {
+        Ok(file) => file,
+        Err(error) if [ErrorKind::NotFound, ErrorKind::InvalidInput].contains(&error.kind()) => {
+            return Ok(());
+        }
+        Err(error) => return Err(error).during(Operation::Open, shown),
+    };
+    let found = file.metadata().during(Operation::Stat, &shown)?;
+    let children = children(&file, &found, &shown)?;
+    if found.links != 1 || !children.iter().any(|child| child == undone) {
+        return Ok(());
+    }
+    for child in children {
         let needed = !broken(Mutation::SuperJournalRemovedEarly);
-        if needed && child != undone && depends(storage, &child, names.db.as_bytes())? {
+        if needed && child != undone && depends(storage, &child, name.as_bytes())? {
             return Ok(());
         }
     }
-    match parent.unlink(&names.db) {
+    match directory.unlink(name) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         other => other.during(Operation::Delete, shown),
     }
 }
 
+/// Whether SQLite names its super-journals like this (vdbeaux.c `vdbeCommit`): `app.db-mj`, six hexadecimal digits, `9`
+/// and two more, in no other folder.
+fn is_sqlites(name: &[u8]) -> bool {
+    let Some((front, digits)) = name.split_last_chunk::<9>() else {
+        return false;
+    };
+    let hex = |byte: &u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(byte);
+    let made = front.strip_suffix(b"-mj").is_some_and(|db| !db.is_empty());
+    made && digits.iter().all(hex) && digits[6] == b'9' && !name.contains(&b'/')
+}
+
 /// The databases a super-journal lists: it holds the names of their journals, each with a zero
 /// behind it (vdbeaux.c `vdbeCommit`).
-pub(crate) fn children<S: Storage>(
-    parent: &S::Directory,
-    name: &OsStr,
-    shown: &str,
-) -> Result<Vec<PathBuf>> {
-    let file = match parent.open(name, OpenMode::Read) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).during(Operation::Open, shown),
-    };
-    let len = file.metadata().during(Operation::Stat, shown)?.len;
-    let mut bytes = vec![0; usize::try_from(len.min(1 << 20)).unwrap_or(0)];
-    crate::tail::read_padded(&file, &mut bytes, 0).during(Operation::Read, shown)?;
+pub(crate) fn children<F: File>(file: &F, found: &Metadata, shown: &str) -> Result<Vec<PathBuf>> {
+    let mut bytes = vec![0; usize::try_from(found.len.min(LONGEST)).unwrap_or(0)];
+    crate::tail::read_padded(file, &mut bytes, 0).during(Operation::Read, shown)?;
     Ok(bytes
         .split(|&byte| byte == 0)
         .filter_map(|journal| journal.strip_suffix(b"-journal"))
@@ -108,4 +128,29 @@ pub(crate) fn depends<S: Storage>(storage: &S, db: &Path, super_name: &[u8]) -> 
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_sqlites;
+
+    #[test]
+    fn sqlites_super_journals_are_told_from_other_files() {
+        assert!(is_sqlites(b"app.db-mj0A1B2C9D3"));
+        assert!(is_sqlites(b"a-mj000000900"));
+        for other in [
+            "../app.db-mj0A1B2C9D3",
+            "/app.db-mj0A1B2C9D3",
+            "x/a-mj0A1B2C9D3",
+            "-mj0A1B2C9D3",
+            "app.db-mj0A1B2C8D3",
+            "app.db-mj0a1b2c9d3",
+            "app.db-mj0A1B2C9D",
+            "app.db-mj0A1B2C9D34",
+            "authorized_keys",
+            "",
+        ] {
+            assert!(!is_sqlites(other.as_bytes()), "{other}");
+        }
+    }
 }

@@ -18,7 +18,7 @@ use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Tuning};
 use dash_storage::simulated::{Machine, Random, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
-const SUPER: &str = "a.db-mj1234";
+const SUPER: &str = "a.db-mj12345697F";
 const OLD: [u8; 3] = [1, 2, 3];
 const NEW: [u8; 4] = [9, 2, 8, 7];
 

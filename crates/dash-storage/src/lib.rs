@@ -115,7 +115,8 @@ pub trait Directory: Send + Sync + 'static {
     /// The files of this home.
     type File: File;
 
-    /// Opens `name`. Symbolic links are not followed at the last component.
+    /// Opens `name`, which must be a regular file. Symbolic links are not followed at the last component, and what is
+    /// no file at all (a pipe, a socket, a device) is refused rather than waited for.
     fn open(&self, name: &OsStr, mode: OpenMode) -> io::Result<Self::File>;
 
     /// `fstatat` without following a symbolic link; `None` if there is no such name.

@@ -8,16 +8,16 @@ use dash_shadow::{Error as EngineError, Operation};
 
 /// What SQLite is told of an engine's error. A lock that is taken has no message: it is no news.
 pub fn to_sqlite(error: EngineError) -> Error {
-    match code_of(&error) {
-        code @ (Code::BUSY | Code::BUSY_SNAPSHOT) => code.into(),
-        code => Error::new(code, error.to_string()),
+    match error {
+        EngineError::Busy | EngineError::BusySnapshot => code_of(&error).into(),
+        error => Error::new(code_of(&error), error.to_string()),
     }
 }
 
 /// The result code of an engine's error.
 pub fn code_of(error: &EngineError) -> Code {
     match error {
-        EngineError::Busy => Code::BUSY,
+        EngineError::Busy | EngineError::Held(_) => Code::BUSY,
         EngineError::BusySnapshot => Code::BUSY_SNAPSHOT,
         EngineError::Io { operation, source, .. } => code_of_io(*operation, source),
         EngineError::Moved(_) => Code::READONLY_DBMOVED,
@@ -96,6 +96,7 @@ mod tests {
         let other = ErrorKind::Other;
         let table = [
             (EngineError::Busy, Code::BUSY),
+            (EngineError::Held(text()), Code::BUSY),
             (EngineError::BusySnapshot, Code::BUSY_SNAPSHOT),
             (EngineError::Moved(text()), Code::READONLY_DBMOVED),
             (EngineError::Poisoned(text()), Code::IOERR),

@@ -49,7 +49,9 @@ impl Journal {
         let Content::Memory(memory) = &self.content else {
             return Ok(());
         };
-        let file = tempfile::tempfile().or_else(|_| tempfile::tempfile_in(&self.beside))?;
+        let mut folders = dash_ffi::temporary_folders().into_iter();
+        let file = folders.find_map(|folder| tempfile::tempfile_in(folder).ok());
+        let file = file.map_or_else(|| tempfile::tempfile_in(&self.beside), Ok)?;
         file.write_all_at(memory, 0)?;
         self.content = Content::Spilled(file);
         Ok(())

@@ -82,14 +82,37 @@ impl Neighbours {
         Ok(self.is_file(&self.journal)?.then_some(Leftover::Journal))
     }
 
+    /// Refuses what is neither a journal nor a name fence under the name of both: no commit could be made beside it.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN`
+    pub fn leave_the_fence_its_name(&self) -> Result<()> {
+        if self.kind_of(&self.journal)? != Some(FileKind::Other) {
+            return Ok(());
+        }
+        let name = self.journal.to_string_lossy();
+        Err(Error::new(
+            Code::CANTOPEN,
+            format!(
+                "{name} is a symbolic link, a named pipe, a socket or a device; neither stock SQLite nor dash can write the \
+                 database beside it: remove it"
+            ),
+        ))
+    }
+
     fn is_file(&self, name: &OsStr) -> Result<bool> {
+        Ok(self.kind_of(name)? == Some(FileKind::Regular))
+    }
+
+    fn kind_of(&self, name: &OsStr) -> Result<Option<FileKind>> {
         let Some(folder) = &self.folder else {
-            return Ok(false);
+            return Ok(None);
         };
         let found = folder.metadata(name).map_err(|error| {
             Error::new(Code::CANTOPEN, format!("looking for {}: {error}", name.to_string_lossy()))
         })?;
-        Ok(found.is_some_and(|found| found.kind == FileKind::Regular))
+        Ok(found.map(|found| found.kind))
     }
 }
 

@@ -83,6 +83,7 @@ mod parameters;
 mod pragma;
 mod read_only_file;
 mod registry;
+mod secure_delete;
 mod settle;
 mod shadow_control;
 mod shadow_file;

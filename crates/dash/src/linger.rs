@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,9 @@ use dash_storage::real::Real;
 static LINGERING: Mutex<Lingering> = Mutex::new(Lingering { kept: BTreeMap::new(), keeper: 0 });
 /// Wakes the keeper when there is an earlier end to wait for.
 static CHANGED: Condvar = Condvar::new();
+
+/// The process that databases may linger in: [`Lingering::keeper`], for who must not wait for the lock.
+static HOME: AtomicU32 = AtomicU32::new(0);
 
 struct Lingering {
     kept: BTreeMap<PathBuf, Kept>,
@@ -95,11 +99,13 @@ fn keeper_runs() -> bool {
     AT_EXIT.call_once(|| drop(dash_ffi::at_exit(end_all)));
     let mut lingering = lingering();
     if lingering.keeper == 0 {
-        let thread = std::thread::Builder::new().name("dash-linger".into()).spawn(keep);
+        let thread = std::thread::Builder::new().name("dash-linger".into());
+        let thread = thread.spawn(|| dash_ffi::behind_the_wall("lingering", keep));
         if thread.is_err() {
             return false;
         }
         lingering.keeper = std::process::id();
+        HOME.store(lingering.keeper, Ordering::SeqCst);
     }
     true
 }
@@ -124,7 +130,12 @@ fn keep() {
     }
 }
 
+/// In a forked child that exits there is nothing to end, and the lock may be held for ever: by a thread that
+/// only the parent has.
 extern "C" fn end_all() {
+    if HOME.load(Ordering::SeqCst) != std::process::id() {
+        return;
+    }
     let paths: Vec<PathBuf> = lingering().kept.keys().cloned().collect();
     paths.iter().for_each(|path| end(path));
 }

@@ -27,6 +27,7 @@ use crate::orphans;
 use crate::parameters::Parameters;
 use crate::read_only_file::ReadOnlyFile;
 use crate::registry::{self, Membership, Mode};
+use crate::secure_delete;
 use crate::shadow_file::ShadowFile;
 
 /// How long opening waits for a stock writer, or for another connection that opens or closes; SQLite
@@ -138,6 +139,9 @@ impl Request<'_> {
 
     fn plain(&self, membership: Option<Membership>) -> Result<Opened> {
         let (file, flags) = self.host.open(self.name, self.flags)?;
+        if !self.parameters.immutable && !dash_shadow::keep_access_at_rest(&Real, self.path) {
+            self.note_exposed();
+        }
         if self.flags.contains(OpenFlags::READWRITE) && !flags.contains(OpenFlags::READWRITE) {
             self.note_read_only("no right to write the file");
         }
@@ -154,6 +158,19 @@ impl Request<'_> {
     fn note_read_only(&self, why: &str) {
         let path = self.path.display();
         self.host.note(Code::NOTICE, &format!("{path} was opened for reading only: {why}"));
+    }
+
+    /// Says that a chmod or chown of the database did not reach its shadow, and can't from here.
+    fn note_exposed(&self) {
+        let path = self.path.display();
+        self.host.note(
+            Code::WARNING,
+            &format!(
+                "{path}-shadow may be read or written by users who have no right to {path}, and this process may not \
+                 change that: give it the same owner, group and permissions (chown, chmod), or remove it while the \
+                 database is closed"
+            ),
+        );
     }
 
     /// `why`: what kept it from being opened for writing, if that was wanted.
@@ -181,6 +198,9 @@ impl Request<'_> {
             drop(membership);
             return self.plain(None);
         }
+        if file.is_exposed() {
+            self.note_exposed();
+        }
         if let Some(why) = &why {
             self.note_read_only(why);
         }
@@ -193,6 +213,9 @@ impl Request<'_> {
     fn for_writing(&self, membership: Membership, neighbours: &Neighbours) -> Result<Opened> {
         match engine(self.host, self.path, &self.parameters, self.flags, neighbours) {
             Ok(engine) => {
+                if engine.is_exposed() {
+                    self.note_exposed();
+                }
                 let database = membership.database().clone();
                 let psow = self.parameters.psow();
                 let window = self.window.clone();
@@ -269,6 +292,8 @@ pub fn engine(
             _ => Failed::Other(error),
         })
     };
+    neighbours.leave_the_fence_its_name().map_err(Failed::Other)?;
+    secure_delete::ask(host);
     let begun = Instant::now();
     let mut takes_over = false;
     loop {

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `journal_mode` | `shadow`, or SQLite's own answer | changes the mode, see [`crate::switch`]; a name that is none answers the mode in force, as SQLite does |
 //! | `locking_mode` | SQLite's | SQLite's; under `exclusive` reading keeps others from writing, too; with `dash_commit=paper` it makes that `exclusive` |
+//! | `secure_delete` | SQLite's | SQLite's; on or fast, what is deleted is also gone from the shadow at rest |
 //! | `dash_commit` | `single`, `paper` or `exclusive` | chooses it for this connection |
 //! | `dash_time_reads` | `on` or `off` | whether `dash_latency` times reads |
 //!
@@ -36,6 +37,12 @@ impl MainFile {
             "journal_mode" => self.journal_mode(pragma),
             "locking_mode" => {
                 self.locking_mode(pragma.value());
+                self.pass_on(pragma)
+            }
+            "secure_delete" => {
+                if let (Some(file), Some(value)) = (self.shadow(), pragma.value()) {
+                    file.set_secure_delete(value);
+                }
                 self.pass_on(pragma)
             }
             "dash_commit" => {

@@ -65,6 +65,11 @@ impl ReadOnlyFile {
         }
     }
 
+    /// Whether the shadow lets in who has no right to the database, and nothing could be done about that.
+    pub(crate) fn is_exposed(&self) -> bool {
+        self.engine.is_exposed()
+    }
+
     fn failed(&mut self, error: EngineError) -> Error {
         self.errno = errno_of(&error);
         to_sqlite(error)

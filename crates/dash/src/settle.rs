@@ -31,7 +31,7 @@ pub fn in_background(path: PathBuf, database: &Arc<Database>) {
     }
     let thread = std::thread::Builder::new().name("dash-settle".into()).spawn(move || {
         // What fails here the next commit does, and reports.
-        drop(settle(&path));
+        dash_ffi::behind_the_wall("settling", || drop(settle(&path)));
     });
     // Without a thread the next commit carries the pages, as it would anyway.
     *settling = thread.ok();
@@ -41,7 +41,7 @@ pub fn in_background(path: PathBuf, database: &Arc<Database>) {
 pub fn finish(database: &Database) {
     let thread = database.settling().take();
     if let Some(thread) = thread {
-        // A panic in the thread has been reported there; the database recovers as from a crash.
+        // A panic in the thread has been noted there; the database recovers as from a crash.
         drop(thread.join());
     }
 }

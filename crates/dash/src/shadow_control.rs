@@ -49,6 +49,7 @@ impl ShadowFile {
     fn prepare(&mut self, super_journal: Option<&Path>) -> Result<()> {
         self.progress.begun = Some(Instant::now());
         self.progress.flushed = false;
+        self.engine.set_secure_delete(self.deletes_securely());
         self.progress.leaving_super_journal =
             self.progress.under_super_journal && super_journal.is_none();
         let name = match super_journal {

@@ -69,6 +69,8 @@ pub struct ShadowFile {
     pub(crate) persist_wal: bool,
     /// Whether `PRAGMA locking_mode=EXCLUSIVE` came by here.
     pub(crate) exclusive: bool,
+    /// What PRAGMA secure_delete said here.
+    pub(crate) secure_delete: Option<bool>,
     pub(crate) progress: Progress,
     /// Locks that this connection got when who was in the way woke it.
     pub(crate) wakeups: u64,
@@ -121,6 +123,7 @@ impl ShadowFile {
             powersafe_overwrite,
             persist_wal: false,
             exclusive: false,
+            secure_delete: None,
             progress: Progress::default(),
             wakeups: 0,
             waiting_since: None,

@@ -1,7 +1,9 @@
 //! Carrying out the steps of a plan, each with a line that says it is done.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use dash_storage::real::Real;
@@ -60,8 +62,17 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     let what = format!("copying {} to {}", from.display(), to.display());
     let bytes = from.metadata().explain(&what)?.len();
     follow(&what, bytes, Moving::Written, || {
-        fs::copy(from, to)?;
-        File::open(to)?.sync_all()
+        let mut source = File::open(from)?;
+        // It is its maker's alone until it has the owner and group that its permissions are meant for.
+        let mut copy =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(to)?;
+        io::copy(&mut source, &mut copy)?;
+        let theirs = source.metadata()?;
+        let given = fchown(&copy, Some(theirs.uid()), Some(theirs.gid()))
+            .or_else(|_| fchown(&copy, None, Some(theirs.gid())));
+        let bits = theirs.mode() & if given.is_ok() { 0o777 } else { 0o700 };
+        copy.set_permissions(Permissions::from_mode(bits))?;
+        copy.sync_all()
     })
     .explain(&what)?;
     flush_folder(to)

@@ -13,6 +13,8 @@ use core::ffi::{c_char, c_int, c_uchar, c_void};
 
 /// A routine that dash never calls: only its place in the table matters.
 pub(crate) type Unused = *const c_void;
+/// `sqlite3_compileoption_used`, which an SQLite may be built without.
+pub(crate) type CompileOptionUsed = unsafe extern "C" fn(*const c_char) -> c_int;
 
 /// `sqlite3_exec`; dash passes no callback and takes no message from it.
 pub(crate) type Exec = unsafe extern "C" fn(
@@ -200,7 +202,7 @@ pub struct ApiRoutines {
     pub(crate) backup_remaining: Unused,
     pub(crate) backup_step: Unused,
     pub(crate) compileoption_get: Unused,
-    pub(crate) compileoption_used: Unused,
+    pub(crate) compileoption_used: Option<CompileOptionUsed>,
     pub(crate) create_function_v2: Option<CreateFunction>,
     pub(crate) db_config: Unused,
     pub(crate) db_mutex: Unused,

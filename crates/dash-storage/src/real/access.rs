@@ -29,7 +29,9 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     let wanted = bits(&theirs, mine.gid() == theirs.gid());
     if mine.mode() & 0o777 != wanted || mine.uid() != theirs.uid() {
         as_may_be(to.set_permissions(Permissions::from_mode(wanted)))?;
-        as_may_be(fchown(to, Some(theirs.uid()), None))?;
+        if mine.uid() != theirs.uid() {
+            as_may_be(fchown(to, Some(theirs.uid()), None))?;
+        }
         mine = to.metadata()?;
     }
     Ok(listed && mine.mode() & 0o777 == wanted && lets_in(&mine, &theirs))
@@ -48,14 +50,16 @@ fn as_may_be(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// The permission bits for a copy; one of another group must not let that in.
+/// The permission bits for a copy. One of another group must not let that in; nor may the group of the
+/// first have more rights as some of the others than it had as a group.
 fn bits(of: &Metadata, same_group: bool) -> u32 {
     let all = of.mode() & 0o777;
-    if same_group { all } else { all & 0o707 | (all & 0o007) << 3 }
+    let least = all & all >> 3 & 0o007;
+    if same_group { all } else { all & 0o700 | least << 3 | least }
 }
 
-/// Whether who may read or write `theirs` may do so with `now`, which has its bits. The former owner counts as one of the
-/// group.
+/// Whether who may read or write `theirs` may do so with `now`, which has its [`bits`]. The former owner counts as one
+/// of the group.
 fn lets_in(now: &Metadata, theirs: &Metadata) -> bool {
     let may = |who: u32| theirs.mode() >> who & 0o6;
     let (owner, group, others) = (may(6), may(3), may(0));
@@ -63,7 +67,7 @@ fn lets_in(now: &Metadata, theirs: &Metadata) -> bool {
     let within = |less: u32, more: u32| less & !more == 0;
     let owner_is_in =
         now.uid() == theirs.uid() || within(owner, others) || same_group && within(owner, group);
-    owner_is_in && (same_group || within(group, others))
+    owner_is_in && (same_group || group == others)
 }
 
 /// Whether `to` has the access control list of `from` now, or neither has one.

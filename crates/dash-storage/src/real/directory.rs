@@ -1,9 +1,13 @@
 //! Names, through an open directory: no path is ever resolved twice.
+//!
+//! What lies under a name may have been put there by somebody else. Only regular files are opened: a link is not
+//! followed, a pipe is not waited for, and a device is closed again unread.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{self, AtFlags, OFlag, RenameFlags};
@@ -14,6 +18,14 @@ use super::descriptor::{self, Descriptor};
 use super::file::File;
 use super::uninterrupted;
 use crate::{FileId, FileKind, Metadata, OpenMode};
+
+/// Opening follows no link, waits for nobody at the other end of a pipe, and takes no terminal over.
+const HARMLESS: OFlag =
+    OFlag::O_CLOEXEC.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY);
+/// For how long a lease of somebody else's is waited for; Linux breaks one after 45 seconds.
+const LEASE_PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked at.
+const LEASE_PAUSE: Duration = Duration::from_micros(500);
 
 /// An open directory.
 pub struct Directory {
@@ -59,11 +71,20 @@ impl crate::Directory for Directory {
                 (OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL, permissions)
             }
         };
-        let flags = flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NOCTTY;
         let permissions = Mode::from_bits_truncate(permissions);
-        let descriptor =
-            Descriptor::open(|| retry(|| fcntl::openat(directory, name, flags, permissions)))?;
-        File::identify(descriptor, is_writable(mode))
+        let mut waited = Duration::ZERO;
+        loop {
+            let open = || retry(|| fcntl::openat(directory, name, flags | HARMLESS, permissions));
+            match Descriptor::open(open) {
+                // A lease, for an instant one of our own (`lease`). The kernel breaks any in the end.
+                Err(error) if error.kind() == ErrorKind::WouldBlock && waited < LEASE_PATIENCE => {
+                    std::thread::sleep(LEASE_PAUSE);
+                    waited += LEASE_PAUSE;
+                }
+                Err(error) => return Err(no_file(error)),
+                Ok(descriptor) => return File::identify(descriptor, is_writable(mode)),
+            }
+        }
     }
 
     fn metadata(&self, name: &OsStr) -> io::Result<Option<Metadata>> {
@@ -71,7 +92,7 @@ impl crate::Directory for Directory {
         let directory = self.descriptor.file()?;
         match retry(|| stat::fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW)) {
             Ok(found) => Ok(Some(metadata(&found))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -118,9 +139,10 @@ impl crate::Directory for Directory {
         Ok(unistd::unlinkat(self.descriptor.file()?, name, UnlinkatFlags::NoRemoveDir)?)
     }
 
+    /// Nobody else may put anything into it: it could not be removed then.
     fn create_directory(&self, name: &OsStr) -> io::Result<()> {
         check(name)?;
-        let permissions = Mode::from_bits_truncate(0o777);
+        let permissions = Mode::from_bits_truncate(0o755);
         Ok(stat::mkdirat(self.descriptor.file()?, name, permissions)?)
     }
 
@@ -132,6 +154,20 @@ impl crate::Directory for Directory {
     fn flush(&self) -> io::Result<()> {
         self.descriptor.file()?.sync_all()
     }
+}
+
+/// What was found instead of a file, where the kernel says so in its own words.
+fn no_file(error: io::Error) -> io::Error {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ELOOP) => not_regular("a symbolic link, which dash does not follow"),
+        Some(Errno::ENXIO) => not_regular("a socket or a device"),
+        _ => error,
+    }
+}
+
+/// The refusal of what is no regular file.
+pub(super) fn not_regular(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file; remove it"))
 }
 
 fn is_writable(mode: OpenMode) -> bool {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
@@ -11,6 +11,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::uio::pwritev;
 
 use super::descriptor::{self, Descriptor};
+use super::directory::not_regular;
 use super::memory::{Map, Memory};
 use super::{access, clone, closing, in_place, lease, lock, uninterrupted};
 use crate::{FileId, FileKind, LockKind, Metadata};
@@ -34,8 +35,16 @@ impl File {
     /// Asks a descriptor what file it is of.
     pub(super) fn identify(descriptor: Descriptor, writable: bool) -> io::Result<Self> {
         // If this can't be told, the descriptor is of no inode we could have locks on either.
-        let id = id(&stat(descriptor.file()?)?);
-        Ok(Self::new(descriptor, id, writable))
+        let found = stat(descriptor.file()?)?;
+        if !found.is_file() {
+            let kind = found.file_type();
+            return Err(not_regular(match () {
+                () if kind.is_fifo() => "a named pipe",
+                () if kind.is_dir() => "a folder",
+                () => "a device",
+            }));
+        }
+        Ok(Self::new(descriptor, id(&found), writable))
     }
 
     fn write_all(&self, mut data: &[u8], mut offset: u64) -> io::Result<()> {

@@ -13,6 +13,7 @@
 
 #![expect(unsafe_code, reason = "registers fork handlers; closes and maps by number in the child")]
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Once;
@@ -26,6 +27,11 @@ static REGISTERED: Once = Once::new();
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 static FORKING: AtomicU32 = AtomicU32::new(0);
 static INSIDE: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// Whether this thread is between the handlers before and after its fork.
+    static FORKS: Cell<bool> = const { Cell::new(false) };
+}
 
 /// How often the parent looks whether openers are done before it forks anyway, and the pause
 /// between two looks: a second in all.
@@ -41,12 +47,13 @@ pub(super) fn generation() -> u64 {
 /// Proof that no fork happens between opening and listing, or closing and unlisting.
 pub(super) struct Inside(());
 
-/// Waits for a fork under way, and holds back the next one until the result is dropped.
+/// Waits for a fork under way, and holds back the next one until the result is dropped. A thread does not wait for
+/// its own fork: another library's handler may open a database before it, and is done with that by then.
 pub(super) fn inside() -> Inside {
     REGISTERED.call_once(register);
     loop {
         INSIDE.fetch_add(1, Ordering::SeqCst);
-        if FORKING.load(Ordering::SeqCst) == 0 {
+        if FORKING.load(Ordering::SeqCst) == 0 || FORKS.get() {
             return Inside(());
         }
         INSIDE.fetch_sub(1, Ordering::SeqCst);
@@ -108,6 +115,7 @@ fn register() {
 }
 
 extern "C" fn before() {
+    FORKS.set(true);
     FORKING.fetch_add(1, Ordering::SeqCst);
     for _ in 0..LOOKS {
         if INSIDE.load(Ordering::SeqCst) == 0 {
@@ -118,10 +126,12 @@ extern "C" fn before() {
 }
 
 extern "C" fn in_parent() {
+    FORKS.set(false);
     FORKING.fetch_sub(1, Ordering::SeqCst);
 }
 
 extern "C" fn in_child() {
+    FORKS.set(false);
     FORKING.store(0, Ordering::SeqCst);
     INSIDE.store(0, Ordering::SeqCst);
     GENERATION.fetch_add(1, Ordering::SeqCst);

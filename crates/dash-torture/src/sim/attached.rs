@@ -73,7 +73,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
         let new = both.clone().map(|content| next(content, &explorer.plan, &mut dice));
         lock(&pairs).history.push(new.clone());
         let steps = if dice.one_in(2) { dice.below(10) } else { u64::MAX };
-        let name = format!("a.db-mj{:08X}", dice.below(1 << 32));
+        let name = format!("a.db-mj{:06X}9{:02X}", dice.below(1 << 24), dice.below(1 << 8));
         let done = commit_both(explorer, &process, &mut sessions, &new, &name, steps);
         explorer.result()?;
         done.map_err(|error| unexpected("committing both", &error))?;

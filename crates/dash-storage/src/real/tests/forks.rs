@@ -136,6 +136,29 @@ fn a_child_can_open_files_of_its_own() {
     assert_eq!(std::fs::read(path.join("own")).unwrap(), b"child");
 }
 
+/// SEC12 of the security review: another library's handler that opens a database before a fork waited for that fork.
+#[test]
+fn a_handler_before_a_fork_may_open_files() {
+    static OPENS: AtomicBool = AtomicBool::new(false);
+    extern "C" fn before() {
+        use crate::Storage as _;
+        if OPENS.load(Ordering::SeqCst) {
+            drop(crate::real::Real.open_directory(std::path::Path::new("/")));
+        }
+    }
+    // Registered before ours, it runs after it.
+    // SAFETY: the handler is a function of this program, and does not unwind.
+    assert_eq!(unsafe { libc::pthread_atfork(Some(before), None, None) }, 0);
+    let (_place, directory) = fixture();
+    let file = open(&directory, "db");
+    OPENS.store(true, Ordering::SeqCst);
+    let (done, forked) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(in_child(|| file.flush().is_err())));
+    let forked = forked.recv_timeout(std::time::Duration::from_secs(20));
+    OPENS.store(false, Ordering::SeqCst);
+    assert_eq!(forked, Ok(true), "the fork does not wait for itself");
+}
+
 #[test]
 fn no_fork_catches_a_descriptor_half_opened_or_half_closed() {
     let (place, directory) = fixture();

@@ -1,0 +1,39 @@
+//! Whether SQLite overwrites what it deletes: then it must be gone from the shadow, too, when the database is closed.
+//!
+//! SQLite tells a VFS of `PRAGMA secure_delete` on the file of `main`, or of the schema that was named, and sets it for all
+//! that are attached; nothing tells those. So once it was on anywhere in this process it is taken to be on wherever
+//! nobody said otherwise: it costs a little time at the last close. Distributions build SQLite with it on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dash_ffi::HostVfs;
+
+use crate::shadow_file::ShadowFile;
+
+/// Whether it was switched on in this process, or is on by default in one of its SQLites.
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Notes what an SQLite was built to do.
+pub fn ask(host: &HostVfs) {
+    if [c"SECURE_DELETE", c"FAST_SECURE_DELETE"].iter().any(|name| host.is_built_with(name)) {
+        ON.store(true, Ordering::Relaxed);
+    }
+}
+
+impl ShadowFile {
+    /// `PRAGMA secure_delete = value`. Fast, too: it leaves whole pages as they were, and overwrites the rest.
+    pub(crate) fn set_secure_delete(&mut self, value: &str) {
+        let value = value.to_ascii_lowercase();
+        let number = value.parse::<i64>().is_ok_and(|number| number != 0);
+        let on = number || ["on", "yes", "true", "fast"].contains(&value.as_str());
+        if on {
+            ON.store(true, Ordering::Relaxed);
+        }
+        self.secure_delete = Some(on);
+    }
+
+    /// Whether what a transaction deletes now must be gone at rest.
+    pub(crate) fn deletes_securely(&self) -> bool {
+        self.secure_delete.unwrap_or_else(|| ON.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,77 @@
+//! SEC2 of the security review: `chmod 600 app.db` left `app.db-shadow`, which has nearly the same content, open to everybody
+//! until the next write through dash. The next opening of any kind sees to that, as far as it may, and says where it
+//! may not.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod suite;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use suite::parts::Part;
+use suite::peers::Session;
+use suite::sql::{beside, run};
+
+/// A pair at rest that everybody may read.
+fn made() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let path = folder.path().join("app.db");
+    let db = suite::open(&path);
+    run(&db, "CREATE TABLE t(v); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)");
+    drop(db);
+    for file in [path.clone(), beside(&path, "-shadow")] {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    (folder, path)
+}
+
+fn bits(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o777
+}
+
+#[test]
+fn at_the_next_opening_of_any_kind() {
+    for more in ["", "&mode=ro", "&journal_mode=delete", "&mode=ro&journal_mode=shadow"] {
+        let (_folder, path) = made();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        suite::load();
+        let db = rusqlite::Connection::open(suite::uri(&path, more)).unwrap();
+        assert_eq!(suite::one::<i64>(&db, "SELECT count(*) FROM t"), 2);
+        assert_eq!(bits(&beside(&path, "-shadow")), 0o600, "{more}");
+    }
+}
+
+#[test]
+fn and_so_does_a_chown() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: giving a file away takes root");
+        return;
+    }
+    let (_folder, path) = made();
+    chown(&path, Some(2001), Some(5000)).unwrap();
+    let db = suite::open(&path);
+    assert_eq!(suite::one::<i64>(&db, "SELECT count(*) FROM t"), 2);
+    let shadow = fs::metadata(beside(&path, "-shadow")).unwrap();
+    assert_eq!((shadow.uid(), shadow.gid()), (2001, 5000));
+}
+
+#[test]
+fn what_could_not_be_narrowed_is_said() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: becoming another user takes root");
+        return;
+    }
+    let (_folder, path) = made();
+    chown(&path, Some(2001), Some(2001)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    // The shadow stays root's, and open to all.
+    let owner = Part { user: Some(2001), parameters: "&mode=ro", ..Part::default() };
+    let mut session = Session::dash(&path, owner).unwrap();
+    session.must("SELECT count(*) FROM t");
+    let said = session.must("SELECT dash_last_error()");
+    assert!(said.contains("app.db-shadow may be read or written by users"), "{said}");
+    session.close();
+}
