@@ -11,6 +11,7 @@ use crate::error::{Context, Error, Operation, Result};
 use crate::format::{IntentBlock, Protocol};
 use crate::header::Header;
 use crate::locks::{self, LockLevel};
+use crate::memory::{Reserve, SMALL_THINGS, headroom};
 use crate::names::Names;
 use crate::open::OpenOptions;
 use crate::ranges::RangeSet;
@@ -72,6 +73,8 @@ pub struct Connection<S: Storage> {
     /// Super-journal of a transaction that was cut off, to be removed once it is undone here.
     pub(crate) cut_off: Option<Vec<u8>>,
     pub(crate) statistics: Statistics,
+    /// For undoing what a transaction wrote.
+    pub(crate) reserve: Reserve,
     /// What the version store holds for this connection's snapshot.
     pub(crate) kept: Kept,
     /// What this connection's transaction has put there.
@@ -122,6 +125,7 @@ impl<S: Storage> Connection<S> {
             unpublished: None,
             cut_off: None,
             statistics: Statistics::default(),
+            reserve: Reserve::default(),
             kept: Kept::default(),
             keeping: Keeping::default(),
             checked_at: 0,
@@ -210,6 +214,7 @@ impl<S: Storage> Connection<S> {
             self.level = LockLevel::Shared;
         }
         if level >= LockLevel::Reserved && self.level == LockLevel::Shared {
+            headroom(SMALL_THINGS)?;
             self.begin_write()?;
             self.level = LockLevel::Reserved;
         }

@@ -7,6 +7,7 @@ use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{DbKind, Found, Relation, classify, verify_beside_fence};
 use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
+use crate::layout::Layout;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::open::{OpenOptions, Opened};
@@ -230,7 +231,7 @@ impl<S: Storage> First<'_, S> {
         fence: bool,
     ) -> Result<()> {
         let c = self.coordination;
-        let left_over = c.is_valid();
+        let left_over = c.layout() != Layout::None;
         c.reset();
         if left_over {
             c.set_durability(Durability::Unknown);

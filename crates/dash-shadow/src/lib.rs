@@ -19,14 +19,18 @@ mod fence;
 mod first;
 pub mod format;
 mod header;
+mod holes;
 pub mod inspect;
+mod layout;
 mod locks;
+mod memory;
 #[cfg(feature = "mutations")]
 pub mod mutation;
 #[cfg(not(feature = "mutations"))]
 mod mutation;
 mod names;
 mod open;
+mod page_list;
 mod publish;
 mod ranges;
 mod read;
@@ -58,6 +62,7 @@ pub use error::{Error, Operation, Result};
 pub use format::Protocol;
 pub use inspect::{Report, inspect};
 pub use locks::LockLevel;
+pub use memory::{SMALL_THINGS, headroom};
 pub use names::Names;
 pub use open::OpenOptions;
 pub use read_only::ReadOnly;

@@ -13,7 +13,9 @@ use crate::coordination::Coordination;
 use crate::error::{Context, Error, Operation, Result};
 use crate::first::First;
 use crate::format::Protocol;
+use crate::layout::Layout;
 use crate::locks::{self, LockLevel};
+use crate::memory::{OPENING, headroom};
 use crate::names::Names;
 use crate::recover::open_if_there;
 use crate::renames::{finish_renames, look_up_db, open_db, other_links};
@@ -65,6 +67,7 @@ impl<S: Storage> Connection<S> {
         path: &Path,
         options: &OpenOptions,
     ) -> Result<Self> {
+        headroom(OPENING)?;
         let (directory_path, names) = Names::split(path)?;
         let db = names.shown().clone();
         let permissions = match directory.metadata(&names.db).during(Operation::Stat, &db)? {
@@ -297,7 +300,11 @@ fn join<F: File>(
 ) -> Result<([Option<Arc<F>>; 2], bool)> {
     let wanted = coordination.inodes();
     let known = db.as_ref().is_some_and(|db| wanted.contains(&Some(db.id())));
-    if !coordination.is_valid() || !known {
+    let layout = coordination.layout();
+    if let Some(refusal) = layout.refusal(names.shown()) {
+        return Err(Error::CantOpen(refusal));
+    }
+    if layout != Layout::Ours || !known {
         return Err(Error::CantOpen(format!(
             "{} was replaced while other connections have the former one open: close them first",
             names.shown()

@@ -72,7 +72,7 @@ fn children<S: Storage>(parent: &S::Directory, name: &OsStr, shown: &str) -> Res
         Err(error) => return Err(error).during(Operation::Open, shown),
     };
     let len = file.metadata().during(Operation::Stat, shown)?.len;
-    let mut bytes = vec![0; usize::try_from(len.min(1 << 20)).unwrap_or(0)];
+    let mut bytes = crate::memory::zeros(len.min(1 << 20))?;
     crate::tail::read_padded(&file, &mut bytes, 0).during(Operation::Read, shown)?;
     Ok(bytes
         .split(|&byte| byte == 0)

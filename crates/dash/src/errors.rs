@@ -19,6 +19,7 @@ pub fn code_of(error: &EngineError) -> Code {
         EngineError::Busy => Code::BUSY,
         EngineError::BusySnapshot => Code::BUSY_SNAPSHOT,
         EngineError::Io { operation, source, .. } => code_of_io(*operation, source),
+        EngineError::OutOfMemory => Code::NOMEM,
         EngineError::Moved(_) => Code::READONLY_DBMOVED,
         EngineError::Poisoned(_) => Code::IOERR,
         EngineError::CantOpen(_) => Code::CANTOPEN,
@@ -33,6 +34,7 @@ pub fn code_of(error: &EngineError) -> Code {
 fn code_of_io(operation: Operation, source: &io::Error) -> Code {
     match (source.kind(), operation) {
         (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, _) => Code::FULL,
+        (ErrorKind::OutOfMemory, _) => Code::NOMEM,
         (_, Operation::Open) => Code::CANTOPEN,
         (ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied, _) => Code::READONLY,
         (_, Operation::Read) => Code::IOERR_READ,
@@ -83,6 +85,7 @@ mod tests {
         let table = [
             (EngineError::Busy, Code::BUSY),
             (EngineError::BusySnapshot, Code::BUSY_SNAPSHOT),
+            (EngineError::OutOfMemory, Code::NOMEM),
             (EngineError::Moved(text()), Code::READONLY_DBMOVED),
             (EngineError::Poisoned(text()), Code::IOERR),
             (EngineError::CantOpen(text()), Code::CANTOPEN),
@@ -102,6 +105,7 @@ mod tests {
             (io(Op::FlushDirectory, other), Code::IOERR_DIR_FSYNC),
             (io(Op::Map, other), Code::IOERR_MMAP),
             (io(Op::Write, ErrorKind::StorageFull), Code::FULL),
+            (io(Op::Map, ErrorKind::OutOfMemory), Code::NOMEM),
             (io(Op::Flush, ErrorKind::QuotaExceeded), Code::FULL),
             (io(Op::Open, ErrorKind::StorageFull), Code::FULL),
             (io(Op::Open, ErrorKind::PermissionDenied), Code::CANTOPEN),
