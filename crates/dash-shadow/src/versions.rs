@@ -134,6 +134,14 @@ impl<S: Storage> Connection<S> {
         let len = shadow.metadata().during(Operation::Stat, &name)?.len;
         let todo = ranges.below(len).without(&self.keeping.done);
         let (base, end) = self.versions()?;
+        if end - base > LOG_SOFT {
+            // What is there has been written: else the next record would make the file as long as it says.
+            let shared = self.coordination.file().metadata();
+            let len = shared.during(Operation::Stat, self.names.shown_coordination())?.len;
+            if end - base > len.saturating_sub(LOG) {
+                return Err(self.scribbled("its version store ends behind its own end"));
+            }
+        }
         if end - base + todo.bytes() > LOG_HARD && self.coordination.pins_of_others(slot)?.stale {
             return Err(Error::Busy);
         }
