@@ -134,7 +134,8 @@ fn a_process_without_memory_gets_errors_and_goes_on() {
                 .env("MALLOC_ARENA_MAX", "1")
                 .output()
                 .expect("a process");
-            let (out, err) = [&played.stdout, &played.stderr].map(|o| String::from_utf8_lossy(o)).into();
+            let (out, err) =
+                [&played.stdout, &played.stderr].map(|o| String::from_utf8_lossy(o)).into();
             let what = format!("opened {opened} the limit, {headroom} bytes more");
             assert!(played.status.success(), "{what}: {:?}\n{out}\n{err}", played.status);
             failed += u64::from(!out.contains("failed=0"));

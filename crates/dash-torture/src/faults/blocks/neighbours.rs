@@ -24,9 +24,10 @@ pub fn put(machine: &Machine) -> std::io::Result<()> {
 
 /// Whether they are as they were.
 pub fn untouched(machine: &Machine) -> Result<(), String> {
-    match NAMES.iter().find(|name| {
-        machine.file_view(format!("/{name}")).is_none_or(|content| content != CONTENT)
-    }) {
+    match NAMES
+        .iter()
+        .find(|name| machine.file_view(format!("/{name}")).is_none_or(|content| content != CONTENT))
+    {
         Some(name) => Err(format!("the file {name}, which is none of the database's, was touched")),
         None => Ok(()),
     }
