@@ -1,7 +1,7 @@
 //! Memory that may run out. What Rust's collections allocate by themselves ends the process where there
 //! is none, and the process is the host's. So whatever is sized by data (by what a host writes, by what a
 //! file or a page list holds) is asked for here, or by `try_reserve`, and refused as
-//! [`Error::OutOfMemory`], which SQLite calls `SQLITE_NOMEM`.
+//! [`Error::OutOfMemory`], which a host of SQLite sees as `SQLITE_NOMEM`.
 //!
 //! What stays are small things of fixed size: a name, a message, the node of a tree, a block of 4 KiB.
 //! They can't be refused one by one. [`headroom`] asks for as much as the next ones may take, and gives it

@@ -33,6 +33,7 @@ enum Content {
 
 fn failed(code: Code, source: &io::Error) -> Error {
     let code = match source.kind() {
+        ErrorKind::OutOfMemory => Code::IOERR_NOMEM,
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Code::FULL,
         _ => code,
     };
