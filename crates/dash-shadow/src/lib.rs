@@ -62,7 +62,7 @@ pub use error::{Error, Operation, Result};
 pub use format::Protocol;
 pub use inspect::{Report, inspect};
 pub use locks::LockLevel;
-pub use memory::{SMALL_THINGS, headroom};
+pub use memory::headroom;
 pub use names::Names;
 pub use open::OpenOptions;
 pub use read_only::ReadOnly;
