@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dash_shadow::format::{
-    BLOCK, BLOCK_LEN, CommitBlock, IntentBlock, SECTOR_BYTES, TAIL_LEN, UNIT, decode_units,
+    BLOCK, BLOCK_LEN, CommitBlock, IntentBlock, SECTOR_BYTES, TAIL_LEN, UNIT, Unit, decode_units,
     encode_units, first_page, layout,
 };
 
@@ -64,11 +64,17 @@ fn seal_first_page(page: &mut [u8]) {
     page[place].copy_from_slice(&checksum.to_le_bytes());
 }
 
+/// Places don't overflow.
+fn ends(units: &[Unit]) -> Result<(), String> {
+    let wrong = units.iter().find(|unit| unit.range().end < unit.offset);
+    wrong.map_or(Ok(()), |unit| Err(format!("{unit:?} ends before it begins")))
+}
+
 /// Reads them in every way, and what was read as its users do.
 fn decode(bytes: &[u8]) -> Result<(), String> {
     let commit = CommitBlock::decode(bytes);
     if let Ok(block) = &commit {
-        block.units.iter().for_each(|unit| drop(unit.range()));
+        ends(&block.units)?;
         let again = CommitBlock::decode(&*block.encode());
         if again.as_ref() != Ok(block) {
             return Err(format!("{block:?} is read back as {again:?}"));
@@ -81,7 +87,7 @@ fn decode(bytes: &[u8]) -> Result<(), String> {
         }
     }
     if let Ok(block) = first_page::extract(bytes) {
-        block.units.iter().for_each(|unit| drop(unit.range()));
+        ends(&block.units)?;
     }
     let units = decode_units(bytes);
     if encode_units(&units).len() != bytes.len() / UNIT * UNIT {
