@@ -128,7 +128,7 @@ fn a_version_store_that_lies_is_an_io_error() {
 #[test]
 fn no_commit_is_built_on_a_word_that_cannot_be() {
     for (place, word) in [
-        (CURRENT, u64::MAX & !1),
+        (CURRENT, u64::MAX - 1),
         (CURRENT, 1 << 63),
         (SLOTS, 1 << 40),
         (SLOTS, u64::MAX),
