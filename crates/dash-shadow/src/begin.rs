@@ -3,7 +3,8 @@
 
 use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
-use crate::error::{Context, Error, Operation, Result};
+use crate::error::{Context, Error, Operation, Result, scribbled};
+use crate::format::SEQUENCE_MAX;
 use crate::locks::{self, LockLevel};
 use crate::mutation::{Mutation, broken};
 use crate::renames::{finish_renames, look_up_db};
@@ -66,7 +67,28 @@ impl<S: Storage> Connection<S> {
         }
         // A new shadow is no newer state: what was read so far is still the newest.
         self.reload_if_pair_changed()?;
+        if self.current.sequence >= SEQUENCE_MAX {
+            return Err(scribbled(
+                self.names.shown_coordination(),
+                "it counts more commits than can have been made",
+            ));
+        }
         self.check_names()
+    }
+
+    /// Before the other copy is made as large as the current one, which needs a look at that: the size
+    /// comes from shared memory.
+    pub(crate) fn check_size(&self) -> Result<()> {
+        let (db, size) = (self.names.shown(), self.snapshot.size);
+        if size == 0 {
+            return Ok(());
+        }
+        let len = self.current_file()?.metadata().during(Operation::Stat, db)?.len;
+        if size <= len {
+            return Ok(());
+        }
+        let what = format!("it says that {db} holds {size} bytes, but that ends at {len}");
+        Err(scribbled(self.names.shown_coordination(), &what))
     }
 
     /// SHADOW-2: both names still stand for the two inodes.

@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use dash_storage::File;
 
-use crate::error::{Context, Operation, Result};
+use crate::error::{Context, Error, Operation, Result};
+use crate::memory::{SMALL_THINGS, headroom};
 use crate::ranges::RangeSet;
 use crate::tail::PIECE;
 
@@ -31,19 +32,27 @@ impl WriteBuffer {
         Self { blocks: BTreeMap::new(), bytes: 0 }
     }
 
-    /// Takes a write.
-    pub fn write(&mut self, data: &[u8], offset: u64) {
+    /// Takes a write. Nothing has changed where there is no memory for it.
+    pub fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
         if data.is_empty() {
-            return;
+            return Ok(());
         }
         if let Some(block) = self.blocks.get_mut(&offset)
             && block.len() == data.len()
         {
             block.copy_from_slice(data);
-            return;
+            return Ok(());
         }
-        self.remove(offset..offset + data.len() as u64);
-        self.insert(offset, data.into());
+        let range = offset..offset + data.len() as u64;
+        // An older block may be cut in two.
+        let cut = self.overlapping(&range).map(|(_, block)| block.len()).max().unwrap_or(0);
+        headroom(SMALL_THINGS.saturating_add(cut))?;
+        let mut block = Vec::new();
+        block.try_reserve_exact(data.len()).map_err(|_| Error::OutOfMemory)?;
+        block.extend_from_slice(data);
+        self.remove(range);
+        self.insert(offset, block.into_boxed_slice());
+        Ok(())
     }
 
     fn insert(&mut self, offset: u64, block: Box<[u8]>) {
@@ -174,6 +183,11 @@ impl WriteBuffer {
         self.blocks().map(|(at, block)| at..at + block.len() as u64).collect()
     }
 
+    /// How many blocks there are.
+    pub fn count(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -197,7 +211,7 @@ mod tests {
             let mut buffer = WriteBuffer::default();
             let mut model = [None; 80];
             for (at, len, value, write) in writes {
-                if write { buffer.write(&vec![value; len], at as u64) } else { buffer.remove(at as u64..(at + len) as u64) }
+                if write { buffer.write(&vec![value; len], at as u64).unwrap() } else { buffer.remove(at as u64..(at + len) as u64) }
                 model[at..at + len].fill(write.then_some(value));
             }
             let mut seen = [0; 80];

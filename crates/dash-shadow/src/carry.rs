@@ -8,6 +8,7 @@ use dash_storage::{File, Storage};
 use crate::buffer::WriteBuffer;
 use crate::connection::Connection;
 use crate::error::{Context, Operation, Result};
+use crate::memory::zeros;
 use crate::tail::{read_padded, write_pieces};
 
 /// Bytes that a connection keeps of its last commit at most.
@@ -44,7 +45,7 @@ impl<S: Storage> Connection<S> {
 
 /// What a file has in `range`; zeros where it ends before.
 pub(crate) fn bytes_of<F: File>(file: &F, range: &Range<u64>, name: &str) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(0)];
+    let mut bytes = zeros(range.end - range.start)?;
     read_padded(file, &mut bytes, range.start).during(Operation::Read, name)?;
     Ok(bytes)
 }

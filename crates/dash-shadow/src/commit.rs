@@ -18,6 +18,7 @@ use crate::format::{
     CommitBlock, Place, SUPER_NAME_MAX, State, TAIL_LEN, Unit, first_page, list_len,
 };
 use crate::header::{HEADER_LEN, Header, LEAP, plain, seal};
+use crate::memory::{headroom_for, zeros};
 use crate::ranges::RangeSet;
 use crate::tail::{STRIDE, write_commit};
 use crate::write::Phase;
@@ -56,6 +57,7 @@ impl<S: Storage> Connection<S> {
         })?;
         let header = self.seal_first_page()?;
         self.settle_size(&header)?;
+        self.headroom_for_lists()?;
         let carried = if self.coordination.is_settled() || broken(Mutation::NothingCarried) {
             RangeSet::new()
         } else {
@@ -95,6 +97,15 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// Sets of places, lists and plans are made of what was written, a few of each.
+    pub(crate) fn headroom_for_lists(&self) -> Result<()> {
+        let carried = self.page_list.as_ref().map_or(0, |(_, list)| list.count());
+        let written = self.transaction.as_ref().map_or(0, |transaction| {
+            transaction.buffer.count() + transaction.spilled.count() + transaction.dirtied.count()
+        });
+        headroom_for((carried + written).saturating_mul(4))
+    }
+
     /// Puts page 1 into every commit (T6) with a change counter that no cached page 1 has (T1).
     fn seal_first_page(&mut self) -> Result<Header> {
         let (counter, guarded) = (self.snapshot.counter, self.will_be_guarded());
@@ -106,10 +117,10 @@ impl<S: Storage> Connection<S> {
             let mut start = [0; HEADER_LEN];
             self.read_written(&mut start, 0)?;
             let page = Header(start).page_size().ok_or_else(|| self.not_sqlite())?;
-            let mut first = vec![0; page as usize];
+            let mut first = zeros(u64::from(page))?;
             self.read_written(&mut first, 0)?;
             if let Some(transaction) = &mut self.transaction {
-                transaction.buffer.write(&first, 0);
+                transaction.buffer.write(&first, 0)?;
             }
         }
         let refused = self.not_sqlite();
@@ -165,8 +176,7 @@ impl<S: Storage> Connection<S> {
             gap = gap.without(&transaction.buffer.ranges()).without(&transaction.spilled);
             for range in gap.iter() {
                 for part in split(range) {
-                    let len = usize::try_from(part.end - part.start).unwrap_or(0);
-                    transaction.buffer.write(&vec![0; len], part.start);
+                    transaction.buffer.write(&zeros(part.end - part.start)?, part.start)?;
                 }
             }
         }
@@ -199,7 +209,8 @@ impl<S: Storage> Connection<S> {
     fn write_units(&mut self, plan: &[(Range<u64>, Source)], super_name: &[u8]) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, name) = (self.file(slot)?, self.role(slot));
-        let mut units = Vec::with_capacity(plan.len());
+        let mut units = Vec::new();
+        units.try_reserve_exact(plan.len()).map_err(|_| Error::OutOfMemory)?;
         for (range, source) in plan {
             let (len, carried) = (range.end - range.start, *source == Source::Current);
             let bytes = if carried {
@@ -287,7 +298,8 @@ impl<S: Storage> Connection<S> {
         let units = std::mem::take(&mut block.units);
         // A reader of an older, larger state may have pages where the list goes.
         let area = list_len(units.len());
-        self.put_aside(&std::iter::once(len - TAIL_LEN - area..len - TAIL_LEN).collect())?;
+        let end = len.saturating_sub(TAIL_LEN);
+        self.put_aside(&std::iter::once(end.saturating_sub(area)..end).collect())?;
         self.statistics.tail_bytes += write_commit(&*file, len, &mut block, units, &name)?;
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::error::{Context, Error, Operation, Result};
 use crate::format::{IntentBlock, Protocol};
 use crate::header::Header;
 use crate::locks::{self, LockLevel};
+use crate::memory::{Reserve, SMALL_THINGS, headroom};
 use crate::names::Names;
 use crate::open::OpenOptions;
 use crate::ranges::RangeSet;
@@ -81,6 +82,8 @@ pub struct Connection<S: Storage> {
     /// Whether it shares WRITER, so that nobody else writes while it reads.
     pub(crate) holds_off: bool,
     pub(crate) statistics: Statistics,
+    /// For undoing what a transaction wrote.
+    pub(crate) reserve: Reserve,
     /// What the version store holds for this connection's snapshot.
     pub(crate) kept: Kept,
     /// What this connection's transaction has put there.
@@ -137,6 +140,7 @@ impl<S: Storage> Connection<S> {
             takes_over: false,
             holds_off: false,
             statistics: Statistics::default(),
+            reserve: Reserve::default(),
             kept: Kept::default(),
             keeping: Keeping::default(),
             checked_at: 0,
@@ -237,6 +241,7 @@ impl<S: Storage> Connection<S> {
             self.level = LockLevel::Shared;
         }
         if level >= LockLevel::Reserved && self.level == LockLevel::Shared {
+            headroom(SMALL_THINGS)?;
             self.begin_write()?;
             self.level = LockLevel::Reserved;
         }

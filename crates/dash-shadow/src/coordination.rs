@@ -18,9 +18,10 @@ use dash_storage::{File, FileId, SharedMemory};
 
 use crate::error::{Context, Operation, Result};
 use crate::header::VERSION_BYTES;
+use crate::layout::{self, Layout};
 
-/// First word of a valid coordination file: layout version 1.
-pub(crate) const MAGIC: u64 = 0x0001_6873_6164_0001;
+/// Positions in the version store are smaller: nobody writes so much, and sums don't overflow.
+const POSITION_MAX: u64 = 1 << 62;
 /// Words of the file.
 pub(crate) const WORDS: usize = 4096;
 /// Words of a reader entry: one cache line.
@@ -159,9 +160,9 @@ impl<F: File> Coordination<F> {
         self.memory.word(word as usize)
     }
 
-    /// Whether a first opener has filled it.
-    pub fn is_valid(&self) -> bool {
-        self.word(Word::Magic).load(SeqCst) == MAGIC
+    /// Whether a first opener has filled it, and how.
+    pub fn layout(&self) -> Layout {
+        Layout::of(self.word(Word::Magic).load(SeqCst))
     }
 
     /// Empties it, but for what failed and what was deleted; only the first opener may.
@@ -179,7 +180,7 @@ impl<F: File> Coordination<F> {
 
     /// Marks it filled.
     pub fn validate(&self) {
-        self.word(Word::Magic).store(MAGIC, SeqCst);
+        self.word(Word::Magic).store(layout::MARK, SeqCst);
     }
 
     /// The inodes of both slots; `None` where there is no file yet.
@@ -264,8 +265,8 @@ impl<F: File> Coordination<F> {
 
     /// Changes it, and returns the new value.
     pub fn next_tail_epoch(&self, slot: usize) -> u64 {
-        self.memory.word(Word::Slot as usize + slot * SLOT_WORDS + TAIL_EPOCH).fetch_add(1, SeqCst)
-            + 1
+        let word = self.memory.word(Word::Slot as usize + slot * SLOT_WORDS + TAIL_EPOCH);
+        word.fetch_add(1, SeqCst).wrapping_add(1)
     }
 
     /// The newest commit that may have begun to overwrite the copy in `slot` while it was pinned.
@@ -280,36 +281,24 @@ impl<F: File> Coordination<F> {
             .store(label, SeqCst);
     }
 
-    /// Positions of the first byte of the version store and behind its last one.
-    pub fn versions(&self) -> (u64, u64) {
-        (self.word(Word::VersionsBase).load(SeqCst), self.word(Word::VersionsEnd).load(SeqCst))
+    /// Positions of the first byte of the version store and behind its last one; `None` if they can't be.
+    pub fn versions(&self) -> Option<(u64, u64)> {
+        // In this order: whoever empties the store moves its base to the end that is there.
+        let base = self.word(Word::VersionsBase).load(SeqCst);
+        let end = self.word(Word::VersionsEnd).load(SeqCst);
+        (base <= end && end < POSITION_MAX).then_some((base, end))
     }
 
-    /// Bytes in the version store.
-    pub fn versions_len(&self) -> u64 {
-        let (base, end) = self.versions();
-        end - base
-    }
-
-    /// Where the byte at a position is, from the start of the version store.
-    pub fn versions_physical(&self, position: u64) -> u64 {
-        position - self.word(Word::VersionsBase).load(SeqCst)
-    }
-
-    /// Where the next record goes, from the start of the version store.
-    pub fn versions_place(&self) -> u64 {
-        self.versions_len()
-    }
-
-    /// Makes a record of `len` bytes, written at [`Self::versions_place`], visible.
+    /// Makes a record of `len` bytes, written at the end of the version store, visible.
     pub fn versions_appended(&self, len: u64) {
         self.word(Word::VersionsEnd).fetch_add(len, SeqCst);
     }
 
     /// Empties the version store.
     pub fn empty_versions(&self) {
-        let (base, end) = self.versions();
-        if base != end {
+        let word = |word| self.word(word).load(SeqCst);
+        let end = word(Word::VersionsEnd);
+        if word(Word::VersionsBase) != end {
             self.word(Word::VersionsBase).store(end, SeqCst);
         }
     }

@@ -26,6 +26,9 @@ pub enum Error {
         /// The errno.
         source: io::Error,
     },
+    /// Memory ran out.
+    #[error("out of memory")]
+    OutOfMemory,
     /// A name no longer stands for the file that was opened under it.
     #[error("{0}")]
     Moved(String),
@@ -102,6 +105,20 @@ pub(crate) fn locks_out(db: &str) -> Error {
         "{db} belongs to another user or group, and this one can't make the second copy that dash needs without locking others out: \
          write it as its owner or as root, or let all its users be in its group and the group have its owner's rights (chmod g=u)"
     ))
+}
+
+/// What is read in shared memory, or found by what is read there, and can't be.
+pub(crate) fn scribbled(coordination: &str, what: &str) -> Error {
+    Error::Io {
+        operation: Operation::Read,
+        name: coordination.to_owned(),
+        source: io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!(
+                "{what}: another program has written into it; close all connections and open the database again"
+            ),
+        ),
+    }
 }
 
 /// Shorthand.

@@ -7,7 +7,8 @@ use crate::error::{Context, Operation, Result};
 use crate::format::{BLOCK, CommitBlock, SECTOR_BYTES, State, Unit, first_page};
 use crate::header::Header;
 use crate::mutation::{Mutation, broken};
-use crate::tail::{Tail, read_some, read_units, units_match};
+use crate::page_list::{read_units, units_match};
+use crate::tail::{Tail, read_some};
 
 /// What the file named `app.db` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

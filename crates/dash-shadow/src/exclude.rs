@@ -15,6 +15,7 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let condition = self.coordination.condition();
         if condition == ShadowCondition::Rebuild || self.files[slot].is_none() {
+            self.check_size()?;
             self.rebuild()?;
         }
         self.exclude_from(slot)?;

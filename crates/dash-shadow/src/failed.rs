@@ -12,8 +12,9 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 
 use crate::classify::Left;
 use crate::connection::Connection;
-use crate::coordination::{Coordination, MAGIC, Word};
+use crate::coordination::{Coordination, Word};
 use crate::error::{Context, Operation, Result};
+use crate::layout::Layout;
 use crate::names::Names;
 use crate::recover::open_if_there;
 use crate::tail::{Tail, read_padded};
@@ -63,6 +64,6 @@ pub(crate) fn left_in_coordination<S: Storage>(
             .during(Operation::Read, names.shown_coordination())?;
         Ok(u64::from_ne_bytes(bytes))
     };
-    let in_flight = word(Word::Magic)? == MAGIC && word(Word::InFlight)? != 0;
+    let in_flight = Layout::of(word(Word::Magic)?) == Layout::Ours && word(Word::InFlight)? != 0;
     Ok(Left { fence: false, in_flight, failed: word(Word::Failed)? })
 }

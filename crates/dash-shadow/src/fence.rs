@@ -34,6 +34,7 @@ impl<S: Storage> Connection<S> {
         if self.coordination.condition() != ShadowCondition::Known {
             self.exclude_readers()?;
         }
+        self.reserve.keep()?;
         let slot = self.shadow_slot();
         self.guard(slot)?;
         self.coordination.set_in_flight(self.current.sequence + 1);

@@ -10,6 +10,7 @@ use crate::evaluate::{
 };
 use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
+use crate::layout::Layout;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::open::{OpenOptions, Opened};
@@ -148,13 +149,13 @@ impl<S: Storage> First<'_, S> {
             super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
         };
         let c = self.coordination;
-        if c.is_valid() {
+        if c.layout() == Layout::Ours {
             // Cut off in the middle of a close.
             drop(self.directory.remove_directory(&names.lowered));
         }
         let left = Left {
             fence,
-            in_flight: c.is_valid() && c.in_flight() != 0,
+            in_flight: c.layout() == Layout::Ours && c.in_flight() != 0,
             failed: c.failed_commit(),
         };
         let verdict = classify(db.as_ref(), shadow.as_ref(), left, &mut exists)?;
@@ -284,7 +285,7 @@ impl<S: Storage> First<'_, S> {
         fence: bool,
     ) -> Result<()> {
         let c = self.coordination;
-        let left_over = c.is_valid();
+        let left_over = c.layout() != Layout::None;
         c.reset();
         if left_over {
             c.set_durability(Durability::Unknown);

@@ -13,7 +13,9 @@ use crate::door::{open_coordination, take_access};
 use crate::error::{Context, Error, Operation, Result};
 use crate::first::First;
 use crate::format::Protocol;
+use crate::layout::Layout;
 use crate::locks::{self, LockLevel};
+use crate::memory::{OPENING, headroom};
 use crate::mounted;
 use crate::names::Names;
 use crate::recover::open_if_there;
@@ -61,6 +63,7 @@ impl<S: Storage> Connection<S> {
         path: &Path,
         options: &OpenOptions,
     ) -> Result<Self> {
+        headroom(OPENING)?;
         let (directory_path, names) = Names::split(path)?;
         let db = names.shown().clone();
         let found = directory.metadata(&names.db).during(Operation::Stat, &db)?;
@@ -284,7 +287,11 @@ fn join<F: File>(
 ) -> Result<([Option<Arc<F>>; 2], bool)> {
     let wanted = coordination.inodes();
     let known = db.as_ref().is_some_and(|db| wanted.contains(&Some(db.id())));
-    if !coordination.is_valid() || !known {
+    let layout = coordination.layout();
+    if let Some(refusal) = layout.refusal(names.shown()) {
+        return Err(Error::CantOpen(refusal));
+    }
+    if layout != Layout::Ours || !known {
         return Err(Error::CantOpen(format!(
             "{} was replaced while other connections have the former one open: close them first",
             names.shown()

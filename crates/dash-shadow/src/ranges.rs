@@ -75,6 +75,11 @@ impl RangeSet {
         rest
     }
 
+    /// What is in both sets.
+    pub fn within(&self, other: &Self) -> Self {
+        self.without(&self.without(other))
+    }
+
     /// This set cut at `end`.
     pub fn below(&self, end: u64) -> Self {
         let mut rest = self.clone();
@@ -116,6 +121,11 @@ impl RangeSet {
     /// Whether there is no byte in the set.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
+    }
+
+    /// How many ranges there are.
+    pub fn count(&self) -> usize {
+        self.ranges.len()
     }
 
     /// Bytes in the set.

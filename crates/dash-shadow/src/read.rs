@@ -1,13 +1,14 @@
 //! Reading pages, sizes and page lists as this connection's snapshot has them.
 
 use crate::connection::Connection;
-use crate::error::{Context, Operation, Result};
+use crate::error::{Context, Error, Operation, Result};
 use crate::format::Unit;
 use crate::header::{HEADER_LEN, Header, VERSION_BYTES, plain};
 use crate::locks::LockLevel;
+use crate::page_list::read_units;
 use crate::ranges::RangeSet;
-use crate::snapshot::FOREIGN_CHECK_NANOS;
-use crate::tail::{Tail, read_padded, read_units};
+use crate::snapshot::{FOREIGN_CHECK_NANOS, LOOKS};
+use crate::tail::{Tail, read_padded};
 use dash_storage::{File, Storage};
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ impl<S: Storage> Connection<S> {
     /// and after. Whoever opens a database for SQLite has looked at it a moment before; a look is
     /// passed on once, and counts as [`notice_foreign_write`](Self::notice_foreign_write)'s.
     pub(crate) fn read_unlocked(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        loop {
+        for _ in 0..LOOKS {
             self.reload_if_pair_changed()?;
             let current = self.coordination.current();
             if self.coordination.generation() != self.generation {
@@ -78,6 +79,7 @@ impl<S: Storage> Connection<S> {
                 return Ok(len);
             }
         }
+        Err(Error::Busy)
     }
 
     /// Size of the database in bytes, as this connection sees it; never the length of a file.

@@ -21,6 +21,7 @@ use crate::failed::left_in_coordination;
 use crate::first::other_format;
 use crate::header::{Header, plain};
 use crate::locks::{self, LockLevel};
+use crate::memory::{OPENING, headroom};
 use crate::mounted;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
@@ -55,6 +56,7 @@ pub struct ReadOnly<S: Storage> {
 impl<S: Storage> ReadOnly<S> {
     /// Opens an existing database for reading. `immutable`: nobody writes it, so nothing is locked.
     pub fn open(storage: &S, path: &Path, immutable: bool) -> Result<Self> {
+        headroom(OPENING)?;
         let (directory_path, names) = Names::split(path)?;
         let directory = storage
             .open_directory(directory_path)

@@ -101,6 +101,11 @@ impl<S: Storage> Connection<S> {
         replaced: Option<S::File>,
     ) -> Result<()> {
         let current = self.current_file()?;
+        if self.snapshot.size == 0 && !broken(Mutation::EmptyFileNotFlushed) {
+            // Where the file system has no journal, its check removes a name whose file never reached the disk.
+            // A shadow alone would be refused for ever.
+            current.flush().during(Operation::Flush, self.names.shown())?;
+        }
         let create =
             || self.directory.open(&self.names.shadow, OpenMode::CreateNew { permissions });
         let shadow = match replaced {
@@ -132,10 +137,6 @@ impl<S: Storage> Connection<S> {
         if size > 0 {
             self.copy_first_page(None)?;
             self.vouch(State::Settled, &intent, len)?;
-        }
-        if size == 0 && !broken(Mutation::EmptyFileNotFlushed) {
-            // Where the file system has no journal, its check removes a name whose file never reached the disk.
-            current.flush().during(Operation::Flush, self.names.shown())?;
         }
         // First the names: on Btrfs the flush of a new file makes its own name durable, and with it
         // no older one. A shadow without its `app.db` would be refused for ever.

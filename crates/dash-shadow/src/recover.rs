@@ -6,8 +6,10 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::Found;
 use crate::header::FENCE_OFFSET;
+use crate::holes::Holes;
+use crate::page_list::read_units;
 use crate::spare::{buffer_for, part_of};
-use crate::tail::{read_exact, read_units, write_pieces};
+use crate::tail::{read_exact, write_pieces};
 
 /// Writes the winner's listed units and block once more and flushes it (SHADOW-8, F2): what is
 /// whole in the cache need not be on the disk, and after a failed flush never will be.
@@ -18,8 +20,11 @@ pub fn make_durable<F: File>(found: &Found<F>, name: &str) -> Result<()> {
         return file.flush().during(Operation::Flush, name);
     };
     let units = read_units(file, found.tail.len, block, name)?.unwrap_or_default();
+    // What is a hole in the cache is none of it on the disk either.
+    let holes = Holes::where_many(file, &units, name)?;
     let rest = found.tail.len - crate::format::TAIL_LEN - block.list_len()..found.tail.len;
-    let mut ranges: Vec<_> = units.iter().map(crate::format::Unit::range).collect();
+    let written = units.iter().filter(|unit| !holes.has(unit));
+    let mut ranges: Vec<_> = written.map(crate::format::Unit::range).collect();
     ranges.push(rest);
     if broken(Mutation::WinnerNotMadeDurable) {
         return Ok(());
@@ -28,7 +33,7 @@ pub fn make_durable<F: File>(found: &Found<F>, name: &str) -> Result<()> {
         ranges.clear();
     }
     let longest = ranges.iter().map(|range| range.end - range.start).max().unwrap_or(0);
-    let mut buffer = buffer_for(longest);
+    let mut buffer = buffer_for(longest)?;
     for range in ranges {
         let mut at = range.start;
         while at < range.end {

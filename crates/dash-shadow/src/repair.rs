@@ -12,6 +12,8 @@ use crate::error::{Context, Operation, Result};
 use crate::fence::HEAD;
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN, first_page};
 use crate::header::{mark_demoted, plain};
+use crate::holes::data_in_either;
+use crate::memory::zeros;
 use crate::ranges::RangeSet;
 use crate::spare::{buffer_for, part_of};
 use crate::tail::read_header;
@@ -28,6 +30,7 @@ impl<S: Storage> Connection<S> {
     /// `id`: of the commit, if it was prepared.
     pub(crate) fn undo(&mut self, dirtied: &RangeSet, id: u64) -> Result<()> {
         self.statistics.undone += 1;
+        self.reserve.give_up();
         let undone = self.copy_back(dirtied);
         if let Err(error) = &undone {
             let remembered = self.remember_failed(id);
@@ -80,6 +83,7 @@ impl<S: Storage> Connection<S> {
     /// Copies `ranges` from the current copy; intent first, page 1 last, the block that vouches
     /// with it, one flush (protocols.md section 4, step 10).
     pub(crate) fn restore(&mut self, ranges: &RangeSet) -> Result<()> {
+        self.check_size()?;
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
         let first = self.first_page_len()?;
@@ -148,7 +152,7 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn copy_first_page(&self, block: Option<&CommitBlock>) -> Result<()> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
-        let mut page = vec![0; usize::try_from(self.first_page_len()?).unwrap_or(0)];
+        let mut page = zeros(self.first_page_len()?)?;
         read_padded(&*current, &mut page, 0).during(Operation::Read, &name)?;
         plain(&mut page);
         if let Some(block) = block
@@ -174,6 +178,7 @@ impl<S: Storage> Connection<S> {
     /// Compares the shadow with the current copy where its intent says they may differ, and mends
     /// it. Takes no flush when nothing differs and the intent is known to be durable.
     pub(crate) fn repair(&mut self) -> Result<()> {
+        self.check_size()?;
         let slot = self.shadow_slot();
         let (shadow, name) = (self.file(slot)?, self.role(slot));
         let tail = match self.take_found_shadow() {
@@ -231,8 +236,9 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
         let mut different = RangeSet::new();
+        let ranges = &ranges.within(&data_in_either([&*shadow, &*current], ranges, &name)?);
         let longest = ranges.iter().map(|range| range.end - range.start).max().unwrap_or(0);
-        let mut buffers = [buffer_for(longest), buffer_for(longest)];
+        let mut buffers = [buffer_for(longest)?, buffer_for(longest)?];
         for range in ranges.iter() {
             let mut at = range.start;
             while at < range.end {

@@ -60,7 +60,7 @@ impl<S: Storage> Connection<S> {
             return Err(Error::Refused("it is no copy any more".into()));
         }
         self.lock(LockLevel::Exclusive)?;
-        let mut first = vec![0; usize::try_from(self.first_page_len()?).unwrap_or(0)];
+        let mut first = crate::memory::zeros(self.first_page_len()?)?;
         self.read(&mut first, 0)?;
         self.write(&first, 0)?;
         self.prepare(None)?;

@@ -120,9 +120,10 @@ impl<S: Storage> Connection<S> {
         let list = list_len(units);
         // Not onto pages of the larger state that a shrinking commit replaces: undoing it needs them.
         let size = size.max(self.snapshot.size);
-        if known.len >= TAIL_LEN && size + list + TAIL_LEN <= known.len {
+        if known.len >= TAIL_LEN && size.saturating_add(list + TAIL_LEN) <= known.len {
             return Ok(());
         }
+        self.check_size()?;
         let (file, name) = (self.file(slot)?, self.role(slot));
         let len = roomy_len(size, list, &self.tuning).max(known.len);
         let mut intent = self.new_intent(file.id(), len);
@@ -140,7 +141,8 @@ impl<S: Storage> Connection<S> {
         }
         if known.len >= TAIL_LEN {
             let wipe = usize::try_from(TAIL_LEN.min(len - known.len)).unwrap_or(BLOCK);
-            file.write_at(&vec![0; wipe], known.len - TAIL_LEN).during(Operation::Write, &name)?;
+            let zeros = &[0; 2 * BLOCK][..wipe];
+            file.write_at(zeros, known.len - TAIL_LEN).during(Operation::Write, &name)?;
         }
         self.remember_tail(len, intent);
         Ok(())

@@ -13,13 +13,18 @@ use std::sync::Arc;
 /// (`cp backup app.db`): it looks at the header at the first read after that.
 pub(crate) const FOREIGN_CHECK_NANOS: u64 = 1_000_000;
 
+/// How often a reader looks again at what changes under its eyes. Commits don't come so fast.
+pub(crate) const LOOKS: usize = 10_000;
 /// How often a file is looked for under two names that are exchanged meanwhile.
 const OPEN_ATTEMPTS: usize = 200;
 
 impl<S: Storage> Connection<S> {
     /// SHADOW-9: pin, then look again.
     pub(crate) fn begin_read(&mut self) -> Result<()> {
-        loop {
+        for looks in 0.. {
+            if looks == LOOKS {
+                return Err(Error::Busy);
+            }
             self.reload_if_pair_changed()?;
             if self.coordination.is_of_several() {
                 self.finish_decided()?;
@@ -29,8 +34,7 @@ impl<S: Storage> Connection<S> {
                 continue;
             }
             // Before the pin: what is put aside for this snapshot comes behind this place.
-            let (_, end) = self.coordination.versions();
-            self.kept.begin(end);
+            self.begin_versions()?;
             self.pin(current)?;
             // Between the pin and the second look: later, its words may be those of a later state.
             let snapshot = self.coordination.snapshot(current.slot);
@@ -127,7 +131,13 @@ impl<S: Storage> Connection<S> {
 
     /// Opens the files again after somebody made a new shadow.
     pub(crate) fn reload_if_pair_changed(&mut self) -> Result<()> {
-        while self.coordination.generation() != self.generation {
+        for looks in 0.. {
+            if self.coordination.generation() == self.generation {
+                break;
+            }
+            if looks == LOOKS {
+                return Err(Error::Busy);
+            }
             let generation = self.coordination.generation();
             let inodes = self.coordination.inodes();
             if self.reload(generation, inodes)? || self.coordination.generation() == generation {

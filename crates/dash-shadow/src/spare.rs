@@ -2,6 +2,8 @@
 //! change needs two of 64 KiB each time, and asking the allocator for them costs as much as the reading
 //! (it takes fresh pages from the kernel, and gives them back).
 
+use crate::error::{Error, Result};
+use crate::memory::zeros;
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 
@@ -23,14 +25,18 @@ pub enum Buffer {
 }
 
 /// A buffer to go through `len` bytes with.
-pub fn buffer_for(len: u64) -> Buffer {
+pub fn buffer_for(len: u64) -> Result<Buffer> {
     let len = part_of(len);
     if len <= SMALL {
-        return Buffer::Small(vec![0; len]);
+        return Ok(Buffer::Small(zeros(len as u64)?));
     }
     // A lock that somebody holds (in a forked child: for ever) is not waited for.
     let spare = SPARE.try_lock().ok().and_then(|mut spare| spare.pop());
-    Buffer::Large(Some(spare.unwrap_or_else(|| Box::new([0; BUFFER]))))
+    let buffer = match spare {
+        Some(spare) => spare,
+        None => zeros(BUFFER as u64)?.try_into().map_err(|_| Error::OutOfMemory)?,
+    };
+    Ok(Buffer::Large(Some(buffer)))
 }
 
 /// How many of the `len` bytes that are left fit into such a buffer.

@@ -96,7 +96,7 @@ fn is_sqlites(name: &[u8]) -> bool {
 /// The databases a super-journal lists: it holds the names of their journals, each with a zero
 /// behind it (vdbeaux.c `vdbeCommit`).
 pub(crate) fn children<F: File>(file: &F, found: &Metadata, shown: &str) -> Result<Vec<PathBuf>> {
-    let mut bytes = vec![0; usize::try_from(found.len.min(LONGEST)).unwrap_or(0)];
+    let mut bytes = crate::memory::zeros(found.len.min(LONGEST))?;
     crate::tail::read_padded(file, &mut bytes, 0).during(Operation::Read, shown)?;
     Ok(bytes
         .split(|&byte| byte == 0)

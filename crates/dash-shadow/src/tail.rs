@@ -5,7 +5,6 @@
 //! list area (if any) ends where the intent begins. A tail moves only when the file grows: extend,
 //! write the intent at the new end, flush, wipe the old place, then use it (F13, T24).
 
-use crate::mutation::{Mutation, broken};
 use std::io::ErrorKind;
 use std::ops::Range;
 
@@ -13,10 +12,13 @@ use dash_storage::{File, FileId};
 
 use crate::error::{Context, Error, Operation, Result};
 use crate::format::{
-    BLOCK, BLOCK_LEN, BlockError, CommitBlock, IntentBlock, Place, SECTOR_BYTES, TAIL_LEN, Unit,
-    decode_units, encode_units, first_page,
+    BLOCK, BLOCK_LEN, BlockError, CommitBlock, IntentBlock, SECTOR_BYTES, TAIL_LEN, UNIT, Unit,
+    encode_units, first_page,
 };
-use crate::header::{HEADER_LEN, Header, plain};
+use crate::header::{HEADER_LEN, Header};
+use crate::holes::data_in;
+use crate::memory::zeros;
+use crate::page_list::within;
 use crate::spare::{buffer_for, part_of};
 use crate::tuning::Tuning;
 use crate::which_block::which_counts;
@@ -27,6 +29,9 @@ pub const STRIDE: u64 = 1 << 20;
 /// write and flush of one page in it costs the kernel a walk over all its blocks: measured 40 µs a
 /// place for folios of 1 MiB, nothing up to 32 KiB (Linux 6.18, ext4).
 pub const PIECE: usize = 16 << 10;
+
+/// Bytes of a page list that are written at once.
+const LIST_PIECE: usize = 64 << 10;
 
 /// What the blocks of a file say.
 #[derive(Debug, Clone)]
@@ -74,10 +79,11 @@ impl Tail {
             let absent = BlockError::Absent;
             return Ok(Self { len, commit: Err(absent), intent: Err(absent), list: None, sector });
         }
-        let commit = CommitBlock::decode(&bytes[BLOCK..]);
+        let commit = within(CommitBlock::decode(&bytes[BLOCK..]), len);
         let intent = IntentBlock::decode(&bytes[..BLOCK]);
         let list = commit.as_ref().ok().map(|block| (block.unit_count, block.units.clone()));
-        let commit = which_counts(commit, &intent, first_page::extract(&sector));
+        let first = within(first_page::extract(&sector), len);
+        let commit = which_counts(commit, &intent, first);
         Ok(Self { len, commit, intent, list, sector })
     }
 
@@ -104,20 +110,24 @@ impl Tail {
 /// Whether a tail of this very file is left somewhere before its end: it was about to move when the
 /// power went (F13). Looks from the end, because that is where it was.
 pub fn has_buried_tail<F: File>(file: &F, len: u64, name: &str) -> Result<bool> {
-    let mut end = len - len % BLOCK_LEN;
-    let mut buffer = vec![0; usize::try_from(STRIDE).unwrap_or(BLOCK)];
-    while end > 0 {
-        let start = end.saturating_sub(STRIDE);
-        let part = &mut buffer[..usize::try_from(end - start).unwrap_or(BLOCK)];
-        read_padded(file, part, start).during(Operation::Read, name)?;
-        for block in part.chunks_exact(BLOCK) {
-            let commit = CommitBlock::decode(block).map(|block| block.inode);
-            let intent = IntentBlock::decode(block).map(|block| block.inode);
-            if commit.or(intent) == Ok(file.id().inode) {
-                return Ok(true);
+    let mut buffer = zeros(STRIDE)?;
+    let data: Vec<_> = data_in(file, 0..len - len % BLOCK_LEN, name)?.iter().collect();
+    for range in data.into_iter().rev() {
+        let mut end = range.end.next_multiple_of(BLOCK_LEN);
+        let first = range.start - range.start % BLOCK_LEN;
+        while end > first {
+            let start = end.saturating_sub(STRIDE).max(first);
+            let part = &mut buffer[..usize::try_from(end - start).unwrap_or(BLOCK)];
+            read_padded(file, part, start).during(Operation::Read, name)?;
+            for block in part.chunks_exact(BLOCK) {
+                let commit = CommitBlock::decode(block).map(|block| block.inode);
+                let intent = IntentBlock::decode(block).map(|block| block.inode);
+                if commit.or(intent) == Ok(file.id().inode) {
+                    return Ok(true);
+                }
             }
+            end = start;
         }
-        end = start;
     }
     Ok(false)
 }
@@ -164,68 +174,6 @@ pub fn read_header<F: File>(file: &F, name: &str) -> Result<Option<Header>> {
     Ok(whole.then_some(Header(bytes)))
 }
 
-/// The units a block lists; `None` if its list area is not what it names.
-pub fn read_units<F: File>(
-    file: &F,
-    len: u64,
-    block: &CommitBlock,
-    name: &str,
-) -> Result<Option<Vec<Unit>>> {
-    let area = block.list_len();
-    if block.place == Place::Announced {
-        return Ok(None);
-    }
-    if area == 0 {
-        return Ok(Some(block.units.clone()));
-    }
-    let (Some(at), Ok(bytes)) = (len.checked_sub(TAIL_LEN + area), usize::try_from(area)) else {
-        return Ok(None);
-    };
-    let mut list = vec![0; bytes];
-    let whole = read_exact(file, &mut list, at).during(Operation::Read, name)?;
-    list.truncate(block.unit_count as usize * crate::format::UNIT);
-    let same =
-        crc32fast::hash(&list) == block.list_checksum || broken(Mutation::ListChecksumIgnored);
-    Ok((whole && same).then(|| decode_units(&list)))
-}
-
-/// Whether every listed unit is in the file as committed (marks and block in page 1 aside). `start`: what
-/// has been read of its beginning.
-pub fn units_match<F: File>(file: &F, units: &[Unit], start: &[u8], name: &str) -> Result<bool> {
-    let mut buffer = buffer_for(units.iter().map(|unit| unit.len).max().unwrap_or(0));
-    for unit in units {
-        let mut hasher = crc32fast::Hasher::new();
-        let mut read = 0;
-        while read < unit.len {
-            let part = part_of(unit.len - read);
-            let known = if unit.offset + read == 0 { start.get(..part) } else { None };
-            let whole = match known {
-                Some(bytes) => {
-                    buffer[..part].copy_from_slice(bytes);
-                    true
-                }
-                None => read_exact(file, &mut buffer[..part], unit.offset + read)
-                    .during(Operation::Read, name)?,
-            };
-            if !whole {
-                return Ok(false);
-            }
-            if unit.offset + read == 0 {
-                plain(&mut buffer[..part]);
-            }
-            hasher.update(&buffer[..part]);
-            read += part as u64;
-        }
-        if broken(Mutation::FirstUnitOnlyChecked) {
-            return Ok(hasher.finalize() == unit.checksum);
-        }
-        if hasher.finalize() != unit.checksum && !broken(Mutation::PageChecksumsIgnored) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// Writes a commit block and its list area at the end of a file of `len` bytes.
 pub fn write_commit<F: File>(
     file: &F,
@@ -241,10 +189,19 @@ pub fn write_commit<F: File>(
     let mut written = BLOCK_LEN;
     let area = block.list_len();
     if area > 0 {
-        let list = encode_units(&units);
-        block.list_checksum = crc32fast::hash(&list);
-        written += list.len() as u64;
-        file.write_at(&list, len - TAIL_LEN - area).during(Operation::Write, name)?;
+        // Whoever gives the length has made the file long enough.
+        let place = len.checked_sub(TAIL_LEN).and_then(|rest| rest.checked_sub(area));
+        let mut place = place
+            .ok_or_else(|| Error::Corrupt(format!("{name} became shorter while it was written")))?;
+        let mut hasher = crc32fast::Hasher::new();
+        for units in units.chunks(LIST_PIECE / UNIT) {
+            let list = encode_units(units);
+            hasher.update(&list);
+            file.write_at(&list, place).during(Operation::Write, name)?;
+            place += list.len() as u64;
+            written += list.len() as u64;
+        }
+        block.list_checksum = hasher.finalize();
     }
     block.units = units;
     file.write_at(&*block.encode(), len - BLOCK_LEN).during(Operation::Write, name)?;
@@ -295,15 +252,17 @@ pub fn write_pieces<F: File>(file: &F, bytes: &[u8], at: u64, name: &str) -> Res
 
 /// Copies `range` into a file in which it reads as zeros: holes stay holes.
 pub fn copy_into_new<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -> Result<()> {
-    let mut at = range.start;
-    let mut buffer = buffer_for(range.end.saturating_sub(range.start));
-    while at < range.end {
-        let part = part_of(range.end - at);
-        read_padded(from, &mut buffer[..part], at).during(Operation::Read, name)?;
-        if buffer[..part].iter().any(|&byte| byte != 0) {
-            write_pieces(to, &buffer[..part], at, name)?;
+    let mut buffer = buffer_for(range.end.saturating_sub(range.start))?;
+    for data in data_in(from, range, name)?.iter() {
+        let mut at = data.start;
+        while at < data.end {
+            let part = part_of(data.end - at);
+            read_padded(from, &mut buffer[..part], at).during(Operation::Read, name)?;
+            if buffer[..part].iter().any(|&byte| byte != 0) {
+                write_pieces(to, &buffer[..part], at, name)?;
+            }
+            at += part as u64;
         }
-        at += part as u64;
     }
     Ok(())
 }
@@ -311,7 +270,7 @@ pub fn copy_into_new<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -
 /// Copies `range` from one file to another through a buffer; zeros where the source ends before.
 pub fn copy<F: File>(from: &F, to: &F, range: Range<u64>, name: &str) -> Result<()> {
     let mut at = range.start;
-    let mut buffer = buffer_for(range.end.saturating_sub(range.start));
+    let mut buffer = buffer_for(range.end.saturating_sub(range.start))?;
     while at < range.end {
         let part = part_of(range.end - at);
         read_padded(from, &mut buffer[..part], at).during(Operation::Read, name)?;

@@ -132,7 +132,11 @@ impl<F: File> Coordination<F> {
             return Ok(Handed::NobodyWaits);
         }
         let handed_to = self.word(Word::HandedTo);
-        while let Some((ticket, entry)) = self.first_in_line() {
+        // Each entry at most once: tickets may be written here by somebody who means no good.
+        for _ in 0..MAX_READERS {
+            let Some((ticket, entry)) = self.first_in_line() else {
+                break;
+            };
             let owner = self
                 .file
                 .lock_conflict(locks::reader(entry), LockKind::Exclusive)

@@ -22,7 +22,8 @@ use std::ops::Range;
 use dash_storage::{File, Storage};
 
 use crate::connection::Connection;
-use crate::error::{Context, Error, Operation, Result};
+use crate::error::{Context, Error, Operation, Result, scribbled};
+use crate::memory::{headroom_for, zeros};
 use crate::ranges::RangeSet;
 use crate::tail::{STRIDE, read_exact, read_padded};
 
@@ -56,7 +57,8 @@ impl Kept {
     /// Takes the parts of a record that no earlier one has covered.
     fn add(&mut self, range: Range<u64>, position: u64) {
         let mut gaps: RangeSet = std::iter::once(range.clone()).collect();
-        for (&start, &(end, _)) in &self.ranges {
+        let first = self.ranges.range(..=range.start).next_back().map_or(0, |(&start, _)| start);
+        for (&start, &(end, _)) in self.ranges.range(first..range.end) {
             gaps.remove(start..end);
         }
         for gap in gaps.iter() {
@@ -90,7 +92,8 @@ impl<S: Storage> Connection<S> {
             self.keeping = Keeping::default();
             return Ok(());
         }
-        if self.coordination.versions_len() > LOG_SOFT {
+        let (base, end) = self.versions()?;
+        if end - base > LOG_SOFT {
             return Err(Error::Busy);
         }
         if !broken(Mutation::OverwritingNotAnnounced) {
@@ -103,6 +106,24 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// Positions of the first byte of the version store and behind its last one.
+    fn versions(&self) -> Result<(u64, u64)> {
+        self.coordination
+            .versions()
+            .ok_or_else(|| self.scribbled("its version store ends before it begins"))
+    }
+
+    fn scribbled(&self, what: &str) -> Error {
+        scribbled(self.names.shown_coordination(), what)
+    }
+
+    /// Begins a new snapshot: what is put aside for it comes behind what is there.
+    pub(crate) fn begin_versions(&mut self) -> Result<()> {
+        let (_, end) = self.versions()?;
+        self.kept.begin(end);
+        Ok(())
+    }
+
     /// Puts aside what the shadow holds in `ranges`, if somebody reads it.
     pub(crate) fn put_aside(&mut self, ranges: &RangeSet) -> Result<()> {
         let Some(label) = self.keeping.label else {
@@ -112,25 +133,35 @@ impl<S: Storage> Connection<S> {
         let (shadow, name) = (self.file(slot)?, self.role(slot));
         let len = shadow.metadata().during(Operation::Stat, &name)?.len;
         let todo = ranges.below(len).without(&self.keeping.done);
-        if self.coordination.versions_len() + todo.bytes() > LOG_HARD
-            && self.coordination.pins_of_others(slot)?.stale
-        {
+        let (base, end) = self.versions()?;
+        if end - base > LOG_SOFT {
+            // What is there has been written: else the next record would make the file as long as it says.
+            let shared = self.coordination.file().metadata();
+            let len = shared.during(Operation::Stat, self.names.shown_coordination())?.len;
+            if end - base > len.saturating_sub(LOG) {
+                return Err(self.scribbled("its version store ends behind its own end"));
+            }
+        }
+        if end - base + todo.bytes() > LOG_HARD && self.coordination.pins_of_others(slot)?.stale {
             return Err(Error::Busy);
         }
+        let longest = todo.iter().map(|range| range.end - range.start).max().unwrap_or(0);
+        let mut buffer = zeros(RECORD_LEN + longest.min(STRIDE))?;
         for range in todo.iter() {
             let mut at = range.start;
             while at < range.end {
                 let part = (range.end - at).min(STRIDE);
-                let mut record = vec![0; usize::try_from(RECORD_LEN + part).unwrap_or(0)];
+                let len = usize::try_from(RECORD_LEN + part).unwrap_or(0);
+                let record = &mut buffer[..len];
                 for (field, value) in [label, slot as u64, at, part].into_iter().enumerate() {
                     record[field * 8..field * 8 + 8].copy_from_slice(&value.to_le_bytes());
                 }
                 let (_, bytes) = record.split_at_mut(RECORD);
                 read_padded(&*shadow, bytes, at).during(Operation::Read, &name)?;
-                let position = self.coordination.versions_place();
+                let (base, end) = self.versions()?;
                 self.coordination
                     .file()
-                    .write_at(&record, LOG + position)
+                    .write_at(record, LOG + (end - base))
                     .during(Operation::Write, self.names.shown_coordination())?;
                 self.coordination.versions_appended(RECORD_LEN + part);
                 at += part;
@@ -161,22 +192,30 @@ impl<S: Storage> Connection<S> {
             else {
                 continue;
             };
-            let place = LOG + self.coordination.versions_physical(position + (from - start));
-            read_exact(self.coordination.file(), &mut buffer[a..b], place)
-                .during(Operation::Read, self.names.shown_coordination())?;
+            let (base, _) = self.versions()?;
+            // What has been found stays where it is as long as this snapshot is read.
+            let place = (position + (from - start)).checked_sub(base);
+            let place = place.ok_or_else(|| self.scribbled("its version store was emptied"))?;
+            self.read_log(&mut buffer[a..b], place)?;
         }
         Ok(())
     }
 
+    /// Reads at a place in the version store, where something is.
+    fn read_log(&self, buffer: &mut [u8], place: u64) -> Result<()> {
+        let read = read_exact(self.coordination.file(), buffer, LOG + place)
+            .during(Operation::Read, self.names.shown_coordination())?;
+        if read { Ok(()) } else { Err(self.scribbled("its version store ends too early")) }
+    }
+
     /// Reads the records appended since the last look.
     fn read_versions(&mut self) -> Result<()> {
-        let (base, end) = self.coordination.versions();
+        let (base, end) = self.versions()?;
         self.kept.cursor = self.kept.cursor.max(base);
         while self.kept.cursor < end {
             let position = self.kept.cursor;
             let mut header = [0; RECORD];
-            read_exact(self.coordination.file(), &mut header, LOG + (position - base))
-                .during(Operation::Read, self.names.shown_coordination())?;
+            self.read_log(&mut header, position - base)?;
             let field = |i: usize| {
                 header[i * 8..i * 8 + 8]
                     .iter()
@@ -184,10 +223,16 @@ impl<S: Storage> Connection<S> {
                     .fold(0, |value, &byte| value << 8 | u64::from(byte))
             };
             let (label, slot, offset, len) = (field(0), field(1), field(2), field(3));
+            let next = position + RECORD_LEN + len.min(STRIDE);
+            let until = offset.checked_add(len).filter(|_| (1..=STRIDE).contains(&len));
+            let Some(until) = until.filter(|_| slot <= 1 && next <= end) else {
+                return Err(self.scribbled("a record of its version store can't be"));
+            };
+            headroom_for(1)?;
             if slot == self.current.slot as u64 && label > self.current.sequence {
-                self.kept.add(offset..offset + len, position + RECORD_LEN);
+                self.kept.add(offset..until, position + RECORD_LEN);
             }
-            self.kept.cursor = position + RECORD_LEN + len;
+            self.kept.cursor = next;
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ impl<S: Storage> Connection<S> {
         let Some(transaction) = &mut self.transaction else {
             return Err(Error::Refused("written without a lock".into()));
         };
-        transaction.buffer.write(data, offset);
+        transaction.buffer.write(data, offset)?;
         transaction.size = transaction.size.max(offset + data.len() as u64);
         transaction.phase = Phase::Building;
         if transaction.buffer.bytes() > self.tuning.spill {
@@ -168,6 +168,7 @@ impl<S: Storage> Connection<S> {
 
     /// Writes the gathered pages, but not page 1, into the shadow to free memory.
     fn spill(&mut self) -> Result<()> {
+        self.headroom_for_lists()?;
         let Some(transaction) = &self.transaction else {
             return Ok(());
         };

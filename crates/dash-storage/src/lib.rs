@@ -185,8 +185,12 @@ pub trait File: Send + Sync + 'static {
     /// Sets the length: cuts, or extends with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
-    /// Extends the file to `len` with blocks reserved, so that writing them can't run out of space
-    /// (`posix_fallocate`, where the file system can). Never shrinks.
+    /// The next part of the file, at or behind `offset`, that may hold anything but zeros
+    /// (`SEEK_DATA`); `None` if only a hole is left. Homes and file systems that can't tell say all of it.
+    fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>>;
+
+    /// Extends the file to `len` with blocks reserved for what it grows by, so that writing them can't
+    /// run out of space (`posix_fallocate`, where the file system can). Never shrinks.
     fn allocate(&self, len: u64) -> io::Result<()>;
 
     /// `fdatasync`: data and what is needed to read it (the length) are durable when this returns Ok.

@@ -34,6 +34,10 @@ impl<F: File> File for Arc<F> {
         F::set_len(self, len)
     }
 
+    fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>> {
+        F::data_from(self, offset)
+    }
+
     fn allocate(&self, len: u64) -> io::Result<()> {
         F::allocate(self, len)
     }

@@ -66,6 +66,7 @@ conformance! {
         setting_the_length_cuts_and_extends_with_zeros
         allocating_extends_and_never_shrinks
         a_flush_succeeds_in_every_mode
+        going_around_holes_misses_nothing
         a_file_open_for_reading_is_not_written
         who_else_has_a_file_open_is_told
         offsets_beyond_the_largest_are_errors

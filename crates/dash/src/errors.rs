@@ -14,12 +14,17 @@ pub fn to_sqlite(error: EngineError) -> Error {
     }
 }
 
+/// The host gets `SQLITE_NOMEM` for it (main.c `sqlite3ApiExit`). That itself would not do: a pager whose
+/// rollback fails with it goes on with a cache that it can't trust (pager.c `pager_error`).
+const OUT_OF_MEMORY: Code = Code::IOERR_NOMEM;
+
 /// The result code of an engine's error.
 pub fn code_of(error: &EngineError) -> Code {
     match error {
         EngineError::Busy | EngineError::Held(_) => Code::BUSY,
         EngineError::BusySnapshot => Code::BUSY_SNAPSHOT,
         EngineError::Io { operation, source, .. } => code_of_io(*operation, source),
+        EngineError::OutOfMemory => OUT_OF_MEMORY,
         EngineError::Moved(_) => Code::READONLY_DBMOVED,
         EngineError::Poisoned(_) => Code::IOERR,
         EngineError::CantOpen(_) => Code::CANTOPEN,
@@ -47,6 +52,7 @@ pub fn inherited(path: &Path) -> Error {
 fn code_of_io(operation: Operation, source: &io::Error) -> Code {
     match (source.kind(), operation) {
         (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, _) => Code::FULL,
+        (ErrorKind::OutOfMemory, _) => OUT_OF_MEMORY,
         (_, Operation::Open) => Code::CANTOPEN,
         (ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied, _) => Code::READONLY,
         (_, Operation::Read) => Code::IOERR_READ,
@@ -98,6 +104,7 @@ mod tests {
             (EngineError::Busy, Code::BUSY),
             (EngineError::Held(text()), Code::BUSY),
             (EngineError::BusySnapshot, Code::BUSY_SNAPSHOT),
+            (EngineError::OutOfMemory, Code::IOERR_NOMEM),
             (EngineError::Moved(text()), Code::READONLY_DBMOVED),
             (EngineError::Poisoned(text()), Code::IOERR),
             (EngineError::CantOpen(text()), Code::CANTOPEN),
@@ -117,6 +124,7 @@ mod tests {
             (io(Op::FlushDirectory, other), Code::IOERR_DIR_FSYNC),
             (io(Op::Map, other), Code::IOERR_MMAP),
             (io(Op::Write, ErrorKind::StorageFull), Code::FULL),
+            (io(Op::Map, ErrorKind::OutOfMemory), Code::IOERR_NOMEM),
             (io(Op::Flush, ErrorKind::QuotaExceeded), Code::FULL),
             (io(Op::Open, ErrorKind::StorageFull), Code::FULL),
             (io(Op::Open, ErrorKind::PermissionDenied), Code::CANTOPEN),

@@ -33,6 +33,7 @@ enum Content {
 
 fn failed(code: Code, source: &io::Error) -> Error {
     let code = match source.kind() {
+        ErrorKind::OutOfMemory => Code::IOERR_NOMEM,
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Code::FULL,
         _ => code,
     };
@@ -57,9 +58,12 @@ impl Journal {
         Ok(())
     }
 
-    fn write_memory(memory: &mut Vec<u8>, data: &[u8], at: usize) {
-        if memory.capacity() == 0 {
-            memory.reserve(RESERVED);
+    /// Whether there was memory for it; nothing has changed where there was none.
+    fn write_memory(memory: &mut Vec<u8>, data: &[u8], at: usize) -> bool {
+        let more = at.saturating_add(data.len()).saturating_sub(memory.len());
+        let more = if memory.capacity() == 0 { more.max(RESERVED) } else { more };
+        if memory.try_reserve(more).is_err() {
+            return false;
         }
         if at > memory.len() {
             memory.resize(at, 0);
@@ -68,6 +72,7 @@ impl Journal {
         let (old, new) = data.split_at(over);
         memory[at..at + over].copy_from_slice(old);
         memory.extend_from_slice(new);
+        true
     }
 }
 
@@ -104,8 +109,8 @@ impl File for Journal {
         if let Content::Memory(memory) = &mut self.content
             && let Ok(at) = usize::try_from(offset)
             && at.saturating_add(data.len()) <= MEMORY_MAX
+            && Self::write_memory(memory, data, at)
         {
-            Self::write_memory(memory, data, at);
             return Ok(());
         }
         self.spill()

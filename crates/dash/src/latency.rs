@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use dash_shadow::headroom;
 use hdrhistogram::Histogram;
 
 /// What is timed.
@@ -39,6 +40,9 @@ impl Op {
 #[derive(Default)]
 pub struct Latencies([Option<Histogram<u64>>; 4]);
 
+/// Bytes that a histogram takes at most.
+const GROWN: usize = 128 << 10;
+
 /// One row of the table; times in microseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
@@ -67,8 +71,11 @@ impl Latencies {
         }
         if let Some(histogram) = place {
             // The histogram grows by itself, up to 146 years.
-            let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-            let _ = histogram.record(nanos.min(u64::MAX / 4));
+            let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX / 4);
+            // What there is no memory to count is not counted.
+            if nanos <= histogram.high() || headroom(GROWN).is_ok() {
+                let _ = histogram.record(nanos);
+            }
         }
     }
 

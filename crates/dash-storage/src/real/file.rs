@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::uio::pwritev;
+use nix::unistd::{Whence, lseek};
 
 use super::descriptor::{self, Descriptor};
 use super::directory::not_regular;
@@ -139,6 +140,27 @@ impl crate::File for File {
         self.descriptor.file()?.set_len(len)
     }
 
+    /// The descriptor's own place is nobody's business: all reading and writing here names its offset.
+    fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>> {
+        let file = self.descriptor.file()?;
+        let len = stat(file)?.len();
+        let seek = |from: u64, whence| {
+            let from = libc::off_t::try_from(from).map_err(|_| Errno::EINVAL)?;
+            lseek(file, from, whence).map(|at| u64::try_from(at).unwrap_or(len))
+        };
+        if offset >= len {
+            return Ok(None);
+        }
+        let start = match seek(offset, Whence::SeekData) {
+            Ok(start) => start,
+            Err(Errno::ENXIO) => return Ok(None),
+            Err(Errno::EINVAL | Errno::EOPNOTSUPP) => return Ok(Some(offset..len)),
+            Err(error) => return Err(error.into()),
+        };
+        let end = seek(start, Whence::SeekHole).unwrap_or(len);
+        Ok(Some(start..end.clamp(start + 1, len.max(start + 1))))
+    }
+
     /// `fallocate(2)` rather than glibc's `posix_fallocate`, which reads and writes back every block
     /// where the file system can't: that would undo what another process writes meanwhile.
     fn allocate(&self, len: u64) -> io::Result<()> {
@@ -147,8 +169,13 @@ impl crate::File for File {
             return Ok(());
         }
         let end = libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)?;
+        // Not the holes before: a file may claim any length for nothing, and is no reason to fill the disk.
+        let old = libc::off_t::try_from(stat(file)?.len()).map_err(|_| Errno::EFBIG)?;
+        if old >= end {
+            return Ok(());
+        }
         loop {
-            match fallocate(file, FallocateFlags::empty(), 0, end) {
+            match fallocate(file, FallocateFlags::empty(), old, end - old) {
                 Ok(()) => return Ok(()),
                 Err(Errno::EINTR) => {}
                 Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => break,

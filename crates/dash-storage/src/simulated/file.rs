@@ -145,6 +145,12 @@ impl crate::File for File {
         })
     }
 
+    /// Holes are not told from zeros here.
+    fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>> {
+        let len = self.metadata()?.len;
+        Ok((offset < len).then_some(offset..len))
+    }
+
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.change(OperationKind::Allocate, 0..end(len, 0)?, |state, _| self.reserve(state, len))
     }

@@ -74,6 +74,26 @@ pub fn allocating_extends_and_never_shrinks<S: Storage>(place: Place<S>, _: &Pat
     assert_eq!((&bytes[..5], bytes.len()), (&b"keep\0"[..], 10_000));
 }
 
+pub fn going_around_holes_misses_nothing<S: Storage>(place: Place<S>, _: &Path) {
+    let file = place.open("db");
+    assert_eq!(file.data_from(0).unwrap(), None);
+    file.set_len(4 << 20).unwrap();
+    for at in [5, 1 << 20, (3 << 20) + 77] {
+        file.write_at(&[7; 1000], at).unwrap();
+    }
+    let (mut at, mut seen) = (0, 0);
+    while let Some(found) = file.data_from(at).unwrap() {
+        assert!(found.start >= at && found.end > found.start && found.end <= 4 << 20);
+        let mut bytes = vec![0; usize::try_from(found.end - found.start).unwrap()];
+        assert_eq!(file.read_at(&mut bytes, found.start).unwrap(), bytes.len());
+        seen += bytes.iter().filter(|&&byte| byte == 7).count();
+        at = found.end;
+    }
+    assert_eq!(seen, 3000);
+    assert_eq!(file.data_from(4 << 20).unwrap(), None);
+    assert_eq!(file.data_from(1 << 62).unwrap(), None);
+}
+
 pub fn a_flush_succeeds_in_every_mode<S: Storage>(place: Place<S>, _: &Path) {
     let file = place.open("db");
     file.write_at(b"x", 0).unwrap();

@@ -5,7 +5,8 @@
 //! | `calls` | the calls of the storage trait, also flushes that lose their pages | the engine, simulated storage |
 //! | `sql` | system calls: EIO, ENOSPC, EDQUOT, EINTR, short counts, once and for ever | stock SQLite, the loaded extension, a real file system |
 //! | `memory` | SQLite's allocations | stock SQLite, the loaded extension |
-//! | `blocks` | bits, lengths, and blocks that lie | the engine, simulated storage |
+//! | `blocks` | bits, lengths, and blocks that lie | the engine, simulated storage; some on real files |
+//! | `scribble` | words of the memory that connections share, while they use it | stock SQLite, the loaded extension |
 //!
 //! Each case ends in success or in an error of SQLite with a fitting code and a message; never in a
 //! panic; and when all is well again the database is sound.
@@ -13,6 +14,7 @@
 mod blocks;
 mod calls;
 mod memory;
+mod scribble;
 mod simulated;
 mod sql;
 
@@ -33,6 +35,7 @@ pub(crate) fn worker(role: &str, assignment: &Assignment) -> Option<Result<(), S
     match role {
         sql::crashed::ROLE => Some(sql::crashed::worker(assignment)),
         memory::ROLE => Some(memory::worker(assignment)),
+        scribble::ROLE => Some(scribble::worker(assignment)),
         _ => None,
     }
 }
@@ -59,7 +62,7 @@ type GoOn<'a> = dyn FnMut() -> bool + 'a;
 /// A part: its name, and what runs it.
 type Part = (&'static str, fn(&Options, &Again, &mut Summary, &mut GoOn<'_>));
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 7] = [
     ("shadow/calls", |options, _, summary, go_on| {
         simulated::calls(&Shadow, options, summary, go_on)
     }),
@@ -71,6 +74,10 @@ const PARTS: [Part; 5] = [
     ("shadow/forged", |options, _, summary, go_on| {
         simulated::forged(&Shadow, options, summary, go_on)
     }),
+    ("shadow/decode", |options, _, summary, go_on| {
+        simulated::decoded(&Shadow, options, summary, go_on)
+    }),
+    ("shadow/scribble", scribble::run),
 ];
 
 /// All that the ring tries.

@@ -1,6 +1,6 @@
 //! The parts that run on simulated storage.
 
-use super::blocks::{self, damage::Damage, forged, original::Original};
+use super::blocks::{self, damage::Damage, decode, forged, original::Original};
 use super::calls::Series;
 use super::{GoOn, failed, shuffle};
 use crate::random::mix;
@@ -112,6 +112,29 @@ pub fn forged(
     summary: &mut Summary,
     go_on: &mut GoOn<'_>,
 ) {
+    by_seed(subject, options, summary, go_on, &|original, seed| {
+        forged::run(subject, original, seed)
+    });
+}
+
+/// Gives the decoders what no dash wrote, until the time is over.
+pub fn decoded(
+    subject: &dyn Subject,
+    options: &Options,
+    summary: &mut Summary,
+    go_on: &mut GoOn<'_>,
+) {
+    by_seed(subject, options, summary, go_on, &decode::run);
+}
+
+/// Runs cases of random seeds until the time is over.
+fn by_seed(
+    subject: &dyn Subject,
+    options: &Options,
+    summary: &mut Summary,
+    go_on: &mut GoOn<'_>,
+    case: &dyn Fn(&Original, u64) -> Result<(), String>,
+) {
     let originals = originals(subject, summary);
     let named = options.case.as_deref().and_then(|case| case.rsplit_once('/'));
     for number in 0..u64::MAX {
@@ -123,8 +146,7 @@ pub fn forged(
                 None => seed,
             };
             summary.cases += 1;
-            let result = forged::run(subject, original, seed);
-            let enough = result
+            let enough = case(original, seed)
                 .is_err_and(|what| failed(summary, &what, &format!("{}/{seed}", original.name)));
             if enough || !go_on() {
                 return;

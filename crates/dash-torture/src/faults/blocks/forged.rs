@@ -6,14 +6,21 @@ use dash_shadow::format::{
     BLOCK, CommitBlock, INLINE_UNITS, IntentBlock, SUPER_NAME_MAX, TAIL_LEN, UNIT, layout, list_len,
 };
 use dash_storage::simulated::Machine;
+use nix::time::{ClockId, clock_gettime};
+use std::time::Duration;
 
 use super::original::{Original, put};
-use super::{forged_first_page, verdict};
+use super::{forged_first_page, neighbours, on_files, verdict};
 use crate::random::Dice;
 use crate::sim::subject::Subject;
 
+/// Every so many cases are tried on real files instead.
+const ON_FILES: u64 = 16;
+/// What takes longer, on a database of a few pages, is taken for a search without end.
+const LONGEST: Duration = Duration::from_secs(1);
+
 /// Fields of both blocks, by offset and length.
-const FIELDS: &[(usize, usize)] = &[
+pub const FIELDS: &[(usize, usize)] = &[
     (layout::VERSION, 4),
     (layout::PAIR, 8),
     (layout::INODE, 8),
@@ -84,7 +91,7 @@ pub fn change(block: &mut [u8], at: usize, width: usize, dice: &mut Dice, len: u
 }
 
 /// CRC-32 (IEEE), as in FORMAT.md.
-fn seal(block: &mut [u8]) {
+pub fn seal(block: &mut [u8]) {
     block[layout::CHECKSUM..layout::CHECKSUM + 4].fill(0);
     let checksum = crc32fast::hash(block);
     block[layout::CHECKSUM..layout::CHECKSUM + 4].copy_from_slice(&checksum.to_le_bytes());
@@ -103,6 +110,10 @@ fn forge(machine: &Machine, path: &str, dice: &mut Dice) -> std::io::Result<()> 
     let start = if dice.below(4) == 0 { len - 2 * BLOCK } else { len - BLOCK };
     for _ in 0..=dice.below(3) {
         let block = &mut bytes[start..start + BLOCK];
+        if dice.one_in(16) {
+            name_a_neighbour(block, dice);
+            continue;
+        }
         if let (0..3, Some((at, width))) = (dice.below(4), dice.pick(FIELDS)) {
             change(block, at, width, dice, len as u64);
             continue;
@@ -136,6 +147,17 @@ fn forge(machine: &Machine, path: &str, dice: &mut Dice) -> std::io::Result<()> 
     put(machine, path, start as u64, block)
 }
 
+/// Names a file that is none of the database's as the super-journal.
+fn name_a_neighbour(block: &mut [u8], dice: &mut Dice) {
+    let neighbour = dice.pick(&neighbours::NAMES).unwrap_or_default();
+    let before = dice.pick(&["", "/", "./", "../", "x/../"]).unwrap_or_default();
+    let name = format!("{before}{neighbour}");
+    let len = u32::try_from(name.len()).unwrap_or(0);
+    block[layout::SUPER_LEN..layout::SUPER_LEN + 4].copy_from_slice(&len.to_le_bytes());
+    block[layout::SUPER_NAME..layout::SUPER_NAME + name.len()].copy_from_slice(name.as_bytes());
+    block[layout::STATE] = 2;
+}
+
 /// Opens an original with one forged block, or two.
 ///
 /// # Errors
@@ -150,5 +172,20 @@ pub fn run(subject: &dyn Subject, original: &Original, seed: u64) -> Result<(), 
             forge(&machine, path, &mut dice).map_err(|error| format!("forging: {error}"))?;
         }
     }
-    verdict::of(subject, &machine, original, false).map(drop)
+    neighbours::put(&machine).map_err(|error| format!("neighbours: {error}"))?;
+    if dice.one_in(ON_FILES) {
+        return on_files::run(&machine, &mut dice);
+    }
+    let begun = used()?;
+    verdict::of(subject, &machine, original, false).map(drop)?;
+    if used()?.saturating_sub(begun) > LONGEST {
+        return Err(format!("opening took more than {LONGEST:?}"));
+    }
+    neighbours::untouched(&machine)
+}
+
+/// Time that this thread has used: what others do on this machine does not count.
+fn used() -> Result<Duration, String> {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    time.map(Duration::from).map_err(|error| format!("asking for the time: {error}"))
 }

@@ -2,8 +2,11 @@
 //! length, and blocks that are well-formed and lie.
 
 pub mod damage;
+pub mod decode;
 pub mod forged;
 pub mod forged_first_page;
+pub mod neighbours;
+pub mod on_files;
 pub mod original;
 pub mod verdict;
 
