@@ -176,7 +176,7 @@ impl crate::Directory for Directory {
                 state.names_mut(self.key)?.flush();
                 state.collect();
             }
-            Ok(())
+            state.keep(self.key)
         })
     }
 }

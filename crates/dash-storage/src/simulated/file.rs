@@ -160,7 +160,7 @@ impl crate::File for File {
             if !state.data(self.key)?.is_dirty() {
                 return match effect {
                     Some(Effect::LostFlush(number)) => Err(errno(number)),
-                    _ => Ok(()),
+                    _ => state.keep(self.key),
                 };
             }
             state.check_writable()?;
@@ -170,7 +170,7 @@ impl crate::File for File {
                 return Err(errno(number));
             }
             data.flush();
-            Ok(())
+            state.keep(self.key)
         })
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::fault::{Effect, Fault};
 use super::journal::{Journal, Operation, OperationKind};
 use super::process::Simulated;
-use super::state::{Settings, State};
+use super::state::{Metadata, Settings, State};
 use super::survivors::Survivors;
 use super::{mix, power};
 
@@ -43,6 +43,7 @@ impl Machine {
             reuse_numbers: false,
             read_only: false,
             capacity: None,
+            metadata: Metadata::Journaled,
         };
         Self::start(State::new(settings), 0, mix(seed), Vec::new())
     }
@@ -107,10 +108,16 @@ impl Machine {
     }
 
     /// How many combinations of survivors [`Machine::power_loss`] has now: what an
-    /// [`Enumerate`](super::Enumerate) would walk. Different ones may leave equal machines.
+    /// [`Enumerate`](super::Enumerate) would walk. Different ones may leave equal machines. Of a directory whose
+    /// entries survive apart in very many ways, `u128::MAX`.
     #[must_use]
     pub fn survivor_count(&self) -> u128 {
         power::count(&self.state())
+    }
+
+    /// Writes everything back, as a kernel does after some time: all that is there is durable. No step.
+    pub fn write_back(&self) {
+        self.state().write_back();
     }
 
     /// A hash of names, inode numbers, contents, and all that a power loss may leave of them; not
@@ -195,6 +202,11 @@ impl Machine {
         let mut state = self.state();
         assert!(state.inodes.len() == 1, "there are files already");
         state.settings.unit = bytes;
+    }
+
+    /// Sets how names and inodes survive; [`Metadata::Journaled`] is the default.
+    pub fn set_metadata(&self, metadata: Metadata) {
+        self.state().settings.metadata = metadata;
     }
 
     /// Whether names can be exchanged (the default).

@@ -1,9 +1,9 @@
 //! One directory: the names it has, those it durably has, and the operations in between.
 //!
 //! Upholds rule 6. An operation is what it assigns to names, so replaying a prefix of them is
-//! assigning again.
+//! assigning again, and what one entry may be is every value that was assigned to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 
 use super::state::Key;
@@ -59,6 +59,34 @@ impl Names {
     pub(super) fn prefix(&self, count: usize) -> BTreeMap<OsString, Key> {
         let mut names = self.durable.clone();
         self.log.iter().take(count).for_each(|change| apply(&mut names, change));
+        names
+    }
+
+    /// The names that operations since the last flush changed, in order, each with the values that it may have
+    /// if it survives apart from the others: the durable one first, each once; and where among them the present one is.
+    pub(super) fn choices(&self) -> Vec<(&OsString, Vec<Option<Key>>, usize)> {
+        let changed: BTreeSet<_> = self.log.iter().flatten().map(|(name, _)| name).collect();
+        let choice = |name| {
+            let mut values = vec![self.durable.get(name).copied()];
+            let assigned = self.log.iter().flatten().filter(|(of, _)| of == name);
+            for &(_, value) in assigned {
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            let now = self.now.get(name).copied();
+            let newest = values.iter().position(|value| *value == now).unwrap_or_default();
+            (name, values, newest)
+        };
+        changed.into_iter().map(choice).filter(|(_, values, _)| values.len() > 1).collect()
+    }
+
+    /// The names if each of [`choices`](Self::choices) has the value of this number.
+    pub(super) fn chosen(&self, numbers: &[usize]) -> BTreeMap<OsString, Key> {
+        let mut names = self.durable.clone();
+        for ((name, values, _), &number) in self.choices().into_iter().zip(numbers) {
+            apply(&mut names, &vec![(name.clone(), values.get(number).copied().flatten())]);
+        }
         names
     }
 

@@ -15,11 +15,25 @@ use super::locks::{Locks, Owner};
 use super::memory::Words;
 use super::names::Names;
 use super::page::PAGE;
-use crate::{FileId, FileKind, Metadata};
+use crate::{FileId, FileKind};
 
 /// An inode, for ever: its number may be used again, this never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(u64);
+
+/// How names and inodes survive a power loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Metadata {
+    /// A prefix of the operations on a directory survives: they are written to a journal first.
+    #[default]
+    Journaled,
+    /// There is no journal. The entries of a directory lie in one sector and so survive as a prefix, but
+    /// each inode survives on its own.
+    OneSector,
+    /// There is no journal, and the entries of a directory lie in sectors of their own: each name, and each
+    /// inode, survives on its own. An exchange may be torn in half.
+    Apart,
+}
 
 /// What kind of machine it is; a power loss leaves it alone.
 #[derive(Clone, Copy)]
@@ -31,10 +45,13 @@ pub(super) struct Settings {
     pub(super) reuse_numbers: bool,
     pub(super) read_only: bool,
     pub(super) capacity: Option<u64>,
+    pub(super) metadata: Metadata,
 }
 
 pub(super) struct Inode {
     pub(super) number: u64,
+    /// Whether the device has it.
+    pub(super) durable: bool,
     pub(super) permissions: u32,
     pub(super) body: Body,
     pub(super) locks: Locks,
@@ -50,7 +67,12 @@ pub(super) enum Body {
 impl Inode {
     pub(super) fn new(number: u64, permissions: u32, body: Body) -> Self {
         let (locks, words) = (Locks::default(), Words::default());
-        Self { number, permissions, body, locks, words, opens: 0 }
+        Self { number, durable: false, permissions, body, locks, words, opens: 0 }
+    }
+
+    /// The same, as a device has it.
+    pub(super) fn durable(number: u64, permissions: u32, body: Body) -> Self {
+        Self { durable: true, ..Self::new(number, permissions, body) }
     }
 
     /// How many descriptions of it are open, those of stock processes included.
@@ -79,7 +101,7 @@ pub(super) const ROOT: Key = Key(1);
 
 impl State {
     pub(super) fn new(settings: Settings) -> Self {
-        let root = Inode::new(ROOT.0, 0o755, Body::Directory(Names::default()));
+        let root = Inode::durable(ROOT.0, 0o755, Body::Directory(Names::default()));
         Self::restart(settings, BTreeMap::from([(ROOT, root)]), ROOT.0)
     }
 
@@ -188,6 +210,18 @@ impl State {
         }
     }
 
+    /// All that is there is durable.
+    pub(super) fn write_back(&mut self) {
+        for inode in self.inodes.values_mut() {
+            inode.durable = true;
+            match &mut inode.body {
+                Body::File(data) => data.flush(),
+                Body::Directory(names) => names.flush(),
+            }
+        }
+        self.collect();
+    }
+
     /// Forgets inodes that nobody can reach any more, not even after a power loss.
     pub(super) fn collect(&mut self) {
         let references = self.references();
@@ -218,7 +252,23 @@ impl State {
         (ROOT.0..).find(|number| !used.contains(number)).unwrap_or(self.next)
     }
 
-    fn links(&self, key: Key) -> u64 {
+    /// Makes an inode durable: by a flush of the file, or directory, that it is.
+    pub(super) fn keep(&mut self, key: Key) -> io::Result<()> {
+        if !self.inode(key)?.durable {
+            self.changed = true;
+            self.inode_mut(key)?.durable = true;
+        }
+        Ok(())
+    }
+
+    /// Whether the device may have the inode and may not have it: it is new, or nothing names it any more.
+    pub(super) fn is_uncertain(&self, key: Key) -> bool {
+        let unnamed = || key != ROOT && self.links(key) == 0;
+        self.settings.metadata != Metadata::Journaled
+            && self.inodes.get(&key).is_some_and(|inode| !inode.durable || unnamed())
+    }
+
+    pub(super) fn links(&self, key: Key) -> u64 {
         let directories = self.inodes.values().map(|inode| match &inode.body {
             Body::Directory(names) => names.iter().filter(|(_, named)| *named == key).count(),
             Body::File(_) => 0,
@@ -280,7 +330,7 @@ impl State {
         names.into_iter().try_fold(ROOT, |key, name| self.look_up(key, name))
     }
 
-    pub(super) fn metadata(&self, key: Key) -> io::Result<Metadata> {
+    pub(super) fn metadata(&self, key: Key) -> io::Result<crate::Metadata> {
         let inode = self.inode(key)?;
         let (kind, len) = match &inode.body {
             Body::File(data) => (FileKind::Regular, data.len()),
@@ -289,7 +339,7 @@ impl State {
         let id = FileId { device: 1, inode: inode.number };
         let permissions = inode.permissions;
         let links = self.links(key);
-        Ok(Metadata { id, kind, len, links, permissions, owner: 0, group: 0 })
+        Ok(crate::Metadata { id, kind, len, links, permissions, owner: 0, group: 0 })
     }
 
     /// EROFS on a machine that is set so.

@@ -77,7 +77,7 @@ impl StockDescriptor {
             return Err(errno(libc::EIO));
         }
         state.data_mut(self.key)?.flush();
-        Ok(())
+        state.keep(self.key)
     }
 
     /// SHARED: what every reader takes.

@@ -15,6 +15,19 @@ pub enum Question {
         /// The directory's inode number.
         inode: u64,
     },
+    /// Which of its entries a name has, where each survives on its own; 0 is the durable one.
+    Entry {
+        /// The directory's inode number.
+        inode: u64,
+        /// The place of the name among those of the directory that have a choice.
+        place: usize,
+    },
+    /// Whether the device has an inode that was made, or taken back, since it was last durable: 0 says
+    /// what was durable. A name whose inode is not there is removed.
+    Inode {
+        /// The inode number.
+        inode: u64,
+    },
     /// Which of its lengths a file has; 0 is the durable one.
     Length {
         /// The file's inode number.
@@ -119,7 +132,7 @@ impl Survivors for Random {
         let any = usize::try_from(self.draw(answers as u64)).unwrap_or_default();
         let fate = self.draw(256);
         match question {
-            Question::Operations { .. } => any,
+            Question::Operations { .. } | Question::Entry { .. } | Question::Inode { .. } => any,
             _ if fate < self.newest => newest,
             _ if fate < self.newest + self.durable => 0,
             _ => any,

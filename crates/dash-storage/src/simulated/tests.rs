@@ -7,6 +7,7 @@ mod names;
 mod processes;
 mod survivors;
 mod switches;
+mod without_a_journal;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
