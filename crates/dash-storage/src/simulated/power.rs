@@ -95,8 +95,7 @@ fn count_below(state: &State, key: Key) -> u128 {
         None => 1,
         Some(Body::File(data)) => data.survivor_count(),
         Some(Body::Directory(names)) if state.settings.metadata == Metadata::Apart => {
-            let bases: Vec<_> =
-                names.choices().iter().map(|(_, values, _)| values.len()).collect();
+            let bases: Vec<_> = names.choices().iter().map(|(_, values, _)| values.len()).collect();
             let ways = bases.iter().try_fold(1_usize, |all, &base| all.checked_mul(base));
             let Some(ways) = ways.filter(|&ways| ways <= MOST_WAYS) else {
                 return u128::MAX;

@@ -99,6 +99,7 @@ impl Explorer {
     pub fn machine(&self) -> Machine {
         let machine = Machine::new(self.plan.seed);
         machine.set_tearing_unit(self.plan.tear());
+        machine.set_metadata(self.plan.metadata);
         machine.set_clone_supported(self.plan.seed % 5 == 4);
         self.subject.prepare(&machine, &self.setup);
         machine

@@ -6,6 +6,7 @@ pub mod content;
 mod crowd;
 mod explore;
 mod model;
+mod neighbours;
 mod pair;
 pub mod plan;
 mod program;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use dash_storage::simulated::{Machine, Random};
+use dash_storage::simulated::{Machine, Metadata, Random};
 
 use super::sessions::Together;
 use super::subject::Sizes;
@@ -24,11 +24,14 @@ pub enum Kind {
     Attached,
     /// Statements, on an SQLite that runs on the engine.
     Sql,
+    /// The same, and stock SQLite in all its journal modes between, beside and after.
+    Neighbours,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Pair, Self::Sessions, Self::Crowd, Self::Attached, Self::Sql];
+    pub const ALL: [Self; 6] =
+        [Self::Pair, Self::Sessions, Self::Crowd, Self::Attached, Self::Sql, Self::Neighbours];
 
     /// Its name in a case.
     pub const fn name(self) -> &'static str {
@@ -38,6 +41,7 @@ impl Kind {
             Self::Crowd => "crowd",
             Self::Attached => "attached",
             Self::Sql => "sql",
+            Self::Neighbours => "neighbours",
         }
     }
 
@@ -48,6 +52,7 @@ impl Kind {
             3 => Self::Sessions,
             4 | 5 => Self::Crowd,
             6 => Self::Attached,
+            _ if seed % 16 == 15 => Self::Neighbours,
             _ => Self::Sql,
         }
     }
@@ -60,6 +65,7 @@ impl Kind {
             Self::Crowd => 30,
             Self::Attached => 4,
             Self::Sql => 8,
+            Self::Neighbours => 10,
         }
     }
 
@@ -85,6 +91,8 @@ pub struct Plan {
     pub depth: usize,
     /// How many fates are tried at a flush; elsewhere it is a part of that.
     pub fates: u64,
+    /// How names and inodes survive.
+    pub metadata: Metadata,
     /// The actions of the program that are done; all others are left out.
     pub keep: Vec<usize>,
 }
@@ -96,7 +104,8 @@ const DEPTH: usize = 3;
 impl Plan {
     /// A whole program.
     pub fn new(kind: Kind, seed: u64, page: usize) -> Self {
-        Self { kind, seed, page, depth: DEPTH, fates: FATES, keep: (0..kind.actions()).collect() }
+        let (metadata, keep) = (usual_metadata(seed), (0..kind.actions()).collect());
+        Self { kind, seed, page, depth: DEPTH, fates: FATES, metadata, keep }
     }
 
     /// Reads a case's text; the seed is not part of it.
@@ -112,6 +121,7 @@ impl Plan {
                 "page" => plan.page = number(value)?,
                 "depth" => plan.depth = number(value)?,
                 "fates" => plan.fates = number(value)?,
+                "names" => plan.metadata = metadata(value)?,
                 "keep" => plan.keep = value.split('.').map(number).collect::<Result<_, _>>()?,
                 _ => return Err(format!("{part} says nothing about a case")),
             }
@@ -157,6 +167,28 @@ impl Plan {
     }
 }
 
+/// Names of [`Metadata`] in a case.
+const METADATA: [(Metadata, &str); 3] = [
+    (Metadata::Journaled, "journaled"),
+    (Metadata::OneSector, "sector"),
+    (Metadata::Apart, "apart"),
+];
+
+/// One program in so many runs on a file system without a journal, if it is not asked for; 0: none.
+const WITHOUT_JOURNAL: u64 = 0;
+
+fn usual_metadata(seed: u64) -> Metadata {
+    match mix(seed ^ 0x6e61_6d65).checked_rem(WITHOUT_JOURNAL) {
+        Some(0) => Metadata::OneSector,
+        _ => Metadata::Journaled,
+    }
+}
+
+fn metadata(text: &str) -> Result<Metadata, String> {
+    let found = METADATA.iter().find(|(_, name)| *name == text);
+    found.map(|(metadata, _)| *metadata).ok_or_else(|| format!("names can't survive {text}"))
+}
+
 fn number<N: FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| format!("{text} is not a number"))
 }
@@ -169,6 +201,10 @@ impl fmt::Display for Plan {
         }
         if self.fates != FATES {
             write!(f, "/fates={}", self.fates)?;
+        }
+        if self.metadata != usual_metadata(self.seed) {
+            let names = METADATA.iter().find(|(metadata, _)| *metadata == self.metadata);
+            write!(f, "/names={}", names.map_or("journaled", |(_, name)| name))?;
         }
         if self.keep.len() != self.kind.actions() {
             let kept: Vec<_> = self.keep.iter().map(usize::to_string).collect();

@@ -7,7 +7,7 @@ use super::content::{Content, VALUES};
 use super::explore::{Checked, Explorer, Seen, Violation, wrong};
 use super::plan::{Kind, Plan};
 use super::subject::Subject;
-use super::{attached, crowd, pair, sessions, sql};
+use super::{attached, crowd, neighbours, pair, sessions, sql};
 use crate::random::Dice;
 
 /// Runs a case to its end.
@@ -24,6 +24,7 @@ pub fn run(
         Kind::Crowd => crowd::run(&explorer),
         Kind::Attached => attached::run(&explorer),
         Kind::Sql => sql::run(&explorer),
+        Kind::Neighbours => neighbours::run(&explorer),
     }));
     match ran {
         Ok(Ok(())) => explorer.result(),

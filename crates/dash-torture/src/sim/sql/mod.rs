@@ -2,7 +2,7 @@
 //! about. The power is cut at every step; what is recovered must pass `integrity_check` and be what
 //! some transaction left, and so must what stock SQLite is shown under the name.
 
-mod statements;
+pub(super) mod statements;
 mod vfs;
 
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,8 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
     Ok(())
 }
 
-fn open(explorer: &Explorer, process: &Simulated) -> Checked<Connection> {
+/// Opens the database through the engine.
+pub(super) fn open(explorer: &Explorer, process: &Simulated) -> Checked<Connection> {
     let (subject, setup) = (Arc::clone(&explorer.subject), explorer.setup);
     let world = World { process: process.clone(), subject, setup };
     let db = vfs::open(world).map_err(|error| failed("opening", &error))?;
@@ -47,7 +48,7 @@ fn open(explorer: &Explorer, process: &Simulated) -> Checked<Connection> {
 }
 
 /// What SQLite says, and what the engine said to it.
-fn failed(what: &str, error: &rusqlite::Error) -> Violation {
+pub(super) fn failed(what: &str, error: &rusqlite::Error) -> Violation {
     let reason = dash_ffi::last_error().unwrap_or_default();
     Violation(format!("{what}: {error} ({:?}): {reason}", error.sqlite_error()))
 }

@@ -1,0 +1,214 @@
+//! A process of stock SQLite: how it journals, what it promises, what it does.
+
+use std::fmt;
+use std::time::Duration;
+
+use dash_storage::simulated::{Machine, Simulated};
+use rusqlite::{Connection, ErrorCode, Result};
+
+use super::vfs::Numbered;
+use crate::random::Dice;
+use crate::sim::content::Content;
+use crate::sim::sql::statements::{digest, is_sound};
+use crate::sim::subject::DB;
+
+/// `PRAGMA journal_mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Journal {
+    Delete,
+    Truncate,
+    Persist,
+    Memory,
+    Off,
+    Wal,
+}
+
+/// `PRAGMA synchronous`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+pub enum Level {
+    Off,
+    Normal,
+    Full,
+    Extra,
+}
+
+/// Both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manner {
+    pub journal: Journal,
+    pub level: Level,
+}
+
+impl fmt::Display for Manner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}/{:?}", self.journal, self.level)
+    }
+}
+
+impl Manner {
+    /// Any; a WAL only where a file that was removed can't come back alone, for then stock SQLite
+    /// would read an old one.
+    pub fn draw(dice: &mut Dice, wal: bool) -> Self {
+        use Journal as J;
+        let journals = [J::Delete, J::Truncate, J::Persist, J::Memory, J::Off, J::Memory, J::Wal];
+        let levels = [Level::Off, Level::Normal, Level::Full, Level::Full, Level::Extra];
+        let journal = journals[dice.index(journals.len() - usize::from(!wal))];
+        let level = levels[dice.index(levels.len())];
+        match journal {
+            J::Wal => Self { journal, level: Level::Full },
+            _ => Self { journal, level },
+        }
+    }
+
+    /// Whether a process that dies in a transaction leaves what can be undone.
+    pub fn survives_death(self) -> bool {
+        !matches!(self.journal, Journal::Memory | Journal::Off)
+    }
+
+    /// Whether a power loss inside a transaction leaves one state or the other. (With NORMAL all depends on the
+    /// journal's checksums, which look at a byte in 200. And a file that is cut loses its sectors one by one on this device,
+    /// weaker than any file system: TRUNCATE has to flush first.)
+    pub fn survives_power_loss(self) -> bool {
+        self.survives_death() && self.journal != Journal::Truncate && self.level >= Level::Full
+    }
+
+    /// Whether a power loss after a transaction leaves one state or the other.
+    pub fn is_whole_once_committed(self) -> bool {
+        match self.journal {
+            Journal::Truncate => self.level >= Level::Full,
+            _ => self.level > Level::Off,
+        }
+    }
+
+    /// Whether a transaction that returned survives a power loss. In mode DELETE the journal may come back
+    /// unless its folder is flushed.
+    pub fn is_durable(self) -> bool {
+        match self.journal {
+            Journal::Delete => self.level == Level::Extra,
+            Journal::Truncate | Journal::Persist | Journal::Wal => self.level >= Level::Full,
+            Journal::Memory | Journal::Off => self.level > Level::Off,
+        }
+    }
+
+    /// Whether a journal that it leaves may come back after a power loss, and be rolled back over whatever a
+    /// writer without a journal has done since.
+    pub fn leaves_a_ghost(self) -> bool {
+        self.survives_death() && !(self.journal == Journal::Delete && self.level == Level::Extra)
+    }
+}
+
+/// A connection of stock SQLite in a process of its own.
+pub struct Stock {
+    pub process: Simulated,
+    pub db: Connection,
+    _number: Numbered,
+}
+
+impl Stock {
+    /// Opens the database, as a program would that means to write, with a cache of a few pages.
+    pub fn open(machine: &Machine) -> Result<Self> {
+        Self::open_in(machine.process())
+    }
+
+    /// The same, in this process.
+    pub fn open_in(process: Simulated) -> Result<Self> {
+        let stock = Self::open_once(process)?;
+        match stock.content() {
+            // A hot journal was rolled back, and the file is in WAL mode again.
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+                    && is_wal(stock.process.machine()) =>
+            {
+                Self::open_once(stock.process)
+            }
+            _ => Ok(stock),
+        }
+    }
+
+    fn open_once(process: Simulated) -> Result<Self> {
+        let number = Numbered::new(&process);
+        let db = Connection::open(number.uri(DB.trim_start_matches('/')))?;
+        db.set_prepared_statement_cache_capacity(0);
+        db.busy_timeout(Duration::ZERO)?;
+        if is_wal(process.machine()) {
+            // This VFS, like many, has no shared memory.
+            db.execute_batch("PRAGMA locking_mode=EXCLUSIVE")?;
+        }
+        // Only the second of these reads the file.
+        db.execute_batch("PRAGMA temp_store=MEMORY")?;
+        drop(db.execute_batch("PRAGMA cache_size=8"));
+        Ok(Self { process, db, _number: number })
+    }
+
+    /// Sets how it journals.
+    pub fn set(&self, manner: Manner) -> Result<()> {
+        let wal = manner.journal == Journal::Wal;
+        if wal {
+            self.db.execute_batch("PRAGMA locking_mode=EXCLUSIVE")?;
+        }
+        let mode = format!("{:?}", manner.journal);
+        let set = format!("PRAGMA journal_mode={mode}");
+        let got: String = self.db.query_row(&set, [], |row| row.get(0))?;
+        if !got.eq_ignore_ascii_case(&mode) {
+            return Err(busy());
+        }
+        if !wal {
+            self.db.execute_batch("PRAGMA locking_mode=NORMAL")?;
+            self.content()?;
+        }
+        self.db.execute_batch(&format!("PRAGMA synchronous={:?}", manner.level))
+    }
+
+    /// What it reads.
+    pub fn content(&self) -> Result<Content> {
+        digest(&self.db)
+    }
+
+    /// What it reads, and whether `integrity_check` finds nothing wrong.
+    pub fn checked(&self) -> Result<(bool, Content)> {
+        Ok((is_sound(&self.db)?, self.content()?))
+    }
+}
+
+/// Whether a file is in WAL mode, or has a WAL beside it; an empty one is none.
+pub fn is_wal(machine: &Machine) -> bool {
+    let header = machine.file_view(DB).unwrap_or_default();
+    machine.file_view(format!("{DB}-wal")).is_some_and(|wal| !wal.is_empty())
+        || header.get(18..20).is_some_and(|both| both == [2, 2])
+}
+
+fn busy() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)
+}
+
+/// Whether an error says that somebody holds a lock.
+pub fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Leaves WAL mode, and removes a journal that was kept.
+const CLEAR: &str = "SELECT count(*) FROM sqlite_master; PRAGMA journal_mode=DELETE; \
+    PRAGMA journal_mode=PERSIST; PRAGMA journal_mode=DELETE";
+
+/// What dash does before it opens a database beside which stock SQLite left something
+/// (leftovers.rs of crate `dash`).
+pub fn clear(machine: &Machine, process: &Simulated) -> std::result::Result<(), String> {
+    let is_file = |name: &str| machine.file_view(name).is_some();
+    if !is_file(&format!("{DB}-journal")) && !is_wal(machine) {
+        return Ok(());
+    }
+    let run = || {
+        let was_wal = is_wal(machine);
+        Stock::open_in(process.clone())?.db.execute_batch(CLEAR)?;
+        match was_wal || is_file(&format!("{DB}-journal")) {
+            // Under locking_mode=EXCLUSIVE journals stay.
+            true => Stock::open_in(process.clone())?.db.execute_batch(CLEAR),
+            false => Ok(()),
+        }
+    };
+    let cleared = dash_shadow::while_closed(process, DB.as_ref(), run);
+    match cleared.map_err(|error| error.to_string())? {
+        Ok(()) => Ok(()),
+        Err(error) => Err(format!("stock SQLite could not recover it: {error}")),
+    }
+}
