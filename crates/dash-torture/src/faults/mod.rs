@@ -14,7 +14,7 @@ mod blocks;
 mod calls;
 mod memory;
 mod simulated;
-mod sql;
+pub(crate) mod sql;
 
 use std::path::Path;
 use std::time::Instant;

@@ -47,6 +47,7 @@ impl Look<'_> {
     pub fn at(&self, rig: &Rig, device: &Loop) -> Result<Checked, Wrong> {
         let broken = |what: &str, error: std::io::Error| Wrong::Broken(format!("{what}: {error}"));
         device.forget().map_err(|error| broken("dropping caches", error))?;
+        device.check(self.kind).map_err(|error| broken("putting it in order", error))?;
         let mounted = device
             .mount(self.kind, &rig.point(), "")
             .map_err(|error| broken("the file system doesn't mount", error))?;

@@ -154,7 +154,8 @@ fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Se
         let pick = |list: &[Opened], at: u64| {
             list.get(usize::try_from(at % (list.len().max(1) as u64)).ok()?).copied()
         };
-        let kind = |at: u64| kinds[usize::try_from(at % kinds.len() as u64).unwrap_or(0)];
+        let count = kinds.len() as u64;
+        let kind = |at: u64| kinds[usize::try_from(at % count).unwrap_or(0)];
         let seed = seed.wrapping_add(number);
         let (round, turn) = (number / 8, number % 8);
         match turn {
@@ -162,9 +163,9 @@ fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Se
                 let at = round * 6 + turn;
                 let kind = kind(at);
                 let images = if kind == Kind::Xfs { images / 2 } else { images };
-                Some(Task::Images { kind, opened: pick(&dash, at / 4)?, seed, images })
+                Some(Task::Images { kind, opened: pick(&dash, at / count)?, seed, images })
             }
-            6 => Some(Task::Faults { kind: kind(round), opened: pick(&dash, round / 4)?, seed }),
+            6 => Some(Task::Faults { kind: kind(round), opened: pick(&dash, round / count)?, seed }),
             _ => {
                 let opened = pick(&stock, round)?;
                 Some(Task::Images { kind: kind(round / 5), opened, seed, images })
