@@ -21,6 +21,7 @@
 //! | `check`, `saved` | a look at an image, and at one that failed before |
 //! | `failing`, `session` | devices that fail, fill up, turn read-only |
 
+mod actor;
 mod blocks;
 mod check;
 mod cuts;
@@ -28,6 +29,7 @@ mod database;
 mod device;
 mod driver;
 mod failing;
+mod guests;
 mod images;
 mod job;
 mod kind;
@@ -41,6 +43,8 @@ mod rig;
 mod saved;
 mod session;
 mod stage;
+mod stock;
+mod visit;
 mod worker;
 
 use crate::{Options, Summary, Watch};

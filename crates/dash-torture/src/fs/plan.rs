@@ -142,10 +142,20 @@ fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Se
         kinds.iter().any(|kind| options.wants(&format!("{}/{}", opened.name(), kind.name())))
     };
     let engines: Vec<Opened> = Opened::ALL.into_iter().filter(wants).collect();
-    let of = |dash: bool| -> Vec<Opened> {
-        engines.iter().copied().filter(|opened| matches!(opened, Opened::Dash(_)) == dash).collect()
+    let of = |is_wanted: fn(&Opened) -> bool| -> Vec<Opened> {
+        engines.iter().copied().filter(is_wanted).collect()
     };
-    let (dash, stock) = (of(true), of(false));
+    let dash = of(|opened| matches!(opened, Opened::Dash(_)));
+    let stock = of(|opened| matches!(opened, Opened::Stock(..)));
+    // Every other program has guests.
+    let mut ours: Vec<Opened> = dash.clone();
+    if engines.contains(&Opened::Guests) {
+        let beside = |opened| [Opened::Guests, opened];
+        ours = dash.iter().copied().flat_map(beside).collect();
+        if dash.is_empty() {
+            ours.push(Opened::Guests);
+        }
+    }
     // Short runs see every file system too.
     let images = options.time.as_secs().clamp(16, 200);
     let seed = options.seed.wrapping_mul(1 << 20);
@@ -163,7 +173,7 @@ fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Se
                 let at = round * 6 + turn;
                 let kind = kind(at);
                 let images = if kind == Kind::Xfs { images / 2 } else { images };
-                Some(Task::Images { kind, opened: pick(&dash, at / count)?, seed, images })
+                Some(Task::Images { kind, opened: pick(&ours, at / count)?, seed, images })
             }
             6 => Some(Task::Faults { kind: kind(round), opened: pick(&dash, round / count)?, seed }),
             _ => {
