@@ -5,6 +5,7 @@
 //! (every storage call made to fail) and `kill` (processes killed and stopped at random).
 
 pub mod aim;
+mod deadly;
 pub mod faults;
 pub mod fs;
 pub mod kill;

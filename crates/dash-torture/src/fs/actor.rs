@@ -14,8 +14,6 @@ use std::collections::HashMap;
 use std::io::Result;
 use std::path::Path;
 use std::process::Child;
-use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
-use std::sync::mpsc;
 use std::time::Duration;
 
 use rusqlite::fallible_iterator::FallibleIterator;
@@ -25,8 +23,7 @@ use serde_json::{Value, json};
 
 use super::database::{self, explained};
 use super::parts::{self, Link};
-use crate::faults::sql::call::Kind;
-use crate::faults::sql::seccomp::{self, Answer};
+use crate::deadly;
 
 /// A call takes longer only if it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -122,43 +119,19 @@ impl Drop for Actor {
     }
 }
 
-/// Plays the part. One thread does the work; before each of its calls of storage, and before those of the threads that
-/// dash starts in it, the kernel asks this one.
+/// Plays the part.
 pub fn play(link: Link, library: &Path) -> Result<()> {
-    static LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
     database::load(library).map_err(std::io::Error::other)?;
-    let (hand_over, take) = mpsc::channel();
-    std::thread::spawn(move || {
-        let listening = seccomp::ask_from_now_on().map(|listener| hand_over.send(listener));
-        if let Err(error) = listening.map(|_| serve(link, &LEFT)) {
-            eprintln!("actor: {error}");
-        }
-        std::process::exit(0);
-    });
-    let listener = take.recv().map_err(std::io::Error::other)?;
-    listener.answer(|call| {
-        let counts = matches!(
-            call.kind,
-            Kind::Write | Kind::Flush | Kind::Resize | Kind::Rename | Kind::Remove | Kind::MakeDirectory
-        );
-        // The link is none of the files.
-        let is_file = || call.file().is_some_and(|file| file.is_absolute() && file.has_root());
-        let armed = LEFT.load(SeqCst) != i64::MAX;
-        if armed && counts && is_file() && LEFT.fetch_sub(1, SeqCst) <= 0 {
-            // The signal arrives before the call is answered.
-            let _never_fails = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
-        }
-        Answer::GoOn
-    })
+    deadly::run(move || serve(link))
 }
 
-fn serve(mut link: Link, left: &AtomicI64) {
+fn serve(mut link: Link) {
     let mut open: HashMap<String, Connection> = HashMap::new();
     let mut answer = json!("ready");
     while link.send(&answer).is_ok() {
         let Ok(Some(request)) = link.receive() else { return };
         if let Some(calls) = request.get("die").and_then(Value::as_i64) {
-            left.store(calls, SeqCst);
+            deadly::die_after(calls);
             answer = json!({});
             continue;
         }

@@ -358,6 +358,8 @@ impl Play<'_> {
 
     /// A stock process looks, or tries to write, while dash has the database open.
     fn beside(&mut self) -> Result<(), String> {
+        // What it has open may be a file from before the first commit.
+        let is_old = self.stayer.is_some();
         let (mut guest, opened) = match self.stayer.take() {
             Some(stayer) => (stayer, Said::Done(Value::Null)),
             None => self.actor("")?,
@@ -366,7 +368,8 @@ impl Play<'_> {
         match said {
             Said::Done(found) => {
                 let state = (found.get("state").and_then(Value::as_u64).unwrap_or_default(), 0);
-                if !self.ledger.commits.iter().any(|commit| commit.state == state) {
+                let was_committed = self.ledger.commits.iter().any(|commit| commit.state == state);
+                if !was_committed && (!is_old || state != self.ledger.empty) {
                     return Err("a stock reader beside dash finds what no commit made".to_owned());
                 }
             }

@@ -154,8 +154,8 @@ fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
         let what = "a stock writer is let into an empty file after a commit was acknowledged";
         return Err(Wrong::Lost(what.to_owned()));
     }
-    // On an older state: the user has to say which of the two is to stay.
-    visited.is_users_choice = !is_current;
+    // Beside a newer state, or one that may have been acknowledged: the user has to say which is to stay.
+    visited.is_users_choice = !is_current || allowed.now.iter().any(|state| state.0 != before);
     visited.allowed = allowed.after((after, 0), true);
     Ok(())
 }

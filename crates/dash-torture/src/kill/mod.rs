@@ -7,8 +7,11 @@
 //! close, and switch the journal mode. What SQLite acknowledged is kept in ledgers outside of the
 //! database (`ledger`).
 
+mod alone;
 mod check;
+mod guests;
 mod ledger;
+mod pairs;
 mod process;
 mod roles;
 mod round;
@@ -20,6 +23,7 @@ use std::time::Instant;
 
 use round::{Report, Setting};
 
+use crate::deadly;
 use crate::random::{Dice, mix};
 use crate::worker::{Again, Assignment};
 use crate::{Failure, Options, Summary, Watch, sqlite};
@@ -30,7 +34,7 @@ const VARIANTS: [(&str, &str); 3] = [
     ("shadow/paper", "&dash_commit=paper"),
     ("shadow/exclusive", "&dash_commit=exclusive"),
 ];
-/// Every so many rounds a process is stopped instead of killed.
+/// Every so many rounds a process is stopped instead of killed, and as often two databases are written together.
 const STOPS: u64 = 12;
 /// Rounds on one database: a fresh one now and then, so that first commits are killed, too.
 const ROUNDS: u64 = 25;
@@ -40,7 +44,12 @@ const ENOUGH: usize = 5;
 
 /// Plays the part of a worker.
 pub(crate) fn worker(role: &str, assignment: &Assignment) -> Result<(), String> {
-    roles::play(role, assignment)
+    if role != pairs::WRITER {
+        return roles::play(role, assignment);
+    }
+    // It dies at a call.
+    let assignment = assignment.clone();
+    deadly::run(move || roles::play(pairs::WRITER, &assignment)).map_err(|error| error.to_string())?
 }
 
 /// All that the ring tries.
@@ -127,6 +136,9 @@ fn database(
         None => builder.tempdir(),
     }
     .map_err(|error| format!("making a folder: {error}"))?;
+    // Nobody looks in, too.
+    let rights = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), rights).map_err(|error| error.to_string())?;
     let path = folder.path().join("app.db");
     let made = make(&path, parameters);
     let setting = Setting { again, library: &options.library, database: &path, parameters };
@@ -134,10 +146,12 @@ fn database(
     let rounds = || -> Result<bool, String> {
         made?;
         for round in 0..ROUNDS {
-            let result = if dice.below(STOPS) == 0 {
-                setting.stop(&mut dice)
-            } else {
-                setting.round(&mut dice)
+            let result = match dice.below(STOPS) {
+                0 => setting.stop(&mut dice),
+                1 => setting.pairs(&mut dice),
+                2 if dice.one_in(2) => setting.alone(&mut dice),
+                3 => setting.spilled(&mut dice),
+                _ => setting.round(&mut dice),
             };
             all.add(&result.map_err(|what| format!("round {round}: {what}"))?);
             *cases += 1;

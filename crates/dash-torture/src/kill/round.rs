@@ -13,6 +13,7 @@ use crate::random::Dice;
 use crate::worker::{Again, Task};
 
 /// What all rounds of a run have in common.
+#[derive(Clone, Copy)]
 pub struct Setting<'a> {
     /// How workers are started.
     pub again: &'a Again,
@@ -47,10 +48,14 @@ pub struct Report {
     pub stock_saw: u64,
     /// Times a process was stopped.
     pub stopped: u64,
+    /// Times stock SQLite was killed with half of a transaction in the file.
+    pub spilled: u64,
+    /// Scripts that had a database for themselves.
+    pub alone: u64,
 }
 
 /// Casts of a round; each line has one role for each slot.
-const CASTS: [[&str; SLOTS]; 8] = [
+const CASTS: [[&str; SLOTS]; 14] = [
     ["writer", "writer", "reader", "reader"],
     ["writer", "writer", "writer", "writer"],
     ["writer", "visitor", "visitor", "reader"],
@@ -59,6 +64,12 @@ const CASTS: [[&str; SLOTS]; 8] = [
     ["converter", "converter", "visitor", "visitor"],
     ["writer", "reader", "visitor", "converter"],
     ["converter", "visitor", "reader", "reader"],
+    ["stock writer", "stock writer", "visitor", "stock reader"],
+    ["stock writer", "visitor", "member", "nobody"],
+    ["stock writer", "stock reader", "member", "nobody"],
+    ["stock writer", "member", "nobody", "reader"],
+    ["writer", "stock writer", "stock reader", "member"],
+    ["stock writer", "visitor", "visitor", "nobody"],
 ];
 /// Longest life of a working process, in microseconds from when it begins to open the database.
 const LIFE: u64 = 40_000;
@@ -91,6 +102,8 @@ impl Report {
         self.stock_tried += other.stock_tried;
         self.stock_saw += other.stock_saw;
         self.stopped += other.stopped;
+        self.spilled += other.spilled;
+        self.alone += other.alone;
     }
 }
 
@@ -99,12 +112,14 @@ impl std::fmt::Display for Report {
         write!(
             f,
             "{} processes killed and {} stopped, after {} commits and snapshots, {} switches of the mode, \
-             {} waits in vain; stock SQLite was let in after {} of {} kills",
+             {} waits in vain, {} scripts alone, {} halves of stock transactions left; stock SQLite was let in after {} of {} kills",
             self.killed,
             self.stopped,
             self.done,
             self.switched,
             self.busy,
+            self.alone,
+            self.spilled,
             self.stock_saw,
             self.stock_tried
         )
