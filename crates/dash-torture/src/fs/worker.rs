@@ -115,7 +115,7 @@ fn images(
     let end = Instant::now() + Duration::from_millis(job.time);
     let (device, recording, is_attached) = match opened {
         Opened::Guests => {
-            let begun = Begun::new(rig, (kind, seed % 7), "", fresh)?;
+            let begun = Begun::new(rig, (kind, program::fillers(seed)), "", fresh)?;
             let ledger = guests::perform(rig, &job.library, seed)?;
             let (device, recording) = begun.end(rig, ledger)?;
             (device, recording, false)

@@ -25,7 +25,7 @@ impl Worker<'_> {
         let run = |sql: &str| db.execute_batch(sql).map_err(|error| failed(sql, &error));
         run("CREATE TABLE IF NOT EXISTS t(x); DELETE FROM t")?;
         for _ in 0..LARGE {
-            let bytes = [2_000_000, 6_000_000, 9_000_000][self.dice.index(3)];
+            let bytes = [5_000_000, 9_000_000, 40_000_000][self.dice.index(3)];
             run(&format!("INSERT INTO t VALUES (zeroblob({bytes}))"))?;
             for _ in 0..SMALL {
                 match self.dice.below(3) {
@@ -33,7 +33,9 @@ impl Worker<'_> {
                     1 => run("INSERT INTO t VALUES (2)")?,
                     _ => run("DELETE FROM t WHERE x = 1")?,
                 }
-                std::thread::sleep(std::time::Duration::from_micros(self.dice.below(3_000)));
+                if self.dice.one_in(3) {
+                    std::thread::sleep(std::time::Duration::from_micros(self.dice.below(3_000)));
+                }
             }
         }
         db.close().map_err(|(_, error)| failed("closing", &error))?;
