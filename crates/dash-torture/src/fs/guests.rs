@@ -282,11 +282,13 @@ impl Play<'_> {
         who: &str,
         mode: Option<Mode>,
     ) -> Result<Ended, String> {
-        let statements = match self.ledger.commits.is_empty() {
+        let mut statements = match self.ledger.commits.is_empty() {
             true => tables(&["main"]),
             false if self.one_in(10) => self.draft.large(),
             false => self.draft.transaction(),
         };
+        // No two commits make the same content.
+        statements.push("UPDATE s SET n = n + 1000000".to_owned());
         let begun = self.position()?;
         match actor.run(DB, BEGIN)? {
             Said::Done(_) => {}
