@@ -39,7 +39,12 @@ pub(crate) fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 fn answer(call: &Call) -> Answer {
     let counts = matches!(
         call.kind,
-        Kind::Write | Kind::Flush | Kind::Resize | Kind::Rename | Kind::Remove | Kind::MakeDirectory
+        Kind::Write
+            | Kind::Flush
+            | Kind::Resize
+            | Kind::Rename
+            | Kind::Remove
+            | Kind::MakeDirectory
     );
     // Pipes and sockets are none of the files.
     let is_file = || call.file().is_some_and(|file| file.is_absolute());

@@ -81,9 +81,8 @@ impl Look<'_> {
         };
         for (name, content) in [("app.db", after.0), ("aux.db", after.1)] {
             if name == "app.db" || self.is_attached {
-                let at_rest = |error| {
-                    Wrong::Broken(format!("stock SQLite at rest, {name}: {error}"))
-                };
+                let at_rest =
+                    |error| Wrong::Broken(format!("stock SQLite at rest, {name}: {error}"));
                 let db = database::read_only(&folder.join(name)).map_err(at_rest)?;
                 if database::content(&db, "main").map_err(at_rest)? != content {
                     let what = format!("stock SQLite at rest finds other rows in {name}");
@@ -92,7 +91,9 @@ impl Look<'_> {
                 drop(db);
                 if self.opened == Opened::Guests {
                     rusqlite::Connection::open(folder.join(name))
-                        .and_then(|db| db.execute_batch("BEGIN IMMEDIATE; PRAGMA user_version = 7; ROLLBACK"))
+                        .and_then(|db| {
+                            db.execute_batch("BEGIN IMMEDIATE; PRAGMA user_version = 7; ROLLBACK")
+                        })
                         .map_err(at_rest)?;
                 }
             }

@@ -143,7 +143,11 @@ impl Images<'_> {
         let log = self.rig.log.read()?;
         self.stage.written(&log);
         match looked {
-            Ok(checked) if depth < 2 && !checked.visited.is_users_choice && self.rng.u32(..NESTED) < 1 + depth => {
+            Ok(checked)
+                if depth < 2
+                    && !checked.visited.is_users_choice
+                    && self.rng.u32(..NESTED) < 1 + depth =>
+            {
                 self.inside(base, delta, (&log, &checked), depth + 1)?;
             }
             Ok(_) => {}

@@ -66,8 +66,7 @@ impl Ledger {
         let all: Vec<State> = std::iter::once(self.empty)
             .chain(self.commits.iter().map(|commit| commit.state))
             .collect();
-        let is_promised =
-            |commit: &Commit| commit.is_durable && commit.acknowledged <= position;
+        let is_promised = |commit: &Commit| commit.is_durable && commit.acknowledged <= position;
         let durable = self.commits.iter().rposition(is_promised).map_or(0, |index| index + 1);
         let begun = self.commits.partition_point(|commit| commit.begun <= position);
         let mut now = all[durable..=begun].to_vec();
@@ -121,13 +120,16 @@ mod tests {
 
     #[test]
     fn a_commit_is_possible_from_its_beginning_and_certain_from_its_acknowledgement() {
-        let commit =
-            |begun, acknowledged, content, is_durable| {
-                Commit { begun, acknowledged, state: (content, 0), is_durable }
-            };
+        let commit = |begun, acknowledged, content, is_durable| Commit {
+            begun,
+            acknowledged,
+            state: (content, 0),
+            is_durable,
+        };
         let doubtful = vec![Doubtful { begun: 6, after: 1, state: (10, 0) }];
         let commits = vec![commit(2, 5, 8, true), commit(5, 9, 9, true)];
-        let ledger = Ledger { empty: (7, 0), commits, doubtful, torn: vec![10..12], story: vec![] };
+        let mut ledger = Ledger { empty: (7, 0), commits, doubtful, ..Ledger::default() };
+        ledger.torn.push(10..12);
         assert_eq!(ledger.allowed(0).now, [(7, 0)]);
         assert_eq!(ledger.allowed(4).now, [(7, 0), (8, 0)]);
         let at = ledger.allowed(6);

@@ -17,8 +17,9 @@
 //! | `parts`, `worker` | the other processes |
 //! | `rig`, `device`, `log`, `kind` | the device, and file systems on it |
 //! | `program`, `record`, `ledger`, `database` | what is recorded |
+//! | `guests`, `play`, `stock`, `actor` | programs in which stock SQLite writes, too, in processes that die |
 //! | `cuts`, `blocks`, `stage`, `images` | images |
-//! | `check`, `saved` | a look at an image, and at one that failed before |
+//! | `check`, `visit`, `saved` | a look at an image, who comes first, and a look at one that failed before |
 //! | `failing`, `session` | devices that fail, fill up, turn read-only |
 
 mod actor;
@@ -37,6 +38,7 @@ mod ledger;
 mod log;
 mod parts;
 mod plan;
+mod play;
 mod program;
 mod record;
 mod rig;

@@ -175,7 +175,9 @@ fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Se
                 let images = if kind == Kind::Xfs { images / 2 } else { images };
                 Some(Task::Images { kind, opened: pick(&ours, at / count)?, seed, images })
             }
-            6 => Some(Task::Faults { kind: kind(round), opened: pick(&dash, round / count)?, seed }),
+            6 => {
+                Some(Task::Faults { kind: kind(round), opened: pick(&dash, round / count)?, seed })
+            }
             _ => {
                 let opened = pick(&stock, round)?;
                 Some(Task::Images { kind: kind(round / 5), opened, seed, images })

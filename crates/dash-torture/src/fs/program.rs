@@ -143,7 +143,7 @@ pub(super) fn tables(databases: &[&str]) -> Vec<String> {
 /// How many files of others there are. With two of them, every other time, the inode of the name fence is the first of its
 /// block on ext4, and is not written along with those of the database.
 pub(super) fn fillers(seed: u64) -> u64 {
-    if seed % 2 == 0 { 2 } else { seed / 2 % 7 }
+    if seed.is_multiple_of(2) { 2 } else { seed / 2 % 7 }
 }
 
 /// The program of a seed. What is not allowed is left out, the rest is the same.

@@ -89,7 +89,8 @@ impl Begun {
         let (device, mut base) = format(rig, kind, fresh).map_err(story)?;
         let mounted = device.mount(kind, &rig.point(), more).map_err(story)?;
         for number in 0..fillers {
-            std::fs::File::create(mounted.point().join(format!("filler-{number}"))).map_err(story)?;
+            std::fs::File::create(mounted.point().join(format!("filler-{number}")))
+                .map_err(story)?;
         }
         nix::unistd::syncfs(std::fs::File::open(mounted.point()).map_err(story)?)
             .map_err(|error| error.to_string())?;
@@ -158,7 +159,12 @@ fn perform(rig: &Rig, opened: Opened, program: &Program) -> Result<Ledger, Strin
                 let state = database::state(&model, attached).map_err(sql)?;
                 let begun = position()?;
                 db.execute_batch(&text).map_err(failed)?;
-                ledger.commits.push(Commit { begun, acknowledged: position()?, state, is_durable: true });
+                ledger.commits.push(Commit {
+                    begun,
+                    acknowledged: position()?,
+                    state,
+                    is_durable: true,
+                });
             }
             Step::Rollback(statements) => db
                 .execute_batch(&format!("BEGIN IMMEDIATE; {}; ROLLBACK", statements.join("; ")))

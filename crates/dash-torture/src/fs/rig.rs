@@ -42,7 +42,8 @@ pub fn missing(kind: Kind) -> Option<String> {
         }
     }
     let check = kind.is_checked().then(|| "e2fsck".to_owned());
-    for program in ["losetup".to_owned(), format!("mkfs.{}", kind.driver())].into_iter().chain(check)
+    for program in
+        ["losetup".to_owned(), format!("mkfs.{}", kind.driver())].into_iter().chain(check)
     {
         let found = std::env::var_os("PATH").is_some_and(|path| {
             std::env::split_paths(&path).any(|folder| folder.join(&program).exists())

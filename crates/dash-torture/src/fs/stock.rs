@@ -41,10 +41,10 @@ impl Mode {
     /// Whether a commit that returned survives a power loss. With `delete` the name of the journal may come back,
     /// unless the folder is flushed (`extra`).
     pub fn is_durable(self) -> bool {
-        match (self.journal, self.synchronous) {
-            (_, "off") | ("delete" | "truncate" | "wal", "normal") | ("delete", "full") => false,
-            _ => true,
-        }
+        !matches!(
+            (self.journal, self.synchronous),
+            (_, "off") | ("delete" | "truncate" | "wal", "normal") | ("delete", "full")
+        )
     }
 
     /// When the file may be torn. With `normal` the journal's pages and the count of them are flushed

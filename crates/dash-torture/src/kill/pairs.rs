@@ -85,7 +85,9 @@ impl Worker<'_> {
             let worked = db.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
                 n = number(&db)?;
                 for database in ["main", "other"] {
-                    let sql = format!("UPDATE {database}.counts SET n = ?, body = zeroblob(?) WHERE worker = ?");
+                    let sql = format!(
+                        "UPDATE {database}.counts SET n = ?, body = zeroblob(?) WHERE worker = ?"
+                    );
                     let signed = i64::try_from(n).unwrap_or_default();
                     db.execute(&sql, params![signed, length, slot])?;
                 }
@@ -117,9 +119,8 @@ impl Worker<'_> {
     pub(super) fn read_pairs(&mut self) -> Result<(), String> {
         let (file, task) = (&self.assignment.file, &self.assignment.task);
         say(Said::Opening)?;
-        let db = open(file, &task.parameters).map_err(|error| {
-            format!("opening two databases: {error}; {}", sqlite::last_error())
-        })?;
+        let db = open(file, &task.parameters)
+            .map_err(|error| format!("opening two databases: {error}; {}", sqlite::last_error()))?;
         say(Said::Opened)?;
         loop {
             let order = if self.dice.one_in(2) { ["main", "other"] } else { ["other", "main"] };
@@ -146,9 +147,8 @@ fn is_mixed([first, second]: &[Counts; 2]) -> bool {
 impl Setting<'_> {
     /// A round with two databases; `Err` says what must never happen.
     pub fn pairs(&self, dice: &mut Dice) -> Result<Report, String> {
-        let failed = |error: rusqlite::Error| {
-            format!("two databases: {error}; {}", sqlite::last_error())
-        };
+        let failed =
+            |error: rusqlite::Error| format!("two databases: {error}; {}", sqlite::last_error());
         let folder = self.database.with_file_name("pairs");
         let left = folder.join("left.db");
         if !folder.exists() {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::guests;
-use super::pairs;
 use super::ledger::{self, Ledger};
+use super::pairs;
 use super::workload::{self, SLOTS, Wrong};
 use crate::random::Dice;
 use crate::sqlite;

@@ -23,6 +23,8 @@ pub struct Setting<'a> {
     pub database: &'a Path,
     /// URI parameters.
     pub parameters: &'a str,
+    /// Whether there are stock processes and members that can't write.
+    pub has_guests: bool,
 }
 
 /// What a round was.
@@ -55,7 +57,7 @@ pub struct Report {
 }
 
 /// Casts of a round; each line has one role for each slot.
-const CASTS: [[&str; SLOTS]; 14] = [
+const CASTS: [[&str; SLOTS]; 8] = [
     ["writer", "writer", "reader", "reader"],
     ["writer", "writer", "writer", "writer"],
     ["writer", "visitor", "visitor", "reader"],
@@ -64,6 +66,9 @@ const CASTS: [[&str; SLOTS]; 14] = [
     ["converter", "converter", "visitor", "visitor"],
     ["writer", "reader", "visitor", "converter"],
     ["converter", "visitor", "reader", "reader"],
+];
+/// The same, with guests.
+const GUESTS: [[&str; SLOTS]; 6] = [
     ["stock writer", "stock writer", "visitor", "stock reader"],
     ["stock writer", "visitor", "member", "nobody"],
     ["stock writer", "stock reader", "member", "nobody"],
@@ -168,7 +173,8 @@ impl Setting<'_> {
     /// A round; `Err` says what must never happen.
     pub fn round(&self, dice: &mut Dice) -> Result<Report, String> {
         let mut report = Report::default();
-        let roles = dice.pick(&CASTS).unwrap_or(CASTS[0]);
+        let casts = if self.has_guests { &GUESTS[..] } else { &CASTS[..] };
+        let roles = dice.pick(casts).unwrap_or(CASTS[0]);
         for end in self.start_and_kill(&roles, LIFE, dice)? {
             report.count(end)?;
         }
