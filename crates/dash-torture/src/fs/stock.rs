@@ -63,3 +63,25 @@ impl Mode {
         !matches!(self.journal, "memory" | "off")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_promises_what_it_flushes() {
+        let mode = |journal, synchronous| Mode { journal, synchronous };
+        for synchronous in ["full", "extra"] {
+            assert!(mode("memory", synchronous).is_durable());
+            assert_eq!(mode("memory", synchronous).torn(), Torn::WhileWriting);
+            assert!(mode("wal", synchronous).is_durable());
+            assert_eq!(mode("truncate", synchronous).torn(), Torn::Never);
+        }
+        assert!(mode("delete", "extra").is_durable() && !mode("delete", "full").is_durable());
+        for journal in JOURNALS {
+            assert!(!mode(journal, "off").is_durable());
+            assert_eq!(mode(journal, "off").torn(), Torn::UntilFlushed);
+        }
+        assert!(!mode("off", "full").survives_kills());
+    }
+}

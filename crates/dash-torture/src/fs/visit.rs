@@ -255,3 +255,22 @@ fn remove(folder: &Path, entries: &[Entry]) -> std::io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_copies_by_hand_leaves_what_was_there() {
+        use Way::{Back, BackReversed, OnlyDatabase, OnlyShadow, Unpacked};
+        for way in [Back, BackReversed, Unpacked, OnlyDatabase, OnlyShadow] {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("app.db"), b"one").unwrap();
+            fs::write(folder.path().join("app.db-shadow"), b"two").unwrap();
+            fs::create_dir(folder.path().join("app.db-journal")).unwrap();
+            let before = read(folder.path()).unwrap();
+            way.copy(folder.path()).unwrap();
+            assert_eq!(read(folder.path()).unwrap(), before, "{way:?}");
+        }
+    }
+}
