@@ -87,7 +87,11 @@ impl Setting<'_> {
         report.spilled += u64::from(is_in);
         match dice.below(3) {
             0 => drop(check::stock_looks(self.database)?),
-            1 => drop(check::dash_recovers(self.database, self.parameters)?),
+            1 => match check::dash_recovers(self.database, self.parameters) {
+                // As long as somebody reads a log of stock SQLite it can't be left.
+                Err(what) if !what.contains("is in WAL mode and in use") => return Err(what),
+                _ => {}
+            },
             _ => {}
         }
         std::thread::sleep(WHILE);
