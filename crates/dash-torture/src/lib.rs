@@ -2,9 +2,11 @@
 //!
 //! Four rings, a folder each, that share nothing but the types of this file: `sim` (every crash
 //! point on simulated storage), `fs` (real file systems on a recording block device), `faults`
-//! (every storage call made to fail) and `kill` (processes killed and stopped at random).
+//! (every storage call made to fail) and `kill` (processes killed and stopped at random). `deadly` kills a
+//! process at a call, for `fs` and `kill`.
 
 pub mod aim;
+mod deadly;
 pub mod faults;
 pub mod fs;
 pub mod kill;
@@ -61,7 +63,17 @@ pub struct Options {
     pub case: Option<String>,
 }
 
+/// Whether programs with guests run where nobody asked for them by name. Not while what they find is being mended.
+const GUESTS_UNASKED: bool = false;
+
 impl Options {
+    /// Whether programs with guests are to be tried.
+    pub(crate) fn wants_guests(&self) -> bool {
+        GUESTS_UNASKED
+            || self.case.is_some()
+            || self.engine.as_deref().is_some_and(|engine| engine.starts_with("shadow/guests"))
+    }
+
     /// Whether an engine, named as in [`Summary::engine`], is to be tried.
     pub fn wants(&self, engine: &str) -> bool {
         self.engine.as_deref().is_none_or(|wanted| {

@@ -67,6 +67,7 @@ pub(crate) struct Task {
 }
 
 /// What this process was started for.
+#[derive(Debug, Clone)]
 pub(crate) struct Assignment {
     pub file: PathBuf,
     pub library: PathBuf,

@@ -16,9 +16,9 @@ fn worker() {
 #[test]
 fn processes_killed_and_stopped_lose_nothing() {
     let again = Again::this(&["--exact", "worker", "--nocapture", "--ignored"]).unwrap();
-    let options = common::options(Duration::from_secs(15));
+    let options = common::options(Duration::from_secs(24));
     let summaries = kill::run(&options, &common::Quiet, &again);
-    assert_eq!(summaries.len(), 3);
+    assert!(summaries.len() >= 3);
     summaries.iter().for_each(common::report);
     common::none_failed(&summaries);
     for summary in &summaries {

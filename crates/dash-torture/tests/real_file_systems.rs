@@ -55,7 +55,7 @@ fn every_image_recovers_a_committed_prefix() {
 
 #[test]
 fn a_device_that_fails_or_fills_up_loses_nothing() {
-    for kind in ["ext4", "ext4-writeback", "btrfs", "xfs"] {
+    for kind in ["ext4", "ext4-writeback", "ext4-nojournal", "ext4-1k", "btrfs", "xfs"] {
         let case = Some(format!("shadow/single:{kind}:{}", options(0).seed));
         for summary in fs::run(&Options { case, ..options(60) }, &Quiet) {
             println!("{}: {} cases", summary.engine, summary.cases);

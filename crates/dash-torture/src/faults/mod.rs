@@ -16,7 +16,7 @@ mod calls;
 mod memory;
 mod scribble;
 mod simulated;
-mod sql;
+pub(crate) mod sql;
 
 use std::path::Path;
 use std::time::Instant;

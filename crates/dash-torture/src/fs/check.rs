@@ -8,6 +8,7 @@ use super::database::{self, Opened, explained};
 use super::kind::Kind;
 use super::ledger::{Allowed, State};
 use super::rig::{Loop, Rig};
+use super::visit::{Visit, Visited};
 
 /// What must not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,16 +30,23 @@ pub struct Look<'a> {
     pub is_attached: bool,
     /// What may be found.
     pub allowed: &'a Allowed,
+    /// Who comes first.
+    pub visit: Visit,
 }
 
 /// After a good look.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Checked {
     /// The state that the further commit made.
     pub after: State,
     /// The position in the log at which it was acknowledged.
     pub acknowledged: u64,
+    /// What might have been found before it, and when the visitor had gone.
+    pub visited: Visited,
 }
+
+/// What dash's message says where it leaves the choice to the user.
+const CHOICE: &str = "dash recover";
 
 const FURTHER: &str = "CREATE TABLE IF NOT EXISTS $.after(n INT); INSERT INTO $.after VALUES (1);";
 
@@ -47,6 +55,7 @@ impl Look<'_> {
     pub fn at(&self, rig: &Rig, device: &Loop) -> Result<Checked, Wrong> {
         let broken = |what: &str, error: std::io::Error| Wrong::Broken(format!("{what}: {error}"));
         device.forget().map_err(|error| broken("dropping caches", error))?;
+        device.check(self.kind).map_err(|error| broken("putting it in order", error))?;
         let mounted = device
             .mount(self.kind, &rig.point(), "")
             .map_err(|error| broken("the file system doesn't mount", error))?;
@@ -59,48 +68,45 @@ impl Look<'_> {
 
     /// At a mounted file system.
     pub fn inside(&self, rig: &Rig, folder: &Path) -> Result<Checked, Wrong> {
-        if let Opened::Dash(_) = self.opened {
-            self.as_stock_before(&folder.join("app.db"), |state| state.0)?;
-            if self.is_attached {
-                self.as_stock_before(&folder.join("aux.db"), |state| state.1)?;
+        let visited = match self.opened {
+            Opened::Dash(_) | Opened::Guests => self.visit.make(self, rig, folder)?,
+            Opened::Stock(..) => Visited::of_nobody(self.allowed),
+        };
+        let (after, acknowledged) = match self.opened_again(rig, folder, &visited.allowed) {
+            Err(Wrong::Broken(what)) if visited.is_users_choice && what.contains(CHOICE) => {
+                let (after, acknowledged) = (self.allowed.now[0], u64::MAX);
+                return Ok(Checked { after, acknowledged, visited });
             }
-        }
-        let (after, acknowledged) = self.opened_again(rig, folder)?;
+            other => other?,
+        };
         for (name, content) in [("app.db", after.0), ("aux.db", after.1)] {
             if name == "app.db" || self.is_attached {
-                let found = database::read_only(&folder.join(name))
-                    .and_then(|db| database::content(&db, "main"))
-                    .map_err(|error| {
-                        Wrong::Broken(format!("stock SQLite at rest, {name}: {error}"))
-                    })?;
-                if found != content {
+                let at_rest =
+                    |error| Wrong::Broken(format!("stock SQLite at rest, {name}: {error}"));
+                let db = database::read_only(&folder.join(name)).map_err(at_rest)?;
+                if database::content(&db, "main").map_err(at_rest)? != content {
                     let what = format!("stock SQLite at rest finds other rows in {name}");
                     return Err(Wrong::Broken(what));
                 }
+                drop(db);
+                if self.opened == Opened::Guests {
+                    rusqlite::Connection::open(folder.join(name))
+                        .and_then(|db| {
+                            db.execute_batch("BEGIN IMMEDIATE; PRAGMA user_version = 7; ROLLBACK")
+                        })
+                        .map_err(at_rest)?;
+                }
             }
         }
-        Ok(Checked { after, acknowledged })
+        Ok(Checked { after, acknowledged, visited })
     }
 
-    /// A refusal is as good as a committed state; damage and a mix are neither.
-    fn as_stock_before(&self, path: &Path, of: fn(&State) -> u64) -> Result<(), Wrong> {
-        let looked = database::read_only(path)
-            .and_then(|db| Ok((database::content(&db, "main")?, database::damage(&db, "main")?)));
-        let what = match looked {
-            Ok((content, None)) if self.allowed.was_ever(content, of) => return Ok(()),
-            Ok((_, None)) => "sees a state that no commit made".to_owned(),
-            Ok((_, Some(damage))) => damage,
-            Err(error)
-                if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt) =>
-            {
-                error.to_string()
-            }
-            Err(_) => return Ok(()),
-        };
-        Err(Wrong::Broken(format!("stock SQLite before recovery, {}: {what}", path.display())))
-    }
-
-    fn opened_again(&self, rig: &Rig, folder: &Path) -> Result<(State, u64), Wrong> {
+    fn opened_again(
+        &self,
+        rig: &Rig,
+        folder: &Path,
+        allowed: &Allowed,
+    ) -> Result<(State, u64), Wrong> {
         let failed = |what: &'static str| {
             move |error: rusqlite::Error| Wrong::Broken(format!("{what}: {}", explained(&error)))
         };
@@ -113,17 +119,17 @@ impl Look<'_> {
                 return Err(Wrong::Broken(format!("integrity_check of {database}: {damage}")));
             }
         }
-        if !self.allowed.now.contains(&found) {
-            let place = self.allowed.lost.iter().rposition(|state| *state == found);
+        if !allowed.now.contains(&found) {
+            let place = allowed.lost.iter().rposition(|state| *state == found);
             return Err(match place {
                 Some(place) => Wrong::Lost(format!(
                     "the newest commit found is number {place}, and number {} was acknowledged",
-                    self.allowed.lost.len()
+                    allowed.lost.len()
                 )),
                 // Journals of several databases don't lose their ends together.
                 None if matches!(self.opened, Opened::Stock(..))
-                    && self.allowed.was_ever(found.0, |state| state.0)
-                    && self.allowed.was_ever(found.1, |state| state.1) =>
+                    && allowed.was_ever(found.0, |state| state.0)
+                    && allowed.was_ever(found.1, |state| state.1) =>
                 {
                     Wrong::Lost("each database is at a commit, but not at the same".to_owned())
                 }

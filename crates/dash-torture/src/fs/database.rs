@@ -14,16 +14,19 @@ use super::ledger::State;
 pub enum Opened {
     /// Through dash, with this `dash_commit`.
     Dash(&'static str),
+    /// Through dash, where stock SQLite writes, too.
+    Guests,
     /// By stock SQLite, with this `journal_mode` and `synchronous`.
     Stock(&'static str, &'static str),
 }
 
 impl Opened {
     /// All of them: what is to be proved, and what shows that the rig can tell good from bad.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Dash("single"),
         Self::Dash("paper"),
         Self::Dash("exclusive"),
+        Self::Guests,
         Self::Stock("wal", "full"),
         Self::Stock("delete", "extra"),
         Self::Stock("wal", "normal"),
@@ -35,6 +38,7 @@ impl Opened {
     pub fn name(self) -> String {
         match self {
             Self::Dash(protocol) => format!("shadow/{protocol}"),
+            Self::Guests => "shadow/guests".to_owned(),
             Self::Stock(mode, synchronous) => format!("stock/{mode}-{synchronous}"),
         }
     }
@@ -56,6 +60,7 @@ impl Opened {
         let path = escaped(path);
         match self {
             Self::Dash(protocol) => format!("file:{path}?vfs=dash&dash_commit={protocol}"),
+            Self::Guests => format!("file:{path}?vfs=dash"),
             Self::Stock(..) => format!("file:{path}"),
         }
     }
@@ -72,7 +77,7 @@ impl Opened {
         }
         match self {
             // The modes of stock SQLite that a program may switch to are as durable as dash with this.
-            Self::Dash(_) => db.execute_batch("PRAGMA synchronous = EXTRA")?,
+            Self::Dash(_) | Self::Guests => db.execute_batch("PRAGMA synchronous = EXTRA")?,
             Self::Stock(mode, synchronous) => db.execute_batch(&format!(
                 "PRAGMA journal_mode = {mode}; PRAGMA synchronous = {synchronous}; \
                  PRAGMA wal_autocheckpoint = 60"

@@ -110,7 +110,7 @@ fn one(
     fresh: &mut Fresh,
 ) -> Result<(Loop, Recording, usize), String> {
     let more = if matches!(fault, Fault::TurnsReadOnly) { "errors=remount-ro" } else { "" };
-    let begun = Begun::new(rig, kind, more, fresh)?;
+    let begun = Begun::new(rig, (kind, 0), more, fresh)?;
     let mut session = Session::new(rig, opened, rng.fork())?;
     let mut from = begun.from;
     let outcome = match fault {

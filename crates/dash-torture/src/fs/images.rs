@@ -23,6 +23,7 @@ use super::record::Recording;
 use super::rig::{Loop, Rig};
 use super::saved;
 use super::stage::Stage;
+use super::visit::{Visit, Visited};
 use super::worker::replay;
 use crate::Failure;
 
@@ -78,10 +79,10 @@ impl Images<'_> {
                 break;
             }
             let mut cuts = Cuts::new(&recording.log, window, self.kind, &mut self.rng);
-            if number >= begin {
+            let allowed = recording.ledger.allowed(window.events.end as u64);
+            if number >= begin && !allowed.torn {
                 let left = (begin + tried.len() - number) as u64;
                 let quota = (goal - done).div_ceil(left).max(u64::from(cuts.writes() > 0));
-                let allowed = recording.ledger.allowed(window.events.end as u64);
                 self.window(&base, &mut cuts, quota, &allowed)?;
             }
             let all = cuts.all(&base);
@@ -125,8 +126,13 @@ impl Images<'_> {
         }
         self.stage.set(&self.rig.content, base, delta)?;
         self.rig.log.clear()?;
-        let look =
-            Look { kind: self.kind, opened: self.opened, is_attached: self.is_attached, allowed };
+        let look = Look {
+            kind: self.kind,
+            opened: self.opened,
+            is_attached: self.is_attached,
+            allowed,
+            visit: Visit::of(self.opened, hash),
+        };
         let looked = look.at(self.rig, &self.device);
         self.found.hashes.push(hash);
         self.found.nested.0 += u64::from(depth == 1);
@@ -137,8 +143,12 @@ impl Images<'_> {
         let log = self.rig.log.read()?;
         self.stage.written(&log);
         match looked {
-            Ok(checked) if depth < 2 && self.rng.u32(..NESTED) < 1 + depth => {
-                self.inside(base, delta, (&log, &checked), allowed, depth + 1)?;
+            Ok(checked)
+                if depth < 2
+                    && !checked.visited.is_users_choice
+                    && self.rng.u32(..NESTED) < 1 + depth =>
+            {
+                self.inside(base, delta, (&log, &checked), depth + 1)?;
             }
             Ok(_) => {}
             Err(wrong) => self.wrong(&look, (base, delta), &wrong, depth)?,
@@ -152,11 +162,12 @@ impl Images<'_> {
         base: &Blocks,
         delta: &Delta,
         (log, checked): (&Recorded, &Checked),
-        allowed: &Allowed,
         depth: u32,
     ) -> Result<()> {
+        let Visited { allowed, from, .. } = &checked.visited;
+        let from = usize::try_from(*from).unwrap_or(usize::MAX).min(log.events.len());
         let windows: Vec<_> =
-            windows(log, 0).into_iter().filter(|window| !window.events.is_empty()).collect();
+            windows(log, from).into_iter().filter(|window| !window.events.is_empty()).collect();
         if windows.is_empty() {
             return Ok(());
         }
@@ -198,11 +209,13 @@ impl Images<'_> {
             return Ok(());
         }
         let what = format!(
-            "{}: {what} ({}, image {}, power lost {} times)",
+            "{}: {what} ({}, image {}, power lost {} times, {:?}; before: {})",
             self.task.name(),
             replay(self.task),
             self.found.hashes.len(),
-            depth + 1
+            depth + 1,
+            look.visit,
+            look.allowed.story
         );
         let place = saved::save(self.keep, look, image, &what)?;
         self.found.failures.push(Failure { what, replay: replay(&Task::Saved(place)) });

@@ -9,6 +9,11 @@ pub enum Kind {
     Ext4Ordered,
     /// ext4, data in any order.
     Ext4Writeback,
+    /// ext4 without a journal: names and inodes survive one by one, `e2fsck` puts them in order before it is
+    /// mounted, as a machine does that starts again.
+    Ext4Unjournaled,
+    /// ext4 with blocks of 1 KiB: a page of the cache is written in parts.
+    Ext4Small,
     /// XFS.
     Xfs,
     /// Btrfs: copy on write, a flush makes one file durable.
@@ -17,13 +22,22 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Ext4Ordered, Self::Btrfs, Self::Ext4Writeback, Self::Xfs];
+    pub const ALL: [Self; 6] = [
+        Self::Ext4Ordered,
+        Self::Btrfs,
+        Self::Ext4Unjournaled,
+        Self::Ext4Writeback,
+        Self::Xfs,
+        Self::Ext4Small,
+    ];
 
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ext4Ordered => "ext4",
             Self::Ext4Writeback => "ext4-writeback",
+            Self::Ext4Unjournaled => "ext4-nojournal",
+            Self::Ext4Small => "ext4-1k",
             Self::Xfs => "xfs",
             Self::Btrfs => "btrfs",
         }
@@ -37,43 +51,44 @@ impl Kind {
     /// Its name to the kernel, and after `mkfs.`.
     pub const fn driver(self) -> &'static str {
         match self {
-            Self::Ext4Ordered | Self::Ext4Writeback => "ext4",
             Self::Xfs => "xfs",
             Self::Btrfs => "btrfs",
+            _ => "ext4",
         }
     }
 
     /// Bytes of the device: about as little as mkfs accepts. The image is sparse.
     pub const fn size(self) -> u64 {
         match self {
-            Self::Ext4Ordered | Self::Ext4Writeback => 32 << 20,
             Self::Xfs => 300 << 20,
             Self::Btrfs => 128 << 20,
+            _ => 32 << 20,
         }
     }
 
     /// Arguments of mkfs: quiet, over whatever is there, everything written now and nothing discarded.
-    pub const fn arguments(self) -> &'static [&'static str] {
-        match self {
-            Self::Ext4Ordered | Self::Ext4Writeback => &[
-                "-q",
-                "-F",
-                "-b",
-                "4096",
-                "-N",
-                "64",
-                "-E",
-                "lazy_itable_init=0,lazy_journal_init=0,nodiscard",
-            ],
-            Self::Xfs | Self::Btrfs => &["-q", "-f", "-K"],
-        }
+    pub fn arguments(self) -> Vec<&'static str> {
+        let (block, features) = match self {
+            Self::Xfs | Self::Btrfs => return vec!["-q", "-f", "-K"],
+            Self::Ext4Ordered | Self::Ext4Writeback => ("4096", "has_journal"),
+            Self::Ext4Unjournaled => ("4096", "^has_journal"),
+            Self::Ext4Small => ("1024", "has_journal"),
+        };
+        let extended = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
+        vec!["-q", "-F", "-b", block, "-O", features, "-N", "64", "-E", extended]
+    }
+
+    /// Whether it is checked (`e2fsck -fy`) before it is mounted after a power cut.
+    pub const fn is_checked(self) -> bool {
+        matches!(self, Self::Ext4Unjournaled)
     }
 
     /// Flags and options of mount.
     pub const fn options(self) -> (MsFlags, &'static str) {
         let options = match self {
-            Self::Ext4Ordered => "data=ordered,noinit_itable",
+            Self::Ext4Ordered | Self::Ext4Small => "data=ordered,noinit_itable",
             Self::Ext4Writeback => "data=writeback,noinit_itable",
+            Self::Ext4Unjournaled => "noinit_itable",
             Self::Xfs => "",
             Self::Btrfs => "nodiscard",
         };
@@ -93,9 +108,9 @@ impl Kind {
     /// systems write in place, without a journal, and take for atomic.
     pub const fn is_atomic(self, block: u64) -> bool {
         match self {
-            Self::Ext4Ordered | Self::Ext4Writeback => block == 0,
             Self::Xfs => false,
             Self::Btrfs => block == (64 << 10) / 4096 || block == (64 << 20) / 4096,
+            _ => block == 0,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The ledger kept outside of the databases: which content each commit made, and between which positions
 //! of the device's log it began and was acknowledged.
 
+use std::ops::Range;
+
 use serde_json::{Value, json};
 
 /// A hash of the content of `main` and of `aux`.
@@ -15,6 +17,8 @@ pub struct Commit {
     pub acknowledged: u64,
     /// The content it made.
     pub state: State,
+    /// Whether the answer promised that power losses don't take it. Those that do promise it for all before.
+    pub is_durable: bool,
 }
 
 /// All commits of a program.
@@ -26,6 +30,10 @@ pub struct Ledger {
     pub commits: Vec<Commit>,
     /// What commits that failed would have made. Until a later one succeeds they may be found or not.
     pub doubtful: Vec<Doubtful>,
+    /// Between which positions stock SQLite, in a mode that does not protect it, may leave a torn file.
+    pub torn: Vec<Range<u64>>,
+    /// What was done, for those who look into a failure: from which position on, and what.
+    pub story: Vec<(u64, String)>,
 }
 
 /// A commit that failed.
@@ -46,6 +54,10 @@ pub struct Allowed {
     pub now: Vec<State>,
     /// These are older: finding one means that an acknowledged commit is lost.
     pub lost: Vec<State>,
+    /// Whether the file may be torn, by no fault of dash: nothing is expected of it.
+    pub torn: bool,
+    /// What had been done.
+    pub story: String,
 }
 
 impl Ledger {
@@ -54,7 +66,8 @@ impl Ledger {
         let all: Vec<State> = std::iter::once(self.empty)
             .chain(self.commits.iter().map(|commit| commit.state))
             .collect();
-        let durable = self.commits.partition_point(|commit| commit.acknowledged <= position);
+        let is_promised = |commit: &Commit| commit.is_durable && commit.acknowledged <= position;
+        let durable = self.commits.iter().rposition(is_promised).map_or(0, |index| index + 1);
         let begun = self.commits.partition_point(|commit| commit.begun <= position);
         let mut now = all[durable..=begun].to_vec();
         let doubtful = self.doubtful.iter();
@@ -63,7 +76,10 @@ impl Ledger {
                 .filter(|failed| failed.begun <= position && failed.after >= durable)
                 .map(|failed| failed.state),
         );
-        Allowed { now, lost: all[..durable].to_vec() }
+        let torn = self.torn.iter().any(|range| range.contains(&position));
+        let told = self.story.iter().take_while(|(begun, _)| *begun <= position);
+        let story = told.map(|(_, what)| what.as_str()).collect::<Vec<_>>().join(", ");
+        Allowed { now, lost: all[..durable].to_vec(), torn, story }
     }
 }
 
@@ -94,7 +110,7 @@ impl Allowed {
             let pair = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_u64()?));
             value.get(name)?.as_array()?.iter().map(pair).collect()
         };
-        Some(Self { now: states("now")?, lost: states("lost")? })
+        Some(Self { now: states("now")?, lost: states("lost")?, ..Self::default() })
     }
 }
 
@@ -104,11 +120,16 @@ mod tests {
 
     #[test]
     fn a_commit_is_possible_from_its_beginning_and_certain_from_its_acknowledgement() {
-        let commit =
-            |begun, acknowledged, content| Commit { begun, acknowledged, state: (content, 0) };
+        let commit = |begun, acknowledged, content, is_durable| Commit {
+            begun,
+            acknowledged,
+            state: (content, 0),
+            is_durable,
+        };
         let doubtful = vec![Doubtful { begun: 6, after: 1, state: (10, 0) }];
-        let ledger =
-            Ledger { empty: (7, 0), commits: vec![commit(2, 5, 8), commit(5, 9, 9)], doubtful };
+        let commits = vec![commit(2, 5, 8, true), commit(5, 9, 9, true)];
+        let mut ledger = Ledger { empty: (7, 0), commits, doubtful, ..Ledger::default() };
+        ledger.torn.push(10..12);
         assert_eq!(ledger.allowed(0).now, [(7, 0)]);
         assert_eq!(ledger.allowed(4).now, [(7, 0), (8, 0)]);
         let at = ledger.allowed(6);
@@ -118,5 +139,17 @@ mod tests {
         );
         assert_eq!(ledger.allowed(100).now, [(9, 0)]);
         assert_eq!(Allowed::from_json(&at.to_json()), Some(at));
+        assert!(ledger.allowed(11).torn && !ledger.allowed(12).torn);
+    }
+
+    #[test]
+    fn what_was_not_promised_may_be_lost_until_something_later_is() {
+        let commit =
+            |at, is_durable| Commit { begun: at, acknowledged: at, state: (at, 0), is_durable };
+        let commits = vec![commit(1, true), commit(2, false), commit(3, true), commit(4, false)];
+        let ledger = Ledger { commits, ..Ledger::default() };
+        assert_eq!(ledger.allowed(2).now, [(1, 0), (2, 0)]);
+        assert_eq!(ledger.allowed(3).now, [(3, 0)]);
+        assert_eq!(ledger.allowed(9).now, [(3, 0), (4, 0)]);
     }
 }

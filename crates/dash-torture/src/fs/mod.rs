@@ -17,10 +17,12 @@
 //! | `parts`, `worker` | the other processes |
 //! | `rig`, `device`, `log`, `kind` | the device, and file systems on it |
 //! | `program`, `record`, `ledger`, `database` | what is recorded |
+//! | `guests`, `play`, `stock`, `actor` | programs in which stock SQLite writes, too, in processes that die |
 //! | `cuts`, `blocks`, `stage`, `images` | images |
-//! | `check`, `saved` | a look at an image, and at one that failed before |
+//! | `check`, `visit`, `saved` | a look at an image, who comes first, and a look at one that failed before |
 //! | `failing`, `session` | devices that fail, fill up, turn read-only |
 
+mod actor;
 mod blocks;
 mod check;
 mod cuts;
@@ -28,6 +30,7 @@ mod database;
 mod device;
 mod driver;
 mod failing;
+mod guests;
 mod images;
 mod job;
 mod kind;
@@ -35,12 +38,15 @@ mod ledger;
 mod log;
 mod parts;
 mod plan;
+mod play;
 mod program;
 mod record;
 mod rig;
 mod saved;
 mod session;
 mod stage;
+mod stock;
+mod visit;
 mod worker;
 
 use crate::{Options, Summary, Watch};

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{device, worker};
+use super::{actor, device, worker};
 
 /// Names the part to be played.
 const PART: &str = "DASH_TORTURE_FS_PART";
@@ -108,6 +108,7 @@ pub fn play_part() {
     let played = link.and_then(|link| match part.to_str() {
         Some("worker") => worker::play(link, &folder),
         Some("device") => device::play(link, &folder),
+        Some("actor") => actor::play(link, &folder),
         _ => Err(std::io::Error::other("no such part")),
     });
     std::process::exit(match played {

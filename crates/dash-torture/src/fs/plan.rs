@@ -139,13 +139,24 @@ fn of_case(case: &str) -> Option<Task> {
 fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Send {
     // Without end, so there has to be something that is wanted.
     let wants = |opened: &Opened| {
-        kinds.iter().any(|kind| options.wants(&format!("{}/{}", opened.name(), kind.name())))
+        (*opened != Opened::Guests || options.wants_guests())
+            && kinds.iter().any(|kind| options.wants(&format!("{}/{}", opened.name(), kind.name())))
     };
     let engines: Vec<Opened> = Opened::ALL.into_iter().filter(wants).collect();
-    let of = |dash: bool| -> Vec<Opened> {
-        engines.iter().copied().filter(|opened| matches!(opened, Opened::Dash(_)) == dash).collect()
+    let of = |is_wanted: fn(&Opened) -> bool| -> Vec<Opened> {
+        engines.iter().copied().filter(is_wanted).collect()
     };
-    let (dash, stock) = (of(true), of(false));
+    let dash = of(|opened| matches!(opened, Opened::Dash(_)));
+    let stock = of(|opened| matches!(opened, Opened::Stock(..)));
+    // Every other program has guests.
+    let mut ours: Vec<Opened> = dash.clone();
+    if engines.contains(&Opened::Guests) {
+        let beside = |opened| [Opened::Guests, opened];
+        ours = dash.iter().copied().flat_map(beside).collect();
+        if dash.is_empty() {
+            ours.push(Opened::Guests);
+        }
+    }
     // Short runs see every file system too.
     let images = options.time.as_secs().clamp(16, 200);
     let seed = options.seed.wrapping_mul(1 << 20);
@@ -154,7 +165,8 @@ fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Se
         let pick = |list: &[Opened], at: u64| {
             list.get(usize::try_from(at % (list.len().max(1) as u64)).ok()?).copied()
         };
-        let kind = |at: u64| kinds[usize::try_from(at % kinds.len() as u64).unwrap_or(0)];
+        let count = kinds.len() as u64;
+        let kind = |at: u64| kinds[usize::try_from(at % count).unwrap_or(0)];
         let seed = seed.wrapping_add(number);
         let (round, turn) = (number / 8, number % 8);
         match turn {
@@ -162,9 +174,11 @@ fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Se
                 let at = round * 6 + turn;
                 let kind = kind(at);
                 let images = if kind == Kind::Xfs { images / 2 } else { images };
-                Some(Task::Images { kind, opened: pick(&dash, at / 4)?, seed, images })
+                Some(Task::Images { kind, opened: pick(&ours, at / count)?, seed, images })
             }
-            6 => Some(Task::Faults { kind: kind(round), opened: pick(&dash, round / 4)?, seed }),
+            6 => {
+                Some(Task::Faults { kind: kind(round), opened: pick(&dash, round / count)?, seed })
+            }
             _ => {
                 let opened = pick(&stock, round)?;
                 Some(Task::Images { kind: kind(round / 5), opened, seed, images })

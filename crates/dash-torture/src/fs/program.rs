@@ -25,6 +25,8 @@ pub struct Program {
     pub settings: Vec<String>,
     /// Whether there is a second database, attached as `aux`.
     pub is_attached: bool,
+    /// Files that are there before, of other programs.
+    pub fillers: u64,
     /// What is done.
     pub steps: Vec<Step>,
 }
@@ -40,14 +42,22 @@ pub struct Allowed {
     pub shrinks: bool,
 }
 
-struct Draft {
-    rng: Rng,
+/// Draws statements.
+#[derive(Debug)]
+pub(super) struct Draft {
+    /// Of all choices.
+    pub(super) rng: Rng,
     databases: Vec<&'static str>,
     /// Rows are numbered, so that no two contents are alike.
     number: u64,
 }
 
 impl Draft {
+    /// In a single database.
+    pub(super) fn new(rng: Rng) -> Self {
+        Self { rng, databases: vec!["main"], number: 0 }
+    }
+
     /// A text that says its number first and is about as long as this.
     fn text(&mut self, length: u64) -> String {
         self.number += 1;
@@ -79,7 +89,8 @@ impl Draft {
         }
     }
 
-    fn transaction(&mut self) -> Vec<String> {
+    /// The statements of a transaction.
+    pub(super) fn transaction(&mut self) -> Vec<String> {
         let count = match self.rng.u8(..10) {
             0..5 => 1,
             5..9 => self.rng.usize(2..8),
@@ -99,7 +110,7 @@ impl Draft {
     }
 
     /// Changes every row and adds many: more than the page cache holds.
-    fn large(&mut self) -> Vec<String> {
+    pub(super) fn large(&mut self) -> Vec<String> {
         let (rows, text, other) = (self.rng.u32(20..120), self.text(1500), self.text(100));
         vec![
             format!(
@@ -114,6 +125,25 @@ impl Draft {
 
 fn shrinks(sql: &str) -> bool {
     sql.to_ascii_lowercase().contains("vacuum")
+}
+
+/// The statements that make the tables.
+pub(super) fn tables(databases: &[&str]) -> Vec<String> {
+    let of = |database: &&str| {
+        [
+            format!("CREATE TABLE {database}.t(id INTEGER PRIMARY KEY, k INT, v TEXT)"),
+            format!("CREATE INDEX {database}.i ON t(k)"),
+            format!("CREATE TABLE {database}.s(n INT)"),
+            format!("INSERT INTO {database}.s VALUES (0)"),
+        ]
+    };
+    databases.iter().flat_map(of).collect()
+}
+
+/// How many files of others there are. With two of them, every other time, the inode of the name fence is the first of its
+/// block on ext4, and is not written along with those of the database.
+pub(super) fn fillers(seed: u64) -> u64 {
+    if seed.is_multiple_of(2) { 2 } else { seed / 2 % 7 }
 }
 
 /// The program of a seed. What is not allowed is left out, the rest is the same.
@@ -133,17 +163,7 @@ pub fn generate(seed: u64, allowed: Allowed) -> Program {
         settings.push("PRAGMA locking_mode = exclusive".to_owned());
     }
     let databases = if is_attached { vec!["main", "aux"] } else { vec!["main"] };
-    let tables = databases
-        .iter()
-        .flat_map(|database| {
-            [
-                format!("CREATE TABLE {database}.t(id INTEGER PRIMARY KEY, k INT, v TEXT)"),
-                format!("CREATE INDEX {database}.i ON t(k)"),
-                format!("CREATE TABLE {database}.s(n INT)"),
-                format!("INSERT INTO {database}.s VALUES (0)"),
-            ]
-        })
-        .collect();
+    let tables = tables(&databases);
     let mut draft = Draft { rng, databases, number: 0 };
     let mut steps = vec![Step::Commit(tables)];
     let mut is_plain = false;
@@ -174,7 +194,7 @@ pub fn generate(seed: u64, allowed: Allowed) -> Program {
         settings.retain(|setting| !shrinks(setting));
         steps.retain(|step| !matches!(step, Step::Maintain(text) if shrinks(text)));
     }
-    Program { settings, is_attached, steps }
+    Program { settings, is_attached, fillers: fillers(seed), steps }
 }
 
 #[cfg(test)]

@@ -73,15 +73,25 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Makes and mounts it, with more mount options or none.
+    /// Makes and mounts it, with more mount options or none. So many files are there before: which inodes
+    /// share a block of the table, and so reach the disk together, depends on their numbers.
     ///
     /// # Errors
     ///
     /// What the system says to that, in a sentence.
-    pub fn new(rig: &Rig, kind: Kind, more: &str, fresh: &mut Fresh) -> Result<Self, String> {
+    pub fn new(
+        rig: &Rig,
+        (kind, fillers): (Kind, u64),
+        more: &str,
+        fresh: &mut Fresh,
+    ) -> Result<Self, String> {
         let story = |error: std::io::Error| format!("setting up {}: {error}", kind.name());
         let (device, mut base) = format(rig, kind, fresh).map_err(story)?;
         let mounted = device.mount(kind, &rig.point(), more).map_err(story)?;
+        for number in 0..fillers {
+            std::fs::File::create(mounted.point().join(format!("filler-{number}")))
+                .map_err(story)?;
+        }
         nix::unistd::syncfs(std::fs::File::open(mounted.point()).map_err(story)?)
             .map_err(|error| error.to_string())?;
         let begun = rig.log.read().map_err(story)?;
@@ -116,7 +126,7 @@ pub fn record(
     program: &Program,
     fresh: &mut Fresh,
 ) -> Result<(Loop, Recording), String> {
-    let begun = Begun::new(rig, kind, "", fresh)?;
+    let begun = Begun::new(rig, (kind, program.fillers), "", fresh)?;
     let ledger = perform(rig, opened, program)?;
     begun.end(rig, ledger)
 }
@@ -149,7 +159,12 @@ fn perform(rig: &Rig, opened: Opened, program: &Program) -> Result<Ledger, Strin
                 let state = database::state(&model, attached).map_err(sql)?;
                 let begun = position()?;
                 db.execute_batch(&text).map_err(failed)?;
-                ledger.commits.push(Commit { begun, acknowledged: position()?, state });
+                ledger.commits.push(Commit {
+                    begun,
+                    acknowledged: position()?,
+                    state,
+                    is_durable: true,
+                });
             }
             Step::Rollback(statements) => db
                 .execute_batch(&format!("BEGIN IMMEDIATE; {}; ROLLBACK", statements.join("; ")))

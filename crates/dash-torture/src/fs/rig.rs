@@ -41,7 +41,10 @@ pub fn missing(kind: Kind) -> Option<String> {
             return Some(format!("there is no {device}"));
         }
     }
-    for program in ["losetup".to_owned(), format!("mkfs.{}", kind.driver())] {
+    let check = kind.is_checked().then(|| "e2fsck".to_owned());
+    for program in
+        ["losetup".to_owned(), format!("mkfs.{}", kind.driver())].into_iter().chain(check)
+    {
         let found = std::env::var_os("PATH").is_some_and(|path| {
             std::env::split_paths(&path).any(|folder| folder.join(&program).exists())
         });
@@ -155,6 +158,23 @@ impl Loop {
         // SAFETY: the request takes no argument and the descriptor is open.
         unsafe { request::flush_buffers(self.file.as_raw_fd()) }?;
         Ok(())
+    }
+
+    /// Puts it in order before it is mounted, where it takes a program to do that.
+    pub fn check(&self, kind: Kind) -> Result<()> {
+        if !kind.is_checked() {
+            return Ok(());
+        }
+        let output = Command::new("e2fsck").arg("-fy").arg(&self.path).output()?;
+        match output.status.code() {
+            // Nothing was wrong, or all of it was put right.
+            Some(0..4) => Ok(()),
+            _ => Err(Error::other(format!(
+                "e2fsck ({}): {}",
+                output.status,
+                String::from_utf8_lossy(&output.stdout).trim()
+            ))),
+        }
     }
 
     /// Mounts it; the kernel replays its journal.

@@ -68,7 +68,12 @@ impl<'a> Session<'a> {
         match self.run(&format!("BEGIN IMMEDIATE; {statement}; COMMIT")) {
             Ok(()) => {
                 self.model.execute_batch("COMMIT").map_err(sql)?;
-                self.ledger.commits.push(Commit { begun, acknowledged: position()?, state });
+                self.ledger.commits.push(Commit {
+                    begun,
+                    acknowledged: position()?,
+                    state,
+                    is_durable: true,
+                });
                 Ok(Answer::Done(begun))
             }
             Err(error) => {

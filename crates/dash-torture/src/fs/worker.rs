@@ -13,14 +13,16 @@ use super::blocks::Blocks;
 use super::check::{Look, Wrong};
 use super::database::{self, Opened};
 use super::failing;
+use super::guests;
 use super::images::Images;
 use super::job::{Found, Job, Task};
 use super::parts::{self, Link};
 use super::program::{self, generate};
-use super::record::{Fresh, record};
+use super::record::{Begun, Fresh, record};
 use super::rig::Rig;
 use super::saved;
 use super::stage::Stage;
+use super::visit::Visit;
 use crate::Failure;
 
 /// Plays the part.
@@ -86,12 +88,14 @@ fn again(rig: &Rig, place: &Path, found: &mut Found) -> std::result::Result<(), 
     let device = rig.attach(saved.kind.size()).map_err(|error| error.to_string())?;
     let base = Blocks::default();
     Stage::default().set(&rig.content, &base, &saved.blocks).map_err(|error| error.to_string())?;
-    found.hashes.push(base.hash_with(&saved.blocks));
+    let hash = base.hash_with(&saved.blocks);
+    found.hashes.push(hash);
     let look = Look {
         kind: saved.kind,
         opened: saved.opened,
         is_attached: saved.is_attached,
         allowed: &saved.allowed,
+        visit: Visit::of(saved.opened, hash),
     };
     match look.at(rig, &device) {
         Ok(_) => Ok(()),
@@ -109,10 +113,21 @@ fn images(
 ) -> std::result::Result<(), String> {
     let Task::Images { kind, opened, seed, images } = job.task else { return Ok(()) };
     let end = Instant::now() + Duration::from_millis(job.time);
-    let everything = matches!(opened, Opened::Dash(_));
-    let shrinks = opened.may_shrink();
-    let program = generate(seed, program::Allowed { steps: 40, everything, shrinks });
-    let (device, recording) = record(rig, (kind, opened), &program, fresh)?;
+    let (device, recording, is_attached) = match opened {
+        Opened::Guests => {
+            let begun = Begun::new(rig, (kind, program::fillers(seed)), "", fresh)?;
+            let ledger = guests::perform(rig, &job.library, seed)?;
+            let (device, recording) = begun.end(rig, ledger)?;
+            (device, recording, false)
+        }
+        Opened::Dash(_) | Opened::Stock(..) => {
+            let everything = matches!(opened, Opened::Dash(_));
+            let shrinks = opened.may_shrink();
+            let program = generate(seed, program::Allowed { steps: 40, everything, shrinks });
+            let (device, recording) = record(rig, (kind, opened), &program, fresh)?;
+            (device, recording, program.is_attached)
+        }
+    };
     let from = recording.from;
     Images {
         rig,
@@ -120,7 +135,7 @@ fn images(
         task: &job.task,
         kind,
         opened,
-        is_attached: program.is_attached,
+        is_attached,
         end,
         rng: Rng::with_seed(seed ^ 0x696d_6167_6573),
         stage: Stage::default(),

@@ -27,23 +27,32 @@ fn path(database: &Path, slot: usize) -> PathBuf {
 }
 
 /// A ledger that this process writes.
-pub struct Ledger(File);
+pub struct Ledger {
+    file: File,
+    acknowledged: u64,
+}
 
 impl Ledger {
     /// Goes on with the ledger of a slot.
     pub fn open(database: &Path, slot: usize) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).open(path(database, slot))?;
-        Ok(Self(file))
+        Ok(Self { file, acknowledged: read(database, slot)?.acknowledged })
+    }
+
+    /// The newest that was.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
     }
 
     /// A commit is about to be asked for.
     pub fn begin(&mut self, number: u64) -> io::Result<()> {
-        self.0.write_all(format!("b {number}\n").as_bytes())
+        self.file.write_all(format!("b {number}\n").as_bytes())
     }
 
     /// It was acknowledged.
     pub fn acknowledge(&mut self, number: u64) -> io::Result<()> {
-        self.0.write_all(format!("a {number}\n").as_bytes())
+        self.acknowledged = self.acknowledged.max(number);
+        self.file.write_all(format!("a {number}\n").as_bytes())
     }
 }
 

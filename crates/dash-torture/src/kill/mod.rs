@@ -7,8 +7,11 @@
 //! close, and switch the journal mode. What SQLite acknowledged is kept in ledgers outside of the
 //! database (`ledger`).
 
+mod alone;
 mod check;
+mod guests;
 mod ledger;
+mod pairs;
 mod process;
 mod roles;
 mod round;
@@ -20,17 +23,23 @@ use std::time::Instant;
 
 use round::{Report, Setting};
 
+use crate::deadly;
 use crate::random::{Dice, mix};
 use crate::worker::{Again, Assignment};
 use crate::{Failure, Options, Summary, Watch, sqlite};
 
-/// The variants: a name, the URI parameters that make it.
-const VARIANTS: [(&str, &str); 3] = [
-    ("shadow/single", ""),
-    ("shadow/paper", "&dash_commit=paper"),
-    ("shadow/exclusive", "&dash_commit=exclusive"),
+/// The URI parameters that ask for a protocol.
+const PROTOCOLS: [&str; 3] = ["", "&dash_commit=paper", "&dash_commit=exclusive"];
+/// The variants: a name, the URI parameters that make it (`None`: any of them), and its share of the time. With guests, stock
+/// processes are among the four, and some that must not write.
+const VARIANTS: [(&str, Option<&str>, u32); 4] = [
+    ("shadow/single", Some(PROTOCOLS[0]), 1),
+    ("shadow/paper", Some(PROTOCOLS[1]), 1),
+    ("shadow/exclusive", Some(PROTOCOLS[2]), 1),
+    ("shadow/guests", None, 3),
 ];
-/// Every so many rounds a process is stopped instead of killed.
+/// Every so many rounds a process is stopped instead of killed. With guests, as often two databases are written together, and a
+/// stock process is killed with half of a transaction in the file; half as often a script is alone.
 const STOPS: u64 = 12;
 /// Rounds on one database: a fresh one now and then, so that first commits are killed, too.
 const ROUNDS: u64 = 25;
@@ -40,30 +49,42 @@ const ENOUGH: usize = 5;
 
 /// Plays the part of a worker.
 pub(crate) fn worker(role: &str, assignment: &Assignment) -> Result<(), String> {
-    roles::play(role, assignment)
+    if role != pairs::WRITER {
+        return roles::play(role, assignment);
+    }
+    // It dies at a call.
+    let assignment = assignment.clone();
+    deadly::run(move || roles::play(pairs::WRITER, &assignment))
+        .map_err(|error| error.to_string())?
 }
 
 /// All that the ring tries.
 pub fn targets() -> Vec<String> {
-    VARIANTS.iter().map(|(name, _)| (*name).to_owned()).collect()
+    VARIANTS.iter().map(|(name, ..)| (*name).to_owned()).collect()
 }
 
-/// Runs rounds until the time is over, a third of it for each variant. [`Summary::cases`] counts
+/// Runs rounds until the time is over, each variant for its share of it. [`Summary::cases`] counts
 /// rounds, [`Summary::states`] what killed processes left, [`Summary::nested`] processes that were
 /// killed while they opened what killed processes had left.
 pub fn run(options: &Options, watch: &dyn Watch, again: &Again) -> Vec<Summary> {
-    let wanted: Vec<_> = VARIANTS.iter().filter(|(engine, _)| options.wants(engine)).collect();
+    let wants = |&&(engine, parameters, _): &&(&str, Option<&str>, u32)| {
+        options.wants(engine) && (parameters.is_some() || options.wants_guests())
+    };
+    let wanted: Vec<_> = VARIANTS.iter().filter(wants).collect();
+    let shares = wanted.iter().map(|(.., share)| share).sum::<u32>().max(1);
     let begun = Instant::now();
     let mut summaries = Vec::new();
     let mut cases = 0;
-    for (index, (engine, parameters)) in (1u32..).zip(&wanted) {
-        let share = options.time * index / u32::try_from(wanted.len()).unwrap_or(1);
+    let mut given = 0;
+    for (engine, parameters, part) in wanted {
+        given += part;
+        let share = options.time * given / shares;
         let mut go_on = |more: u64| {
             cases += more;
             let done = begun.elapsed().as_secs_f64() / options.time.as_secs_f64().max(0.001);
             watch.progress(cases, done) && begun.elapsed() < share
         };
-        summaries.push(variant(options, again, engine, parameters, &mut go_on));
+        summaries.push(variant(options, again, engine, *parameters, &mut go_on));
     }
     summaries
 }
@@ -80,7 +101,7 @@ fn variant(
     options: &Options,
     again: &Again,
     engine: &str,
-    parameters: &str,
+    parameters: Option<&str>,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Summary {
     let mut summary = Summary { engine: engine.to_owned(), ..Summary::default() };
@@ -114,7 +135,7 @@ fn variant(
 fn database(
     options: &Options,
     again: &Again,
-    parameters: &str,
+    parameters: Option<&str>,
     seed: u64,
     all: &mut Report,
     cases: &mut u64,
@@ -127,17 +148,25 @@ fn database(
         None => builder.tempdir(),
     }
     .map_err(|error| format!("making a folder: {error}"))?;
+    // Nobody looks in, too.
+    let rights = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), rights).map_err(|error| error.to_string())?;
     let path = folder.path().join("app.db");
-    let made = make(&path, parameters);
-    let setting = Setting { again, library: &options.library, database: &path, parameters };
     let mut dice = Dice::new(seed, 0);
+    let has_guests = parameters.is_none();
+    let parameters = parameters.or_else(|| dice.pick(&PROTOCOLS)).unwrap_or_default();
+    let made = make(&path, parameters);
+    let setting =
+        Setting { again, library: &options.library, database: &path, parameters, has_guests };
     let rounds = || -> Result<bool, String> {
         made?;
         for round in 0..ROUNDS {
-            let result = if dice.below(STOPS) == 0 {
-                setting.stop(&mut dice)
-            } else {
-                setting.round(&mut dice)
+            let result = match dice.below(STOPS) {
+                0 => setting.stop(&mut dice),
+                1 if has_guests => setting.pairs(&mut dice),
+                2 if has_guests && dice.one_in(2) => setting.alone(&mut dice),
+                3 if has_guests => setting.spilled(&mut dice),
+                _ => setting.round(&mut dice),
             };
             all.add(&result.map_err(|what| format!("round {round}: {what}"))?);
             *cases += 1;

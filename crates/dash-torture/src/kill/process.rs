@@ -1,6 +1,7 @@
 //! One worker process as its driver sees it: started, listened to, stopped, killed.
 
 use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -74,9 +75,14 @@ impl Process {
 
     /// Waits until it says something; `false` if it ended, or nothing came for a minute.
     pub fn hears(&mut self, what: Said) -> bool {
+        self.hears_within(what, PATIENCE)
+    }
+
+    /// The same, for not so long.
+    pub fn hears_within(&mut self, what: Said, patience: Duration) -> bool {
         let begun = Instant::now();
         loop {
-            let rest = PATIENCE.saturating_sub(begun.elapsed());
+            let rest = patience.saturating_sub(begun.elapsed());
             match self.said.recv_timeout(rest) {
                 Ok(byte) => {
                     self.heard.push(byte);
@@ -89,9 +95,26 @@ impl Process {
         }
     }
 
-    /// How it ended, if it did, and its last words.
+    /// Waits until it has killed itself.
+    pub fn must_die(&mut self) -> Result<(), String> {
+        let begun = Instant::now();
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                Ok(Some(_)) => return Ok(()),
+                _ => return Err(format!("{} hangs", self.role)),
+            }
+        }
+    }
+
+    /// How it ended, if it did otherwise than by being killed, and its last words.
     fn ended(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten()?;
+        if status.signal() == Some(libc::SIGKILL) {
+            return None;
+        }
         let mut words = String::new();
         if let Some(pipe) = &mut self.child.stderr {
             // Words that can't be read are few enough to do without.

@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use super::guests;
 use super::ledger::{self, Ledger};
+use super::pairs;
 use super::workload::{self, SLOTS, Wrong};
 use crate::random::Dice;
 use crate::sqlite;
 use crate::worker::Assignment;
 
 /// No worker lives longer: one that nobody kills ends by itself.
-const LIFE: Duration = Duration::from_secs(60);
+pub(super) const LIFE: Duration = Duration::from_secs(60);
 /// A call that takes longer hangs.
 const HANG: Duration = Duration::from_secs(30);
 /// Long enough for somebody who polls for a lock to get it.
@@ -41,7 +43,7 @@ pub(super) enum Said {
     Switched = b'm',
 }
 
-fn say(said: Said) -> Result<(), String> {
+pub(super) fn say(said: Said) -> Result<(), String> {
     std::io::stdout()
         .write_all(&[said as u8])
         .and_then(|()| std::io::stdout().flush())
@@ -49,18 +51,33 @@ fn say(said: Said) -> Result<(), String> {
 }
 
 /// Whether an error means "later": somebody has a lock, or had the database in another mode.
-fn is_later(error: &rusqlite::Error) -> bool {
+pub(super) fn is_later(error: &rusqlite::Error) -> bool {
     let busy_words = ["is locked", "was replaced while other connections", "other connections"];
     sqlite::is_busy(error)
         || (sqlite::code(error) & 0xff == rusqlite::ffi::SQLITE_CANTOPEN
             && busy_words.iter().any(|words| sqlite::last_error().contains(words)))
 }
 
-struct Worker<'a> {
-    assignment: &'a Assignment,
-    dice: Dice,
-    begun: Instant,
-    ledger: Ledger,
+/// As whom a worker opens the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Identity {
+    /// A connection of dash.
+    Dash,
+    /// A connection of dash that asked to read only.
+    Member,
+    /// One that has no right to write.
+    Nobody,
+    /// A stock connection.
+    Stock,
+}
+
+pub(super) struct Worker<'a> {
+    pub(super) assignment: &'a Assignment,
+    pub(super) dice: Dice,
+    identity: Identity,
+    pub(super) begun: Instant,
+    /// Of those who write.
+    pub(super) ledger: Option<Ledger>,
 }
 
 /// Whether an error is how stock SQLite refuses what killed dash processes left: what a connection
@@ -76,22 +93,37 @@ pub(super) fn is_refusal(error: &rusqlite::Error) -> bool {
 /// Plays a role until killed; `Err` says what must never happen.
 pub fn play(role: &str, assignment: &Assignment) -> Result<(), String> {
     sqlite::load(&assignment.library)?;
-    let ledger = Ledger::open(&assignment.file, assignment.task.slot)
-        .map_err(|error| format!("the ledger: {error}"))?;
-    let mut worker = Worker {
-        assignment,
-        dice: Dice::new(assignment.task.seed, 0),
-        begun: Instant::now(),
-        ledger,
+    let identity = match role {
+        "member" => Identity::Member,
+        "nobody" => Identity::Nobody,
+        _ if role.starts_with("stock") => Identity::Stock,
+        _ => Identity::Dash,
     };
+    if role == "nobody" {
+        guests::become_nobody()?;
+    }
+    let ledger = match identity {
+        Identity::Member | Identity::Nobody => None,
+        _ => Some(
+            Ledger::open(&assignment.file, assignment.task.slot)
+                .map_err(|error| format!("the ledger: {error}"))?,
+        ),
+    };
+    let dice = Dice::new(assignment.task.seed, 0);
+    let mut worker = Worker { assignment, dice, identity, begun: Instant::now(), ledger };
+    if let Some(played) = worker.other(role) {
+        return played;
+    }
     while worker.begun.elapsed() < LIFE {
         let Some(db) = worker.open()? else { continue };
         let mut keep = true;
         while keep && worker.begun.elapsed() < LIFE {
             keep = match role {
                 "writer" => worker.write(&db)?,
+                "stock spiller" => worker.spill(&db)?,
+                "stock writer" => worker.write(&db)? && worker.dice.below(8) > 0,
                 "patient writer" => worker.write(&db)? && worker.pause(),
-                "reader" => worker.read(&db)?,
+                "reader" | "stock reader" | "member" | "nobody" => worker.read(&db)?,
                 "holder" => worker.hold(&db)? && worker.pause(),
                 "converter" => worker.convert(&db)?,
                 "visitor" => worker.write(&db)? && worker.dice.below(3) > 0,
@@ -107,8 +139,18 @@ pub fn play(role: &str, assignment: &Assignment) -> Result<(), String> {
 }
 
 impl Worker<'_> {
+    /// Plays a role on other databases.
+    fn other(&mut self, role: &str) -> Option<Result<(), String>> {
+        match role {
+            pairs::WRITER => Some(self.write_pairs()),
+            "pair reader" => Some(self.read_pairs()),
+            "alone" => Some(self.run_script()),
+            _ => None,
+        }
+    }
+
     /// Says "later", or that it is an error that has no business here.
-    fn later(&self, what: &str, error: &rusqlite::Error) -> Result<(), String> {
+    pub(super) fn later(&self, what: &str, error: &rusqlite::Error) -> Result<(), String> {
         if is_later(error) {
             return say(Said::Busy);
         }
@@ -117,7 +159,7 @@ impl Worker<'_> {
     }
 
     /// Calls, and says so if it takes for ever.
-    fn timed<T>(&self, what: &str, call: impl FnOnce() -> T) -> Result<T, String> {
+    pub(super) fn timed<T>(&self, what: &str, call: impl FnOnce() -> T) -> Result<T, String> {
         let begun = Instant::now();
         let result = call();
         if begun.elapsed() > HANG {
@@ -129,22 +171,38 @@ impl Worker<'_> {
     fn open(&mut self) -> Result<Option<Connection>, String> {
         let Assignment { file, task, .. } = self.assignment;
         let ledger = self.ledgers()?;
+        let mode = guests::mode(&mut self.dice);
         say(Said::Opening)?;
         let opened = self.timed("opening", || {
-            let db = sqlite::open(file, &task.parameters)?;
+            let db = match self.identity {
+                Identity::Dash | Identity::Nobody => sqlite::open(file, &task.parameters)?,
+                Identity::Member => sqlite::open(file, &format!("{}&mode=ro", task.parameters))?,
+                Identity::Stock => sqlite::open_stock(file)?,
+            };
             db.busy_timeout(TIMEOUT)?;
             db.execute_batch("PRAGMA cache_size = 20")?;
-            workload::newest(&db, task.slot).map(|newest| (db, newest))
+            let newest = workload::newest(&db, task.slot)?;
+            if self.identity == Identity::Stock {
+                db.execute_batch(&mode)?;
+            }
+            Ok((db, newest))
         })?;
         match opened {
             Ok((db, newest)) => {
                 say(Said::Opened)?;
                 let known = ledger[task.slot];
-                if (known.acknowledged..=known.begun).contains(&newest) {
+                // Others may have written in its slot meanwhile: a member has none of its own.
+                let is_own = self.ledger.is_some();
+                if !is_own || (known.acknowledged..=known.begun).contains(&newest) {
                     Ok(Some(db))
                 } else {
                     Err(format!("worker {} finds its commit {newest} after {known:?}", task.slot))
                 }
+            }
+            Err(error) if self.identity != Identity::Dash && is_refusal(&error) => {
+                say(Said::Busy)?;
+                std::thread::sleep(Duration::from_millis(1));
+                Ok(None)
             }
             Err(error) => {
                 self.later("opening", &error)?;
@@ -202,10 +260,16 @@ impl Worker<'_> {
             Err(error) => return self.give_up(db, "a transaction", &error),
         };
         rest(db)?;
-        self.ledger.begin(n).map_err(|error| error.to_string())?;
-        match self.timed("COMMIT", || db.execute_batch("COMMIT"))? {
+        let Some(ledger) = &mut self.ledger else { return Err("a member writes".to_owned()) };
+        if n <= ledger.acknowledged() {
+            return Err(format!("a writer is let in who sees no more than commit {}", n - 1));
+        }
+        ledger.begin(n).map_err(|error| error.to_string())?;
+        let committed = self.timed("COMMIT", || db.execute_batch("COMMIT"))?;
+        match committed {
             Ok(()) => {
-                self.ledger.acknowledge(n).map_err(|error| error.to_string())?;
+                let Some(ledger) = &mut self.ledger else { return Ok(false) };
+                ledger.acknowledge(n).map_err(|error| error.to_string())?;
                 say(Said::Done)?;
                 Ok(true)
             }
@@ -235,11 +299,15 @@ impl Worker<'_> {
         what: &str,
         error: &rusqlite::Error,
     ) -> Result<bool, String> {
-        let engine: String = db
-            .query_row("SELECT dash_engine()", [], |row| row.get(0))
-            .map_err(|error| format!("dash_engine(): {error}"))?;
+        let engine: String = match self.identity {
+            Identity::Dash => db
+                .query_row("SELECT dash_engine()", [], |row| row.get(0))
+                .map_err(|error| format!("dash_engine(): {error}"))?,
+            _ => "plain".to_owned(),
+        };
         let refused = engine == "plain" && is_refusal(error);
         if refused {
+            std::thread::sleep(Duration::from_millis(1));
             say(Said::Busy)?
         } else {
             self.later(what, error)?
@@ -271,7 +339,9 @@ impl Worker<'_> {
         }
         let after = self.ledgers()?;
         for (slot, &n) in first.iter().enumerate() {
-            if n < before[slot].acknowledged || n > after[slot].begun {
+            // A stock connection from before may have a file that is an older copy now.
+            let is_lost = n < before[slot].acknowledged && self.identity != Identity::Stock;
+            if is_lost || n > after[slot].begun {
                 return Err(format!(
                     "a reader sees commit {n} of worker {slot}: {:?} before, {:?} after",
                     before[slot], after[slot]

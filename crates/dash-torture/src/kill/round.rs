@@ -13,6 +13,7 @@ use crate::random::Dice;
 use crate::worker::{Again, Task};
 
 /// What all rounds of a run have in common.
+#[derive(Clone, Copy)]
 pub struct Setting<'a> {
     /// How workers are started.
     pub again: &'a Again,
@@ -22,6 +23,8 @@ pub struct Setting<'a> {
     pub database: &'a Path,
     /// URI parameters.
     pub parameters: &'a str,
+    /// Whether there are stock processes and members that can't write.
+    pub has_guests: bool,
 }
 
 /// What a round was.
@@ -47,6 +50,10 @@ pub struct Report {
     pub stock_saw: u64,
     /// Times a process was stopped.
     pub stopped: u64,
+    /// Times stock SQLite was killed with half of a transaction in the file.
+    pub spilled: u64,
+    /// Scripts that had a database for themselves.
+    pub alone: u64,
 }
 
 /// Casts of a round; each line has one role for each slot.
@@ -59,6 +66,15 @@ const CASTS: [[&str; SLOTS]; 8] = [
     ["converter", "converter", "visitor", "visitor"],
     ["writer", "reader", "visitor", "converter"],
     ["converter", "visitor", "reader", "reader"],
+];
+/// The same, with guests.
+const GUESTS: [[&str; SLOTS]; 6] = [
+    ["stock writer", "stock writer", "visitor", "stock reader"],
+    ["stock writer", "visitor", "member", "nobody"],
+    ["stock writer", "stock reader", "member", "nobody"],
+    ["stock writer", "member", "nobody", "reader"],
+    ["writer", "stock writer", "stock reader", "member"],
+    ["stock writer", "visitor", "visitor", "nobody"],
 ];
 /// Longest life of a working process, in microseconds from when it begins to open the database.
 const LIFE: u64 = 40_000;
@@ -91,6 +107,8 @@ impl Report {
         self.stock_tried += other.stock_tried;
         self.stock_saw += other.stock_saw;
         self.stopped += other.stopped;
+        self.spilled += other.spilled;
+        self.alone += other.alone;
     }
 }
 
@@ -99,12 +117,14 @@ impl std::fmt::Display for Report {
         write!(
             f,
             "{} processes killed and {} stopped, after {} commits and snapshots, {} switches of the mode, \
-             {} waits in vain; stock SQLite was let in after {} of {} kills",
+             {} waits in vain, {} scripts alone, {} halves of stock transactions left; stock SQLite was let in after {} of {} kills",
             self.killed,
             self.stopped,
             self.done,
             self.switched,
             self.busy,
+            self.alone,
+            self.spilled,
             self.stock_saw,
             self.stock_tried
         )
@@ -153,7 +173,8 @@ impl Setting<'_> {
     /// A round; `Err` says what must never happen.
     pub fn round(&self, dice: &mut Dice) -> Result<Report, String> {
         let mut report = Report::default();
-        let roles = dice.pick(&CASTS).unwrap_or(CASTS[0]);
+        let casts = if self.has_guests { &GUESTS[..] } else { &CASTS[..] };
+        let roles = dice.pick(casts).unwrap_or(CASTS[0]);
         for end in self.start_and_kill(&roles, LIFE, dice)? {
             report.count(end)?;
         }

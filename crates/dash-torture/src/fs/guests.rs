@@ -1,0 +1,276 @@
+//! Programs that are not of dash alone: sessions of dash and of stock SQLite, in every mode that it has, take turns with
+//! one database. Each is a process of its own, which closes what it has open, or is killed, at a call that the
+//! seed chooses; some stock connections stay open from before dash came.
+//!
+//! Of each session it is known beforehand what must be found: who is let in to write finds the newest commit, or
+//! what a killed process had begun; who reads beside finds a commit, or is refused. Nobody may be refused once those who
+//! hold locks are gone.
+
+use std::path::Path;
+
+use fastrand::Rng;
+use rusqlite::Connection;
+use serde_json::Value;
+
+use super::actor::{Actor, Said};
+use super::database;
+use super::ledger::Ledger;
+use super::play::{BEGIN, DB, Ended, Play, REFUSALS, STAYER, text};
+use super::program::Draft;
+use super::rig::Rig;
+use super::stock::{Mode, Torn};
+
+/// Sessions of a program.
+const SESSIONS: usize = 8;
+/// Changing calls within which a process dies.
+const CALLS: u64 = 40;
+
+/// Runs the program of a seed on the mounted file system.
+///
+/// # Errors
+///
+/// What must not be, and the sessions until then.
+pub fn perform(rig: &Rig, library: &Path, seed: u64) -> Result<Ledger, String> {
+    let mut rng = Rng::with_seed(seed);
+    let protocol = ["single", "single", "paper", "exclusive"][rng.usize(..4)];
+    let model = Connection::open_in_memory().map_err(text)?;
+    let ledger =
+        Ledger { empty: database::state(&model, false).map_err(text)?, ..Ledger::default() };
+    let mut play = Play {
+        rig,
+        library,
+        protocol,
+        draft: Draft::new(rng),
+        model,
+        ledger,
+        pending: None,
+        torn: None,
+        stayer: None,
+        is_at_rest: true,
+        may_return: false,
+    };
+    play.all()
+        .map_err(|what| format!("{what}; before: {}", play.ledger.allowed(u64::MAX).story))?;
+    Ok(play.ledger)
+}
+
+impl Play<'_> {
+    fn all(&mut self) -> Result<(), String> {
+        for number in 0..SESSIONS {
+            match self.rng().u8(..8) {
+                0..4 => self.dash()?,
+                4..7 => self.stock()?,
+                _ if number == 0 => self.stock()?,
+                _ => self.stayer()?,
+            }
+            match self.rng().u8(..8) {
+                0 => self.write_back()?,
+                1 => {
+                    self.tell("all is written to the disk");
+                    nix::unistd::syncfs(std::fs::File::open(self.rig.point()).map_err(text)?)
+                        .map_err(text)?;
+                }
+                _ => {}
+            }
+        }
+        self.stayer = None;
+        self.dash()?;
+        if let Some(begun) = self.torn.take() {
+            self.ledger.torn.push(begun..u64::MAX);
+        }
+        Ok(())
+    }
+
+    /// The content of one of the files reaches the disk, as it does after half a minute; its name need not.
+    fn write_back(&mut self) -> Result<(), String> {
+        let name = if self.rng().bool() { "app.db" } else { "app.db-shadow" };
+        let Ok(file) = std::fs::File::open(self.rig.point().join(name)) else { return Ok(()) };
+        self.tell(format!("{name} is written back"));
+        write_back(&file).map_err(text)
+    }
+
+    /// A session of dash.
+    fn dash(&mut self) -> Result<(), String> {
+        let parameters = format!("?vfs=dash&dash_commit={}", self.protocol);
+        self.tell(format!("dash {}", self.protocol));
+        let (mut actor, mut said) = self.actor(&parameters)?;
+        for _ in 0..2 {
+            if matches!(said, Said::Done(_)) {
+                said = actor.state(DB)?;
+            }
+            // Somebody is there who may well hold a lock; not for ever.
+            if !matches!(said, Said::Done(_)) && self.stayer.take().is_some() {
+                (actor, said) = self.actor(&parameters)?;
+            }
+        }
+        match said {
+            Said::Done(found) if found.get("state").is_some() => {
+                self.finds(&found, true, "dash")?
+            }
+            other => return Err(format!("dash opens: {other:?}")),
+        }
+        self.is_at_rest = false;
+        let small = if self.rng().bool() { "; PRAGMA cache_size = 10" } else { "" };
+        self.must(actor.run(DB, &format!("PRAGMA synchronous = EXTRA{small}"))?, "dash, settings")?;
+        let commits = [0, 1, 1, 1, 1, 2, 2, 3, 5][self.rng().usize(..9)];
+        let dies = commits > 0 && self.one_in(4);
+        for number in 0..commits {
+            if dies && number + 1 == commits {
+                let calls = self.rng().u64(..CALLS);
+                actor.die(calls)?;
+                self.tell(format!("to die before changing call {calls}"));
+            }
+            match self.transaction(&mut actor, "dash", None)? {
+                Ended::Committed => {}
+                Ended::Refused => return Err("dash is refused".to_owned()),
+                Ended::Died => return Ok(()),
+            }
+            if self.one_in(3) {
+                self.beside()?;
+            }
+        }
+        match self.rng().u8(..8) {
+            0 => {
+                self.tell("killed at rest");
+                return Ok(());
+            }
+            1 => {
+                let calls = self.rng().u64(..CALLS / 4);
+                actor.die(calls)?;
+            }
+            _ => {}
+        }
+        match actor.close(DB)? {
+            Said::Done(_) => {
+                self.is_at_rest = true;
+                self.tell("closed");
+            }
+            Said::Died => self.tell("killed in closing"),
+            Said::Refused(code, what) => return Err(format!("dash closes: {what} ({code})")),
+        }
+        Ok(())
+    }
+
+    /// A stock process looks, or tries to write, while dash has the database open.
+    fn beside(&mut self) -> Result<(), String> {
+        // What it has open may be a file from before the first commit.
+        let is_old = self.stayer.is_some();
+        let (mut guest, opened) = match self.stayer.take() {
+            Some(stayer) => (stayer, Said::Done(Value::Null)),
+            None => self.actor("")?,
+        };
+        let said = if matches!(opened, Said::Done(_)) { guest.state(DB)? } else { opened };
+        match said {
+            Said::Done(found) => {
+                let state = (found.get("state").and_then(Value::as_u64).unwrap_or_default(), 0);
+                let was_committed = self.ledger.commits.iter().any(|commit| commit.state == state);
+                if !was_committed && (!is_old || state != self.ledger.empty) {
+                    return Err("a stock reader beside dash finds what no commit made".to_owned());
+                }
+            }
+            Said::Refused(code, _) if REFUSALS.contains(&code) => {}
+            other => return Err(format!("a stock reader beside dash: {other:?}")),
+        }
+        if let Said::Done(_) = guest.run(DB, BEGIN)? {
+            return Err("a stock writer is let in beside dash".to_owned());
+        }
+        if self.one_in(3) {
+            self.stayer = Some(guest);
+        }
+        Ok(())
+    }
+
+    /// A session of stock SQLite, in a process of its own.
+    fn stock(&mut self) -> Result<(), String> {
+        let (mut actor, opened) = self.actor("")?;
+        let said = if matches!(opened, Said::Done(_)) { actor.state(DB)? } else { opened };
+        match said {
+            // A reader does not decide what becomes of a commit of dash's in which somebody died.
+            Said::Done(found) => self.finds(&found, false, "a stock reader")?,
+            Said::Refused(code, what) => {
+                self.refused(code, &what, "a stock reader")?;
+                return Ok(());
+            }
+            Said::Died => return Err("a stock process is gone".to_owned()),
+        }
+        self.stock_writes(actor, "a stock writer")
+    }
+
+    /// The stock process that has the database open writes, or comes to be.
+    fn stayer(&mut self) -> Result<(), String> {
+        match self.stayer.take() {
+            Some(stayer) => {
+                self.tell("the stock process that stayed:");
+                self.stock_writes(stayer, STAYER)
+            }
+            None => {
+                let (mut actor, opened) = self.actor("")?;
+                if matches!(opened, Said::Done(_)) {
+                    let _looked = actor.state(DB)?;
+                    self.stayer = Some(actor);
+                    self.tell("a stock process opens, and stays");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn stock_writes(&mut self, mut actor: Actor, who: &str) -> Result<(), String> {
+        let mut mode = Mode::draw(self.rng());
+        if self.may_return && !mode.survives_kills() {
+            mode.journal = "truncate";
+        }
+        // Not earlier: what an earlier journal is rolled back for is flushed.
+        let settings = format!(
+            "PRAGMA synchronous = {}; PRAGMA cache_size = {}; PRAGMA journal_mode = {}",
+            mode.synchronous,
+            if self.rng().bool() { 10 } else { 2000 },
+            mode.journal
+        );
+        let begun = self.position()?;
+        let mode = match actor.run(DB, &settings)? {
+            Said::Done(answer) => {
+                let journal = answer.get("value").and_then(Value::as_str).unwrap_or_default();
+                mode.in_force(journal).ok_or_else(|| format!("{settings}: {answer}"))?
+            }
+            Said::Refused(code, what) => {
+                self.refused(code, &what, who)?;
+                return Ok(());
+            }
+            Said::Died => return Err("a stock process is gone".to_owned()),
+        };
+        if mode.torn() == Torn::UntilFlushed {
+            // The switch to or from a log may have written.
+            self.torn.get_or_insert(begun);
+        }
+        self.tell(format!("stock {} {}", mode.journal, mode.synchronous));
+        let commits = [1, 1, 1, 2, 3][self.rng().usize(..5)];
+        let dies = mode.survives_kills() && self.one_in(4);
+        for number in 0..commits {
+            if dies && number + 1 == commits {
+                let calls = self.rng().u64(..CALLS / 2);
+                actor.die(calls)?;
+            }
+            if self.transaction(&mut actor, who, Some(mode))? != Ended::Committed {
+                return Ok(());
+            }
+        }
+        if self.one_in(4) {
+            self.tell("stays");
+            self.stayer = Some(actor);
+        } else {
+            let _closed_or_died = actor.close(DB)?;
+        }
+        Ok(())
+    }
+}
+
+#[expect(unsafe_code, reason = "the kernel offers this as a call on a descriptor only")]
+fn write_back(file: &std::fs::File) -> nix::Result<()> {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: the call takes no pointers, and the descriptor is open.
+    let done = unsafe { libc::sync_file_range(std::os::fd::AsRawFd::as_raw_fd(file), 0, 0, flags) };
+    nix::errno::Errno::result(done).map(drop)
+}

@@ -1,0 +1,246 @@
+//! A program with guests under way: what must be found next, and what came of each transaction.
+
+use std::path::Path;
+
+use fastrand::Rng;
+use rusqlite::{Connection, ffi};
+use serde_json::Value;
+
+use super::actor::{Actor, Said};
+use super::database;
+use super::ledger::{Commit, Doubtful, Ledger, State};
+use super::program::{Draft, tables};
+use super::rig::Rig;
+use super::stock::{Mode, Torn};
+
+/// The name of an actor's connection.
+pub const DB: &str = "db";
+/// Who has had it open from before, maybe a file that is a copy no more: that one may not write.
+pub const STAYER: &str = "a stock process that stayed";
+/// Begins to write: on a file that is not to be written `BEGIN IMMEDIATE` alone only reads.
+pub const BEGIN: &str = "BEGIN IMMEDIATE; PRAGMA user_version = 7";
+/// Codes with which stock SQLite refuses what dash has, or has left.
+pub const REFUSALS: [i32; 6] = [
+    ffi::SQLITE_BUSY,
+    ffi::SQLITE_CANTOPEN,
+    ffi::SQLITE_IOERR,
+    ffi::SQLITE_NOTADB,
+    ffi::SQLITE_READONLY,
+    ffi::SQLITE_PROTOCOL,
+];
+
+/// What came of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It was acknowledged.
+    Committed,
+    /// Somebody has a lock, or it was not let in.
+    Refused,
+    /// The process died in it.
+    Died,
+}
+
+/// A commit in which a process died.
+#[derive(Debug, Clone, Copy)]
+pub struct Pending {
+    begun: u64,
+    state: State,
+}
+
+/// A program under way.
+pub struct Play<'a> {
+    /// The device.
+    pub rig: &'a Rig,
+    /// The extension.
+    pub library: &'a Path,
+    /// `dash_commit`.
+    pub protocol: &'static str,
+    /// Draws everything.
+    pub draft: Draft,
+    /// The same content, in memory; in a transaction while something is pending.
+    pub model: Connection,
+    /// Of all commits.
+    pub ledger: Ledger,
+    /// The transaction in which somebody died, as long as nobody has seen what became of it.
+    pub pending: Option<Pending>,
+    /// Since when the file may be torn.
+    pub torn: Option<u64>,
+    /// A stock process that has the database open from before.
+    pub stayer: Option<Actor>,
+    /// Whether the last session of dash closed.
+    pub is_at_rest: bool,
+    /// Whether a journal or log that stock SQLite removed may be back after a power loss: until somebody flushes the
+    /// folder, which a commit of stock SQLite's without a journal file doesn't.
+    pub may_return: bool,
+}
+
+/// An error in words.
+pub fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+impl Play<'_> {
+    /// Draws.
+    pub fn rng(&mut self) -> &mut Rng {
+        &mut self.draft.rng
+    }
+
+    /// True one time in so many.
+    pub fn one_in(&mut self, times: u8) -> bool {
+        self.rng().u8(..times) == 0
+    }
+
+    /// Events in the log.
+    pub fn position(&self) -> Result<u64, String> {
+        self.rig.log.position().map_err(text)
+    }
+
+    /// For the story of a failure.
+    pub fn tell(&mut self, what: impl Into<String>) {
+        let position = self.position().unwrap_or_default();
+        self.ledger.story.push((position, what.into()));
+    }
+
+    /// The newest content.
+    fn current(&self) -> State {
+        self.ledger.commits.last().map_or(self.ledger.empty, |commit| commit.state)
+    }
+
+    /// A process that opens the database, and what came of that.
+    pub fn actor(&mut self, parameters: &str) -> Result<(Actor, Said), String> {
+        let mut actor = Actor::start(self.library).map_err(text)?;
+        let uri = format!("file:{}/app.db{parameters}", self.rig.point().display());
+        let said = actor.open(DB, &uri)?;
+        Ok((actor, said))
+    }
+
+    /// Whether the newest content is there, or that of a commit in which somebody died. `is_last`: what this one
+    /// finds is what everybody will find from now on.
+    pub fn finds(&mut self, found: &Value, is_last: bool, who: &str) -> Result<(), String> {
+        let found = (found.get("state").and_then(Value::as_u64).unwrap_or_default(), 0);
+        let current = self.current();
+        if let Some(Pending { begun, state }) = self.pending {
+            if found == state && state != current {
+                self.model.execute_batch("COMMIT").map_err(text)?;
+                let acknowledged = self.position()?;
+                let is_durable = false;
+                self.ledger.commits.push(Commit { begun, acknowledged, state, is_durable });
+                self.pending = None;
+                return Ok(());
+            }
+            if found == current && is_last {
+                self.model.execute_batch("ROLLBACK").map_err(text)?;
+                let after = self.ledger.commits.len();
+                self.ledger.doubtful.push(Doubtful { begun, after, state });
+                self.pending = None;
+            }
+        }
+        if found == current {
+            return Ok(());
+        }
+        let ever = self.ledger.commits.iter().rposition(|commit| commit.state == found);
+        let is_empty = found == self.ledger.empty;
+        Err(match ever {
+            Some(number) => format!(
+                "{who} finds commit {number}, but {} is the newest",
+                self.ledger.commits.len() - 1
+            ),
+            None if is_empty => format!("{who} finds an empty database"),
+            None => format!("{who} finds a state that no commit made"),
+        })
+    }
+
+    /// What must be done.
+    pub fn must(&self, said: Said, what: &str) -> Result<Value, String> {
+        match said {
+            Said::Done(value) => Ok(value),
+            other => Err(format!("{what}: {other:?}")),
+        }
+    }
+
+    /// A transaction; of stock SQLite, if there is a mode.
+    pub fn transaction(
+        &mut self,
+        actor: &mut Actor,
+        who: &str,
+        mode: Option<Mode>,
+    ) -> Result<Ended, String> {
+        let mut statements = match self.ledger.commits.is_empty() {
+            true => tables(&["main"]),
+            false if self.one_in(10) => self.draft.large(),
+            false => self.draft.transaction(),
+        };
+        // No two commits make the same content.
+        statements.push("UPDATE s SET n = n + 1000000".to_owned());
+        let begun = self.position()?;
+        match actor.run(DB, BEGIN)? {
+            Said::Done(_) => {}
+            Said::Died => return Ok(Ended::Died),
+            Said::Refused(code, what) => return self.refused(code, &what, who),
+        }
+        match actor.state(DB)? {
+            Said::Done(found) => self.finds(&found, true, who)?,
+            Said::Died => return Ok(Ended::Died),
+            Said::Refused(code, what) => return Err(format!("{who} reads: {what} ({code})")),
+        }
+        let batch = statements.join("; ");
+        self.model.execute_batch(&format!("BEGIN; {batch}")).map_err(text)?;
+        let state = (database::content(&self.model, "main").map_err(text)?, 0);
+        let torn = mode.map_or(Torn::Never, Mode::torn);
+        let said = actor.run(DB, &format!("{batch}; COMMIT"))?;
+        let acknowledged = self.position()?;
+        if torn == Torn::WhileWriting {
+            self.ledger.torn.push(begun..acknowledged);
+        }
+        if torn == Torn::UntilFlushed {
+            self.torn.get_or_insert(begun);
+        }
+        match said {
+            Said::Done(_) => {
+                self.model.execute_batch("COMMIT").map_err(text)?;
+                let is_durable = mode.is_none_or(Mode::is_durable);
+                self.ledger.commits.push(Commit { begun, acknowledged, state, is_durable });
+                // Of what a log was copied from, its flushes say nothing.
+                let is_flushed = is_durable && mode.is_none_or(|mode| mode.journal != "wal");
+                if is_flushed && let Some(since) = self.torn.take() {
+                    self.ledger.torn.push(since..acknowledged);
+                }
+                self.may_return = match mode {
+                    Some(Mode { journal: "memory" | "off", .. }) => self.may_return,
+                    Some(mode) => !mode.is_durable() || mode.journal == "wal",
+                    None => false,
+                };
+                self.tell(format!("commit {}", self.ledger.commits.len() - 1));
+                Ok(Ended::Committed)
+            }
+            Said::Died => {
+                if torn != Torn::Never {
+                    self.torn.get_or_insert(begun);
+                }
+                self.may_return = mode.is_some();
+                self.pending = Some(Pending { begun, state });
+                self.tell("killed in a transaction");
+                Ok(Ended::Died)
+            }
+            Said::Refused(code, what) => {
+                self.model.execute_batch("ROLLBACK").map_err(text)?;
+                self.refused(code, &what, who)
+            }
+        }
+    }
+
+    /// Whether a refusal is one that may be.
+    pub fn refused(&mut self, code: i32, what: &str, who: &str) -> Result<Ended, String> {
+        let may_be = who != "dash" && REFUSALS.contains(&code) && !self.must_let_in(who);
+        self.tell(format!("{who} is refused"));
+        match may_be {
+            true => Ok(Ended::Refused),
+            false => Err(format!("{who} is refused: {what} ({code})")),
+        }
+    }
+
+    /// Nobody is there, and nothing was left, that may keep a stock process out.
+    fn must_let_in(&self, who: &str) -> bool {
+        self.is_at_rest && self.stayer.is_none() && who != STAYER
+    }
+}

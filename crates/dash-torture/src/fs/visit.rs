@@ -1,0 +1,276 @@
+//! Who comes to an image before dash opens the database to write: a stock reader, a stock writer, somebody who copies the
+//! files by hand, a member that only reads. The image's hash says who it is.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::check::{Look, Wrong};
+use super::database::{self, Opened, explained};
+use super::ledger::{Allowed, State};
+use super::rig::Rig;
+
+/// Who comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visit {
+    /// A stock reader, who must not change anything.
+    Reads,
+    /// A stock process that writes, if it is let in: it starts with the machine, earlier than those that use dash.
+    Writes,
+    /// Somebody who copies both files.
+    Copies(Way),
+    /// A connection of dash that only reads.
+    Member,
+}
+
+/// How somebody copies the files; some ways use an inode number again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// All into a folder, the old ones removed, all back (`cp -a`).
+    Back,
+    /// The same, the last first.
+    BackReversed,
+    /// Into an archive, the old ones removed, something else made, all unpacked.
+    Unpacked,
+    /// `app.db` copied, and the copy put into its place.
+    OnlyDatabase,
+    /// The same with the shadow.
+    OnlyShadow,
+}
+
+/// What is to be expected after a visit.
+#[derive(Debug, Clone)]
+pub struct Visited {
+    /// What may be found.
+    pub allowed: Allowed,
+    /// Events in the log until the visitor had gone.
+    pub from: u64,
+    /// Whether dash may refuse, and leave the choice to the user: the visitor wrote on an older state.
+    pub is_users_choice: bool,
+}
+
+impl Visited {
+    /// Nobody came.
+    pub fn of_nobody(allowed: &Allowed) -> Self {
+        Self { allowed: allowed.clone(), from: 0, is_users_choice: false }
+    }
+}
+
+impl Visit {
+    /// Who comes to an image of this hash.
+    pub fn of(opened: Opened, hash: u64) -> Self {
+        if opened != Opened::Guests {
+            return Self::Reads;
+        }
+        match hash % 16 {
+            0..6 => Self::Reads,
+            6..10 => Self::Writes,
+            10 => Self::Copies(Way::Back),
+            11 => Self::Copies(Way::BackReversed),
+            12 => Self::Copies(Way::Unpacked),
+            13 => Self::Copies(Way::OnlyDatabase),
+            14 => Self::Copies(Way::OnlyShadow),
+            _ => Self::Member,
+        }
+    }
+
+    /// The visit.
+    pub fn make(self, look: &Look<'_>, rig: &Rig, folder: &Path) -> Result<Visited, Wrong> {
+        let broken = |error: std::io::Error| Wrong::Broken(format!("{self:?}: {error}"));
+        let mut visited = Visited::of_nobody(look.allowed);
+        match self {
+            Self::Reads => {
+                as_stock(look.allowed, &folder.join("app.db"), |state| state.0)?;
+                if look.is_attached {
+                    as_stock(look.allowed, &folder.join("aux.db"), |state| state.1)?;
+                }
+                return Ok(visited);
+            }
+            Self::Writes => writes(&mut visited, &folder.join("app.db"))?,
+            Self::Copies(way) => {
+                way.copy(folder).map_err(broken)?;
+                nix::unistd::syncfs(fs::File::open(folder).map_err(broken)?)
+                    .map_err(|error| broken(error.into()))?;
+            }
+            Self::Member => {
+                member(look.allowed, &folder.join("app.db"))?;
+                return Ok(visited);
+            }
+        }
+        visited.from = rig.log.position().map_err(broken)?;
+        Ok(visited)
+    }
+}
+
+/// A refusal is as good as a committed state; damage and a mix are neither.
+fn as_stock(allowed: &Allowed, path: &Path, of: fn(&State) -> u64) -> Result<(), Wrong> {
+    let looked = database::read_only(path)
+        .and_then(|db| Ok((database::content(&db, "main")?, database::damage(&db, "main")?)));
+    let what = match looked {
+        Ok((content, None)) if allowed.was_ever(content, of) => return Ok(()),
+        Ok((_, None)) => "sees a state that no commit made".to_owned(),
+        Ok((_, Some(damage))) => damage,
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+            error.to_string()
+        }
+        Err(_) => return Ok(()),
+    };
+    Err(Wrong::Broken(format!("stock SQLite before recovery, {}: {what}", path.display())))
+}
+
+/// A stock writer is refused, or writes on a committed state, which is not the empty one if another was acknowledged.
+fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
+    let wrote = || -> rusqlite::Result<(u64, u64)> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let db = Connection::open_with_flags(path, flags)?;
+        db.execute_batch("PRAGMA synchronous = EXTRA; BEGIN IMMEDIATE; PRAGMA user_version = 7")?;
+        let before = database::content(&db, "main")?;
+        if let Some(damage) = database::damage(&db, "main")? {
+            return Err(rusqlite::Error::InvalidParameterName(damage));
+        }
+        db.execute_batch("CREATE TABLE IF NOT EXISTS guest(n INT); INSERT INTO guest VALUES (1)")?;
+        let after = database::content(&db, "main")?;
+        db.execute_batch("COMMIT")?;
+        Ok((before, after))
+    };
+    let (before, after) = match wrote() {
+        Ok(both) => both,
+        Err(error)
+            if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
+                || error.sqlite_error().is_none() =>
+        {
+            return Err(Wrong::Broken(format!("a stock writer before recovery: {error}")));
+        }
+        Err(_) => return Ok(()),
+    };
+    let allowed = &visited.allowed;
+    let is_current = allowed.now.iter().any(|state| state.0 == before);
+    if !is_current && !allowed.was_ever(before, |state| state.0) {
+        let what = "a stock writer before recovery sees a state that no commit made";
+        return Err(Wrong::Broken(what.to_owned()));
+    }
+    if !is_current && allowed.lost.first().is_some_and(|empty| empty.0 == before) {
+        let what = "a stock writer is let into an empty file after a commit was acknowledged";
+        return Err(Wrong::Lost(what.to_owned()));
+    }
+    // Beside a newer state, or one that may have been acknowledged: the user has to say which is to stay.
+    visited.is_users_choice = !is_current || allowed.now.iter().any(|state| state.0 != before);
+    visited.allowed = allowed.after((after, 0), true);
+    Ok(())
+}
+
+/// A member that can't recover finds what may be found, or is refused.
+fn member(allowed: &Allowed, path: &Path) -> Result<(), Wrong> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let uri = format!("file:{}?vfs=dash&mode=ro", path.display());
+    let looked = Connection::open_with_flags(uri, flags)
+        .and_then(|db| Ok((database::content(&db, "main")?, database::damage(&db, "main")?)));
+    let what = match looked {
+        Ok((content, None)) if allowed.now.iter().any(|state| state.0 == content) => return Ok(()),
+        Ok((content, None)) if allowed.was_ever(content, |state| state.0) => {
+            return Err(Wrong::Lost("a member that only reads finds an older state".to_owned()));
+        }
+        Ok((_, None)) => "finds a state that no commit made".to_owned(),
+        Ok((_, Some(damage))) => damage,
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+            explained(&error)
+        }
+        Err(_) => return Ok(()),
+    };
+    Err(Wrong::Broken(format!("a member that only reads, before recovery: {what}")))
+}
+
+/// A file, or a folder (`None`), by its name.
+type Entry = (String, Option<Vec<u8>>);
+
+impl Way {
+    fn copy(self, folder: &Path) -> std::io::Result<()> {
+        match self {
+            Self::OnlyDatabase => return replace(folder, "app.db"),
+            Self::OnlyShadow => return replace(folder, "app.db-shadow"),
+            _ => {}
+        }
+        let mut entries = read(folder)?;
+        if self == Self::BackReversed {
+            entries.reverse();
+        }
+        let backup = folder.join("backup");
+        if self != Self::Unpacked {
+            fs::create_dir(&backup)?;
+            write(&backup, &entries)?;
+        }
+        remove(folder, &entries)?;
+        if self == Self::Unpacked {
+            fs::write(folder.join("other"), b"other")?;
+        }
+        write(folder, &entries)?;
+        if self != Self::Unpacked {
+            remove(&backup, &entries)?;
+            fs::remove_dir(&backup)?;
+        }
+        Ok(())
+    }
+}
+
+fn replace(folder: &Path, name: &str) -> std::io::Result<()> {
+    if folder.join(name).exists() {
+        fs::copy(folder.join(name), folder.join("copy"))?;
+        fs::rename(folder.join("copy"), folder.join(name))?;
+    }
+    Ok(())
+}
+
+/// What belongs to the database, in the order of the names.
+fn read(folder: &Path) -> std::io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with("app.db") {
+            let path = folder.join(&name);
+            let bytes = if path.is_dir() { None } else { Some(fs::read(path)?) };
+            entries.push((name, bytes));
+        }
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+fn write(folder: &Path, entries: &[Entry]) -> std::io::Result<()> {
+    for (name, bytes) in entries {
+        match bytes {
+            Some(bytes) => fs::write(folder.join(name), bytes)?,
+            None => fs::create_dir(folder.join(name))?,
+        }
+    }
+    Ok(())
+}
+
+fn remove(folder: &Path, entries: &[Entry]) -> std::io::Result<()> {
+    for (name, bytes) in entries {
+        match bytes {
+            Some(_) => fs::remove_file(folder.join(name))?,
+            None => fs::remove_dir(folder.join(name))?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_copies_by_hand_leaves_what_was_there() {
+        use Way::{Back, BackReversed, OnlyDatabase, OnlyShadow, Unpacked};
+        for way in [Back, BackReversed, Unpacked, OnlyDatabase, OnlyShadow] {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("app.db"), b"one").unwrap();
+            fs::write(folder.path().join("app.db-shadow"), b"two").unwrap();
+            fs::create_dir(folder.path().join("app.db-journal")).unwrap();
+            let before = read(folder.path()).unwrap();
+            way.copy(folder.path()).unwrap();
+            assert_eq!(read(folder.path()).unwrap(), before, "{way:?}");
+        }
+    }
+}
