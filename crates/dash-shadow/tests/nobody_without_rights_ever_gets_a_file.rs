@@ -110,6 +110,9 @@ impl Directory for WatchedDirectory {
     fn metadata(&self, name: &OsStr) -> io::Result<Option<Metadata>> {
         self.inner.metadata(name)
     }
+    fn is_mount_point(&self, name: &OsStr) -> io::Result<bool> {
+        self.inner.is_mount_point(name)
+    }
     fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()> {
         self.seen(self.inner.exchange(a, b))
     }
@@ -161,6 +164,9 @@ impl File for WatchedFile {
     }
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.seen(self.inner.set_len(len))
+    }
+    fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>> {
+        self.inner.data_from(offset)
     }
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.seen(self.inner.allocate(len))
