@@ -106,7 +106,7 @@ fn wherever_the_power_goes() {
 
 #[test]
 fn whichever_call_fails() {
-    for effect in [Effect::Error(EIO), Effect::LostFlush(EIO), Effect::ShortWrite(100, 28)] {
+    for effect in [Effect::Error(EIO), Effect::LostFlush(EIO), Effect::ShortWrite(512, 28)] {
         for forever in [false, true] {
             for number in 0.. {
                 let machine = Machine::new(number);

@@ -84,8 +84,7 @@ fn whichever_call_fails() {
         Effect::Error(EIO),
         Effect::Error(ENOSPC),
         Effect::LostFlush(EIO),
-        // Not within a sector: a header apart from the block beside it is somebody else's (SHADOW-18), and
-        // the shadow that is made then is another file.
+        // Media assumption 1: never within a sector.
         Effect::ShortWrite(512, ENOSPC),
     ];
     for effect in effects {

@@ -15,9 +15,9 @@ use common::sim::{start, tiny};
 use common::{Content, PAGE, commit, read, write};
 use dash_shadow::{Connection, Error, LockLevel, ReadOnly};
 use dash_storage::simulated::{Machine, Nothing, OperationKind, Random, Simulated};
-use dash_storage::{Directory, OpenMode, Storage};
+use dash_storage::{Directory, File, OpenMode, Storage};
 
-const SUPER: &str = "app.db-mj1";
+const SUPER: &str = "app.db-mj01AB23945";
 const OLD: [u8; 3] = [1, 2, 3];
 const NEW: [u8; 4] = [9, 2, 8, 7];
 
@@ -34,7 +34,8 @@ fn prepared() -> (Machine, Process, Process) {
     assert_eq!(read(&mut reader).unwrap(), OLD);
     write(&mut writer, &NEW).unwrap();
     let root = process.open_directory(Path::new("/")).unwrap();
-    drop(root.open(SUPER.as_ref(), OpenMode::CreateNew { permissions: 0o644 }).unwrap());
+    let listed = root.open(SUPER.as_ref(), OpenMode::CreateNew { permissions: 0o644 }).unwrap();
+    listed.write_at(b"/app.db-journal\0/other.db-journal\0", 0).unwrap();
     root.flush().unwrap();
     writer.prepare(Some(OsStr::new(SUPER))).unwrap();
     writer.flush().unwrap();
@@ -101,7 +102,7 @@ fn not_what_was_not_decided() {
     }
     // The next writer undoes it, and removes its super-journal.
     commit(&mut reader, &[4, 5]).unwrap();
-    assert!(!machine.exists("/app.db-mj1"));
+    assert!(!machine.exists(format!("/{SUPER}")));
     assert_eq!(read(&mut reader).unwrap(), [4, 5]);
 }
 
