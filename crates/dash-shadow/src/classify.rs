@@ -5,7 +5,7 @@ use dash_storage::File;
 
 use crate::error::Result;
 use crate::evaluate::{DbKind, Found, Relation, ShadowKind};
-use crate::format::{BlockError, CommitBlock, State};
+use crate::format::{BlockError, CommitBlock, State, first_page};
 use crate::header::LEAP;
 use crate::mutation::{Mutation, broken};
 use crate::tail::has_buried_tail;
@@ -67,14 +67,20 @@ struct Home {
 impl Home {
     fn of<F: File>(found: &Found<F>) -> Option<Self> {
         let bound = |inode: u64| inode == found.id().inode;
+        let of_block = |block: &CommitBlock| Self {
+            pair: block.pair,
+            slot: Some(block.slot),
+            bound: bound(block.inode),
+        };
         match (&found.tail.commit, &found.tail.intent) {
-            (Ok(block), _) => {
-                Some(Self { pair: block.pair, slot: Some(block.slot), bound: bound(block.inode) })
-            }
+            (Ok(block), _) => Some(of_block(block)),
             (Err(_), Ok(intent)) => {
                 Some(Self { pair: intent.pair, slot: None, bound: bound(intent.inode) })
             }
-            (Err(_), Err(_)) => None,
+            // Whoever wrote over the tail carried the block in page 1 along.
+            (Err(_), Err(_)) => {
+                first_page::extract(&found.tail.sector).ok().map(|block| of_block(&block))
+            }
         }
     }
 }
@@ -94,9 +100,14 @@ pub fn classify<F: File>(
     exists: &mut dyn FnMut(&CommitBlock) -> Result<bool>,
 ) -> Result<Verdict> {
     let moved = moved_together(db, shadow);
-    let [db_over, shadow_over] = [db, shadow].map(|found| found.and_then(Found::written_over));
+    let [db_over, shadow_over] =
+        [db, shadow].map(|found| found.and_then(|found| found.written_over(moved)));
     let db_block = db.and_then(|found| found.block(moved)).or(db_over.as_ref());
-    let shadow_block = shadow.and_then(|found| found.block(moved)).or(shadow_over.as_ref());
+    // Beside the fence what was being written may have no block at all: then the other one need not have
+    // the inode number that it had.
+    let alone = left.fence && db.is_some_and(|found| Home::of(found).is_none());
+    let shadow_block =
+        shadow.and_then(|found| found.block(moved || alone)).or(shadow_over.as_ref());
     let same_pair = match (db_block, shadow_block) {
         (Some(a), Some(b)) => a.pair == b.pair,
         _ => true,
@@ -143,7 +154,7 @@ fn shadow_kind<F: File>(
         Some(block) if matches!(block.state, State::Superseded | State::Settled) => {
             superseded(found, block)
         }
-        Some(_) if found.written_over().is_some() => ShadowKind::Modified,
+        Some(_) if found.written_over(moved).is_some() => ShadowKind::Modified,
         Some(_) if !found.matches || found.fenced() => ShadowKind::Torn,
         Some(block) if block.id == failed => ShadowKind::Torn,
         Some(_) if found.demoted() => ShadowKind::Superseded,
@@ -181,7 +192,7 @@ fn db_kind<F: File>(
         _ if !found.header.is_some_and(|header| header.is_sqlite()) => DbKind::NotSqlite,
         _ if !fence && found.is_cut() => DbKind::Cut,
         // Also beside a name fence: it is taken away at a close, and a power loss may bring it back.
-        Some(_) if found.written_over().is_some() => DbKind::Modified,
+        Some(_) if found.written_over(moved).is_some() => DbKind::Modified,
         None if fence && (intent || has_buried_tail(&found.file, found.tail.len, "app.db")?) => {
             DbKind::Torn
         }

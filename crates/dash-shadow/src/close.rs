@@ -120,12 +120,14 @@ impl<S: Storage> Connection<S> {
         let unflushed = unflushed && !broken(Mutation::NarrowedUnflushed);
         let behind = c.names_changed() && c.may_be_named_on_disk(self.shadow_slot());
         let fence = c.fence() || c.fence_found();
-        let lowered = fence && self.lower_fence()?;
+        if fence {
+            self.lower_fence()?;
+        }
         if fence || unflushed || behind && !broken(Mutation::NamesLeftBehind) {
             self.flush_directory()?;
             self.coordination.set_name_on_disk(self.current.slot);
         }
-        if lowered {
+        if fence {
             // Under this name it keeps nobody out: who finds it later removes it.
             drop(self.directory.remove_directory(&self.names.lowered));
         }
@@ -137,11 +139,11 @@ impl<S: Storage> Connection<S> {
     /// power loss, since stock SQLite may have written by then, nor gone from the disk before the names are
     /// right there. Where the file system has no journal a removed directory may be gone before its name is; a
     /// renamed one is not.
-    fn lower_fence(&self) -> Result<bool> {
+    fn lower_fence(&self) -> Result<()> {
         let fence = self.names.fence.to_string_lossy();
         match self.directory.rename(&self.names.fence, &self.names.lowered) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            other => other.during(Operation::Delete, fence).map(|()| true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            other => other.during(Operation::Delete, fence),
         }
     }
 

@@ -157,13 +157,14 @@ impl<F: File> Found<F> {
     /// The commit of ours that somebody else has written over (SHADOW-18). SQLite's header and the block in page 1 are one
     /// sector: dash leaves them alike there, or a mark in the header. Stock SQLite counts its change
     /// in the header and carries the block along, also where it has overwritten the tail.
-    pub fn written_over(&self) -> Option<CommitBlock> {
+    /// `moved`: both files were copied together.
+    pub fn written_over(&self, moved: bool) -> Option<CommitBlock> {
         let header = self
             .header
             .filter(|header| header.is_sqlite() && !header.is_fenced() && !header.is_demoted())?;
         let block = first_page::extract(&self.tail.sector).ok()?;
         let counted = self.tail.commit.as_ref().ok();
-        let ours = block.inode == self.id().inode
+        let ours = (moved || block.inode == self.id().inode)
             && matches!(block.state, State::Whole | State::Prepared)
             && counted.is_none_or(|counted| counted.id == block.id);
         let other = header.counter() != block.counter && !broken(Mutation::ModifiedTakenForTorn);

@@ -10,7 +10,8 @@ use crate::locks;
 use crate::mutation::{Mutation, broken};
 use crate::tail::read_header;
 use crate::which_block::void_commit;
-use dash_storage::{Directory, File, LockKind, Storage};
+use dash_storage::{Directory, File, FileKind, LockKind, Storage};
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering::SeqCst;
 
 /// Bytes of a copy's start that are written apart and last, since they take its fence away (SHADOW-5). A process
@@ -109,10 +110,7 @@ impl<S: Storage> Connection<S> {
         if lagging || self.coordination.commits() > 0 {
             // Whoever closes last looks for it, also if this process dies in the next step.
             self.coordination.set_fence_found(true);
-            match self.directory.create_directory(&self.names.fence) {
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                other => other.during(Operation::Open, self.names.fence.to_string_lossy())?,
-            }
+            self.raise_fence()?;
         }
         // Where none was found and none has been made it is taken for none: whoever needs one makes it.
         let fence = match self.coordination.fence_found() {
@@ -122,7 +120,7 @@ impl<S: Storage> Connection<S> {
                 .during(Operation::Stat, self.names.fence.to_string_lossy())?,
             false => None,
         };
-        if fence.is_some_and(|fence| fence.kind != dash_storage::FileKind::Directory) {
+        if fence.is_some_and(|fence| fence.kind != FileKind::Directory) {
             return Err(Error::Refused(format!(
                 "{} is a rollback journal of stock SQLite; close all connections and open the database again",
                 self.names.fence.to_string_lossy()
@@ -130,9 +128,6 @@ impl<S: Storage> Connection<S> {
         }
         if !broken(Mutation::NameFenceNotFlushed) {
             self.flush_directory()?;
-        }
-        if fence.is_some() && !broken(Mutation::FenceInodeNotFlushed) {
-            self.flush_fence()?;
         }
         self.coordination.set_name_on_disk(1 - slot);
         self.coordination.set_fence(fence.is_some());
@@ -164,13 +159,40 @@ impl<S: Storage> Connection<S> {
         Ok(false)
     }
 
-    /// Where the file system has no journal a name may outlive a power loss without what it names, and a check of the
-    /// file system removes it then: the new directory is flushed like a new file.
-    fn flush_fence(&mut self) -> Result<()> {
-        self.statistics.directory_flushes += 1;
-        let path = self.directory_path.join(&self.names.fence);
-        let fence = self.storage.open_directory(&path).during(Operation::Open, path.display())?;
-        fence.flush().during(Operation::FlushDirectory, path.display())
+    /// Sees to it that a name fence stands, to be made durable by a flush of the folder.
+    ///
+    /// Where the file system has no journal a name may outlive a power loss without what it names, or with what
+    /// had that inode number before, such as a stale journal. So the directory itself is durable before it has
+    /// the name.
+    fn raise_fence(&mut self) -> Result<()> {
+        let shown = self.names.fence.to_string_lossy().into_owned();
+        let found = self.directory.metadata(&self.names.fence).during(Operation::Stat, &shown)?;
+        let name = match found {
+            Some(found) if found.kind != FileKind::Directory => return Ok(()),
+            Some(_) => self.names.fence.clone(),
+            None => {
+                match self.directory.create_directory(&self.names.lowered) {
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    other => other.during(Operation::Open, &shown)?,
+                }
+                self.names.lowered.clone()
+            }
+        };
+        if !broken(Mutation::FenceInodeNotFlushed) {
+            self.statistics.directory_flushes += 1;
+            let path = self.directory_path.join(&name);
+            let fence = self.storage.open_directory(&path);
+            let flushed = fence.and_then(|fence| fence.flush());
+            flushed.during(Operation::FlushDirectory, path.display())?;
+        }
+        if found.is_some() {
+            return Ok(());
+        }
+        match self.directory.rename(&self.names.lowered, &self.names.fence) {
+            // Somebody else has just done it.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            other => other.during(Operation::Open, &shown),
+        }
     }
 
     /// Whether the name fence stands when the shadow is written next: [`guard`](Self::guard) puts it there.
