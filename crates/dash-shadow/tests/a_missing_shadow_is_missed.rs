@@ -1,6 +1,6 @@
 //! FT7 of the field trial: after a crash the shadow was deleted by hand, and with it commits that had been
 //! acknowledged. Where `app.db` or what lies beside it tells that it was not closed cleanly, it is refused until
-//! somebody says that it is to be taken as it is.
+//! somebody says that it is to be taken as it is (SHADOW-21).
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
