@@ -8,14 +8,14 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 use crate::alive::while_closed;
 use crate::connection::keep_stock_writers_out;
 use crate::error::{Context, Error, Operation, Result};
-use crate::format::{BlockError, TAIL_LEN};
+use crate::format::TAIL_LEN;
 use crate::header::{FENCE_OFFSET, Header};
 use crate::names::Names;
 use crate::tail::{Tail, read_header, write_zeros};
 use crate::which_block::void_commit;
 
-/// Makes the file at `path` a plain SQLite database: what dash noted in it and beside it goes, the content
-/// stays. Durable when it returns.
+/// Takes the file at `path` as it is: what dash noted beside it of the last session goes, and what it noted in it, if
+/// that says that the file is the older one of two. The content stays. Durable when it returns.
 ///
 /// # Errors
 ///
@@ -36,16 +36,16 @@ fn forget_closed<S: Storage>(storage: &S, path: &Path) -> Result<()> {
     }
     let file = directory.open(&names.db, OpenMode::ReadWrite).during(Operation::Open, shown)?;
     keep_stock_writers_out(&file, shown)?;
-    if let Some(header) = read_header(&file, shown)?.filter(Header::is_demoted) {
-        file.write_at(&header.promotion(), FENCE_OFFSET).during(Operation::Write, shown)?;
-    }
     let tail = Tail::read(&file, shown)?;
-    let absent = Some(&BlockError::Absent);
-    if tail.commit.as_ref().err() != absent || tail.intent.as_ref().err() != absent {
+    // Only one that says of itself that it is the older one of two has to be told otherwise.
+    if tail.commit.as_ref().is_ok_and(|block| block.vouched.is_some()) {
+        if let Some(header) = read_header(&file, shown)?.filter(Header::is_demoted) {
+            file.write_at(&header.promotion(), FENCE_OFFSET).during(Operation::Write, shown)?;
+        }
         void_commit(&file, tail.len, shown)?;
         write_zeros(&file, tail.len - TAIL_LEN, tail.len, shown)?;
+        file.flush().during(Operation::Flush, shown)?;
     }
-    file.flush().during(Operation::Flush, shown)?;
     for gone in [
         directory.remove_directory(&names.fence),
         // What it says of the last session is forgotten, too.

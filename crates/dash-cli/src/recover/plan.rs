@@ -38,7 +38,7 @@ pub enum Step {
         /// What is replaced.
         to: PathBuf,
     },
-    /// Takes a file for a plain SQLite database: what dash noted in it and beside it goes.
+    /// Takes a file as it is, whatever dash noted of a second one.
     Forget {
         /// The database.
         file: PathBuf,
@@ -65,11 +65,9 @@ impl Display for Step {
                     to.display()
                 )
             }
-            Self::Forget { file } => write!(
-                f,
-                "take {} as it is: remove what dash noted in it of a second copy",
-                file.display()
-            ),
+            Self::Forget { file } => {
+                write!(f, "take {} as it is, whatever dash noted of a second copy", file.display())
+            }
             Self::Open { file, does } => write!(
                 f,
                 "open {} through dash, which {does}; then run integrity_check",
@@ -177,10 +175,14 @@ pub fn plan(
     let age = age::words(report, *refusal);
     let mut steps = Vec::new();
     if report.database.is_some() {
-        steps.push(Step::Rename { from: file.to_owned(), to: aside });
+        steps.push(Step::Rename { from: file.to_owned(), to: aside.clone() });
     }
+    let taken = aside;
     steps.push(Step::Rename { from: shadow, to: file.to_owned() });
-    // It may say of itself that it is the older one of two.
+    if report.verdict.shadow == ShadowKind::Superseded {
+        // It says of itself that it is the older one of two, which is written over: a copy stays as it is.
+        steps.push(Step::Copy { from: file.to_owned(), to: next_free(file, &taken) });
+    }
     steps.push(Step::Forget { file: file.to_owned() });
     steps.push(open(TAKES_IT));
     Ok(Reply::Do(Plan {
@@ -210,12 +212,17 @@ fn objection(shadow: &Path, kind: ShadowKind, interrupt: &Interrupt) -> Result<O
 
 /// `FILE.before-recover-N`, with the first N that is free.
 pub fn free_name(file: &Path) -> PathBuf {
+    next_free(file, Path::new(""))
+}
+
+/// The same, but not `taken`, which a step before gives to another file.
+fn next_free(file: &Path, taken: &Path) -> PathBuf {
     let mut number = 1_u32;
     loop {
         let mut name = OsString::from(file);
         name.push(format!(".before-recover-{number}"));
         let name = PathBuf::from(name);
-        if name.symlink_metadata().is_err() {
+        if name != taken && name.symlink_metadata().is_err() {
             return name;
         }
         number += 1;
