@@ -95,7 +95,8 @@ fn who_deletes_nothing_pays_nothing() {
     let after = fs::read(suite::sql::beside(&path, "-shadow")).unwrap();
     // The former current copy, and not brought up: it has no second row.
     assert_eq!(before.len(), after.len());
-    let rows = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'b').count();
+    // Page 1 and the tail hold random ids.
+    let rows = |bytes: &[u8]| bytes[4096..8192].iter().filter(|byte| **byte == b'b').count();
     assert!(rows(&after) < rows(&fs::read(&path).unwrap()));
 }
 

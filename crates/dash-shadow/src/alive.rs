@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use dash_storage::{Directory, File, LockKind, Storage};
+use dash_storage::{Directory, File, FileKind, LockKind, Storage};
 
 use crate::door::open_coordination;
 use crate::error::{Context, Error, Operation, Result};
+use crate::failed::left_in_coordination;
 use crate::locks;
 use crate::names::Names;
 
@@ -38,4 +39,18 @@ pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() 
         drop(directory.unlink(&names.coordination));
     }
     Ok(done)
+}
+
+/// Whether a database that nobody has open was closed cleanly, as far as what lies beside it tells. Only then may
+/// its shadow be removed: it may hold the newest commit.
+///
+/// # Errors
+///
+/// Whatever looking at the names answers.
+pub fn is_at_rest<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let fence = directory.metadata(&names.fence).during(Operation::Stat, names.shown())?;
+    let fenced = fence.is_some_and(|fence| fence.kind == FileKind::Directory);
+    Ok(!fenced && !left_in_coordination::<S>(&directory, &names)?.in_flight)
 }

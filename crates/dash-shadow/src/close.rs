@@ -141,7 +141,9 @@ impl<S: Storage> Connection<S> {
     /// renamed one is not.
     fn lower_fence(&self) -> Result<()> {
         let fence = self.names.fence.to_string_lossy();
-        match self.directory.rename(&self.names.fence, &self.names.lowered) {
+        let lowered = self.directory.rename(&self.names.fence, &self.names.lowered);
+        // An overlay renames no directory of its lower layer.
+        match lowered.or_else(|_| self.directory.remove_directory(&self.names.fence)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             other => other.during(Operation::Delete, fence),
         }

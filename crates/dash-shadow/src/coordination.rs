@@ -20,7 +20,7 @@ use crate::error::{Context, Operation, Result};
 use crate::header::VERSION_BYTES;
 use crate::layout::{self, Layout};
 
-/// Positions in the version store are smaller: nobody writes so much, and sums don't overflow.
+/// Positions in the version store are smaller, and sums don't overflow.
 const POSITION_MAX: u64 = 1 << 62;
 /// Words of the file.
 pub(crate) const WORDS: usize = 4096;
@@ -28,7 +28,7 @@ pub(crate) const WORDS: usize = 4096;
 pub(crate) const ENTRY: usize = 8;
 /// Where the reader entries begin.
 pub(crate) const ENTRIES: usize = 64;
-/// How many connections can read without a lock call; more use SQLite's SHARED lock.
+/// How many connections can read without a lock call.
 pub const MAX_READERS: usize = (WORDS - ENTRIES) / ENTRY;
 
 /// Words of the head.
@@ -82,16 +82,15 @@ pub(crate) enum Word {
     Durability = 48,
     /// 1: names were exchanged since the first opener.
     NamesChanged = 55,
-    /// What is being settled, and in which generation. See [`crate::settle`].
+    /// What is being settled, and in which generation. See [`crate::settle`], then [`crate::housekeeping`].
     Settling = 49,
     SettlingIn = 50,
-    /// See [`crate::housekeeping`] for these.
     Kept = 51,
     GivenBack = 52,
     ShadowWanted = 53,
     /// Sequence of a commit that is prepared under a super-journal. See [`crate::decided`].
     Several = 54,
-    /// Not 0: something was deleted that must be gone at rest; the largest size that the database had. See [`crate::secure`].
+    /// The largest size of the database, if something was deleted that must be gone at rest ([`crate::secure`]); or 0.
     Deleted = 56,
 }
 
@@ -329,7 +328,7 @@ impl<F: File> Coordination<F> {
         self.word(Word::NamesOnDisk).store(1 << slot, SeqCst);
     }
 
-    /// Whether names were exchanged since the first opener.
+    /// Whether they were.
     pub fn names_changed(&self) -> bool {
         self.word(Word::NamesChanged).load(SeqCst) != 0
     }

@@ -167,7 +167,10 @@ impl<F: File> Found<F> {
         let ours = (moved || block.inode == self.id().inode)
             && matches!(block.state, State::Whole | State::Prepared)
             && counted.is_none_or(|counted| counted.id == block.id);
-        let other = header.counter() != block.counter && !broken(Mutation::ModifiedTakenForTorn);
+        // SQLite counts in two places, on from what it finds: damage seldom looks like that.
+        let counted_on = (1..1 << 31).contains(&header.counter().wrapping_sub(block.counter));
+        let other =
+            counted_on && header.size().is_some() && !broken(Mutation::ModifiedTakenForTorn);
         (ours && other).then_some(block)
     }
 

@@ -188,9 +188,10 @@ impl<S: Storage> Connection<S> {
         if found.is_some() {
             return Ok(());
         }
-        match self.directory.rename(&self.names.lowered, &self.names.fence) {
+        let raised = self.directory.rename(&self.names.lowered, &self.names.fence);
+        match raised.or_else(|_| self.directory.create_directory(&self.names.fence)) {
             // Somebody else has just done it.
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             other => other.during(Operation::Open, &shown),
         }
     }

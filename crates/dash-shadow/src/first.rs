@@ -174,7 +174,7 @@ impl<S: Storage> First<'_, S> {
         }
         let moved = moved_together(db.as_ref(), shadow.as_ref());
         let at_rest = names_durable(db.as_ref(), shadow.as_ref());
-        let (current, other, condition) = self.take(action, &verdict, (db, shadow), options)?;
+        let (current, other, condition) = self.take(action, &verdict, db, shadow, options)?;
         let moved = moved || current.tail.bound(current.id()).is_none();
         let condition = if moved { ShadowCondition::Rebuild } else { condition };
         self.describe(&current, other.as_ref(), condition, fence)?;
@@ -207,7 +207,8 @@ impl<S: Storage> First<'_, S> {
         &self,
         action: Action,
         verdict: &Verdict,
-        (db, shadow): (Option<Found<S::File>>, Option<Found<S::File>>),
+        db: Option<Found<S::File>>,
+        shadow: Option<Found<S::File>>,
         options: &OpenOptions,
     ) -> Result<Taken<S::File>> {
         let (db_name, shadow_name) = (self.names.shown(), self.names.shown_shadow());

@@ -50,12 +50,13 @@ impl<S: Storage> Connection<S> {
             return Err(error);
         }
         if let Err(error) = self.flush_first_name(phase) {
-            // A commit over several databases is decided, and rolled forward later.
-            let back = || renames::exchange::<S>(&self.directory, &self.names).is_ok();
-            if !of_several && back() {
-                self.abandon();
-            } else {
+            if of_several {
+                // Decided, and rolled forward later.
                 self.leave_unpublished();
+            } else {
+                // Where this fails, too, nothing can be written any more, and the connection says so.
+                drop(renames::exchange::<S>(&self.directory, &self.names));
+                self.abandon();
             }
             return Err(error);
         }

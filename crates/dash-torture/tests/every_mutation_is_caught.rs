@@ -73,6 +73,8 @@ const TABLE: &[Row] = &[
     (Mutation::NotDemoted, "single", "pair/page=512", 0),
     (Mutation::NoNameFence, "single", "pair/page=512", 0),
     (Mutation::NameFenceNotFlushed, "single", "pair/page=512", 0),
+    (Mutation::FenceInodeNotFlushed, "single", "pair/page=512/names=sector", 0),
+    (Mutation::EmptyFileNotFlushed, "single", "pair/page=512/names=sector", 0),
     (Mutation::ShadowRemovedBesideFence, "single", "pair/page=512", 0),
     (Mutation::NoHeaderFence, "single", "crowd/page=512", 0),
     (Mutation::PageChecksumsIgnored, "single", "pair/page=512", 0),
@@ -140,10 +142,7 @@ const TOLD: &[Told] = &[
     (Mutation::UnflushedBuiltOn, &[flushed_on::on_commits_that_were_not]),
     (
         Mutation::ModifiedTakenForTorn,
-        &[
-            stock_after::after_a_clean_close_whatever_is_left_of_the_blocks,
-            stock_after::after_a_kill_as_far_as_the_block_in_page_1_is_left,
-        ],
+        &[stock_after::after_a_kill_as_far_as_the_block_in_page_1_is_left],
     ),
     (Mutation::NamesBelievedDurable, &[older_names::by_the_first_commit_of_the_next_session]),
     (Mutation::TemporaryNameIgnored, &[read_only::where_the_newest_has_the_temporary_name]),

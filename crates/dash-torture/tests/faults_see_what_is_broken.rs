@@ -31,6 +31,7 @@ fn failures(
     let summary = part(&Shadow, &options);
     mutation::set(None);
     println!("{mutation:?}: {} cases, {} failures", summary.cases, summary.failures.len());
+    summary.failures.iter().take(2).for_each(|failure| println!("{failure:?}"));
     summary.failures.len()
 }
 

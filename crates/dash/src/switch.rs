@@ -87,7 +87,9 @@ impl MainFile {
         // An idle connection may hold RESERVED of files that have been replaced since, and who recovers
         // it holds none yet.
         let removed = dash_shadow::while_closed(&Real, &self.path, || {
-            if has_moved(&mut file)? {
+            // Nor if another connection was killed just now: what it left may be in the shadow.
+            let at_rest = dash_shadow::is_at_rest(&Real, &self.path).map_err(to_sqlite)?;
+            if has_moved(&mut file)? || !at_rest {
                 return Err(busy(&self.path));
             }
             remove_shadow(&self.path)

@@ -65,7 +65,7 @@ impl Vfs for Dash {
     fn access(&self, host: &HostVfs, path: &Path, check: AccessCheck) -> Result<bool> {
         match registry::side_file_exists(path) {
             Some(exists) => Ok(exists),
-            None if registry::is_journal_of_readers(path) && path.is_dir() => Ok(false),
+            None if registry::is_journal_of_readers(path) && is_no_journal(path) => Ok(false),
             None => host.access(path, check),
         }
     }
@@ -73,4 +73,10 @@ impl Vfs for Dash {
     fn sleep(&self, host: &HostVfs, time: Duration) -> Duration {
         wake::sleep(host, time)
     }
+}
+
+/// Whether something has a journal's name that can be none: a name fence; what opening would wait for.
+fn is_no_journal(path: &Path) -> bool {
+    let kind = path.symlink_metadata().map(|found| found.file_type());
+    kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink())
 }
