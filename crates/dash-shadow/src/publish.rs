@@ -53,12 +53,15 @@ impl<S: Storage> Connection<S> {
             if of_several {
                 // Decided, and rolled forward later.
                 self.leave_unpublished();
-            } else {
-                // Where this fails, too, nothing can be written any more, and the connection says so.
-                drop(renames::exchange::<S>(&self.directory, &self.names));
-                self.abandon();
+                return Err(error);
             }
-            return Err(error);
+            if renames::exchange::<S>(&self.directory, &self.names).is_ok() {
+                self.abandon();
+                return Err(error);
+            }
+            // Neither durable nor taken back: nothing can be written here any more. The commit can't be undone, and
+            // is durable, if not under its name: it stands, and what is written next says what failed.
+            self.poisoned = Some(error.to_string());
         }
         let Some(transaction) = self.transaction.take() else {
             return Ok(());
@@ -84,7 +87,8 @@ impl<S: Storage> Connection<S> {
         self.note_deleted(snapshot.size);
         let old = self.current;
         let new = Current { sequence: old.sequence + 1, slot: 1 - old.slot };
-        if self.snapshot.size == 0 && self.coordination.is_flushed(new.slot) {
+        let first = self.snapshot.size == 0 && self.poisoned.is_none();
+        if first && self.coordination.is_flushed(new.slot) {
             self.coordination.set_name_on_disk(new.slot);
         } else {
             self.coordination.add_name_on_disk(new.slot);
