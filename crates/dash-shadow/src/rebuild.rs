@@ -49,9 +49,13 @@ impl<S: Storage> Connection<S> {
         let made = self.make_shadow(slot, &name, permissions, replaced);
         if made.is_err() {
             // A half-made one only takes space.
-            drop(match &self.files[slot] {
-                Some(shadow) if keep => shadow.set_len(0),
-                _ => self.directory.unlink(&self.names.shadow),
+            drop(match keep {
+                // By its name: the descriptor at hand may still be the old one's, which others may read.
+                true => self
+                    .directory
+                    .open(&self.names.shadow, OpenMode::ReadWrite)
+                    .and_then(|half_made| half_made.set_len(0)),
+                false => self.directory.unlink(&self.names.shadow),
             });
         }
         made
