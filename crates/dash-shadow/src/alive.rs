@@ -6,7 +6,7 @@ use dash_storage::{Directory, File, FileKind, LockKind, Storage};
 
 use crate::door::open_coordination;
 use crate::error::{Context, Error, Operation, Result};
-use crate::failed::left_in_coordination;
+use crate::left::left_in_coordination;
 use crate::locks;
 use crate::names::Names;
 

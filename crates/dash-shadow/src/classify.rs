@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::evaluate::{DbKind, Found, Relation, ShadowKind};
 use crate::format::{BlockError, CommitBlock, State, first_page};
 use crate::header::LEAP;
+use crate::left::Left;
 use crate::mutation::{Mutation, broken};
 use crate::tail::has_buried_tail;
 
@@ -19,18 +20,6 @@ pub struct Verdict {
     pub shadow: ShadowKind,
     /// How they are related.
     pub relation: Relation,
-}
-
-/// What else the last session left.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Left {
-    /// The name fence stands, so `app.db` may have been in the middle of a write of ours; without it a
-    /// difference is somebody else's write (SHADOW-4).
-    pub fence: bool,
-    /// A coordination file says that the shadow was being written.
-    pub in_flight: bool,
-    /// Id of a commit that was reported as failed (SHADOW-13); 0: none.
-    pub failed: u64,
 }
 
 /// Whether both files carry blocks of one pair though not both inode numbers are right: they were copied
@@ -53,6 +42,19 @@ pub fn moved_together<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>)
     };
     let slots_differ = a.slot.is_none() || b.slot.is_none() || a.slot != b.slot;
     a.pair == b.pair && slots_differ && kin
+}
+
+/// Whether `app.db` tells nothing of the pair that the shadow is of: it is empty, or torn, or somebody else made what it holds.
+/// Then the shadow need not have the inode number that it had.
+fn tells_of_no_pair<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
+    let (Some(db), Some(shadow)) = (db, shadow) else {
+        return false;
+    };
+    if db.tail.commit.is_ok() || db.tail.intent.is_ok() || broken(Mutation::InodesBelieved) {
+        return false;
+    }
+    let pair = |found: &Found<F>| Home::of(found).map(|home| home.pair);
+    pair(db).is_none_or(|of| Some(of) != pair(shadow))
 }
 
 /// Where the blocks of a file were written.
@@ -100,35 +102,55 @@ pub fn classify<F: File>(
     exists: &mut dyn FnMut(&CommitBlock) -> Result<bool>,
 ) -> Result<Verdict> {
     let moved = moved_together(db, shadow);
-    let [db_over, shadow_over] =
-        [db, shadow].map(|found| found.and_then(|found| found.written_over(moved)));
-    let db_block = db.and_then(|found| found.block(moved)).or(db_over.as_ref());
-    // Beside the fence what was being written may have no block at all: then the other one need not have
-    // the inode number that it had.
-    let alone = left.fence && db.is_some_and(|found| Home::of(found).is_none());
+    let alone = tells_of_no_pair(db, shadow);
+    let [db_over, shadow_over] = [(db, moved), (shadow, moved || alone)]
+        .map(|(found, moved)| found.and_then(|found| found.written_over(moved)));
     let shadow_block =
         shadow.and_then(|found| found.block(moved || alone)).or(shadow_over.as_ref());
+    // In page 1 there may be an older one, of another pair, which everybody carries along.
+    let of_pair = |over: &&CommitBlock| {
+        shadow_block.is_none_or(|block| block.pair == over.pair)
+            || broken(Mutation::StaleBlockCounts)
+    };
+    let db_over = db_over.as_ref().filter(of_pair);
+    let db_block = db.and_then(|found| found.block(moved)).or(db_over);
     let same_pair = match (db_block, shadow_block) {
         (Some(a), Some(b)) => a.pair == b.pair,
         _ => true,
     };
     let shadow_block = shadow_block.filter(|_| same_pair);
     let relation = relate(db, db_block, shadow_block);
+    let shadow_pair = shadow_block.map(|block| block.pair);
     let shadow_kind = match shadow {
-        None if left.fence || left.in_flight => ShadowKind::Lost,
+        None if left.fence => ShadowKind::Lost,
         None => ShadowKind::Missing,
-        Some(found) => shadow_kind(found, shadow_block, moved, left.failed, exists)?,
+        Some(found) => shadow_kind(found, shadow_block, moved || alone, left.failed, exists)?,
     };
     let db_kind = match db {
         None => DbKind::Missing,
-        Some(found) => match db_kind(found, db_block, moved, left.fence)? {
+        Some(found) => match db_kind(found, db_block, moved, left.fence, shadow_pair)? {
             DbKind::Whole if relation != Relation::Parent && pending(db_block, exists)? => {
                 DbKind::Pending
             }
             kind => kind,
         },
     };
+    let overtaken = db_kind == DbKind::Modified || relation == Relation::Ahead;
+    let shadow_kind = match overtaken && is_unpublished(shadow_block, left) {
+        // Who wrote app.db did so on the last commit that anybody was shown (SHADOW-22).
+        true => ShadowKind::Torn,
+        false => shadow_kind,
+    };
     Ok(Verdict { db: db_kind, shadow: shadow_kind, relation })
+}
+
+/// Whether a commit was never published. One of several databases may be decided all the same.
+fn is_unpublished(shadow: Option<&CommitBlock>, left: Left) -> bool {
+    shadow.is_some_and(|block| {
+        block.state == State::Whole
+            && !broken(Mutation::UnpublishedTaken)
+            && left.unpublished == Some((block.pair, block.sequence))
+    })
 }
 
 fn pending(
@@ -174,6 +196,7 @@ fn db_kind<F: File>(
     block: Option<&CommitBlock>,
     moved: bool,
     fence: bool,
+    shadow_pair: Option<u64>,
 ) -> Result<DbKind> {
     if found.tail.len == 0 {
         return Ok(DbKind::Empty);
@@ -193,7 +216,9 @@ fn db_kind<F: File>(
         _ if !fence && found.is_cut() => DbKind::Cut,
         // Also beside a name fence: it is taken away at a close, and a power loss may bring it back.
         Some(_) if found.written_over(moved).is_some() => DbKind::Modified,
-        None if fence && (intent || has_buried_tail(&found.file, found.tail.len, "app.db")?) => {
+        None if fence
+            && (intent || has_buried_tail(&found.file, found.tail.len, shadow_pair, "app.db")?) =>
+        {
             DbKind::Torn
         }
         None if found.is_torn_copy() => DbKind::TornCopy,

@@ -92,6 +92,8 @@ pub(crate) enum Word {
     Several = 54,
     /// The largest size of the database, if something was deleted that must be gone at rest ([`crate::secure`]); or 0.
     Deleted = 56,
+    /// Which cache all this is true of; 0: that can't be told. See [`crate::left`].
+    CacheLife = 57,
 }
 
 /// Words that describe the state in one slot.

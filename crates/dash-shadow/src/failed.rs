@@ -8,16 +8,11 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use dash_storage::{Directory, File, OpenMode, Storage};
+use dash_storage::{Directory, File, Storage};
 
-use crate::classify::Left;
 use crate::connection::Connection;
 use crate::coordination::{Coordination, Word};
-use crate::error::{Context, Operation, Result};
-use crate::layout::Layout;
-use crate::names::Names;
-use crate::recover::open_if_there;
-use crate::tail::{Tail, read_padded};
+use crate::tail::Tail;
 
 impl<F: File> Coordination<F> {
     /// Id of the commit that failed and could not be undone; 0: none.
@@ -47,23 +42,4 @@ impl<S: Storage> Connection<S> {
         }
         true
     }
-}
-
-/// What a coordination file tells whoever may only read of the last session.
-pub(crate) fn left_in_coordination<S: Storage>(
-    directory: &S::Directory,
-    names: &Names,
-) -> Result<Left> {
-    let Some(file) = open_if_there::<S>(directory, &names.coordination, OpenMode::Read)? else {
-        return Ok(Left::default());
-    };
-    let word = |word: Word| {
-        let mut bytes = [0; size_of::<u64>()];
-        let place = (word as usize * size_of::<u64>()) as u64;
-        read_padded(&file, &mut bytes, place)
-            .during(Operation::Read, names.shown_coordination())?;
-        Ok(u64::from_ne_bytes(bytes))
-    };
-    let in_flight = Layout::of(word(Word::Magic)?) == Layout::Ours && word(Word::InFlight)? != 0;
-    Ok(Left { fence: false, in_flight, failed: word(Word::Failed)? })
 }

@@ -1,6 +1,6 @@
 //! The first opener's work: decide by the recovery table, and fill the coordination file.
 
-use crate::classify::{Left, Verdict, classify, moved_together};
+use crate::classify::{Verdict, classify, moved_together};
 use crate::connection::{Connection, keep_stock_writers_out};
 use crate::coordination::{Coordination, Current, ShadowCondition, Snapshot, Word};
 use crate::durable::Durability;
@@ -11,6 +11,7 @@ use crate::evaluate::{
 use crate::format::{CommitBlock, FORMAT_VERSION};
 use crate::header::{FENCE_OFFSET, Header};
 use crate::layout::Layout;
+use crate::left::Left;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::open::{OpenOptions, Opened};
@@ -153,11 +154,7 @@ impl<S: Storage> First<'_, S> {
             // Cut off in the middle of a close.
             drop(self.directory.remove_directory(&names.lowered));
         }
-        let left = Left {
-            fence,
-            in_flight: c.layout() == Layout::Ours && c.in_flight() != 0,
-            failed: c.failed_commit(),
-        };
+        let left = Left { fence, ..c.left()? };
         let verdict = classify(db.as_ref(), shadow.as_ref(), left, &mut exists)?;
         let mut action = decide(&verdict);
         if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole {
@@ -174,7 +171,7 @@ impl<S: Storage> First<'_, S> {
         }
         let moved = moved_together(db.as_ref(), shadow.as_ref());
         let at_rest = names_durable(db.as_ref(), shadow.as_ref());
-        let (current, other, condition) = self.take(action, &verdict, db, shadow, options)?;
+        let (current, other, condition) = self.take(action, &verdict, left, db, shadow, options)?;
         let moved = moved || current.tail.bound(current.id()).is_none();
         let condition = if moved { ShadowCondition::Rebuild } else { condition };
         self.describe(&current, other.as_ref(), condition, fence)?;
@@ -207,6 +204,7 @@ impl<S: Storage> First<'_, S> {
         &self,
         action: Action,
         verdict: &Verdict,
+        left: Left,
         db: Option<Found<S::File>>,
         shadow: Option<Found<S::File>>,
         options: &OpenOptions,
@@ -252,7 +250,8 @@ impl<S: Storage> First<'_, S> {
                 (db, shadow, ShadowCondition::Repair)
             }
             Action::KeepRebuild => {
-                if let (DbKind::Empty, Some(shadow)) = (verdict.db, &shadow) {
+                let overtaken = left.unpublished.is_some() && verdict.shadow == ShadowKind::Torn;
+                if let (true, Some(shadow)) = (overtaken || verdict.db == DbKind::Empty, &shadow) {
                     self.bury(shadow, Snapshot::default())?;
                 }
                 (db.ok_or_else(|| self.gone())?, None, ShadowCondition::Rebuild)
@@ -324,6 +323,7 @@ impl<S: Storage> First<'_, S> {
         c.set_current(Current { sequence: block.map_or(1, |block| block.sequence), slot });
         // Nobody is alive; who opens later takes these two files.
         c.word(Word::Guarded).store(c.generation(), SeqCst);
+        c.set_cache_life();
         c.validate();
         Ok(())
     }

@@ -10,11 +10,11 @@ use std::path::Path;
 
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
 
-use crate::classify::{Left, classify, moved_together};
+use crate::classify::{classify, moved_together};
 use crate::error::{Context, Operation, Result};
 use crate::evaluate::Found;
-use crate::failed::left_in_coordination;
 use crate::format::{BlockError, CommitBlock, IntentBlock};
+use crate::left::{Left, left_in_coordination};
 use crate::locks;
 use crate::names::Names;
 use crate::recover::open_if_there;

@@ -28,6 +28,7 @@ mod holes;
 mod housekeeping;
 pub mod inspect;
 mod layout;
+mod left;
 mod locks;
 mod memory;
 mod mounted;

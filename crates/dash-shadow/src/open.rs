@@ -18,7 +18,7 @@ use crate::locks::{self, LockLevel};
 use crate::memory::{OPENING, headroom};
 use crate::mounted;
 use crate::names::Names;
-use crate::recover::open_if_there;
+use crate::recover::{if_there, open_if_there, open_own};
 use crate::renames::{finish_renames, look_up_db, open_db, other_links};
 use crate::tuning::Tuning;
 
@@ -220,7 +220,8 @@ fn open_files<S: Storage>(
             db = open_db::<S>(directory, names, OpenMode::ReadWrite)?;
             looked_up = true;
         }
-        let shadow = open_if_there::<S>(directory, &names.shadow, OpenMode::ReadWrite)?;
+        let shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);
+        let shadow = if_there(shadow, &names.shadow)?;
         let alone = is_alone(&[db.as_ref(), shadow.as_ref()], names.shown())?;
         if !alone && !broken(Mutation::LifeIgnored) {
             let named = look_up_db::<S>(directory, names)?.map(|(_, named)| named.id);

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
-use crate::classify::{Left, classify};
+use crate::classify::classify;
 use crate::coordination::Snapshot;
 use crate::decided::decided_beside;
 use crate::door::take_access_if_other;
 use crate::error::{Context, Error, Operation, Result};
 use crate::evaluate::{Found, verify_beside_fence};
-use crate::failed::left_in_coordination;
 use crate::first::other_format;
 use crate::header::{Header, plain};
+use crate::left::{Left, left_in_coordination};
 use crate::locks::{self, LockLevel};
 use crate::memory::{OPENING, headroom};
 use crate::mounted;
@@ -110,6 +110,12 @@ impl<S: Storage> ReadOnly<S> {
     /// not take them away.
     pub fn is_exposed(&self) -> bool {
         self.exposed == Some(true)
+    }
+
+    /// Whether what it reads is named `app.db`; not if a power loss took the exchange of the names.
+    pub fn is_named(&self) -> Result<bool> {
+        let named = look_up_db::<S>(&self.directory, &self.names)?;
+        Ok(named.is_some_and(|(_, named)| named.id == self.current.id()))
     }
 
     /// The lock held.

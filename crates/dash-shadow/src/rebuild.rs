@@ -78,13 +78,18 @@ impl<S: Storage> Connection<S> {
         new.flush().during(Operation::Flush, &name)?;
         self.refuse_odd_shadow()?;
         // An old one that loses its last name may be gone from the disk before the name is: it keeps one until then.
-        match self.directory.exchange(&self.names.renaming, &self.names.shadow) {
-            Err(error) if [ErrorKind::Unsupported, ErrorKind::NotFound].contains(&error.kind()) => {
-                self.directory.rename(&self.names.renaming, &self.names.shadow)
+        let new = match self.directory.exchange(&self.names.renaming, &self.names.shadow) {
+            Ok(()) => new,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let renamed = self.directory.rename(&self.names.renaming, &self.names.shadow);
+                renamed.during(Operation::Exchange, &name)?;
+                new
             }
-            other => other,
-        }
-        .during(Operation::Exchange, &name)?;
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                self.put_old_shadow_aside(permissions)?
+            }
+            Err(error) => return Err(error).during(Operation::Exchange, &name),
+        };
         self.flush_directory()?;
         match self.directory.unlink(&self.names.renaming) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -94,6 +99,18 @@ impl<S: Storage> Connection<S> {
         }
         // Before the new one has a byte, which tells which of the two is the old one.
         self.flush_directory()?;
+        Ok(new)
+    }
+
+    /// The same where names can't be exchanged: the old shadow gets the temporary name, as in the middle of an exchange,
+    /// then an empty file gets its own.
+    fn put_old_shadow_aside(&self, permissions: u32) -> Result<S::File> {
+        let name = self.names.shown_shadow();
+        let rename = || self.directory.rename(&self.names.shadow, &self.names.renaming);
+        rename().during(Operation::Exchange, name)?;
+        let mode = OpenMode::CreateNew { permissions };
+        let new = self.directory.open(&self.names.shadow, mode).during(Operation::Open, name)?;
+        new.flush().during(Operation::Flush, name)?;
         Ok(new)
     }
 

@@ -14,9 +14,10 @@
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 
-use dash_storage::{Directory, Metadata, OpenMode, Storage};
+use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
 
 use crate::error::{Context, Operation, Result};
+use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::recover::open_if_there;
 
@@ -87,12 +88,32 @@ pub(crate) fn is_cut_off<S: Storage>(directory: &S::Directory, names: &Names) ->
 pub(crate) fn finish_renames<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
     let done = match rest(directory, names)? {
         None => return Ok(false),
-        Some(Rest::Unlink) => directory.unlink(&names.renaming),
+        Some(Rest::Unlink) => {
+            keep_empty_files::<S>(directory, names)?;
+            directory.unlink(&names.renaming)
+        }
         Some(Rest::ToDb) => directory.rename(&names.renaming, &names.db),
         Some(Rest::ToShadow) => directory.rename(&names.renaming, &names.shadow),
     };
     done.during(Operation::Exchange, shown(&names.renaming))?;
     Ok(true)
+}
+
+/// Makes files without a byte durable, which take the place of older ones, before these lose their last name: where inodes
+/// survive one by one all of them could be gone.
+fn keep_empty_files<S: Storage>(directory: &S::Directory, names: &Names) -> Result<()> {
+    let mut any = false;
+    for name in [&names.db, &names.shadow] {
+        let found = directory.metadata(name).during(Operation::Stat, shown(name))?;
+        if found.is_some_and(|found| found.len == 0)
+            && !broken(Mutation::EmptyFileNotFlushed)
+            && let Some(file) = open_if_there::<S>(directory, name, OpenMode::ReadWrite)?
+        {
+            file.flush().during(Operation::Flush, shown(name))?;
+            any = true;
+        }
+    }
+    if any { directory.flush().during(Operation::FlushDirectory, shown(&names.db)) } else { Ok(()) }
 }
 
 /// What `app.db` stands for, and the name it has right now: in state i the temporary one.

@@ -18,6 +18,7 @@ use crate::format::{
 use crate::header::{HEADER_LEN, Header};
 use crate::holes::data_in;
 use crate::memory::zeros;
+use crate::mutation::{Mutation, broken};
 use crate::page_list::within;
 use crate::spare::{buffer_for, part_of};
 use crate::tuning::Tuning;
@@ -107,9 +108,9 @@ impl Tail {
     }
 }
 
-/// Whether a tail of this very file is left somewhere before its end: it was about to move when the
+/// Whether a tail of this very file, or of one of this pair, is left somewhere before its end: it was about to move when the
 /// power went (F13). Looks from the end, because that is where it was.
-pub fn has_buried_tail<F: File>(file: &F, len: u64, name: &str) -> Result<bool> {
+pub fn has_buried_tail<F: File>(file: &F, len: u64, pair: Option<u64>, name: &str) -> Result<bool> {
     let mut buffer = zeros(STRIDE)?;
     let data: Vec<_> = data_in(file, 0..len - len % BLOCK_LEN, name)?.iter().collect();
     for range in data.into_iter().rev() {
@@ -120,9 +121,13 @@ pub fn has_buried_tail<F: File>(file: &F, len: u64, name: &str) -> Result<bool> 
             let part = &mut buffer[..usize::try_from(end - start).unwrap_or(BLOCK)];
             read_padded(file, part, start).during(Operation::Read, name)?;
             for block in part.chunks_exact(BLOCK) {
-                let commit = CommitBlock::decode(block).map(|block| block.inode);
-                let intent = IntentBlock::decode(block).map(|block| block.inode);
-                if commit.or(intent) == Ok(file.id().inode) {
+                let commit = CommitBlock::decode(block).map(|block| (block.inode, block.pair));
+                let intent = IntentBlock::decode(block).map(|block| (block.inode, block.pair));
+                // A copy of the file has another inode number, and is of the same pair.
+                if let Ok((inode, of)) = commit.or(intent)
+                    && (inode == file.id().inode
+                        || pair == Some(of) && !broken(Mutation::InodesBelieved))
+                {
                     return Ok(true);
                 }
             }

@@ -81,6 +81,25 @@ pub(crate) fn nor_is_a_later_one_for_an_older_copy_that_shows_nothing_of_dash_an
     }
 }
 
+/// Page 1 of the older copy carries a block along, as whoever writes it does: one of an earlier pair.
+#[test]
+pub(crate) fn nor_where_a_block_of_an_earlier_pair_is_left_in_page_1() {
+    let machine = Machine::new(1);
+    let (_p, mut connection) = start(&machine, &tiny());
+    for value in 0..3 {
+        commit(&mut connection, &[0, value, 3]).unwrap();
+    }
+    connection.close().unwrap();
+    // It grows over the tail, and dash takes the file for one that it has not seen.
+    let grown = stock::commit(&machine, &[0, 2, 3, 4], Left::Block);
+    let (_p, mut connection) = start(&machine, &tiny());
+    assert_eq!(read(&mut connection).unwrap(), grown);
+    commit(&mut connection, &[0, 9, 3, 4]).unwrap();
+    let machine = machine.power_loss(&mut Nothing);
+    stock::commit(&machine, &[0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], Left::Block);
+    expect_diverged(&machine);
+}
+
 /// But a VACUUM of the newest state is on top of it, whatever the power loss left of the older copy's marks.
 #[test]
 fn what_was_written_on_the_newest_commit_is_no_other_branch() {

@@ -150,6 +150,9 @@ impl File for WatchedFile {
     fn id(&self) -> FileId {
         self.inner.id()
     }
+    fn cache_life(&self) -> Option<u64> {
+        self.inner.cache_life()
+    }
     fn metadata(&self) -> io::Result<Metadata> {
         self.inner.metadata()
     }

@@ -173,6 +173,11 @@ pub trait File: Send + Sync + 'static {
     /// `fstat`.
     fn metadata(&self) -> io::Result<Metadata>;
 
+    /// A number of the cache that the file is in: as long as it stays the same, what was written and not flushed is still
+    /// there. After a power loss, or when the file system was mounted anew, it is another one. `None` where the
+    /// system can't tell.
+    fn cache_life(&self) -> Option<u64>;
+
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 

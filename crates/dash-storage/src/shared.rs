@@ -18,6 +18,10 @@ impl<F: File> File for Arc<F> {
         F::metadata(self)
     }
 
+    fn cache_life(&self) -> Option<u64> {
+        F::cache_life(self)
+    }
+
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         F::read_at(self, buffer, offset)
     }

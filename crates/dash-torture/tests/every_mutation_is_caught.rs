@@ -28,6 +28,8 @@ mod flushed_on;
 mod killed_writer;
 #[path = "../../dash-shadow/tests/a_narrowed_intent_hides_nothing.rs"]
 mod narrowed;
+#[path = "../../dash-shadow/tests/a_commit_that_nobody_was_told_of_gives_way.rs"]
+mod not_told;
 #[path = "../../dash-shadow/tests/names_that_an_older_dash_left_behind_are_flushed.rs"]
 mod older_names;
 #[path = "../../dash-shadow/tests/read_only_connections_see_what_was_acknowledged.rs"]
@@ -159,7 +161,21 @@ const TOLD: &[Told] = &[
         Mutation::CounterIgnored,
         &[first_name::nor_is_a_later_one_for_an_older_copy_that_shows_nothing_of_dash_any_more],
     ),
-    (Mutation::InodesBelieved, &[copied::whichever_of_the_two_has_the_inode_number_of_its_block]),
+    (
+        Mutation::InodesBelieved,
+        &[
+            copied::whichever_of_the_two_has_the_inode_number_of_its_block,
+            copied::also_where_the_database_is_an_empty_file,
+            copied::also_where_the_database_was_about_to_grow,
+            copied::also_where_nothing_of_dash_is_left_in_the_database,
+        ],
+    ),
+    (
+        Mutation::StaleBlockCounts,
+        &[first_name::nor_where_a_block_of_an_earlier_pair_is_left_in_page_1],
+    ),
+    (Mutation::UnpublishedTaken, &[not_told::to_what_stock_sqlite_wrote_after_it]),
+    (Mutation::CoordinationOutlivesPower, &[not_told::and_not_after_a_power_loss]),
     (Mutation::MoveNotFlushed, &[failed_flush::f13_a_tail_that_was_being_moved]),
     (Mutation::BuriedBelieved, &[failed_flush::f3_a_commit_that_was_being_buried]),
     (Mutation::NaiveListReset, &[current_copy::not_by_settling]),

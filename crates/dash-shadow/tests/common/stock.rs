@@ -44,6 +44,7 @@ pub fn commit(machine: &Machine, content: &[u8], left: Left) -> Content {
     for at in [24, 92] {
         first[at..at + 4].copy_from_slice(&next.to_be_bytes());
     }
+    first[28..32].copy_from_slice(&u32::try_from(pages).unwrap().to_be_bytes());
     bytes.truncate(if left == Left::All { bytes.len() } else { pages * PAGE });
     bytes.resize(bytes.len().max(pages * PAGE), 0);
     bytes[..PAGE].copy_from_slice(&first);

@@ -14,7 +14,7 @@ use nix::unistd::{Whence, lseek};
 use super::descriptor::{self, Descriptor};
 use super::directory::not_regular;
 use super::memory::{Map, Memory};
-use super::{access, clone, closing, in_place, lease, lock, uninterrupted};
+use super::{access, cache, clone, closing, in_place, lease, lock, uninterrupted};
 use crate::{FileId, FileKind, LockKind, Metadata};
 
 /// More buffers than this the kernel refuses in one call.
@@ -108,6 +108,10 @@ impl crate::File for File {
             owner: found.uid(),
             group: found.gid(),
         })
+    }
+
+    fn cache_life(&self) -> Option<u64> {
+        cache::life(self.descriptor.file().ok()?)
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -4,7 +4,7 @@
 //! [`Memory`] (mappings), `descriptor` (who owns an open descriptor), `closing` (when closing one
 //! would drop SQLite's own locks), `fork` (what a forked child may keep), `table` (the lock-free
 //! lists these need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
-//! (waiting for a shared word), `lease` (who else has a file open), `random`.
+//! (waiting for a shared word), `cache` (whether it is still the one of before), `lease` (who else has a file open), `random`.
 //!
 //! Invariants:
 //!
@@ -13,6 +13,7 @@
 //! 3. A handle used in a forked child fails with EBADF, whatever its number stands for there.
 
 mod access;
+mod cache;
 mod clone;
 mod closing;
 mod descriptor;

@@ -115,6 +115,10 @@ impl crate::File for File {
         self.operate(OperationKind::Metadata, None, |state, _| state.metadata(self.key))
     }
 
+    fn cache_life(&self) -> Option<u64> {
+        Some(self.process.machine.lives())
+    }
+
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let range = offset..end(offset, buffer.len() as u64)?;
         self.operate(OperationKind::Read, Some(range), |state, effect| {

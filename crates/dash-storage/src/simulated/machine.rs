@@ -26,6 +26,7 @@ struct Shared {
     clock: AtomicU64,
     random: AtomicU64,
     answers: Vec<usize>,
+    lives: u64,
     watched: AtomicBool,
     watcher: Mutex<Option<Watcher>>,
     dying: Mutex<Vec<(u32, Arc<AtomicBool>)>>,
@@ -45,15 +46,16 @@ impl Machine {
             capacity: None,
             metadata: Metadata::Journaled,
         };
-        Self::start(State::new(settings), 0, mix(seed), Vec::new())
+        Self::start(State::new(settings), 0, mix(seed), (Vec::new(), 1))
     }
 
-    fn start(state: State, clock: u64, random: u64, answers: Vec<usize>) -> Self {
+    fn start(state: State, clock: u64, random: u64, (answers, lives): (Vec<usize>, u64)) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::new(state),
             clock: AtomicU64::new(clock),
             random: AtomicU64::new(random),
             answers,
+            lives,
             watched: AtomicBool::new(false),
             watcher: Mutex::new(None),
             dying: Mutex::default(),
@@ -97,7 +99,13 @@ impl Machine {
     pub fn power_loss(&self, survivors: &mut dyn Survivors) -> Self {
         let (state, answers) = power::lose(&self.state(), survivors);
         let clock = self.0.clock.load(Ordering::Relaxed);
-        Self::start(state, clock, self.0.random.load(Ordering::Relaxed), answers)
+        let random = self.0.random.load(Ordering::Relaxed);
+        Self::start(state, clock, random, (answers, self.0.lives + 1))
+    }
+
+    /// How often the power came on: 1 for a machine that never lost it.
+    pub(super) fn lives(&self) -> u64 {
+        self.0.lives
     }
 
     /// The answers that [`Survivors`] gave to make this machine, for a

@@ -1,0 +1,81 @@
+//! What the last session left beside the two files: a name fence, and what its coordination file says.
+//!
+//! A coordination file that lies there after a power loss is of any time before it, as nobody flushes it. What it says
+//! of the page cache therefore counts only as long as that is the same one ([`File::cache_life`]).
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use dash_storage::{File, OpenMode, Storage};
+
+use crate::coordination::{Coordination, Word};
+use crate::error::{Context, Operation, Result};
+use crate::layout::Layout;
+use crate::mutation::{Mutation, broken};
+use crate::names::Names;
+use crate::recover::open_if_there;
+use crate::tail::read_padded;
+
+/// What else the last session left.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Left {
+    /// The name fence stands, so `app.db` may have been in the middle of a write of ours; without it a
+    /// difference is somebody else's write (SHADOW-4).
+    pub fence: bool,
+    /// A coordination file says that the shadow was being written.
+    pub in_flight: bool,
+    /// Pair and sequence of a commit that nobody was told of, nor was shown: its writer died before it exchanged the names,
+    /// and the page cache is still the one of then.
+    pub unpublished: Option<(u64, u64)>,
+    /// Id of a commit that was reported as failed (SHADOW-13); 0: none.
+    pub failed: u64,
+}
+
+impl Left {
+    /// From the words of a coordination file. `life`: of the cache that it is in now.
+    fn of_words(word: impl Fn(Word) -> Result<u64>, life: Option<u64>) -> Result<Self> {
+        let ours = Layout::of(word(Word::Magic)?) == Layout::Ours;
+        let in_flight = if ours { word(Word::InFlight)? } else { 0 };
+        let same =
+            life == Some(word(Word::CacheLife)?) || broken(Mutation::CoordinationOutlivesPower);
+        let unpublished = match same && in_flight != 0 {
+            true => Some((word(Word::Pair)?, in_flight)),
+            false => None,
+        };
+        Ok(Self {
+            fence: false,
+            in_flight: in_flight != 0,
+            unpublished,
+            failed: word(Word::Failed)?,
+        })
+    }
+}
+
+impl<F: File> Coordination<F> {
+    /// What it says of the last session; for the first opener, before anything is changed.
+    pub(crate) fn left(&self) -> Result<Left> {
+        Left::of_words(|word| Ok(self.word(word).load(SeqCst)), self.file.cache_life())
+    }
+
+    /// Says which cache what it says is true of.
+    pub(crate) fn set_cache_life(&self) {
+        self.word(Word::CacheLife).store(self.file.cache_life().unwrap_or(0), SeqCst);
+    }
+}
+
+/// What a coordination file tells whoever may only read of the last session.
+pub(crate) fn left_in_coordination<S: Storage>(
+    directory: &S::Directory,
+    names: &Names,
+) -> Result<Left> {
+    let Some(file) = open_if_there::<S>(directory, &names.coordination, OpenMode::Read)? else {
+        return Ok(Left::default());
+    };
+    let word = |word: Word| {
+        let mut bytes = [0; size_of::<u64>()];
+        let place = (word as usize * size_of::<u64>()) as u64;
+        read_padded(&file, &mut bytes, place)
+            .during(Operation::Read, names.shown_coordination())?;
+        Ok(u64::from_ne_bytes(bytes))
+    };
+    Left::of_words(word, file.cache_life())
+}

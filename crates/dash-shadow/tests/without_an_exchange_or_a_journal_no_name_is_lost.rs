@@ -1,0 +1,92 @@
+//! Where the file system has neither an exchange of names nor a journal (an SD card, for instance), files may lose their names
+//! one by one in a power loss. An old file that lost its last name, before the new one in its place was durable,
+//! left neither: "app.db is missing", "app.db-shadow is missing", for ever.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use common::sim::{is_step_of_an_exchange, start, tiny, without_exchange};
+use common::{Content, commit, read};
+use dash_shadow::Connection;
+use dash_storage::simulated::{Machine, Metadata, Random};
+use dash_storage::{Directory, OpenMode, Storage};
+
+const CONTENT: [u8; 3] = [1, 2, 3];
+const NEXT: [u8; 3] = [4, 2, 3];
+
+fn machine(links: bool) -> Machine {
+    let machine = without_exchange(links);
+    machine.set_metadata(Metadata::OneSector);
+    machine
+}
+
+/// What power losses leave at every call of an action.
+fn cut(machine: &Machine, fates: u64, act: impl FnOnce()) -> Vec<Machine> {
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let taken = Arc::clone(&images);
+    machine.watch(move |machine, _| {
+        let left = (0..fates).map(|seed| machine.power_loss(&mut Random::new(seed)));
+        taken.lock().unwrap().extend(left);
+    });
+    act();
+    machine.watch(|_, _| {});
+    std::mem::take(&mut *images.lock().unwrap())
+}
+
+fn opens(image: &Machine, either: [&[u8]; 2], story: &str) {
+    let opened = Connection::open(&image.process(), Path::new("/app.db"), &tiny());
+    let mut connection = opened.unwrap_or_else(|error| panic!("{story}: {error}"));
+    let found: Content = read(&mut connection).unwrap();
+    assert!(either.contains(&found.as_slice()), "{story}: {found:?}");
+}
+
+#[test]
+fn of_a_shadow_that_is_made_anew_beside_a_name_fence() {
+    for links in [false, true] {
+        let machine = machine(links);
+        let (process, mut connection) = start(&machine, &tiny());
+        for value in 0..4 {
+            commit(&mut connection, &[value, 2, 3]).unwrap();
+        }
+        commit(&mut connection, &CONTENT).unwrap();
+        machine.kill(&process);
+        machine.write_back();
+        let shadow = machine.open_stock("app.db-shadow").unwrap();
+        shadow.write_at(&vec![0; shadow.read_all().len()], 0).unwrap();
+        shadow.flush().unwrap();
+        let (_p, mut connection) = start(&machine, &tiny());
+        for image in cut(&machine, 6, || commit(&mut connection, &NEXT).unwrap()) {
+            opens(&image, [&CONTENT, &NEXT], "made anew");
+        }
+    }
+}
+
+/// In the first commit's exchange a stock process makes an `app.db`, of no bytes as the one that has the temporary name.
+#[test]
+fn of_an_empty_database_in_the_middle_of_an_exchange() {
+    for step in 1..5 {
+        let machine = machine(false);
+        let (killed, mut victim) = start(&machine, &tiny());
+        let mut seen = 0;
+        machine.watch(move |machine, operation| {
+            if is_step_of_an_exchange(operation.kind) {
+                seen += 1;
+                if seen == step {
+                    machine.kill(&killed);
+                }
+            }
+        });
+        assert!(commit(&mut victim, &CONTENT).is_err(), "killed before step {step}");
+        machine.watch(|_, _| {});
+        machine.write_back();
+        let root = machine.process().open_directory(Path::new("/")).unwrap();
+        root.open("app.db".as_ref(), OpenMode::Create { permissions: 0o644 }).unwrap();
+        for image in cut(&machine, 6, || drop(start(&machine, &tiny()))) {
+            opens(&image, [&[], &CONTENT], &format!("killed before step {step}"));
+        }
+    }
+}
