@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
 use dash_storage::real::{self, Real};
-use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
+use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 
 use crate::errors::{forbids_writing, to_sqlite};
 use crate::open::{PATIENCE, PAUSE};
@@ -46,6 +46,7 @@ pub fn says_wal(header: &[u8]) -> bool {
 pub struct Neighbours {
     folder: Option<Arc<real::Directory>>,
     wal: OsString,
+    memory: OsString,
     journal: OsString,
 }
 
@@ -61,6 +62,7 @@ impl Neighbours {
             // If there is none, opening the database will say so.
             folder: path.parent().and_then(|folder| Real.open_directory(folder).ok().map(Arc::new)),
             wal: named("-wal"),
+            memory: named("-shm"),
             journal: named("-journal"),
         }
     }
@@ -70,16 +72,30 @@ impl Neighbours {
         self.folder.as_ref()
     }
 
-    /// Looks for leftovers.
+    /// Looks for leftovers. As to stock SQLite an empty WAL is none.
     ///
     /// # Errors
     ///
     /// `SQLITE_CANTOPEN` if they can't be looked for.
     pub fn find(&self) -> Result<Option<Leftover>> {
-        if self.is_file(&self.wal)? {
+        if self.length_of(&self.wal)?.is_some_and(|len| len > 0) {
             return Ok(Some(Leftover::Wal));
         }
-        Ok(self.is_file(&self.journal)?.then_some(Leftover::Journal))
+        // An empty one is in the way of the name fence.
+        Ok(self.length_of(&self.journal)?.map(|_| Leftover::Journal))
+    }
+
+    /// Whether only stock SQLite can make sense of what lies there, for a connection that may only read. Beside a journal that
+    /// is not hot the engine can: `app.db` may be the older one of its two copies.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if that can't be looked for.
+    pub fn stock_has_to_read(&self) -> Result<bool> {
+        Ok(match (self.find()?, &self.folder) {
+            (Some(Leftover::Journal), Some(folder)) => self.begins_hot(folder),
+            (found, _) => found.is_some(),
+        })
     }
 
     /// Refuses what is neither a journal nor a name fence under the name of both: no commit could be made beside it.
@@ -88,7 +104,7 @@ impl Neighbours {
     ///
     /// `SQLITE_CANTOPEN`
     pub fn leave_the_fence_its_name(&self) -> Result<()> {
-        if self.kind_of(&self.journal)? != Some(FileKind::Other) {
+        if self.look_for(&self.journal)?.is_none_or(|found| found.kind != FileKind::Other) {
             return Ok(());
         }
         let name = self.journal.to_string_lossy();
@@ -101,18 +117,30 @@ impl Neighbours {
         ))
     }
 
-    fn is_file(&self, name: &OsStr) -> Result<bool> {
-        Ok(self.kind_of(name)? == Some(FileKind::Regular))
+    fn length_of(&self, name: &OsStr) -> Result<Option<u64>> {
+        let found = self.look_for(name)?.filter(|found| found.kind == FileKind::Regular);
+        Ok(found.map(|found| found.len))
     }
 
-    fn kind_of(&self, name: &OsStr) -> Result<Option<FileKind>> {
+    fn look_for(&self, name: &OsStr) -> Result<Option<Metadata>> {
         let Some(folder) = &self.folder else {
             return Ok(None);
         };
-        let found = folder.metadata(name).map_err(|error| {
+        folder.metadata(name).map_err(|error| {
             Error::new(Code::CANTOPEN, format!("looking for {}: {error}", name.to_string_lossy()))
-        })?;
-        Ok(found.map(|found| found.kind))
+        })
+    }
+
+    /// Removes an empty folder under the name of stock SQLite's shared memory. The check of a file system without a
+    /// journal may leave one there, where that file had the inode number of a former name fence, and stock
+    /// SQLite can't open the database beside it.
+    fn remove_folder_for_shared_memory(&self) {
+        if let (Some(folder), Ok(Some(found))) = (&self.folder, self.look_for(&self.memory))
+            && found.kind == FileKind::Directory
+        {
+            // One that is not empty stays, and stock SQLite says what it can't do.
+            drop(folder.remove_directory(&self.memory));
+        }
     }
 }
 
@@ -236,7 +264,12 @@ pub fn clear(host: &HostVfs, path: &Path, flags: OpenFlags, leftover: Leftover) 
             Leftover::Journal => Neighbours::of(path).find()?.is_some(),
             Leftover::Wal => Neighbours::of(path).find()?.is_some() || in_wal_mode(path),
         };
-        if there { host.run(path, flags, CLEAR) } else { Ok(()) }
+        if there {
+            Neighbours::of(path).remove_folder_for_shared_memory();
+            host.run(path, flags, CLEAR)
+        } else {
+            Ok(())
+        }
     };
     let begun = Instant::now();
     let cleared = loop {

@@ -118,7 +118,7 @@ impl Request<'_> {
         match self.parameters.shadow {
             Some(true) => Ok(false),
             Some(false) => Ok(true),
-            None => Ok(neighbours.find()?.is_some()),
+            None => neighbours.stock_has_to_read(),
         }
     }
 
@@ -194,7 +194,9 @@ impl Request<'_> {
         let mut header = [0; HEADER];
         file.read(&mut header, 0)?;
         if leftovers::says_wal(&header) {
+            let named = file.refuse_unnamed_wal();
             file.close()?;
+            named?;
             drop(membership);
             return self.plain(None);
         }

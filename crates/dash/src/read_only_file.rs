@@ -70,6 +70,24 @@ impl ReadOnlyFile {
         self.engine.is_exposed()
     }
 
+    /// Refuses a copy in WAL mode that has not the name by which stock SQLite, which has to read it, would find it.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_READONLY_RECOVERY`
+    pub(crate) fn refuse_unnamed_wal(&self) -> Result<()> {
+        if self.engine.is_named().map_err(to_sqlite)? {
+            return Ok(());
+        }
+        let shown = self.path.display();
+        Err(Error::new(
+            Code::READONLY_RECOVERY,
+            format!(
+                "{shown}-shadow is the newer one of the two copies since a power loss, and it is in WAL mode; this connection                  may only read: open {shown} once for writing through dash, which gives it its name back"
+            ),
+        ))
+    }
+
     fn failed(&mut self, error: EngineError) -> Error {
         self.errno = errno_of(&error);
         to_sqlite(error)
