@@ -63,17 +63,7 @@ pub struct Options {
     pub case: Option<String>,
 }
 
-/// Whether programs with guests run where nobody asked for them by name. Not while what they find is being mended.
-const GUESTS_UNASKED: bool = false;
-
 impl Options {
-    /// Whether programs with guests are to be tried.
-    pub(crate) fn wants_guests(&self) -> bool {
-        GUESTS_UNASKED
-            || self.case.is_some()
-            || self.engine.as_deref().is_some_and(|engine| engine.starts_with("shadow/guests"))
-    }
-
     /// Whether an engine, named as in [`Summary::engine`], is to be tried.
     pub fn wants(&self, engine: &str) -> bool {
         self.engine.as_deref().is_none_or(|wanted| {

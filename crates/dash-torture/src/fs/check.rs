@@ -2,6 +2,7 @@
 //! refused but must never see a mix of two states; opens it as its engine does, which must find an allowed
 //! state; commits once more; closes it, and reads at rest what was committed.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::database::{self, Opened, explained};
@@ -55,11 +56,18 @@ impl Look<'_> {
     pub fn at(&self, rig: &Rig, device: &Loop) -> Result<Checked, Wrong> {
         let broken = |what: &str, error: std::io::Error| Wrong::Broken(format!("{what}: {error}"));
         device.forget().map_err(|error| broken("dropping caches", error))?;
-        device.check(self.kind).map_err(|error| broken("putting it in order", error))?;
+        let lost = device.check(self.kind).map_err(|error| broken("putting it in order", error))?;
         let mounted = device
             .mount(self.kind, &rig.point(), "")
             .map_err(|error| broken("the file system doesn't mount", error))?;
-        let checked = self.inside(rig, mounted.point());
+        let db = mounted.point().join("app.db");
+        let is_lost = db.metadata().is_ok_and(|db| lost.contains(&db.ino()))
+            && !db.with_file_name("app.db-journal").is_dir();
+        let checked = match is_lost {
+            // Nobody but dash keeps another copy, and that only while a name fence stands.
+            true => Ok(self.unasked(Visited::of_nobody(self.allowed))),
+            false => self.inside(rig, mounted.point()),
+        };
         let unmounted = mounted.unmount();
         let checked = checked?;
         unmounted.map_err(|error| broken("unmounting", error))?;
@@ -74,8 +82,7 @@ impl Look<'_> {
         };
         let (after, acknowledged) = match self.opened_again(rig, folder, &visited.allowed) {
             Err(Wrong::Broken(what)) if visited.is_users_choice && what.contains(CHOICE) => {
-                let (after, acknowledged) = (self.allowed.now[0], u64::MAX);
-                return Ok(Checked { after, acknowledged, visited });
+                return Ok(self.unasked(visited));
             }
             other => other?,
         };
@@ -99,6 +106,11 @@ impl Look<'_> {
             }
         }
         Ok(Checked { after, acknowledged, visited })
+    }
+
+    /// Of an image of which nothing more is to be asked.
+    fn unasked(&self, visited: Visited) -> Checked {
+        Checked { after: self.allowed.now[0], acknowledged: u64::MAX, visited }
     }
 
     fn opened_again(

@@ -45,6 +45,8 @@ pub fn perform(rig: &Rig, library: &Path, seed: u64) -> Result<Ledger, String> {
         ledger,
         pending: None,
         torn: None,
+        choice: None,
+        is_unnamed: false,
         stayer: None,
         is_at_rest: true,
         may_return: false,
@@ -75,6 +77,7 @@ impl Play<'_> {
         }
         self.stayer = None;
         self.dash()?;
+        self.nobody_looks();
         if let Some(begun) = self.torn.take() {
             self.ledger.torn.push(begun..u64::MAX);
         }
@@ -105,7 +108,10 @@ impl Play<'_> {
         }
         match said {
             Said::Done(found) if found.get("state").is_some() => {
-                self.finds(&found, true, "dash")?
+                self.finds(&found, true, "dash")?;
+                if let Some(since) = self.choice.take() {
+                    self.ledger.choices.push(since..self.position()?);
+                }
             }
             other => return Err(format!("dash opens: {other:?}")),
         }
@@ -255,7 +261,8 @@ impl Play<'_> {
                 return Ok(());
             }
         }
-        if self.one_in(4) {
+        // Who is still to die does not stay: it would die of anything.
+        if !dies && self.one_in(4) {
             self.tell("stays");
             self.stayer = Some(actor);
         } else {

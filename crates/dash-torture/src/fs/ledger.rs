@@ -32,6 +32,10 @@ pub struct Ledger {
     pub doubtful: Vec<Doubtful>,
     /// Between which positions stock SQLite, in a mode that does not protect it, may leave a torn file.
     pub torn: Vec<Range<u64>>,
+    /// Between which positions dash may leave a choice to the user: a process died in a commit through dash, stock SQLite
+    /// wrote on the state before, and dash has not opened the database since. A power loss takes what tells
+    /// that nobody was told of that commit.
+    pub choices: Vec<Range<u64>>,
     /// What was done, for those who look into a failure: from which position on, and what.
     pub story: Vec<(u64, String)>,
 }
@@ -56,6 +60,8 @@ pub struct Allowed {
     pub lost: Vec<State>,
     /// Whether the file may be torn, by no fault of dash: nothing is expected of it.
     pub torn: bool,
+    /// Whether dash may refuse, and leave the choice to the user.
+    pub is_users_choice: bool,
     /// What had been done.
     pub story: String,
 }
@@ -77,9 +83,10 @@ impl Ledger {
                 .map(|failed| failed.state),
         );
         let torn = self.torn.iter().any(|range| range.contains(&position));
+        let is_users_choice = self.choices.iter().any(|range| range.contains(&position));
         let told = self.story.iter().take_while(|(begun, _)| *begun <= position);
         let story = told.map(|(_, what)| what.as_str()).collect::<Vec<_>>().join(", ");
-        Allowed { now, lost: all[..durable].to_vec(), torn, story }
+        Allowed { now, lost: all[..durable].to_vec(), torn, is_users_choice, story }
     }
 }
 
@@ -101,7 +108,7 @@ impl Allowed {
 
     /// For a file.
     pub fn to_json(&self) -> Value {
-        json!({ "now": self.now, "lost": self.lost })
+        json!({ "now": self.now, "lost": self.lost, "is_users_choice": self.is_users_choice })
     }
 
     /// From a file.
@@ -110,7 +117,13 @@ impl Allowed {
             let pair = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_u64()?));
             value.get(name)?.as_array()?.iter().map(pair).collect()
         };
-        Some(Self { now: states("now")?, lost: states("lost")?, ..Self::default() })
+        let is_users_choice = value.get("is_users_choice").and_then(Value::as_bool);
+        Some(Self {
+            now: states("now")?,
+            lost: states("lost")?,
+            is_users_choice: is_users_choice.unwrap_or_default(),
+            ..Self::default()
+        })
     }
 }
 

@@ -139,8 +139,7 @@ fn of_case(case: &str) -> Option<Task> {
 fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Send {
     // Without end, so there has to be something that is wanted.
     let wants = |opened: &Opened| {
-        (*opened != Opened::Guests || options.wants_guests())
-            && kinds.iter().any(|kind| options.wants(&format!("{}/{}", opened.name(), kind.name())))
+        kinds.iter().any(|kind| options.wants(&format!("{}/{}", opened.name(), kind.name())))
     };
     let engines: Vec<Opened> = Opened::ALL.into_iter().filter(wants).collect();
     let of = |is_wanted: fn(&Opened) -> bool| -> Vec<Opened> {

@@ -45,6 +45,8 @@ pub enum Ended {
 pub struct Pending {
     begun: u64,
     state: State,
+    /// It was a process of dash's.
+    of_dash: bool,
 }
 
 /// A program under way.
@@ -65,6 +67,11 @@ pub struct Play<'a> {
     pub pending: Option<Pending>,
     /// Since when the file may be torn.
     pub torn: Option<u64>,
+    /// A process died in the first commit of the database, through dash: its name may be an empty file's on the disk until somebody
+    /// flushes the folder, which a commit of stock SQLite's without a journal file doesn't.
+    pub is_unnamed: bool,
+    /// Since when dash may leave a choice to the user.
+    pub choice: Option<u64>,
     /// A stock process that has the database open from before.
     pub stayer: Option<Actor>,
     /// Whether the last session of dash closed.
@@ -119,7 +126,7 @@ impl Play<'_> {
     pub fn finds(&mut self, found: &Value, is_last: bool, who: &str) -> Result<(), String> {
         let found = (found.get("state").and_then(Value::as_u64).unwrap_or_default(), 0);
         let current = self.current();
-        if let Some(Pending { begun, state }) = self.pending {
+        if let Some(Pending { begun, state, of_dash }) = self.pending {
             if found == state && state != current {
                 self.model.execute_batch("COMMIT").map_err(text)?;
                 let acknowledged = self.position()?;
@@ -133,6 +140,9 @@ impl Play<'_> {
                 let after = self.ledger.commits.len();
                 self.ledger.doubtful.push(Doubtful { begun, after, state });
                 self.pending = None;
+                if of_dash && who != "dash" {
+                    self.choice = Some(self.position()?);
+                }
             }
         }
         if found == current {
@@ -148,6 +158,14 @@ impl Play<'_> {
             None if is_empty => format!("{who} finds an empty database"),
             None => format!("{who} finds a state that no commit made"),
         })
+    }
+
+    /// The program ends: what became of the last transaction in which somebody died stays open.
+    pub fn nobody_looks(&mut self) {
+        if let Some(Pending { begun, state, .. }) = self.pending.take() {
+            let after = self.ledger.commits.len();
+            self.ledger.doubtful.push(Doubtful { begun, after, state });
+        }
     }
 
     /// What must be done.
@@ -198,7 +216,9 @@ impl Play<'_> {
         match said {
             Said::Done(_) => {
                 self.model.execute_batch("COMMIT").map_err(text)?;
-                let is_durable = mode.is_none_or(Mode::is_durable);
+                let no_journal = mode.is_some_and(|mode| ["memory", "off"].contains(&mode.journal));
+                self.is_unnamed &= no_journal;
+                let is_durable = mode.is_none_or(Mode::is_durable) && !self.is_unnamed;
                 self.ledger.commits.push(Commit { begun, acknowledged, state, is_durable });
                 // Of what a log was copied from, its flushes say nothing.
                 let is_flushed = is_durable && mode.is_none_or(|mode| mode.journal != "wal");
@@ -218,7 +238,8 @@ impl Play<'_> {
                     self.torn.get_or_insert(begun);
                 }
                 self.may_return = mode.is_some();
-                self.pending = Some(Pending { begun, state });
+                self.is_unnamed |= mode.is_none() && self.ledger.commits.is_empty();
+                self.pending = Some(Pending { begun, state, of_dash: mode.is_none() });
                 self.tell("killed in a transaction");
                 Ok(Ended::Died)
             }

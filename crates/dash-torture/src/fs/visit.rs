@@ -53,7 +53,7 @@ pub struct Visited {
 impl Visited {
     /// Nobody came.
     pub fn of_nobody(allowed: &Allowed) -> Self {
-        Self { allowed: allowed.clone(), from: 0, is_users_choice: false }
+        Self { allowed: allowed.clone(), from: 0, is_users_choice: allowed.is_users_choice }
     }
 }
 
@@ -155,7 +155,7 @@ fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
         return Err(Wrong::Lost(what.to_owned()));
     }
     // Beside a newer state, or one that may have been acknowledged: the user has to say which is to stay.
-    visited.is_users_choice = !is_current || allowed.now.iter().any(|state| state.0 != before);
+    visited.is_users_choice |= !is_current || allowed.now.iter().any(|state| state.0 != before);
     visited.allowed = allowed.after((after, 0), true);
     Ok(())
 }

@@ -67,9 +67,7 @@ pub fn targets() -> Vec<String> {
 /// rounds, [`Summary::states`] what killed processes left, [`Summary::nested`] processes that were
 /// killed while they opened what killed processes had left.
 pub fn run(options: &Options, watch: &dyn Watch, again: &Again) -> Vec<Summary> {
-    let wants = |&&(engine, parameters, _): &&(&str, Option<&str>, u32)| {
-        options.wants(engine) && (parameters.is_some() || options.wants_guests())
-    };
+    let wants = |&&(engine, ..): &&(&str, Option<&str>, u32)| options.wants(engine);
     let wanted: Vec<_> = VARIANTS.iter().filter(wants).collect();
     let shares = wanted.iter().map(|(.., share)| share).sum::<u32>().max(1);
     let begun = Instant::now();

@@ -174,12 +174,12 @@ const METADATA: [(Metadata, &str); 3] = [
     (Metadata::Apart, "apart"),
 ];
 
-/// One program in so many runs on a file system without a journal, if it is not asked for; 0: none.
-const WITHOUT_JOURNAL: u64 = 0;
+/// One program in so many runs on a file system without a journal, if it is not asked for.
+const WITHOUT_JOURNAL: u64 = 6;
 
 fn usual_metadata(seed: u64) -> Metadata {
-    match mix(seed ^ 0x6e61_6d65).checked_rem(WITHOUT_JOURNAL) {
-        Some(0) => Metadata::OneSector,
+    match mix(seed ^ 0x6e61_6d65) % WITHOUT_JOURNAL {
+        0 => Metadata::OneSector,
         _ => Metadata::Journaled,
     }
 }

@@ -21,12 +21,6 @@ use crate::sim::subject::DB;
 /// How dash says that both files hold commits that the other lacks, which nobody but the user can decide.
 const CHOOSE: &str = "choose one with `dash recover";
 
-/// Whether stock SQLite may write on an image before dash has opened it: on an older state than the last, where the first
-/// commit on a plain file was cut from its names. Then dash takes what stock SQLite wrote, and says nothing.
-const GUESTS_WRITE: bool = false;
-/// Whether files are copied by hand beside a name fence, too.
-const COPIED_FENCED: bool = false;
-
 /// Cuts the power now, with so many fates: all that there are, if they are not more.
 pub fn cut(
     explorer: &Arc<Explorer>,
@@ -83,7 +77,7 @@ fn check(
     let mut dice = Dice::new(seed, 5200);
     let mut before = String::new();
     stock_first(explorer, &image.power_loss(&mut Everything), model, &mut dice)?;
-    if dice.one_in(4) && (COPIED_FENCED || !image.exists(format!("{DB}-journal"))) {
+    if dice.one_in(4) {
         copied_by_hand(image, &mut dice).map_err(|error| Violation(error.to_string()))?;
         before = "copied by hand, ".into();
     } else if depth < explorer.plan.depth && dice.one_in(12) {
@@ -147,7 +141,7 @@ fn stock_first(
         return wrong!("a stock reader sees {seen}, no committed state; sound: {sound}");
     }
     let newest = model.allows(&seen);
-    if !GUESTS_WRITE || !dice.one_in(2) {
+    if !dice.one_in(2) {
         return Ok(());
     }
     let journal = [Journal::Memory, Journal::Off, Journal::Delete][dice.index(3)];
