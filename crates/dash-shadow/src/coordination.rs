@@ -20,8 +20,6 @@ use crate::error::{Context, Operation, Result};
 use crate::header::VERSION_BYTES;
 use crate::layout::{self, Layout};
 
-/// Positions in the version store are smaller, and sums don't overflow.
-const POSITION_MAX: u64 = 1 << 62;
 /// Words of the file.
 pub(crate) const WORDS: usize = 4096;
 /// Words of a reader entry: one cache line.
@@ -280,28 +278,6 @@ impl<F: File> Coordination<F> {
         self.memory
             .word(Word::Slot as usize + slot * SLOT_WORDS + OVERWRITTEN)
             .store(label, SeqCst);
-    }
-
-    /// Positions of the first byte of the version store and behind its last one; `None` if they can't be.
-    pub fn versions(&self) -> Option<(u64, u64)> {
-        // In this order: whoever empties the store moves its base to the end that is there.
-        let base = self.word(Word::VersionsBase).load(SeqCst);
-        let end = self.word(Word::VersionsEnd).load(SeqCst);
-        (base <= end && end < POSITION_MAX).then_some((base, end))
-    }
-
-    /// Makes a record of `len` bytes, written at the end of the version store, visible.
-    pub fn versions_appended(&self, len: u64) {
-        self.word(Word::VersionsEnd).fetch_add(len, SeqCst);
-    }
-
-    /// Empties the version store.
-    pub fn empty_versions(&self) {
-        let word = |word| self.word(word).load(SeqCst);
-        let end = word(Word::VersionsEnd);
-        if word(Word::VersionsBase) != end {
-            self.word(Word::VersionsBase).store(end, SeqCst);
-        }
     }
 
     /// Sequence of the commit that is being written into the shadow, 0 if none. Not 0 under a

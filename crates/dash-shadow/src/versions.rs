@@ -18,10 +18,12 @@
 use crate::mutation::{Mutation, broken};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::Ordering::SeqCst;
 
 use dash_storage::{File, Storage};
 
 use crate::connection::Connection;
+use crate::coordination::{Coordination, Word};
 use crate::error::{Context, Error, Operation, Result, scribbled};
 use crate::memory::{headroom_for, zeros};
 use crate::ranges::RangeSet;
@@ -37,6 +39,33 @@ const RECORD_LEN: u64 = 32;
 const LOG_SOFT: u64 = 16 << 20;
 /// A large transaction waits in the middle when the log is longer than this.
 const LOG_HARD: u64 = 256 << 20;
+
+/// Positions in the version store are smaller, and sums don't overflow.
+const POSITION_MAX: u64 = 1 << 62;
+
+impl<F: File> Coordination<F> {
+    /// Positions of the first byte of the version store and behind its last one; `None` if they can't be.
+    pub fn versions(&self) -> Option<(u64, u64)> {
+        // In this order: whoever empties the store moves its base to the end that is there.
+        let base = self.word(Word::VersionsBase).load(SeqCst);
+        let end = self.word(Word::VersionsEnd).load(SeqCst);
+        (base <= end && end < POSITION_MAX).then_some((base, end))
+    }
+
+    /// Makes a record of `len` bytes, written at the end of the version store, visible.
+    pub fn versions_appended(&self, len: u64) {
+        self.word(Word::VersionsEnd).fetch_add(len, SeqCst);
+    }
+
+    /// Empties the version store.
+    pub fn empty_versions(&self) {
+        let word = |word| self.word(word).load(SeqCst);
+        let end = word(Word::VersionsEnd);
+        if word(Word::VersionsBase) != end {
+            self.word(Word::VersionsBase).store(end, SeqCst);
+        }
+    }
+}
 
 /// What a reader has found in the log for its snapshot.
 #[derive(Debug, Default)]

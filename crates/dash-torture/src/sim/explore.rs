@@ -90,7 +90,8 @@ impl Explorer {
         plan: Plan,
         seen: Arc<Mutex<Seen>>,
     ) -> Arc<Self> {
-        let setup = Setup { variant, page: plan.page, sizes: plan.sizes() };
+        let setup =
+            Setup { variant, page: plan.page, sizes: plan.sizes(), secure: plan.is_secure() };
         let (checked, violation) = (Mutex::default(), Mutex::default());
         Arc::new(Self { subject, setup, plan, seen, checked, violation })
     }

@@ -148,6 +148,11 @@ impl Plan {
         }
     }
 
+    /// Whether `secure_delete` is on.
+    pub fn is_secure(&self) -> bool {
+        mix(self.seed ^ 0x7365_6375).is_multiple_of(5)
+    }
+
     /// Whether page lists become too long for a block.
     pub fn is_large(&self) -> bool {
         self.page == 512 && self.seed % 16 == 9 && self.kind != Kind::Sessions

@@ -40,7 +40,9 @@ impl Subject for Shadow {
             Sizes::Wide => Tuning { intent_all: 1 << 20, ..Tuning::tiny() },
         };
         let options = OpenOptions { protocol, tuning, ..OpenOptions::default() };
-        let connection = Connection::open(process, Path::new(path), &options).map_err(trouble)?;
+        let mut connection =
+            Connection::open(process, Path::new(path), &options).map_err(trouble)?;
+        connection.set_secure_delete(setup.secure);
         Ok(Box::new(Writer(connection)))
     }
 

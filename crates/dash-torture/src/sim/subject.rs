@@ -40,6 +40,8 @@ pub struct Setup {
     pub page: usize,
     /// Sizes of the engine's own.
     pub sizes: Sizes,
+    /// Whether what is deleted must be in no file at rest.
+    pub secure: bool,
 }
 
 /// Sizes of an engine's own: of what it allocates, marks and remembers at a time.

@@ -16,7 +16,7 @@ use crate::sim::subject::{Outcome, Setup, Sizes, Subject};
 
 /// The states of databases that are damaged.
 pub fn originals(subject: &dyn Subject) -> Outcome<Vec<Original>> {
-    let setup = |variant| Setup { variant, page: 512, sizes: Sizes::Tiny };
+    let setup = |variant| Setup { variant, page: 512, sizes: Sizes::Tiny, secure: false };
     let cut = |fate| Left::Cut(2, fate);
     let small = [
         ("single", Left::Closed, 1),

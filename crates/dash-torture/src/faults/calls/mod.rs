@@ -48,7 +48,7 @@ impl Series {
                         // For ever interrupted nobody gets anywhere.
                         let ways: &[bool] =
                             if effect.0 == "eintr" { &[false] } else { &[false, true] };
-                        let setup = Setup { variant, page: 512, sizes: Sizes::Tiny };
+                        let setup = Setup { variant, page: 512, sizes: Sizes::Tiny, secure: false };
                         all.extend(ways.iter().map(|&forever| Self {
                             operation,
                             setup,
