@@ -136,18 +136,18 @@ pub fn classify<F: File>(
         },
     };
     let overtaken = db_kind == DbKind::Modified || relation == Relation::Ahead;
-    let shadow_kind = match overtaken && is_unpublished(shadow_block, left) {
+    let shadow_kind = match overtaken || left.only_read && db_kind == DbKind::Whole {
         // Who wrote app.db did so on the last commit that anybody was shown (SHADOW-22).
-        true => ShadowKind::Torn,
-        false => shadow_kind,
+        true if is_unpublished(shadow_block, shadow_kind, left) => ShadowKind::Torn,
+        _ => shadow_kind,
     };
     Ok(Verdict { db: db_kind, shadow: shadow_kind, relation })
 }
 
-/// Whether a commit was never published. One of several databases may be decided all the same.
-fn is_unpublished(shadow: Option<&CommitBlock>, left: Left) -> bool {
+/// Whether a commit was never published. One of several databases is decided as soon as their super-journal is gone.
+fn is_unpublished(shadow: Option<&CommitBlock>, kind: ShadowKind, left: Left) -> bool {
     shadow.is_some_and(|block| {
-        block.state == State::Whole
+        (block.state == State::Whole || kind == ShadowKind::Pending)
             && !broken(Mutation::UnpublishedTaken)
             && left.unpublished == Some((block.pair, block.sequence))
     })

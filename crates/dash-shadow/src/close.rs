@@ -96,8 +96,11 @@ impl<S: Storage> Connection<S> {
         self.return_name(tell);
         self.finish_settling();
         // The next session takes what it finds at rest for durable.
-        let unknown = self.coordination.durability() != Durability::Flushed;
-        self.flush_current()?;
+        let found = self.coordination.durability();
+        let unknown = ![Durability::Flushed, Durability::Unproven].contains(&found);
+        if unknown {
+            self.flush_current()?;
+        }
         if unknown && !broken(Mutation::NarrowedUnflushed) {
             // SHADOW-8: the next session lists only what it writes itself. And where the name is behind, stock
             // SQLite must not be shown a copy that was never flushed.
@@ -157,6 +160,7 @@ impl<S: Storage> Connection<S> {
         if !clean || self.coordination.commits() == 0 || self.files[slot].is_none() {
             return Ok(());
         }
+        self.narrow_current()?;
         let known = self.shadow_tail()?;
         let (len, file, name) = (known.len, self.file(slot)?, self.role(slot));
         let tail = match self.take_found_current() {
@@ -170,11 +174,14 @@ impl<S: Storage> Connection<S> {
             }
             let intent = narrow.as_ref().unwrap_or(&known.intent);
             let names_durable = !self.coordination.may_be_named_on_disk(slot);
-            let published = Published { names_durable, ..self.published() };
+            // What is written into it at rest, by whomever, and what is done to its name, changes that.
+            let current = self.current_file()?.metadata().during(Operation::Stat, &name)?;
+            let changed = current.changed;
+            let published = Published { names_durable, changed, ..self.published() };
             let counter = older.counter();
             self.vouch_over(&published, tail.list, State::Superseded, counter, intent, len)?;
         }
-        self.narrow_current()
+        Ok(())
     }
 
     /// The current copy's intent counts once it is the shadow again: it is whole now.

@@ -185,19 +185,27 @@ pub fn keep_access_at_rest<S: Storage>(storage: &S, path: &std::path::Path) -> b
     let kept = || -> Result<bool> {
         let (folder, names) = Names::split(path)?;
         let directory = storage.open_directory(folder).during(Operation::Open, names.shown())?;
-        let stat = |name| directory.metadata(name).during(Operation::Stat, names.shown());
-        let (Some(db), Some(shadow)) = (stat(&names.db)?, stat(&names.shadow)?) else {
-            return Ok(true);
-        };
-        let regular = [&db, &shadow].iter().all(|file| file.kind == FileKind::Regular);
-        if !regular || shadow.has_access_of(&db) {
-            return Ok(true);
-        }
-        let open = |name| open_if_there::<S>(&directory, name, OpenMode::Read);
-        match (open(&names.db)?, open(&names.shadow)?) {
-            (Some(db), Some(shadow)) => Ok(take_access(&shadow, &db)),
-            _ => Ok(true),
-        }
+        names_keep_access::<S>(&directory, &names)
     };
     kept().unwrap_or(true)
+}
+
+/// The same in an open directory, by the two names.
+pub(crate) fn names_keep_access<S: Storage>(
+    directory: &S::Directory,
+    names: &Names,
+) -> Result<bool> {
+    let stat = |name| directory.metadata(name).during(Operation::Stat, names.shown());
+    let (Some(db), Some(shadow)) = (stat(&names.db)?, stat(&names.shadow)?) else {
+        return Ok(true);
+    };
+    let regular = [&db, &shadow].iter().all(|file| file.kind == FileKind::Regular);
+    if !regular || shadow.has_access_of(&db) {
+        return Ok(true);
+    }
+    let open = |name| open_if_there::<S>(directory, name, OpenMode::Read);
+    match (open(&names.db)?, open(&names.shadow)?) {
+        (Some(db), Some(shadow)) => Ok(take_access(&shadow, &db)),
+        _ => Ok(true),
+    }
 }

@@ -16,6 +16,8 @@ pub(crate) enum Durability {
     Flushed,
     /// It was not flushed, or who had it open before was killed, perhaps before that.
     Unknown,
+    /// It was found so, and nothing tells that it is: since the last clean close somebody has copied or written it, or there was none.
+    Unproven,
     /// Flushing it failed: what is in the cache will never be known to be on the disk.
     Lost,
 }
@@ -38,6 +40,7 @@ impl<F: File> Coordination<F> {
             0 if self.commits() > 0 && !self.is_flushed(self.current().slot) => Durability::Unknown,
             0 => Durability::Flushed,
             1 => Durability::Unknown,
+            2 => Durability::Unproven,
             _ => Durability::Lost,
         }
     }
@@ -49,6 +52,13 @@ impl<F: File> Coordination<F> {
 }
 
 impl<S: Storage> Connection<S> {
+    /// What was found is flushed now.
+    pub(crate) fn found_flushed(&self) {
+        if self.coordination.durability() == Durability::Unproven {
+            self.coordination.set_durability(Durability::Flushed);
+        }
+    }
+
     /// SHADOW-17: makes the current copy durable if it may not be. SQLite's next commit with synchronous=FULL makes durable what
     /// came before it under OFF, and recovery knows a commit by the one that it was made on. What a flush
     /// failed to write may be clean in the cache, so it is not tried again.
@@ -64,7 +74,8 @@ impl<S: Storage> Connection<S> {
                         .into(),
                 ));
             }
-            Durability::Unknown => {}
+            Durability::Unproven if broken(Mutation::FoundBelievedDurable) => return Ok(()),
+            Durability::Unknown | Durability::Unproven => {}
         }
         if let Err(error) = self.flush_file(slot) {
             self.coordination.set_durability(Durability::Lost);

@@ -48,17 +48,23 @@ pub fn written_by(version: u32) -> String {
 /// The current copy, the other one, and how far that can be trusted.
 type Taken<F> = (Found<F>, Option<Found<F>>, ShadowCondition);
 
-/// Whether the database was closed cleanly when what is in both files was written: then the names they have are
-/// durable, and the shadow's is not `app.db` on the disk.
-fn names_durable<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
+/// Whether the database is as a clean close left it, and nobody has touched `app.db` or its name since: then it is on the disk as
+/// it is here, the names they have are durable, and the shadow's is not `app.db` there (SHADOW-23).
+fn at_rest<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>, name: &str) -> Result<bool> {
     let bound = |found: Option<&Found<F>>| found.and_then(|found| found.block(false)).cloned();
-    match (bound(db), bound(shadow).and_then(|block| block.vouched)) {
-        (Some(db), Some(vouched)) => {
-            let durable = vouched.names_durable || broken(Mutation::NamesBelievedDurable);
-            durable && vouched.id == db.id
-        }
-        _ => false,
+    let (Some(found), Some(block)) = (db, bound(db)) else {
+        return Ok(false);
+    };
+    let Some(vouched) = bound(shadow).and_then(|block| block.vouched) else {
+        return Ok(false);
+    };
+    let durable = vouched.names_durable || broken(Mutation::NamesBelievedDurable);
+    if !durable || vouched.id != block.id {
+        return Ok(false);
     }
+    let changed = found.file.metadata().during(Operation::Stat, name)?.changed;
+    let untouched = vouched.changed != 0 && vouched.changed == changed;
+    Ok(untouched || broken(Mutation::FoundBelievedDurable))
 }
 
 /// What the first opener found.
@@ -170,7 +176,7 @@ impl<S: Storage> First<'_, S> {
             *cut_off = block.map(|block| block.super_journal.clone());
         }
         let moved = moved_together(db.as_ref(), shadow.as_ref());
-        let at_rest = names_durable(db.as_ref(), shadow.as_ref());
+        let at_rest = at_rest(db.as_ref(), shadow.as_ref(), &db_name)?;
         let (current, other, condition) = self.take(action, &verdict, left, db, shadow, options)?;
         let moved = moved || current.tail.bound(current.id()).is_none();
         let condition = if moved { ShadowCondition::Rebuild } else { condition };
@@ -178,6 +184,8 @@ impl<S: Storage> First<'_, S> {
         let slot = c.current().slot;
         if at_rest && condition == ShadowCondition::Repair && action == Action::KeepRepair {
             c.set_name_on_disk(slot);
+        } else if c.durability() == Durability::Flushed {
+            c.set_durability(Durability::Unproven);
         }
         if action == Action::UseShadow {
             c.set_names_changed();
@@ -263,7 +271,7 @@ impl<S: Storage> First<'_, S> {
     /// coordination file counts.
     fn bury(&self, shadow: &Found<S::File>, snapshot: Snapshot) -> Result<bool> {
         let (pair, current) = (self.coordination.pair(), self.coordination.current());
-        let published = Published { pair, current, snapshot, names_durable: false };
+        let published = Published { pair, current, snapshot, names_durable: false, changed: 0 };
         published.bury(&shadow.file, &shadow.tail, self.names.shown_shadow())
     }
 

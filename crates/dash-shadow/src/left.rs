@@ -28,6 +28,8 @@ pub struct Left {
     pub unpublished: Option<(u64, u64)>,
     /// Id of a commit that was reported as failed (SHADOW-13); 0: none.
     pub failed: u64,
+    /// Who asks may only read, and so can't publish it: it is not shown.
+    pub only_read: bool,
 }
 
 impl Left {
@@ -46,6 +48,7 @@ impl Left {
             in_flight: in_flight != 0,
             unpublished,
             failed: word(Word::Failed)?,
+            only_read: false,
         })
     }
 }

@@ -52,6 +52,7 @@ mutations! {
     NamesBelievedDurable = "a closed database's names are taken for durable whatever its close said",
     FirstNameNotFlushed = "the first commit of a database is acknowledged under a name that is not durable",
     NoLeap = "the change counter of a commit that no name fence guards does not leap",
+    FoundBelievedDurable = "a copy that was found is built on as if it were on the disk, whatever was done to it since the last close",
     CoordinationOutlivesPower = "what a coordination file of before a power loss says of a commit in flight is believed",
     UnpublishedTaken = "a commit that nobody was told of is not told from one that was",
     StaleBlockCounts = "a block in page 1 counts where the shadow is of another pair",

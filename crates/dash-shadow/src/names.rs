@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
+/// Bytes that the name of a database may have, so that all names beside it are names (`NAME_MAX`).
+const LONGEST: usize = 255 - "-shadow-tmp".len();
+
 /// The names beside a database called `app.db`.
 #[derive(Debug, Clone)]
 pub struct Names {
@@ -57,6 +60,12 @@ impl Names {
         let name = path
             .file_name()
             .ok_or_else(|| Error::CantOpen(format!("{} does not name a file", path.display())))?;
+        if name.len() > LONGEST {
+            return Err(Error::CantOpen(format!(
+                "{} is too long a name: with those of dash's own files beside it, it may have {LONGEST} bytes",
+                name.to_string_lossy()
+            )));
+        }
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),

@@ -2,6 +2,7 @@
 //! joins what the coordination file says. All under the OPEN lock.
 
 use crate::mutation::{Mutation, broken};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
 use crate::connection::{Connection, hold_life, keep_stock_writers_out, share};
 use crate::coordination::Coordination;
-use crate::door::{open_coordination, take_access};
+use crate::door::{names_keep_access, open_coordination, take_access};
 use crate::error::{Context, Error, Operation, Result};
 use crate::first::First;
 use crate::format::Protocol;
@@ -103,7 +104,12 @@ impl<S: Storage> Connection<S> {
         options: &OpenOptions,
     ) -> Result<Self> {
         let name = names.shown_coordination().clone();
-        let mut coordination = Coordination::map(coordination, fresh)?;
+        let mapped = Coordination::map(coordination, fresh);
+        if mapped.is_err() && fresh {
+            // Of no use to anybody, and its maker's alone. Who waits for its OPEN lock looks for the name again.
+            drop(directory.unlink(&names.coordination));
+        }
+        let mut coordination = mapped?;
         // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
         let mut generation = coordination.generation();
         let opened = open_files::<S>(&directory, &names);
@@ -138,7 +144,9 @@ impl<S: Storage> Connection<S> {
                 coordination: &coordination,
             };
             let recovered = first.recover(db, shadow, options, &mut cut_off);
-            if recovered.is_err() && coordination.failed_commit() == 0 {
+            let tells =
+                coordination.failed_commit() != 0 || !fresh && coordination.in_flight() != 0;
+            if recovered.is_err() && !tells {
                 // Nobody uses it, and a refusal leaves nothing behind.
                 drop(directory.unlink(&names.coordination));
             }
@@ -220,7 +228,13 @@ fn open_files<S: Storage>(
             db = open_db::<S>(directory, names, OpenMode::ReadWrite)?;
             looked_up = true;
         }
-        let shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);
+        let mut shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);
+        if shadow.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+            && names_keep_access::<S>(directory, names)?
+        {
+            // It had not yet followed a chmod of `app.db`.
+            shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);
+        }
         let shadow = if_there(shadow, &names.shadow)?;
         let alone = is_alone(&[db.as_ref(), shadow.as_ref()], names.shown())?;
         if !alone && !broken(Mutation::LifeIgnored) {

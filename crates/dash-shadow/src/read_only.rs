@@ -246,7 +246,8 @@ impl<S: Storage> ReadOnly<S> {
             .during(Operation::Stat, &shown)?
             .is_some_and(|found| found.kind == FileKind::Directory);
         verify_beside_fence(Some(&mut db), fence, &shown)?;
-        let left = Left { fence, ..left_in_coordination::<S>(&self.directory, &self.names)? };
+        let left = left_in_coordination::<S>(&self.directory, &self.names)?;
+        let left = Left { fence, only_read: true, ..left };
         let verdict = classify(Some(&db), shadow.as_ref(), left, &mut |block| {
             super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)
         })?;

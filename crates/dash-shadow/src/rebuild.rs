@@ -86,7 +86,7 @@ impl<S: Storage> Connection<S> {
                 new
             }
             Err(error) if error.kind() == ErrorKind::Unsupported => {
-                self.put_old_shadow_aside(permissions)?
+                self.put_old_shadow_aside(new, permissions)?
             }
             Err(error) => return Err(error).during(Operation::Exchange, &name),
         };
@@ -104,10 +104,15 @@ impl<S: Storage> Connection<S> {
 
     /// The same where names can't be exchanged: the old shadow gets the temporary name, as in the middle of an exchange,
     /// then an empty file gets its own.
-    fn put_old_shadow_aside(&self, permissions: u32) -> Result<S::File> {
-        let name = self.names.shown_shadow();
-        let rename = || self.directory.rename(&self.names.shadow, &self.names.renaming);
-        rename().during(Operation::Exchange, name)?;
+    fn put_old_shadow_aside(&self, new: S::File, permissions: u32) -> Result<S::File> {
+        let (name, names) = (self.names.shown_shadow(), &self.names);
+        match self.directory.rename(&names.shadow, &names.renaming) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let renamed = self.directory.rename(&names.renaming, &names.shadow);
+                return renamed.during(Operation::Exchange, name).map(|()| new);
+            }
+            renamed => renamed.during(Operation::Exchange, name)?,
+        }
         let mode = OpenMode::CreateNew { permissions };
         let new = self.directory.open(&self.names.shadow, mode).during(Operation::Open, name)?;
         new.flush().during(Operation::Flush, name)?;
@@ -126,6 +131,7 @@ impl<S: Storage> Connection<S> {
             // Where the file system has no journal, its check removes a name whose file never reached the disk.
             // A shadow alone would be refused for ever.
             current.flush().during(Operation::Flush, self.names.shown())?;
+            self.found_flushed();
         }
         let create =
             || self.directory.open(&self.names.shadow, OpenMode::CreateNew { permissions });
@@ -208,7 +214,8 @@ impl<S: Storage> Connection<S> {
         let (file, name) = (self.current_file()?, self.role(slot));
         let tail = Tail::read(&*file, &name)?;
         if tail.bound(file.id()).is_some_and(|block| block.id == self.snapshot.id) {
-            return Ok(());
+            // It may be one that was put back by hand, and not yet on the disk.
+            return self.flush_current();
         }
         // The old shadow is gone for good before a torn block here could make it look like the winner.
         self.flush_directory()?;
@@ -247,6 +254,7 @@ impl<S: Storage> Connection<S> {
         write_commit(&*file, len, &mut block, Vec::new(), &name)?;
         self.coordination.next_tail_epoch(slot);
         self.flush_file(slot)?;
+        self.found_flushed();
         self.page_list = Some((self.current.sequence, RangeSet::new()));
         Ok(())
     }

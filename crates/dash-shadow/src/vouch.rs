@@ -23,6 +23,8 @@ pub(crate) struct Published {
     pub snapshot: Snapshot,
     /// Both files have their names on the disk, too.
     pub names_durable: bool,
+    /// When its file last changed; 0: not known.
+    pub changed: u64,
 }
 
 impl Published {
@@ -56,6 +58,7 @@ impl Published {
                 id: self.snapshot.id,
                 counter: self.snapshot.counter,
                 names_durable: self.names_durable,
+                changed: self.changed,
             }),
             super_journal: Vec::new(),
             unit_count,
@@ -150,6 +153,7 @@ impl<S: Storage> Connection<S> {
             current: self.current,
             snapshot: self.snapshot,
             names_durable: false,
+            changed: 0,
         }
     }
 

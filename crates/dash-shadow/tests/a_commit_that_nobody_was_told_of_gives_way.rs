@@ -13,11 +13,11 @@ use common::sim::{OldNames, start, tiny};
 use common::stock::{self, Left};
 use common::{Content, commit, read};
 use dash_shadow::{Connection, LockLevel, ReadOnly};
-use dash_storage::simulated::{Everything, Machine};
+use dash_storage::simulated::{Everything, Machine, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
-/// A database at rest, and a process that dies in its first commit.
-fn killed() -> Machine {
+/// A database at rest, and a process with the first commit of its session flushed and not exchanged.
+fn flushed() -> (Machine, Simulated, Connection<Simulated>) {
     let machine = Machine::new(1);
     let (_p, mut connection) = start(&machine, &tiny());
     for value in 0..3 {
@@ -28,6 +28,12 @@ fn killed() -> Machine {
     common::write(&mut connection, &[1, 99, 3]).unwrap();
     connection.prepare(None).unwrap();
     connection.flush().unwrap();
+    (machine, process, connection)
+}
+
+/// It dies there.
+fn killed() -> Machine {
+    let (machine, process, _connection) = flushed();
     machine.kill(&process);
     machine
 }
@@ -43,12 +49,7 @@ pub(crate) fn to_what_stock_sqlite_wrote_after_it() {
     for left in stock::ALL {
         let machine = killed();
         let written = stock::commit(&machine, &[1, 2, 3], left);
-        let mut reader = ReadOnly::open(&machine.process(), Path::new("/app.db"), false).unwrap();
-        reader.lock(LockLevel::Shared).unwrap();
-        let mut page = [0; common::PAGE];
-        reader.read(&mut page, 2 * common::PAGE as u64).unwrap();
-        assert_eq!(page[common::PAGE - 1], 77, "who may only read");
-        reader.close().unwrap();
+        assert_eq!(last_page(&machine), 77, "who may only read");
         // For good: the next one has no coordination file to look at, and what comes after a power loss neither.
         for _ in 0..3 {
             expect(&machine, &written, &format!("{left:?}"));
@@ -58,6 +59,32 @@ pub(crate) fn to_what_stock_sqlite_wrote_after_it() {
         commit(&mut connection, &[5, 5]).unwrap();
         expect(&machine.power_loss(&mut OldNames), &vec![5, 5], "written on");
     }
+}
+
+/// The last page, as somebody sees it who may only read.
+fn last_page(machine: &Machine) -> u8 {
+    let mut reader = ReadOnly::open(&machine.process(), Path::new("/app.db"), false).unwrap();
+    reader.lock(LockLevel::Shared).unwrap();
+    let mut page = [0; common::PAGE];
+    reader.read(&mut page, 2 * common::PAGE as u64).unwrap();
+    reader.close().unwrap();
+    page[common::PAGE - 1]
+}
+
+/// Who could not publish it does not show it either: a stock process may be the next to write.
+#[test]
+fn and_is_shown_to_nobody_before_it_is_published() {
+    let machine = killed();
+    let second = |machine: &Machine| {
+        let mut reader = ReadOnly::open(&machine.process(), Path::new("/app.db"), false).unwrap();
+        reader.lock(LockLevel::Shared).unwrap();
+        let mut page = [0; common::PAGE];
+        reader.read(&mut page, common::PAGE as u64).unwrap();
+        page[common::PAGE - 1]
+    };
+    assert_eq!(second(&machine), 2);
+    expect(&machine, &vec![1, 99, 3], "who may write publishes it");
+    assert_eq!(second(&machine), 99);
 }
 
 /// Nobody else wrote: it may as well be there.
@@ -71,16 +98,7 @@ fn but_not_for_nothing() {
 /// acknowledged.
 #[test]
 pub(crate) fn and_not_after_a_power_loss() {
-    let machine = Machine::new(1);
-    let (_p, mut connection) = start(&machine, &tiny());
-    for value in 0..3 {
-        commit(&mut connection, &[1, value, 3]).unwrap();
-    }
-    connection.close().unwrap();
-    let (_p, mut connection) = start(&machine, &tiny());
-    common::write(&mut connection, &[1, 99, 3]).unwrap();
-    connection.prepare(None).unwrap();
-    connection.flush().unwrap();
+    let (machine, _process, mut connection) = flushed();
     let coordination = |machine: &Machine, mode| {
         let root = machine.process().open_directory(Path::new("/")).unwrap();
         root.open("app.db-dash".as_ref(), mode).unwrap()
@@ -95,4 +113,19 @@ pub(crate) fn and_not_after_a_power_loss() {
     let refused =
         Connection::open(&machine.process(), Path::new("/app.db"), &tiny()).err().unwrap();
     assert!(refused.to_string().contains("dash recover"), "{refused}");
+}
+
+/// Who refuses it, because it can't know, leaves what tells others.
+#[test]
+fn and_not_because_somebody_was_refused() {
+    let machine = killed();
+    let written = stock::commit(&machine, &[1, 2, 3], Left::All);
+    let root = machine.process().open_directory(Path::new("/")).unwrap();
+    root.create_directory("app.db-journal".as_ref()).unwrap();
+    root.rename("app.db-shadow".as_ref(), "aside".as_ref()).unwrap();
+    let refused = Connection::open(&machine.process(), Path::new("/app.db"), &tiny()).err();
+    assert!(refused.is_some(), "beside a fence, without a shadow");
+    root.rename("aside".as_ref(), "app.db-shadow".as_ref()).unwrap();
+    root.remove_directory("app.db-journal".as_ref()).unwrap();
+    expect(&machine, &written, "found again");
 }

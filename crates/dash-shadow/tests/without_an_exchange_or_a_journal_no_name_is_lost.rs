@@ -9,7 +9,7 @@ mod common;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use common::sim::{is_step_of_an_exchange, start, tiny, without_exchange};
+use common::sim::{kill_at_step, start, tiny, without_exchange};
 use common::{Content, commit, read};
 use dash_shadow::Connection;
 use dash_storage::simulated::{Machine, Metadata, Random};
@@ -71,15 +71,7 @@ fn of_an_empty_database_in_the_middle_of_an_exchange() {
     for step in 1..5 {
         let machine = machine(false);
         let (killed, mut victim) = start(&machine, &tiny());
-        let mut seen = 0;
-        machine.watch(move |machine, operation| {
-            if is_step_of_an_exchange(operation.kind) {
-                seen += 1;
-                if seen == step {
-                    machine.kill(&killed);
-                }
-            }
-        });
+        kill_at_step(&machine, killed, step);
         assert!(commit(&mut victim, &CONTENT).is_err(), "killed before step {step}");
         machine.watch(|_, _| {});
         machine.write_back();

@@ -96,6 +96,8 @@ pub struct Metadata {
     pub owner: u32,
     /// Group id.
     pub group: u32,
+    /// When content, names or rights last changed (`st_ctim`), in nanoseconds; nobody can set it. 0 where that is not known.
+    pub changed: u64,
 }
 
 impl Metadata {

@@ -32,6 +32,8 @@ mod narrowed;
 mod not_told;
 #[path = "../../dash-shadow/tests/names_that_an_older_dash_left_behind_are_flushed.rs"]
 mod older_names;
+#[path = "../../dash-shadow/tests/what_was_put_back_is_flushed_before_it_is_built_on.rs"]
+mod put_back;
 #[path = "../../dash-shadow/tests/read_only_connections_see_what_was_acknowledged.rs"]
 mod read_only;
 #[path = "../../dash-shadow/tests/settling_is_in_nobodys_way.rs"]
@@ -173,6 +175,10 @@ const TOLD: &[Told] = &[
     (
         Mutation::StaleBlockCounts,
         &[first_name::nor_where_a_block_of_an_earlier_pair_is_left_in_page_1],
+    ),
+    (
+        Mutation::FoundBelievedDurable,
+        &[put_back::a_backup_of_both_files_or_of_one, put_back::names_that_were_changed_by_hand],
     ),
     (Mutation::UnpublishedTaken, &[not_told::to_what_stock_sqlite_wrote_after_it]),
     (Mutation::CoordinationOutlivesPower, &[not_told::and_not_after_a_power_loss]),

@@ -99,6 +99,9 @@ pub struct Vouched {
     pub counter: u32,
     /// Both names were durable when this was written: the database was closed cleanly.
     pub names_durable: bool,
+    /// When its file last changed ([`Metadata::changed`](dash_storage::Metadata)); as long as that is so it is durable, and so
+    /// is its name. 0: not known.
+    pub changed: u64,
 }
 
 impl CommitBlock {
@@ -118,6 +121,7 @@ impl CommitBlock {
             put_u64(&mut b[..], layout::VOUCHED_ID, vouched.id);
             put_u32(&mut b[..], layout::VOUCHED_COUNTER, vouched.counter);
             b[layout::NAMES_DURABLE] = u8::from(vouched.names_durable);
+            put_u64(&mut b[..], layout::VOUCHED_CHANGED, vouched.changed);
         }
         put_u32(&mut b[..], layout::LIST_CHECKSUM, self.list_checksum);
         let name = &self.super_journal[..self.super_journal.len().min(SUPER_NAME_MAX)];
@@ -140,6 +144,7 @@ impl CommitBlock {
             id: u64_at(bytes, layout::VOUCHED_ID),
             counter: u32_at(bytes, layout::VOUCHED_COUNTER),
             names_durable: bytes[layout::NAMES_DURABLE] == 1,
+            changed: u64_at(bytes, layout::VOUCHED_CHANGED),
         };
         let inline = block.unit_count as usize <= INLINE_UNITS;
         let list = if inline { block.unit_count as usize * UNIT } else { 0 };

@@ -138,8 +138,13 @@ pub fn extract(page: &[u8]) -> Result<CommitBlock, BlockError> {
     }
     if matches!(block.state, State::Settled | State::Superseded) {
         let counter = u32::try_from(block.parent).map_err(|_| BlockError::Damaged)?;
-        block.vouched =
-            Some(Vouched { sequence: block.sequence, id: block.id, counter, names_durable: false });
+        block.vouched = Some(Vouched {
+            sequence: block.sequence,
+            id: block.id,
+            counter,
+            names_durable: false,
+            changed: 0,
+        });
         (block.id, block.parent) = (0, 0);
     }
     Ok(block)
@@ -210,7 +215,8 @@ mod tests {
             (announced.place, announced.unit_count, announced.id),
             (Place::Announced, 300, 4)
         );
-        let vouched = Some(Vouched { sequence: 3, id: 9, counter: 5, names_durable: false });
+        let vouched =
+            Some(Vouched { sequence: 3, id: 9, counter: 5, names_durable: false, changed: 0 });
         for state in [State::Settled, State::Superseded] {
             let mark =
                 CommitBlock { state, id: 0, parent: 0, vouched, ..block(0, Place::FirstPage) };

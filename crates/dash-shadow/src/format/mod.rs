@@ -91,6 +91,8 @@ pub mod layout {
     pub const LIST_CHECKSUM: usize = 100;
     /// Length of the super-journal's name, u32.
     pub const SUPER_LEN: usize = 104;
+    /// When the file vouched for last changed.
+    pub const VOUCHED_CHANGED: usize = 112;
     /// The super-journal's name, without its directory.
     pub const SUPER_NAME: usize = 128;
     /// The units.

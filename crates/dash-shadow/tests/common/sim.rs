@@ -53,3 +53,16 @@ pub const STEPS_OF_AN_EXCHANGE: [(bool, usize); 7] =
 pub fn is_step_of_an_exchange(kind: OperationKind) -> bool {
     matches!(kind, OperationKind::Link | OperationKind::Rename)
 }
+
+/// Kills a process before a step of its next exchange, counted from 1.
+pub fn kill_at_step(machine: &Machine, process: Simulated, step: usize) {
+    let mut seen = 0;
+    machine.watch(move |machine, operation| {
+        if is_step_of_an_exchange(operation.kind) {
+            seen += 1;
+            if seen == step {
+                machine.kill(&process);
+            }
+        }
+    });
+}

@@ -15,7 +15,7 @@ use nix::sys::stat::{self, FileStat, Mode};
 use nix::unistd::{self, UnlinkatFlags};
 
 use super::descriptor::{self, Descriptor};
-use super::file::File;
+use super::file::{File, nanos};
 use super::uninterrupted;
 use crate::{FileId, FileKind, Metadata, OpenMode};
 
@@ -201,6 +201,7 @@ fn metadata(found: &FileStat) -> Metadata {
         permissions: found.st_mode & 0o7777,
         owner: found.st_uid,
         group: found.st_gid,
+        changed: nanos(found.st_ctime, found.st_ctime_nsec),
     }
 }
 

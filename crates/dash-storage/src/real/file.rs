@@ -107,6 +107,7 @@ impl crate::File for File {
             permissions: found.mode() & 0o7777,
             owner: found.uid(),
             group: found.gid(),
+            changed: nanos(found.ctime(), found.ctime_nsec()),
         })
     }
 
@@ -277,6 +278,12 @@ fn stat(file: &fs::File) -> io::Result<fs::Metadata> {
 
 fn id(found: &fs::Metadata) -> FileId {
     FileId { device: found.dev(), inode: found.ino() }
+}
+
+/// A time of day since 1970.
+pub(super) fn nanos(seconds: i64, nanos: i64) -> u64 {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    seconds.wrapping_mul(1_000_000_000).wrapping_add(u64::try_from(nanos).unwrap_or(0))
 }
 
 fn advance(offset: u64, by: usize) -> io::Result<u64> {

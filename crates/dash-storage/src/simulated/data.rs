@@ -209,6 +209,11 @@ impl Data {
         counts.fold(0, u128::saturating_add)
     }
 
+    /// Whether nothing of it can be lost.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.pending.is_empty() && self.lengths.len() == 1
+    }
+
     /// The file after a power loss.
     pub(super) fn survive(&self, inode: u64, asking: &mut Asking<'_>) -> Self {
         let newest = self.lengths.iter().position(|&len| len == self.len).unwrap_or_default();

@@ -103,6 +103,8 @@ impl crate::Directory for Directory {
             let (first, second) = (state.look_up(self.key, a)?, state.look_up(self.key, b)?);
             if first != second {
                 state.names_mut(self.key)?.change([(a, Some(second)), (b, Some(first))]);
+                state.touch(first);
+                state.touch(second);
             }
             Ok(())
         })
@@ -119,6 +121,7 @@ impl crate::Directory for Directory {
                 check_replacement(state, key, replaced)?;
             }
             state.names_mut(self.key)?.change([(from, None), (to, Some(key))]);
+            state.touch(key);
             Ok(())
         })
     }
@@ -134,6 +137,7 @@ impl crate::Directory for Directory {
                 return Err(errno(libc::EEXIST));
             }
             state.names_mut(self.key)?.change([(new, Some(key))]);
+            state.touch(key);
             Ok(())
         })
     }

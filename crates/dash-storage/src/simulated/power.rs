@@ -25,8 +25,10 @@ fn survive(state: &State, key: Key, asking: &mut Asking<'_>, left: &mut BTreeMap
     let (number, permissions) = (*number, *permissions);
     let names = match body {
         Body::File(data) => {
+            let flushed = data.is_flushed();
+            let changed = if flushed { state.inodes[&key].when_changed() } else { 0 };
             let data = Body::File(data.survive(number, asking));
-            left.insert(key, Inode::durable(number, permissions, data));
+            left.insert(key, Inode::durable(number, permissions, data).changed(changed));
             return;
         }
         Body::Directory(names) => survive_names(state, number, names, asking),

@@ -56,6 +56,8 @@ pub(super) struct Inode {
     pub(super) body: Body,
     pub(super) locks: Locks,
     pub(super) words: Words,
+    /// When it last changed; of a file that a power loss changed, nobody knows.
+    changed: u64,
     opens: u64,
 }
 
@@ -67,7 +69,18 @@ pub(super) enum Body {
 impl Inode {
     pub(super) fn new(number: u64, permissions: u32, body: Body) -> Self {
         let (locks, words) = (Locks::default(), Words::default());
-        Self { number, durable: false, permissions, body, locks, words, opens: 0 }
+        Self { number, durable: false, permissions, body, locks, words, changed: 0, opens: 0 }
+    }
+
+    /// The same, unchanged since.
+    pub(super) fn changed(mut self, when: u64) -> Self {
+        self.changed = when;
+        self
+    }
+
+    /// When it last changed; 0: nobody knows.
+    pub(super) fn when_changed(&self) -> u64 {
+        self.changed
     }
 
     /// The same, as a device has it.
@@ -294,9 +307,18 @@ impl State {
     /// A file's data, to change it or what a power loss would leave of it.
     pub(super) fn data_mut(&mut self, key: Key) -> io::Result<&mut Data> {
         self.changed = true;
+        self.touch(key);
         match &mut self.inode_mut(key)?.body {
             Body::File(data) => Ok(data),
             Body::Directory(_) => Err(errno(libc::EISDIR)),
+        }
+    }
+
+    /// Its content or one of its names changes now.
+    pub(super) fn touch(&mut self, key: Key) {
+        let now = self.next();
+        if let Some(inode) = self.inodes.get_mut(&key) {
+            inode.changed = now;
         }
     }
 
@@ -339,7 +361,16 @@ impl State {
         let id = FileId { device: 1, inode: inode.number };
         let permissions = inode.permissions;
         let links = self.links(key);
-        Ok(crate::Metadata { id, kind, len, links, permissions, owner: 0, group: 0 })
+        Ok(crate::Metadata {
+            id,
+            kind,
+            len,
+            links,
+            permissions,
+            owner: 0,
+            group: 0,
+            changed: inode.changed,
+        })
     }
 
     /// EROFS on a machine that is set so.
