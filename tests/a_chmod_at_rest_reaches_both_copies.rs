@@ -75,3 +75,23 @@ fn what_could_not_be_narrowed_is_said() {
     assert!(said.contains("app.db-shadow may be read or written by users"), "{said}");
     session.close();
 }
+
+/// Rights that are given back, too, and in the first session already.
+#[test]
+fn and_what_is_given_back_to_somebody_who_is_not_root() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: becoming another user takes root");
+        return;
+    }
+    let (folder, path) = made();
+    for file in [path.clone(), beside(&path, "-shadow")] {
+        chown(file, Some(2001), Some(2001)).unwrap();
+    }
+    chown(folder.path(), Some(2001), Some(2001)).unwrap();
+    fs::set_permissions(beside(&path, "-shadow"), fs::Permissions::from_mode(0o444)).unwrap();
+    let part = Part { user: Some(2001), ..Part::default() };
+    let mut session = Session::dash(&path, part).expect("opens");
+    session.must("INSERT INTO t VALUES (3)");
+    session.close();
+    assert_eq!(bits(&beside(&path, "-shadow")), 0o644);
+}

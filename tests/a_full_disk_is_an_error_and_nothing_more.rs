@@ -251,3 +251,26 @@ fn a_new_database_where_there_is_no_space_at_all() {
         }
     }
 }
+
+/// At rest: it is read, nothing is left behind, and there is a word on why it can't be written.
+#[test]
+fn reading_takes_no_space() {
+    let Some(mount) = Mount::tmpfs("4m") else { return };
+    let path = mount.path().join("app.db");
+    let db = suite::open(&path);
+    workload::make(&db);
+    workload::commit_next(&db).expect("commits");
+    db.close().expect("closes");
+    let filler = Filler::new(mount.path(), 0);
+    suite::load();
+    let db = Connection::open(uri(&path, "")).expect("opens");
+    assert_eq!(workload::state(&db), 1);
+    let refused = workload::commit_next(&db).expect_err("can't be written");
+    assert_eq!(refused.sqlite_error_code(), Some(ErrorCode::ReadOnly), "{}", last_error());
+    db.close().expect("closes");
+    assert!(!suite::damage::exists(&suite::damage::beside(&path, "-dash")));
+    drop(filler);
+    let db = suite::open(&path);
+    workload::commit_next(&db).expect("commits");
+    assert_eq!(workload::state(&db), 2);
+}

@@ -167,3 +167,13 @@ fn hard_links_are_refused_with_what_to_do() {
         .unwrap_or_else(|error| panic!("{error}: {}", last_error()));
     assert_eq!(one::<i64>(&db, "SELECT count(*) FROM t"), 2);
 }
+
+/// dash's own files have longer names than the database: that is said when it is opened, not at the first statement.
+#[test]
+fn as_long_as_the_files_beside_it_have_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    works(&folder.path().join("n".repeat(244)));
+    let refused = open_dash(folder.path().join("n".repeat(245)).as_os_str(), "").err();
+    assert!(refused.is_some());
+    assert!(last_error().contains("244 bytes"), "{}", last_error());
+}

@@ -258,3 +258,23 @@ fn a_process_that_counts_in_three_databases() {
         assert!(stat_of(&db, "b", "commits") > 0);
     }
 }
+
+/// SQLite lists them in the super-journal like the others.
+#[test]
+fn databases_in_memory_may_be_among_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a.db", "b.db"].map(|name| folder.path().join(name));
+    for path in &paths {
+        run(&suite::open(path), "CREATE TABLE t(v INT); INSERT INTO t VALUES (0)");
+    }
+    let db = attached(&paths);
+    run(&db, "ATTACH ':memory:' AS m; CREATE TABLE m.t(v INT)");
+    run(
+        &db,
+        "BEGIN; UPDATE main.t SET v = 1; UPDATE b.t SET v = 1; INSERT INTO m.t VALUES (1); COMMIT",
+    );
+    assert_eq!(suite::one::<i64>(&db, "SELECT v FROM m.t"), 1);
+    drop(db);
+    assert_eq!(paths.each_ref().map(|path| value(path)), [1, 1]);
+    assert_eq!(strays(folder.path()), [""; 0]);
+}

@@ -32,7 +32,11 @@ fn nothing_happens_unasked(home: &Home) {
 fn a_closed_database_needs_none() {
     let home = Home::new();
     home.shadowed();
-    home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
+    home.dash(&["recover", "app.db"]).is(0).says("needs no recovery").says("integrity_check");
+    let before = home.contents();
+    home.dash(&["recover", "app.db", "--yes", "--keep", "shadow"]).is(1).says("nothing was done");
+    home.dash(&["recover", "app.db", "--yes", "--keep", "database"]).is(1).says("nothing was done");
+    assert_eq!(before, home.contents());
 }
 
 #[test]

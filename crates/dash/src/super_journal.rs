@@ -62,7 +62,8 @@ pub fn check_children(super_journal: &Path) -> Result<()> {
         .split(|byte| *byte == 0)
         .filter(|journal| !journal.is_empty())
         .map(OsStr::from_bytes)
-        .find(|journal| !registry::is_journal(journal));
+        // SQLite lists databases in memory, too, by a name that no file has: all others have their folder.
+        .find(|journal| *journal != ":memory:-journal" && !registry::is_journal(journal));
     match foreign {
         None => Ok(()),
         Some(journal) => {

@@ -49,7 +49,15 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let report = inspect::look(&file)?;
     let interrupt = Interrupt::catch()?;
     if !needs_recovery(&report) {
-        say!("{} needs no recovery: opening it {}", file.display(), inspect::opening(&report));
+        let shown = file.display();
+        if let Some(keep) = arguments.keep {
+            say!("nothing was done: {}", not_a_choice(keep, &file));
+            return Ok(Outcome::Bad);
+        }
+        say!(
+            "{shown} needs no recovery: opening it {}; for damage that no crash of dash made, PRAGMA integrity_check looks",
+            inspect::opening(&report)
+        );
         return Ok(Outcome::Good);
     }
     let reply = match &report.opening {
@@ -72,6 +80,19 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     }
     let extension = Extension::load()?;
     steps::run(&plan.steps, &extension, &interrupt)
+}
+
+/// Why there is nothing to choose between, and what to do about damage.
+fn not_a_choice(keep: Keep, file: &Path) -> String {
+    let shown = file.display();
+    match keep {
+        Keep::Database => format!("opening {shown} keeps it as it is, without --keep"),
+        Keep::Shadow => format!(
+            "by what dash keeps a record of, {shown} is whole and {shown}-shadow is an older state of it. If PRAGMA integrity_check \
+             finds {shown} damaged, copy {shown}-shadow under another name before anything opens {shown} again, and \
+             look with `dash shell` what that copy holds"
+        ),
+    }
 }
 
 fn show(plan: &Plan) {
