@@ -37,7 +37,10 @@ impl<F: File> Coordination<F> {
     /// Whether the current copy is on the disk as it is in the cache.
     pub fn durability(&self) -> Durability {
         match self.word(Word::Durability).load(SeqCst) {
-            0 if self.commits() > 0 && !self.is_flushed(self.current().slot) => Durability::Unknown,
+            0 | 2 if self.commits() > 0 => match self.is_flushed(self.current().slot) {
+                true => Durability::Flushed,
+                false => Durability::Unknown,
+            },
             0 => Durability::Flushed,
             1 => Durability::Unknown,
             2 => Durability::Unproven,

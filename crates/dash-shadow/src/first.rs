@@ -62,8 +62,11 @@ fn at_rest<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>, name: &str
     if !durable || vouched.id != block.id {
         return Ok(false);
     }
-    let changed = found.file.metadata().during(Operation::Stat, name)?.changed;
-    let untouched = vouched.changed != 0 && vouched.changed == changed;
+    let stat = |found: &Found<F>| found.file.metadata().during(Operation::Stat, name);
+    let named = vouched.changed != 0 && vouched.changed == stat(found)?.changed;
+    // It was written last, and so not renamed since.
+    let beside = shadow.map(stat).transpose()?.is_some_and(|seen| seen.changed == seen.written);
+    let untouched = named && beside;
     Ok(untouched || broken(Mutation::FoundBelievedDurable))
 }
 

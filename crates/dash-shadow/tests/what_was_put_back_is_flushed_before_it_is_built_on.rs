@@ -76,6 +76,21 @@ pub(crate) fn names_that_were_changed_by_hand() {
     }
 }
 
+/// The shadow alone was moved, and moved back.
+#[test]
+pub(crate) fn the_name_of_the_shadow() {
+    let (machine, _) = backed_up();
+    let root = machine.process().open_directory(Path::new("/")).unwrap();
+    root.rename("app.db-shadow".as_ref(), "aside".as_ref()).unwrap();
+    root.flush().unwrap();
+    root.rename("aside".as_ref(), "app.db-shadow".as_ref()).unwrap();
+    let (_p, mut connection) = start(&machine, &tiny());
+    commit(&mut connection, &[1, 99, 3]).unwrap();
+    let machine = machine.power_loss(&mut OldNames);
+    let (_p, mut connection) = start(&machine, &tiny());
+    assert_eq!(read(&mut connection).unwrap(), [1, 99, 3]);
+}
+
 /// Commits under synchronous=OFF, a kill, and the file is gone that would have told of them.
 #[test]
 fn commits_that_nobody_flushed() {

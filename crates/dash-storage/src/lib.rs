@@ -98,6 +98,8 @@ pub struct Metadata {
     pub group: u32,
     /// When content, names or rights last changed (`st_ctim`), in nanoseconds; nobody can set it. 0 where that is not known.
     pub changed: u64,
+    /// When its content was last written (`st_mtim`), likewise; the same as `changed` if nothing but that came last.
+    pub written: u64,
 }
 
 impl Metadata {

@@ -178,7 +178,11 @@ const TOLD: &[Told] = &[
     ),
     (
         Mutation::FoundBelievedDurable,
-        &[put_back::a_backup_of_both_files_or_of_one, put_back::names_that_were_changed_by_hand],
+        &[
+            put_back::a_backup_of_both_files_or_of_one,
+            put_back::names_that_were_changed_by_hand,
+            put_back::the_name_of_the_shadow,
+        ],
     ),
     (Mutation::UnpublishedTaken, &[not_told::to_what_stock_sqlite_wrote_after_it]),
     (Mutation::CoordinationOutlivesPower, &[not_told::and_not_after_a_power_loss]),

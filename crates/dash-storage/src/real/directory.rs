@@ -202,6 +202,7 @@ fn metadata(found: &FileStat) -> Metadata {
         owner: found.st_uid,
         group: found.st_gid,
         changed: nanos(found.st_ctime, found.st_ctime_nsec),
+        written: nanos(found.st_mtime, found.st_mtime_nsec),
     }
 }
 

@@ -108,6 +108,7 @@ impl crate::File for File {
             owner: found.uid(),
             group: found.gid(),
             changed: nanos(found.ctime(), found.ctime_nsec()),
+            written: nanos(found.mtime(), found.mtime_nsec()),
         })
     }
 

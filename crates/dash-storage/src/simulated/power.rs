@@ -26,9 +26,9 @@ fn survive(state: &State, key: Key, asking: &mut Asking<'_>, left: &mut BTreeMap
     let names = match body {
         Body::File(data) => {
             let flushed = data.is_flushed();
-            let changed = if flushed { state.inodes[&key].when_changed() } else { 0 };
+            let times = if flushed { state.inodes[&key].times() } else { (0, 0) };
             let data = Body::File(data.survive(number, asking));
-            left.insert(key, Inode::durable(number, permissions, data).changed(changed));
+            left.insert(key, Inode::durable(number, permissions, data).unchanged_since(times));
             return;
         }
         Body::Directory(names) => survive_names(state, number, names, asking),

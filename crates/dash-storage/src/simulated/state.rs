@@ -58,6 +58,7 @@ pub(super) struct Inode {
     pub(super) words: Words,
     /// When it last changed; of a file that a power loss changed, nobody knows.
     changed: u64,
+    written: u64,
     opens: u64,
 }
 
@@ -69,18 +70,28 @@ pub(super) enum Body {
 impl Inode {
     pub(super) fn new(number: u64, permissions: u32, body: Body) -> Self {
         let (locks, words) = (Locks::default(), Words::default());
-        Self { number, durable: false, permissions, body, locks, words, changed: 0, opens: 0 }
+        Self {
+            number,
+            durable: false,
+            permissions,
+            body,
+            locks,
+            words,
+            changed: 0,
+            written: 0,
+            opens: 0,
+        }
     }
 
     /// The same, unchanged since.
-    pub(super) fn changed(mut self, when: u64) -> Self {
-        self.changed = when;
+    pub(super) fn unchanged_since(mut self, (changed, written): (u64, u64)) -> Self {
+        (self.changed, self.written) = (changed, written);
         self
     }
 
-    /// When it last changed; 0: nobody knows.
-    pub(super) fn when_changed(&self) -> u64 {
-        self.changed
+    /// When it last changed, and was last written; 0: nobody knows.
+    pub(super) fn times(&self) -> (u64, u64) {
+        (self.changed, self.written)
     }
 
     /// The same, as a device has it.
@@ -308,7 +319,9 @@ impl State {
     pub(super) fn data_mut(&mut self, key: Key) -> io::Result<&mut Data> {
         self.changed = true;
         self.touch(key);
-        match &mut self.inode_mut(key)?.body {
+        let inode = self.inode_mut(key)?;
+        inode.written = inode.changed;
+        match &mut inode.body {
             Body::File(data) => Ok(data),
             Body::Directory(_) => Err(errno(libc::EISDIR)),
         }
@@ -361,16 +374,9 @@ impl State {
         let id = FileId { device: 1, inode: inode.number };
         let permissions = inode.permissions;
         let links = self.links(key);
-        Ok(crate::Metadata {
-            id,
-            kind,
-            len,
-            links,
-            permissions,
-            owner: 0,
-            group: 0,
-            changed: inode.changed,
-        })
+        let (changed, written) = inode.times();
+        let (owner, group) = (0, 0);
+        Ok(crate::Metadata { id, kind, len, links, permissions, owner, group, changed, written })
     }
 
     /// EROFS on a machine that is set so.
