@@ -55,6 +55,7 @@ fn commit_block() {
             (layout::VOUCHED_COUNTER, "vouched counter"),
             (layout::LIST_CHECKSUM, "list checksum"),
             (layout::SUPER_LEN, "super length"),
+            (layout::VOUCHED_CHANGED, "vouched changed"),
             (layout::SUPER_NAME, "super name"),
             (layout::UNITS, "units"),
         ],
