@@ -72,14 +72,6 @@ fn code_of_io(operation: Operation, source: &io::Error) -> Code {
 pub fn forbids_writing(error: &EngineError) -> bool {
     match error {
         EngineError::ReadOnly(_) => true,
-        // A full disk: nothing of the database was touched, and reading it takes no space.
-        EngineError::Io { operation: Operation::Map, source, .. } => matches!(
-            source.kind(),
-            ErrorKind::StorageFull
-                | ErrorKind::QuotaExceeded
-                | ErrorKind::PermissionDenied
-                | ErrorKind::ReadOnlyFilesystem
-        ),
         EngineError::Io { source, .. } => {
             matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
         }
