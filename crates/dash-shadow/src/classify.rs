@@ -102,11 +102,10 @@ pub fn classify<F: File>(
     exists: &mut dyn FnMut(&CommitBlock) -> Result<bool>,
 ) -> Result<Verdict> {
     let moved = moved_together(db, shadow);
-    let alone = tells_of_no_pair(db, shadow);
-    let [db_over, shadow_over] = [(db, moved), (shadow, moved || alone)]
+    let shadow_moved = moved || tells_of_no_pair(db, shadow);
+    let [db_over, shadow_over] = [(db, moved), (shadow, shadow_moved)]
         .map(|(found, moved)| found.and_then(|found| found.written_over(moved)));
-    let shadow_block =
-        shadow.and_then(|found| found.block(moved || alone)).or(shadow_over.as_ref());
+    let shadow_block = shadow.and_then(|found| found.block(shadow_moved)).or(shadow_over.as_ref());
     // In page 1 there may be an older one, of another pair, which everybody carries along.
     let of_pair = |over: &&CommitBlock| {
         shadow_block.is_none_or(|block| block.pair == over.pair)
@@ -124,7 +123,7 @@ pub fn classify<F: File>(
     let shadow_kind = match shadow {
         None if left.fence => ShadowKind::Lost,
         None => ShadowKind::Missing,
-        Some(found) => shadow_kind(found, shadow_block, moved || alone, left.failed, exists)?,
+        Some(found) => shadow_kind(found, shadow_block, shadow_moved, left.failed, exists)?,
     };
     let db_kind = match db {
         None => DbKind::Missing,

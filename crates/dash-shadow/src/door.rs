@@ -41,25 +41,25 @@ pub(crate) fn open_coordination<S: Storage>(
     let permissions = db.map_or(0o600, |db| db.permissions) & OWNERS_ALONE;
     let (mut waited, mut vanished) = (Duration::ZERO, false);
     loop {
-        let file =
-            match open_own::<S>(directory, &names.coordination, OpenMode::Create { permissions }) {
-                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                    match (whose(directory, names)?, db) {
-                        (Some(found), Some(db)) if narrower(&found, db) => {
-                            if waited >= MAKING_PATIENCE {
-                                return Err(left_behind(name, found.owner));
-                            }
+        let mode = OpenMode::Create { permissions };
+        let file = match open_own::<S>(directory, &names.coordination, mode) {
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                match (whose(directory, names)?, db) {
+                    (Some(found), Some(db)) if narrower(&found, db) => {
+                        if waited >= MAKING_PATIENCE {
+                            return Err(left_behind(name, found.owner));
                         }
-                        // It may have been given up just now; or this process may make none.
-                        (None, _) if !vanished => vanished = true,
-                        _ => return Err(error).during(Operation::Open, name),
                     }
-                    storage.sleep(OPEN_PAUSE);
-                    waited += OPEN_PAUSE;
-                    continue;
+                    // It may have been given up just now; or this process may make none.
+                    (None, _) if !vanished => vanished = true,
+                    _ => return Err(error).during(Operation::Open, name),
                 }
-                opened => opened.during(Operation::Open, name)?,
-            };
+                storage.sleep(OPEN_PAUSE);
+                waited += OPEN_PAUSE;
+                continue;
+            }
+            opened => opened.during(Operation::Open, name)?,
+        };
         wait_for_open(storage, &file, name, &mut waited)?;
         // The last one to close may have removed it while this one waited.
         let named = whose(directory, names)?;

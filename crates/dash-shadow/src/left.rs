@@ -33,16 +33,14 @@ pub struct Left {
 }
 
 impl Left {
-    /// From the words of a coordination file. `life`: of the cache that it is in now.
-    fn of_words(word: impl Fn(Word) -> Result<u64>, life: Option<u64>) -> Result<Self> {
+    /// From the words of a coordination file.
+    fn of_words(file: &impl File, word: impl Fn(Word) -> Result<u64>) -> Result<Self> {
         let ours = Layout::of(word(Word::Magic)?) == Layout::Ours;
         let in_flight = if ours { word(Word::InFlight)? } else { 0 };
-        let same =
-            life == Some(word(Word::CacheLife)?) || broken(Mutation::CoordinationOutlivesPower);
-        let unpublished = match same && in_flight != 0 {
-            true => Some((word(Word::Pair)?, in_flight)),
-            false => None,
-        };
+        let of_then = word(Word::CacheLife)?;
+        let same = in_flight != 0
+            && (file.cache_life() == Some(of_then) || broken(Mutation::CoordinationOutlivesPower));
+        let unpublished = if same { Some((word(Word::Pair)?, in_flight)) } else { None };
         Ok(Self {
             fence: false,
             in_flight: in_flight != 0,
@@ -56,7 +54,7 @@ impl Left {
 impl<F: File> Coordination<F> {
     /// What it says of the last session; for the first opener, before anything is changed.
     pub(crate) fn left(&self) -> Result<Left> {
-        Left::of_words(|word| Ok(self.word(word).load(SeqCst)), self.file.cache_life())
+        Left::of_words(&self.file, |word| Ok(self.word(word).load(SeqCst)))
     }
 
     /// Says which cache what it says is true of.
@@ -80,5 +78,5 @@ pub(crate) fn left_in_coordination<S: Storage>(
             .during(Operation::Read, names.shown_coordination())?;
         Ok(u64::from_ne_bytes(bytes))
     };
-    Left::of_words(word, file.cache_life())
+    Left::of_words(&file, word)
 }

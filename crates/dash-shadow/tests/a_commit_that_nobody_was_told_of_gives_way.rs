@@ -9,7 +9,7 @@ mod common;
 
 use std::path::Path;
 
-use common::sim::{OldNames, start, tiny};
+use common::sim::{OldNames, at_rest, start, tiny};
 use common::stock::{self, Left};
 use common::{Content, commit, read};
 use dash_shadow::{Connection, LockLevel, ReadOnly};
@@ -18,12 +18,7 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 
 /// A database at rest, and a process with the first commit of its session flushed and not exchanged.
 fn flushed() -> (Machine, Simulated, Connection<Simulated>) {
-    let machine = Machine::new(1);
-    let (_p, mut connection) = start(&machine, &tiny());
-    for value in 0..3 {
-        commit(&mut connection, &[1, value, 3]).unwrap();
-    }
-    connection.close().unwrap();
+    let machine = at_rest();
     let (process, mut connection) = start(&machine, &tiny());
     common::write(&mut connection, &[1, 99, 3]).unwrap();
     connection.prepare(None).unwrap();

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::sim::{OldNames, start, tiny};
+use common::sim::{OldNames, at_rest, start, tiny};
 use common::stock::{self, Left};
 use common::{commit, read};
 use dash_shadow::Connection;
@@ -73,12 +73,7 @@ pub(crate) fn also_where_the_database_is_an_empty_file() {
 #[test]
 pub(crate) fn also_where_nothing_of_dash_is_left_in_the_database() {
     for copied in [&["app.db"][..], &["app.db-shadow"], &["app.db", "app.db-shadow"]] {
-        let machine = Machine::new(1);
-        let (_p, mut connection) = start(&machine, &tiny());
-        for value in 0..3 {
-            commit(&mut connection, &[1, value, 3]).unwrap();
-        }
-        connection.close().unwrap();
+        let machine = at_rest();
         let (_p, mut connection) = start(&machine, &tiny());
         commit(&mut connection, &[1, 9, 3]).unwrap();
         // Nor the mark of the older copy, which stock SQLite would not write.

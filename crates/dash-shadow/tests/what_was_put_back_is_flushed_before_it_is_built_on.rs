@@ -9,7 +9,7 @@ mod common;
 
 use std::path::Path;
 
-use common::sim::{OldNames, start, tiny};
+use common::sim::{OldNames, at_rest, start, tiny};
 use common::{commit, read};
 use dash_shadow::Connection;
 use dash_storage::simulated::{Machine, Nothing};
@@ -17,12 +17,7 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 
 /// A clean close, a backup of both files, two more commits, a clean close.
 fn backed_up() -> (Machine, [Vec<u8>; 2]) {
-    let machine = Machine::new(1);
-    let (_p, mut connection) = start(&machine, &tiny());
-    for value in 0..3 {
-        commit(&mut connection, &[1, value, 3]).unwrap();
-    }
-    connection.close().unwrap();
+    let machine = at_rest();
     let backup = ["app.db", "app.db-shadow"].map(|name| machine.file_view(name).unwrap());
     let (_p, mut connection) = start(&machine, &tiny());
     for value in 10..12 {
@@ -95,12 +90,7 @@ pub(crate) fn the_name_of_the_shadow() {
 #[test]
 fn commits_that_nobody_flushed() {
     for commits in 1..5 {
-        let machine = Machine::new(1);
-        let (_p, mut connection) = start(&machine, &tiny());
-        for value in 0..3 {
-            commit(&mut connection, &[1, value, 3]).unwrap();
-        }
-        connection.close().unwrap();
+        let machine = at_rest();
         let (process, mut connection) = start(&machine, &tiny());
         for value in 0..commits {
             common::write(&mut connection, &[1, 50 + value, 3]).unwrap();

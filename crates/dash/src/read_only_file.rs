@@ -83,7 +83,8 @@ impl ReadOnlyFile {
         Err(Error::new(
             Code::READONLY_RECOVERY,
             format!(
-                "{shown}-shadow is the newer one of the two copies since a power loss, and it is in WAL mode; this connection                  may only read: open {shown} once for writing through dash, which gives it its name back"
+                "{shown}-shadow is the newer one of the two copies since a power loss, and it is in WAL mode; this connection \
+                 may only read: open {shown} once for writing through dash, which gives it its name back"
             ),
         ))
     }

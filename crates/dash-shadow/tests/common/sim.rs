@@ -17,6 +17,17 @@ pub fn start(machine: &Machine, options: &OpenOptions) -> (Simulated, Connection
     (process, connection)
 }
 
+/// A machine with a database at rest, after three commits: its content is 1, 2, 3.
+pub fn at_rest() -> Machine {
+    let machine = Machine::new(1);
+    let (_process, mut connection) = start(&machine, &tiny());
+    for value in 0..3 {
+        super::commit(&mut connection, &[1, value, 3]).unwrap();
+    }
+    connection.close().unwrap();
+    machine
+}
+
 /// Loses everything of one inode's file that lies in a range.
 pub struct Without(pub u64, pub std::ops::Range<u64>);
 impl Survivors for Without {
