@@ -81,32 +81,120 @@ fn also_after_a_session_that_commits_nothing() {
     assert_eq!(workload::number(&idle.must(STATE)), 1);
 }
 
-#[test]
-fn with_both_files_open_elsewhere_the_user_is_told_and_nobody_is_refused() {
-    let (_folder, path) = made();
+/// A database in state 1 at rest, with one stock process that has the file of before, and one that has the present one.
+fn with_both_open() -> (TempDir, PathBuf, Session, Session) {
+    let (folder, path) = made();
     let mut early = Session::stock(&path);
     early.must(STATE);
     let dash = open(&path);
     workload::commit_next(&dash).expect("commits");
     let mut late = Session::stock(&path);
     late.must(STATE);
-    let named = inode(&path);
     dash.close().expect("closes");
-    assert_eq!(inode(&path), named);
+    (folder, path, early, late)
+}
+
+const WRITE: &str = "UPDATE spread SET pad = 1 WHERE id = 1";
+
+/// Panics unless stock SQLite reads `path` here, and is refused when it wants to write.
+fn only_read(path: &Path) {
+    let db = stock(path);
+    check(&db);
+    let error = db.execute_batch(WRITE).expect_err("another program has the older file open");
+    assert!(error.to_string().contains("readonly"), "{error}");
+}
+
+#[test]
+fn with_both_files_open_elsewhere_stock_sqlite_reads_and_does_not_write() {
+    let (_folder, path, mut early, mut late) = with_both_open();
+    let named = inode(&path);
     let told = suite::peers::last_error();
-    assert!(told.contains("app.db-shadow") && told.contains("open the database again"), "{told}");
+    assert!(told.contains("app.db-shadow") && told.contains("can read"), "{told}");
     for stock in [&mut early, &mut late] {
         assert!((0..=1).contains(&workload::number(&stock.must(STATE))));
+        let error = stock.sql("DELETE FROM log").expect_err("the other one has the other file");
+        assert!(error.contains("readonly"), "{error}");
     }
-    let error = early.sql("DELETE FROM log").expect_err("it has the shadow");
-    assert!(error.contains("readonly"), "{error}");
+    only_read(&path);
+    // dash goes on as ever, and so it stays where it made no commit.
+    for commits in [0, 1] {
+        let dash = open(&path);
+        (0..commits).for_each(|_| drop(workload::commit_next(&dash).expect("commits")));
+        assert_eq!(workload::state(&dash), 1 + commits);
+        check(&dash);
+        dash.close().expect("closes");
+        only_read(&path);
+    }
     // Once the later one is gone, the name is the earlier one's again.
     late.close();
     let dash = open(&path);
-    assert_eq!(workload::state(&dash), 1);
+    assert_eq!(workload::state(&dash), 2);
     dash.close().expect("closes");
     assert_ne!(inode(&path), named);
-    assert_eq!(workload::number(&early.must(STATE)), 1);
+    assert_eq!(workload::number(&early.must(STATE)), 2);
+    let db = stock(&path);
+    check(&db);
+    db.execute_batch(WRITE).expect("nobody has the older file");
+}
+
+#[test]
+fn they_may_write_again_once_nobody_has_the_older_one() {
+    let (_folder, path, early, late) = with_both_open();
+    early.close();
+    only_read(&path);
+    // A copy is protected, too, and dash finds that nobody has another one.
+    let copy = path.with_file_name("copy.db");
+    std::fs::copy(&path, &copy).expect("copies");
+    for path in [&path, &copy] {
+        open(path).execute_batch("SELECT * FROM log").expect("reads");
+        let db = stock(path);
+        db.execute_batch(WRITE).expect("nobody has the older file");
+        check(&db);
+        assert_eq!(workload::state(&open(path)), 1);
+    }
+    drop(late);
+}
+
+#[test]
+fn nor_does_stock_sqlite_write_where_dash_was_killed_after_its_first_commit() {
+    for closes in [false, true] {
+        let (_folder, path) = made();
+        let mut early = Session::stock(&path);
+        early.must(STATE);
+        let mut dash = Session::dash(&path, Part::default()).expect("opens");
+        dash.must("UPDATE spread SET pad = 2 WHERE id = 1");
+        if closes {
+            dash.close();
+            // With the name given back it is the second commit's copy.
+            dash = Session::dash(&path, Part::default()).expect("opens");
+            dash.must("UPDATE spread SET pad = 3 WHERE id = 1");
+        }
+        dash.kill();
+        let error = stock(&path).execute_batch(WRITE).expect_err("the older one is open");
+        assert!(error.to_string().contains("disk I/O"), "the name fence: {error}");
+        let dash = open(&path);
+        check(&dash);
+        dash.close().expect("closes");
+        assert_eq!(workload::number(&early.must(STATE)), 0);
+        stock(&path).execute_batch(WRITE).expect("it is given its name back");
+    }
+}
+
+#[test]
+fn mode_shadow_is_not_left_while_both_files_are_open_elsewhere() {
+    let (_folder, path, early, late) = with_both_open();
+    let dash = open(&path);
+    let left = |dash: &rusqlite::Connection| {
+        dash.query_row("PRAGMA journal_mode=delete", [], |row| row.get::<_, String>(0))
+    };
+    let mode = left(&dash);
+    assert!(mode.as_ref().map_or(true, |mode| mode == "shadow"), "{mode:?}");
+    assert!(beside(&path, "-shadow").exists());
+    assert_eq!(workload::state(&dash), 1);
+    drop((early, late));
+    assert_eq!(left(&dash).expect("leaves"), "delete");
+    dash.execute_batch(WRITE).expect("writes as stock SQLite does");
+    assert!(!beside(&path, "-shadow").exists());
     check(&stock(&path));
 }
 

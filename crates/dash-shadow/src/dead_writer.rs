@@ -63,7 +63,9 @@ impl<S: Storage> Connection<S> {
                 .metadata(&self.names.db)
                 .during(Operation::Stat, self.names.shown())?
                 .map(|named| named.id);
-            if current != Some(found.id()) {
+            if current == Some(found.id()) {
+                drop(self.fence_off_replaced(self.current.slot));
+            } else {
                 self.exchange_names()?;
             }
             self.coordination.set_names_changed();

@@ -14,13 +14,17 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn exclude_readers(&mut self) -> Result<()> {
         let slot = self.shadow_slot();
         let condition = self.coordination.condition();
-        if condition == ShadowCondition::Rebuild || self.files[slot].is_none() {
+        let anew = condition == ShadowCondition::Rebuild || self.files[slot].is_none();
+        let in_place = anew && self.must_keep_shadow()?;
+        if anew && !in_place {
             self.check_size()?;
             self.rebuild()?;
         }
         self.exclude_from(slot)?;
-        if self.coordination.condition() == ShadowCondition::Repair {
-            self.repair()?;
+        match self.coordination.condition() {
+            _ if in_place => self.rebuild_in_place()?,
+            ShadowCondition::Repair => self.repair()?,
+            _ => {}
         }
         self.take_over_half_settled()?;
         self.remove_super_journal()

@@ -107,7 +107,9 @@ impl<S: Storage> Connection<S> {
             self.coordination.word(Word::Guarded).store(generation, SeqCst);
             return Ok(());
         }
-        if lagging || self.coordination.commits() > 0 {
+        // One that is found may have been put up without a flush.
+        let found = self.coordination.fence_found() && !broken(Mutation::FoundFenceBelieved);
+        if lagging || self.coordination.commits() > 0 || found {
             // Whoever closes last looks for it, also if this process dies in the next step.
             self.coordination.set_fence_found(true);
             self.raise_fence()?;

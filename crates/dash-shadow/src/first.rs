@@ -19,6 +19,7 @@ use crate::ranges::RangeSet;
 use crate::read::global_page_list;
 use crate::recover::{demote, make_durable};
 use crate::renames;
+use crate::return_name::{open_elsewhere, raise_passing_fence};
 use crate::super_journal;
 use crate::table::{Action, decide};
 use crate::tail::Tail;
@@ -178,6 +179,12 @@ impl<S: Storage> First<'_, S> {
             let block = shadow.as_ref().and_then(|shadow| shadow.tail.commit.as_ref().ok());
             *cut_off = block.map(|block| block.super_journal.clone());
         }
+        let mut fence = fence;
+        let replaced = db.as_ref().filter(|_| action == Action::UseShadow).map(|found| &found.file);
+        if !fence && open_elsewhere(replaced) && !broken(Mutation::ReplacedNotFenced) {
+            raise_passing_fence(self.directory, names)?;
+            fence = true;
+        }
         let moved = moved_together(db.as_ref(), shadow.as_ref());
         let at_rest = at_rest(db.as_ref(), shadow.as_ref(), &db_name)?;
         let (current, other, condition) = self.take(action, &verdict, left, db, shadow, options)?;
@@ -265,7 +272,8 @@ impl<S: Storage> First<'_, S> {
                 if let (true, Some(shadow)) = (overtaken || verdict.db == DbKind::Empty, &shadow) {
                     self.bury(shadow, Snapshot::default())?;
                 }
-                (db.ok_or_else(|| self.gone())?, None, ShadowCondition::Rebuild)
+                let held = shadow.filter(|found| open_elsewhere(Some(&found.file)));
+                (db.ok_or_else(|| self.gone())?, held, ShadowCondition::Rebuild)
             }
         })
     }

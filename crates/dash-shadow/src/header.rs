@@ -1,7 +1,7 @@
-//! The few bytes of SQLite's own header (page 1, offsets 0–99) that the engine reads and, in the
-//! copy that is the shadow, changes. Source: SQLite's "Database File Format", section 1.3.
+//! The few bytes of SQLite's own header (page 1, offsets 0–99) that the engine reads and marks.
+//! Source: SQLite's "Database File Format", section 1.3.
 //!
-//! Two marks are made in the *shadow* only, in the page cache, and never in the current copy:
+//! All marks are made in the page cache. Two are in the *shadow* only, never in the current copy:
 //!
 //! - **demoted** (byte 18 = 3, the top bits of the two counters at 24 and 92 inverted): the copy was
 //!   current and is not any more. A stock connection that still has it open may read it but not
@@ -9,6 +9,11 @@
 //! - **fenced** (bytes 18 and 19 = 3, bytes 24–39 inverted): the copy is being written. A stock
 //!   connection that still has it open gets "file is not a database", also from its page cache,
 //!   because the counter it compares has changed.
+//!
+//! One is in the *current* copy only, and only while no dash connection has it open (SHADOW-16):
+//!
+//! - **protected** (byte 18 = 4, the same bits inverted): other programs have the shadow open, as it was
+//!   called before. Stock SQLite may read this file but not write it.
 
 use std::ops::Range;
 
@@ -28,13 +33,17 @@ pub const VERSION_BYTES: Range<usize> = 24..40;
 const VALID_FOR: Range<usize> = 92..96;
 /// Where the fence begins in the file.
 pub const FENCE_OFFSET: u64 = 18;
-/// The counter's bit that the mark of a demoted copy inverts.
-const DEMOTED_BIT: u32 = 1 << 31;
+/// The write version of a demoted copy. SQLite writes none above 2, and no file that has one.
+const DEMOTED: u8 = 3;
+/// That of a protected one.
+const PROTECTED: u8 = 4;
+/// The counter's bit that these marks invert, so that a stock connection looks at the write version again.
+const MARKED_BIT: u32 = 1 << 31;
 /// How far the change counter of a commit that no name fence guards is ahead of the one it was made on: further
 /// than whoever writes on that one, too, will count (SHADOW-19).
 pub const LEAP: u32 = 1 << 20;
-/// The bytes that the mark of a demoted copy changes.
-const DEMOTION: Range<usize> = 18..93;
+/// The bytes that these marks change.
+const MARKED: Range<usize> = 18..93;
 /// Bytes the fence changes, beginning at [`FENCE_OFFSET`].
 pub const FENCE_LEN: usize = 22;
 
@@ -68,7 +77,7 @@ impl Header {
 
     /// The file change counter, as committed.
     pub fn counter(&self) -> u32 {
-        self.u32(COUNTER) ^ if self.is_demoted() { DEMOTED_BIT } else { 0 }
+        self.u32(COUNTER) ^ if self.is_demoted() || self.is_protected() { MARKED_BIT } else { 0 }
     }
 
     /// The bytes a pager compares, as committed.
@@ -79,18 +88,27 @@ impl Header {
     }
 
     /// What to write at [`FENCE_OFFSET`] to mark a copy with this header as demoted.
-    pub fn demotion(&self) -> [u8; DEMOTION.end - DEMOTION.start] {
-        let mut marked = self.unmarked();
-        mark_demoted(&mut marked);
-        let mut bytes = [0; DEMOTION.end - DEMOTION.start];
-        bytes.copy_from_slice(&marked[DEMOTION]);
+    pub fn demotion(&self) -> [u8; MARKED.end - MARKED.start] {
+        self.marked(DEMOTED)
+    }
+
+    /// What to write there to protect it.
+    pub fn protection(&self) -> [u8; MARKED.end - MARKED.start] {
+        self.marked(PROTECTED)
+    }
+
+    /// What to write there to take either mark away again.
+    pub fn promotion(&self) -> [u8; MARKED.end - MARKED.start] {
+        let mut bytes = [0; MARKED.end - MARKED.start];
+        bytes.copy_from_slice(&self.unmarked()[MARKED]);
         bytes
     }
 
-    /// What to write at [`FENCE_OFFSET`] to take that mark away again.
-    pub fn promotion(&self) -> [u8; DEMOTION.end - DEMOTION.start] {
-        let mut bytes = [0; DEMOTION.end - DEMOTION.start];
-        bytes.copy_from_slice(&self.unmarked()[DEMOTION]);
+    fn marked(&self, write_version: u8) -> [u8; MARKED.end - MARKED.start] {
+        let mut marked = self.unmarked();
+        mark(&mut marked, write_version);
+        let mut bytes = [0; MARKED.end - MARKED.start];
+        bytes.copy_from_slice(&marked[MARKED]);
         bytes
     }
 
@@ -114,7 +132,12 @@ impl Header {
 
     /// Whether the copy carries the mark of one that was current before.
     pub fn is_demoted(&self) -> bool {
-        self.0[18] == 3 && self.0[19] != 3
+        self.0[18] == DEMOTED && self.0[19] != 3
+    }
+
+    /// Whether stock SQLite is kept from writing the copy.
+    pub fn is_protected(&self) -> bool {
+        self.0[18] == PROTECTED && self.0[19] != 3
     }
 
     /// Whether the file is set to WAL mode.
@@ -143,7 +166,7 @@ pub fn plain(page: &mut [u8]) {
 
 /// Takes our marks out of the start of page 1.
 pub fn unmark(page: &mut [u8]) {
-    if let Some([.., 3, read]) = page.get(..VERSIONS.end)
+    if let Some([.., DEMOTED | PROTECTED, read]) = page.get(..VERSIONS.end)
         && *read != 3
     {
         page[VERSIONS.start] = *read;
@@ -153,8 +176,12 @@ pub fn unmark(page: &mut [u8]) {
 
 /// Marks the start of page 1 as that of a copy that was current before.
 pub fn mark_demoted(page: &mut [u8]) {
+    mark(page, DEMOTED);
+}
+
+fn mark(page: &mut [u8], write_version: u8) {
     if page.len() >= HEADER_LEN {
-        page[VERSIONS.start] = 3;
+        page[VERSIONS.start] = write_version;
         invert_counters(page);
     }
 }
@@ -206,15 +233,19 @@ mod tests {
     }
 
     #[test]
-    fn a_demoted_header_is_shown_to_sqlite_unmarked() {
-        let mut demoted = header();
-        demoted.0[18..93].copy_from_slice(&header().demotion());
-        assert!(demoted.is_demoted());
-        assert_ne!(demoted.0[VERSION_BYTES], header().0[VERSION_BYTES]);
-        assert_eq!(demoted.counter(), header().counter());
-        assert_eq!(demoted.size(), header().size());
-        assert_eq!(demoted.promotion(), header().0[18..93]);
-        unmark(&mut demoted.0);
-        assert_eq!(demoted, header());
+    fn a_demoted_or_protected_header_is_shown_to_sqlite_unmarked() {
+        for (mark, demoted) in [(header().demotion(), true), (header().protection(), false)] {
+            let mut marked = header();
+            marked.0[18..93].copy_from_slice(&mark);
+            assert_eq!((marked.is_demoted(), marked.is_protected()), (demoted, !demoted));
+            assert!(!marked.is_fenced() && marked.is_sqlite());
+            assert_ne!(marked.0[VERSION_BYTES], header().0[VERSION_BYTES]);
+            assert_eq!(marked.counter(), header().counter());
+            assert_eq!(marked.size(), header().size());
+            assert_eq!(marked.promotion(), header().0[18..93]);
+            assert_eq!(marked.protection(), header().protection());
+            unmark(&mut marked.0);
+            assert_eq!(marked, header());
+        }
     }
 }

@@ -96,6 +96,8 @@ pub struct HeaderSeen {
     pub is_fenced: bool,
     /// Carries the mark of a copy that was current before.
     pub is_demoted: bool,
+    /// Stock SQLite may not write it: other programs have the shadow open.
+    pub is_protected: bool,
 }
 
 /// Names beside the database.
@@ -312,6 +314,7 @@ fn seen<F: File>(found: Found<F>) -> Result<Seen> {
             is_wal: header.is_wal(),
             is_fenced: header.is_fenced(),
             is_demoted: header.is_demoted(),
+            is_protected: header.is_protected(),
         }),
         as_committed: found.matches,
         commit: found.tail.commit,

@@ -135,6 +135,8 @@ impl<S: Storage> Connection<S> {
     /// Exchanges the names.
     pub(crate) fn exchange_names(&mut self) -> Result<()> {
         self.coordination.set_names_changed();
+        let replaced = self.current.slot;
+        self.fence_off_replaced(replaced)?;
         let exchanged = renames::exchange::<S>(&self.directory, &self.names);
         if exchanged.is_err() {
             // F15: an error does not say whether it happened.
@@ -146,6 +148,8 @@ impl<S: Storage> Connection<S> {
             }
         }
         self.statistics.exchanges += 1;
+        // Who opened it meanwhile. That this failed is no reason to undo the commit.
+        drop(self.fence_off_replaced(replaced));
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 //! (SHADOW-8, protocols.md F2–F6) and leave a block that vouches for the current copy.
 
 use crate::mutation::{Mutation, broken};
-use dash_storage::{File, Storage};
+use dash_storage::{Directory, File, Storage};
 
 use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
@@ -15,6 +15,7 @@ use crate::header::{mark_demoted, plain};
 use crate::holes::data_in_either;
 use crate::memory::zeros;
 use crate::ranges::RangeSet;
+use crate::return_name::open_elsewhere;
 use crate::spare::{buffer_for, part_of};
 use crate::tail::read_header;
 use crate::tail::{Tail, copy, extend, read_padded, roomy_len, write_intent};
@@ -218,15 +219,54 @@ impl<S: Storage> Connection<S> {
         let beyond_the_list = different.without(&page_list);
         if !(vouched && beyond_the_list.is_empty()) {
             self.statistics.repairs += 1;
-            self.guard(slot)?;
-            self.coordination.set_in_flight(self.current.sequence + 1);
-            self.bury(&tail)?;
-            self.restore(&different)?;
-            self.coordination.set_in_flight(0);
+            self.restore_guarded(&tail, &different)?;
         } else if let Some(intent) = tail.bound_intent(shadow.id()) {
             // Durable, by its proof.
             self.know_tail(slot, epoch, tail.len, intent.clone());
         }
+        self.coordination.set_condition(ShadowCondition::Known);
+        Ok(())
+    }
+
+    fn restore_guarded(&mut self, tail: &Tail, ranges: &RangeSet) -> Result<()> {
+        self.guard(self.shadow_slot())?;
+        self.coordination.set_in_flight(self.current.sequence + 1);
+        self.bury(tail)?;
+        self.restore(ranges)?;
+        self.coordination.set_in_flight(0);
+        Ok(())
+    }
+
+    /// Whether a shadow that would be made anew has to stay the file that it is: others have it open, and once it has no name
+    /// nobody could tell (SHADOW-16).
+    pub(crate) fn must_keep_shadow(&self) -> Result<bool> {
+        let [Some(shadow), Some(current)] =
+            [self.shadow_slot(), self.current.slot].map(|slot| self.files[slot].as_deref())
+        else {
+            return Ok(false);
+        };
+        let held = open_elsewhere(Some(shadow)) && !broken(Mutation::HeldShadowReplaced);
+        if self.snapshot.size == 0 || !held {
+            return Ok(false);
+        }
+        let name = self.names.shown();
+        let access = shadow.metadata().during(Operation::Stat, name)?;
+        let wanted = current.metadata().during(Operation::Stat, name)?;
+        let named = self.directory.metadata(&self.names.shadow).during(Operation::Stat, name)?;
+        let here = named.is_some_and(|named| named.id == shadow.id() && named.links == 1);
+        let tail = Tail::read(current, name)?;
+        let bound = tail.bound(current.id()).is_some_and(|block| block.id == self.snapshot.id);
+        Ok(here && bound && wanted.has_access_of(&access))
+    }
+
+    /// Makes the shadow the current copy's equal, whatever it holds.
+    pub(crate) fn rebuild_in_place(&mut self) -> Result<()> {
+        self.check_size()?;
+        self.statistics.rebuilds += 1;
+        let slot = self.shadow_slot();
+        let tail = Tail::read(&*self.file(slot)?, &self.role(slot))?;
+        self.coordination.next_tail_epoch(slot);
+        self.restore_guarded(&tail, &std::iter::once(0..self.snapshot.size).collect())?;
         self.coordination.set_condition(ShadowCondition::Known);
         Ok(())
     }

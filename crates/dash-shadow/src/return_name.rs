@@ -1,49 +1,108 @@
-//! Who keeps the name when the database is closed (SHADOW-16).
+//! Stock processes that have a former copy open (SHADOW-16).
 //!
-//! Stock SQLite finds a rollback journal by its name, and asks its own file whether somebody is
+//! Stock SQLite finds a rollback journal and a log by name, and asks its own file whether somebody is
 //! writing. A stock process that has the database open since before an odd number of commits has
 //! the file that is called `app.db-shadow` by now. As long as a dash connection is alive it holds RESERVED of
 //! both files. At rest nobody does: when another stock process writes `app.db` then, the first one takes its
-//! journal for a hot one, rolls it back into the shadow and removes it (A17).
+//! journal for a hot one, rolls it back into the shadow and removes it (A17); a log it would write back into the
+//! shadow, and remove.
 //!
-//! So who closes last asks who else has the shadow open, and commits once more, without a change:
-//! that exchanges the names, by the steps that are proved already.
+//! So no stock process may write `app.db` while another one has the shadow open and no dash connection lives:
+//!
+//! - Who closes last asks who has the shadow open, and commits once more, without a change:
+//!   that exchanges the names, by the steps that are proved already. Where that can't be (both are open, or the
+//!   shadow is being read) it protects `app.db` until a dash connection closes that finds the shadow free:
+//!   stock SQLite may read it, and "attempt to write a readonly database" is what writers are told.
+//! - A process may be killed instead of closing. From the second commit of a session on the name fence stands
+//!   then, which keeps stock processes out. Where the first one replaces a copy that is open elsewhere, the fence is
+//!   put up before it, without a flush: after a power loss there are no such processes.
 
-use dash_storage::{File, Storage};
+use std::io::ErrorKind;
+
+use dash_storage::{Directory, File, Storage};
 
 use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Operation, Result};
+use crate::header::FENCE_OFFSET;
 use crate::locks::LockLevel;
 use crate::mutation::{Mutation, broken};
+use crate::names::Names;
+use crate::tail::read_header;
+
+/// Puts a name fence up that need not survive a power loss. One that stands already does, too, and so does a
+/// journal that is not hot.
+pub(crate) fn raise_passing_fence(directory: &impl Directory, names: &Names) -> Result<()> {
+    match directory.create_directory(&names.fence) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        other => other.during(Operation::Open, names.fence.to_string_lossy()),
+    }
+}
+
+/// Whether somebody else has a file open. Where it can't be known: no.
+pub(crate) fn open_elsewhere(file: Option<&impl File>) -> bool {
+    !broken(Mutation::NameKeptFromStock)
+        && file.is_some_and(|file| file.open_elsewhere().unwrap_or(false))
+}
 
 impl<S: Storage> Connection<S> {
     /// SHADOW-16, for the last connection. `tell` hears of it where the name can't go to who has the
     /// shadow open. Nothing of it keeps the database from being closed.
     pub(crate) fn return_name(&mut self, tell: &mut dyn FnMut(&str)) {
-        let idle = self.level == LockLevel::None && self.poisoned.is_none();
-        if !idle || !self.open_elsewhere(self.shadow_slot()) || broken(Mutation::NameKeptFromStock)
-        {
+        if self.level != LockLevel::None || self.poisoned.is_some() {
             return;
         }
-        let returned = if self.open_elsewhere(self.current.slot) {
-            Err("so does another one, with the file that is called so now".to_owned())
-        } else {
-            self.commit_unchanged().map_err(|error| error.to_string())
-        };
-        if let Err(why) = returned {
+        let mut why = None;
+        if self.is_open_elsewhere(self.shadow_slot()) {
+            let returned = if self.is_open_elsewhere(self.current.slot) {
+                Err("so does another one, with the file that is called so now".to_owned())
+            } else {
+                self.commit_unchanged().map_err(|error| error.to_string())
+            };
+            why = returned.err();
+        }
+        // Somebody may have opened the other one meanwhile.
+        let held = self.is_open_elsewhere(self.shadow_slot());
+        let protected = self.set_protected(held);
+        if held {
+            let why = why.unwrap_or_else(|| "it has just been opened".to_owned());
+            let failed = protected.err().map(|error| format!("; {error}")).unwrap_or_default();
             tell(&format!(
-                "another program has {} open as it was called before, and that name can't be given back ({why}): \
-                 it should open the database again before any program writes it without dash",
+                "another program has {} open as it was called before, and that name can't be given back ({why}): programs \
+                 without dash can read the database but not write it until that one has closed it, and dash has opened and \
+                 closed the database once more{failed}",
                 self.names.shown_shadow()
             ));
         }
     }
 
-    /// Where it can't be known: no.
-    fn open_elsewhere(&self, slot: usize) -> bool {
-        let file = self.files[slot].as_ref();
-        file.is_some_and(|file| file.open_elsewhere().unwrap_or(false))
+    /// Protects the current copy, or no longer. In the page cache only: a power loss ends those processes, too.
+    fn set_protected(&self, protected: bool) -> Result<()> {
+        let (file, name) = (self.current_file()?, self.names.shown());
+        let Some(header) = read_header(&*file, name)?.filter(|header| header.is_sqlite()) else {
+            return Ok(());
+        };
+        if header.is_protected() == protected || broken(Mutation::NotProtected) {
+            return Ok(());
+        }
+        let bytes = if protected { header.protection() } else { header.promotion() };
+        file.write_at(&bytes, FENCE_OFFSET).during(Operation::Write, name)
+    }
+
+    /// Before, and after, the names are exchanged: if somebody else has the copy open that is replaced, the name
+    /// fence stands, whoever is killed from then on.
+    pub(crate) fn fence_off_replaced(&self, slot: usize) -> Result<()> {
+        let stands = self.coordination.fence() || self.coordination.fence_found();
+        if stands || broken(Mutation::ReplacedNotFenced) || !self.is_open_elsewhere(slot) {
+            return Ok(());
+        }
+        // Whoever closes last looks for it, also if this process dies in the next step.
+        self.coordination.set_fence_found(true);
+        raise_passing_fence(&*self.directory, &self.names)
+    }
+
+    fn is_open_elsewhere(&self, slot: usize) -> bool {
+        open_elsewhere(self.files[slot].as_deref())
     }
 
     /// A commit that changes nothing but SQLite's change counter.

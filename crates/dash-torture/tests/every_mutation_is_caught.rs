@@ -24,6 +24,8 @@ mod failed_flush;
 mod first_name;
 #[path = "../../dash-shadow/tests/a_flushed_commit_keeps_what_it_was_made_on.rs"]
 mod flushed_on;
+#[path = "../../dash-shadow/tests/a_former_copy_that_is_open_elsewhere_is_not_forgotten.rs"]
+mod former_copy;
 #[path = "../../dash-shadow/tests/a_killed_writer_leaves_nothing_that_the_next_one_trusts.rs"]
 mod killed_writer;
 #[path = "../../dash-shadow/tests/a_narrowed_intent_hides_nothing.rs"]
@@ -116,6 +118,9 @@ const TABLE: &[Row] = &[
     (Mutation::SupersededBeforeFlush, "single", "crowd/page=512", 483),
     (Mutation::NaiveListReset, "single", "crowd/page=512", 132),
     (Mutation::NameKeptFromStock, "single", "pair/page=512", 0),
+    (Mutation::NotProtected, "single", "pair/page=65536", 10),
+    (Mutation::ReplacedNotFenced, "single", "pair/page=512", 8),
+    (Mutation::FoundFenceBelieved, "single", "pair/page=512/names=sector", 2),
 ];
 
 /// A way, and the tests of the engine that catch it: what needs two accidents that fit together, or
@@ -183,6 +188,10 @@ const TOLD: &[Told] = &[
             put_back::names_that_were_changed_by_hand,
             put_back::the_name_of_the_shadow,
         ],
+    ),
+    (
+        Mutation::HeldShadowReplaced,
+        &[former_copy::where_it_is_the_empty_file_that_the_first_commit_replaced],
     ),
     (Mutation::UnpublishedTaken, &[not_told::to_what_stock_sqlite_wrote_after_it]),
     (Mutation::CoordinationOutlivesPower, &[not_told::and_not_after_a_power_loss]),

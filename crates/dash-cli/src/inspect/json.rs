@@ -76,6 +76,7 @@ fn copy(seen: Option<&Seen>, file: &std::ffi::OsStr, is: &str) -> Value {
             "wal_mode": header.is_wal,
             "being_written": header.is_fenced,
             "former": header.is_demoted,
+            "protected": header.is_protected,
         })),
         "commit": seen.commit.as_ref().map_or_else(|error| Value::from(words::block_error(*error)), |block| commit(block, seen)),
         "intent": seen.intent.as_ref().map_or_else(|error| Value::from(words::block_error(*error)), |intent| json!({

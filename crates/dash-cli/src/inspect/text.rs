@@ -41,6 +41,10 @@ fn copy(seen: Option<&Seen>) {
                 (header.is_wal, "in WAL mode"),
                 (header.is_fenced, "marked as being written"),
                 (header.is_demoted, "marked as former"),
+                (
+                    header.is_protected,
+                    "not to be written without dash: other programs have the other file open",
+                ),
             ] {
                 if mark {
                     text.push_str(&format!(", {what}"));

@@ -11,7 +11,6 @@ use super::roles::{Said, Worker, is_refusal, say};
 use super::round::{Report, Setting};
 use super::workload;
 use crate::random::Dice;
-use crate::sqlite;
 
 /// How long members read on after something happened.
 const WHILE: Duration = Duration::from_millis(15);
@@ -37,19 +36,6 @@ pub(super) fn mode(dice: &mut Dice) -> String {
     let journal = dice.pick(&journals).unwrap_or("delete");
     let synchronous = dice.pick(&["off", "normal", "full", "extra"]).unwrap_or("full");
     format!("PRAGMA synchronous = {synchronous}; PRAGMA journal_mode = {journal}")
-}
-
-/// Whether a stock process finds damage in a file that is not `app.db` any more: into that one it may have rolled back the journal of
-/// another stock process, which it finds by name (README, "Names are exchanged").
-pub(super) fn has_a_broken_copy(error: &rusqlite::Error) -> bool {
-    if sqlite::code(error) & 0xff != rusqlite::ffi::SQLITE_CORRUPT {
-        return false;
-    }
-    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|name| {
-        let former = ["/app.db-shadow", "/app.db-shadow (deleted)", "/app.db (deleted)"];
-        former.iter().any(|former| name.to_string_lossy().ends_with(former))
-    })
 }
 
 impl Worker<'_> {

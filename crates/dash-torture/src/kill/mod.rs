@@ -67,14 +67,7 @@ pub fn targets() -> Vec<String> {
 /// rounds, [`Summary::states`] what killed processes left, [`Summary::nested`] processes that were
 /// killed while they opened what killed processes had left.
 pub fn run(options: &Options, watch: &dyn Watch, again: &Again) -> Vec<Summary> {
-    // With guests only where somebody asks: now and then stock processes that have different copies open damage the database
-    // between themselves (README, "Names are exchanged").
-    let asked = options.case.is_some()
-        || options.engine.as_deref().is_some_and(|engine| engine.starts_with("shadow/guests"));
-    let wants = |&&(engine, parameters, _): &&(&str, Option<&str>, u32)| {
-        options.wants(engine) && (asked || parameters.is_some())
-    };
-    let wanted: Vec<_> = VARIANTS.iter().filter(wants).collect();
+    let wanted: Vec<_> = VARIANTS.iter().filter(|(engine, ..)| options.wants(engine)).collect();
     let shares = wanted.iter().map(|(.., share)| share).sum::<u32>().max(1);
     let begun = Instant::now();
     let mut summaries = Vec::new();

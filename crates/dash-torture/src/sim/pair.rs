@@ -77,7 +77,10 @@ impl Pair {
             0 => self.close(i, dice)?,
             1 | 2 => self.roll_back(i, &content, &new, dice.below(3))?,
             3 => self.idle(i)?,
-            4 | 5 => self.die(i, &new, dice.below(4))?,
+            4 | 5 => {
+                let how = dice.below(8);
+                self.die(i, &new, how % 4, how > 3)?;
+            }
             6 => self.commit_many(i, new, dice)?,
             _ => self.commit(i, &new)?,
         }
@@ -197,8 +200,8 @@ impl Pair {
         Ok(())
     }
 
-    /// The process dies between two steps of a commit; who begins to write next decides.
-    fn die(&mut self, i: usize, new: &Content, stage: u64) -> Checked<()> {
+    /// The process dies between two steps of a commit, or both do; who begins to write next decides.
+    fn die(&mut self, i: usize, new: &Content, stage: u64, both: bool) -> Checked<()> {
         let (base, size) = (lock(&self.model).last().clone(), self.size());
         lock(&self.model).tried(new);
         let session = self.session(i)?;
@@ -211,9 +214,16 @@ impl Pair {
         {
             return wrong!("writing: {error}");
         }
-        if let Some((process, session)) = self.processes[i].take() {
+        let dead = if both { 0..2 } else { i..i + 1 };
+        for (process, session) in self.processes[dead].iter_mut().filter_map(Option::take) {
             self.machine.kill(&process);
             drop(session);
+        }
+        if self.processes.iter().all(Option::is_none) {
+            let held: Vec<_> = self.descriptors.iter().map(StockDescriptor::inode).collect();
+            if let Err(what) = self.explorer.subject.check_abandoned(&self.machine, DB, &held) {
+                return wrong!("all killed: {what}");
+            }
         }
         for _ in 0..ATTEMPTS {
             let other = self.session(1 - i)?;

@@ -68,6 +68,9 @@ impl Subject for Shadow {
         if !shadow.is_bound() && shadow.len > 8192 {
             return Err(format!("{path}-shadow has no block of its own"));
         }
+        if current.header.is_some_and(|header| header.is_protected) {
+            return Err(format!("{path} is still protected"));
+        }
         let unmarked =
             |header: &HeaderSeen| header.is_sqlite && !header.is_demoted && !header.is_fenced;
         if shadow.header.as_ref().is_some_and(unmarked) {
@@ -110,14 +113,36 @@ impl Subject for Shadow {
         }
         let is_held =
             |name: &str| machine.open_stock(name).is_ok_and(|file| held.contains(&file.inode()));
-        if is_held(&format!("{path}-shadow")) && !is_held(path) {
+        let held_shadow = is_held(&format!("{path}-shadow"));
+        if held_shadow && !is_held(path) {
             return Err(format!("a stock process that has had {path} open has {path}-shadow now"));
         }
-        let marked = |header: &HeaderSeen| header.is_demoted || header.is_fenced;
-        match report.database.as_ref().and_then(|seen| seen.header) {
-            Some(header) if marked(&header) => Err(format!("{path} is marked at rest")),
-            _ => Ok(()),
+        let Some(header) = report.database.as_ref().and_then(|seen| seen.header) else {
+            return Ok(());
+        };
+        if header.is_demoted || header.is_fenced {
+            return Err(format!("{path} is marked at rest"));
         }
+        let protected = header.is_protected;
+        if protected != (held_shadow && header.is_sqlite) {
+            return Err(format!(
+                "{path} is protected: {protected}; its other copy is open: {held_shadow}"
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_abandoned(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String> {
+        let named = machine.open_stock(path).map(|file| file.inode()).ok();
+        let header = look(machine, path)?.database.and_then(|seen| seen.header);
+        let refused = machine.exists(format!("{path}-journal"))
+            || header.is_none_or(|header| header.is_protected);
+        if !refused && held.iter().any(|held| Some(*held) != named) {
+            return Err(format!(
+                "a stock process has a former copy of {path} open, and another one may write {path}"
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -82,6 +82,10 @@ pub trait Subject: Send + Sync {
     /// What nobody who closes last may leave behind. `held`: the inodes that stock processes have
     /// had open since before that.
     fn check_at_rest(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;
+
+    /// What must hold whenever all processes of ours are gone, killed or not: no stock process may write what another one
+    /// has a former file of. `held`: as above.
+    fn check_abandoned(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;
 }
 
 /// A connection to a database. Dropping it closes its files without a word, as a dead process does.

@@ -270,7 +270,8 @@ impl Crowd {
                 session.close().map_err(|error| unexpected("closing", &error))?;
             }
         }
-        if let Err(what) = self.explorer.subject.check_at_rest(&self.machine, DB, &[]) {
+        let held: Vec<_> = self.descriptors.iter().map(StockDescriptor::inode).collect();
+        if let Err(what) = self.explorer.subject.check_at_rest(&self.machine, DB, &held) {
             return wrong!("all closed: {what}");
         }
         match as_stock(&self.machine.file_view(DB).unwrap_or_default()) {

@@ -1,0 +1,53 @@
+//! SHADOW-16. A stock process that has a former copy open would roll the journal of whoever writes `app.db` back into that
+//! copy, and remove it. So whenever no process of dash lives, either nobody has a former copy open, or no stock
+//! process can write `app.db`: the name fence stands, or the file is protected.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{commit, open, read};
+use dash_shadow::inspect;
+use dash_storage::simulated::Machine;
+use std::path::Path;
+
+const DB: &str = "/app.db";
+
+/// Panics where stock SQLite may write `app.db` while a stock process has `held`, another file.
+fn nobody_writes_beside(machine: &Machine, held: u64, what: &str) {
+    let named = machine.open_stock(DB).unwrap().inode();
+    let seen = inspect(&machine.process(), Path::new(DB)).unwrap();
+    let protected = seen.database.unwrap().header.is_some_and(|header| header.is_protected);
+    assert!(named == held || protected || seen.beside.fence, "{what}");
+}
+
+#[test]
+pub fn where_it_is_the_empty_file_that_the_first_commit_replaced() {
+    for commits in 0..4 {
+        let machine = Machine::new(1);
+        let first = machine.process();
+        let mut connection = open(&first, DB).unwrap();
+        // As long as nothing is committed the database is an empty file.
+        let stock = machine.open_stock(DB).unwrap();
+        commit(&mut connection, &[1, 1, 1]).unwrap();
+        machine.kill(&first);
+        drop(connection);
+        nobody_writes_beside(&machine, stock.inode(), "killed after the first commit");
+        for closes in [false, true] {
+            let process = machine.process();
+            let mut connection = open(&process, DB).unwrap();
+            assert_eq!(read(&mut connection).unwrap()[1..], [1, 1]);
+            for number in 0..commits {
+                commit(&mut connection, &[number, 1, 1]).unwrap();
+            }
+            if closes {
+                connection.close().unwrap();
+            } else {
+                machine.kill(&process);
+                drop(connection);
+            }
+            let what = format!("{commits} commits later, closed: {closes}");
+            nobody_writes_beside(&machine, stock.inode(), &what);
+        }
+    }
+}
