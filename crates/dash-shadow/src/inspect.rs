@@ -18,7 +18,7 @@ use crate::left::{Left, left_in_coordination};
 use crate::locks;
 use crate::names::Names;
 use crate::recover::open_if_there;
-use crate::renames::is_cut_off;
+use crate::renames::{hides_a_copy, is_cut_off};
 use crate::table::row;
 
 pub use crate::classify::Verdict;
@@ -113,6 +113,8 @@ pub struct Beside {
     pub coordination: bool,
     /// A step of the three renames was left behind.
     pub renaming: bool,
+    /// Between two of them somebody else has made `app.db`, and hides a copy.
+    pub hidden: bool,
     /// Super-journals named by prepared commits, and whether they are there.
     pub super_journals: Vec<(String, bool)>,
 }
@@ -253,6 +255,7 @@ fn look_beside<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Be
         wal: look(&wal)?.filter(|found| found.kind == FileKind::Regular).map(|found| found.len),
         coordination: look(&names.coordination)?.is_some(),
         renaming: is_cut_off::<S>(directory, names)?,
+        hidden: hides_a_copy::<S>(directory, names)?,
         super_journals: Vec::new(),
     })
 }
@@ -352,6 +355,9 @@ fn opening(
     }
     if let Some(version) = other {
         return Opening::OtherFormat(version);
+    }
+    if beside.hidden {
+        return Opening::Refuse(Refusal::Hidden, Refusal::Hidden.message(names));
     }
     let row = row(verdict);
     match row.action {

@@ -107,6 +107,7 @@ mutations! {
     HeldShadowReplaced = "a shadow that others have open is replaced by another file, and forgotten",
     FoundFenceBelieved = "a name fence that was found is taken for a durable one",
     ReplacedNotFenced = "a first commit replaces a copy that stock processes have open, and no fence is put up",
+    HiddenCopyIgnored = "a copy that has only the temporary name, beside an app.db of somebody else, is left alone",
     TemporaryNameIgnored = "a reader does not look for the newest copy between two renames",
     SuperJournalIgnored = "a prepared commit counts while its super-journal is there",
     SuperJournalRemovedEarly = "a super-journal is removed while another database depends on it",

@@ -26,7 +26,8 @@ use crate::mounted;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::recover::open_if_there;
-use crate::renames::{look_up_db, open_db};
+use crate::refusal::Refusal;
+use crate::renames::{hides_a_copy, look_up_db, open_db};
 use crate::super_journal;
 use crate::table::{Action, decide};
 use crate::tail::{read_header, read_padded};
@@ -222,6 +223,9 @@ impl<S: Storage> ReadOnly<S> {
     /// Nobody is alive: the names may be behind.
     fn take_by_table(&mut self) -> Result<()> {
         let (shown, shadow_name) = (self.names.shown().clone(), self.names.shown_shadow().clone());
+        if hides_a_copy::<S>(&self.directory, &self.names)? {
+            return Err(Refusal::Hidden.error(&self.names));
+        }
         let len = self.current.metadata().during(Operation::Stat, &shown)?.len;
         let most = Tuning::default().list_verified;
         let mut db = Found::glance(self.current.clone(), len, most, &shown)?;

@@ -22,6 +22,8 @@ pub enum Refusal {
     TornCopy,
     /// Neither file is a state after a commit.
     BothTorn,
+    /// `app.db` was made by somebody else between two of three renames, and hides a copy.
+    Hidden,
 }
 
 impl Refusal {
@@ -31,7 +33,7 @@ impl Refusal {
         match self {
             Self::NotSqlite => Error::NotADatabase(message),
             Self::BothTorn | Self::Cut | Self::TornCopy => Error::Corrupt(message),
-            Self::Missing | Self::Emptied | Self::Diverged | Self::ShadowLost => {
+            Self::Missing | Self::Emptied | Self::Diverged | Self::ShadowLost | Self::Hidden => {
                 Error::CantOpen(message)
             }
         }
@@ -41,6 +43,7 @@ impl Refusal {
     pub fn message(self, names: &Names) -> String {
         let db = names.db.to_string_lossy();
         let shadow = names.shadow.to_string_lossy();
+        let renaming = names.renaming.to_string_lossy();
         match self {
             Self::Missing => format!(
                 "{db} is missing but {shadow} exists: to keep its content run `dash recover {db}`, to start afresh remove {shadow}"
@@ -63,6 +66,11 @@ impl Refusal {
             Self::Diverged => format!(
                 "{db} was written by another program after a crash, while {shadow} holds a newer commit of dash: \
                  choose one with `dash recover {db} --keep database` or `--keep shadow`"
+            ),
+            Self::Hidden => format!(
+                "{db} was made by another program while it had no name, after a crash between two renames; what it held is in \
+                 {renaming} and {shadow}: to go back to that, move {db} away and open the database again; to keep {db}, move those \
+                 two away"
             ),
             Self::BothTorn => format!(
                 "neither {db} nor {shadow} is a whole state: run `dash recover {db}`, or restore a backup"

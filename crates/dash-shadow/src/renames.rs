@@ -10,16 +10,20 @@
 //! | linked | old | new | old, the same file | removing the second name |
 //! | i | –, or an empty file of a stock process | new | old | undoing the first rename |
 //! | ii | new | – | old | making the third |
+//!
+//! In state i a stock process may also make an `app.db` and write it. That is refused: which of the two counts nobody can tell.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 
-use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
+use dash_storage::{Directory, File, FileId, Metadata, OpenMode, Storage};
 
 use crate::error::{Context, Operation, Result};
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::recover::open_if_there;
+use crate::refusal::Refusal;
+use crate::tail::Tail;
 
 /// Exchanges `app.db` and `app.db-shadow`. Only under WRITER, or alone. After an error between two
 /// steps both names are there again, as far as the file system still allows.
@@ -59,6 +63,8 @@ enum Rest {
     ToDb,
     /// In state ii.
     ToShadow,
+    /// All three are files with content: none of these states, or state i written over.
+    Odd,
 }
 
 /// Which of the three states the names are in, if they are in one.
@@ -74,20 +80,42 @@ fn rest(directory: &impl Directory, names: &Names) -> Result<Option<Rest>> {
         (None, _) => Some(Rest::ToDb),
         (Some(db), Some(_)) if db.len == 0 && aside.len > 0 => Some(Rest::ToDb),
         (Some(_), None) => Some(Rest::ToShadow),
-        (Some(_), Some(_)) => None, // not ours: leave it
+        (Some(_), Some(_)) => Some(Rest::Odd),
     })
+}
+
+/// Whether the temporary name hides a copy of ours from an `app.db` that tells nothing of that pair.
+pub(crate) fn hides_a_copy<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
+    if rest(directory, names)? != Some(Rest::Odd) || broken(Mutation::HiddenCopyIgnored) {
+        return Ok(false);
+    }
+    let tail = |name: &OsStr| -> Result<Option<(Tail, FileId)>> {
+        let file = open_if_there::<S>(directory, name, OpenMode::Read)?;
+        file.map(|file| Ok((Tail::read(&file, &shown(name))?, file.id()))).transpose()
+    };
+    let pair = match tail(&names.renaming)? {
+        Some((aside, id)) => aside.bound(id).map(|block| block.pair),
+        None => None,
+    };
+    let named = tail(&names.db)?.and_then(|(named, _)| named.commit.ok().map(|block| block.pair));
+    Ok(pair.is_some() && pair != named)
 }
 
 /// Whether an exchange was cut off.
 pub(crate) fn is_cut_off<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
-    rest(directory, names).map(|rest| rest.is_some())
+    rest(directory, names).map(|rest| rest.is_some_and(|rest| rest != Rest::Odd))
 }
 
 /// Completes an exchange that was cut off. Only under WRITER, or alone. Returns whether there was
-/// one.
+/// one. Refuses what nobody can complete.
 pub(crate) fn finish_renames<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
     let done = match rest(directory, names)? {
         None => return Ok(false),
+        Some(Rest::Odd) if hides_a_copy::<S>(directory, names)? => {
+            return Err(Refusal::Hidden.error(names));
+        }
+        // Not ours: leave it.
+        Some(Rest::Odd) => return Ok(false),
         Some(Rest::Unlink) => {
             keep_empty_files::<S>(directory, names)?;
             directory.unlink(&names.renaming)

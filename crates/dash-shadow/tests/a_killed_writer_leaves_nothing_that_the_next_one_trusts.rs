@@ -155,7 +155,7 @@ pub(crate) fn a11_a_writer_dies_inside_the_three_renames() {
         let victims = killed.clone();
         let mut seen = 0;
         machine.watch(move |machine, operation| {
-            if is_step_of_an_exchange(operation.kind) {
+            if is_step_of_an_exchange(operation) {
                 seen += 1;
                 if seen == renames {
                     machine.kill(&victims);

@@ -13,10 +13,10 @@ use std::path::Path;
 
 use common::sim::{OldNames, STEPS_OF_AN_EXCHANGE, kill_at_step, start, tiny, without_exchange};
 use common::{Content, commit, read, write};
-use dash_shadow::inspect::Opening;
+use dash_shadow::inspect::{Opening, Refusal};
 use dash_shadow::{Connection, LockLevel, ReadOnly, inspect};
 use dash_storage::simulated::{Machine, Simulated};
-use dash_storage::{Directory, OpenMode, Storage};
+use dash_storage::{Directory, File, OpenMode, Storage};
 
 const BEFORE: [u8; 3] = [1, 2, 3];
 const AFTER: [u8; 3] = [2, 2, 3];
@@ -102,6 +102,40 @@ fn nor_is_it_for_connections_that_are_alive() {
         opener.close().unwrap();
         assert_eq!(read_only(&machine), [7, 7]);
         assert!(machine.file_view("app.db-shadow-tmp").is_none(), "{cut:?}");
+    }
+}
+
+/// A stock process makes `app.db` while it has no name, and writes it: one of the two would be lost.
+#[test]
+pub(crate) fn what_a_stock_process_wrote_there_is_refused() {
+    for torn in [false, true] {
+        let (machine, _) = killed_before((false, 3), false);
+        assert!(!machine.exists("/app.db"));
+        let root = machine.process().open_directory(Path::new("/")).unwrap();
+        let mut foreign = machine.file_view("app.db-shadow-tmp").unwrap();
+        foreign[100..].fill(0);
+        let made = root.open("app.db".as_ref(), OpenMode::Create { permissions: 0o644 }).unwrap();
+        made.write_at(&foreign[..common::PAGE], 0).unwrap();
+        if torn {
+            // Nothing else tells of what the database held.
+            machine.open_stock("app.db-shadow").unwrap().write_at(&[0; 512], 512).unwrap();
+        }
+        let opened = Connection::open(&machine.process(), Path::new("/app.db"), &tiny());
+        let seen = ReadOnly::open(&machine.process(), Path::new("/app.db"), false)
+            .and_then(|mut reader| reader.lock(LockLevel::Shared));
+        for refused in [opened.err(), seen.err()] {
+            let message = refused.unwrap().to_string();
+            assert!(message.contains("app.db-shadow-tmp") && message.contains("move"), "{message}");
+        }
+        let looked = inspect(&machine.process(), Path::new("/app.db")).unwrap();
+        assert!(matches!(looked.opening, Opening::Refuse(Refusal::Hidden, _)));
+        // What it says.
+        root.rename("app.db".as_ref(), "made.db".as_ref()).unwrap();
+        let (_p, mut opener) = start(&machine, &tiny());
+        assert!(
+            [BEFORE, AFTER].map(Content::from).contains(&read(&mut opener).unwrap()),
+            "torn: {torn}"
+        );
     }
 }
 

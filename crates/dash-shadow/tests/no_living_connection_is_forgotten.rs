@@ -74,7 +74,7 @@ fn killed_before_rename(links: bool, which: usize) -> (Machine, Connection<Simul
     let victims = killed.clone();
     let mut seen = 0;
     machine.watch(move |machine, operation| {
-        if is_step_of_an_exchange(operation.kind) {
+        if is_step_of_an_exchange(operation) {
             seen += 1;
             if seen == which {
                 machine.kill(&victims);
@@ -141,7 +141,7 @@ fn a_file_is_found_between_the_three_renames() {
         let victims = killed.clone();
         let mut seen = 0;
         machine.watch(move |machine, operation| {
-            if is_step_of_an_exchange(operation.kind) {
+            if is_step_of_an_exchange(operation) {
                 seen += 1;
                 if seen == which {
                     machine.kill(&victims);
@@ -170,7 +170,7 @@ fn a_failed_rename_is_taken_back() {
         commit(&mut a, &[1, 1]).unwrap();
         let mut seen = 0;
         machine.watch(move |machine, operation| {
-            if is_step_of_an_exchange(operation.kind) {
+            if is_step_of_an_exchange(operation) {
                 seen += 1;
                 if seen == which {
                     machine.fail(Fault::new(Effect::Error(5)).on(operation.kind));

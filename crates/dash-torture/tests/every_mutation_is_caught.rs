@@ -18,6 +18,8 @@ mod copied;
 mod current_copy;
 #[path = "../../dash-shadow/tests/readers_finish_what_was_decided.rs"]
 mod decided;
+#[path = "../../dash-shadow/tests/an_exchange_that_was_cut_off_is_finished.rs"]
+mod exchange;
 #[path = "../../dash-shadow/tests/a_flush_that_failed_is_never_believed.rs"]
 mod failed_flush;
 #[path = "../../dash-shadow/tests/nobody_sees_an_empty_file_for_a_database_with_a_commit.rs"]
@@ -193,6 +195,7 @@ const TOLD: &[Told] = &[
         Mutation::HeldShadowReplaced,
         &[former_copy::where_it_is_the_empty_file_that_the_first_commit_replaced],
     ),
+    (Mutation::HiddenCopyIgnored, &[exchange::what_a_stock_process_wrote_there_is_refused]),
     (Mutation::UnpublishedTaken, &[not_told::to_what_stock_sqlite_wrote_after_it]),
     (Mutation::CoordinationOutlivesPower, &[not_told::and_not_after_a_power_loss]),
     (Mutation::MoveNotFlushed, &[failed_flush::f13_a_tail_that_was_being_moved]),

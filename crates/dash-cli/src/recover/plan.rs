@@ -137,7 +137,7 @@ pub fn plan(
             let steps = vec![Step::Forget { file: file.to_owned() }, open(TAKES_IT)];
             return Ok(Reply::Do(Plan { why, steps }));
         }
-        Refusal::ShadowLost => return Ok(Reply::Tell(message)),
+        Refusal::ShadowLost | Refusal::Hidden => return Ok(Reply::Tell(message)),
         Refusal::NotSqlite if keep != Some(Keep::Shadow) => {
             let way = if report.shadow.is_some() {
                 "its shadow may hold the data: `--keep shadow` looks, and keeps both files"

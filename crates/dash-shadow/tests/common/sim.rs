@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dash_shadow::{Connection, OpenOptions, Tuning};
-use dash_storage::simulated::{Machine, OperationKind, Question, Simulated, Survivors};
+use dash_storage::simulated::{Machine, Operation, OperationKind, Question, Simulated, Survivors};
 
 /// Options with which small databases reach every path.
 pub fn tiny() -> OpenOptions {
@@ -61,15 +61,17 @@ pub const STEPS_OF_AN_EXCHANGE: [(bool, usize); 7] =
     [(true, 1), (true, 2), (true, 3), (false, 1), (false, 2), (false, 3), (false, 4)];
 
 /// Whether it is one.
-pub fn is_step_of_an_exchange(kind: OperationKind) -> bool {
-    matches!(kind, OperationKind::Link | OperationKind::Rename)
+pub fn is_step_of_an_exchange(operation: &Operation) -> bool {
+    let renames = matches!(operation.kind, OperationKind::Link | OperationKind::Rename);
+    // The name fence is renamed, too.
+    renames && operation.names.iter().any(|name| name == "app.db-shadow-tmp" || name == "app.db")
 }
 
 /// Kills a process before a step of its next exchange, counted from 1.
 pub fn kill_at_step(machine: &Machine, process: Simulated, step: usize) {
     let mut seen = 0;
     machine.watch(move |machine, operation| {
-        if is_step_of_an_exchange(operation.kind) {
+        if is_step_of_an_exchange(operation) {
             seen += 1;
             if seen == step {
                 machine.kill(&process);
