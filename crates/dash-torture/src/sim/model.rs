@@ -12,12 +12,19 @@ pub struct Model {
     floor: usize,
     /// The last that was published, flushed or not.
     published: usize,
+    /// After a power loss nothing may tell which of two commits counts: the user has to choose.
+    pub may_have_to_choose: bool,
 }
 
 impl Model {
     /// That of an empty database.
     pub fn new() -> Self {
-        Self { history: vec![Arc::new(Vec::new())], floor: 0, published: 0 }
+        Self {
+            history: vec![Arc::new(Vec::new())],
+            floor: 0,
+            published: 0,
+            may_have_to_choose: false,
+        }
     }
 
     /// A transaction begins: from now on its content may be found, or not.

@@ -7,7 +7,7 @@ use dash_storage::simulated::{Machine, OperationKind, Simulated};
 
 use super::{Neighbours, image, open_dash};
 use crate::random::Dice;
-use crate::sim::explore::{Checked, changes, lock, wrong};
+use crate::sim::explore::{Checked, Violation, changes, lock, wrong};
 use crate::sim::model::short;
 use crate::sim::sql::failed;
 use crate::sim::sql::statements::digest;
@@ -31,9 +31,17 @@ impl Neighbours {
         (self.dash, self.undecided, self.ghost) = (None, None, false);
         self.kept.clear();
         self.machine = after;
-        let db = open_dash(&self.explorer, &self.machine.process())?;
-        let content = digest(&db).map_err(|error| failed("after the power came back", &error))?;
+        let opened = open_dash(&self.explorer, &self.machine.process());
         let mut model = lock(&self.model);
+        let db = match opened {
+            Err(Violation(what)) if model.may_have_to_choose && image::has_to_choose(&what) => {
+                self.is_over = true;
+                return Ok(());
+            }
+            opened => opened?,
+        };
+        model.may_have_to_choose = false;
+        let content = digest(&db).map_err(|error| failed("after the power came back", &error))?;
         if !model.allows(&content) {
             return wrong!("the power left {}, not {}", short(&content), model.shown());
         }

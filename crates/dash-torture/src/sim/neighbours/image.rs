@@ -23,6 +23,10 @@ use crate::sim::subject::DB;
 const CHOOSE: [&str; 2] =
     ["choose one with `dash recover", "was made by another program while it had no name"];
 
+pub(super) fn has_to_choose(what: &str) -> bool {
+    CHOOSE.iter().any(|choose| what.contains(choose))
+}
+
 /// Cuts the power now, with so many fates: all that there are, if they are not more.
 pub fn cut(
     explorer: &Arc<Explorer>,
@@ -79,15 +83,16 @@ fn check(
     let mut dice = Dice::new(seed, 5200);
     let mut before = String::new();
     stock_first(explorer, &image.power_loss(&mut Everything), model, &mut dice)?;
-    // Not beside a journal of stock SQLite's, of which nobody knows whether it will be rolled back.
-    let beside_journal = image.file_view(format!("{DB}-journal")).is_some();
-    if dice.one_in(4) && !beside_journal {
+    if dice.one_in(4) {
         copied_by_hand(image, &mut dice).map_err(|error| Violation(error.to_string()))?;
         before = "copied by hand, ".into();
     } else if depth < explorer.plan.depth && dice.one_in(12) {
         watch(explorer, image, model, depth);
     }
-    let (db, content) = dash_opens(explorer, image, &before)?;
+    let (db, content) = match dash_opens(explorer, image, &before) {
+        Err(Violation(what)) if model.may_have_to_choose && has_to_choose(&what) => return Ok(()),
+        opened => opened?,
+    };
     if !model.allows(&content) {
         return wrong!("{before}recovered {}, not {}", short(&content), model.shown());
     }
@@ -167,7 +172,7 @@ fn stock_first(
     };
     match dash_opens(explorer, &after, &format!("stock SQLite wrote by {manner}: ")) {
         Ok((_, content)) if newest && content == new => Ok(()),
-        Err(Violation(what)) if CHOOSE.iter().any(|choose| what.contains(choose)) => Ok(()),
+        Err(Violation(what)) if has_to_choose(&what) => Ok(()),
         Ok((_, content)) => {
             let (seen, new, content) = (short(&seen), short(&new), short(&content));
             wrong!(

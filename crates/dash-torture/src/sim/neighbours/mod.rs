@@ -39,6 +39,11 @@ struct Neighbours {
     content: Content,
     /// unless what a dead one was about to make of it turns out to have come true.
     undecided: Option<Content>,
+    /// A dash session was cut off in a commit. If stock SQLite writes before dash opens the database that commit gives way, unless the power
+    /// goes before dash has done that: then nobody can tell.
+    cut_off_commit: bool,
+    /// The user has to choose.
+    is_over: bool,
     /// A journal of stock SQLite may come back after a power loss.
     ghost: bool,
     /// A dash session that stays open.
@@ -56,6 +61,8 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
         quiet: Arc::default(),
         content: Content::new(),
         undecided: None,
+        cut_off_commit: false,
+        is_over: false,
         ghost: false,
         dash: None,
         kept: Vec::new(),
@@ -63,6 +70,9 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
     for action in explorer.plan.keep.clone() {
         neighbours.act(&mut Dice::new(explorer.plan.seed, 5000 + action as u64))?;
         explorer.result()?;
+        if neighbours.is_over {
+            break;
+        }
     }
     Ok(())
 }
@@ -127,7 +137,14 @@ impl Neighbours {
     ) -> Checked<()> {
         let db = match self.dash.take() {
             Some((_, db)) => db,
-            None => open_dash(&self.explorer, process)?,
+            None => {
+                // Opening sets the database up, by a commit.
+                self.cut_off_commit = true;
+                let db = open_dash(&self.explorer, process)?;
+                self.cut_off_commit = false;
+                lock(&self.model).may_have_to_choose = false;
+                db
+            }
         };
         // Before it is cut off it is alone.
         if !matches!(*lock(end), End::Own) {
@@ -143,7 +160,9 @@ impl Neighbours {
             let new = digest(&db).map_err(|error| failed("reading", &error))?;
             let number = lock(&self.model).tried(&new);
             self.undecided = Some(new.clone());
+            self.cut_off_commit = true;
             db.execute_batch("COMMIT").map_err(|error| failed("COMMIT", &error))?;
+            self.cut_off_commit = false;
             (self.content, self.undecided, self.ghost) = (new, None, false);
             if !self.quiet.load(Ordering::Relaxed) {
                 lock(&self.model).acknowledged(number);
@@ -179,9 +198,7 @@ impl Neighbours {
         };
         let wal = self.explorer.plan.metadata == Metadata::Journaled && self.dash.is_none();
         let manner = Manner::draw(dice, wal && self.kept.is_empty());
-        if self.ghost && !manner.survives_death() {
-            self.write_back()?;
-        }
+        let journal = self.has_a_journal();
         // Without a journal stock SQLite never flushes the name of a file that it, or somebody else, has just made.
         let is_new = !self.machine.exists(DB) || self.content.is_empty();
         let opened = Stock::open_in(process)
@@ -194,6 +211,7 @@ impl Neighbours {
             Err(error) => return self.refused("opening", &error, end),
         };
         self.sees("a stock session", content)?;
+        self.let_no_journal_come_back(journal, manner)?;
         if let Err(error) = stock.set(manner) {
             return self.refused("setting the journal mode", &error, end);
         }
@@ -209,6 +227,20 @@ impl Neighbours {
         }
         drop(stock);
         self.cut_here(dice)
+    }
+
+    fn has_a_journal(&self) -> bool {
+        self.machine.file_view(format!("{DB}-journal")).is_some()
+    }
+
+    /// What stock SQLite writes without a journal file must not be undone by one of before, whose removal a power loss
+    /// undid: also where `journal` was there, and it has rolled that back just now.
+    fn let_no_journal_come_back(&mut self, journal: bool, manner: Manner) -> Checked<()> {
+        self.ghost |= journal;
+        if self.ghost && !manner.survives_death() {
+            self.write_back()?;
+        }
+        Ok(())
     }
 
     /// A transaction of stock SQLite; its error is the caller's to judge.
@@ -231,6 +263,7 @@ impl Neighbours {
             }
         };
         let number = lock(&self.model).tried(&new);
+        lock(&self.model).may_have_to_choose |= self.cut_off_commit;
         self.undecided = Some(new.clone());
         if let Err(error) = stock.db.execute_batch("COMMIT") {
             return Ok(Err(error));
@@ -282,6 +315,7 @@ impl Neighbours {
             return Ok(());
         }
         let stock = self.kept.remove(dice.index(self.kept.len()));
+        let journal = self.has_a_journal();
         if let Ok(seen) = stock.content()
             && self.undecided.is_none()
         {
@@ -289,9 +323,7 @@ impl Neighbours {
                 return wrong!("an old stock connection sees {}", short(&seen));
             }
             let manner = Manner::draw(dice, false);
-            if self.ghost && !manner.survives_death() {
-                self.write_back()?;
-            }
+            self.let_no_journal_come_back(journal, manner)?;
             if dice.one_in(2) && stock.set(manner).is_ok() {
                 let at_rest = self.dash.is_none();
                 match self.stock_commit(&stock, manner, dice)? {
