@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
+use dash_storage::{Directory, File, FileKind, LockKind, Storage};
 
 use crate::door::open_coordination;
 use crate::error::{Context, Error, Operation, Result};
+use crate::header::Header;
 use crate::left::left_in_coordination;
 use crate::locks;
 use crate::names::Names;
-use crate::recover::open_if_there;
-use crate::tail::read_header;
 
 /// Does something while no connection has the database at `path` open for writing, in any process, and
 /// none can be opened, recovered or closed.
@@ -44,8 +43,7 @@ pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() 
 }
 
 /// Whether a database that nobody has open was closed cleanly, as far as what lies beside it tells. Only then may
-/// its shadow be removed: it may hold the newest commit. Nor where stock processes have it open (SHADOW-16): they would
-/// take the journals of whoever writes `app.db` for their own.
+/// its shadow be removed: it may hold the newest commit.
 ///
 /// # Errors
 ///
@@ -55,8 +53,12 @@ pub fn is_at_rest<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
     let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
     let fence = directory.metadata(&names.fence).during(Operation::Stat, names.shown())?;
     let fenced = fence.is_some_and(|fence| fence.kind == FileKind::Directory);
-    let db = open_if_there::<S>(&directory, &names.db, OpenMode::Read)?;
-    let header = db.map(|db| read_header(&db, names.shown())).transpose()?.flatten();
-    let protected = header.is_some_and(|header| header.is_protected());
-    Ok(!fenced && !protected && !left_in_coordination::<S>(&directory, &names)?.in_flight)
+    Ok(!fenced && !left_in_coordination::<S>(&directory, &names)?.in_flight)
+}
+
+/// Whether a database that begins so was closed while stock processes had its other copy open (SHADOW-16). Then no journal of
+/// SQLite's may be written beside it. `start`: the first 100 bytes.
+#[must_use]
+pub fn is_protected(start: &[u8]) -> bool {
+    Header::of(start).is_some_and(|header| header.is_protected())
 }

@@ -199,6 +199,10 @@ impl<F: File> Found<F> {
     pub(crate) fn demoted(&self) -> bool {
         self.header.is_some_and(|header| header.is_demoted())
     }
+
+    fn protected(&self) -> bool {
+        self.header.is_some_and(|header| header.is_protected())
+    }
 }
 
 /// Does what a glance at `app.db` left to do, if the name fence stands. Only beside it can dash have been
@@ -216,9 +220,12 @@ pub fn verify_beside_fence<F: File>(
     }
 }
 
-/// Whether `app.db` carries what looks like the mark of a demoted copy and is no mark of ours: a file that
-/// dash demoted has a block (its first commit puts one there before), or stands beside one that has.
-/// SQLite writes no file with that write version, and neither do we.
+/// Whether `app.db` carries what looks like the mark of a demoted or protected copy and is no mark of ours: a file that
+/// dash marked has a block (its first commit puts one there before), if only in page 1, which SQLite's backups
+/// copy, or stands beside one that has. SQLite writes no file with that write version.
 pub fn written_for_others<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
-    db.is_some_and(Found::demoted) && ![db, shadow].into_iter().flatten().any(Found::has_block)
+    let of_dash =
+        |found: &Found<F>| found.has_block() || first_page::extract(&found.tail.sector).is_ok();
+    db.is_some_and(|db| db.demoted() || db.protected())
+        && ![db, shadow].into_iter().flatten().any(of_dash)
 }

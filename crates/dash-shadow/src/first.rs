@@ -172,7 +172,7 @@ impl<S: Storage> First<'_, S> {
         }
         if !fence && written_for_others(db.as_ref(), shadow.as_ref()) {
             return Err(Error::ReadOnly(format!(
-                "{db_name} says that only a newer SQLite may write it (write version 3), and no block of dash says otherwise"
+                "{db_name} says that only a newer SQLite may write it (its write version is above 2), and no block of dash says otherwise"
             )));
         }
         if action == Action::KeepUndo {

@@ -10,7 +10,7 @@
 //!   connection that still has it open gets "file is not a database", also from its page cache,
 //!   because the counter it compares has changed.
 //!
-//! One is in the *current* copy only, and only while no dash connection has it open (SHADOW-16):
+//! One is in the *current* copy only, from a clean close to the next commit or clean close (SHADOW-16):
 //!
 //! - **protected** (byte 18 = 4, the same bits inverted): other programs have the shadow open, as it was
 //!   called before. Stock SQLite may read this file but not write it.

@@ -69,7 +69,7 @@ mod vouch;
 mod which_block;
 mod write;
 
-pub use alive::{is_at_rest, while_closed};
+pub use alive::{is_at_rest, is_protected, while_closed};
 pub use connection::Connection;
 pub use door::keep_access_at_rest;
 pub use error::{Error, Operation, Result};

@@ -49,30 +49,33 @@ impl<S: Storage> Connection<S> {
     /// SHADOW-16, for the last connection. `tell` hears of it where the name can't go to who has the
     /// shadow open. Nothing of it keeps the database from being closed.
     pub(crate) fn return_name(&mut self, tell: &mut dyn FnMut(&str)) {
-        if self.level != LockLevel::None || self.poisoned.is_some() {
-            return;
-        }
-        let mut why = None;
-        if self.is_open_elsewhere(self.shadow_slot()) {
-            let returned = if self.is_open_elsewhere(self.current.slot) {
-                Err("so does another one, with the file that is called so now".to_owned())
-            } else {
-                self.commit_unchanged().map_err(|error| error.to_string())
-            };
-            why = returned.err();
-        }
-        // Somebody may have opened the other one meanwhile.
-        let held = self.is_open_elsewhere(self.shadow_slot());
-        let protected = self.set_protected(held);
+        let (held, why) = self.offer_name();
+        // What was committed in this session is not protected.
+        let changes = held || self.coordination.commits() == 0;
+        let failed = if changes { self.set_protected(held).err() } else { None };
         if held {
-            let why = why.unwrap_or_else(|| "it has just been opened".to_owned());
-            let failed = protected.err().map(|error| format!("; {error}")).unwrap_or_default();
+            let failed = failed.map(|error| format!("; {error}")).unwrap_or_default();
             tell(&format!(
                 "another program has {} open as it was called before, and that name can't be given back ({why}): programs \
                  without dash can read the database but not write it until that one has closed it, and dash has opened and \
                  closed the database once more{failed}",
                 self.names.shown_shadow()
             ));
+        }
+    }
+
+    /// Whether somebody else has the shadow open, also once the name was offered to them, and why it was not taken.
+    fn offer_name(&mut self) -> (bool, String) {
+        if !self.is_open_elsewhere(self.shadow_slot()) {
+            return (false, String::new());
+        }
+        if self.is_open_elsewhere(self.current.slot) {
+            return (true, "so does another one, with the file that is called so now".into());
+        }
+        match self.commit_unchanged() {
+            Err(error) => (true, error.to_string()),
+            // It had the name until now.
+            Ok(()) => (self.is_open_elsewhere(self.shadow_slot()), "it was just opened".into()),
         }
     }
 
@@ -113,6 +116,12 @@ impl<S: Storage> Connection<S> {
     }
 
     fn commit_first_page(&mut self) -> Result<()> {
+        if let Some(reason) = &self.poisoned {
+            return Err(Error::Poisoned(reason.clone()));
+        }
+        if self.level != LockLevel::None {
+            return Err(Error::Refused("its last transaction could not be ended".into()));
+        }
         self.lock(LockLevel::Reserved)?;
         if self.coordination.condition() == ShadowCondition::Rebuild || self.snapshot.size == 0 {
             // The commit would go to a new file, which nobody has open.

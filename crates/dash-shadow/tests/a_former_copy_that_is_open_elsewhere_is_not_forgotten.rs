@@ -22,7 +22,7 @@ fn nobody_writes_beside(machine: &Machine, held: u64, what: &str) {
 }
 
 #[test]
-pub fn where_it_is_the_empty_file_that_the_first_commit_replaced() {
+pub(crate) fn where_it_is_the_empty_file_that_the_first_commit_replaced() {
     for commits in 0..4 {
         let machine = Machine::new(1);
         let first = machine.process();

@@ -38,7 +38,7 @@ pub const PAUSE: Duration = Duration::from_millis(2);
 /// Permissions of a new database, before the umask; SQLite's own.
 const PERMISSIONS: u32 = 0o644;
 /// Length of the header that SQLite itself reads first.
-const HEADER: usize = 100;
+pub const HEADER: usize = 100;
 
 /// Opens a file of kind main database.
 pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {

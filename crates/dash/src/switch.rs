@@ -17,7 +17,7 @@ use crate::errors::to_sqlite;
 use crate::leftovers::Neighbours;
 use crate::linger;
 use crate::main_file::{Kind, MainFile, has_moved};
-use crate::open;
+use crate::open::{self, HEADER};
 use crate::registry::{Membership, Mode};
 use crate::shadow_control::gone;
 use crate::shadow_file::ShadowFile;
@@ -83,6 +83,12 @@ impl MainFile {
                 Code::BUSY => busy(&self.path),
                 _ => error,
             })?;
+        }
+        // By this descriptor: closing another one would take SQLite's locks away.
+        let mut start = [0; HEADER];
+        file.read(&mut start, 0)?;
+        if dash_shadow::is_protected(&start) {
+            return Err(busy(&self.path));
         }
         // An idle connection may hold RESERVED of files that have been replaced since, and who recovers
         // it holds none yet.
