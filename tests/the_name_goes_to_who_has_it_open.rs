@@ -139,6 +139,33 @@ fn with_both_files_open_elsewhere_stock_sqlite_reads_and_does_not_write() {
     db.execute_batch(WRITE).expect("nobody has the older file");
 }
 
+/// A stock connection that reads while dash closes does not look at the header again: it must find no way to write a journal.
+#[test]
+fn nor_does_a_connection_that_was_reading_meanwhile() {
+    for before in ["BEGIN", "PRAGMA locking_mode=EXCLUSIVE"] {
+        let (_folder, path) = made();
+        let mut early = Session::stock(&path);
+        early.must(STATE);
+        let dash = open(&path);
+        workload::commit_next(&dash).expect("commits");
+        let mut late = Session::stock(&path);
+        late.must(before);
+        late.must(STATE);
+        dash.close().expect("closes");
+        let told = suite::peers::last_error();
+        assert!(told.contains("can't open the database"), "{told}");
+        stock(&path).execute_batch("SELECT * FROM log").expect_err("the name fence");
+        late.sql(WRITE).expect_err("it would write a journal");
+        drop((early, late));
+        let dash = open(&path);
+        assert_eq!(workload::state(&dash), 1, "{before}");
+        dash.close().expect("closes");
+        let db = stock(&path);
+        db.execute_batch(WRITE).expect("nobody has the older file");
+        check(&db);
+    }
+}
+
 #[test]
 fn they_may_write_again_once_nobody_has_the_older_one() {
     let (_folder, path, early, late) = with_both_open();

@@ -15,6 +15,7 @@ use crate::header::Header;
 use crate::locks::{self, LockLevel};
 use crate::mutation::{Mutation, broken};
 use crate::open::is_alone;
+use crate::return_name::raise_passing_fence;
 use crate::tail::{Tail, write_intent};
 use crate::vouch::Published;
 
@@ -93,7 +94,7 @@ impl<S: Storage> Connection<S> {
         }
         self.current = self.coordination.current();
         self.snapshot = self.coordination.snapshot(self.current.slot);
-        self.return_name(tell);
+        let kept = self.return_name();
         self.finish_settling();
         // The next session takes what it finds at rest for durable.
         let found = self.coordination.durability();
@@ -110,8 +111,15 @@ impl<S: Storage> Connection<S> {
             }
         }
         self.flush_names(unknown)?;
+        if kept.as_ref().is_some_and(|kept| kept.fenced) {
+            raise_passing_fence(&*self.directory, &self.names)?;
+        }
         self.forget_deleted(tell)?;
-        self.leave_vouched()
+        self.leave_vouched()?;
+        if let Some(kept) = kept {
+            tell(&kept.message);
+        }
+        Ok(())
     }
 
     /// SHADOW-20: from here on anybody may write `app.db`, in any way, and a power loss must not find that file

@@ -104,6 +104,7 @@ mutations! {
     NewShadowNameNotFlushed = "the name of a new shadow is not made durable",
     NameKeptFromStock = "nobody looks who has the shadow open when the database is closed",
     NotProtected = "stock processes may write app.db while others have the shadow open, and nobody of dash lives",
+    ReaderMayWrite = "no name fence is left where stock SQLite reads what it must not write",
     HeldShadowReplaced = "a shadow that others have open is replaced by another file, and forgotten",
     FoundFenceBelieved = "a name fence that was found is taken for a durable one",
     ReplacedNotFenced = "a first commit replaces a copy that stock processes have open, and no fence is put up",

@@ -254,9 +254,7 @@ impl<S: Storage> Connection<S> {
         let wanted = current.metadata().during(Operation::Stat, name)?;
         let named = self.directory.metadata(&self.names.shadow).during(Operation::Stat, name)?;
         let here = named.is_some_and(|named| named.id == shadow.id() && named.links == 1);
-        let tail = Tail::read(current, name)?;
-        let bound = tail.bound(current.id()).is_some_and(|block| block.id == self.snapshot.id);
-        Ok(here && bound && wanted.has_access_of(&access))
+        Ok(here && wanted.has_access_of(&access))
     }
 
     /// Makes the shadow the current copy's equal, whatever it holds.
@@ -264,8 +262,19 @@ impl<S: Storage> Connection<S> {
         self.check_size()?;
         self.statistics.rebuilds += 1;
         let slot = self.shadow_slot();
-        let tail = Tail::read(&*self.file(slot)?, &self.role(slot))?;
+        let (file, name) = (self.file(slot)?, self.role(slot));
         self.coordination.next_tail_epoch(slot);
+        let mut tail = Tail::read(&*file, &name)?;
+        let current = Tail::read(&*self.current_file()?, self.names.shown())?;
+        let id = self.current_file()?.id();
+        if current.bound(id).is_none_or(|block| block.id != self.snapshot.id) {
+            // It is no commit of ours any more, before a torn block over there could make it look like the winner.
+            self.guard(slot)?;
+            void_commit(&*file, tail.len, &name)?;
+            self.flush_file(slot)?;
+            self.give_block()?;
+            tail = Tail::read(&*file, &name)?;
+        }
         self.restore_guarded(&tail, &std::iter::once(0..self.snapshot.size).collect())?;
         self.coordination.set_condition(ShadowCondition::Known);
         Ok(())

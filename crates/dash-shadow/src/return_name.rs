@@ -12,23 +12,33 @@
 //! - Who closes last asks who has the shadow open, and commits once more, without a change:
 //!   that exchanges the names, by the steps that are proved already. Where that can't be (both are open, or the
 //!   shadow is being read) it protects `app.db` until a dash connection closes that finds the shadow free:
-//!   stock SQLite may read it, and "attempt to write a readonly database" is what writers are told.
+//!   stock SQLite may read it, and "attempt to write a readonly database" is what writers are told. A stock connection
+//!   that is reading it already does not look at its header again (under locking_mode=EXCLUSIVE never): then the name fence
+//!   stays, which leaves it no journal to write.
 //! - A process may be killed instead of closing. From the second commit of a session on the name fence stands
 //!   then, which keeps stock processes out. Where the first one replaces a copy that is open elsewhere, the fence is
 //!   put up before it, without a flush: after a power loss there are no such processes.
 
 use std::io::ErrorKind;
 
-use dash_storage::{Directory, File, Storage};
+use dash_storage::{Directory, File, LockKind, Storage};
 
 use crate::connection::Connection;
 use crate::coordination::ShadowCondition;
 use crate::error::{Context, Error, Operation, Result};
 use crate::header::FENCE_OFFSET;
-use crate::locks::LockLevel;
+use crate::locks::{self, LockLevel};
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::tail::read_header;
+
+/// What a clean close leaves where others have the shadow open.
+pub(crate) struct Kept {
+    /// For the user.
+    pub(crate) message: String,
+    /// The name fence has to stand, too.
+    pub(crate) fenced: bool,
+}
 
 /// Puts a name fence up that need not survive a power loss. One that stands already does, too, and so does a
 /// journal that is not hot.
@@ -46,22 +56,36 @@ pub(crate) fn open_elsewhere(file: Option<&impl File>) -> bool {
 }
 
 impl<S: Storage> Connection<S> {
-    /// SHADOW-16, for the last connection. `tell` hears of it where the name can't go to who has the
+    /// SHADOW-16, for the last connection. Answers what the user should know where the name can't go to who has the
     /// shadow open. Nothing of it keeps the database from being closed.
-    pub(crate) fn return_name(&mut self, tell: &mut dyn FnMut(&str)) {
+    pub(crate) fn return_name(&mut self) -> Option<Kept> {
         let (held, why) = self.offer_name();
         // What was committed in this session is not protected.
         let changes = held || self.coordination.commits() == 0;
         let failed = if changes { self.set_protected(held).err() } else { None };
-        if held {
-            let failed = failed.map(|error| format!("; {error}")).unwrap_or_default();
-            tell(&format!(
-                "another program has {} open as it was called before, and that name can't be given back ({why}): programs \
-                 without dash can read the database but not write it until that one has closed it, and dash has opened and \
-                 closed the database once more{failed}",
-                self.names.shown_shadow()
-            ));
+        if !held {
+            return None;
         }
+        // After the mark: who begins to read from here on sees it.
+        let read = self.is_read_by_stock();
+        let may =
+            if read { "can't open the database" } else { "can read the database but not write it" };
+        let failed = failed.map(|error| format!("; {error}")).unwrap_or_default();
+        let message = format!(
+            "another program has {} open as it was called before, and that name can't be given back ({why}): programs \
+             without dash {may} until that one has closed it, and dash has opened and closed the database once more{failed}",
+            self.names.shown_shadow()
+        );
+        Some(Kept { message, fenced: read })
+    }
+
+    /// Whether stock SQLite reads the current copy: who does has looked at its header, and may go on to write.
+    fn is_read_by_stock(&self) -> bool {
+        let asked = self.current_file().and_then(|file| {
+            let name = self.names.shown();
+            file.lock_conflict(locks::SHARED, LockKind::Exclusive).during(Operation::Lock, name)
+        });
+        asked.is_ok_and(|holder| holder.is_some()) && !broken(Mutation::ReaderMayWrite)
     }
 
     /// Whether somebody else has the shadow open, also once the name was offered to them, and why it was not taken.

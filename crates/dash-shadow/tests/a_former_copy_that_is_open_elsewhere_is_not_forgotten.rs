@@ -8,7 +8,7 @@ mod common;
 
 use common::{commit, open, read};
 use dash_shadow::inspect;
-use dash_storage::simulated::Machine;
+use dash_storage::simulated::{Machine, Random};
 use std::path::Path;
 
 const DB: &str = "/app.db";
@@ -50,4 +50,57 @@ pub(crate) fn where_it_is_the_empty_file_that_the_first_commit_replaced() {
             nobody_writes_beside(&machine, stock.inode(), &what);
         }
     }
+}
+
+/// Who is reading when the database is closed has looked at the header, and may go on to write.
+#[test]
+pub(crate) fn where_the_current_copy_is_being_read() {
+    let machine = Machine::new(1);
+    let mut connection = open(&machine.process(), DB).unwrap();
+    commit(&mut connection, &[1, 1, 1]).unwrap();
+    let former = machine.open_stock(DB).unwrap();
+    commit(&mut connection, &[2, 1, 1]).unwrap();
+    let reader = machine.open_stock(DB).unwrap();
+    assert!(reader.try_lock_shared());
+    let mut told = String::new();
+    connection.close_telling(&mut |message| told = message.to_owned()).unwrap();
+    assert!(told.contains("can't open the database"), "{told}");
+    let seen = inspect(&machine.process(), Path::new(DB)).unwrap();
+    assert!(seen.beside.fence, "it may write a journal");
+    reader.unlock();
+    drop(former);
+    let mut connection = open(&machine.process(), DB).unwrap();
+    assert_eq!(read(&mut connection).unwrap(), [2, 1, 1]);
+    connection.close().unwrap();
+    let seen = inspect(&machine.process(), Path::new(DB)).unwrap();
+    assert!(!seen.beside.fence && !seen.database.unwrap().header.unwrap().is_protected);
+}
+
+/// Another program copies a backup over the current copy: the shadow is nobody's then, but stays the file it is.
+#[test]
+fn where_a_backup_was_copied_over_the_current_one() {
+    let machine = Machine::new(1);
+    let mut connection = open(&machine.process(), DB).unwrap();
+    commit(&mut connection, &[1, 1, 1]).unwrap();
+    let former = machine.open_stock(DB).unwrap();
+    commit(&mut connection, &[2, 1, 1]).unwrap();
+    let late = machine.open_stock(DB).unwrap();
+    connection.close().unwrap();
+    let plain = common::page(1, 9, 1, 77);
+    late.write_at(&plain, 0).unwrap();
+    let process = machine.process();
+    let mut connection = open(&process, DB).unwrap();
+    let content = [8; 3];
+    commit(&mut connection, &content).unwrap();
+    for seed in 0..8 {
+        let after = machine.power_loss(&mut Random::new(seed));
+        assert_eq!(read(&mut open(&after.process(), DB).unwrap()).unwrap(), content);
+    }
+    machine.kill(&process);
+    drop(connection);
+    nobody_writes_beside(&machine, former.inode(), "after a kill");
+    let mut connection = open(&machine.process(), DB).unwrap();
+    assert_eq!(read(&mut connection).unwrap(), content);
+    connection.close().unwrap();
+    nobody_writes_beside(&machine, former.inode(), "closed");
 }
