@@ -119,8 +119,10 @@ fn as_stock(allowed: &Allowed, path: &Path, of: fn(&State) -> u64) -> Result<(),
     Err(Wrong::Broken(format!("stock SQLite before recovery, {}: {what}", path.display())))
 }
 
-/// A stock writer is refused, or writes on a committed state, which is not the empty one if another was acknowledged.
+/// A stock writer is refused, or writes on a committed state, which is not a file without a byte if a commit was
+/// acknowledged. An empty database that stock SQLite has made, of one page, is a committed state like others.
 fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
+    let has_no_byte = std::fs::metadata(path).is_ok_and(|found| found.len() == 0);
     let wrote = || -> rusqlite::Result<(u64, u64)> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let db = Connection::open_with_flags(path, flags)?;
@@ -150,7 +152,7 @@ fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
         let what = "a stock writer before recovery sees a state that no commit made";
         return Err(Wrong::Broken(what.to_owned()));
     }
-    if !is_current && allowed.lost.first().is_some_and(|empty| empty.0 == before) {
+    if !is_current && has_no_byte && allowed.lost.first().is_some_and(|empty| empty.0 == before) {
         let what = "a stock writer is let into an empty file after a commit was acknowledged";
         return Err(Wrong::Lost(what.to_owned()));
     }
