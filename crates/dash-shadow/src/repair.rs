@@ -265,10 +265,11 @@ impl<S: Storage> Connection<S> {
         let (file, name) = (self.file(slot)?, self.role(slot));
         self.coordination.next_tail_epoch(slot);
         let mut tail = Tail::read(&*file, &name)?;
-        let current = Tail::read(&*self.current_file()?, self.names.shown())?;
-        let id = self.current_file()?.id();
-        if current.bound(id).is_none_or(|block| block.id != self.snapshot.id) {
-            // It is no commit of ours any more, before a torn block over there could make it look like the winner.
+        let current = self.current_file()?;
+        let block = Tail::read(&*current, self.names.shown())?;
+        if block.bound(current.id()).is_none_or(|block| block.id != self.snapshot.id) {
+            // The current copy is about to get a block. Torn, it could make the shadow look like the winner: so that one is no
+            // commit any more, durably.
             self.guard(slot)?;
             void_commit(&*file, tail.len, &name)?;
             self.flush_file(slot)?;

@@ -59,13 +59,11 @@ impl<S: Storage> Connection<S> {
     /// SHADOW-16, for the last connection. Answers what the user should know where the name can't go to who has the
     /// shadow open. Nothing of it keeps the database from being closed.
     pub(crate) fn return_name(&mut self) -> Option<Kept> {
-        let (held, why) = self.offer_name();
+        let kept = self.offer_name();
         // What was committed in this session is not protected.
-        let changes = held || self.coordination.commits() == 0;
-        let failed = if changes { self.set_protected(held).err() } else { None };
-        if !held {
-            return None;
-        }
+        let changes = kept.is_some() || self.coordination.commits() == 0;
+        let failed = if changes { self.set_protected(kept.is_some()).err() } else { None };
+        let why = kept?;
         // After the mark: who begins to read from here on sees it.
         let read = self.is_read_by_stock();
         let may =
@@ -88,18 +86,20 @@ impl<S: Storage> Connection<S> {
         asked.is_ok_and(|holder| holder.is_some()) && !broken(Mutation::ReaderMayWrite)
     }
 
-    /// Whether somebody else has the shadow open, also once the name was offered to them, and why it was not taken.
-    fn offer_name(&mut self) -> (bool, String) {
+    /// Offers the name to who has the shadow open. Why somebody has it open still; `None`: nobody has.
+    fn offer_name(&mut self) -> Option<String> {
         if !self.is_open_elsewhere(self.shadow_slot()) {
-            return (false, String::new());
+            return None;
         }
         if self.is_open_elsewhere(self.current.slot) {
-            return (true, "so does another one, with the file that is called so now".into());
+            return Some("so does another one, with the file that is called so now".into());
         }
         match self.commit_unchanged() {
-            Err(error) => (true, error.to_string()),
+            Err(error) => Some(error.to_string()),
             // It had the name until now.
-            Ok(()) => (self.is_open_elsewhere(self.shadow_slot()), "it was just opened".into()),
+            Ok(()) => {
+                self.is_open_elsewhere(self.shadow_slot()).then(|| "it was just opened".into())
+            }
         }
     }
 
