@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::database::{self, Opened, explained};
+use super::journal::{self, Nonce};
 use super::kind::Kind;
 use super::ledger::{Allowed, State};
 use super::rig::{Loop, Rig};
@@ -33,6 +34,8 @@ pub struct Look<'a> {
     pub allowed: &'a Allowed,
     /// Who comes first.
     pub visit: Visit,
+    /// The journals that began between the last flush and the power cut.
+    pub begun: &'a [Nonce],
 }
 
 /// After a good look.
@@ -63,8 +66,13 @@ impl Look<'_> {
         let db = mounted.point().join("app.db");
         let is_lost = db.metadata().is_ok_and(|db| lost.contains(&db.ino()))
             && !db.with_file_name("app.db-journal").is_dir();
-        let checked = match is_lost {
-            // Nobody but dash keeps another copy, and that only while a name fence stands.
+        // A journal's old content, on a file system where that may come back.
+        let is_stale = self.kind.shows_old_blocks()
+            && ["app.db", "aux.db"]
+                .iter()
+                .any(|name| journal::is_of_before(&mounted.point().join(name), self.begun));
+        let checked = match is_lost || is_stale {
+            // Lost: nobody but dash keeps another copy, and that only while a name fence stands.
             true => Ok(self.unasked(Visited::of_nobody(self.allowed))),
             false => self.inside(rig, mounted.point()),
         };

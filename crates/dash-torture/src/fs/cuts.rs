@@ -5,6 +5,7 @@
 use fastrand::Rng;
 
 use super::blocks::{BLOCK, Blocks, Delta};
+use super::journal::{self, Nonce};
 use super::kind::Kind;
 use super::log::{Event, Recorded};
 
@@ -77,6 +78,15 @@ impl<'a> Cuts<'a> {
         let mut delta = Delta::default();
         self.choose(base, &mut delta, &Choice::Writes(vec![true; self.writes()]));
         delta
+    }
+
+    /// The journals that begin in the window: all of a transaction before is on the disk by then.
+    pub fn journals_begun(&self) -> Vec<Nonce> {
+        let writes = self.recorded.events[self.window.events.clone()].iter();
+        writes
+            .flat_map(|event| self.recorded.bytes(*event).chunks(BLOCK))
+            .filter_map(journal::begun)
+            .collect()
     }
 
     fn choice(&self, number: u64, rng: &mut Rng) -> Choice {

@@ -15,6 +15,7 @@ use super::check::{Checked, Look, Wrong};
 use super::cuts::{Cuts, windows};
 use super::database::Opened;
 use super::job::{Found, Task};
+use super::journal::Nonce;
 use super::kind::Kind;
 use super::ledger::Allowed;
 use super::log::{Event, Recorded};
@@ -101,12 +102,14 @@ impl Images<'_> {
         allowed: &Allowed,
     ) -> Result<()> {
         let goal = self.found.hashes.len() as u64 + quota;
-        let mut stale = 0;
-        while (self.found.hashes.len() as u64) < goal && stale < 20 && Instant::now() < self.end {
+        let mut repeated = 0;
+        let begun = cuts.journals_begun();
+        while (self.found.hashes.len() as u64) < goal && repeated < 20 && Instant::now() < self.end
+        {
             let delta = cuts.next(base, &Delta::default(), &mut self.rng);
-            match self.image(base, &delta, allowed, 0)? {
-                true => stale = 0,
-                false => stale += 1,
+            match self.image((base, &delta, &begun), allowed, 0)? {
+                true => repeated = 0,
+                false => repeated += 1,
             }
         }
         Ok(())
@@ -115,8 +118,7 @@ impl Images<'_> {
     /// Looks at one image, unless it was seen before.
     fn image(
         &mut self,
-        base: &Blocks,
-        delta: &Delta,
+        (base, delta, begun): (&Blocks, &Delta, &[Nonce]),
         allowed: &Allowed,
         depth: u32,
     ) -> Result<bool> {
@@ -132,6 +134,7 @@ impl Images<'_> {
             is_attached: self.is_attached,
             allowed,
             visit: Visit::of(self.opened, hash),
+            begun,
         };
         let looked = look.at(self.rig, &self.device);
         self.found.hashes.push(hash);
@@ -181,9 +184,10 @@ impl Images<'_> {
         let position = window.events.end as u64;
         let allowed = allowed.after(checked.after, checked.acknowledged <= position);
         let mut cuts = Cuts::new(log, window, self.kind, &mut self.rng);
+        let begun = cuts.journals_begun();
         for _ in 0..2 {
             let cut = cuts.next(base, &before, &mut self.rng);
-            self.image(base, &cut, &allowed, depth)?;
+            self.image((base, &cut, &begun), &allowed, depth)?;
         }
         Ok(())
     }

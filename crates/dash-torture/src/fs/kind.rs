@@ -83,6 +83,11 @@ impl Kind {
         matches!(self, Self::Ext4Unjournaled)
     }
 
+    /// Whether a file may show, after a power cut, what another had in its blocks before.
+    pub const fn shows_old_blocks(self) -> bool {
+        matches!(self, Self::Ext4Unjournaled | Self::Ext4Writeback)
+    }
+
     /// Flags and options of mount.
     pub const fn options(self) -> (MsFlags, &'static str) {
         let options = match self {

@@ -33,6 +33,7 @@ mod failing;
 mod guests;
 mod images;
 mod job;
+mod journal;
 mod kind;
 mod ledger;
 mod log;

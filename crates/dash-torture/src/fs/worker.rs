@@ -96,6 +96,7 @@ fn again(rig: &Rig, place: &Path, found: &mut Found) -> std::result::Result<(), 
         is_attached: saved.is_attached,
         allowed: &saved.allowed,
         visit: Visit::of(saved.opened, hash),
+        begun: &[],
     };
     match look.at(rig, &device) {
         Ok(_) => Ok(()),
