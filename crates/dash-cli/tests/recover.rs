@@ -120,6 +120,35 @@ fn of_two_histories_a_person_chooses_one_and_both_are_kept() {
     }
 }
 
+/// A stock connection was reading since before dash's last commit, and then wrote without a journal file.
+#[test]
+fn so_of_what_a_stock_reader_wrote_into_the_former_copy() {
+    for (keep, rows) in [("database", 203), ("shadow", 205)] {
+        for page_size in [512, 4096] {
+            let home = Home::new();
+            let stock = home.plain();
+            stock.execute_batch(&format!("PRAGMA page_size = {page_size}; VACUUM")).unwrap();
+            home.dash(&["convert", "app.db", "--to", "shadow"]).is(0);
+            home.sql("INSERT INTO t (body) VALUES ('by dash 1'), ('by dash 2')");
+            stock.execute_batch("PRAGMA journal_mode = MEMORY; BEGIN").unwrap();
+            assert_eq!(home.stock_rows(), 202);
+            let count = |db: &rusqlite::Connection| {
+                db.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0)).unwrap()
+            };
+            assert_eq!(count(&stock), 202);
+            home.sql("INSERT INTO t (body) VALUES ('by dash 3')");
+            let insert = "INSERT INTO t (body) VALUES ('by stock')";
+            stock.execute_batch(&format!("{insert}; COMMIT; {insert}; {insert}")).unwrap();
+            drop(stock);
+            home.dash(&["inspect", "app.db"]).is(1).says("--keep database");
+            home.dash(&["recover", "app.db", "--yes"]).is(1).says("--keep database");
+            keeps_every_input(&home, &["recover", "app.db", "--yes", "--keep", keep]);
+            assert_eq!(home.stock_rows(), rows, "{keep} {page_size}");
+            home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
+        }
+    }
+}
+
 fn both_torn() -> Home {
     let home = Home::new();
     home.shadowed();

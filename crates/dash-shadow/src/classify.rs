@@ -6,7 +6,7 @@ use dash_storage::File;
 use crate::error::Result;
 use crate::evaluate::{DbKind, Found, Relation, ShadowKind};
 use crate::format::{BlockError, CommitBlock, State, first_page};
-use crate::header::LEAP;
+use crate::header::{Header, LEAP};
 use crate::left::Left;
 use crate::mutation::{Mutation, broken};
 use crate::tail::has_buried_tail;
@@ -125,6 +125,17 @@ pub fn classify<F: File>(
         None => ShadowKind::Missing,
         Some(found) => shadow_kind(found, shadow_block, shadow_moved, left.failed, exists)?,
     };
+    let newer = db_block.filter(|_| relation == Relation::Parent).map(|block| block.counter);
+    let shadow_kind = match (shadow, shadow_block, newer) {
+        (Some(found), Some(block), Some(newer))
+            if block.state != State::Settled
+                && written_behind(found, block, newer)
+                && !broken(Mutation::WrittenBehindIgnored) =>
+        {
+            ShadowKind::Modified
+        }
+        _ => shadow_kind,
+    };
     let db_kind = match db {
         None => DbKind::Missing,
         Some(found) => match db_kind(found, db_block, moved, left.fence, shadow_pair)? {
@@ -172,10 +183,11 @@ fn shadow_kind<F: File>(
     Ok(match block {
         None if found.fenced() && has_intent(found, moved) => ShadowKind::Torn,
         None => ShadowKind::Alien,
+        // Before what its tail says: stock SQLite may have left that alone.
+        Some(_) if found.written_over(moved).is_some() => ShadowKind::Modified,
         Some(block) if matches!(block.state, State::Superseded | State::Settled) => {
             superseded(found, block)
         }
-        Some(_) if found.written_over(moved).is_some() => ShadowKind::Modified,
         Some(_) if !found.matches || found.fenced() => ShadowKind::Torn,
         Some(block) if block.id == failed => ShadowKind::Torn,
         Some(_) if found.demoted() => ShadowKind::Superseded,
@@ -249,6 +261,21 @@ fn superseded<F: File>(found: &Found<F>, block: &CommitBlock) -> ShadowKind {
         // A stock connection that had it open since it was app.db has written here.
         _ => ShadowKind::Alien,
     }
+}
+
+/// Whether a stock connection has written to a former copy, on which the commit that counts `newer` was made. Where page 1
+/// has no room for a block that tells ([`Found::written_over`]) the counter does: dash's next commit counts on from `newer`, by
+/// [`LEAP`] if it is the first of its session, as it is where the block says that the file was held.
+fn written_behind<F: File>(found: &Found<F>, block: &CommitBlock, newer: u32) -> bool {
+    let ours = |header: &Header| header.is_fenced() || header.is_demoted();
+    let Some(header) = found.header.filter(|header| header.size().is_some() && !ours(header))
+    else {
+        return false;
+    };
+    let ahead_of = |counter: u32| header.counter().wrapping_sub(counter);
+    let held = block.vouched.is_some_and(|vouched| vouched.held);
+    let before_newer = ahead_of(newer) >= 1 << 31;
+    ahead_of(block.counter) > 0 && ahead_of(block.counter) < LEAP && (held || before_newer)
 }
 
 fn relate<F: File>(

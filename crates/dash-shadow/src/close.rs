@@ -115,7 +115,7 @@ impl<S: Storage> Connection<S> {
             raise_passing_fence(&*self.directory, &self.names)?;
         }
         self.forget_deleted(tell)?;
-        self.leave_vouched()?;
+        self.leave_vouched(kept.is_some())?;
         if let Some(kept) = kept {
             tell(&kept.message);
         }
@@ -160,8 +160,9 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// A block that vouches for the current copy, and intents no wider than the next session needs.
-    fn leave_vouched(&mut self) -> Result<()> {
+    /// A block that vouches for the current copy, and intents no wider than the next session needs. `held`: another
+    /// program has the shadow open, and may write there: the block tells then how dash would.
+    fn leave_vouched(&mut self, held: bool) -> Result<()> {
         let clean =
             self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
         let slot = self.shadow_slot();
@@ -185,7 +186,7 @@ impl<S: Storage> Connection<S> {
             // What is written into it at rest, by whomever, and what is done to its name, changes that.
             let current = self.current_file()?.metadata().during(Operation::Stat, &name)?;
             let changed = current.changed;
-            let published = Published { names_durable, changed, ..self.published() };
+            let published = Published { names_durable, held, changed, ..self.published() };
             let counter = older.counter();
             self.vouch_over(&published, tail.list, State::Superseded, counter, intent, len)?;
         }

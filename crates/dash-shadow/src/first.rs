@@ -282,7 +282,8 @@ impl<S: Storage> First<'_, S> {
     /// coordination file counts.
     fn bury(&self, shadow: &Found<S::File>, snapshot: Snapshot) -> Result<bool> {
         let (pair, current) = (self.coordination.pair(), self.coordination.current());
-        let published = Published { pair, current, snapshot, names_durable: false, changed: 0 };
+        let published =
+            Published { pair, current, snapshot, names_durable: false, held: false, changed: 0 };
         published.bury(&shadow.file, &shadow.tail, self.names.shown_shadow())
     }
 

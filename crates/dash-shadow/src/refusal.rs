@@ -64,8 +64,9 @@ impl Refusal {
                  with sqlite3's .backup or VACUUM INTO, or save what can be read with `dash recover {db}`"
             ),
             Self::Diverged => format!(
-                "{db} was written by another program after a crash, while {shadow} holds a newer commit of dash: \
-                 choose one with `dash recover {db} --keep database` or `--keep shadow`"
+                "{db} and {shadow} each hold a commit that the other one lacks: another program wrote one of them after a crash, or \
+                 while it was reading since before dash's last commit; choose one with \
+                 `dash recover {db} --keep database` or `--keep shadow`"
             ),
             Self::Hidden => format!(
                 "{db} was made by another program while it had no name, after a crash between two renames; what it held is in \

@@ -169,10 +169,24 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         db: &[DbKind::Modified],
-        shadow: &[ShadowKind::Whole, ShadowKind::Pending, ShadowKind::Modified],
+        shadow: &[ShadowKind::Whole, ShadowKind::Pending],
         relation: NOT_CHILD,
         action: Action::KeepRebuild,
         story: "stock SQLite wrote at rest",
+    },
+    Row {
+        db: &[DbKind::Modified],
+        shadow: &[ShadowKind::Modified],
+        relation: NO_KIN,
+        action: Action::KeepRebuild,
+        story: "stock SQLite wrote at rest, beside a shadow from another time",
+    },
+    Row {
+        db: &[DbKind::Whole, DbKind::Modified],
+        shadow: &[ShadowKind::Modified],
+        relation: &[Relation::Parent],
+        action: Action::Refuse(Refusal::Diverged),
+        story: "a stock connection that was reading the shadow since it was app.db wrote there without a journal file",
     },
     Row {
         db: &[DbKind::Modified],
@@ -233,9 +247,9 @@ pub const TABLE: &[Row] = &[
     Row {
         db: &[DbKind::Whole],
         shadow: &[ShadowKind::Modified],
-        relation: NOT_CHILD,
+        relation: NO_KIN,
         action: Action::KeepRebuild,
-        story: "a stock connection that had the shadow open wrote to it",
+        story: "a stock connection wrote to a file from another time",
     },
     Row {
         db: &[DbKind::Whole],

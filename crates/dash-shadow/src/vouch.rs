@@ -23,6 +23,8 @@ pub(crate) struct Published {
     pub snapshot: Snapshot,
     /// Both files have their names on the disk, too.
     pub names_durable: bool,
+    /// Another program has the other copy open.
+    pub held: bool,
     /// When its file last changed; 0: not known.
     pub changed: u64,
 }
@@ -58,6 +60,7 @@ impl Published {
                 id: self.snapshot.id,
                 counter: self.snapshot.counter,
                 names_durable: self.names_durable,
+                held: self.held,
                 changed: self.changed,
             }),
             super_journal: Vec::new(),
@@ -153,6 +156,7 @@ impl<S: Storage> Connection<S> {
             current: self.current,
             snapshot: self.snapshot,
             names_durable: false,
+            held: false,
             changed: 0,
         }
     }

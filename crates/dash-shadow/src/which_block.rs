@@ -76,8 +76,14 @@ mod tests {
     const INODE: u64 = 70;
 
     fn block(place: Place, state: State, sequence: u64, id: u64) -> CommitBlock {
-        let vouched =
-            Vouched { sequence, id: 100 + sequence, counter: 1, names_durable: false, changed: 0 };
+        let vouched = Vouched {
+            sequence,
+            id: 100 + sequence,
+            counter: 1,
+            names_durable: false,
+            held: false,
+            changed: 0,
+        };
         CommitBlock {
             place,
             pair: PAIR,

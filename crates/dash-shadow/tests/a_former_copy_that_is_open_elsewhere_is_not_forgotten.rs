@@ -6,6 +6,7 @@
 
 mod common;
 
+use common::stock::{self, Left};
 use common::{commit, open, read};
 use dash_shadow::inspect;
 use dash_storage::simulated::{Machine, Random};
@@ -74,6 +75,41 @@ pub(crate) fn where_the_current_copy_is_being_read() {
     connection.close().unwrap();
     let seen = inspect(&machine.process(), Path::new(DB)).unwrap();
     assert!(!seen.beside.fence && !seen.database.unwrap().header.unwrap().is_protected);
+}
+
+/// Without a journal file stock SQLite does not ask whether its file still has its name, and writes into a former copy that it
+/// was reading when dash closed. Both have a commit then that the other lacks.
+#[test]
+pub(crate) fn nor_what_a_reader_wrote_there() {
+    // Of some contents page 1 has room for a block, of others not.
+    for value in [1, 2, 3] {
+        for (before, commits) in [(0, 1), (0, 2), (2, 1), (2, 2), (2, 3)] {
+            let machine = Machine::new(1);
+            let mut content = vec![value, 1, 1];
+            let mut connection = open(&machine.process(), DB).unwrap();
+            commit(&mut connection, &content).unwrap();
+            connection.close().unwrap();
+            let mut connection = open(&machine.process(), DB).unwrap();
+            for number in 0..before {
+                content[1] = 10 + number;
+                commit(&mut connection, &content).unwrap();
+            }
+            let reader = machine.open_stock(DB).unwrap();
+            assert!(reader.try_lock_shared());
+            let cached = reader.read_all();
+            commit(&mut connection, &[value, 5, 1]).unwrap();
+            connection.close().unwrap();
+            reader.write_at(&cached[..100], 0).unwrap();
+            for _ in 0..commits {
+                content = stock::commit_into(&reader, &content, Left::All, &|_| {});
+            }
+            reader.unlock();
+            drop(reader);
+            let what = format!("{value}: {before} commits, then {commits} of stock");
+            let refused = open(&machine.process(), DB).err().expect(&what);
+            assert!(refused.to_string().contains("--keep shadow"), "{what}: {refused}");
+        }
+    }
 }
 
 /// Another program copies a backup over the current copy: the shadow is nobody's then, but stays the file it is.

@@ -42,7 +42,7 @@ fn commit_block() {
             (layout::SLOT, "slot"),
             (layout::STATE, "state"),
             (layout::PROTOCOL, "protocol"),
-            (layout::NAMES_DURABLE, "names durable"),
+            (layout::CLOSED, "closed"),
             (layout::UNIT_COUNT, "unit count"),
             (layout::SEQUENCE, "sequence"),
             (layout::ID, "id"),

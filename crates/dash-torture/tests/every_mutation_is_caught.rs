@@ -195,6 +195,7 @@ const TOLD: &[Told] = &[
         Mutation::HeldShadowReplaced,
         &[former_copy::where_it_is_the_empty_file_that_the_first_commit_replaced],
     ),
+    (Mutation::WrittenBehindIgnored, &[former_copy::nor_what_a_reader_wrote_there]),
     (Mutation::ReaderMayWrite, &[former_copy::where_the_current_copy_is_being_read]),
     (Mutation::HiddenCopyIgnored, &[exchange::what_a_stock_process_wrote_there_is_refused]),
     (Mutation::UnpublishedTaken, &[not_told::to_what_stock_sqlite_wrote_after_it]),

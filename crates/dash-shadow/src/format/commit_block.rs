@@ -99,6 +99,8 @@ pub struct Vouched {
     pub counter: u32,
     /// Both names were durable when this was written: the database was closed cleanly.
     pub names_durable: bool,
+    /// Another program had this file open when the database was closed.
+    pub held: bool,
     /// When its file last changed ([`Metadata::changed`](dash_storage::Metadata)); as long as that is so it is durable, and so
     /// is its name. 0: not known.
     pub changed: u64,
@@ -120,7 +122,7 @@ impl CommitBlock {
             put_u64(&mut b[..], layout::VOUCHED_SEQUENCE, vouched.sequence);
             put_u64(&mut b[..], layout::VOUCHED_ID, vouched.id);
             put_u32(&mut b[..], layout::VOUCHED_COUNTER, vouched.counter);
-            b[layout::NAMES_DURABLE] = u8::from(vouched.names_durable);
+            b[layout::CLOSED] = u8::from(vouched.names_durable) | u8::from(vouched.held) << 1;
             put_u64(&mut b[..], layout::VOUCHED_CHANGED, vouched.changed);
         }
         put_u32(&mut b[..], layout::LIST_CHECKSUM, self.list_checksum);
@@ -143,7 +145,8 @@ impl CommitBlock {
             sequence: u64_at(bytes, layout::VOUCHED_SEQUENCE),
             id: u64_at(bytes, layout::VOUCHED_ID),
             counter: u32_at(bytes, layout::VOUCHED_COUNTER),
-            names_durable: bytes[layout::NAMES_DURABLE] == 1,
+            names_durable: bytes[layout::CLOSED] & 1 != 0,
+            held: bytes[layout::CLOSED] & 2 != 0,
             changed: u64_at(bytes, layout::VOUCHED_CHANGED),
         };
         let inline = block.unit_count as usize <= INLINE_UNITS;

@@ -143,6 +143,7 @@ pub fn extract(page: &[u8]) -> Result<CommitBlock, BlockError> {
             id: block.id,
             counter,
             names_durable: false,
+            held: false,
             changed: 0,
         });
         (block.id, block.parent) = (0, 0);
@@ -215,8 +216,14 @@ mod tests {
             (announced.place, announced.unit_count, announced.id),
             (Place::Announced, 300, 4)
         );
-        let vouched =
-            Some(Vouched { sequence: 3, id: 9, counter: 5, names_durable: false, changed: 0 });
+        let vouched = Some(Vouched {
+            sequence: 3,
+            id: 9,
+            counter: 5,
+            names_durable: false,
+            held: false,
+            changed: 0,
+        });
         for state in [State::Settled, State::Superseded] {
             let mark =
                 CommitBlock { state, id: 0, parent: 0, vouched, ..block(0, Place::FirstPage) };

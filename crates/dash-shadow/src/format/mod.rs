@@ -63,8 +63,9 @@ pub mod layout {
     pub const PROTOCOL: usize = 34;
     /// Block in page 1: where its list is, u8; 0: before it, 1: in the tail's commit block.
     pub const LIST_PLACE: usize = 35;
-    /// Commit block of a superseded file, u8; 1: both names were durable when it was written.
-    pub const NAMES_DURABLE: usize = 35;
+    /// Commit block of a superseded file, u8; bit 0: both names were durable when it was written; bit 1: another
+    /// program had the file open.
+    pub const CLOSED: usize = 35;
     /// Number of units, u32.
     pub const UNIT_COUNT: usize = 36;
     /// Sequence, u64.

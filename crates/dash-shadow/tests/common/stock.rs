@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dash_storage::simulated::Machine;
+use dash_storage::simulated::{Machine, StockDescriptor};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 use super::{Content, PAGE, counter, page};
@@ -29,7 +29,16 @@ pub fn set_len(machine: &Machine, len: u64) {
 
 /// A commit on `content`, the database's, flushed: changes the last page, and returns what is there then.
 pub fn commit(machine: &Machine, content: &[u8], left: Left) -> Content {
-    let file = machine.open_stock("app.db").unwrap();
+    commit_into(&machine.open_stock("app.db").unwrap(), content, left, &|len| set_len(machine, len))
+}
+
+/// The same, into a file that somebody has open.
+pub fn commit_into(
+    file: &StockDescriptor,
+    content: &[u8],
+    left: Left,
+    set_len: &dyn Fn(u64),
+) -> Content {
     let mut bytes = file.read_all();
     let next = if bytes.is_empty() { 1 } else { counter(&bytes) + 1 };
     let mut content = content.to_vec();
@@ -52,7 +61,7 @@ pub fn commit(machine: &Machine, content: &[u8], left: Left) -> Content {
     if pages > 1 {
         bytes[last..last + PAGE].copy_from_slice(&page(pages, 77, pages, next));
     }
-    set_len(machine, bytes.len() as u64);
+    set_len(bytes.len() as u64);
     file.write_at(&bytes, 0).unwrap();
     file.flush().unwrap();
     content
