@@ -237,7 +237,8 @@ impl Play<'_> {
                 if torn != Torn::Never {
                     self.torn.get_or_insert(begun);
                 }
-                self.may_return = mode.is_some();
+                // A process of dash that died may not have come to flush the folder.
+                self.may_return |= mode.is_some();
                 self.is_unnamed |= mode.is_none() && self.ledger.commits.is_empty();
                 self.pending = Some(Pending { begun, state, of_dash: mode.is_none() });
                 self.tell("killed in a transaction");

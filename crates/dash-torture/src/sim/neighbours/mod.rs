@@ -200,7 +200,8 @@ impl Neighbours {
         let manner = Manner::draw(dice, wal && self.kept.is_empty());
         let journal = self.has_a_journal();
         // Without a journal stock SQLite never flushes the name of a file that it, or somebody else, has just made.
-        let is_new = !self.machine.exists(DB) || self.content.is_empty();
+        let is_missing = !self.machine.exists(DB);
+        let is_new = is_missing || self.content.is_empty();
         let opened = Stock::open_in(process)
             .and_then(|stock| stock.content().map(|content| (stock, content)));
         if is_new {
@@ -210,6 +211,12 @@ impl Neighbours {
             Ok(opened) => opened,
             Err(error) => return self.refused("opening", &error, end),
         };
+        if is_missing && content.is_empty() && !self.content.is_empty() {
+            // Somebody was killed between two of three renames: until dash has opened the database stock SQLite sees an
+            // empty one.
+            drop(stock);
+            return self.cut_here(dice);
+        }
         self.sees("a stock session", content)?;
         self.let_no_journal_come_back(journal, manner)?;
         if let Err(error) = stock.set(manner) {
