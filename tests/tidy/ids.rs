@@ -52,6 +52,11 @@ fn defined() -> BTreeMap<String, Vec<String>> {
     found
 }
 
+/// Whether the file of a crate is there for tests only.
+fn is_test(name: &str) -> bool {
+    name.contains("/tests/") || name.ends_with("/tests.rs")
+}
+
 /// What is said in words in every file: file, line, text; code aside.
 fn said() -> Vec<(String, usize, String)> {
     let mut found = Vec::new();
@@ -86,6 +91,23 @@ fn every_id_that_is_cited_is_defined_once() {
 }
 
 #[test]
+fn every_id_that_is_defined_has_a_test_that_cites_it() {
+    let mut unmet: BTreeSet<_> = defined().into_keys().collect();
+    for path in sources() {
+        let (name, source) = (shown(&path), text(&path));
+        let is_test = name.starts_with("tests/") || is_test(&name);
+        let tests = if is_test { &source } else { &source[product(&source).len()..] };
+        for (_, _, said) in prose(tests) {
+            words(said).iter().for_each(|(_, word)| {
+                unmet.remove(word);
+            });
+        }
+    }
+    let unmet: Vec<_> = unmet.into_iter().collect();
+    none(&unmet, "a test that attacks these, or would see them again, cites them");
+}
+
+#[test]
 fn every_document_that_is_cited_is_in_the_repository() {
     let known: BTreeSet<_> = ["README.md".to_owned(), "CHANGELOG.md".to_owned()]
         .into_iter()
@@ -110,8 +132,7 @@ fn no_user_reads_an_id() {
     let mut offenders = Vec::new();
     for path in crates().iter().flat_map(|home| files(&home.join("src"), ".rs")) {
         let name = shown(&path);
-        let is_test = name.contains("/tests/") || name.ends_with("/tests.rs");
-        if is_test || WORKLOADS.iter().any(|folder| name.starts_with(folder)) {
+        if is_test(&name) || WORKLOADS.iter().any(|folder| name.starts_with(folder)) {
             continue;
         }
         let source = text(&path);
