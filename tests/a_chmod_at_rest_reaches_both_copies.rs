@@ -1,4 +1,4 @@
-//! SEC2 of the security review: `chmod 600 app.db` left `app.db-shadow`, which has nearly the same content, open to everybody
+//! SEC2: `chmod 600 app.db` left `app.db-shadow`, which has nearly the same content, open to everybody
 //! until the next write through dash. The next opening of any kind sees to that, as far as it may, and says where it
 //! may not.
 

@@ -1,4 +1,4 @@
-//! FT15 of the field trial: a single file that is mounted into a container (`-v ./app.db:/app.db`) keeps its name
+//! FT15: a single file that is mounted into a container (`-v ./app.db:/app.db`) keeps its name
 //! whatever happens, so two names can't be exchanged. It opened, said `shadow`, and then every write was "disk I/O
 //! error". Opening says so, and what to do; what needs no exchange works.
 

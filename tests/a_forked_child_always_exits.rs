@@ -1,4 +1,4 @@
-//! SEC5 of the security review: once `dash_linger` had been used, one of sixty forked children hung in `exit()` for
+//! SEC5: once `dash_linger` had been used, one of sixty forked children hung in `exit()` for
 //! ever, at a lock that another thread of the parent held at the fork.
 
 mod suite;

@@ -1,7 +1,6 @@
 //! Python's `os.fork` with an open connection: SQLite forbids its use in the child, and programs do it all the same.
 //! Parent and children that open their own connections go on, and what the child drops or ends with releases
-//! no lock of the parent's; nor does a child that lives on keep the locks of a parent that was killed (F16 of
-//! protocols.md).
+//! no lock of the parent's; nor does a child that lives on keep the locks of a parent that was killed (F16).
 
 mod suite;
 

@@ -1,4 +1,4 @@
-//! FT4 and FT26 of the field trial. A dash connection that may only read keeps no stock writer out,
+//! FT4 and FT26. A dash connection that may only read keeps no stock writer out,
 //! and took no notice of what one left: after a stock writer had been killed with a part of its
 //! transaction in the file, a reader that was open since before read that part ("malformed", or 881
 //! rows of 2,000). Stock SQLite says READONLY_ROLLBACK then, and so does dash now, with the way

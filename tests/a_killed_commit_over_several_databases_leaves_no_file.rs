@@ -1,4 +1,4 @@
-//! FT27 of the field trial: `a.db-mj…` was left behind when a process was killed before any database was prepared
+//! FT27: `a.db-mj…` was left behind when a process was killed before any database was prepared
 //! under it. Opening the database that it is named after removes it, but never one that may be needed.
 
 mod suite;

@@ -1,4 +1,4 @@
-//! FT22 and FT23 of the field trial: what a program asks of any SQLite has SQLite's kind of answer. An unknown
+//! FT22 and FT23: what a program asks of any SQLite has SQLite's kind of answer. An unknown
 //! `journal_mode` changes nothing and answers the mode in force; a chunk size outlives the change of mode; a
 //! temporary file has a name.
 

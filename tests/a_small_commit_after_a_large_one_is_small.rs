@@ -1,5 +1,5 @@
 //! After a large transaction the other copy is settled in the background: the next commit does
-//! not carry all of it (protocols.md F7).
+//! not carry all of it (F7).
 
 mod suite;
 

@@ -1,4 +1,4 @@
-//! FT20 of the field trial: under `locking_mode=EXCLUSIVE` a connection keeps its read lock, and SQLite trusts its
+//! FT20: under `locking_mode=EXCLUSIVE` a connection keeps its read lock, and SQLite trusts its
 //! pages by it. One that had only read kept nobody out, showed an old state from then on, and could never write.
 
 mod suite;

@@ -1,4 +1,4 @@
-//! FT17 of the field trial: a connection that came over `fork()` can't be used, and nothing is wrong with the
+//! FT17: a connection that came over `fork()` can't be used, and nothing is wrong with the
 //! database. It must not be called malformed: some hosts delete a database that is.
 
 mod suite;

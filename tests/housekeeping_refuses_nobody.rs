@@ -1,4 +1,4 @@
-//! FT8 of the field trial: one process, one connection, nobody else, and "database is locked".
+//! FT8: one process, one connection, nobody else, and "database is locked".
 //! After a large transaction the other copy is brought up in the background; whoever met that was
 //! refused: at once without a busy timeout, and on the upgrade of a read transaction with any, as
 //! SQLite calls no busy handler there. Now who meets it waits inside the lock call, for as long as

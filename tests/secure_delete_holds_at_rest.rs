@@ -1,4 +1,4 @@
-//! SEC3 of the security review: with `PRAGMA secure_delete` the deleted row stayed in `app.db-shadow` until a later commit.
+//! SEC3: with `PRAGMA secure_delete` the deleted row stayed in `app.db-shadow` until a later commit.
 //! What SQLite overwrites is in no file of the database when it is closed: not in the copy that the last commit was
 //! not made in, nor behind the end of a database that has become smaller.
 

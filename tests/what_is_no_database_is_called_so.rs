@@ -1,4 +1,4 @@
-//! FT18 and FT22 of the field trial: a file that is no database is "not a database" through dash, too, and at the
+//! FT18 and FT22: a file that is no database is "not a database" through dash, too, and at the
 //! moment at which stock SQLite says so: when it is first read, however it was opened, also in ATTACH.
 
 mod suite;

@@ -1,4 +1,4 @@
-//! SEC9 and SEC10 of the security review, and the odd journals of SEC12: a named pipe beside a database was waited for, a
+//! SEC9 and SEC10, and the odd journals of SEC12: a named pipe beside a database was waited for, a
 //! hard link to a foreign file was overwritten and given other permissions, and beside a journal that is no file every
 //! write failed without a word of why. What is put beside a database by somebody else is refused at once, by name, with
 //! what to do; and left as it is.

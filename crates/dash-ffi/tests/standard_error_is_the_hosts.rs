@@ -1,4 +1,4 @@
-//! SEC12 of the security review: a panic was printed on the host's standard error, with a backtrace. It is an error
+//! SEC12: a panic was printed on the host's standard error, with a backtrace. It is an error
 //! with a message, which says where it was; nothing is printed. Panics of a Rust program itself are its own.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]

@@ -1,4 +1,4 @@
-//! SEC12 of the security review: `TMPDIR` decided where a program put temporary files, also one that runs with
+//! SEC12: `TMPDIR` decided where a program put temporary files, also one that runs with
 //! the rights of another user than who starts it.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]

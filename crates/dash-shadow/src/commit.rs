@@ -1,6 +1,6 @@
 //! The commit: [`prepare`](Connection::prepare) at FCNTL_SYNC, [`flush`](Connection::flush) at
-//! xSync, [`publish`](Connection::publish) at COMMIT_PHASETWO. Source: protocols.md section 4,
-//! whose constraints are numbered there; DASH sections 4.2–4.4 for the names of the steps.
+//! xSync, [`publish`](Connection::publish) at COMMIT_PHASETWO. The steps have the
+//! names that DASH gives them in its sections 4.2–4.4.
 
 use crate::mutation::{Mutation, broken};
 use std::ffi::OsStr;

@@ -3,7 +3,7 @@
 //! first opener and holds nothing that recovery needs: the truth is in the two tails.
 //!
 //! Why a file of its own and not the mapped tail: whoever copies a backup over `app.db` cuts that
-//! file first, and a process that has it mapped dies of SIGBUS (spike T21). Nobody copies over this.
+//! file first, and a process that has it mapped dies of SIGBUS (T21). Nobody copies over this.
 //!
 //! Reading takes no lock: a connection **pins** the copy it reads in its reader entry and then
 //! looks again whether that copy is still current. A writer, before its first byte into the other
@@ -41,7 +41,7 @@ pub(crate) enum Word {
     InFlight = 3,
     Inode = 4,
     Device = 6,
-    /// Bit i: slot i may be named `app.db` on disk (the set L of protocols.md section 2).
+    /// Bit i: slot i may be named `app.db` on disk (SHADOW-4).
     NamesOnDisk = 7,
     /// 1: the name fence stands and is durable.
     Fence = 8,

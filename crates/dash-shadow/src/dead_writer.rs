@@ -84,7 +84,7 @@ impl<S: Storage> Connection<S> {
             self.coordination.set_condition(ShadowCondition::Repair);
             self.statistics.rolled_forward += 1;
         } else {
-            // Decided: readers see the current copy from here on (A12).
+            // Decided: readers see the current copy from here on (SHADOW-12).
             self.bury(&found.tail)?;
             let given_up = self.coordination.condition() == ShadowCondition::Rebuild;
             let condition = if self.snapshot.size > 0

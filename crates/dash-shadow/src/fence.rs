@@ -94,7 +94,7 @@ impl<S: Storage> Connection<S> {
         file.write_at(&header.fence(), FENCE_OFFSET).during(Operation::Write, &name)
     }
 
-    /// The name fence (protocols.md section 2): before the first write into a file that may be
+    /// The name fence (SHADOW-4): before the first write into a file that may be
     /// named `app.db` on disk. The first commit after opening makes do with durable names.
     pub(crate) fn guard(&mut self, slot: usize) -> Result<()> {
         if broken(Mutation::NoNameFence) {

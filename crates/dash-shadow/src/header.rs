@@ -6,7 +6,7 @@
 //! - **demoted** (byte 18 = 3, the top bits of the two counters at 24 and 92 inverted): the copy was
 //!   current and is not any more. A stock connection that still has it open may read it but not
 //!   write it ("attempt to write a readonly database"); the counters make it look at byte 18 again.
-//! - **fenced** (bytes 18 and 19 = 3, bytes 24–39 inverted): the copy is being written. A stock
+//! - **fenced** (bytes 18 and 19 = 3, bytes 24–39 XOR 0x55): the copy is being written. A stock
 //!   connection that still has it open gets "file is not a database", also from its page cache,
 //!   because the counter it compares has changed.
 //!

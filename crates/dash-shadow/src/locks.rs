@@ -16,6 +16,7 @@
 //! |---|---|
 //! | OPEN | exclusive: who opens, closes or recovers |
 //! | WRITER | exclusive: the connection in a write transaction; shared: those that only read under locking_mode=EXCLUSIVE |
+//! | ALIVE | shared: every dash connection for its life, whatever becomes of its files; exclusive: the first and the last one |
 //! | KEEPS_WRITER | exclusive: who holds WRITER for housekeeping, for moments only |
 //! | KEEPS_SHADOW | exclusive: who holds the shadow's SHARED range for housekeeping |
 //! | READER + i | exclusive: the connection that owns reader entry i |

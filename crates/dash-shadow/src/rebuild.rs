@@ -1,4 +1,4 @@
-//! Making a new shadow from the current copy_into_new, where there is none or it can't be trusted.
+//! Making a new shadow from the current copy, where there is none or it can't be trusted.
 
 use crate::connection::{Connection, hold_life};
 use crate::coordination::ShadowCondition;

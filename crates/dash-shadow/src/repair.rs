@@ -1,7 +1,7 @@
 //! Bringing the shadow back to the current copy: after a rollback or a failed flush
 //! ([`undo`](Connection::undo)), after a crash ([`repair`](Connection::repair)), or from nothing
 //! ([`rebuild`](Connection::rebuild)). All three end with a flush before the shadow is used again
-//! (SHADOW-8, protocols.md F2–F6) and leave a block that vouches for the current copy.
+//! (SHADOW-8; F2, F3, F4, F5, F6) and leave a block that vouches for the current copy.
 
 use crate::mutation::{Mutation, broken};
 use dash_storage::{Directory, File, Storage};
@@ -82,7 +82,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Copies `ranges` from the current copy; intent first, page 1 last, the block that vouches
-    /// with it, one flush (protocols.md section 4, step 10).
+    /// with it, one flush (SHADOW-8).
     pub(crate) fn restore(&mut self, ranges: &RangeSet) -> Result<()> {
         self.check_size()?;
         let slot = self.shadow_slot();

@@ -20,8 +20,7 @@ impl<S: Storage> Connection<S> {
         IntentBlock::new(self.coordination.pair(), file, size, self.tuning.intent_region)
     }
 
-    /// What an intent may shrink to right after a flush that left its file whole (protocols.md
-    /// section 4, step 11), so that mending after a crash looks at little; `None` if it is small.
+    /// What an intent may shrink to right after a flush that left its file whole, so that mending after a crash looks at little; `None` if it is small.
     /// The places that most commits change stay, or each would begin with a flush.
     pub(crate) fn narrowed(&self, intent: &IntentBlock, len: u64) -> Option<IntentBlock> {
         let small = intent.bytes() <= self.tuning.intent_all;

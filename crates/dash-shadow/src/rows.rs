@@ -263,7 +263,7 @@ pub const TABLE: &[Row] = &[
         shadow: &[ShadowKind::Superseded],
         relation: &[Relation::Child],
         action: Action::KeepRebuild,
-        story: "an older copy of app.db was put back over itself (T8)",
+        story: "an older copy of app.db was put back over itself",
     },
     Row {
         db: &[DbKind::Whole],

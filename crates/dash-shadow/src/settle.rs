@@ -1,5 +1,5 @@
 //! Settling: after a large transaction its pages are copied into the shadow in the background, so
-//! that the next small commit need not carry them (protocols.md F7).
+//! that the next small commit need not carry them (F7).
 //!
 //! It is housekeeping ([`crate::housekeeping`]) and may take as long as it likes, so no flush and
 //! no copying is done under WRITER, and no flush while anybody is kept off the shadow:

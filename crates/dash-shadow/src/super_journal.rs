@@ -1,5 +1,5 @@
 //! Transactions over several databases (ATTACH): whether the super-journal a prepared block names
-//! is still there, and its removal once nothing depends on it (protocols.md F10).
+//! is still there, and its removal once nothing depends on it (F10).
 
 use crate::mutation::{Mutation, broken};
 use std::ffi::OsStr;

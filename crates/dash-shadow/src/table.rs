@@ -1,6 +1,6 @@
 //! The recovery decision table, held as data.
 //!
-//! Source: protocols.md section 5, extended by what users do to files (F14, T7, T8). Every
+//! It covers what crashes leave, and what users do to files (F14, T7, T8). Every
 //! combination of what the two files can be matches exactly one row; a test walks all of them.
 
 use crate::classify::Verdict;

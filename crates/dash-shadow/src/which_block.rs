@@ -69,7 +69,7 @@ pub fn void_commit<F: File>(file: &F, len: u64, name: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{Protocol, Vouched};
+    use crate::format::{FORMAT_VERSION, Protocol, Vouched};
     use dash_storage::FileId;
 
     const PAIR: u64 = 7;
@@ -183,10 +183,10 @@ mod tests {
     #[test]
     fn a_later_format_anywhere_is_told() {
         let first = || block(Place::FirstPage, State::Whole, 9, 9);
-        let newer = Err(BlockError::OtherFormat(2));
+        let newer = Err(BlockError::OtherFormat(FORMAT_VERSION + 1));
         assert_eq!(
             counts(&intent(PAIR, INODE), newer.clone(), first()).unwrap_err(),
-            BlockError::OtherFormat(2)
+            BlockError::OtherFormat(FORMAT_VERSION + 1)
         );
         let tail = Ok(block(Place::Tail, State::Whole, 3, 8));
         assert_eq!(which_counts(tail, &intent(PAIR, INODE), newer.clone()), newer);

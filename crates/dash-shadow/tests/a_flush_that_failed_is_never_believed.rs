@@ -1,4 +1,4 @@
-//! protocols.md F3, F4: a flush that failed leaves pages clean in the cache and lost on the device. A shadow that
+//! F3, F4: a flush that failed leaves pages clean in the cache and lost on the device. A shadow that
 //! was being mended then, and an intent that was being widened, look right to whoever comes next, and are
 //! not.
 

@@ -1,4 +1,4 @@
-//! SEC4 of the security review: a block names the super-journal of a transaction over several databases, which is removed
+//! SEC4: a block names the super-journal of a transaction over several databases, which is removed
 //! when that is undone. A forged block named any file of whoever opened the database, and one open and one SELECT
 //! removed it. Only what SQLite would have made is removed: by its name, in the database's own folder, without a
 //! second name, and with this database in its list.

@@ -1,4 +1,4 @@
-//! Finds of an adversary (A1, A2, A8, A9, A11): what a killed writer leaves in memory and among the
+//! A1, A2, A8, A9, A11: what a killed writer leaves in memory and among the
 //! names must not mislead whoever writes next, or closes last.
 
 #![allow(

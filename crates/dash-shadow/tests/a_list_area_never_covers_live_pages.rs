@@ -1,4 +1,4 @@
-//! Finds of an adversary (A4): a commit that shrinks the database and changes more places than fit
+//! A4: a commit that shrinks the database and changes more places than fit
 //! into its block puts the list where the larger state, or a reader's, still has pages.
 
 #![allow(

@@ -1,4 +1,4 @@
-//! FT7 of the field trial: after a crash the shadow was deleted by hand, and with it commits that had been
+//! FT7: after a crash the shadow was deleted by hand, and with it commits that had been
 //! acknowledged. Where `app.db` or what lies beside it tells that it was not closed cleanly, it is refused until
 //! somebody says that it is to be taken as it is (SHADOW-21).
 

@@ -1,4 +1,4 @@
-//! Finds of an adversary, against SHADOW-6: an intent that is narrowed when the database is closed is not
+//! SHADOW-6: an intent that is narrowed when the database is closed is not
 //! flushed, and the copy it is in may not be either.
 
 #![allow(

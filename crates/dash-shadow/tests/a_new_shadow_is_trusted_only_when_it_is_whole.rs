@@ -1,4 +1,4 @@
-//! Finds of an adversary (A3, A5): a shadow that is being made, and readers of the one before.
+//! A3, A5: a shadow that is being made, and readers of the one before.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,6 +1,6 @@
 //! Whoever may write `app.db-dash` may write nonsense into it: readers and writers answer with an error
-//! that names the file, and neither search nor wait nor grow it without end (SEC7 of the security
-//! review). When all have closed, it is as if nothing had been.
+//! that names the file, and neither search nor wait nor grow it without end (SEC7). When all
+//! have closed, it is as if nothing had been.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

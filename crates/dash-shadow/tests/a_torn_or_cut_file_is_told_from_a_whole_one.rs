@@ -1,5 +1,5 @@
-//! FT9 of the field trial: `cp app.db` of a live database is torn now and then, and opening such a copy did not say a
-//! word. SEC12 of the security review: `app.db` was cut, and the next write removed the whole copy beside it.
+//! FT9: `cp app.db` of a live database is torn now and then, and opening such a copy did not say a
+//! word. SEC12: `app.db` was cut, and the next write removed the whole copy beside it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

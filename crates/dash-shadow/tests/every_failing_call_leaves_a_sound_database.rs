@@ -2,7 +2,7 @@
 //! disk or a flush that leaves its pages clean but not durable: the commit either happened or was
 //! reported as failed, and what was acknowledged before and after survives a power loss.
 //!
-//! Of protocols.md: F3 (a failed flush, then roll-forward), F4 (an intent whose flush failed), F6
+//! F3 (a failed flush, then roll-forward), F4 (an intent whose flush failed), F6
 //! (undoing), F15 (an error in the exchange).
 
 #![allow(

@@ -1,4 +1,4 @@
-//! FT5 of the field trial: after a crash both files were copied by hand, and one of the two got the inode number that its
+//! FT5: after a crash both files were copied by hand, and one of the two got the inode number that its
 //! block names. They were taken for strangers, and the newest commit went with the shadow.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

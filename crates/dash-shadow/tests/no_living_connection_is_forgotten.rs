@@ -1,4 +1,4 @@
-//! Finds of an adversary (A13, A15): who opens or closes must know of every connection that is
+//! A13, A15: who opens or closes must know of every connection that is
 //! alive, whatever became of the files it has open and of their names.
 
 #![allow(

@@ -1,4 +1,4 @@
-//! FT3 of the field trial: the first commit of a new database was acknowledged, the power went, and `app.db` had
+//! FT3: the first commit of a new database was acknowledged, the power went, and `app.db` had
 //! no byte: stock SQLite made another database of it, and dash dropped its own commit for that one. And what
 //! stock SQLite makes of an older copy that has the name is never kept at the price of a newer commit
 //! (SHADOW-19, SHADOW-20).

@@ -1,4 +1,4 @@
-//! A find of an adversary (A14): a connection that may not write sees what one that may would
+//! A14: a connection that may not write sees what one that may would
 //! recover, also where the names were cut between the three renames.
 
 #![allow(

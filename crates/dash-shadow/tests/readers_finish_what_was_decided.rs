@@ -1,4 +1,4 @@
-//! FT6 of the field trial. A transaction over several databases (ATTACH) is decided when its
+//! FT6. A transaction over several databases (ATTACH) is decided when its
 //! super-journal is gone. Its writer was killed before it had published it in each of them, and a
 //! connection that had been open since before read the old state of the one and the new state of
 //! the other, until somebody wrote. Readers, too, finish what was decided; they wait for a writer

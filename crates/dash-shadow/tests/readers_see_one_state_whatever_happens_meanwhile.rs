@@ -1,4 +1,4 @@
-//! Finds of an adversary (A6, A10): what a reader is told of its snapshot belongs to that snapshot,
+//! A6, A10: what a reader is told of its snapshot belongs to that snapshot,
 //! and a read-only connection waits while a first opener recovers.
 
 #![allow(

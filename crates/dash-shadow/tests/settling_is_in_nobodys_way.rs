@@ -1,4 +1,4 @@
-//! FT8 of the field trial: settling held the write lock while it copied and flushed. Now it gives
+//! FT8: settling held the write lock while it copied and flushed. Now it gives
 //! way, and others write while it flushes. Whatever comes in between, at whatever moment, what is
 //! committed is what is read, and what survives.
 

@@ -1,7 +1,6 @@
 //! What a block says of sizes, lists and places counts only as far as the file reaches that it is in:
 //! a file whose blocks lie opens as fast as any other, and as what SQLite's own header says, or is
-//! refused. Sparse files, which are large for nothing, take neither time nor memory nor space (SEC6
-//! of the security review).
+//! refused. Sparse files, which are large for nothing, take neither time nor memory nor space (SEC6).
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! FT1 of the field trial: a session of dash, then a commit of stock SQLite without a journal file, so that nothing
+//! FT1: a session of dash, then a commit of stock SQLite without a journal file, so that nothing
 //! makes the exchange of names durable, then a power loss. dash took the file that stock SQLite had written for
 //! one that was cut off, and showed the state before both commits, or refused the database
 //! (SHADOW-18).

@@ -1,4 +1,4 @@
-//! Finds of an adversary (A12, A16), against SHADOW-12: a commit that was decided against never
+//! A12, A16, against SHADOW-12: a commit that was decided against never
 //! comes back, neither whole after its undo was cut off, nor in parts after its undo failed.
 
 #![allow(

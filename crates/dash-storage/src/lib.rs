@@ -7,7 +7,7 @@
 //!
 //! Errors are plain [`std::io::Error`]s carrying the errno; the engine adds what it was doing.
 //! A flush that failed says nothing about the pages it covered: a later success of the same call
-//! proves nothing (architecture.md rule 3, "fsyncgate").
+//! proves nothing, as the pages may be clean by then and were never written.
 
 pub mod real;
 mod shared;

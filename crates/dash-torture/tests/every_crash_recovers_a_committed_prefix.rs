@@ -5,7 +5,7 @@
 //! SHADOW-8 (what was recovered, and what a commit after it leaves after another cut); on the
 //! running machine SHADOW-5 and SHADOW-7 (stock descriptors opened long ago).
 //!
-//! Of protocols.md: F1 (what a stock reader sees after a power loss), F2 and F11 (a killed writer's
+//! F1 (what a stock reader sees after a power loss), F2 and F11 (a killed writer's
 //! whole commit), F4 and F5 (intents and mending), F8 and T9 (long-lived stock descriptors and a
 //! killed writer), F10 (super-journals), F13 (tails that move), T10 (a spilled rollback), F9
 //! (`paper` and `exclusive` with our blocks).

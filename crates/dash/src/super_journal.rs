@@ -1,7 +1,7 @@
 //! Transactions over several databases (ATTACH): the super-journal, as this layer sees it.
 //!
 //! SQLite commits such a transaction by deleting the super-journal. Two things would break that
-//! (protocols.md F10, trap T4):
+//! (F10, T4):
 //!
 //! - after a failed commit SQLite looks for databases that still depend on the super-journal, by their
 //!   journals, and deletes it if there are none. A database in mode shadow has no journal, so while it

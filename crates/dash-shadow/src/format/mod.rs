@@ -94,7 +94,7 @@ pub mod layout {
     pub const SUPER_LEN: usize = 104;
     /// When the file vouched for last changed.
     pub const VOUCHED_CHANGED: usize = 112;
-    /// The super-journal's name, without its directory.
+    /// The super-journal's name, relative to the folder of the database; it may lie in another one (`../x/…`).
     pub const SUPER_NAME: usize = 128;
     /// The units.
     pub const UNITS: usize = 384;

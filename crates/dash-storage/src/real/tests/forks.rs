@@ -136,7 +136,7 @@ fn a_child_can_open_files_of_its_own() {
     assert_eq!(std::fs::read(path.join("own")).unwrap(), b"child");
 }
 
-/// SEC12 of the security review: another library's handler that opens a database before a fork waited for that fork.
+/// SEC12: another library's handler that opens a database before a fork waited for that fork.
 #[test]
 fn a_handler_before_a_fork_may_open_files() {
     static OPENS: AtomicBool = AtomicBool::new(false);

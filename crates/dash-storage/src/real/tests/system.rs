@@ -25,7 +25,7 @@ fn a_symbolic_link_is_seen_and_not_followed() {
     }
 }
 
-/// SEC9 of the security review: a pipe was waited for.
+/// SEC9: a pipe was waited for.
 #[test]
 fn a_pipe_a_socket_and_a_device_are_refused_at_once() {
     let (place, directory) = fixture();

@@ -6,7 +6,6 @@
 //! It is for what one session leaves to the next but one: what an engine says about its files is made smaller when a
 //! database is closed, is in the cache and not on the disk, and is believed by the next session. That takes databases
 //! much larger than a transaction, and several sessions between the cause and the power loss that shows it.
-//! An adversary found such cases before this kind of program did.
 
 mod session;
 mod together;

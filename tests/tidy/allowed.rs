@@ -1,0 +1,90 @@
+//! What is not tidy yet. These lists only shrink: a test fails when something that is listed is in order by now.
+
+/// Modules that take from each other in a circle, and why they do.
+pub(crate) struct Circle {
+    pub(crate) in_crate: &'static str,
+    pub(crate) modules: &'static [&'static str],
+}
+
+impl Circle {
+    pub(crate) fn has(&self, module: &str) -> bool {
+        self.modules.contains(&module)
+    }
+}
+
+pub(crate) const CIRCLES: &[Circle] = &[
+    // An open file looks again at what lies beside it, as opening does, and waits as long for it.
+    Circle { in_crate: "dash", modules: &["leftovers", "main_file", "open", "read_only_file"] },
+    // The types mirror structures of SQLite that point at each other: a VFS makes files, a file belongs to one.
+    Circle {
+        in_crate: "dash-ffi",
+        modules: &[
+            "cell",
+            "connection",
+            "control",
+            "control_calls",
+            "extension",
+            "file",
+            "file_calls",
+            "function",
+            "host",
+            "host_control",
+            "host_file",
+            "slot",
+            "table",
+            "vfs",
+            "vfs_calls",
+        ],
+    },
+    // Few items are in a module above those that need them: the switch that breaks the protocol resets a list, the
+    // header blanks the block beside it, `Connection` and what it is made of know each other.
+    Circle {
+        in_crate: "dash-shadow",
+        modules: &[
+            "buffer",
+            "carry",
+            "classify",
+            "connection",
+            "coordination",
+            "door",
+            "durable",
+            "evaluate",
+            "first",
+            "format",
+            "format::first_page",
+            "header",
+            "holes",
+            "left",
+            "mutation",
+            "open",
+            "page_list",
+            "read",
+            "recover",
+            "renames",
+            "return_name",
+            "rows",
+            "snapshot",
+            "super_journal",
+            "table",
+            "tail",
+            "versions",
+            "vouch",
+            "which_block",
+            "write",
+        ],
+    },
+    // A worker process is started as the program of either kind, and calls it.
+    Circle { in_crate: "dash-torture", modules: &["faults", "kill", "worker"] },
+];
+
+/// Functions of more than 70 lines: file, name.
+pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[
+    ("crates/dash-bench/src/targets/recovery.rs", "measure"),
+    ("crates/dash-cli/src/recover/plan.rs", "plan"),
+    ("crates/dash-shadow/src/dead_writer.rs", "finish_dead_writer"),
+    ("crates/dash-shadow/src/first.rs", "recover"),
+    ("crates/dash-shadow/src/open.rs", "open_locked"),
+    ("crates/dash-shadow/tests/every_failing_call_leaves_a_sound_database.rs", "story"),
+    ("crates/dash-torture/src/fs/play.rs", "transaction"),
+    ("tests/any_history_gives_what_stock_sqlite_gives.rs", "history"),
+];
