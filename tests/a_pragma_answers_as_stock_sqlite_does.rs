@@ -33,7 +33,7 @@ fn an_unknown_journal_mode_answers_the_mode_in_force() {
 
 /// SQLite names the column of a PRAGMA that a VFS answers after the answer itself (pragma.c, after
 /// `SQLITE_FCNTL_PRAGMA`: `sqlite3VdbeSetColName(v, 0, COLNAME_NAME, aFcntl[0], …)`), and a VFS has no say in it.
-/// When this fails, SQLite has changed it, and the README's line on it can go.
+/// When this fails, SQLite has changed it, and the line on it in REFERENCE.md can go.
 #[test]
 fn the_column_of_an_answer_has_the_name_that_sqlite_gives_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,152 @@
+//! The documents name what is there: the reference every name of the code, the pages files and functions that exist,
+//! and the README stays short enough to be read.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Lines that somebody new reads at once.
+const README_LINES: usize = 110;
+/// Columns of the pages that are read in a terminal.
+const COLUMNS: usize = 120;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn none(offenders: &[String], rule: &str) {
+    assert!(offenders.is_empty(), "{rule}:\n  {}", offenders.join("\n  "));
+}
+
+/// What stands in quotation marks in the lines between two texts, where `chosen` picks the lines.
+fn quoted(file: &str, from: &str, to: &str, chosen: &str) -> Vec<String> {
+    let text = text(&format!("crates/{file}"));
+    let part = text.split_once(from).and_then(|(_, rest)| rest.split_once(to));
+    let part = part.unwrap_or_else(|| panic!("{file}: nothing between `{from}` and `{to}`")).0;
+    let found: Vec<_> = part
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.contains(chosen))
+        .flat_map(|line| line.split("=> Err").next().unwrap_or(line).split('"').skip(1).step_by(2))
+        .map(str::to_owned)
+        .collect();
+    assert!(!found.is_empty(), "{file}: no name between `{from}` and `{to}`");
+    found
+}
+
+#[test]
+fn the_reference_has_every_name_of_the_code() {
+    let reference = text("crates/dash/REFERENCE.md");
+    let words: BTreeSet<_> =
+        reference.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+    let names = [
+        quoted("dash/src/pragma.rs", "pub(crate) fn pragma", "name if", "\" =>"),
+        quoted("dash/src/parameters.rs", "fn take", "_ =>", "\" =>"),
+        quoted("dash/src/mode.rs", "pub fn from_name", "_ =>", "\" =>"),
+        quoted("dash/src/functions.rs", "ALL", "/// The version", "name: c\""),
+        quoted("dash/src/tables.rs", "ALL", "fn integer", "name: c\""),
+        quoted("dash/src/tables.rs", "ALL", "fn integer", "columns:"),
+        quoted("dash/src/tables.rs", "fn stats", "fn latency", "vec![\""),
+        quoted("dash/src/latency.rs", "pub fn name", "pub struct", "=> \""),
+        quoted("dash-shadow/src/statistics.rs", "pub fn rows", "]\n    }", "(\""),
+        quoted("dash-terminal/src/extension.rs", "const VARIABLE", ";", "= \""),
+    ];
+    let entries: Vec<_> = text("crates/dash/src/entry.rs")
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub unsafe extern \"C\" fn sqlite3_"))
+        .map(|rest| format!("sqlite3_{}", rest.trim_end_matches('(')))
+        .collect();
+    let absent: Vec<_> = names
+        .into_iter()
+        .flatten()
+        .chain(entries)
+        .filter(|name| !words.contains(name.as_str()))
+        .collect();
+    none(&absent, "crates/dash/REFERENCE.md lacks");
+}
+
+/// The documents, but for those that a program writes.
+fn documents(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in fs::read_dir(folder).expect("a folder").filter_map(|entry| Some(entry.ok()?.path()))
+    {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && !matches!(name.as_str(), "target" | "node_modules" | ".git") {
+            found.extend(documents(&path));
+        } else if name.ends_with(".md") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_link_leads_to_a_file() {
+    let mut broken = Vec::new();
+    for path in documents(root()) {
+        let text = fs::read_to_string(&path).expect("a document");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            let home = path.parent().unwrap_or(root());
+            if !file.is_empty() && !file.contains("://") && !home.join(file).exists() {
+                broken.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    none(&broken, "these links lead nowhere");
+}
+
+/// The names in backticks: `a.rs` `f` in a document says that `a.rs` has a function `f`.
+#[test]
+fn the_architecture_names_files_and_functions_that_exist() {
+    let architecture = text("crates/ARCHITECTURE.md");
+    let sources: Vec<_> = ["dash", "dash-ffi", "dash-shadow", "dash-storage", "dash-cli"]
+        .into_iter()
+        .flat_map(|name| sources(&root().join("crates").join(name).join("src")))
+        .collect();
+    let spans: Vec<_> = architecture.split('`').collect();
+    let mut wrong = Vec::new();
+    for at in (1..spans.len()).step_by(2).filter(|at| spans[*at].ends_with(".rs")) {
+        let file = spans[at];
+        let named: Vec<_> =
+            sources.iter().filter(|path| path.ends_with(file) || is(path, file)).collect();
+        if named.is_empty() && !root().join("crates").join(file).exists() {
+            wrong.push(file.to_owned());
+        }
+        let function = spans.get(at + 2).filter(|_| spans[at + 1].trim().is_empty());
+        let Some(function) = function.filter(|name| !name.ends_with(".rs")) else {
+            continue;
+        };
+        let has = |path: &&PathBuf| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            [format!("fn {function}("), format!("fn {function}<")].iter().any(|f| text.contains(f))
+        };
+        if !named.iter().any(has) {
+            wrong.push(format!("{file} {function}"));
+        }
+    }
+    none(&wrong, "crates/ARCHITECTURE.md names what is not there");
+}
+
+fn is(path: &Path, file: &str) -> bool {
+    path == root().join("crates").join(file)
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder of sources");
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn the_readme_is_short_and_the_limits_fit_a_terminal() {
+    let lines = text("README.md").lines().count();
+    assert!(lines <= README_LINES, "README.md has {lines} lines, more than {README_LINES}");
+    let limits = text("crates/dash/LIMITS.md");
+    let long = limits.lines().filter(|line| line.chars().count() > COLUMNS);
+    none(&long.map(str::to_owned).collect::<Vec<_>>(), "crates/dash/LIMITS.md: lines too long");
+}
