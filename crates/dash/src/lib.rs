@@ -70,26 +70,23 @@
 mod entry;
 mod errors;
 mod functions;
-mod journal;
+mod gone;
 mod latency;
 mod leftovers;
-mod linger;
 mod main_file;
 mod mapping;
 mod mode;
+mod modes;
 mod open;
-mod orphans;
 mod parameters;
+mod plain;
 mod pragma;
-mod read_only_file;
 mod registry;
-mod secure_delete;
-mod settle;
-mod shadow_control;
-mod shadow_file;
-mod super_journal;
+mod shadow;
 mod switch;
 mod tables;
+#[cfg(test)]
+mod toy;
 mod vfs;
 mod wake;
 

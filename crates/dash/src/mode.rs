@@ -1,58 +1,183 @@
-//! The names that `PRAGMA journal_mode` and the URI parameter `journal_mode` take.
+//! What a journal mode of dash is: the seam between the side of this crate that SQLite sees and the engines.
+//!
+//! A [`Mode`] says what it is called and opens databases; a [`Database`] is one that is open in it. A new mode is a
+//! folder with these two and a line in [`crate::modes`].
 
-/// The names that can be chosen, for messages.
-pub const NAMES: &str = "shadow, delete, truncate, persist, memory, off";
+use core::fmt;
+use std::path::Path;
 
-/// What a user may ask of `journal_mode`.
+use dash_ffi::{Code, Error, File, FileKind, HostFile, HostVfs, Result, Value};
+
+use crate::leftovers::Neighbours;
+use crate::open::{Opening, Switching};
+use crate::parameters::Parameters;
+use crate::registry::Shared;
+
+/// A journal mode, as `PRAGMA journal_mode` and the URI parameter `journal_mode` choose it.
+pub trait Mode: Sync {
+    /// What `dash_engine()` answers. No two modes have the same.
+    fn engine(&self) -> &'static str;
+
+    /// What `journal_mode` takes for it, in lower case.
+    fn names(&self) -> &'static [&'static str];
+
+    /// How a database is open in it, for messages: "in mode shadow".
+    fn described(&self) -> &'static str;
+
+    /// What `PRAGMA journal_mode` answers; `None`: SQLite itself knows.
+    fn answer(&self) -> Option<&'static str>;
+
+    /// The PRAGMAs that only its databases answer.
+    fn pragmas(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The URI parameters that are its own.
+    fn parameters(&self) -> &'static [Parameter] {
+        &[]
+    }
+
+    /// Whether what lies there is in this mode, though nobody asks for it: for modes that a file keeps.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if it can't be looked at.
+    fn recognises(&self, _path: &Path, _beside: &Neighbours) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Somebody is about to open a database, in this mode or in another one that was asked for.
+    fn prepare(&self, _path: &Path, _other: bool) {}
+
+    /// Opens a database that SQLite asks for.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be opened; no lock is left.
+    fn open(&self, opening: Opening<'_>) -> Result<dash_ffi::Opened>;
+
+    /// Opens what another mode has left, a plain SQLite file at rest, under the same connection.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be opened; no lock is left.
+    fn enter(&self, switching: &Switching<'_>) -> Result<Box<dyn Database>>;
+
+    /// A file beside a database that is open in this mode; `None`: it is the host's.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if there is none.
+    fn open_beside(
+        &self,
+        _shared: &Shared,
+        _path: &Path,
+        _kind: FileKind,
+    ) -> Result<Option<Box<dyn File>>> {
+        Ok(None)
+    }
+
+    /// Whether there is such a file; `None`: the host looks.
+    fn exists_beside(&self, _shared: &Shared, _path: &Path, _beside: Beside) -> Option<bool> {
+        None
+    }
+}
+
+/// A file that SQLite keeps beside a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JournalMode {
-    /// The engine `shadow`.
-    Shadow,
-    /// One of SQLite's own rollback modes: the file is a plain SQLite file.
-    Plain,
-    /// A mode of dash, or SQLite's WAL, that there is no engine for.
-    NotYet(&'static str),
+pub enum Beside {
+    /// The rollback journal.
+    Journal,
+    /// The log of WAL mode.
+    Wal,
 }
 
-impl JournalMode {
-    /// The mode of this name; case does not matter.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_lowercase().as_str() {
-            "shadow" => Self::Shadow,
-            "delete" | "truncate" | "persist" | "memory" | "off" => Self::Plain,
-            "wal" => Self::NotYet("wal"),
-            "statement" => Self::NotYet("statement"),
-            "inpage" => Self::NotYet("inpage"),
-            _ => return None,
-        })
+/// A parameter of the URI that is a mode's own.
+pub struct Parameter {
+    /// Its name; begins with `dash_`.
+    pub name: &'static str,
+    /// What is to be put for its value, for messages.
+    pub value: &'static str,
+    /// Why a value is none, with those that are.
+    pub check: fn(&str) -> core::result::Result<(), String>,
+}
+
+/// A counter of `dash_stats`.
+pub type Statistic = (&'static str, u64);
+/// A row of `dash_latency`.
+pub type LatencyRow = Vec<Value>;
+
+/// A database that is open in some mode.
+pub trait Database: File {
+    /// What `dash_engine()` answers.
+    fn engine(&self) -> &'static str;
+
+    /// Whether it works in a forked child as in its parent.
+    fn survives_fork(&self) -> bool {
+        false
+    }
+
+    /// A PRAGMA, in lower case: the answer to one of the mode's own. `None`: somebody else's, which it may take notice of.
+    fn pragma(&mut self, _name: &str, _value: Option<&str>) -> Option<Result<String>> {
+        None
+    }
+
+    /// The rows of `dash_stats`; `None`: dash doesn't write it.
+    fn statistics(&self) -> Option<Vec<Statistic>> {
+        None
+    }
+
+    /// The rows of `dash_latency`; `None`: dash doesn't write it.
+    fn latencies(&self) -> Option<Vec<LatencyRow>> {
+        None
+    }
+
+    /// Whether the mode can be changed now.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    fn may_leave(&mut self) -> Result<()>;
+
+    /// Gives it up: what stays is a plain SQLite file at rest, which the host has open, without a lock. What `PRAGMA`s have
+    /// chosen goes into `parameters`, for whoever opens it again.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_BUSY` if somebody else has it open; it is closed all the same.
+    fn leave(
+        self: Box<Self>,
+        parameters: &mut Parameters,
+        path: &Path,
+        host: &HostVfs,
+    ) -> Result<HostFile>;
+
+    /// Closes it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the engine; it is closed all the same.
+    fn end(self: Box<Self>, parameters: &Parameters, host: &HostVfs) -> Result<()>;
+}
+
+impl fmt::Debug for dyn Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.engine())
     }
 }
 
-/// What is said about a mode that there is no engine for.
-pub fn not_yet(name: &str) -> String {
-    format!(
-        "journal_mode={name} isn't available in dash yet; available: {NAMES} (a commit in mode shadow is durable with one flush)"
+impl PartialEq for dyn Mode {
+    fn eq(&self, other: &Self) -> bool {
+        self.engine() == other.engine()
+    }
+}
+
+impl Eq for dyn Mode {}
+
+/// What an unexpected end of a change of the mode leaves.
+pub(crate) fn gone() -> Error {
+    Error::new(
+        Code::IOERR,
+        "the database could not be opened again after a failed change of journal_mode; close the connection",
     )
-}
-
-/// What is said about a name that is none.
-pub fn unknown(name: &str) -> String {
-    format!("no such journal_mode: {name}; there are {NAMES}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_in_the_message_is_a_mode() {
-        for name in NAMES.split(", ") {
-            assert!(
-                !matches!(JournalMode::from_name(name), None | Some(JournalMode::NotYet(_))),
-                "{name}"
-            );
-        }
-        assert_eq!(JournalMode::from_name("SHADOW"), Some(JournalMode::Shadow));
-        assert_eq!(JournalMode::from_name("shadwo"), None);
-    }
 }

@@ -5,31 +5,27 @@
 //! passes: SQLite has parameters of its own, and so have drivers, which leave them in the URI
 //! (`_journal_mode`, `_busy_timeout`, `_txlock` of Go's).
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use dash_ffi::{Code, Error, FileName, Result};
-use dash_shadow::Protocol;
 
-use crate::mode::{self, JournalMode};
+use crate::mode::Mode;
+use crate::modes;
 
-/// dash's own parameters.
-const OURS: [&str; 3] = ["journal_mode", "dash_commit", "dash_linger"];
-/// The longest that `dash_linger` may be: longer, and the host should keep a connection.
-const LINGER_MAX: Duration = Duration::from_mins(1);
+/// The parameter that chooses the mode.
+const JOURNAL_MODE: &str = "journal_mode";
 /// How many letters a name may be away from one of dash's and still be taken for it.
 const NEAR: usize = 2;
 
 /// What the URI asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parameters {
-    /// `journal_mode`: `Some(true)` for shadow, `Some(false)` for a plain file.
-    pub shadow: Option<bool>,
-    /// `dash_commit`.
-    pub protocol: Protocol,
-    /// `dash_linger`: for how long the database stays open after the last close.
-    pub linger: Duration,
+    /// `journal_mode`.
+    pub mode: Option<&'static dyn Mode>,
+    /// The modes' own ([`Mode::parameters`]), checked.
+    own: BTreeMap<&'static str, String>,
     /// `nolock=1`.
     pub nolock: bool,
     /// `immutable=1`.
@@ -63,43 +59,46 @@ impl Parameters {
     fn take(&mut self, key: &str, value: &OsStr) -> core::result::Result<(), String> {
         let text = value.to_string_lossy();
         match key {
-            "journal_mode" => match JournalMode::from_name(&text) {
-                Some(JournalMode::Shadow) => self.shadow = Some(true),
-                Some(JournalMode::Plain) => self.shadow = Some(false),
-                Some(JournalMode::NotYet(name)) => return Err(mode::not_yet(name)),
-                None => return Err(mode::unknown(&text)),
-            },
-            "dash_commit" => self.protocol = protocol(&text)?,
-            "dash_linger" => self.linger = linger(&text)?,
+            JOURNAL_MODE => {
+                self.mode = Some(modes::named(&text).ok_or_else(|| modes::unknown(&text))?);
+            }
             "nolock" => self.nolock = boolean(&text),
             "immutable" => self.immutable = boolean(&text),
             "psow" => self.powersafe_overwrite = Some(boolean(&text)),
             "modeof" => self.mode_of = Some(PathBuf::from(value)),
-            _ => {
-                if let Some(meant) = misspelt(key) {
-                    return Err(format!(
-                        "no such parameter: {key}; did you mean {meant}? dash's parameters are {}",
-                        OURS.join(", ")
-                    ));
-                }
-            }
+            _ => return self.take_own(key, &text),
         }
         Ok(())
     }
+
+    fn take_own(&mut self, key: &str, text: &str) -> core::result::Result<(), String> {
+        if let Some(parameter) = modes::parameters().find(|parameter| parameter.name == key) {
+            (parameter.check)(text)?;
+            self.own.insert(parameter.name, text.to_owned());
+        } else if let Some(meant) = misspelt(key) {
+            let all: Vec<_> = ours().collect();
+            return Err(format!(
+                "no such parameter: {key}; did you mean {meant}? dash's parameters are {}",
+                all.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
+    /// One of the modes' own, if it was given.
+    pub(crate) fn own(&self, name: &str) -> Option<&str> {
+        self.own.get(name).map(String::as_str)
+    }
+
+    /// As if the URI had asked for this.
+    pub(crate) fn set_own(&mut self, name: &'static str, value: &str) {
+        self.own.insert(name, value.to_owned());
+    }
 }
 
-/// The protocol of a name, or a message with the right names.
-pub fn protocol(name: &str) -> core::result::Result<Protocol, String> {
-    Protocol::from_name(name)
-        .ok_or_else(|| format!("no such dash_commit: {name}; there are single, paper, exclusive"))
-}
-
-/// The time that `dash_linger` names, in milliseconds.
-fn linger(text: &str) -> core::result::Result<Duration, String> {
-    let time = text.parse().ok().map(Duration::from_millis).filter(|time| *time <= LINGER_MAX);
-    time.ok_or_else(|| {
-        format!("dash_linger={text}: give milliseconds, from 0 to {}", LINGER_MAX.as_millis())
-    })
+/// dash's own parameters.
+fn ours() -> impl Iterator<Item = &'static str> {
+    std::iter::once(JOURNAL_MODE).chain(modes::parameters().map(|parameter| parameter.name))
 }
 
 /// As `sqlite3_uri_boolean` reads a value: a number, or yes, true, on.
@@ -116,18 +115,17 @@ fn boolean(text: &str) -> bool {
 /// `journal_mode`; but no driver has a `_dash_commit`.
 fn misspelt(key: &str) -> Option<&'static str> {
     let key = key.to_ascii_lowercase();
-    let ours = key.trim_start_matches('_').strip_prefix("dash").is_some_and(|rest| {
+    let own = key.trim_start_matches('_').strip_prefix("dash").is_some_and(|rest| {
         // `dash_` and `dash-`; not `dashboard`.
         rest.starts_with(|c: char| !c.is_ascii_alphanumeric())
     });
     let plain = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
     let letters = plain(&key);
-    let (name, distance) = OURS
-        .into_iter()
+    let (name, distance) = ours()
         .map(|name| (name, distance(&plain(name), &letters)))
         .min_by_key(|(_, distance)| *distance)?;
     let near = distance <= NEAR && !key.starts_with('_');
-    (ours || near).then_some(name)
+    (own || near).then_some(name)
 }
 
 /// Edits that turn one text into the other.
@@ -164,10 +162,10 @@ mod tests {
             ("psow", "0"),
             ("my_own", "1"),
         ]);
+        let own = [("dash_commit", "paper".to_owned()), ("dash_linger", "250".to_owned())];
         let expected = Parameters {
-            shadow: Some(true),
-            protocol: Protocol::Paper,
-            linger: Duration::from_millis(250),
+            mode: modes::named("shadow"),
+            own: own.into(),
             immutable: true,
             powersafe_overwrite: Some(false),
             ..Parameters::default()

@@ -1,82 +1,73 @@
 //! Which databases this process has open through dash, and how.
 //!
 //! SQLite asks by path, in every read transaction, whether a journal or a WAL exists; for a
-//! database that is written in mode shadow the answer is known here and costs no system call: a
-//! connection that writes keeps stock writers out. Those that only read don't, and look at the
-//! files. And connections of one process must agree on the mode of a database, or one would wait
-//! for the other for ever: the first one decides, until the last one has closed.
+//! database that an engine writes the answer is known here and costs no system call. And connections of one
+//! process must agree on the mode of a database, or one would wait for the other for ever: the
+//! first one decides, until the last one has closed.
 //!
 //! Invariant: a path is listed from before its file is opened until after it is closed. The list is
 //! shared by all SQLites of the process.
 
+use std::any::Any;
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::thread::JoinHandle;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use dash_ffi::{File, FileKind, Result};
+
+use crate::mode::{Beside, Mode};
 use crate::wake::Queue;
 
 static DATABASES: RwLock<BTreeMap<Vec<u8>, Listed>> = RwLock::new(BTreeMap::new());
 
-const JOURNAL: &[u8] = b"-journal";
-const WAL: &[u8] = b"-wal";
-
-/// How a database is open in this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// By the engine.
-    Shadow,
-    /// By the host's VFS.
-    Plain,
-}
+/// What SQLite appends to a database's name.
+const BESIDE: [(&[u8], Beside); 2] = [(b"-journal", Beside::Journal), (b"-wal", Beside::Wal)];
 
 struct Listed {
-    mode: Mode,
+    mode: &'static dyn Mode,
     connections: usize,
-    database: Arc<Database>,
+    shared: Arc<Shared>,
 }
 
 /// What the connections of this process share about a database.
 #[derive(Default)]
-pub struct Database {
+pub struct Shared {
     /// Who waits for its locks.
     pub queue: Arc<Queue>,
-    prepared: AtomicBool,
     /// Connections that may write it, and so keep stock writers out.
     writers: AtomicUsize,
-    super_journal: Mutex<Option<PathBuf>>,
-    settling: Mutex<Option<JoinHandle<()>>>,
+    /// What the engines share, each by its type.
+    own: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
-impl Database {
-    /// Notes that a commit is prepared under a super-journal, or no longer is.
-    pub fn set_super_journal(&self, path: Option<PathBuf>) {
-        self.prepared.store(path.is_some(), Ordering::SeqCst);
-        *self.super_journal.lock().unwrap_or_else(PoisonError::into_inner) = path;
+impl Shared {
+    /// What the connections of one engine share: made when it is first asked for.
+    pub fn of<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = own.iter().find_map(|own| Arc::clone(own).downcast().ok()) {
+            return found;
+        }
+        let new = Arc::<T>::default();
+        own.push(new.clone());
+        new
     }
 
-    /// The thread that settles it.
-    pub fn settling(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-        self.settling.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The super-journal that a commit is prepared under.
-    pub fn super_journal(&self) -> Option<PathBuf> {
-        self.super_journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Whether a connection of this process may write it.
+    pub fn has_writers(&self) -> bool {
+        self.writers.load(Ordering::SeqCst) > 0
     }
 }
 
 /// A connection that keeps stock writers out, until it is dropped.
-pub struct Writing(Arc<Database>);
+pub struct Writing(Arc<Shared>);
 
 impl Writing {
     /// One more.
-    pub fn new(database: &Arc<Database>) -> Self {
-        database.writers.fetch_add(1, Ordering::SeqCst);
-        Self(Arc::clone(database))
+    pub fn new(shared: &Arc<Shared>) -> Self {
+        shared.writers.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(shared))
     }
 }
 
@@ -89,17 +80,17 @@ impl Drop for Writing {
 /// One connection's place in the list; given up by dropping it.
 pub struct Membership {
     path: Vec<u8>,
-    database: Arc<Database>,
+    shared: Arc<Shared>,
 }
 
 impl Membership {
     /// What the connections share.
-    pub fn database(&self) -> &Arc<Database> {
-        &self.database
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Changes the mode; `false` if this is not the only connection.
-    pub fn switch(&self, mode: Mode) -> bool {
+    pub fn switch(&self, mode: &'static dyn Mode) -> bool {
         let mut databases = DATABASES.write().unwrap_or_else(PoisonError::into_inner);
         match databases.get_mut(&self.path) {
             Some(listed) if listed.connections == 1 => {
@@ -123,101 +114,86 @@ impl Drop for Membership {
     }
 }
 
-/// Lists a connection: in the mode it wants, or in that of the connections that are there already.
+/// Lists a connection: in the mode of the connections that are there already, or in the one it wants, or by default.
 /// `Err` is the mode that stands against an explicit wish.
-pub fn join(path: &Path, wanted: Option<Mode>) -> Result<(Membership, Mode), Mode> {
+pub fn join(
+    path: &Path,
+    wanted: Option<&'static dyn Mode>,
+    default: &'static dyn Mode,
+) -> core::result::Result<(Membership, &'static dyn Mode), &'static dyn Mode> {
     let path = path.as_os_str().as_bytes().to_vec();
     let mut databases = DATABASES.write().unwrap_or_else(PoisonError::into_inner);
     let listed = databases.entry(path.clone()).or_insert_with(|| Listed {
-        mode: wanted.unwrap_or(Mode::Shadow),
+        mode: wanted.unwrap_or(default),
         connections: 0,
-        database: Arc::default(),
+        shared: Arc::default(),
     });
     if wanted.is_some_and(|wanted| wanted != listed.mode) {
         return Err(listed.mode);
     }
     listed.connections += 1;
-    let database = Arc::clone(&listed.database);
-    Ok((Membership { path, database }, listed.mode))
+    let shared = Arc::clone(&listed.shared);
+    Ok((Membership { path, shared }, listed.mode))
 }
 
-fn shadow<R>(path: &[u8], see: impl FnOnce(&Arc<Database>) -> R) -> Option<R> {
-    let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
-    let listed = databases.get(path).filter(|listed| listed.mode == Mode::Shadow)?;
-    (listed.database.writers.load(Ordering::SeqCst) > 0).then(|| see(&listed.database))
-}
-
-/// Whether this is the journal's path of a database in mode shadow that connections of this process
-/// only read: then a directory of that name is a name fence, and a file may be a stock writer's.
-pub fn is_journal_of_readers(path: &Path) -> bool {
-    let read = || {
-        let path = path.as_os_str().as_bytes().strip_suffix(JOURNAL)?;
-        let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
-        let listed = databases.get(path).filter(|listed| listed.mode == Mode::Shadow)?;
-        Some(listed.database.writers.load(Ordering::SeqCst) == 0)
-    };
-    read().unwrap_or(false)
-}
-
-/// The database written in mode shadow whose rollback journal would have this path.
-pub fn of_journal(path: &Path) -> Option<Arc<Database>> {
-    let path = path.as_os_str().as_bytes().strip_suffix(JOURNAL)?;
-    shadow(path, Arc::clone)
-}
-
-/// Whether a file exists, if it is the journal or the WAL of a database written in mode shadow.
-/// There are none, except that a journal is claimed while its database is prepared under a
-/// super-journal.
-pub fn side_file_exists(path: &Path) -> Option<bool> {
+/// Asks the mode of the database that a path is beside, if one is listed.
+fn ask<R>(path: &Path, ask: impl FnOnce(&dyn Mode, &Arc<Shared>, Beside) -> R) -> Option<R> {
     let path = path.as_os_str().as_bytes();
-    if let Some(database) = path.strip_suffix(JOURNAL) {
-        return shadow(database, |database| database.prepared.load(Ordering::SeqCst));
-    }
-    shadow(path.strip_suffix(WAL)?, |_| false)
+    let (path, beside) =
+        BESIDE.iter().find_map(|(suffix, beside)| Some((path.strip_suffix(*suffix)?, *beside)))?;
+    let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
+    databases.get(path).map(|listed| ask(listed.mode, &listed.shared, beside))
 }
 
-/// Whether this path is a journal's, of a database written in mode shadow.
-pub fn is_journal(path: &OsStr) -> bool {
-    path.as_bytes().strip_suffix(JOURNAL).is_some_and(|path| shadow(path, |_| ()).is_some())
+/// Opens a file beside a listed database; `None`: it is the host's.
+///
+/// # Errors
+///
+/// What the mode says.
+pub fn open_beside(path: &Path, kind: FileKind) -> Result<Option<Box<dyn File>>> {
+    let found = ask(path, |mode, shared, _| mode.open_beside(shared, path, kind));
+    found.unwrap_or(Ok(None))
+}
+
+/// Whether there is a file beside a listed database; `None`: the host looks.
+pub fn exists_beside(path: &Path) -> Option<bool> {
+    ask(path, |mode, shared, beside| mode.exists_beside(shared, path, beside)).flatten()
+}
+
+/// The mode of the database whose journal would have this path, and whether a connection of this process may write it.
+pub fn mode_of_journal(path: &Path) -> Option<(&'static dyn Mode, bool)> {
+    let path = path.as_os_str().as_bytes().strip_suffix(BESIDE[0].0)?;
+    let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
+    databases.get(path).map(|listed| (listed.mode, listed.shared.has_writers()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{plain, shadow};
 
     #[test]
     fn connections_of_a_process_agree_on_the_mode() {
         let path = Path::new("/nowhere/agree.db");
-        let (first, mode) = join(path, None).expect("the first one chooses");
-        assert_eq!(mode, Mode::Shadow);
-        assert_eq!(join(path, Some(Mode::Plain)).err(), Some(Mode::Shadow));
-        assert!(first.switch(Mode::Plain));
-        let (second, mode) = join(path, None).expect("no wish of its own");
-        assert_eq!(mode, Mode::Plain);
-        assert!(!first.switch(Mode::Shadow));
+        let (plain, shadow): (&'static dyn Mode, &'static dyn Mode) = (plain::MODE, shadow::MODE);
+        let (first, mode) = join(path, None, shadow).expect("the first one chooses");
+        assert_eq!(mode, shadow);
+        assert_eq!(join(path, Some(plain), shadow).err(), Some(shadow));
+        assert!(first.switch(plain));
+        let (second, mode) = join(path, None, shadow).expect("no wish of its own");
+        assert_eq!(mode, plain);
+        assert!(!first.switch(shadow));
         drop((first, second));
-        assert_eq!(join(path, None).map(|(_, mode)| mode), Ok(Mode::Shadow));
+        assert_eq!(join(path, None, shadow).map(|(_, mode)| mode), Ok(shadow));
     }
 
     #[test]
-    fn side_files_are_answered_for_open_shadow_databases_only() {
-        let path = Path::new("/nowhere/side.db");
-        let journal = Path::new("/nowhere/side.db-journal");
-        let wal = Path::new("/nowhere/side.db-wal");
-        assert_eq!(side_file_exists(journal), None);
-        let (member, _) = join(path, None).expect("alone");
-        assert_eq!(side_file_exists(journal), None, "who only reads keeps nobody from making one");
-        assert!(is_journal_of_readers(journal) && !is_journal(journal.as_os_str()));
-        let writing = Writing::new(member.database());
-        assert!(!is_journal_of_readers(journal));
-        assert_eq!(side_file_exists(journal), Some(false));
-        assert_eq!(side_file_exists(wal), Some(false));
-        assert_eq!(side_file_exists(path), None);
-        assert!(is_journal(journal.as_os_str()));
-        member.database().set_super_journal(Some("/nowhere/side.db-mj1".into()));
-        assert_eq!(side_file_exists(journal), Some(true));
-        assert_eq!(side_file_exists(wal), Some(false));
-        drop((writing, member));
-        assert_eq!(side_file_exists(wal), None);
+    fn what_an_engine_shares_is_made_once() {
+        #[derive(Default)]
+        struct Own(AtomicUsize);
+        let shared = Shared::default();
+        shared.of::<Own>().0.store(7, Ordering::SeqCst);
+        shared.of::<AtomicUsize>();
+        assert_eq!(shared.of::<Own>().0.load(Ordering::SeqCst), 7);
     }
 }

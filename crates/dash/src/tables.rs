@@ -5,7 +5,7 @@
 use dash_ffi::{Code, ConnectionRef, Error, Result, Row, TableFunction, Value};
 
 use crate::main_file::MainFile;
-use crate::shadow_file::ShadowFile;
+use crate::mode::Database;
 
 /// All of them.
 pub const ALL: &[TableFunction] = &[
@@ -24,11 +24,11 @@ fn integer(value: u64) -> Value {
 fn visit<R>(
     connection: &ConnectionRef<'_>,
     schema: Option<&str>,
-    visit: impl FnOnce(&mut ShadowFile) -> R,
+    visit: impl FnOnce(&dyn Database) -> Option<R>,
 ) -> Result<R> {
     let schema = schema.unwrap_or("main");
     let seen = connection.with_file(schema, |file| {
-        file.as_any().downcast_mut::<MainFile>().and_then(MainFile::shadow).map(visit)
+        file.as_any().downcast_mut::<MainFile>().and_then(|file| visit(&*file.database))
     });
     seen.flatten().ok_or_else(|| {
         Error::new(
@@ -41,34 +41,10 @@ fn visit<R>(
 }
 
 fn stats(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row>> {
-    visit(connection, schema, |file| {
-        let mut rows: Vec<Row> = file
-            .engine
-            .statistics()
-            .rows()
-            .into_iter()
-            .map(|(name, value)| vec![name.into(), integer(value)])
-            .collect();
-        // Commits that only survive a crash of the process: synchronous was OFF.
-        rows.push(vec!["unflushed_commits".into(), integer(file.progress.unflushed)]);
-        // Locks that were waited for, and had as soon as whoever was in the way was done.
-        rows.push(vec!["wakeups".into(), integer(file.wakeups)]);
-        // The newest commit's number, over all connections.
-        rows.push(vec!["sequence".into(), integer(file.engine.sequence())]);
-        rows
-    })
+    let rows = visit(connection, schema, |database| database.statistics())?;
+    Ok(rows.into_iter().map(|(name, value)| vec![name.into(), integer(value)]).collect())
 }
 
 fn latency(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row>> {
-    visit(connection, schema, |file| {
-        file.latencies
-            .rows()
-            .into_iter()
-            .map(|row| {
-                let mut values = vec![row.op.name().into(), integer(row.count)];
-                values.extend(row.times.into_iter().map(Value::Real));
-                values
-            })
-            .collect()
-    })
+    visit(connection, schema, |database| database.latencies())
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dash_ffi::HostVfs;
 
-use crate::shadow_file::ShadowFile;
+use super::file::ShadowFile;
 
 /// Whether it was switched on in this process, or is on by default in one of its SQLites.
 static ON: AtomicBool = AtomicBool::new(false);

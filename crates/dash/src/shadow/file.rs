@@ -1,25 +1,27 @@
 //! A database in mode shadow, as SQLite sees it: every file method, mapped onto the engine.
 //!
-//! The commit point is `SQLITE_FCNTL_COMMIT_PHASETWO` (see `shadow_control`); `xSync` and what comes before
+//! The commit point is `SQLITE_FCNTL_COMMIT_PHASETWO` (see `control`); `xSync` and what comes before
 //! only prepare, and `xUnlock` undoes what was not published.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dash_ffi::{
-    BusyHandler, Code, DeviceCharacteristics, Error, HostVfs, LockLevel, PagePointer, Result,
-    Window,
+    BusyHandler, Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostVfs,
+    LockLevel, PagePointer, Result, SyncFlags, Window,
 };
 use dash_shadow::{Connection, Error as EngineError, Protocol};
 use dash_storage::real::Real;
 
+use super::shared::Prepared;
+use super::{linger, settle};
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
-use crate::linger;
+use crate::main_file::SECTOR;
 use crate::mapping::Maps;
-use crate::registry::{Database, Writing};
-use crate::settle;
+use crate::registry::{Shared, Writing};
 use crate::wake::{self, Cause, Reader};
 
 /// The engine's name of a lock level.
@@ -47,14 +49,11 @@ pub fn engine_level(level: LockLevel) -> dash_shadow::LockLevel {
 const PROMISES: DeviceCharacteristics =
     DeviceCharacteristics::SAFE_APPEND.union(DeviceCharacteristics::SUBPAGE_READ);
 
-/// The unit in which devices tear writes, for a user who said `psow=0`; with powersafe overwrite SQLite
-/// does not ask.
-pub const SECTOR: u32 = 4096;
-
 /// An open database.
 pub struct ShadowFile {
     pub(crate) engine: Connection<Real>,
-    pub(crate) database: Arc<Database>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) prepared: Arc<Prepared>,
     /// Says that stock writers are kept out.
     _writing: Writing,
     pub(crate) path: PathBuf,
@@ -104,15 +103,16 @@ impl ShadowFile {
     pub fn new(
         engine: Connection<Real>,
         path: &Path,
-        database: Arc<Database>,
+        shared: Arc<Shared>,
         powersafe_overwrite: bool,
         window: Arc<Window>,
     ) -> Self {
         Self {
             protocol: engine.protocol(),
             engine,
-            _writing: Writing::new(&database),
-            database,
+            _writing: Writing::new(&shared),
+            prepared: shared.of(),
+            shared,
             path: path.to_path_buf(),
             folder: path.parent().unwrap_or(Path::new("/")).to_path_buf(),
             busy: None,
@@ -144,18 +144,18 @@ impl ShadowFile {
         mut call: impl FnMut(&mut Connection<Real>) -> core::result::Result<R, EngineError>,
     ) -> Result<R> {
         loop {
-            let seen = self.database.queue.releases();
-            self.database.queue.want_readers_gone(true);
+            let seen = self.shared.queue.releases();
+            self.shared.queue.want_readers_gone(true);
             let result = call(&mut self.engine);
             match result {
-                Err(EngineError::Busy) => self.database.queue.failed(seen, Cause::Readers, None),
+                Err(EngineError::Busy) => self.shared.queue.failed(seen, Cause::Readers, None),
                 other => {
-                    self.database.queue.want_readers_gone(false);
+                    self.shared.queue.want_readers_gone(false);
                     return other.map_err(|error| self.failed(error));
                 }
             }
             if !self.busy.as_ref().is_some_and(BusyHandler::call) {
-                self.database.queue.want_readers_gone(false);
+                self.shared.queue.want_readers_gone(false);
                 return Err(Error::new(
                     Code::IOERR_LOCK,
                     "a reader keeps the copy that the next commit goes to, longer than busy_timeout: \
@@ -165,7 +165,50 @@ impl ShadowFile {
         }
     }
 
-    pub(crate) fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    /// Takes a lock; under locking_mode=EXCLUSIVE one that SQLite keeps, and trusts its pages by.
+    fn raise(&mut self, level: dash_shadow::LockLevel) -> core::result::Result<(), EngineError> {
+        self.engine.lock(level)?;
+        if self.exclusive { self.engine.hold_off_writers() } else { Ok(()) }
+    }
+
+    fn must_wait(&mut self, seen: u64, cause: Cause, code: Code) -> Error {
+        self.shared.queue.failed(seen, cause, self.engine.turn());
+        self.waiting_since.get_or_insert_with(Instant::now);
+        code.into()
+    }
+
+    /// Nothing on disk names the super-journal any more.
+    pub(crate) fn leave_super_journal(&mut self) {
+        self.progress.leaving_super_journal = false;
+        if std::mem::take(&mut self.progress.under_super_journal) {
+            self.prepared.set_super_journal(None);
+        }
+    }
+
+    /// Closes the engine, at once or after `linger`; what the user should know goes to the log.
+    pub(super) fn close_engine(mut self, linger: Duration, host: &HostVfs) -> Result<()> {
+        settle::finish(&self.shared);
+        if self.engine.level() >= dash_shadow::LockLevel::Reserved {
+            self.shared.queue.want_readers_gone(false);
+        }
+        let (level, sequence) = (self.engine.level(), self.engine.sequence());
+        let mut tell = |message: &str| host.note(Code::WARNING, message);
+        let closed = match self.engine.unlock(dash_shadow::LockLevel::None) {
+            Ok(()) => linger::close(self.engine, &self.path, linger, &mut tell),
+            Err(error) => self.engine.close_telling(&mut tell).and(Err(error)),
+        };
+        if level > dash_shadow::LockLevel::None {
+            self.shared.queue.reader_left(self.reader, || sequence);
+        }
+        if self.progress.under_super_journal && closed.is_ok() {
+            self.prepared.set_super_journal(None);
+        }
+        closed.map_err(to_sqlite)
+    }
+}
+
+impl File for ShadowFile {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         if !self.time_reads {
             return self.engine.read(buffer, offset).map_err(|error| self.failed(error));
         }
@@ -175,39 +218,41 @@ impl ShadowFile {
         read.map_err(|error| self.failed(error))
     }
 
-    pub(crate) fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
         match self.engine.write(data, offset) {
             Err(EngineError::Busy) => self.patiently(|engine| engine.write(data, offset)),
             other => other.map_err(|error| self.failed(error)),
         }
     }
 
-    pub(crate) fn truncate(&mut self, size: u64) -> Result<()> {
+    fn truncate(&mut self, size: u64) -> Result<()> {
         match self.engine.truncate(size) {
             Err(EngineError::Busy) => self.patiently(|engine| engine.truncate(size)),
             other => other.map_err(|error| self.failed(error)),
         }
     }
 
-    /// Takes a lock; under locking_mode=EXCLUSIVE one that SQLite keeps, and trusts its pages by.
-    fn raise(&mut self, level: dash_shadow::LockLevel) -> core::result::Result<(), EngineError> {
-        self.engine.lock(level)?;
-        if self.exclusive { self.engine.hold_off_writers() } else { Ok(()) }
+    fn sync(&mut self, _: SyncFlags) -> Result<()> {
+        self.flush()
     }
 
-    pub(crate) fn lock(&mut self, level: LockLevel) -> Result<()> {
+    fn size(&mut self) -> Result<u64> {
+        Ok(self.engine.size())
+    }
+
+    fn lock(&mut self, level: LockLevel) -> Result<()> {
         let before = self.engine.level();
         let level = engine_level(level);
         let writer = dash_shadow::LockLevel::Reserved;
         let becomes_writer = before < writer && level >= writer;
-        let seen = self.database.queue.releases();
+        let seen = self.shared.queue.releases();
         if before == dash_shadow::LockLevel::None {
-            self.reader = self.database.queue.reader(Some(self.engine.sequence()));
+            self.reader = self.shared.queue.reader(Some(self.engine.sequence()));
         }
         let mut result = self.raise(level);
         if matches!(result, Err(EngineError::Busy)) && self.engine.level() >= writer {
             // Readers tell from now on when they leave; one may have left just before.
-            self.database.queue.want_readers_gone(true);
+            self.shared.queue.want_readers_gone(true);
             result = self.raise(level);
         }
         match result {
@@ -218,7 +263,7 @@ impl ShadowFile {
                 }
                 let since = self.waiting_since.take();
                 if since.is_some() {
-                    self.database.queue.want_readers_gone(false);
+                    self.shared.queue.want_readers_gone(false);
                 }
                 if becomes_writer || since.is_some() {
                     // SQLite gives up its read lock before it asks the busy handler: then only the
@@ -242,48 +287,42 @@ impl ShadowFile {
         }
     }
 
-    fn must_wait(&mut self, seen: u64, cause: Cause, code: Code) -> Error {
-        self.database.queue.failed(seen, cause, self.engine.turn());
-        self.waiting_since.get_or_insert_with(Instant::now);
-        code.into()
-    }
-
-    pub(crate) fn unlock(&mut self, level: LockLevel) -> Result<()> {
+    fn unlock(&mut self, level: LockLevel) -> Result<()> {
         let before = self.engine.level();
         let unlocked = self.engine.unlock(engine_level(level));
         if before >= dash_shadow::LockLevel::Reserved {
-            self.database.queue.want_readers_gone(false);
+            self.shared.queue.want_readers_gone(false);
             if unlocked.is_ok() {
                 self.leave_super_journal();
             }
             self.engine.hand_over();
             if self.engine.owes() >= settle::WORTH {
-                settle::in_background(self.path.clone(), &self.database);
+                settle::in_background(self.path.clone(), &self.shared);
             }
         }
         if level == LockLevel::None {
             if before > dash_shadow::LockLevel::None {
                 let reader = std::mem::take(&mut self.reader);
-                self.database.queue.reader_left(reader, || self.engine.sequence());
+                self.shared.queue.reader_left(reader, || self.engine.sequence());
             }
             self.waiting_since = None;
         }
         unlocked.map_err(|error| self.failed(error))
     }
 
-    /// Nothing on disk names the super-journal any more.
-    pub(crate) fn leave_super_journal(&mut self) {
-        self.progress.leaving_super_journal = false;
-        if std::mem::take(&mut self.progress.under_super_journal) {
-            self.database.set_super_journal(None);
-        }
-    }
-
-    pub(crate) fn check_reserved_lock(&mut self) -> Result<bool> {
+    fn check_reserved_lock(&mut self) -> Result<bool> {
         self.engine.is_reserved().map_err(|error| self.failed(error))
     }
 
-    pub(crate) fn device_characteristics(&self) -> DeviceCharacteristics {
+    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        self.control(control)
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        SECTOR
+    }
+
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
         if self.powersafe_overwrite {
             PROMISES | DeviceCharacteristics::POWERSAFE_OVERWRITE
         } else {
@@ -291,12 +330,12 @@ impl ShadowFile {
         }
     }
 
-    pub(crate) fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
+    fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
         let Some(range) = self.maps.range(offset, amount) else {
             return Ok(None);
         };
         // A writer that meets mapped pages waits for them.
-        self.database.queue.maps(&mut self.reader);
+        self.shared.queue.maps(&mut self.reader);
         let reading = self.engine.level() == dash_shadow::LockLevel::Shared;
         let all = reading.then(|| self.engine.size());
         match self.engine.mappable(range.clone()) {
@@ -306,24 +345,18 @@ impl ShadowFile {
         }
     }
 
-    /// Closes the engine, at once or after `linger`; what the user should know goes to the log.
-    pub(crate) fn close(mut self, linger: Duration, host: &HostVfs) -> Result<()> {
-        settle::finish(&self.database);
-        if self.engine.level() >= dash_shadow::LockLevel::Reserved {
-            self.database.queue.want_readers_gone(false);
+    fn unfetch(&mut self, _: u64, page: Option<PagePointer>) -> Result<()> {
+        if page.is_some() {
+            self.maps.give_back();
         }
-        let (level, sequence) = (self.engine.level(), self.engine.sequence());
-        let mut tell = |message: &str| host.note(Code::WARNING, message);
-        let closed = match self.engine.unlock(dash_shadow::LockLevel::None) {
-            Ok(()) => linger::close(self.engine, &self.path, linger, &mut tell),
-            Err(error) => self.engine.close_telling(&mut tell).and(Err(error)),
-        };
-        if level > dash_shadow::LockLevel::None {
-            self.database.queue.reader_left(self.reader, || sequence);
-        }
-        if self.progress.under_super_journal && closed.is_ok() {
-            self.database.set_super_journal(None);
-        }
-        closed.map_err(to_sqlite)
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.engine.close().map_err(to_sqlite)
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
     }
 }

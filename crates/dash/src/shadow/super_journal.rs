@@ -18,6 +18,7 @@ use dash_ffi::{
     Code, DeviceCharacteristics, Error, File, FileControl, Handled, LockLevel, Result, SyncFlags,
 };
 
+use super::MODE;
 use crate::registry;
 
 /// Ends a journal that names a super-journal (pager.c, `aJournalMagic`).
@@ -63,7 +64,7 @@ pub fn check_children(super_journal: &Path) -> Result<()> {
         .filter(|journal| !journal.is_empty())
         .map(OsStr::from_bytes)
         // SQLite lists databases in memory, too, by a name that no file has: all others have their folder.
-        .find(|journal| *journal != ":memory:-journal" && !registry::is_journal(journal));
+        .find(|journal| *journal != ":memory:-journal" && !is_journal(journal));
     match foreign {
         None => Ok(()),
         Some(journal) => {
@@ -79,6 +80,12 @@ pub fn check_children(super_journal: &Path) -> Result<()> {
             ))
         }
     }
+}
+
+/// Whether this is the path of a journal of a database that is written in mode shadow here.
+fn is_journal(journal: &OsStr) -> bool {
+    let found = registry::mode_of_journal(Path::new(journal));
+    found.is_some_and(|(mode, is_written)| is_written && mode.engine() == MODE.engine())
 }
 
 /// `to`, seen from the folder `from`; both are absolute and have neither `.` nor `..`.

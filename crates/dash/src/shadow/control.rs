@@ -4,18 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use dash_ffi::{Code, FileControl, Handled, Result};
+use dash_ffi::{FileControl, Handled, Result};
 use dash_shadow::{Error as EngineError, Protocol};
 use dash_storage::Storage;
 use dash_storage::real::Real;
 
+use super::file::ShadowFile;
+use super::super_journal;
 use crate::latency::Op;
-use crate::shadow_file::ShadowFile;
-use crate::super_journal;
 
 impl ShadowFile {
     /// Answers a control; PRAGMA is answered one level up.
-    pub(crate) fn control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+    pub(super) fn control(&mut self, control: FileControl<'_>) -> Result<Handled> {
         match control {
             FileControl::Sync { super_journal } => self.prepare(super_journal)?,
             FileControl::CommitPhaseTwo => self.publish()?,
@@ -57,7 +57,7 @@ impl ShadowFile {
             Some(path) => {
                 super_journal::check_children(path)?;
                 self.progress.under_super_journal = true;
-                self.database.set_super_journal(Some(path.to_path_buf()));
+                self.prepared.set_super_journal(Some(path.to_path_buf()));
                 Some(super_journal::relative(&self.folder, path))
             }
         };
@@ -130,12 +130,4 @@ fn lock_number(level: dash_shadow::LockLevel) -> i32 {
         dash_shadow::LockLevel::Pending => 3,
         dash_shadow::LockLevel::Exclusive => 4,
     }
-}
-
-/// What an unexpected end of a mode switch leaves.
-pub(crate) fn gone() -> dash_ffi::Error {
-    dash_ffi::Error::new(
-        Code::IOERR,
-        "the database could not be opened again after a failed change of journal_mode; close the connection",
-    )
 }

@@ -8,13 +8,13 @@
 //! engine).
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use dash_shadow::{Connection, Error, OpenOptions};
 use dash_storage::real::Real;
 
-use crate::registry::Database;
+use super::shared::Settling;
+use crate::registry::Shared;
 
 /// Bytes to carry from which it is worth a thread.
 pub const WORTH: u64 = 4 << 20;
@@ -24,8 +24,9 @@ const ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Settles `path` in the background, unless that is being done already.
-pub fn in_background(path: PathBuf, database: &Arc<Database>) {
-    let mut settling = database.settling();
+pub fn in_background(path: PathBuf, shared: &Shared) {
+    let settling = shared.of::<Settling>();
+    let mut settling = settling.thread();
     if settling.as_ref().is_some_and(|thread| !thread.is_finished()) {
         return;
     }
@@ -38,8 +39,8 @@ pub fn in_background(path: PathBuf, database: &Arc<Database>) {
 }
 
 /// Waits until nothing is being settled.
-pub fn finish(database: &Database) {
-    let thread = database.settling().take();
+pub fn finish(shared: &Shared) {
+    let thread = shared.of::<Settling>().thread().take();
     if let Some(thread) = thread {
         // A panic in the thread has been noted there; the database recovers as from a crash.
         drop(thread.join());

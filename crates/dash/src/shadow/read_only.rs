@@ -1,21 +1,27 @@
 //! A database in mode shadow that is only read: `mode=ro`, `immutable=1`, media and folders that can't be
 //! written.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dash_ffi::{
-    Code, DeviceCharacteristics, Error, FileControl, Handled, LockLevel, PagePointer, Result,
-    Window,
+    Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostFile, HostVfs, LockLevel,
+    PagePointer, Result, SyncFlags, Window,
 };
 use dash_shadow::{Error as EngineError, ReadOnly};
 use dash_storage::real::Real;
 
+use super::control::temporary_name;
+use super::file::engine_level;
+use super::{MODE, pragma};
 use crate::errors::{errno_of, to_sqlite};
 use crate::leftovers::Neighbours;
+use crate::main_file::SECTOR;
 use crate::mapping::Maps;
-use crate::shadow_control::temporary_name;
-use crate::shadow_file::engine_level;
+use crate::mode::Database;
+use crate::parameters::Parameters;
+use crate::registry::Shared;
 use crate::wake::Reader;
 
 /// An open database.
@@ -28,8 +34,9 @@ pub struct ReadOnlyFile {
     immutable: bool,
     /// Why it can't be written, where somebody wanted to.
     pub(crate) why: Option<String>,
+    shared: Arc<Shared>,
     /// Since when it reads.
-    pub(crate) reader: Option<Reader>,
+    reader: Option<Reader>,
 }
 
 impl ReadOnlyFile {
@@ -39,6 +46,7 @@ impl ReadOnlyFile {
         path: &Path,
         immutable: bool,
         window: Arc<Window>,
+        shared: Arc<Shared>,
     ) -> core::result::Result<Self, EngineError> {
         let mut engine = ReadOnly::open(&Real, path, immutable)?;
         if immutable {
@@ -52,6 +60,7 @@ impl ReadOnlyFile {
             errno: 0,
             immutable,
             why: None,
+            shared,
             reader: None,
         })
     }
@@ -94,69 +103,103 @@ impl ReadOnlyFile {
         to_sqlite(error)
     }
 
-    pub(crate) fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.engine.read(buffer, offset).map_err(|error| self.failed(error))
-    }
-
-    pub(crate) fn size(&self) -> u64 {
-        self.engine.size()
-    }
-
     /// This connection keeps no stock writer out, so it looks what one left, as stock SQLite does:
     /// under its lock nobody writes, so what is there now stays as it is.
-    pub(crate) fn lock(&mut self, level: LockLevel) -> Result<()> {
+    fn begin(&mut self, level: LockLevel) -> Result<()> {
         let begins = self.engine.level() == dash_shadow::LockLevel::None;
         let locked = self.engine.lock(engine_level(level));
         if begins && !self.immutable && !matches!(locked, Err(EngineError::Busy)) {
             let engine = &self.engine;
             let reserved = || engine.is_reserved_by_stock().map_err(to_sqlite);
             if let Err(error) = self.neighbours.refuse_half_written(&self.path, false, reserved) {
-                self.unlock(LockLevel::None)?;
+                self.lower(LockLevel::None)?;
                 return Err(error);
             }
         }
         locked.map_err(|error| self.failed(error))
     }
 
-    /// Whether a stock writer is at work.
-    pub(crate) fn check_reserved_lock(&mut self) -> Result<bool> {
-        self.engine.is_reserved_by_stock().map_err(|error| self.failed(error))
-    }
-
-    pub(crate) fn unlock(&mut self, level: LockLevel) -> Result<()> {
+    fn lower(&mut self, level: LockLevel) -> Result<()> {
         if self.immutable {
             return Ok(());
         }
         self.engine.unlock(engine_level(level)).map_err(|error| self.failed(error))
     }
 
-    pub(crate) fn device_characteristics(&self) -> DeviceCharacteristics {
-        let promises = DeviceCharacteristics::POWERSAFE_OVERWRITE
-            .union(DeviceCharacteristics::SAFE_APPEND)
-            .union(DeviceCharacteristics::SUBPAGE_READ);
-        if self.immutable { promises | DeviceCharacteristics::IMMUTABLE } else { promises }
+    /// Closes the engine.
+    pub(super) fn finish(self) -> Result<()> {
+        self.engine.close().map_err(to_sqlite)
+    }
+}
+
+impl Database for ReadOnlyFile {
+    fn engine(&self) -> &'static str {
+        MODE.engine()
     }
 
-    pub(crate) fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
-        let Some(range) = self.maps.range(offset, amount) else {
-            return Ok(None);
-        };
-        match self.engine.mappable(range.clone()) {
-            Some(file) => {
-                let all = Some(self.engine.size());
-                Ok(self.maps.page(file, &range, all).unwrap_or(None))
-            }
-            None => Ok(None),
+    fn pragma(&mut self, name: &str, _: Option<&str>) -> Option<Result<String>> {
+        pragma::ALL.contains(&name).then(|| {
+            let path = self.path.display();
+            let message = format!("{name}: {path} was opened for reading only");
+            Err(Error::new(Code::ERROR, message))
+        })
+    }
+
+    fn may_leave(&mut self) -> Result<()> {
+        Err(self.refusal())
+    }
+
+    fn leave(self: Box<Self>, _: &mut Parameters, _: &Path, _: &HostVfs) -> Result<HostFile> {
+        Err(self.refusal())
+    }
+
+    fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {
+        self.finish()
+    }
+}
+
+impl File for ReadOnlyFile {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.engine.read(buffer, offset).map_err(|error| self.failed(error))
+    }
+
+    fn write(&mut self, _: &[u8], _: u64) -> Result<()> {
+        Err(refusal())
+    }
+
+    fn truncate(&mut self, _: u64) -> Result<()> {
+        Err(refusal())
+    }
+
+    fn sync(&mut self, _: SyncFlags) -> Result<()> {
+        Ok(())
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        Ok(self.engine.size())
+    }
+
+    fn lock(&mut self, level: LockLevel) -> Result<()> {
+        if level == LockLevel::Shared {
+            self.reader = Some(self.shared.queue.reader(None));
         }
+        self.begin(level)
     }
 
-    pub(crate) fn unfetch(&mut self, page: Option<PagePointer>) {
-        if page.is_some() {
-            self.maps.give_back();
+    fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        let unlocked = self.lower(level);
+        if let Some(reader) = self.reader.take_if(|_| level == LockLevel::None) {
+            self.shared.queue.reader_left(reader, || u64::MAX);
         }
+        unlocked
     }
 
-    pub(crate) fn control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+    /// Whether a stock writer is at work.
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        self.engine.is_reserved_by_stock().map_err(|error| self.failed(error))
+    }
+
+    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
         match control {
             FileControl::VfsName(mut name) => name.answer("shadow"),
             FileControl::MmapSize(size) => {
@@ -176,8 +219,43 @@ impl ReadOnlyFile {
         Ok(Handled::Yes)
     }
 
-    pub(crate) fn close(self) -> Result<()> {
-        self.engine.close().map_err(to_sqlite)
+    fn sector_size(&mut self) -> u32 {
+        SECTOR
+    }
+
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        let promises = DeviceCharacteristics::POWERSAFE_OVERWRITE
+            .union(DeviceCharacteristics::SAFE_APPEND)
+            .union(DeviceCharacteristics::SUBPAGE_READ);
+        if self.immutable { promises | DeviceCharacteristics::IMMUTABLE } else { promises }
+    }
+
+    fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
+        let Some(range) = self.maps.range(offset, amount) else {
+            return Ok(None);
+        };
+        match self.engine.mappable(range.clone()) {
+            Some(file) => {
+                let all = Some(self.engine.size());
+                Ok(self.maps.page(file, &range, all).unwrap_or(None))
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn unfetch(&mut self, _: u64, page: Option<PagePointer>) -> Result<()> {
+        if page.is_some() {
+            self.maps.give_back();
+        }
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.finish()
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
     }
 }
 

@@ -1,0 +1,239 @@
+//! The plain modes: SQLite's own rollback journal, through dash's VFS, on the host's file. The mode is there for a
+//! connection that leaves an engine, and for programs that want dash loaded and this database left alone.
+
+use std::any::Any;
+use std::path::{Path, PathBuf};
+
+use dash_ffi::{
+    Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostFile, HostVfs, LockLevel,
+    OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags,
+};
+use dash_storage::real::Real;
+
+use crate::leftovers::{self, Leftover, Neighbours};
+use crate::mode::{Database, Mode};
+use crate::open::{Opening, Switching};
+use crate::parameters::Parameters;
+use crate::registry::Membership;
+use crate::switch::IN_TRANSACTION;
+
+/// The mode.
+pub const MODE: &dyn Mode = &Plain;
+
+/// See [`MODE`].
+pub struct Plain;
+
+impl Mode for Plain {
+    fn engine(&self) -> &'static str {
+        "plain"
+    }
+
+    fn names(&self) -> &'static [&'static str] {
+        &["delete", "truncate", "persist", "memory", "off"]
+    }
+
+    fn described(&self) -> &'static str {
+        "as a plain file"
+    }
+
+    fn answer(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn open(&self, opening: Opening<'_>) -> Result<Opened> {
+        // Stock's WAL mode is not offered beside dash's modes: a plain file is taken out of it, too.
+        let request = &opening.request;
+        let wal =
+            request.beside.find()? == Some(Leftover::Wal) || leftovers::in_wal_mode(request.path);
+        if !opening.reading && wal {
+            leftovers::clear(request.host, request.path, request.flags, Leftover::Wal)?;
+        }
+        opening.request.plain(Some(opening.membership))
+    }
+
+    fn enter(&self, switching: &Switching<'_>) -> Result<Box<dyn Database>> {
+        let flags = OpenFlags::MAIN_DB | OpenFlags::READWRITE;
+        let (file, _) = switching.host.open_path(switching.path, flags)?;
+        Ok(Box::new(PlainFile::at_rest(file, switching.path)))
+    }
+}
+
+/// A database on the host's file.
+pub struct PlainFile {
+    file: HostFile,
+    path: PathBuf,
+    /// Whether SQLite got a method table with shared memory: a file in WAL mode that is only read.
+    shared_memory: bool,
+    /// What lies beside a file that may only be read: what was half-written is not read.
+    beside: Option<Neighbours>,
+}
+
+impl PlainFile {
+    /// One that was just left by an engine.
+    pub fn at_rest(file: HostFile, path: &Path) -> Self {
+        Self { file, path: path.to_path_buf(), shared_memory: false, beside: None }
+    }
+}
+
+impl crate::open::Request<'_> {
+    /// Opens it through the host. Without a membership it is read by stock SQLite's rules, whatever others do.
+    pub(crate) fn plain(&self, membership: Option<Membership>) -> Result<Opened> {
+        let (file, flags) = self.host.open(self.name, self.flags)?;
+        if !self.parameters.immutable && !dash_shadow::keep_access_at_rest(&Real, self.path) {
+            self.note_exposed();
+        }
+        if self.flags.contains(OpenFlags::READWRITE) && !flags.contains(OpenFlags::READWRITE) {
+            self.note_read_only("no right to write the file");
+        }
+        // WAL mode needs it, and is only met when reading.
+        let shared_memory = membership.is_none() && file.has_shared_memory();
+        let beside = (!flags.contains(OpenFlags::READWRITE)).then(|| Neighbours::of(self.path));
+        let file = PlainFile { file, path: self.path.to_path_buf(), shared_memory, beside };
+        Ok(self.opened(MODE, Box::new(file), flags, membership))
+    }
+}
+
+/// Whether the name of a plain file stands for another one now, or for none.
+pub(crate) fn has_moved(file: &mut HostFile) -> Result<bool> {
+    let mut moved = false;
+    file.file_control(FileControl::HasMoved(&mut moved))?;
+    Ok(moved)
+}
+
+impl Database for PlainFile {
+    fn engine(&self) -> &'static str {
+        MODE.engine()
+    }
+
+    fn survives_fork(&self) -> bool {
+        true
+    }
+
+    fn may_leave(&mut self) -> Result<()> {
+        let mut level = 0;
+        self.file.file_control(FileControl::LockState(&mut level))?;
+        if level != 0 {
+            return Err(Error::new(Code::ERROR, IN_TRANSACTION));
+        }
+        if self.shared_memory {
+            return Err(Error::new(
+                Code::READONLY,
+                format!("{} was opened for reading only", self.path.display()),
+            ));
+        }
+        Ok(())
+    }
+
+    fn leave(self: Box<Self>, _: &mut Parameters, _: &Path, _: &HostVfs) -> Result<HostFile> {
+        Ok(self.file)
+    }
+
+    fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {
+        Box::new(self.file).close()
+    }
+}
+
+impl File for PlainFile {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.file.read(buffer, offset)
+    }
+
+    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        self.file.write(data, offset)
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        self.file.truncate(size)
+    }
+
+    fn sync(&mut self, flags: SyncFlags) -> Result<()> {
+        self.file.sync(flags)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.file.size()
+    }
+
+    /// Locks it, unless it is not the one of that name any more. SQLite finds a journal by name: a connection that is idle
+    /// since before the names were exchanged would roll back into its own copy, and remove, the
+    /// journal of somebody who is writing the other one.
+    fn lock(&mut self, level: LockLevel) -> Result<()> {
+        let Self { file, path, beside, .. } = self;
+        file.lock(level)?;
+        if let (Some(beside), LockLevel::Shared) = (beside, level)
+            && let Err(error) =
+                beside.refuse_half_written(path, true, || file.check_reserved_lock())
+        {
+            file.unlock(LockLevel::None)?;
+            return Err(error);
+        }
+        if level == LockLevel::Shared && has_moved(file)? && path.exists() {
+            file.unlock(LockLevel::None)?;
+            return Err(Error::new(
+                Code::READONLY_DBMOVED,
+                format!(
+                    "{} is not the file that was opened: it was replaced, or was in mode shadow meanwhile; \
+                     close the connection and open it again",
+                    path.display()
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        self.file.unlock(level)
+    }
+
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        self.file.check_reserved_lock()
+    }
+
+    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        self.file.file_control(control)
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        self.file.sector_size()
+    }
+
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        self.file.device_characteristics()
+    }
+
+    fn has_shared_memory(&self) -> bool {
+        self.shared_memory
+    }
+
+    fn shm_map(&mut self, region: usize, size: usize, extend: bool) -> Result<ShmMapping> {
+        self.file.shm_map(region, size, extend)
+    }
+
+    fn shm_lock(&mut self, slot: usize, count: usize, lock: ShmLock) -> Result<()> {
+        self.file.shm_lock(slot, count, lock)
+    }
+
+    fn shm_barrier(&mut self) {
+        self.file.shm_barrier();
+    }
+
+    fn shm_unmap(&mut self, delete: bool) -> Result<()> {
+        self.file.shm_unmap(delete)
+    }
+
+    fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
+        self.file.fetch(offset, amount)
+    }
+
+    fn unfetch(&mut self, offset: u64, page: Option<PagePointer>) -> Result<()> {
+        self.file.unfetch(offset, page)
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Box::new(self.file).close()
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}

@@ -1,0 +1,64 @@
+//! What a database in mode shadow is to the rest of this crate: PRAGMAs, statistics, the ways to end it.
+
+use std::path::Path;
+
+use dash_ffi::{Code, Error, HostFile, HostVfs, Result, Value};
+
+use super::file::ShadowFile;
+use super::{MODE, parameters};
+use crate::mode::{Database, LatencyRow, Statistic};
+use crate::parameters::Parameters;
+use crate::switch::IN_TRANSACTION;
+
+impl Database for ShadowFile {
+    fn engine(&self) -> &'static str {
+        MODE.engine()
+    }
+
+    fn pragma(&mut self, name: &str, value: Option<&str>) -> Option<Result<String>> {
+        self.answer(name, value)
+    }
+
+    fn statistics(&self) -> Option<Vec<Statistic>> {
+        let mut rows = self.engine.statistics().rows().to_vec();
+        rows.extend([
+            // Commits that only survive a crash of the process: synchronous was OFF.
+            ("unflushed_commits", self.progress.unflushed),
+            // Locks that were waited for, and had as soon as whoever was in the way was done.
+            ("wakeups", self.wakeups),
+            // The newest commit's number, over all connections.
+            ("sequence", self.engine.sequence()),
+        ]);
+        Some(rows)
+    }
+
+    fn latencies(&self) -> Option<Vec<LatencyRow>> {
+        let rows = self.latencies.rows().into_iter().map(|row| {
+            let count = i64::try_from(row.count).unwrap_or(i64::MAX);
+            let mut values = vec![row.op.name().into(), count.into()];
+            values.extend(row.times.into_iter().map(Value::Real));
+            values
+        });
+        Some(rows.collect())
+    }
+
+    fn may_leave(&mut self) -> Result<()> {
+        match self.engine.level() {
+            dash_shadow::LockLevel::None => Ok(()),
+            _ => Err(Error::new(Code::ERROR, IN_TRANSACTION)),
+        }
+    }
+
+    fn leave(
+        self: Box<Self>,
+        parameters: &mut Parameters,
+        path: &Path,
+        host: &HostVfs,
+    ) -> Result<HostFile> {
+        self.leave_mode(parameters, path, host)
+    }
+
+    fn end(self: Box<Self>, parameters: &Parameters, host: &HostVfs) -> Result<()> {
+        self.close_engine(parameters::linger_of(parameters), host)
+    }
+}

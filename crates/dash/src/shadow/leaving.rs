@@ -1,0 +1,85 @@
+//! Leaving mode shadow: what stays is a plain SQLite file, without a shadow.
+
+use std::path::Path;
+use std::time::Duration;
+
+use dash_ffi::{Error, File, HostFile, HostVfs, LockLevel, OpenFlags, Result};
+use dash_shadow::Operation;
+use dash_storage::real::Real;
+use dash_storage::{Directory, Storage};
+
+use super::file::ShadowFile;
+use super::{linger, parameters};
+use crate::errors::to_sqlite;
+use crate::open::HEADER;
+use crate::parameters::Parameters;
+use crate::plain::has_moved;
+use crate::switch::busy;
+
+impl ShadowFile {
+    /// See [`crate::mode::Database::leave`].
+    pub(super) fn leave_mode(
+        self,
+        kept: &mut Parameters,
+        path: &Path,
+        host: &HostVfs,
+    ) -> Result<HostFile> {
+        linger::end(path);
+        kept.set_own(parameters::COMMIT, self.protocol.name());
+        kept.powersafe_overwrite = Some(self.powersafe_overwrite);
+        self.close_engine(Duration::ZERO, host)?;
+        become_plain(path, host)
+    }
+}
+
+/// Opens the file through the host and removes the shadow, under a lock that no connection of dash,
+/// old or new, lets pass: RESERVED.
+fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
+    let (mut file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
+    for level in [LockLevel::Shared, LockLevel::Reserved] {
+        file.lock(level).map_err(|error: Error| match error.code.primary() {
+            dash_ffi::Code::BUSY => busy(path),
+            _ => error,
+        })?;
+    }
+    // By this descriptor: closing another one would take SQLite's locks away.
+    let mut start = [0; HEADER];
+    file.read(&mut start, 0)?;
+    if dash_shadow::is_protected(&start) {
+        return Err(busy(path));
+    }
+    // An idle connection may hold RESERVED of files that have been replaced since, and who recovers
+    // it holds none yet.
+    let removed = dash_shadow::while_closed(&Real, path, || {
+        // Nor if another connection was killed just now: what it left may be in the shadow.
+        let at_rest = dash_shadow::is_at_rest(&Real, path).map_err(to_sqlite)?;
+        if has_moved(&mut file)? || !at_rest {
+            return Err(busy(path));
+        }
+        remove_shadow(path)
+    });
+    match removed {
+        Err(dash_shadow::Error::Busy) => return Err(busy(path)),
+        other => other.map_err(to_sqlite)??,
+    }
+    file.unlock(LockLevel::None)?;
+    Ok(file)
+}
+
+/// Removes the shadow, after the names are durable: a power loss must not find the older copy under the
+/// database's name and nothing beside it.
+fn remove_shadow(path: &Path) -> Result<()> {
+    let failed = |operation: Operation| {
+        move |source| {
+            let name = format!("{}-shadow", path.display());
+            to_sqlite(dash_shadow::Error::Io { operation, name, source })
+        }
+    };
+    let (folder, names) = dash_shadow::Names::split(path).map_err(to_sqlite)?;
+    let folder = Real.open_directory(folder).map_err(failed(Operation::Open))?;
+    folder.flush().map_err(failed(Operation::FlushDirectory))?;
+    match folder.unlink(&names.shadow) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(failed(Operation::Delete)),
+    }
+}

@@ -1,0 +1,149 @@
+//! Mode shadow: DASH's two copies (the crate `dash-shadow`), as SQLite sees it.
+//!
+//! SQLite runs in its rollback mode. Its journal is kept in memory ([`journal`]), as a crash never needs it, and the
+//! copy that it reads is left alone; the commit is the file control behind it ([`control`]).
+
+mod control;
+mod database;
+mod file;
+mod journal;
+mod leaving;
+mod linger;
+mod opening;
+mod orphans;
+mod parameters;
+mod pragma;
+mod read_only;
+mod secure_delete;
+mod settle;
+mod shared;
+mod super_journal;
+
+use std::path::Path;
+
+use dash_ffi::{Code, File, FileKind, Opened, Result};
+
+use crate::mode::{Beside, Database, Mode, Parameter};
+use crate::open::{Opening, Switching};
+use crate::registry::Shared;
+use journal::Journal;
+use shared::Prepared;
+use super_journal::Marker;
+
+/// The mode.
+pub const MODE: &dyn Mode = &Shadow;
+
+/// See [`MODE`].
+pub struct Shadow;
+
+impl Mode for Shadow {
+    fn engine(&self) -> &'static str {
+        "shadow"
+    }
+
+    fn names(&self) -> &'static [&'static str] {
+        &["shadow"]
+    }
+
+    fn described(&self) -> &'static str {
+        "in mode shadow"
+    }
+
+    fn answer(&self) -> Option<&'static str> {
+        Some("shadow")
+    }
+
+    fn pragmas(&self) -> &'static [&'static str] {
+        pragma::ALL
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        parameters::ALL
+    }
+
+    fn prepare(&self, path: &Path, other: bool) {
+        if other { linger::end(path) } else { linger::check(path) }
+    }
+
+    fn open(&self, opening: Opening<'_>) -> Result<Opened> {
+        let Opening { request, reading, membership } = opening;
+        match reading {
+            true => request.read_only(membership, None),
+            false => request.for_writing(membership),
+        }
+    }
+
+    fn enter(&self, switching: &Switching<'_>) -> Result<Box<dyn Database>> {
+        Ok(Box::new(opening::entered(switching)?))
+    }
+
+    /// The journal lies in memory; asked for the super-journal that it names, a [`Marker`] stands for it while the database is
+    /// prepared. Connections that only read keep nobody from making a journal.
+    fn open_beside(
+        &self,
+        shared: &Shared,
+        path: &Path,
+        kind: FileKind,
+    ) -> Result<Option<Box<dyn File>>> {
+        if !shared.has_writers() {
+            return Ok(None);
+        }
+        Ok(match kind {
+            FileKind::MainJournal => {
+                let folder = path.parent().unwrap_or(Path::new("/")).to_path_buf();
+                Some(Box::new(Journal::new(folder)))
+            }
+            FileKind::SuperJournal => {
+                let under = shared.of::<Prepared>().super_journal().ok_or(Code::CANTOPEN)?;
+                Some(Box::new(Marker::new(&under)))
+            }
+            _ => None,
+        })
+    }
+
+    /// There are none, except that a journal is claimed while the database is prepared under a super-journal.
+    fn exists_beside(&self, shared: &Shared, path: &Path, beside: Beside) -> Option<bool> {
+        match (beside, shared.has_writers()) {
+            (Beside::Journal, true) => Some(shared.of::<Prepared>().is_prepared()),
+            (Beside::Wal, true) => Some(false),
+            // A directory of that name is a name fence, and a file may be a stock writer's.
+            (Beside::Journal, false) if is_no_journal(path) => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// Whether something has a journal's name that can be none: a name fence; what opening would wait for.
+fn is_no_journal(path: &Path) -> bool {
+    let kind = path.symlink_metadata().map(|found| found.file_type());
+    kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{self, Writing, join};
+
+    #[test]
+    fn side_files_are_answered_for_open_shadow_databases_only() {
+        let path = Path::new("/nowhere/side.db");
+        let journal = Path::new("/nowhere/side.db-journal");
+        let wal = Path::new("/nowhere/side.db-wal");
+        let exists = registry::exists_beside;
+        assert_eq!(exists(journal), None);
+        let (member, _) = join(path, None, MODE).expect("alone");
+        assert_eq!(exists(journal), None, "who only reads keeps nobody from making one");
+        let opens = || registry::open_beside(journal, FileKind::MainJournal);
+        assert!(opens().expect("no error").is_none());
+        let writing = Writing::new(member.shared());
+        assert_eq!(exists(journal), Some(false));
+        assert_eq!(exists(wal), Some(false));
+        assert_eq!(exists(path), None);
+        assert!(opens().expect("no error").is_some());
+        member.shared().of::<Prepared>().set_super_journal(Some("/nowhere/side.db-mj1".into()));
+        assert_eq!(exists(journal), Some(true));
+        assert_eq!(exists(wal), Some(false));
+        drop((writing, member));
+        assert_eq!(exists(wal), None);
+    }
+}

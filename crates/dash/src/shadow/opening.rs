@@ -1,0 +1,221 @@
+//! Opening a database in mode shadow: by the engine, for writing or for reading only; through the host where only
+//! stock SQLite can make sense of it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use dash_ffi::{Code, Error, File, HostVfs, OpenFlags, Opened, Result};
+use dash_shadow::{Connection, Error as EngineError};
+use dash_storage::real::Real;
+use dash_storage::{Directory, Storage};
+
+use super::file::ShadowFile;
+use super::read_only::ReadOnlyFile;
+use super::{MODE, orphans, parameters, secure_delete};
+use crate::errors::{forbids_writing, to_sqlite};
+use crate::leftovers::{self, Leftover, Neighbours};
+use crate::open::{HEADER, PATIENCE, PAUSE, Request, Switching};
+use crate::parameters::Parameters;
+use crate::plain;
+use crate::registry::Membership;
+
+/// Permissions of a new database, before the umask; SQLite's own.
+const PERMISSIONS: u32 = 0o644;
+
+impl Request<'_> {
+    /// `why`: what kept it from being opened for writing, if that was wanted.
+    pub(super) fn read_only(&self, membership: Membership, why: Option<String>) -> Result<Opened> {
+        let immutable = self.parameters.immutable || self.parameters.nolock;
+        let begun = Instant::now();
+        let file = loop {
+            let shared = membership.shared().clone();
+            match ReadOnlyFile::open(self.path, immutable, self.window.clone(), shared) {
+                Err(EngineError::Busy) if begun.elapsed() < PATIENCE => {
+                    self.host.sleep(PAUSE);
+                }
+                other => break other.map_err(to_sqlite),
+            }
+        };
+        let mut file = match file {
+            Err(error) if self.is_for_stock_to_refuse(&error) => {
+                return self.no_database(membership, error);
+            }
+            other => other?,
+        };
+        let mut header = [0; HEADER];
+        file.read(&mut header, 0)?;
+        if leftovers::says_wal(&header) {
+            let named = file.refuse_unnamed_wal();
+            file.finish()?;
+            named?;
+            drop(membership);
+            return self.plain(None);
+        }
+        if file.is_exposed() {
+            self.note_exposed();
+        }
+        if let Some(why) = &why {
+            self.note_read_only(why);
+        }
+        file.why = why;
+        let flags = self.flags.without(OpenFlags::READWRITE | OpenFlags::CREATE);
+        let flags = flags | OpenFlags::READONLY;
+        Ok(self.opened(MODE, Box::new(file), flags, Some(membership)))
+    }
+
+    pub(super) fn for_writing(&self, membership: Membership) -> Result<Opened> {
+        match engine(self.host, self.path, &self.parameters, self.flags, &self.beside) {
+            Ok(engine) => {
+                if engine.is_exposed() {
+                    self.note_exposed();
+                }
+                let shared = membership.shared().clone();
+                let psow = self.parameters.psow();
+                let window = self.window.clone();
+                let file = ShadowFile::new(engine, self.path, shared, psow, window);
+                Ok(self.opened(MODE, Box::new(file), self.flags, Some(membership)))
+            }
+            // As the stock VFS does: what can't be written may still be read.
+            Err(Failed::Forbidden(error)) => {
+                if self.stock_has_to_read()? {
+                    drop(membership);
+                    return self.plain(None);
+                }
+                self.read_only(membership, Some(error.to_string())).map_err(|_| error)
+            }
+            Err(Failed::Other(error)) if self.is_for_stock_to_refuse(&error) => {
+                self.no_database(membership, error)
+            }
+            Err(Failed::Other(error)) => Err(error),
+        }
+    }
+
+    /// Whether a file is no database, nor ever was one of dash's, as far as one can see.
+    fn is_for_stock_to_refuse(&self, error: &Error) -> bool {
+        error.code == Code::NOTADB
+            && self.parameters.mode.is_none_or(|mode| mode != MODE)
+            && leftovers::can_be_left_to_stock(self.path)
+    }
+
+    /// SQLite opens anything and looks at it when it first reads; ATTACH tells the one failure from the
+    /// other. So it gets the file as it is, and refuses it then.
+    fn no_database(&self, membership: Membership, error: Error) -> Result<Opened> {
+        if !membership.switch(plain::MODE) {
+            return Err(error);
+        }
+        self.host.note(error.code, error.message.as_deref().unwrap_or_default());
+        self.plain(Some(membership))
+    }
+}
+
+/// Why the engine could not open a database for writing.
+pub enum Failed {
+    /// Writing is not allowed here.
+    Forbidden(Error),
+    /// Anything else.
+    Other(Error),
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Forbidden(error) | Failed::Other(error) => error,
+        }
+    }
+}
+
+/// Opens the engine for writing, after stock SQLite has dealt with its own leftovers.
+pub fn engine(
+    host: &HostVfs,
+    path: &Path,
+    parameters: &Parameters,
+    flags: OpenFlags,
+    neighbours: &Neighbours,
+) -> core::result::Result<Connection<Real>, Failed> {
+    let options = dash_shadow::OpenOptions {
+        create: flags.contains(OpenFlags::CREATE),
+        permissions: parameters.permissions(),
+        protocol: parameters::protocol_of(parameters),
+        ..dash_shadow::OpenOptions::default()
+    };
+    let clear = |leftover| {
+        leftovers::clear(host, path, flags, leftover).map_err(|error| match error.code.primary() {
+            Code::READONLY | Code::CANTOPEN => Failed::Forbidden(error),
+            _ => Failed::Other(error),
+        })
+    };
+    neighbours.leave_the_fence_its_name().map_err(Failed::Other)?;
+    secure_delete::ask(host);
+    let begun = Instant::now();
+    let mut takes_over = false;
+    loop {
+        if let Some(leftover) = neighbours.find().map_err(Failed::Other)? {
+            clear(leftover)?;
+        }
+        let opened = match neighbours.folder() {
+            Some(folder) => Connection::open_in(&Real, Arc::clone(folder), path, &options),
+            None => Connection::open(&Real, path, &options),
+        };
+        match opened {
+            Ok(mut engine) => {
+                takes_over |= engine.takes_over();
+                // From here on stock SQLite leaves nothing: but it may have, until just now.
+                let mut header = [0; HEADER];
+                let read = engine.read(&mut header, 0).map_err(to_sqlite);
+                read.map_err(Failed::Other)?;
+                let wal = leftovers::says_wal(&header);
+                if !wal && neighbours.find().map_err(Failed::Other)?.is_none() {
+                    if takes_over {
+                        orphans::remove(host, path);
+                    }
+                    return Ok(engine);
+                }
+                let closed = engine.close().map_err(to_sqlite);
+                closed.map_err(Failed::Other)?;
+                if wal {
+                    clear(Leftover::Wal)?;
+                }
+            }
+            Err(EngineError::Busy) => {}
+            Err(error) if forbids_writing(&error) => {
+                return Err(Failed::Forbidden(to_sqlite(error)));
+            }
+            Err(error) => return Err(Failed::Other(to_sqlite(error))),
+        }
+        if begun.elapsed() >= PATIENCE {
+            return Err(Failed::Other(Error::new(
+                Code::BUSY,
+                format!("{} is locked: a stock SQLite process is writing it", path.display()),
+            )));
+        }
+        host.sleep(PAUSE);
+    }
+}
+
+/// Under a connection that had the file open in another mode.
+pub(super) fn entered(switching: &Switching<'_>) -> Result<ShadowFile> {
+    let Switching { host, path, parameters, window, membership } = switching;
+    let neighbours = Neighbours::of(path);
+    let engine = engine(host, path, parameters, OpenFlags::READWRITE, &neighbours)?;
+    let shared = membership.shared().clone();
+    Ok(ShadowFile::new(engine, path, shared, parameters.psow(), (*window).clone()))
+}
+
+impl Parameters {
+    /// Whether to promise powersafe overwrite.
+    pub(crate) fn psow(&self) -> bool {
+        self.powersafe_overwrite.unwrap_or(true)
+    }
+
+    /// The permissions of a new database.
+    fn permissions(&self) -> u32 {
+        let of = || {
+            let model = self.mode_of.as_deref()?;
+            let folder = Real.open_directory(model.parent()?).ok()?;
+            let found = folder.metadata(model.file_name()?).ok()??;
+            Some(found.permissions)
+        };
+        of().unwrap_or(PERMISSIONS)
+    }
+}

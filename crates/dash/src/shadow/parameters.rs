@@ -1,0 +1,45 @@
+//! The URI parameters of mode shadow.
+
+use std::time::Duration;
+
+use dash_shadow::Protocol;
+
+use crate::mode::Parameter;
+use crate::parameters::Parameters;
+
+/// How many flushes a commit makes.
+pub const COMMIT: &str = "dash_commit";
+/// For how long the database stays open after the last close.
+pub const LINGER: &str = "dash_linger";
+/// The longest that may be: longer, and the host should keep a connection.
+const LINGER_MAX: Duration = Duration::from_mins(1);
+
+/// All of them.
+pub const ALL: &[Parameter] = &[
+    Parameter { name: COMMIT, value: "PROTOCOL", check: |text| protocol(text).map(drop) },
+    Parameter { name: LINGER, value: "MILLISECONDS", check: |text| linger(text).map(drop) },
+];
+
+/// The protocol of a name, or a message with the right names.
+pub fn protocol(name: &str) -> Result<Protocol, String> {
+    Protocol::from_name(name)
+        .ok_or_else(|| format!("no such dash_commit: {name}; there are single, paper, exclusive"))
+}
+
+/// The time that `dash_linger` names, in milliseconds.
+fn linger(text: &str) -> Result<Duration, String> {
+    let time = text.parse().ok().map(Duration::from_millis).filter(|time| *time <= LINGER_MAX);
+    time.ok_or_else(|| {
+        format!("dash_linger={text}: give milliseconds, from 0 to {}", LINGER_MAX.as_millis())
+    })
+}
+
+/// What was asked for, or the default.
+pub fn protocol_of(parameters: &Parameters) -> Protocol {
+    parameters.own(COMMIT).and_then(|name| protocol(name).ok()).unwrap_or_default()
+}
+
+/// What was asked for, or no time.
+pub fn linger_of(parameters: &Parameters) -> Duration {
+    parameters.own(LINGER).and_then(|text| linger(text).ok()).unwrap_or_default()
+}

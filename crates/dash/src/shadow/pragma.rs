@@ -1,0 +1,64 @@
+//! The PRAGMAs of mode shadow, and those of SQLite that it takes notice of.
+
+use dash_ffi::{Code, Error, Result};
+use dash_shadow::Protocol;
+
+use super::file::ShadowFile;
+use super::parameters;
+
+/// Those that are its own.
+pub const ALL: &[&str] = &["dash_commit", "dash_time_reads"];
+
+fn wrong(message: String) -> Error {
+    Error::new(Code::ERROR, message)
+}
+
+impl ShadowFile {
+    /// See [`crate::mode::Database::pragma`].
+    pub(super) fn answer(&mut self, name: &str, value: Option<&str>) -> Option<Result<String>> {
+        match (name, value) {
+            ("locking_mode", Some(value)) => self.locking_mode(value),
+            ("secure_delete", Some(value)) => self.set_secure_delete(value),
+            ("dash_commit", value) => return Some(self.dash_commit(value).map(str::to_owned)),
+            ("dash_time_reads", value) => {
+                return Some(self.dash_time_reads(value).map(str::to_owned));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn locking_mode(&mut self, value: &str) {
+        let exclusive = value.eq_ignore_ascii_case("exclusive");
+        // Any other name SQLite takes for a question.
+        if exclusive || value.eq_ignore_ascii_case("normal") {
+            self.exclusive = exclusive;
+        }
+        if self.protocol == Protocol::Paper {
+            self.engine.set_protocol(if exclusive { Protocol::Exclusive } else { Protocol::Paper });
+        }
+    }
+
+    fn dash_commit(&mut self, value: Option<&str>) -> Result<&'static str> {
+        if let Some(value) = value {
+            self.protocol = parameters::protocol(value).map_err(wrong)?;
+            self.engine.set_protocol(self.protocol);
+        }
+        Ok(self.engine.protocol().name())
+    }
+
+    fn dash_time_reads(&mut self, value: Option<&str>) -> Result<&'static str> {
+        if let Some(value) = value {
+            self.time_reads = match value.to_ascii_lowercase().as_str() {
+                "on" | "1" | "true" | "yes" => true,
+                "off" | "0" | "false" | "no" => false,
+                _ => {
+                    return Err(wrong(format!(
+                        "no such dash_time_reads: {value}; there are on, off"
+                    )));
+                }
+            };
+        }
+        Ok(if self.time_reads { "on" } else { "off" })
+    }
+}

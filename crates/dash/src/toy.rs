@@ -1,0 +1,193 @@
+//! A mode of the tests, to show what a new one takes: two traits, and a line in [`crate::modes`]. Its databases are files of
+//! the host, and count what is written.
+
+use std::any::Any;
+use std::path::Path;
+
+use dash_ffi::{
+    DeviceCharacteristics, File, FileControl, Handled, HostFile, HostVfs, LockLevel, OpenFlags,
+    Opened, Result, SyncFlags,
+};
+
+use crate::leftovers::Neighbours;
+use crate::mode::{Database, Mode, Parameter, Statistic};
+use crate::open::{Opening, Switching};
+use crate::parameters::Parameters;
+
+/// The mode.
+pub const MODE: &dyn Mode = &Toy;
+
+/// See [`MODE`].
+pub struct Toy;
+
+impl Mode for Toy {
+    fn engine(&self) -> &'static str {
+        "toy"
+    }
+
+    fn names(&self) -> &'static [&'static str] {
+        &["toy"]
+    }
+
+    fn described(&self) -> &'static str {
+        "in mode toy"
+    }
+
+    fn answer(&self) -> Option<&'static str> {
+        Some("toy")
+    }
+
+    fn pragmas(&self) -> &'static [&'static str] {
+        &["dash_toys"]
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter {
+            name: "dash_toy_size",
+            value: "METRES",
+            check: |text| text.parse::<u32>().map(drop).map_err(|error| error.to_string()),
+        }]
+    }
+
+    /// The mode stays with a file as long as another one lies beside it.
+    fn recognises(&self, path: &Path, _: &Neighbours) -> Result<bool> {
+        Ok(path.with_extension("toy").exists())
+    }
+
+    fn open(&self, opening: Opening<'_>) -> Result<Opened> {
+        let Opening { request, membership, .. } = opening;
+        let (file, flags) = request.host.open(request.name, request.flags)?;
+        Ok(request.opened(MODE, Box::new(Open { file, writes: 0 }), flags, Some(membership)))
+    }
+
+    fn enter(&self, switching: &Switching<'_>) -> Result<Box<dyn Database>> {
+        let flags = OpenFlags::MAIN_DB | OpenFlags::READWRITE;
+        let (file, _) = switching.host.open_path(switching.path, flags)?;
+        Ok(Box::new(Open { file, writes: 0 }))
+    }
+}
+
+struct Open {
+    file: HostFile,
+    writes: u64,
+}
+
+impl Database for Open {
+    fn engine(&self) -> &'static str {
+        MODE.engine()
+    }
+
+    fn pragma(&mut self, name: &str, _: Option<&str>) -> Option<Result<String>> {
+        (name == "dash_toys").then(|| Ok(self.writes.to_string()))
+    }
+
+    fn statistics(&self) -> Option<Vec<Statistic>> {
+        Some(vec![("writes", self.writes)])
+    }
+
+    fn may_leave(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn leave(self: Box<Self>, _: &mut Parameters, _: &Path, _: &HostVfs) -> Result<HostFile> {
+        Ok(self.file)
+    }
+
+    fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {
+        self.close()
+    }
+}
+
+impl File for Open {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.file.read(buffer, offset)
+    }
+
+    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        self.writes += 1;
+        self.file.write(data, offset)
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        self.file.truncate(size)
+    }
+
+    fn sync(&mut self, flags: SyncFlags) -> Result<()> {
+        self.file.sync(flags)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.file.size()
+    }
+
+    fn lock(&mut self, level: LockLevel) -> Result<()> {
+        self.file.lock(level)
+    }
+
+    fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        self.file.unlock(level)
+    }
+
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        self.file.check_reserved_lock()
+    }
+
+    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        self.file.file_control(control)
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        self.file.sector_size()
+    }
+
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        self.file.device_characteristics()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Box::new(self.file).close()
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// From the URI and from the files, by PRAGMA there and back, and as `dash_stats` and the error messages see it.
+#[test]
+#[expect(unsafe_code, reason = "registering calls SQLite")]
+fn a_mode_is_two_traits_and_a_line() {
+    crate::register!(rusqlite).expect("registers");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    let open =
+        |more: &str| rusqlite::Connection::open(format!("file:{}?vfs=dash{more}", path.display()));
+    let text = |db: &rusqlite::Connection, sql: &str| -> String {
+        db.query_row(sql, [], |row| row.get(0)).expect(sql)
+    };
+    let db = open("").expect("opens");
+    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("writes");
+    assert_eq!(text(&db, "SELECT dash_engine()"), "shadow");
+    let error = db.execute_batch("PRAGMA dash_toys").expect_err("shadow has none");
+    assert!(error.to_string().contains("PRAGMA journal_mode=toy first"), "{error}");
+    assert_eq!(text(&db, "PRAGMA journal_mode = toy"), "toy");
+    assert_eq!(text(&db, "SELECT dash_engine()"), "toy");
+    db.execute_batch("INSERT INTO t VALUES (2)").expect("writes");
+    let writes = "SELECT value FROM dash_stats WHERE name = 'writes'";
+    let counted = db.query_row(writes, [], |row| row.get::<_, i64>(0)).expect("counts");
+    assert!(counted > 0);
+    assert_eq!(text(&db, "PRAGMA dash_toys"), counted.to_string());
+    assert_eq!(text(&db, "PRAGMA journal_mode = shadow"), "shadow");
+    db.close().expect("closes");
+
+    std::fs::write(path.with_extension("toy"), "").expect("a mark");
+    let db = open("").expect("opens");
+    assert_eq!(text(&db, "PRAGMA journal_mode"), "toy");
+    assert_eq!(text(&db, "SELECT count(*) || '' FROM t"), "2");
+    assert_eq!(text(&db, "PRAGMA journal_mode = delete"), "delete");
+    assert_eq!(text(&db, "SELECT dash_engine()"), "plain");
+    db.close().expect("closes");
+    open("&journal_mode=toy&dash_toy_size=3").expect("opens").close().expect("closes");
+    open("&journal_mode=toy&dash_toy_size=big").expect_err("no number");
+    open("&dash_toy_sise=3").expect_err("misspelt");
+}
