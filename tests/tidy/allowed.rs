@@ -13,8 +13,6 @@ impl Circle {
 }
 
 pub(crate) const CIRCLES: &[Circle] = &[
-    // An open file looks again at what lies beside it, as opening does, and waits as long for it.
-    Circle { in_crate: "dash", modules: &["leftovers", "main_file", "open", "read_only_file"] },
     // The types mirror structures of SQLite that point at each other: a VFS makes files, a file belongs to one.
     Circle {
         in_crate: "dash-ffi",

@@ -9,8 +9,8 @@ use dash_ffi::{
     SyncFlags,
 };
 
+use crate::mode::Parameters;
 use crate::mode::{Database, gone};
-use crate::parameters::Parameters;
 
 /// See the module.
 pub struct Gone;

@@ -8,14 +8,21 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 
 use crate::errors::{forbids_writing, to_sqlite};
-use crate::open::{PATIENCE, PAUSE};
+
+/// How long opening waits for a stock writer, or for another connection that opens or closes; SQLite
+/// has no busy handler there.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it looks.
+pub const PAUSE: Duration = Duration::from_millis(2);
+/// Length of the header that SQLite itself reads first.
+pub const HEADER: usize = 100;
 
 /// Bytes 18 and 19 of the header: 2 in a file in WAL mode.
 const VERSIONS: Range<usize> = 18..20;

@@ -78,10 +78,10 @@ mod mapping;
 mod mode;
 mod modes;
 mod open;
-mod parameters;
 mod plain;
 mod pragma;
-mod registry;
+#[cfg(test)]
+mod reference;
 mod shadow;
 mod switch;
 mod tables;

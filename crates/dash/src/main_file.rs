@@ -6,15 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dash_ffi::{
-    DeviceCharacteristics, File, FileControl, Handled, HostVfs, LockLevel, PagePointer, Result,
-    ShmLock, ShmMapping, SyncFlags, Window,
+    DeviceCharacteristics, File, FileControl, Handled, HostVfs, LockLevel, OpenFlags, Opened,
+    PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
 };
 use dash_storage::real;
 
 use crate::errors::inherited;
-use crate::mode::{Database, Mode};
-use crate::parameters::Parameters;
-use crate::registry::Membership;
+use crate::mode::registry::Membership;
+use crate::mode::{Database, Mode, Parameters, Request};
 
 /// The unit in which devices tear writes, for a user who said `psow=0`; with powersafe overwrite SQLite
 /// does not ask.
@@ -36,6 +35,27 @@ pub struct MainFile {
     pub(crate) forks: u64,
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do.
     pub(crate) membership: Option<Membership>,
+}
+
+/// What SQLite gets: a database, open in a mode.
+pub(crate) fn opened(
+    request: &Request<'_>,
+    (mode, database): (&'static dyn Mode, Box<dyn Database>),
+    flags: OpenFlags,
+    membership: Option<Membership>,
+) -> Opened {
+    let file = MainFile {
+        mode,
+        database,
+        path: request.path.to_path_buf(),
+        host: *request.host,
+        parameters: request.parameters.clone(),
+        window: request.window.clone(),
+        chunk: None,
+        forks: real::forks(),
+        membership,
+    };
+    Opened { file: Box::new(file), flags }
 }
 
 impl MainFile {

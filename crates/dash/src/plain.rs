@@ -11,11 +11,12 @@ use dash_ffi::{
 use dash_storage::real::Real;
 
 use crate::leftovers::{self, Leftover, Neighbours};
+use crate::main_file::opened;
+use crate::mode::IN_TRANSACTION;
+use crate::mode::Parameters;
+use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode};
-use crate::open::{Opening, Switching};
-use crate::parameters::Parameters;
-use crate::registry::Membership;
-use crate::switch::IN_TRANSACTION;
+use crate::mode::{Opening, Switching};
 
 /// The mode.
 pub const MODE: &dyn Mode = &Plain;
@@ -36,8 +37,8 @@ impl Mode for Plain {
         "as a plain file"
     }
 
-    fn answer(&self) -> Option<&'static str> {
-        None
+    fn is_plain(&self) -> bool {
+        true
     }
 
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
@@ -75,7 +76,7 @@ impl PlainFile {
     }
 }
 
-impl crate::open::Request<'_> {
+impl crate::mode::Request<'_> {
     /// Opens it through the host. Without a membership it is read by stock SQLite's rules, whatever others do.
     pub(crate) fn plain(&self, membership: Option<Membership>) -> Result<Opened> {
         let (file, flags) = self.host.open(self.name, self.flags)?;
@@ -89,7 +90,7 @@ impl crate::open::Request<'_> {
         let shared_memory = membership.is_none() && file.has_shared_memory();
         let beside = (!flags.contains(OpenFlags::READWRITE)).then(|| Neighbours::of(self.path));
         let file = PlainFile { file, path: self.path.to_path_buf(), shared_memory, beside };
-        Ok(self.opened(MODE, Box::new(file), flags, membership))
+        Ok(opened(self, (MODE, Box::new(file)), flags, membership))
     }
 }
 

@@ -18,7 +18,7 @@
 use dash_ffi::{Code, Error, FileControl, Handled, Pragma, Result};
 
 use crate::main_file::MainFile;
-use crate::modes;
+use crate::modes::MODES;
 
 fn wrong(message: impl Into<String>) -> Error {
     Error::new(Code::ERROR, message)
@@ -47,40 +47,38 @@ impl MainFile {
     }
 
     fn journal_mode(&mut self, mut pragma: Pragma<'_>) -> Result<Handled> {
-        let wanted = pragma.value().and_then(modes::named);
+        let wanted = pragma.value().and_then(|name| MODES.named(name));
         match (wanted, pragma.value()) {
             (Some(mode), _) if mode != self.mode => self.switch(mode)?,
             // SQLite changes nothing and answers the mode in force, which hosts count on.
-            (None, Some(value)) => self.host.note(Code::NOTICE, &modes::unknown(value)),
+            (None, Some(value)) => self.host.note(Code::NOTICE, &MODES.unknown(value)),
             _ => {}
         }
-        match self.mode.answer() {
-            Some(name) => {
-                pragma.answer(name);
-                Ok(Handled::Yes)
-            }
+        if self.mode.is_plain() {
             // SQLite's own: it sets the pager's mode and answers. Asked for WAL it asks the file for shared memory, gets
             // none, and answers the mode it keeps.
-            None => self.pass_on(pragma),
+            return self.pass_on(pragma);
         }
+        pragma.answer(self.mode.names()[0]);
+        Ok(Handled::Yes)
     }
 
     /// Why a PRAGMA of dash has no answer here.
     fn unanswered(&self, name: &str, value: Option<&str>) -> Error {
-        if let Some((_, mode)) = modes::pragmas().find(|(pragma, _)| *pragma == name) {
+        if let Some((_, mode)) = MODES.pragmas().find(|(pragma, _)| *pragma == name) {
             let (path, called) = (self.path.display(), mode.names()[0]);
             return wrong(format!(
                 "{name}: {path} is not in mode {called}; PRAGMA journal_mode={called} first"
             ));
         }
-        if let Some(parameter) = modes::parameters().find(|parameter| parameter.name == name) {
+        if let Some(parameter) = MODES.parameters().find(|parameter| parameter.name == name) {
             return wrong(format!(
                 "{name} is a parameter of the URI, not a PRAGMA: open file:{}?vfs=dash&{name}={}",
                 self.path.file_name().unwrap_or_default().display(),
                 value.unwrap_or(parameter.value)
             ));
         }
-        let ours: Vec<_> = modes::pragmas().map(|(name, _)| name).collect();
+        let ours: Vec<_> = MODES.pragmas().map(|(name, _)| name).collect();
         wrong(format!("no such PRAGMA: {name}; dash has {}", ours.join(", ")))
     }
 }

@@ -5,26 +5,13 @@
 //! next one takes. SQLite's page cache stays right either way: the next transaction compares the
 //! header's version bytes, as always.
 
-use std::path::Path;
-
-use dash_ffi::{Code, Error, File, FileControl, Result};
+use dash_ffi::{File, FileControl, Result};
 
 use crate::gone::Gone;
 use crate::main_file::MainFile;
-use crate::mode::{Database, Mode, gone};
-use crate::open::Switching;
-use crate::plain::{self, PlainFile};
-use crate::registry::Membership;
-
-pub(crate) const IN_TRANSACTION: &str = "journal_mode can't be changed within a transaction (nor while locking_mode=EXCLUSIVE holds the lock: \
-     set it to NORMAL and read once)";
-
-pub(crate) fn busy(path: &Path) -> Error {
-    Error::new(
-        Code::BUSY,
-        format!("journal_mode can't be changed: another connection has {} open", path.display()),
-    )
-}
+use crate::mode::registry::Membership;
+use crate::mode::{Database, Mode, Switching, gone, in_use};
+use crate::plain::PlainFile;
 
 impl MainFile {
     /// To another mode.
@@ -41,9 +28,9 @@ impl MainFile {
     fn switch_as(&mut self, membership: &Membership, to: &'static dyn Mode) -> Result<()> {
         let from = self.mode;
         if !membership.switch(to) {
-            return Err(busy(&self.path));
+            return Err(in_use(&self.path));
         }
-        let switched = match from == plain::MODE {
+        let switched = match from.is_plain() {
             true => self.enter(membership, to),
             false => self.leave(membership, to),
         };
@@ -73,7 +60,7 @@ impl MainFile {
                 file.file_control(FileControl::ChunkSize(chunk))?;
             }
             let plain: Box<dyn Database> = Box::new(PlainFile::at_rest(file, &self.path));
-            match to == plain::MODE {
+            match to.is_plain() {
                 true => Ok(plain),
                 false => to.enter(&self.switching(membership)),
             }

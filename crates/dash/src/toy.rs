@@ -10,9 +10,10 @@ use dash_ffi::{
 };
 
 use crate::leftovers::Neighbours;
+use crate::main_file::opened;
+use crate::mode::Parameters;
 use crate::mode::{Database, Mode, Parameter, Statistic};
-use crate::open::{Opening, Switching};
-use crate::parameters::Parameters;
+use crate::mode::{Opening, Switching};
 
 /// The mode.
 pub const MODE: &dyn Mode = &Toy;
@@ -31,10 +32,6 @@ impl Mode for Toy {
 
     fn described(&self) -> &'static str {
         "in mode toy"
-    }
-
-    fn answer(&self) -> Option<&'static str> {
-        Some("toy")
     }
 
     fn pragmas(&self) -> &'static [&'static str] {
@@ -57,7 +54,7 @@ impl Mode for Toy {
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
         let Opening { request, membership, .. } = opening;
         let (file, flags) = request.host.open(request.name, request.flags)?;
-        Ok(request.opened(MODE, Box::new(Open { file, writes: 0 }), flags, Some(membership)))
+        Ok(opened(&request, (MODE, Box::new(Open { file, writes: 0 })), flags, Some(membership)))
     }
 
     fn enter(&self, switching: &Switching<'_>) -> Result<Box<dyn Database>> {

@@ -14,7 +14,8 @@ use dash_ffi::{
     AccessCheck, FileKind, FileName, HostVfs, OpenFlags, Opened, Result, SlotInfo, Vfs,
 };
 
-use crate::{leftovers, open, registry, wake};
+use crate::mode::registry;
+use crate::{leftovers, open, wake};
 
 /// Makes the VFS for one SQLite.
 pub fn make(_slot: &SlotInfo) -> Box<dyn Vfs> {

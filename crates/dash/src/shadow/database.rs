@@ -6,9 +6,9 @@ use dash_ffi::{Code, Error, HostFile, HostVfs, Result, Value};
 
 use super::file::ShadowFile;
 use super::{MODE, parameters};
+use crate::mode::IN_TRANSACTION;
+use crate::mode::Parameters;
 use crate::mode::{Database, LatencyRow, Statistic};
-use crate::parameters::Parameters;
-use crate::switch::IN_TRANSACTION;
 
 impl Database for ShadowFile {
     fn engine(&self) -> &'static str {

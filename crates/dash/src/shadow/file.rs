@@ -21,7 +21,7 @@ use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
-use crate::registry::{Shared, Writing};
+use crate::mode::registry::{Shared, Writing};
 use crate::wake::{self, Cause, Reader};
 
 /// The engine's name of a lock level.

@@ -11,10 +11,10 @@ use dash_storage::{Directory, Storage};
 use super::file::ShadowFile;
 use super::{linger, parameters};
 use crate::errors::to_sqlite;
-use crate::open::HEADER;
-use crate::parameters::Parameters;
+use crate::leftovers::HEADER;
+use crate::mode::Parameters;
+use crate::mode::in_use;
 use crate::plain::has_moved;
-use crate::switch::busy;
 
 impl ShadowFile {
     /// See [`crate::mode::Database::leave`].
@@ -38,7 +38,7 @@ fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
     let (mut file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
     for level in [LockLevel::Shared, LockLevel::Reserved] {
         file.lock(level).map_err(|error: Error| match error.code.primary() {
-            dash_ffi::Code::BUSY => busy(path),
+            dash_ffi::Code::BUSY => in_use(path),
             _ => error,
         })?;
     }
@@ -46,7 +46,7 @@ fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
     let mut start = [0; HEADER];
     file.read(&mut start, 0)?;
     if dash_shadow::is_protected(&start) {
-        return Err(busy(path));
+        return Err(in_use(path));
     }
     // An idle connection may hold RESERVED of files that have been replaced since, and who recovers
     // it holds none yet.
@@ -54,12 +54,12 @@ fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
         // Nor if another connection was killed just now: what it left may be in the shadow.
         let at_rest = dash_shadow::is_at_rest(&Real, path).map_err(to_sqlite)?;
         if has_moved(&mut file)? || !at_rest {
-            return Err(busy(path));
+            return Err(in_use(path));
         }
         remove_shadow(path)
     });
     match removed {
-        Err(dash_shadow::Error::Busy) => return Err(busy(path)),
+        Err(dash_shadow::Error::Busy) => return Err(in_use(path)),
         other => other.map_err(to_sqlite)??,
     }
     file.unlock(LockLevel::None)?;

@@ -23,9 +23,9 @@ use std::path::Path;
 
 use dash_ffi::{Code, File, FileKind, Opened, Result};
 
+use crate::mode::registry::Shared;
 use crate::mode::{Beside, Database, Mode, Parameter};
-use crate::open::{Opening, Switching};
-use crate::registry::Shared;
+use crate::mode::{Opening, Switching};
 use journal::Journal;
 use shared::Prepared;
 use super_journal::Marker;
@@ -47,10 +47,6 @@ impl Mode for Shadow {
 
     fn described(&self) -> &'static str {
         "in mode shadow"
-    }
-
-    fn answer(&self) -> Option<&'static str> {
-        Some("shadow")
     }
 
     fn pragmas(&self) -> &'static [&'static str] {
@@ -122,7 +118,7 @@ fn is_no_journal(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{self, Writing, join};
+    use crate::mode::registry::{self, Writing, join};
 
     #[test]
     fn side_files_are_answered_for_open_shadow_databases_only() {

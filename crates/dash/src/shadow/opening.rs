@@ -14,11 +14,12 @@ use super::file::ShadowFile;
 use super::read_only::ReadOnlyFile;
 use super::{MODE, orphans, parameters, secure_delete};
 use crate::errors::{forbids_writing, to_sqlite};
-use crate::leftovers::{self, Leftover, Neighbours};
-use crate::open::{HEADER, PATIENCE, PAUSE, Request, Switching};
-use crate::parameters::Parameters;
+use crate::leftovers::{self, HEADER, Leftover, Neighbours, PATIENCE, PAUSE};
+use crate::main_file::opened;
+use crate::mode::Parameters;
+use crate::mode::registry::Membership;
+use crate::mode::{Request, Switching};
 use crate::plain;
-use crate::registry::Membership;
 
 /// Permissions of a new database, before the umask; SQLite's own.
 const PERMISSIONS: u32 = 0o644;
@@ -61,7 +62,7 @@ impl Request<'_> {
         file.why = why;
         let flags = self.flags.without(OpenFlags::READWRITE | OpenFlags::CREATE);
         let flags = flags | OpenFlags::READONLY;
-        Ok(self.opened(MODE, Box::new(file), flags, Some(membership)))
+        Ok(opened(self, (MODE, Box::new(file)), flags, Some(membership)))
     }
 
     pub(super) fn for_writing(&self, membership: Membership) -> Result<Opened> {
@@ -74,7 +75,7 @@ impl Request<'_> {
                 let psow = self.parameters.psow();
                 let window = self.window.clone();
                 let file = ShadowFile::new(engine, self.path, shared, psow, window);
-                Ok(self.opened(MODE, Box::new(file), self.flags, Some(membership)))
+                Ok(opened(self, (MODE, Box::new(file)), self.flags, Some(membership)))
             }
             // As the stock VFS does: what can't be written may still be read.
             Err(Failed::Forbidden(error)) => {

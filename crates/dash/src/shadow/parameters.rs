@@ -5,7 +5,7 @@ use std::time::Duration;
 use dash_shadow::Protocol;
 
 use crate::mode::Parameter;
-use crate::parameters::Parameters;
+use crate::mode::Parameters;
 
 /// How many flushes a commit makes.
 pub const COMMIT: &str = "dash_commit";

@@ -20,8 +20,8 @@ use crate::leftovers::Neighbours;
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
 use crate::mode::Database;
-use crate::parameters::Parameters;
-use crate::registry::Shared;
+use crate::mode::Parameters;
+use crate::mode::registry::Shared;
 use crate::wake::Reader;
 
 /// An open database.

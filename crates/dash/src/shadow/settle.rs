@@ -14,7 +14,7 @@ use dash_shadow::{Connection, Error, OpenOptions};
 use dash_storage::real::Real;
 
 use super::shared::Settling;
-use crate::registry::Shared;
+use crate::mode::registry::Shared;
 
 /// Bytes to carry from which it is worth a thread.
 pub const WORTH: u64 = 4 << 20;

@@ -19,7 +19,7 @@ use dash_ffi::{
 };
 
 use super::MODE;
-use crate::registry;
+use crate::mode::registry;
 
 /// Ends a journal that names a super-journal (pager.c, `aJournalMagic`).
 const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use dash_ffi::{File, FileKind, Result};
 
-use crate::mode::{Beside, Mode};
+use super::{Beside, Mode};
 use crate::wake::Queue;
 
 static DATABASES: RwLock<BTreeMap<Vec<u8>, Listed>> = RwLock::new(BTreeMap::new());

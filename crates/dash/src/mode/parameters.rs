@@ -11,8 +11,7 @@ use std::path::PathBuf;
 
 use dash_ffi::{Code, Error, FileName, Result};
 
-use crate::mode::Mode;
-use crate::modes;
+use super::{Mode, Modes};
 
 /// The parameter that chooses the mode.
 const JOURNAL_MODE: &str = "journal_mode";
@@ -42,41 +41,54 @@ impl Parameters {
     /// # Errors
     ///
     /// `SQLITE_CANTOPEN` for a parameter or a value that dash doesn't know.
-    pub fn of(name: &FileName<'_>) -> Result<Self> {
-        Self::read(name.parameters())
+    pub fn of(name: &FileName<'_>, modes: &Modes) -> Result<Self> {
+        Self::read(name.parameters(), modes)
     }
 
-    fn read<'a>(pairs: impl Iterator<Item = (&'a OsStr, &'a OsStr)>) -> Result<Self> {
+    fn read<'a>(
+        pairs: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
+        modes: &Modes,
+    ) -> Result<Self> {
         let mut parameters = Self::default();
         for (key, value) in pairs {
             parameters
-                .take(&key.to_string_lossy(), value)
+                .take(&key.to_string_lossy(), value, modes)
                 .map_err(|message| Error::new(Code::CANTOPEN, message))?;
         }
         Ok(parameters)
     }
 
-    fn take(&mut self, key: &str, value: &OsStr) -> core::result::Result<(), String> {
+    fn take(
+        &mut self,
+        key: &str,
+        value: &OsStr,
+        modes: &Modes,
+    ) -> core::result::Result<(), String> {
         let text = value.to_string_lossy();
         match key {
             JOURNAL_MODE => {
-                self.mode = Some(modes::named(&text).ok_or_else(|| modes::unknown(&text))?);
+                self.mode = Some(modes.named(&text).ok_or_else(|| modes.unknown(&text))?);
             }
             "nolock" => self.nolock = boolean(&text),
             "immutable" => self.immutable = boolean(&text),
             "psow" => self.powersafe_overwrite = Some(boolean(&text)),
             "modeof" => self.mode_of = Some(PathBuf::from(value)),
-            _ => return self.take_own(key, &text),
+            _ => return self.take_own(key, &text, modes),
         }
         Ok(())
     }
 
-    fn take_own(&mut self, key: &str, text: &str) -> core::result::Result<(), String> {
-        if let Some(parameter) = modes::parameters().find(|parameter| parameter.name == key) {
+    fn take_own(
+        &mut self,
+        key: &str,
+        text: &str,
+        modes: &Modes,
+    ) -> core::result::Result<(), String> {
+        if let Some(parameter) = modes.parameters().find(|parameter| parameter.name == key) {
             (parameter.check)(text)?;
             self.own.insert(parameter.name, text.to_owned());
-        } else if let Some(meant) = misspelt(key) {
-            let all: Vec<_> = ours().collect();
+        } else if let Some(meant) = misspelt(key, modes) {
+            let all: Vec<_> = ours(modes).collect();
             return Err(format!(
                 "no such parameter: {key}; did you mean {meant}? dash's parameters are {}",
                 all.join(", ")
@@ -97,8 +109,8 @@ impl Parameters {
 }
 
 /// dash's own parameters.
-fn ours() -> impl Iterator<Item = &'static str> {
-    std::iter::once(JOURNAL_MODE).chain(modes::parameters().map(|parameter| parameter.name))
+fn ours(modes: &Modes) -> impl Iterator<Item = &'static str> {
+    std::iter::once(JOURNAL_MODE).chain(modes.parameters().map(|parameter| parameter.name))
 }
 
 /// As `sqlite3_uri_boolean` reads a value: a number, or yes, true, on.
@@ -113,7 +125,7 @@ fn boolean(text: &str) -> bool {
 ///
 /// An underscore in front is the mark of a driver's own, so `_journal_mode` is no miss of
 /// `journal_mode`; but no driver has a `_dash_commit`.
-fn misspelt(key: &str) -> Option<&'static str> {
+fn misspelt(key: &str, modes: &Modes) -> Option<&'static str> {
     let key = key.to_ascii_lowercase();
     let own = key.trim_start_matches('_').strip_prefix("dash").is_some_and(|rest| {
         // `dash_` and `dash-`; not `dashboard`.
@@ -121,7 +133,7 @@ fn misspelt(key: &str) -> Option<&'static str> {
     });
     let plain = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
     let letters = plain(&key);
-    let (name, distance) = ours()
+    let (name, distance) = ours(modes)
         .map(|name| (name, distance(&plain(name), &letters)))
         .min_by_key(|(_, distance)| *distance)?;
     let near = distance <= NEAR && !key.starts_with('_');
@@ -146,9 +158,11 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modes::MODES;
 
     fn read(pairs: &[(&str, &str)]) -> Result<Parameters> {
-        Parameters::read(pairs.iter().map(|(key, value)| (OsStr::new(*key), OsStr::new(*value))))
+        let pairs = pairs.iter().map(|(key, value)| (OsStr::new(*key), OsStr::new(*value)));
+        Parameters::read(pairs, &MODES)
     }
 
     #[test]
@@ -164,7 +178,7 @@ mod tests {
         ]);
         let own = [("dash_commit", "paper".to_owned()), ("dash_linger", "250".to_owned())];
         let expected = Parameters {
-            mode: modes::named("shadow"),
+            mode: MODES.named("shadow"),
             own: own.into(),
             immutable: true,
             powersafe_overwrite: Some(false),

@@ -1,7 +1,16 @@
 //! What a journal mode of dash is: the seam between the side of this crate that SQLite sees and the engines.
 //!
 //! A [`Mode`] says what it is called and opens databases; a [`Database`] is one that is open in it. A new mode is a
-//! folder with these two and a line in [`crate::modes`].
+//! folder with these two and a line in [`crate::modes`]. It knows this folder, and nothing of the other modes.
+
+mod parameters;
+pub mod registry;
+mod request;
+mod table;
+
+pub use parameters::Parameters;
+pub use request::{Opening, Request, Switching};
+pub use table::Modes;
 
 use core::fmt;
 use std::path::Path;
@@ -9,9 +18,7 @@ use std::path::Path;
 use dash_ffi::{Code, Error, File, FileKind, HostFile, HostVfs, Result, Value};
 
 use crate::leftovers::Neighbours;
-use crate::open::{Opening, Switching};
-use crate::parameters::Parameters;
-use crate::registry::Shared;
+use registry::Shared;
 
 /// A journal mode, as `PRAGMA journal_mode` and the URI parameter `journal_mode` choose it.
 pub trait Mode: Sync {
@@ -24,8 +31,10 @@ pub trait Mode: Sync {
     /// How a database is open in it, for messages: "in mode shadow".
     fn described(&self) -> &'static str;
 
-    /// What `PRAGMA journal_mode` answers; `None`: SQLite itself knows.
-    fn answer(&self) -> Option<&'static str>;
+    /// Whether SQLite itself is at work, with a journal of its own: it knows what `PRAGMA journal_mode` answers.
+    fn is_plain(&self) -> bool {
+        false
+    }
 
     /// The PRAGMAs that only its databases answer.
     fn pragmas(&self) -> &'static [&'static str] {
@@ -179,5 +188,17 @@ pub(crate) fn gone() -> Error {
     Error::new(
         Code::IOERR,
         "the database could not be opened again after a failed change of journal_mode; close the connection",
+    )
+}
+
+/// Why the mode stays as it is within a transaction.
+pub(crate) const IN_TRANSACTION: &str = "journal_mode can't be changed within a transaction (nor while locking_mode=EXCLUSIVE holds the lock: \
+     set it to NORMAL and read once)";
+
+/// Why it stays where others have the database open.
+pub(crate) fn in_use(path: &Path) -> Error {
+    Error::new(
+        Code::BUSY,
+        format!("journal_mode can't be changed: another connection has {} open", path.display()),
     )
 }
