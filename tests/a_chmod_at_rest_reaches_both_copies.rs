@@ -1,6 +1,6 @@
-//! SEC2: `chmod 600 app.db` left `app.db-shadow`, which has nearly the same content, open to everybody
-//! until the next write through dash. The next opening of any kind sees to that, as far as it may, and says where it
-//! may not.
+//! SEC2: `chmod 600 app.db` left `app.db-shadow`, which has nearly the same content, open to
+//! everybody until the next write through dash. The next opening of any kind sees to that, as far
+//! as it may, and says where it may not.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 

@@ -1,6 +1,6 @@
 //! FT15: a single file that is mounted into a container (`-v ./app.db:/app.db`) keeps its name
-//! whatever happens, so two names can't be exchanged. It opened, said `shadow`, and then every write was "disk I/O
-//! error". Opening says so, and what to do; what needs no exchange works.
+//! whatever happens, so two names can't be exchanged. It opened, said `shadow`, and then every
+//! write was "disk I/O error". Opening says so, and what to do; what needs no exchange works.
 
 mod suite;
 
@@ -103,8 +103,8 @@ fn but_it_may_be_read_and_used_as_a_plain_file() {
     assert_eq!(count(&at_rest(&container.outside)), 3);
 }
 
-/// Outside, the names go from one file to the other, and the mount stays with the one that it was made with. When
-/// that one is an older copy, reading it says so instead of showing an older state.
+/// Outside, the names go from one file to the other, and the mount stays with the one that it was
+/// made with. When that one is an older copy, reading it says so instead of showing an older state.
 #[test]
 fn and_no_older_state_is_read() {
     let Some(container) = container() else { return };

@@ -1,6 +1,7 @@
-//! Python's `os.fork` with an open connection: SQLite forbids its use in the child, and programs do it all the same.
-//! Parent and children that open their own connections go on, and what the child drops or ends with releases
-//! no lock of the parent's; nor does a child that lives on keep the locks of a parent that was killed (F16).
+//! Python's `os.fork` with an open connection: SQLite forbids its use in the child, and programs do
+//! it all the same. Parent and children that open their own connections go on, and what the child
+//! drops or ends with releases no lock of the parent's; nor does a child that lives on keep the
+//! locks of a parent that was killed (F16).
 
 mod suite;
 
@@ -48,8 +49,8 @@ assert db.execute('PRAGMA integrity_check').fetchone() == ('ok',)
     }
 }
 
-/// The child inherits descriptors, and with them open-file-description locks: its end, and its closing of the
-/// connection, must not take them from the parent.
+/// The child inherits descriptors, and with them open-file-description locks: its end, and its
+/// closing of the connection, must not take them from the parent.
 #[test]
 fn when_a_child_closes_the_connection_it_inherited() {
     let folder = tempfile::tempdir().unwrap();
@@ -126,7 +127,8 @@ db.close()
     }
 }
 
-/// F16: the child shares the parent's file descriptions; it must not keep the locks on them for a parent that dies.
+/// F16: the child shares the parent's file descriptions; it must not keep the locks on them for a
+/// parent that dies.
 #[test]
 fn when_the_parent_is_killed_in_a_transaction_and_a_child_lives_on() {
     let folder = tempfile::tempdir().unwrap();

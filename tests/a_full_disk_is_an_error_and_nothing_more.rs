@@ -194,8 +194,9 @@ fn on_a_journaled_file_system_on_a_device() {
     }
 }
 
-/// Btrfs writes nothing in place. Storing into memory that processes share through one of its files takes
-/// space whenever the page has been written back meanwhile, and without space the process ended by SIGBUS.
+/// Btrfs writes nothing in place. Storing into memory that processes share through one of its files
+/// takes space whenever the page has been written back meanwhile, and without space the process
+/// ended by SIGBUS.
 #[test]
 fn on_a_file_system_that_copies_on_write() {
     if !kernel_is_at_least(6, 16) {
@@ -252,7 +253,8 @@ fn a_new_database_where_there_is_no_space_at_all() {
     }
 }
 
-/// At rest: it can be read with `mode=ro`, and what could not be opened for writing leaves nothing behind that keeps others out.
+/// At rest: it can be read with `mode=ro`, and what could not be opened for writing leaves nothing
+/// behind that keeps others out.
 #[test]
 fn reading_takes_no_space() {
     let Some(mount) = Mount::tmpfs("4m") else { return };

@@ -1,7 +1,7 @@
-//! SQLite finds a rollback journal by its name. A connection in one of SQLite's own modes that is idle since
-//! before the names were exchanged has the other copy open: the journal of somebody who is writing
-//! `app.db` is not its own, and was rolled back into its copy and removed. The writer was killed then, and
-//! nothing was left to roll back its half-written transaction.
+//! SQLite finds a rollback journal by its name. A connection in one of SQLite's own modes that is
+//! idle since before the names were exchanged has the other copy open: the journal of somebody who
+//! is writing `app.db` is not its own, and was rolled back into its copy and removed. The writer
+//! was killed then, and nothing was left to roll back its half-written transaction.
 
 mod suite;
 
@@ -17,7 +17,8 @@ fn plain() -> Part<'static> {
     Part { parameters: "&journal_mode=delete", ..Part::default() }
 }
 
-/// Where nobody can tell who has a file open, stock SQLite may write it: without leases, on files of somebody else.
+/// Where nobody can tell who has a file open, stock SQLite may write it: without leases, on files
+/// of somebody else.
 fn unprotect(path: &Path) {
     let file = File::options().read(true).write(true).open(path).expect("ours");
     let mut header = [0; 100];

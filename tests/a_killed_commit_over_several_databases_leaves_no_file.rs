@@ -1,5 +1,6 @@
 //! FT27: `a.db-mj…` was left behind when a process was killed before any database was prepared
-//! under it. Opening the database that it is named after removes it, but never one that may be needed.
+//! under it. Opening the database that it is named after removes it, but never one that may be
+//! needed.
 
 mod suite;
 
@@ -92,8 +93,8 @@ fn nor_one_whose_list_or_databases_say_too_little() {
     at_rest(&b);
 }
 
-/// Somewhere in a commit, again and again: after both were opened and closed nothing is left, and both have the
-/// same.
+/// Somewhere in a commit, again and again: after both were opened and closed nothing is left, and
+/// both have the same.
 #[test]
 fn wherever_the_kill_comes() {
     const SCRIPT: &str = "

@@ -1,6 +1,7 @@
-//! The contract with stock SQLite, third row: after `kill -9` of every dash process, and before dash
-//! has opened the database again, stock SQLite is refused or sees a committed state, and may not
-//! write. Then dash opens it: nothing that was acknowledged is lost, and the name fence is lifted.
+//! The contract with stock SQLite, third row: after `kill -9` of every dash process, and before
+//! dash has opened the database again, stock SQLite is refused or sees a committed state, and may
+//! not write. Then dash opens it: nothing that was acknowledged is lost, and the name fence is
+//! lifted.
 
 mod suite;
 

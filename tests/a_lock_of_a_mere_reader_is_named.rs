@@ -1,5 +1,6 @@
-//! SEC11: who may only read `app.db-dash` can hold a read lock there for as long as it likes. Openers
-//! waited 13 seconds for that, and then spoke of a stock process that writes. Now they say at once what is in the way.
+//! SEC11: who may only read `app.db-dash` can hold a read lock there for as long as it likes.
+//! Openers waited 13 seconds for that, and then spoke of a stock process that writes. Now they say
+//! at once what is in the way.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 

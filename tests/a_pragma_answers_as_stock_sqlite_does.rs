@@ -1,6 +1,6 @@
 //! FT22 and FT23: what a program asks of any SQLite has SQLite's kind of answer. An unknown
-//! `journal_mode` changes nothing and answers the mode in force; a chunk size outlives the change of mode; a
-//! temporary file has a name.
+//! `journal_mode` changes nothing and answers the mode in force; a chunk size outlives the change
+//! of mode; a temporary file has a name.
 
 mod suite;
 
@@ -32,8 +32,8 @@ fn an_unknown_journal_mode_answers_the_mode_in_force() {
 }
 
 /// SQLite names the column of a PRAGMA that a VFS answers after the answer itself (pragma.c, after
-/// `SQLITE_FCNTL_PRAGMA`: `sqlite3VdbeSetColName(v, 0, COLNAME_NAME, aFcntl[0], …)`), and a VFS has no say in it.
-/// When this fails, SQLite has changed it, and the line on it in REFERENCE.md can go.
+/// `SQLITE_FCNTL_PRAGMA`: `sqlite3VdbeSetColName(v, 0, COLNAME_NAME, aFcntl[0], …)`), and a VFS has
+/// no say in it. When this fails, SQLite has changed it, and the line on it in REFERENCE.md can go.
 #[test]
 fn the_column_of_an_answer_has_the_name_that_sqlite_gives_it() {
     let folder = tempfile::tempdir().unwrap();

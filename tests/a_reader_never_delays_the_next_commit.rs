@@ -1,5 +1,6 @@
-//! Readers keep their snapshots while others commit, and a commit does not wait for them: not even for one that
-//! stays at an old state (T16), nor under BEGIN EXCLUSIVE (T18). An upgrade of a stale one is refused (T17).
+//! Readers keep their snapshots while others commit, and a commit does not wait for them: not even
+//! for one that stays at an old state (T16), nor under BEGIN EXCLUSIVE (T18). An upgrade of a stale
+//! one is refused (T17).
 
 mod suite;
 
@@ -41,8 +42,8 @@ fn that_came_after_the_last_one() {
     }
 }
 
-/// A snapshot that stays while many commits pass: with small ones nobody waits and nobody is refused; whatever
-/// can't go around it fails without harm.
+/// A snapshot that stays while many commits pass: with small ones nobody waits and nobody is
+/// refused; whatever can't go around it fails without harm.
 #[test]
 fn that_stays_at_an_old_state() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! ROLLBACK gives the state before, whatever had already been written to the shadow: T2, T10, T14, T18.
+//! ROLLBACK gives the state before, whatever had already been written to the shadow: T2, T10, T14,
+//! T18.
 
 mod suite;
 
@@ -25,15 +26,16 @@ fn large(path: &Path, parameters: &str) -> Connection {
     db
 }
 
-/// Everything that a large transaction can do to a file: change, shrink, grow, and both of its lists.
+/// Everything that a large transaction can do to a file: change, shrink, grow, and both of its
+/// lists.
 const UPHEAVAL: &str = "BEGIN;
     UPDATE t SET v = v + 1, data = randomblob(3000);
     DELETE FROM t WHERE id % 3 = 0;
     INSERT INTO t SELECT id + 100000, v, randomblob(4500) FROM t WHERE id <= 2000;
     CREATE TABLE more(x); INSERT INTO more VALUES (zeroblob(3000000)); DROP TABLE more;";
 
-/// T2, T10: such a rollback ends with FCNTL_SYNC and xSync, as a commit does; what it leaves in the shadow is
-/// no state, and is mended before the shadow is used again.
+/// T2, T10: such a rollback ends with FCNTL_SYNC and xSync, as a commit does; what it leaves in the
+/// shadow is no state, and is mended before the shadow is used again.
 #[test]
 fn also_when_the_transaction_had_spilled_into_the_shadow() {
     for protocol in ["single", "paper", "exclusive"] {

@@ -1,4 +1,5 @@
-//! Savepoints and statement rollback, in small and in spilled transactions, agree with stock SQLite.
+//! Savepoints and statement rollback, in small and in spilled transactions, agree with stock
+//! SQLite.
 
 mod suite;
 

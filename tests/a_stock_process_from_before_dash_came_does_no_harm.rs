@@ -147,7 +147,8 @@ fn a_write_transaction_of_its_own_keeps_dash_out() {
 
 #[test]
 fn nor_in_a_database_too_large_to_be_compared_as_a_whole() {
-    // A new shadow's intent covers 64 MiB at most; a foreign write beyond it is not seen by comparing.
+    // A new shadow's intent covers 64 MiB at most; a foreign write beyond it is not seen by
+    // comparing.
     for journal in ["DELETE", "MEMORY"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("app.db");

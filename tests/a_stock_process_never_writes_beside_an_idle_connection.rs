@@ -1,7 +1,8 @@
-//! Stock writers stay out as long as any dash connection is open. An idle one holds the locks of the pair
-//! of files that it knew; when somebody made a new shadow since, committed into it and was killed, RESERVED
-//! of `app.db` was free, and a stock process could write: noticed by the idle connection, unless it came
-//! between two looks. Now the name fence stands in that case, until somebody closes the database cleanly.
+//! Stock writers stay out as long as any dash connection is open. An idle one holds the locks of
+//! the pair of files that it knew; when somebody made a new shadow since, committed into it and was
+//! killed, RESERVED of `app.db` was free, and a stock process could write: noticed by the idle
+//! connection, unless it came between two looks. Now the name fence stands in that case, until
+//! somebody closes the database cleanly.
 
 mod suite;
 
@@ -10,7 +11,8 @@ use std::path::Path;
 use suite::damage::{beside, exists, shadow};
 use suite::peers::{Part, Session};
 
-/// An idle connection, after another one has made so many new shadows, each with a commit, and was killed.
+/// An idle connection, after another one has made so many new shadows, each with a commit, and was
+/// killed.
 fn idle_beside(path: &Path, shadows: u64, has_read: bool) -> Session {
     let mut maker = Session::dash(path, Part::default()).expect("opens");
     maker.must("CREATE TABLE t(a)");

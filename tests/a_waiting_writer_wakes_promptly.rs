@@ -1,5 +1,5 @@
-//! A busy handler that waits for a lock in the same process is woken when the lock is released: SQLite alone would
-//! sleep on, up to 100 ms at a time.
+//! A busy handler that waits for a lock in the same process is woken when the lock is released:
+//! SQLite alone would sleep on, up to 100 ms at a time.
 
 mod suite;
 

@@ -1,5 +1,6 @@
 //! FT20: under `locking_mode=EXCLUSIVE` a connection keeps its read lock, and SQLite trusts its
-//! pages by it. One that had only read kept nobody out, showed an old state from then on, and could never write.
+//! pages by it. One that had only read kept nobody out, showed an old state from then on, and could
+//! never write.
 
 mod suite;
 
@@ -70,8 +71,8 @@ fn but_no_other_such_reader() {
     assert_eq!(count(&at_rest(&path)), 2);
 }
 
-/// Somebody is writing when it begins to read: it waits for that, as its timeout says, and reads what was
-/// written.
+/// Somebody is writing when it begins to read: it waits for that, as its timeout says, and reads
+/// what was written.
 #[test]
 fn once_whoever_is_writing_is_done() {
     let folder = tempfile::tempdir().unwrap();

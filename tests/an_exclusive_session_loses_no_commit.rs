@@ -1,5 +1,6 @@
-//! `locking_mode=EXCLUSIVE`: SQLite commits again and again without a lock call in between (T5) and leaves page 1
-//! out of all commits but the first (T6). Readers still see every commit, and after NORMAL everybody writes.
+//! `locking_mode=EXCLUSIVE`: SQLite commits again and again without a lock call in between (T5) and
+//! leaves page 1 out of all commits but the first (T6). Readers still see every commit, and after
+//! NORMAL everybody writes.
 
 mod suite;
 
@@ -66,8 +67,8 @@ fn with_readers_around_it() {
     }
 }
 
-/// T5: a reader's snapshot is never overwritten, and what was answered OK is there: a commit that can't be made
-/// fails, waits or goes around.
+/// T5: a reader's snapshot is never overwritten, and what was answered OK is there: a commit that
+/// can't be made fails, waits or goes around.
 #[test]
 fn with_a_reader_that_holds_its_snapshot() {
     let folder = tempfile::tempdir().unwrap();

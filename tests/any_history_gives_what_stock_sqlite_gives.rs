@@ -1,6 +1,6 @@
-//! Random histories of statements and settings over two connections, against the same on a stock database in
-//! memory. A failure names its seed; `DASH_SUITE_SEED=n` runs that one alone, and more histories than usual are
-//! run with `DASH_SUITE_HISTORIES=n`.
+//! Random histories of statements and settings over two connections, against the same on a stock
+//! database in memory. A failure names its seed; `DASH_SUITE_SEED=n` runs that one alone, and more
+//! histories than usual are run with `DASH_SUITE_HISTORIES=n`.
 
 mod suite;
 

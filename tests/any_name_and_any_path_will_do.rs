@@ -168,7 +168,8 @@ fn hard_links_are_refused_with_what_to_do() {
     assert_eq!(one::<i64>(&db, "SELECT count(*) FROM t"), 2);
 }
 
-/// dash's own files have longer names than the database: that is said when it is opened, not at the first statement.
+/// dash's own files have longer names than the database: that is said when it is opened, not at the
+/// first statement.
 #[test]
 fn as_long_as_the_files_beside_it_have_names() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,6 @@
-//! Transactions over several dash databases (ATTACH) are atomic: in one folder and in several, when a later
-//! database fails (T3, T4), and when the process is killed. With a plain file among them they are refused.
+//! Transactions over several dash databases (ATTACH) are atomic: in one folder and in several, when
+//! a later database fails (T3, T4), and when the process is killed. With a plain file among them
+//! they are refused.
 
 mod suite;
 
@@ -119,8 +120,9 @@ fn but_not_together_with_a_plain_file() {
     assert_eq!(strays(folder.path()), Vec::<String>::new());
 }
 
-/// T3, T4: a database that is prepared and flushed already is rolled back because a later one fails; here that
-/// one grows past the limit that the shell sets (`ulimit -f`). T3: without synchronous there is no super-journal.
+/// T3, T4: a database that is prepared and flushed already is rolled back because a later one
+/// fails; here that one grows past the limit that the shell sets (`ulimit -f`). T3: without
+/// synchronous there is no super-journal.
 #[test]
 fn all_are_rolled_back_when_a_later_one_fails() {
     for synchronous in ["FULL", "OFF"] {
@@ -158,7 +160,8 @@ fn a_process_that_may_not_write_large_files() {
         ),
     );
     for large in ["c", "b", "main"] {
-        // 7 MiB stay in memory until the commit, and with the rest of the file are more than the limit of 4 or 8 MiB.
+        // 7 MiB stay in memory until the commit, and with the rest of the file are more than the
+        // limit of 4 or 8 MiB.
         run(
             &db,
             "BEGIN; UPDATE main.t SET v = 100; UPDATE b.t SET v = 100; UPDATE c.t SET v = 100",
@@ -213,7 +216,8 @@ fn all_or_none_when_the_process_is_killed() {
         // Somewhere in one of the next commits.
         std::thread::sleep(std::time::Duration::from_micros(round * 137 % 1000));
         child.kill();
-        // The order of opening must not matter: whoever is opened first undoes or completes for all.
+        // The order of opening must not matter: whoever is opened first undoes or completes for
+        // all.
         let mut order: Vec<_> = paths.iter().collect();
         order.rotate_left(usize::try_from(round % 3).unwrap());
         let values: Vec<_> = order.iter().map(|path| value(path)).collect();

@@ -1,4 +1,5 @@
-//! `auto_vacuum` full and incremental: the sizes that stock SQLite has, with the same contents (T21).
+//! `auto_vacuum` full and incremental: the sizes that stock SQLite has, with the same contents
+//! (T21).
 
 mod suite;
 

@@ -1,5 +1,6 @@
-//! What dash is made of: licences, crates and sources, as `.cargo/deny.toml` allows them. cargo-deny reads the same file and
-//! takes long to build; this asks cargo alone, and needs no network.
+//! What dash is made of: licences, crates and sources, as `.cargo/deny.toml` allows them.
+//! cargo-deny reads the same file and takes long to build; this asks cargo alone, and needs no
+//! network.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 

@@ -1,8 +1,10 @@
-//! Databases across 1 GiB, where SQLite leaves out the page with the lock bytes, and across 4 GiB, where an
-//! offset no longer fits into 32 bits. The files are sparse at first, all but a few of their pages are free;
-//! the shadow may take up its full length. So those past 4 GiB run only when asked for:
+//! Databases across 1 GiB, where SQLite leaves out the page with the lock bytes, and across 4 GiB,
+//! where an offset no longer fits into 32 bits. The files are sparse at first, all but a few of
+//! their pages are free; the shadow may take up its full length. So those past 4 GiB run only when
+//! asked for:
 //!
-//! `cargo test --test databases_past_1_gib_and_4_gib_work -- --include-ignored`, best with `--release`.
+//! `cargo test --test databases_past_1_gib_and_4_gib_work -- --include-ignored`, best with
+//! `--release`.
 
 mod suite;
 
@@ -14,8 +16,9 @@ use suite::sql::{content, run};
 
 const GIB: u64 = 1 << 30;
 
-/// Makes a database of `bytes`, whose pages behind the first few are on SQLite's list of free pages. The
-/// next pages to be used are those around the 1 GiB boundary and the last ones. Not `listed`: they are on no list.
+/// Makes a database of `bytes`, whose pages behind the first few are on SQLite's list of free
+/// pages. The next pages to be used are those around the 1 GiB boundary and the last ones. Not
+/// `listed`: they are on no list.
 fn sparse(path: &Path, page_size: u32, bytes: u64, listed: bool) {
     let stock = suite::stock(path);
     run(
@@ -32,7 +35,8 @@ fn sparse(path: &Path, page_size: u32, bytes: u64, listed: bool) {
     let count = u32::try_from(bytes / u64::from(page_size)).expect("fewer pages than that");
     let lock_page = u32::try_from(GIB / u64::from(page_size)).expect("fits") + 1;
     let around = |page: u32| page.abs_diff(lock_page) < 20;
-    // SQLite takes the last leaf of the first trunk, roughly: so the interesting ones come last, reversed.
+    // SQLite takes the last leaf of the first trunk, roughly: so the interesting ones come last,
+    // reversed.
     let mut free: Vec<u32> =
         (used + 1..=count).filter(|page| *page != lock_page && !around(*page)).collect();
     free.extend((used + 1..=count).filter(|page| *page != lock_page && around(*page)));
@@ -43,7 +47,8 @@ fn sparse(path: &Path, page_size: u32, bytes: u64, listed: bool) {
     if !listed {
         free.clear();
     }
-    // Each chunk is a trunk page (its first) and its leaves; the last chunk is the first of the list.
+    // Each chunk is a trunk page (its first) and its leaves; the last chunk is the first of the
+    // list.
     for chunk in free.chunks(leaves + 1) {
         let mut trunk = Vec::with_capacity(chunk.len() * 4 + 8);
         trunk.extend(u32::to_be_bytes(next));
@@ -97,8 +102,9 @@ fn works(page_size: u32, bytes: u64) {
     suite::check(&stock);
 }
 
-/// Grows across a boundary: the pages behind it are new ones. Those before it are on no list, so the check
-/// of the whole database ends with a complaint that they are never used, after the trees were found right.
+/// Grows across a boundary: the pages behind it are new ones. Those before it are on no list, so
+/// the check of the whole database ends with a complaint that they are never used, after the trees
+/// were found right.
 fn grows_across(page_size: u32, boundary: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("app.db");

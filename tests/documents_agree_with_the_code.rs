@@ -1,5 +1,5 @@
-//! The documents name what is there: the reference every name of the code, the pages files and functions that exist,
-//! and the README stays short enough to be read.
+//! The documents name what is there: the reference every name of the code, the pages files and
+//! functions that exist, and the README stays short enough to be read.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,8 +22,9 @@ fn none(offenders: &[String], rule: &str) {
     assert!(offenders.is_empty(), "{rule}:\n  {}", offenders.join("\n  "));
 }
 
-/// What no table of the code lists: modes, their PRAGMAs and parameters, functions and tables are looked up in `dash`
-/// itself (`reference.rs`). What stands in quotation marks in the lines between two texts, where `chosen` picks the lines.
+/// What no table of the code lists: modes, their PRAGMAs and parameters, functions and tables are
+/// looked up in `dash` itself (`reference.rs`). What stands in quotation marks in the lines between
+/// two texts, where `chosen` picks the lines.
 fn quoted(file: &str, from: &str, to: &str, chosen: &str) -> Vec<String> {
     let text = text(&format!("crates/{file}"));
     let part = text.split_once(from).and_then(|(_, rest)| rest.split_once(to));

@@ -1,5 +1,5 @@
-//! `PRAGMA synchronous`: from NORMAL up every commit is durable with one flush (three under `paper`), also
-//! where the host prefers less; OFF flushes nothing, and is counted as that.
+//! `PRAGMA synchronous`: from NORMAL up every commit is durable with one flush (three under
+//! `paper`), also where the host prefers less; OFF flushes nothing, and is counted as that.
 
 mod suite;
 
@@ -71,7 +71,8 @@ fn one_flush_a_commit_is_all() {
     assert_eq!(stat(&db, "flushes"), before);
 }
 
-/// A commit on top of ones that were never flushed makes them durable with it: its shadow carries them.
+/// A commit on top of ones that were never flushed makes them durable with it: its shadow carries
+/// them.
 #[test]
 fn going_back_from_off_to_full() {
     let folder = tempfile::tempdir().unwrap();

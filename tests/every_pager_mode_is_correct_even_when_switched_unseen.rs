@@ -1,5 +1,6 @@
-//! `PRAGMA journal_mode` on a main database in memory sets the pager mode of attached dash files without one
-//! call to dash (T19). Whatever it sets, commits, rollbacks and savepoints stay right (T2).
+//! `PRAGMA journal_mode` on a main database in memory sets the pager mode of attached dash files
+//! without one call to dash (T19). Whatever it sets, commits, rollbacks and savepoints stay right
+//! (T2).
 
 mod suite;
 
@@ -76,7 +77,8 @@ fn commits_and_savepoints_are_right_in_every_mode() {
     }
 }
 
-/// With `small` transactions everything is in SQLite's cache and in memory; large ones reach the shadow.
+/// With `small` transactions everything is in SQLite's cache and in memory; large ones reach the
+/// shadow.
 #[test]
 fn rollbacks_are_right_in_every_mode() {
     for (rows, spills) in [(300, false), (3000, true)] {
@@ -93,8 +95,9 @@ fn rollbacks_are_right_in_every_mode() {
                 "BEGIN; UPDATE a.t SET data = randomblob(2999); INSERT INTO a.t(data) VALUES (zeroblob(1000000)); ROLLBACK",
             );
             assert_eq!(stat_of(&db, "a", "spills") > 0, spills, "{mode}");
-            // In mode off SQLite throws the changes away, and here that is a rollback; only its own cache
-            // is undefined then, as its manual says, until the next transaction of somebody else.
+            // In mode off SQLite throws the changes away, and here that is a rollback; only its own
+            // cache is undefined then, as its manual says, until the next transaction of somebody
+            // else.
             if mode != "off" {
                 assert_eq!(content(&db, ROWS), before, "{mode}");
                 run(&db, "UPDATE a.t SET data = 'after' WHERE id = 5");

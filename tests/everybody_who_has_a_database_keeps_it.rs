@@ -1,6 +1,6 @@
-//! The second copy becomes the database, so who may use the one may use the other: whatever the umask, the user who
-//! writes, or a chmod in between. Where that can't be, nothing is written. A tester had two users lock each other out
-//! of a database that both could use.
+//! The second copy becomes the database, so who may use the one may use the other: whatever the
+//! umask, the user who writes, or a chmod in between. Where that can't be, nothing is written. A
+//! tester had two users lock each other out of a database that both could use.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 mod suite;

@@ -64,7 +64,8 @@ fn prints_its_transcript(file: &str, command: &mut Command) {
     assert!(again.status.success(), "{file}, again: {}", String::from_utf8_lossy(&again.stderr));
 }
 
-/// Straight to standard error: what a test that passes prints is not shown, and "ok" would say that it ran.
+/// Straight to standard error: what a test that passes prints is not shown, and "ok" would say that
+/// it ran.
 fn skipped(why: &str) {
     let thread = std::thread::current();
     let _ = writeln!(std::io::stderr(), "{} SKIPPED: {why}", thread.name().unwrap_or_default());

@@ -1,7 +1,8 @@
-//! Databases of the first build that wrote format 2 open as they were left: closed; killed while a commit
-//! was written; after its flush, before the exchange; right after the exchange; with a page list that does
-//! not fit into its block. `tests/fixtures/format-2` holds the two files of each, as `strace` left them by
-//! killing a process at that call. What such a build still has open is refused by name
+//! Databases of the first build that wrote format 2 open as they were left: closed; killed while a
+//! commit was written; after its flush, before the exchange; right after the exchange; with a page
+//! list that does not fit into its block. `tests/fixtures/format-2` holds the two files of each, as
+//! `strace` left them by killing a process at that call. What such a build still has open is
+//! refused by name
 //! (`crates/dash-shadow/tests/another_layout_of_shared_memory_is_refused_by_name.rs`).
 
 mod suite;

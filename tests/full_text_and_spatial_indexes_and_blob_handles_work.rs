@@ -100,7 +100,8 @@ fn blob_handles_read_and_write_in_place() {
     let mut reading = other.blob_open(MAIN_DB, c"files", c"data", 1, true).unwrap();
     reading.read_to_end(&mut seen).unwrap();
     assert!(seen == expected, "the other connection reads something else");
-    // Its snapshot holds while others write, and it expires with its row (here: none of its connection's).
+    // Its snapshot holds while others write, and it expires with its row (here: none of its
+    // connection's).
     run(&db, "UPDATE files SET data = zeroblob(300000)");
     reading.seek(SeekFrom::Start(0)).unwrap();
     seen.clear();

@@ -1,5 +1,6 @@
-//! `PRAGMA mmap_size`: mapped connections see what the others see, while the database grows, shrinks and changes
-//! its page size under them (T21: a file cut under a mapping would be a SIGBUS).
+//! `PRAGMA mmap_size`: mapped connections see what the others see, while the database grows,
+//! shrinks and changes its page size under them (T21: a file cut under a mapping would be a
+//! SIGBUS).
 
 mod suite;
 

@@ -1,6 +1,7 @@
-//! Threads, processes and other SQLite versions count in one database (`UPDATE t SET v = v + 1`): every count that
-//! was acknowledged is there, and none twice. T1 (a lost update behind a stale page cache), T17, T27 (opening
-//! while names are exchanged), T11 (readers that come one after the other starve no writer).
+//! Threads, processes and other SQLite versions count in one database (`UPDATE t SET v = v + 1`):
+//! every count that was acknowledged is there, and none twice. T1 (a lost update behind a stale
+//! page cache), T17, T27 (opening while names are exchanged), T11 (readers that come one after the
+//! other starve no writer).
 
 mod suite;
 
@@ -32,7 +33,8 @@ fn sum(db: &Connection) -> i64 {
     suite::one(db, "SELECT sum(v) FROM t")
 }
 
-/// Counts `times`; every other time after a look at the rows, so that there is something cached to be stale.
+/// Counts `times`; every other time after a look at the rows, so that there is something cached to
+/// be stale.
 fn count(db: &Connection, times: i64) {
     for number in 0..times {
         match number % 3 {
@@ -66,7 +68,8 @@ fn by_threads() {
     }
 }
 
-/// Connections that are handed from thread to thread, as a pool does, also in the middle of a transaction.
+/// Connections that are handed from thread to thread, as a pool does, also in the middle of a
+/// transaction.
 #[test]
 fn by_connections_of_a_pool() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +107,8 @@ fn by_connections_of_a_pool() {
     assert_eq!(sum(&at_rest(&path)), 240);
 }
 
-/// Other processes, each with threads of its own, and Debian's SQLite from Python, while a stock reader looks on.
+/// Other processes, each with threads of its own, and Debian's SQLite from Python, while a stock
+/// reader looks on.
 #[test]
 fn by_processes() {
     let folder = tempfile::tempdir().unwrap();
@@ -176,8 +180,8 @@ fn a_process_that_comes_and_goes() {
     }
 }
 
-/// Killed in the middle, again and again, in two processes in turn: nothing acknowledged goes, and nothing
-/// is counted twice.
+/// Killed in the middle, again and again, in two processes in turn: nothing acknowledged goes, and
+/// nothing is counted twice.
 #[test]
 fn by_processes_that_are_killed() {
     let folder = tempfile::tempdir().unwrap();
@@ -220,7 +224,8 @@ fn a_process_that_says_what_it_counted() {
     }
 }
 
-/// Without a timeout a second writer is told at once, and with one it waits for a writer in another process.
+/// Without a timeout a second writer is told at once, and with one it waits for a writer in another
+/// process.
 #[test]
 fn and_busy_timeout_means_what_it_says() {
     let folder = tempfile::tempdir().unwrap();
@@ -256,7 +261,8 @@ fn a_process_that_holds_the_lock() {
     run(&db, "COMMIT");
 }
 
-/// T11: connections of stock SQLite in loops, so that one or the other is always in the middle of reading.
+/// T11: connections of stock SQLite in loops, so that one or the other is always in the middle of
+/// reading.
 #[test]
 fn while_readers_come_without_a_pause() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,6 @@
-//! Pages that SQLite takes into the file without writing them (T23): zeros or old content of a page, and
-//! never a piece of dash's tail that once stood there, also after the tail has moved (T24).
+//! Pages that SQLite takes into the file without writing them (T23): zeros or old content of a
+//! page, and never a piece of dash's tail that once stood there, also after the tail has moved
+//! (T24).
 
 mod suite;
 
@@ -26,8 +27,8 @@ fn no_tail_inside(file: &Path, pages: i64, page_size: i64) {
     assert!(behind <= 1, "{}: {behind} commit blocks", file.display());
 }
 
-/// Grows the database and gives the new pages up within one transaction: they become free pages that were
-/// never written.
+/// Grows the database and gives the new pages up within one transaction: they become free pages
+/// that were never written.
 const GROW_THEN_FREE: &str = "BEGIN; CREATE TABLE gone(x);
     INSERT INTO gone VALUES (zeroblob(53000)), (zeroblob(200000)), (zeroblob(1500000));
     INSERT INTO kept(data) VALUES (randomblob(3000));
@@ -63,7 +64,8 @@ fn after_growing_and_freeing_in_one_transaction() {
     }
 }
 
-/// T24: the tail moves with every growth past the room behind the last page; the old one is wiped first.
+/// T24: the tail moves with every growth past the room behind the last page; the old one is wiped
+/// first.
 #[test]
 fn after_growing_past_the_tail_again_and_again() {
     let folder = tempfile::tempdir().unwrap();

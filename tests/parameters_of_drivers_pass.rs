@@ -1,5 +1,6 @@
-//! FT16: a driver leaves parameters of its own in the URI that it hands to SQLite, above all
-//! Go's `_journal_mode=WAL`. They are none of dash's business; what is, or nearly is, must be spelt right.
+//! FT16: a driver leaves parameters of its own in the URI that it hands to SQLite, above all Go's
+//! `_journal_mode=WAL`. They are none of dash's business; what is, or nearly is, must be spelt
+//! right.
 
 mod suite;
 

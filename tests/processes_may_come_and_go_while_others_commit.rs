@@ -1,5 +1,5 @@
-//! Connections open and close at any moment of the others' commits: also while the first commit of a
-//! session makes the shadow anew, and while the last one of the others leaves.
+//! Connections open and close at any moment of the others' commits: also while the first commit of
+//! a session makes the shadow anew, and while the last one of the others leaves.
 
 mod suite;
 

@@ -1,6 +1,6 @@
-//! Where the host's memory runs out, statements fail with `SQLITE_NOMEM` as they do with stock SQLite, and
-//! the host goes on (SEC8): a process with a limited address space writes, fails,
-//! gets its memory back, and finds a sound database in which it can commit.
+//! Where the host's memory runs out, statements fail with `SQLITE_NOMEM` as they do with stock
+//! SQLite, and the host goes on (SEC8): a process with a limited address space writes, fails, gets
+//! its memory back, and finds a sound database in which it can commit.
 
 #![expect(unsafe_code, reason = "SQLite is called from where nothing else allocates")]
 

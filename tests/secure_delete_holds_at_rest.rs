@@ -1,6 +1,6 @@
-//! SEC3: with `PRAGMA secure_delete` the deleted row stayed in `app.db-shadow` until a later commit.
-//! What SQLite overwrites is in no file of the database when it is closed: not in the copy that the last commit was
-//! not made in, nor behind the end of a database that has become smaller.
+//! SEC3: with `PRAGMA secure_delete` the deleted row stayed in `app.db-shadow` until a later
+//! commit. What SQLite overwrites is in no file of the database when it is closed: not in the copy
+//! that the last commit was not made in, nor behind the end of a database that has become smaller.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 

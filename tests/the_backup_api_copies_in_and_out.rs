@@ -1,5 +1,6 @@
-//! `sqlite3_backup` between dash and plain files, both ways: into empty, larger and smaller targets, and ones
-//! with another page size; step by step while the source is written; given up half-way (T15, T21).
+//! `sqlite3_backup` between dash and plain files, both ways: into empty, larger and smaller
+//! targets, and ones with another page size; step by step while the source is written; given up
+//! half-way (T15, T21).
 
 mod suite;
 
@@ -85,7 +86,8 @@ fn while_the_source_is_written() {
             let backup = Backup::new(&from, &mut to).unwrap();
             for round in 0..5 {
                 assert_eq!(backup.step(5).unwrap(), StepResult::More);
-                // Another connection's commit starts the copy again; the source's own is copied along.
+                // Another connection's commit starts the copy again; the source's own is copied
+                // along.
                 let db = if round % 2 == 0 { &writer } else { &from };
                 run(
                     db,

@@ -1,6 +1,7 @@
-//! SHADOW-16, against A17. A stock process that has the database open and idle since before dash had it must
-//! not take the journal of another stock process for its own: it would roll that back into the file
-//! that it has open, remove it, and leave nothing to undo the other one's half-written transaction.
+//! SHADOW-16, against A17. A stock process that has the database open and idle since before dash
+//! had it must not take the journal of another stock process for its own: it would roll that back
+//! into the file that it has open, remove it, and leave nothing to undo the other one's
+//! half-written transaction.
 
 mod suite;
 
@@ -81,7 +82,8 @@ fn also_after_a_session_that_commits_nothing() {
     assert_eq!(workload::number(&idle.must(STATE)), 1);
 }
 
-/// A database in state 1 at rest, with one stock process that has the file of before, and one that has the present one.
+/// A database in state 1 at rest, with one stock process that has the file of before, and one that
+/// has the present one.
 fn with_both_open() -> (TempDir, PathBuf, Session, Session) {
     let (folder, path) = made();
     let mut early = Session::stock(&path);
@@ -139,7 +141,8 @@ fn with_both_files_open_elsewhere_stock_sqlite_reads_and_does_not_write() {
     db.execute_batch(WRITE).expect("nobody has the older file");
 }
 
-/// A stock connection that reads while dash closes does not look at the header again: it must find no way to write a journal.
+/// A stock connection that reads while dash closes does not look at the header again: it must find
+/// no way to write a journal.
 #[test]
 fn nor_does_a_connection_that_was_reading_meanwhile() {
     for before in ["BEGIN", "PRAGMA locking_mode=EXCLUSIVE"] {

@@ -1,5 +1,6 @@
-//! Two SQLite libraries in one process that load the same libdash: each gets functions and files of its own copy, both
-//! work on one database without falling out of each other's locks (ecosystem 2, 3).
+//! Two SQLite libraries in one process that load the same libdash: each gets functions and files of
+//! its own copy, both work on one database without falling out of each other's locks (ecosystem 2,
+//! 3).
 
 mod suite;
 
@@ -8,8 +9,8 @@ use std::path::Path;
 use suite::roles::{Role, python};
 use suite::sql::{at_rest, run};
 
-/// `second` is a library with a copy of SQLite: the one that Python uses under another name, so that the dynamic
-/// linker loads it again.
+/// `second` is a library with a copy of SQLite: the one that Python uses under another name, so
+/// that the dynamic linker loads it again.
 const SCRIPT: &str = r"
 import ctypes, shutil, tempfile, threading
 maps = [line.split()[-1] for line in __builtins__.open('/proc/self/maps') if 'libsqlite3' in line]

@@ -1,5 +1,5 @@
-//! VACUUM, VACUUM INTO and every page size: T21 (sizes), T22 (the page size changes inside one commit),
-//! T24 (a moved tail leaves no second one).
+//! VACUUM, VACUUM INTO and every page size: T21 (sizes), T22 (the page size changes inside one
+//! commit), T24 (a moved tail leaves no second one).
 
 mod suite;
 

@@ -1,7 +1,8 @@
-//! After a power loss `app.db` may be the older one of the two copies, and stock SQLite's own files may lie beside it. A
-//! member that only reads left everything with a journal beside it to stock SQLite, which reads what is named
-//! `app.db`, and so found an older state than was acknowledged; likewise where the newer copy was in WAL mode.
-//! Leftovers that stock SQLite itself takes for none, or can't get past, kept the database shut.
+//! After a power loss `app.db` may be the older one of the two copies, and stock SQLite's own files
+//! may lie beside it. A member that only reads left everything with a journal beside it to stock
+//! SQLite, which reads what is named `app.db`, and so found an older state than was acknowledged;
+//! likewise where the newer copy was in WAL mode. Leftovers that stock SQLite itself takes for
+//! none, or can't get past, kept the database shut.
 
 mod suite;
 

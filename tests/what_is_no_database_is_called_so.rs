@@ -1,5 +1,6 @@
 //! FT18 and FT22: a file that is no database is "not a database" through dash, too, and at the
-//! moment at which stock SQLite says so: when it is first read, however it was opened, also in ATTACH.
+//! moment at which stock SQLite says so: when it is first read, however it was opened, also in
+//! ATTACH.
 
 mod suite;
 

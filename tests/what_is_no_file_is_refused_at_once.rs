@@ -1,7 +1,7 @@
 //! SEC9 and SEC10, and the odd journals of SEC12: a named pipe beside a database was waited for, a
-//! hard link to a foreign file was overwritten and given other permissions, and beside a journal that is no file every
-//! write failed without a word of why. What is put beside a database by somebody else is refused at once, by name, with
-//! what to do; and left as it is.
+//! hard link to a foreign file was overwritten and given other permissions, and beside a journal
+//! that is no file every write failed without a word of why. What is put beside a database by
+//! somebody else is refused at once, by name, with what to do; and left as it is.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
@@ -84,7 +84,8 @@ fn a_pipe_in_place_of_a_name_between_two_renames() {
     }
 }
 
-/// A user who can't write a file, but its folder's neighbour, gives it a second name that dash writes.
+/// A user who can't write a file, but its folder's neighbour, gives it a second name that dash
+/// writes.
 #[test]
 fn a_hard_link_to_another_file() {
     for name in ["-dash", "-shadow"] {

@@ -1,7 +1,8 @@
-//! A stock connection that is reading since before a commit of dash's has a former copy of the database open. With
-//! `journal_mode=MEMORY` or `OFF` stock SQLite does not ask whether its file still has its name (pager.c `databaseIsUnmoved`): once no
-//! dash connection lives that keeps it from writing, it writes there, and tells its user that the commit was made.
-//! Both files hold commits then that the other lacks.
+//! A stock connection that is reading since before a commit of dash's has a former copy of the
+//! database open. With `journal_mode=MEMORY` or `OFF` stock SQLite does not ask whether its file
+//! still has its name (pager.c `databaseIsUnmoved`): once no dash connection lives that keeps it
+//! from writing, it writes there, and tells its user that the commit was made. Both files hold
+//! commits then that the other lacks.
 
 mod suite;
 
@@ -22,8 +23,8 @@ enum Since {
     Within,
 }
 
-/// A database that was closed through dash while a stock connection was reading the state before the last commit, which then
-/// made commits of its own.
+/// A database that was closed through dash while a stock connection was reading the state before
+/// the last commit, which then made commits of its own.
 fn diverged(mode: &str, page_size: u32, since: Since, commits: usize) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("app.db");

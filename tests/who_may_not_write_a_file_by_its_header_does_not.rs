@@ -1,6 +1,6 @@
-//! FT19: a header whose write version is above 2 says that only a newer SQLite may write the
-//! file. dash uses 3 to mark its own older copy, 4 to protect one; a file that says so without a block of dash beside is somebody
-//! else's, and is read, but not written, as stock SQLite does.
+//! FT19: a header whose write version is above 2 says that only a newer SQLite may write the file.
+//! dash uses 3 to mark its own older copy, 4 to protect one; a file that says so without a block of
+//! dash beside is somebody else's, and is read, but not written, as stock SQLite does.
 
 mod suite;
 

@@ -1,5 +1,6 @@
-//! Processes that want to write at the same time all get to: who has waited longest is next, also beside a process
-//! that commits without a pause. Where waiting is polling, that one has the lock again before anybody looks.
+//! Processes that want to write at the same time all get to: who has waited longest is next, also
+//! beside a process that commits without a pause. Where waiting is polling, that one has the lock
+//! again before anybody looks.
 
 mod suite;
 
@@ -11,9 +12,9 @@ use rusqlite::Connection;
 use suite::roles::{Role, role, say};
 use suite::sql::{run, stat};
 
-/// Commits that a writer may have to let pass. Each holds the lock for [`HELD`], and who waits is in line after
-/// three milliseconds, so it is a handful; the rest is for a machine with other things to do. Who polls meets the
-/// lock free once in some thousand commits.
+/// Commits that a writer may have to let pass. Each holds the lock for [`HELD`], and who waits is
+/// in line after three milliseconds, so it is a handful; the rest is for a machine with other
+/// things to do. Who polls meets the lock free once in some thousand commits.
 const MOST_BETWEEN: i64 = 400;
 const HELD: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -119,7 +120,8 @@ fn a_process_that_waits() {
     say("done", "");
 }
 
-/// Commits while somebody waits who does not come when it is his turn: `signal` has just been sent to him.
+/// Commits while somebody waits who does not come when it is his turn: `signal` has just been sent
+/// to him.
 fn commits_beside(signal: Signal) -> (i64, i64) {
     const ROUNDS: i64 = 4;
     let folder = tempfile::tempdir().expect("a folder");

@@ -55,7 +55,8 @@ impl Original {
     }
 
     /// Fresh files like the original's, byte by byte, in inodes of their own. So that the blocks
-    /// are bound to these, the folder is copied as `cp -r` does, which dash knows as "moved together".
+    /// are bound to these, the folder is copied as `cp -r` does, which dash knows as "moved
+    /// together".
     pub fn copy(&self) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
         let status = Command::new("cp")

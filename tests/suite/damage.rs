@@ -83,8 +83,8 @@ pub fn first_page_block(path: &Path) -> Option<std::ops::Range<u64>> {
     there.then(|| FIRST_PAGE.start.saturating_sub(list)..FIRST_PAGE.end)
 }
 
-/// Changes the fields of a block, and gives it a checksum that is right. `start`: how far in `block`
-/// its fields begin.
+/// Changes the fields of a block, and gives it a checksum that is right. `start`: how far in
+/// `block` its fields begin.
 pub fn reseal(path: &Path, block: std::ops::Range<u64>, start: usize, change: &dyn Fn(&mut [u8])) {
     let mut bytes = vec![0; usize::try_from(block.end - block.start).expect("small")];
     file(path).read_exact_at(&mut bytes, block.start).expect("inside");

@@ -42,8 +42,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins a transaction that does not fit into its cache: part of it is in the database, beside a journal
-    /// that could undo it. Answers the journal's path.
+    /// Begins a transaction that does not fit into its cache: part of it is in the database, beside
+    /// a journal that could undo it. Answers the journal's path.
     pub fn writes_in_part(&mut self, path: &Path) -> PathBuf {
         self.must("PRAGMA cache_size=1");
         self.must("BEGIN IMMEDIATE");

@@ -1,5 +1,5 @@
-//! Other processes: a test program started again in another role, and hosts in other languages. They talk in
-//! lines of a word and a value.
+//! Other processes: a test program started again in another role, and hosts in other languages.
+//! They talk in lines of a word and a value.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
@@ -10,8 +10,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 /// Names the role and its argument in the environment.
 const ROLE: &str = "DASH_SUITE_ROLE";
 
-/// The argument that this process was started with, if it was started for the role `name`. A role is an ignored
-/// test of that name.
+/// The argument that this process was started with, if it was started for the role `name`. A role
+/// is an ignored test of that name.
 pub fn role(name: &str) -> Option<String> {
     let value = std::env::var(ROLE).ok()?;
     let (role, argument) = value.split_once('=')?;
@@ -65,7 +65,8 @@ impl Role {
         Self { child, output }
     }
 
-    /// The value of the next line that begins with `word`; others are passed over. `None` at the end.
+    /// The value of the next line that begins with `word`; others are passed over. `None` at the
+    /// end.
     pub fn listen(&mut self, word: &str) -> Option<String> {
         loop {
             let mut line = String::new();
@@ -105,9 +106,9 @@ impl Role {
     }
 }
 
-/// A Python script with dash loaded, where `sys.argv[2:]` are the arguments, `open(path)` opens through dash in
-/// autocommit mode, and `say(word, value)` talks to a [`Role`]. `None`, and a line that says so, where no Python
-/// has an `sqlite3` that loads extensions.
+/// A Python script with dash loaded, where `sys.argv[2:]` are the arguments, `open(path)` opens
+/// through dash in autocommit mode, and `say(word, value)` talks to a [`Role`]. `None`, and a line
+/// that says so, where no Python has an `sqlite3` that loads extensions.
 pub fn python(script: &str, arguments: &[&Path]) -> Option<Command> {
     const PROBE: &str = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)";
     const HEAD: &str = "

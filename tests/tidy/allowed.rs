@@ -1,4 +1,5 @@
-//! What is not tidy yet. These lists only shrink: a test fails when something that is listed is in order by now.
+//! What is not tidy yet. These lists only shrink: a test fails when something that is listed is in
+//! order by now.
 
 /// Modules that take from each other in a circle, and why they do.
 pub(crate) struct Circle {
@@ -13,7 +14,8 @@ impl Circle {
 }
 
 pub(crate) const CIRCLES: &[Circle] = &[
-    // The types mirror structures of SQLite that point at each other: a VFS makes files, a file belongs to one.
+    // The types mirror structures of SQLite that point at each other: a VFS makes files, a file
+    // belongs to one.
     Circle {
         in_crate: "dash-ffi",
         modules: &[
@@ -34,8 +36,9 @@ pub(crate) const CIRCLES: &[Circle] = &[
             "vfs_calls",
         ],
     },
-    // Few items are in a module above those that need them: the switch that breaks the protocol resets a list, the
-    // header blanks the block beside it, `Connection` and what it is made of know each other.
+    // Few items are in a module above those that need them: the switch that breaks the protocol
+    // resets a list, the header blanks the block beside it, `Connection` and what it is made of
+    // know each other.
     Circle {
         in_crate: "dash-shadow",
         modules: &[

@@ -1,7 +1,9 @@
-//! What the modules of a crate take from each other goes one way, so that each can be read after those it rests on.
+//! What the modules of a crate take from each other goes one way, so that each can be read after
+//! those it rests on.
 //!
-//! A module is a file. It takes what `crate::…` names in its code. Left out: the root, which only puts names
-//! together; tests; and what a folder's files take from each other as `super` and `self`.
+//! A module is a file. It takes what `crate::…` names in its code. Left out: the root, which only
+//! puts names together; tests; and what a folder's files take from each other as `super` and
+//! `self`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -30,7 +32,8 @@ fn imports(home: &Path) -> BTreeMap<String, BTreeSet<String>> {
     sources.iter().map(|(name, code)| found(name, code)).collect()
 }
 
-/// Every path behind `crate::` in `code`, trees of `{}` taken apart; behind `super::`, too, `at_top`.
+/// Every path behind `crate::` in `code`, trees of `{}` taken apart; behind `super::`, too,
+/// `at_top`.
 fn taken(code: &str, at_top: bool) -> Vec<String> {
     let mut found = Vec::new();
     for start in ["crate::", "super::"].iter().take(1 + usize::from(at_top)) {

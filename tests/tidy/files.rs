@@ -6,6 +6,8 @@ use crate::tree::{none, others, shown, sources, text};
 
 /// Lines a file may have.
 const LONGEST: usize = 400;
+/// Columns of a comment; a table's row may be wider.
+const WIDEST: usize = 100;
 /// Words that mean "not finished"; in two halves, so that this file passes its own test.
 const UNFINISHED: [(&str, &str); 4] =
     [("TO", "DO"), ("FIX", "ME"), ("unimpl", "emented!"), ("to", "do!(")];
@@ -32,6 +34,22 @@ fn no_source_file_is_longer_than_a_reader_can_hold() {
         .map(|(lines, name)| format!("{name}: {lines} lines"))
         .collect();
     none(&offenders, "one idea a file, under 400 lines");
+}
+
+#[test]
+fn no_comment_is_wider_than_a_reader_takes_in() {
+    let is_wide = |line: &str| {
+        let comment = line.trim_start().strip_prefix("//");
+        let text = comment.map(|text| text.trim_start_matches(['/', '!', ' ']));
+        text.is_some_and(|text| !text.starts_with('|')) && line.chars().count() > WIDEST
+    };
+    let mut offenders = Vec::new();
+    for path in sources() {
+        for (number, line) in text(&path).lines().enumerate().filter(|(_, line)| is_wide(line)) {
+            offenders.push(format!("{}:{}: {line}", shown(&path), number + 1));
+        }
+    }
+    none(&offenders, "wrap these comments at 100 columns");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Every id that is cited is defined, once, in the FORMAT.md of an engine: `- **T5** …`. Every document that is
-//! cited is in the repository. What a user reads has no id in it.
+//! Every id that is cited is defined, once, in the FORMAT.md of an engine: `- **T5** …`. Every
+//! document that is cited is in the repository. What a user reads has no id in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

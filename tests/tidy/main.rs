@@ -1,5 +1,6 @@
-//! Tidiness that a machine can keep: what files begin with, how long they and their functions may be, what
-//! modules may take from each other, ids and pointers that lead somewhere, README commands that exist.
+//! Tidiness that a machine can keep: what files begin with, how long they and their functions may
+//! be, what modules may take from each other, ids and pointers that lead somewhere, README commands
+//! that exist.
 
 mod allowed;
 mod circles;

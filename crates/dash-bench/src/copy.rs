@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::failure::{Explain, Result};
 use crate::interrupt;
 
-/// Bytes of a write. How a file is written decides how the page cache holds it: large writes make large
-/// folios, and every later commit into one pays for its size.
+/// Bytes of a write. How a file is written decides how the page cache holds it: large writes make
+/// large folios, and every later commit into one pays for its size.
 const PIECE: usize = 16 << 10;
 
 /// Copies a file, and flushes it.

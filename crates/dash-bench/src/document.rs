@@ -1,5 +1,5 @@
-//! `dash bench document`: `benches/BENCHMARKS.md`. Every table stands below the command that makes it, and is
-//! made by that very command line.
+//! `dash bench document`: `benches/BENCHMARKS.md`. Every table stands below the command that makes
+//! it, and is made by that very command line.
 
 use std::path::PathBuf;
 

@@ -160,7 +160,8 @@ impl Engine {
         }
     }
 
-    /// Opens, and nothing more: what an application does at its start where the mode is in the file.
+    /// Opens, and nothing more: what an application does at its start where the mode is in the
+    /// file.
     pub fn connect(self, path: &Path) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE

@@ -1,7 +1,8 @@
-//! Interleaving: every side runs a block, in an order that turns from round to round, so that a slow
-//! moment of a shared machine hits all of them; ratios are taken within a round.
+//! Interleaving: every side runs a block, in an order that turns from round to round, so that a
+//! slow moment of a shared machine hits all of them; ratios are taken within a round.
 //!
-//! A round in which the disk throttled ([`crate::throttle`]) is thrown away, and repeated after a pause.
+//! A round in which the disk throttled ([`crate::throttle`]) is thrown away, and repeated after a
+//! pause.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,8 @@ pub struct Timed {
     pub elapsed: u64,
     /// Statements that failed.
     pub failures: u64,
-    /// Processor time of this process, its own and the kernel's for it; none where others work beside.
+    /// Processor time of this process, its own and the kernel's for it; none where others work
+    /// beside.
     pub cpu: Option<u64>,
 }
 
@@ -39,7 +41,8 @@ pub struct Lane<'a> {
     pub before: Box<dyn FnMut() -> Result<()> + 'a>,
     /// One block.
     block: Block<'a>,
-    /// One block of this lane is one of so many of the others' size: what writes much has a smaller share.
+    /// One block of this lane is one of so many of the others' size: what writes much has a smaller
+    /// share.
     pub divisor: usize,
     /// What the device was asked to write, if it is watched: before and after a block, and after
     /// everything kept back has been written.

@@ -1,8 +1,9 @@
 //! An ext4 file system on a loop device of its own.
 //!
-//! It must go on every exit, kill -9 included: mounts are made in a mount namespace of this process,
-//! the image has no name once it is attached, and the device is told to detach itself when it is no
-//! longer mounted. So the kernel takes everything down with the process; `Drop` does it earlier.
+//! It must go on every exit, kill -9 included: mounts are made in a mount namespace of this
+//! process, the image has no name once it is attached, and the device is told to detach itself when
+//! it is no longer mounted. So the kernel takes everything down with the process; `Drop` does it
+//! earlier.
 
 use std::fs::File;
 use std::io::Write;
@@ -39,7 +40,8 @@ pub struct Loop {
 struct Attached(Option<PathBuf>);
 
 impl Loop {
-    /// Makes an image of `size` bytes in `folder`, and mounts it; `options` are further ones of mkfs.ext4.
+    /// Makes an image of `size` bytes in `folder`, and mounts it; `options` are further ones of
+    /// mkfs.ext4.
     pub fn new(folder: &Path, size: u64, options: &[&str]) -> Result<Self> {
         let image = tempfile::Builder::new()
             .prefix("dash-bench-")

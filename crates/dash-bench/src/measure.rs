@@ -1,4 +1,5 @@
-//! One measurement: a database per row, copied from one that was made once; blocks in turns; a table.
+//! One measurement: a database per row, copied from one that was made once; blocks in turns; a
+//! table.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,8 +27,8 @@ const WARM: usize = 2;
 const CALLS: usize = 400;
 /// How long members of a crew work at a time.
 const SHIFT: std::time::Duration = std::time::Duration::from_millis(100);
-/// Rows that flush four times and more run blocks of a quarter: a virtual disk has only so many writes
-/// to give before it throttles.
+/// Rows that flush four times and more run blocks of a quarter: a virtual disk has only so many
+/// writes to give before it throttles.
 const DIVISOR: usize = 4;
 
 /// Everything about one measurement.

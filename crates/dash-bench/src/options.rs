@@ -26,7 +26,8 @@ pub struct Choice {
     /// Which rows are chosen
     #[arg(long, default_value = "uniform")]
     pub skew: Skew,
-    /// Per cent of the transactions of `mixed` that read, of the tables of `duplication` that are shared
+    /// Per cent of the transactions of `mixed` that read, of the tables of `duplication` that are
+    /// shared
     #[arg(long, value_name = "PER CENT", default_value_t = 50)]
     pub share: usize,
     /// Recorded SQL: loading.sql once, then one connection per file of benchset/; or plain *.sql

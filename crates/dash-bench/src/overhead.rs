@@ -1,5 +1,5 @@
-//! What the bench itself costs per operation: reading the clock, keeping the time, the histogram. It
-//! is measured where it is stated.
+//! What the bench itself costs per operation: reading the clock, keeping the time, the histogram.
+//! It is measured where it is stated.
 
 use std::time::Instant;
 

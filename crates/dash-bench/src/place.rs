@@ -1,5 +1,6 @@
 //! Where things are measured: V, the file system of `--dir` itself; J, journaled ext4 on a loop
-//! device over a file in `--dir`; L, the same over memory, for exact counts; N, as L without a journal.
+//! device over a file in `--dir`; L, the same over memory, for exact counts; N, as L without a
+//! journal.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! Real-time priority for the thread that measures, so that others' load on the processors stays out
-//! of the figures: without it a task that I/O wakes may wait for the next tick of the scheduler (4 ms
-//! at 250 Hz) wherever somebody computes.
+//! Real-time priority for the thread that measures, so that others' load on the processors stays
+//! out of the figures: without it a task that I/O wakes may wait for the next tick of the scheduler
+//! (4 ms at 250 Hz) wherever somebody computes.
 //!
 //! Threads and processes started later do not inherit it.
 

@@ -68,7 +68,8 @@ pub fn run(options: &Options, output: &Output) -> Result<bool> {
     Ok(true)
 }
 
-/// Smaller blocks where a flush takes long, so that there is time for some rounds; else the usual ones.
+/// Smaller blocks where a flush takes long, so that there is time for some rounds; else the usual
+/// ones.
 fn block(head: &Head, rows: usize, patience: u64) -> Option<usize> {
     // Some five flushes a transaction, eight rounds with what precedes them.
     let transaction = head.flush_p50_us * 5.0;

@@ -1,5 +1,5 @@
-//! `dash bench repeat`: the same measurement twice. Counts must agree to 1 %, ratios to 10 %; figures
-//! that don't repeat are no figures.
+//! `dash bench repeat`: the same measurement twice. Counts must agree to 1 %, ratios to 10 %;
+//! figures that don't repeat are no figures.
 
 use crate::failure::Result;
 use crate::measure;

@@ -1,5 +1,5 @@
-//! Latencies: a histogram of everything, and the mean and percentiles of every block, because ratios
-//! are taken block by block.
+//! Latencies: a histogram of everything, and the mean and percentiles of every block, because
+//! ratios are taken block by block.
 
 use std::time::Duration;
 

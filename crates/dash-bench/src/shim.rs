@@ -1,7 +1,8 @@
 //! The shim peer: the crate `sqlite-vfs` passing through to ordinary files. It shows what a VFS in
 //! Rust costs beside SQLite's own, and dash's boundary beside it.
 //!
-//! One connection at a time: locks are only kept in mind, as the crate's own example does without WAL.
+//! One connection at a time: locks are only kept in mind, as the crate's own example does without
+//! WAL.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind};

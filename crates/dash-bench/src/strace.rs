@@ -15,7 +15,8 @@ type Calls = BTreeMap<String, u64>;
 pub struct PerOperation {
     /// All calls.
     pub total: f64,
-    /// Calls that nearly every operation makes: without what one in ten or fewer adds, such as a page split.
+    /// Calls that nearly every operation makes: without what one in ten or fewer adds, such as a
+    /// page split.
     pub typical: f64,
     /// Those that flush.
     pub flushes: f64,
@@ -31,7 +32,8 @@ pub fn is_there() -> bool {
     Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success())
 }
 
-/// Counts the calls of one operation of what `dash bench` does with these arguments, `--count` aside.
+/// Counts the calls of one operation of what `dash bench` does with these arguments, `--count`
+/// aside.
 pub fn count(arguments: &[OsString], operations: u64) -> Result<PerOperation> {
     // What the very first operation costs once, such as making dash's second copy, is in neither.
     run(arguments, 1)?;

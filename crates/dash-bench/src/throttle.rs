@@ -1,6 +1,6 @@
-//! Virtual disks throttle after some ten thousand flushes: every write then takes milliseconds, whoever
-//! asks. (On a busy machine the same is seen of the scheduler: see [`crate::priority`].)
-//! A raw write with a flush, now and then, tells; figures from such a time are worth nothing.
+//! Virtual disks throttle after some ten thousand flushes: every write then takes milliseconds,
+//! whoever asks. (On a busy machine the same is seen of the scheduler: see [`crate::priority`].) A
+//! raw write with a flush, now and then, tells; figures from such a time are worth nothing.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -33,7 +33,8 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Watches, and waits for the disk so long in all; after that its figures are taken as they are.
+    /// Watches, and waits for the disk so long in all; after that its figures are taken as they
+    /// are.
     pub fn new(place: &Place, patience: Duration) -> Result<Self> {
         let file = if place.in_memory { None } else { Some(place.scratch_file()?) };
         let mut made = Self { file, slow: SLOW, patience: Cell::new(patience) };

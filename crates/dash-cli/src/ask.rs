@@ -4,7 +4,8 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use crate::failure::{Explain, Failure, Result};
 
-/// Whether the user says yes. Off a terminal nobody can be asked: that is an error that names `--yes`.
+/// Whether the user says yes. Off a terminal nobody can be asked: that is an error that names
+/// `--yes`.
 pub fn confirm(question: &str, yes: bool) -> Result<bool> {
     if yes {
         return Ok(true);

@@ -2,8 +2,8 @@
 //! line before it is loaded; this is the order that works.
 //!
 //! `sqlite3` goes on in a database in memory when `.open` fails: a script would run to its end, and
-//! what it wrote would be gone. So the database is opened here first, which also tells why it can't be, and
-//! sqlite3 stops before any other SQL if its own opening came to nothing after all.
+//! what it wrote would be gone. So the database is opened here first, which also tells why it can't
+//! be, and sqlite3 stops before any other SQL if its own opening came to nothing after all.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;

@@ -1,5 +1,5 @@
-//! `dash bench` runs every workload, counts exactly where it can, and says so in every format. What is
-//! checked are counts and plausibility, never times.
+//! `dash bench` runs every workload, counts exactly where it can, and says so in every format. What
+//! is checked are counts and plausibility, never times.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::path::{Path, PathBuf};

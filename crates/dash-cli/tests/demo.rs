@@ -100,7 +100,8 @@ fn a_folder_of_plain_files_is_replayed() {
     assert_eq!(row(&run, "durable transactions "), ("2".into(), "2".into()));
 }
 
-/// dash commits what creates a table, too, which is no row changed: both counts are still of the same transactions.
+/// dash commits what creates a table, too, which is no row changed: both counts are still of the
+/// same transactions.
 #[test]
 fn both_counts_have_the_same_denominator() {
     let home = Home::new();

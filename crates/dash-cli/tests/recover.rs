@@ -120,7 +120,8 @@ fn of_two_histories_a_person_chooses_one_and_both_are_kept() {
     }
 }
 
-/// A stock connection was reading since before dash's last commit, and then wrote without a journal file.
+/// A stock connection was reading since before dash's last commit, and then wrote without a journal
+/// file.
 #[test]
 fn so_of_what_a_stock_reader_wrote_into_the_former_copy() {
     for (keep, rows) in [("database", 203), ("shadow", 205)] {

@@ -1,8 +1,8 @@
 //! The routines of one SQLite copy that dash calls, copied out of the table that copy handed over.
 //!
 //! Invariants: nothing is read from a table of a version before 3.31 but its version; every routine
-//! here but one was present when copied, so a call needs no check; texts go through `"%s"`, never as
-//! formats.
+//! here but one was present when copied, so a call needs no check; texts go through `"%s"`, never
+//! as formats.
 
 use crate::code::Code;
 use crate::sys::{
@@ -160,7 +160,8 @@ impl Api {
         self.version
     }
 
-    /// Whether this SQLite was built with an option, named without `SQLITE_`; no, if it does not say.
+    /// Whether this SQLite was built with an option, named without `SQLITE_`; no, if it does not
+    /// say.
     pub(crate) fn is_built_with(&self, option: &CStr) -> bool {
         // SAFETY: the routine takes a C string.
         self.compileoption_used.is_some_and(|used| unsafe { used(option.as_ptr()) } != 0)

@@ -21,9 +21,9 @@ const LOOKS: usize = 64;
 /// How long it sleeps first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
 
-/// Who is inside a file: the lock of its door. Nearly never do two threads meet there (SQLite calls a
-/// file one call after the other; a visit from another connection of a shared cache may come between),
-/// so being free costs one atomic exchange, and waiting is done by looking again.
+/// Who is inside a file: the lock of its door. Nearly never do two threads meet there (SQLite calls
+/// a file one call after the other; a visit from another connection of a shared cache may come
+/// between), so being free costs one atomic exchange, and waiting is done by looking again.
 #[derive(Default)]
 pub(crate) struct Gate {
     /// The thread inside; 0 for nobody.
@@ -33,8 +33,8 @@ pub(crate) struct Gate {
 }
 
 unsafe extern "C" {
-    /// POSIX; its result is a number or a pointer, as long as a pointer everywhere on Linux. Cheaper
-    /// than a thread-local, which costs a library a call of the dynamic linker.
+    /// POSIX; its result is a number or a pointer, as long as a pointer everywhere on Linux.
+    /// Cheaper than a thread-local, which costs a library a call of the dynamic linker.
     safe fn pthread_self() -> usize;
 }
 
@@ -107,8 +107,8 @@ pub(crate) struct FileCell {
     lease: Lease,
 }
 
-// SAFETY: the gate lets one thread at a time at the state, and orders what they do there. A file may
-// go from thread to thread (`File: Send`); the rest is shared by nature.
+// SAFETY: the gate lets one thread at a time at the state, and orders what they do there. A file
+// may go from thread to thread (`File: Send`); the rest is shared by nature.
 unsafe impl Sync for FileCell {}
 
 struct State {

@@ -8,14 +8,16 @@ use crate::code::Code;
 use crate::error::{Error, Result};
 
 unsafe extern "C" {
-    /// GNU and musl: `getenv`, which knows nothing in a process that has more rights than who started it.
+    /// GNU and musl: `getenv`, which knows nothing in a process that has more rights than who
+    /// started it.
     fn secure_getenv(name: *const c_char) -> *const c_char;
     /// POSIX. The handler stays registered until the library is unloaded, which SQLite never does.
     safe fn atexit(work: extern "C" fn()) -> c_int;
 }
 
-/// Has `work` called when the process ends by returning from `main` or by `exit`. A kill, `_exit`, and
-/// runtimes that end without the C library (Go's) don't call it; a forked child that exits does.
+/// Has `work` called when the process ends by returning from `main` or by `exit`. A kill, `_exit`,
+/// and runtimes that end without the C library (Go's) don't call it; a forked child that exits
+/// does.
 ///
 /// # Errors
 ///
@@ -30,8 +32,8 @@ pub fn at_exit(work: extern "C" fn()) -> Result<()> {
     }
 }
 
-/// Where temporary files go, in SQLite's order (os_unix.c `unixTempFileDir`). Who starts a program that runs with
-/// the rights of another user has no say in it.
+/// Where temporary files go, in SQLite's order (os_unix.c `unixTempFileDir`). Who starts a program
+/// that runs with the rights of another user has no say in it.
 #[must_use]
 pub fn temporary_folders() -> Vec<PathBuf> {
     let named = [c"SQLITE_TMPDIR", c"TMPDIR"].into_iter().filter_map(variable);
@@ -39,8 +41,8 @@ pub fn temporary_folders() -> Vec<PathBuf> {
 }
 
 fn variable(name: &CStr) -> Option<PathBuf> {
-    // SAFETY: the name is a C string. The value is copied at once; who changes the environment while other threads
-    // run breaks SQLite, which reads the same variables, too.
+    // SAFETY: the name is a C string. The value is copied at once; who changes the environment
+    // while other threads run breaks SQLite, which reads the same variables, too.
     let value = unsafe {
         let value = secure_getenv(name.as_ptr());
         if value.is_null() {

@@ -50,8 +50,8 @@ use core::ffi::{c_char, c_int};
 
 /// What a library brings into SQLite.
 pub struct Extension {
-    /// Makes the VFS, once for each copy of SQLite in the process. It must not open a connection: the
-    /// slot that the connection's extensions would look for is being made.
+    /// Makes the VFS, once for each copy of SQLite in the process. It must not open a connection:
+    /// the slot that the connection's extensions would look for is being made.
     pub make_vfs: fn(&SlotInfo) -> Box<dyn Vfs>,
     /// SQL functions, for every connection.
     pub functions: &'static [ScalarFunction],
@@ -89,8 +89,8 @@ impl SlotInfo {
 
 /// Loads an extension: registers its VFS (as the default one, if `default` says so), arranges for
 /// its functions and tables on every later connection, and adds them to `db` unless that is null.
-/// May be called any number of times. After `sqlite3_shutdown` it must be: SQLite then has forgotten
-/// its automatic extensions, and makes its own VFS the default again.
+/// May be called any number of times. After `sqlite3_shutdown` it must be: SQLite then has
+/// forgotten its automatic extensions, and makes its own VFS the default again.
 ///
 /// Returns `SQLITE_OK_LOAD_PERMANENTLY` (256), or an error code with a message in `*error`.
 ///

@@ -1,5 +1,5 @@
-//! The wall between Rust and C: no panic crosses it, and none is printed. Standard error is the host's: what a panic said,
-//! and where, is in the error's message, and so in the host's log.
+//! The wall between Rust and C: no panic crosses it, and none is printed. Standard error is the
+//! host's: what a panic said, and where, is in the error's message, and so in the host's log.
 
 use crate::code::Code;
 use crate::error::{Error, Result, remember};
@@ -15,8 +15,8 @@ thread_local! {
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// From here on panics behind a wall are printed nowhere; all others go where they went before, since in a Rust
-/// program they are the program's own.
+/// From here on panics behind a wall are printed nowhere; all others go where they went before,
+/// since in a Rust program they are the program's own.
 pub(crate) fn keep_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

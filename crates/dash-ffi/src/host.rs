@@ -223,8 +223,8 @@ impl HostVfs {
         }
     }
 
-    /// Whether this SQLite was built with an option, named without `SQLITE_` (`SECURE_DELETE`). No, where it was built
-    /// without the means to tell.
+    /// Whether this SQLite was built with an option, named without `SQLITE_` (`SECURE_DELETE`). No,
+    /// where it was built without the means to tell.
     #[must_use]
     pub fn is_built_with(&self, option: &CStr) -> bool {
         self.api.is_built_with(option)

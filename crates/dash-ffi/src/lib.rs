@@ -16,8 +16,8 @@
 //!
 //! What holds throughout:
 //!
-//! 1. No panic crosses into C, nor is one printed. It becomes an error, and the file it happened in is
-//!    out of use from then on.
+//! 1. No panic crosses into C, nor is one printed. It becomes an error, and the file it happened in
+//!    is out of use from then on.
 //! 2. Text goes to SQLite as the argument of `"%s"`, never as a format.
 //! 3. Nothing of a host is global: each copy of SQLite in the process has a slot of its own.
 //! 4. At most one `&mut` to a [`File`] exists at any time, whoever calls.

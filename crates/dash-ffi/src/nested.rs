@@ -1,8 +1,9 @@
 //! A connection of dash's own, on the host's VFS, for the moment in which a database has to be seen
-//! through stock eyes: rolling a hot journal back, taking a file out of WAL mode. And notes for people
-//! about what succeeded, but not as they may think.
+//! through stock eyes: rolling a hot journal back, taking a file out of WAL mode. And notes for
+//! people about what succeeded, but not as they may think.
 //!
-//! `xOpen` may open a connection: SQLite holds no lock there but that of the connection being opened.
+//! `xOpen` may open a connection: SQLite holds no lock there but that of the connection being
+//! opened.
 
 use crate::api::Api;
 use crate::code::Code;
@@ -31,8 +32,8 @@ impl Nested {
         if self.db.is_null() {
             return Err(code.into());
         }
-        // SAFETY: a connection that is open or has just failed to open; its message is a C string that
-        // stays until the next call.
+        // SAFETY: a connection that is open or has just failed to open; its message is a C string
+        // that stays until the next call.
         let text = unsafe { CStr::from_ptr((self.api.errmsg)(self.db)) };
         Err(Error::new(code, text.to_string_lossy()))
     }
@@ -46,8 +47,8 @@ impl Drop for Nested {
 }
 
 impl HostVfs {
-    /// Opens a database through this VFS in a connection of its own, runs statements, and closes it.
-    /// Nobody else sees the connection; it shares no cache.
+    /// Opens a database through this VFS in a connection of its own, runs statements, and closes
+    /// it. Nobody else sees the connection; it shares no cache.
     ///
     /// # Errors
     ///

@@ -6,8 +6,9 @@
 //! trampolines answer until it is called for anything else.
 //!
 //! Invariants: any pass through the door of the file closes its window first; only a call of the
-//! file opens it. It holds numbers only, so nothing in it aliases the file. SQLite calls the methods
-//! of one file one after the other; a visit (`with_file`) from another thread at worst closes it.
+//! file opens it. It holds numbers only, so nothing in it aliases the file. SQLite calls the
+//! methods of one file one after the other; a visit (`with_file`) from another thread at worst
+//! closes it.
 
 use core::ffi::c_int;
 use core::ops::Range;

@@ -1,5 +1,6 @@
-//! SEC12: a panic was printed on the host's standard error, with a backtrace. It is an error
-//! with a message, which says where it was; nothing is printed. Panics of a Rust program itself are its own.
+//! SEC12: a panic was printed on the host's standard error, with a backtrace. It is an error with a
+//! message, which says where it was; nothing is printed. Panics of a Rust program itself are its
+//! own.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

@@ -11,8 +11,8 @@ use crate::left::left_in_coordination;
 use crate::locks;
 use crate::names::Names;
 
-/// Does something while no connection has the database at `path` open for writing, in any process, and
-/// none can be opened, recovered or closed.
+/// Does something while no connection has the database at `path` open for writing, in any process,
+/// and none can be opened, recovered or closed.
 ///
 /// The locks on the two files don't tell whether one has: a connection that is idle since another
 /// one made a new shadow holds those of the former pair, and who recovers holds none yet.
@@ -42,8 +42,8 @@ pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() 
     Ok(done)
 }
 
-/// Whether a database that nobody has open was closed cleanly, as far as what lies beside it tells. Only then may
-/// its shadow be removed: it may hold the newest commit.
+/// Whether a database that nobody has open was closed cleanly, as far as what lies beside it tells.
+/// Only then may its shadow be removed: it may hold the newest commit.
 ///
 /// # Errors
 ///
@@ -56,8 +56,8 @@ pub fn is_at_rest<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
     Ok(!fenced && !left_in_coordination::<S>(&directory, &names)?.in_flight)
 }
 
-/// Whether a database that begins so was closed while stock processes had its other copy open (SHADOW-16). Then no journal of
-/// SQLite's may be written beside it. `start`: the first 100 bytes.
+/// Whether a database that begins so was closed while stock processes had its other copy open
+/// (SHADOW-16). Then no journal of SQLite's may be written beside it. `start`: the first 100 bytes.
 #[must_use]
 pub fn is_protected(start: &[u8]) -> bool {
     Header::of(start).is_some_and(|header| header.is_protected())

@@ -76,8 +76,8 @@ impl<S: Storage> Connection<S> {
         self.check_names()
     }
 
-    /// Before the other copy is made as large as the current one, which needs a look at that: the size
-    /// comes from shared memory.
+    /// Before the other copy is made as large as the current one, which needs a look at that: the
+    /// size comes from shared memory.
     pub(crate) fn check_size(&self) -> Result<()> {
         let (db, size) = (self.names.shown(), self.snapshot.size);
         if size == 0 {
@@ -130,8 +130,8 @@ impl<S: Storage> Connection<S> {
         Ok([look(&self.names.db)?, look(&self.names.shadow)?])
     }
 
-    /// Both copies take turns at being `app.db`: who may use the one, also after a chmod or chown, may use the
-    /// other. Where this process can't see to that, the next shadow may.
+    /// Both copies take turns at being `app.db`: who may use the one, also after a chmod or chown,
+    /// may use the other. Where this process can't see to that, the next shadow may.
     fn keep_access(&mut self, db: &Metadata, shadow: &Metadata) -> Result<()> {
         let seen = Some([db, shadow].map(|file| (file.permissions, file.owner, file.group)));
         if db.has_access_of(shadow) || self.access_seen == seen {
@@ -161,8 +161,8 @@ impl<S: Storage> Connection<S> {
         Ok(!db.is_some_and(|(_, db)| self.files.iter().flatten().any(|file| file.id() == db.id)))
     }
 
-    /// Whether `app.db` is the current copy and begins as its commit left it: nobody has put another
-    /// file in its place, or written into it past the locks (`cp backup app.db`).
+    /// Whether `app.db` is the current copy and begins as its commit left it: nobody has put
+    /// another file in its place, or written into it past the locks (`cp backup app.db`).
     pub fn is_as_committed(&self) -> Result<bool> {
         let current = self.coordination.current();
         let name = self.names.shown();

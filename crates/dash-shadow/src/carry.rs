@@ -1,5 +1,6 @@
 //! Aggregate update: what the last commit changed is written into the other copy, too (DASH section
-//! 4.3). A connection that made that commit still has its pages, if they are few, and reads none back.
+//! 4.3). A connection that made that commit still has its pages, if they are few, and reads none
+//! back.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! What the two files are, and how their commits are related, from what is seen of them. What to do about
-//! it is held as data in [`crate::table`].
+//! What the two files are, and how their commits are related, from what is seen of them. What to do
+//! about it is held as data in [`crate::table`].
 
 use dash_storage::File;
 
@@ -22,8 +22,8 @@ pub struct Verdict {
     pub relation: Relation,
 }
 
-/// Whether both files carry blocks of one pair though not both inode numbers are right: they were copied
-/// or restored together. An inode number may be right by chance; then the commits tell.
+/// Whether both files carry blocks of one pair though not both inode numbers are right: they were
+/// copied or restored together. An inode number may be right by chance; then the commits tell.
 pub fn moved_together<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
     let (Some(db), Some(shadow)) = (db, shadow) else {
         return false;
@@ -44,8 +44,8 @@ pub fn moved_together<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>)
     a.pair == b.pair && slots_differ && kin
 }
 
-/// Whether `app.db` tells nothing of the pair that the shadow is of: it is empty, or torn, or somebody else made what it holds.
-/// Then the shadow need not have the inode number that it had.
+/// Whether `app.db` tells nothing of the pair that the shadow is of: it is empty, or torn, or
+/// somebody else made what it holds. Then the shadow need not have the inode number that it had.
 fn tells_of_no_pair<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
     let (Some(db), Some(shadow)) = (db, shadow) else {
         return false;
@@ -154,7 +154,8 @@ pub fn classify<F: File>(
     Ok(Verdict { db: db_kind, shadow: shadow_kind, relation })
 }
 
-/// Whether a commit was never published. One of several databases is decided as soon as their super-journal is gone.
+/// Whether a commit was never published. One of several databases is decided as soon as their
+/// super-journal is gone.
 fn is_unpublished(shadow: Option<&CommitBlock>, kind: ShadowKind, left: Left) -> bool {
     shadow.is_some_and(|block| {
         (block.state == State::Whole || kind == ShadowKind::Pending)
@@ -196,7 +197,8 @@ fn shadow_kind<F: File>(
     })
 }
 
-/// Whether there is an intent that was written into this file, or into the one that it is a copy of.
+/// Whether there is an intent that was written into this file, or into the one that it is a copy
+/// of.
 fn has_intent<F: File>(found: &Found<F>, moved: bool) -> bool {
     found.tail.intent.as_ref().is_ok_and(|intent| moved || intent.inode == found.id().inode)
 }
@@ -225,7 +227,8 @@ fn db_kind<F: File>(
         _ if blank && fence => DbKind::Torn,
         _ if !found.header.is_some_and(|header| header.is_sqlite()) => DbKind::NotSqlite,
         _ if !fence && found.is_cut() => DbKind::Cut,
-        // Also beside a name fence: it is taken away at a close, and a power loss may bring it back.
+        // Also beside a name fence: it is taken away at a close, and a power loss may bring it
+        // back.
         Some(_) if found.written_over(moved).is_some() => DbKind::Modified,
         None if fence
             && (intent || has_buried_tail(&found.file, found.tail.len, shadow_pair, "app.db")?) =>
@@ -263,9 +266,10 @@ fn superseded<F: File>(found: &Found<F>, block: &CommitBlock) -> ShadowKind {
     }
 }
 
-/// Whether a stock connection has written to a former copy, on which the commit that counts `newer` was made. Where page 1
-/// has no room for a block that tells ([`Found::written_over`]) the counter does: dash's next commit counts on from `newer`, by
-/// [`LEAP`] if it is the first of its session, as it is where the block says that the file was held.
+/// Whether a stock connection has written to a former copy, on which the commit that counts `newer`
+/// was made. Where page 1 has no room for a block that tells ([`Found::written_over`]) the counter
+/// does: dash's next commit counts on from `newer`, by [`LEAP`] if it is the first of its session,
+/// as it is where the block says that the file was held.
 fn written_behind<F: File>(found: &Found<F>, block: &CommitBlock, newer: u32) -> bool {
     let ours = |header: &Header| header.is_fenced() || header.is_demoted();
     let Some(header) = found.header.filter(|header| header.size().is_some() && !ours(header))
@@ -308,9 +312,9 @@ fn relate<F: File>(
     }
 }
 
-/// Whether a database that is not ours was written by somebody who had not seen a commit of the shadow
-/// (SHADOW-19). Stock SQLite counts each change from what it finds, and a commit that no name fence
-/// guards is far ahead of what it was made on.
+/// Whether a database that is not ours was written by somebody who had not seen a commit of the
+/// shadow (SHADOW-19). Stock SQLite counts each change from what it finds, and a commit that no
+/// name fence guards is far ahead of what it was made on.
 fn could_not_know<F: File>(db: &Found<F>, shadow: &CommitBlock) -> bool {
     const BEHIND: u32 = 1 << 31;
     let distance = db.header.map(|header| header.counter().wrapping_sub(shadow.counter));

@@ -75,7 +75,8 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Waits for the OPEN lock: who holds it may be closing too, and then somebody must be the last.
+    /// Waits for the OPEN lock: who holds it may be closing too, and then somebody must be the
+    /// last.
     fn take_open(&self, name: &str) -> Result<bool> {
         for _ in 0..CLOSE_ATTEMPTS {
             let file = self.coordination.file();
@@ -103,8 +104,8 @@ impl<S: Storage> Connection<S> {
             self.flush_current()?;
         }
         if unknown && !broken(Mutation::NarrowedUnflushed) {
-            // SHADOW-8: the next session lists only what it writes itself. And where the name is behind, stock
-            // SQLite must not be shown a copy that was never flushed.
+            // SHADOW-8: the next session lists only what it writes itself. And where the name is
+            // behind, stock SQLite must not be shown a copy that was never flushed.
             let slot = self.shadow_slot();
             if self.files[slot].is_some() {
                 self.flush_file(slot)?;
@@ -122,8 +123,9 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// SHADOW-20: from here on anybody may write `app.db`, in any way, and a power loss must not find that file
-    /// under the other name. The first commit of the next session need not flush the names then.
+    /// SHADOW-20: from here on anybody may write `app.db`, in any way, and a power loss must not
+    /// find that file under the other name. The first commit of the next session need not flush the
+    /// names then.
     ///
     /// `unflushed`: the copies were not flushed, so more than the names is behind.
     fn flush_names(&mut self, unflushed: bool) -> Result<()> {
@@ -146,10 +148,10 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// Takes the name fence away, before the flush that makes the names durable: it must not be back after a
-    /// power loss, since stock SQLite may have written by then, nor gone from the disk before the names are
-    /// right there. Where the file system has no journal a removed directory may be gone before its name is; a
-    /// renamed one is not.
+    /// Takes the name fence away, before the flush that makes the names durable: it must not be
+    /// back after a power loss, since stock SQLite may have written by then, nor gone from the disk
+    /// before the names are right there. Where the file system has no journal a removed directory
+    /// may be gone before its name is; a renamed one is not.
     fn lower_fence(&self) -> Result<()> {
         let fence = self.names.fence.to_string_lossy();
         let lowered = self.directory.rename(&self.names.fence, &self.names.lowered);
@@ -160,8 +162,9 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// A block that vouches for the current copy, and intents no wider than the next session needs. `held`: another
-    /// program has the shadow open, and may write there: the block tells then how dash would.
+    /// A block that vouches for the current copy, and intents no wider than the next session needs.
+    /// `held`: another program has the shadow open, and may write there: the block tells then how
+    /// dash would.
     fn leave_vouched(&mut self, held: bool) -> Result<()> {
         let clean =
             self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
@@ -183,7 +186,8 @@ impl<S: Storage> Connection<S> {
             }
             let intent = narrow.as_ref().unwrap_or(&known.intent);
             let names_durable = !self.coordination.may_be_named_on_disk(slot);
-            // What is written into it at rest, by whomever, and what is done to its name, changes that.
+            // What is written into it at rest, by whomever, and what is done to its name, changes
+            // that.
             let current = self.current_file()?.metadata().during(Operation::Stat, &name)?;
             let changed = current.changed;
             let published = Published { names_durable, held, changed, ..self.published() };

@@ -278,7 +278,8 @@ impl<S: Storage> Connection<S> {
         })
     }
 
-    /// Puts the block into page 1, or where it does not fit the announcement of the one in the tail.
+    /// Puts the block into page 1, or where it does not fit the announcement of the one in the
+    /// tail.
     fn place_block(&mut self, block: &mut CommitBlock) {
         let Some(page) = self.transaction.as_mut().and_then(|t| t.buffer.first_mut()) else {
             return;

@@ -66,7 +66,8 @@ pub struct Connection<S: Storage> {
     pub(crate) last_commit: Option<LastCommit>,
     /// Header of the current copy as this connection committed it, with its sequence.
     pub(crate) header: Option<(u64, Header)>,
-    /// Who may use the two copies, where they differ and nobody is locked out: permission bits, owner, group.
+    /// Who may use the two copies, where they differ and nobody is locked out: permission bits,
+    /// owner, group.
     pub(crate) access_seen: Option<[(u32, u32, u32); 2]>,
     /// The shadow lets somebody in who has no right to the current copy, as it was found.
     pub(crate) exposed: bool,
@@ -150,7 +151,8 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Whether this connection was the first to open the database after somebody who did not close it.
+    /// Whether this connection was the first to open the database after somebody who did not close
+    /// it.
     pub fn takes_over(&self) -> bool {
         self.takes_over
     }
@@ -165,8 +167,8 @@ impl<S: Storage> Connection<S> {
         self.statistics
     }
 
-    /// Whether, when it was opened, the shadow gave somebody rights that `app.db` does not give, and this process could
-    /// not take them away.
+    /// Whether, when it was opened, the shadow gave somebody rights that `app.db` does not give,
+    /// and this process could not take them away.
     pub fn is_exposed(&self) -> bool {
         self.exposed
     }

@@ -80,7 +80,8 @@ pub(crate) enum Word {
     Durability = 48,
     /// 1: names were exchanged since the first opener.
     NamesChanged = 55,
-    /// What is being settled, and in which generation. See [`crate::settle`], then [`crate::housekeeping`].
+    /// What is being settled, and in which generation. See [`crate::settle`], then
+    /// [`crate::housekeeping`].
     Settling = 49,
     SettlingIn = 50,
     Kept = 51,
@@ -88,7 +89,8 @@ pub(crate) enum Word {
     ShadowWanted = 53,
     /// Sequence of a commit that is prepared under a super-journal. See [`crate::decided`].
     Several = 54,
-    /// The largest size of the database, if something was deleted that must be gone at rest ([`crate::secure`]); or 0.
+    /// The largest size of the database, if something was deleted that must be gone at rest
+    /// ([`crate::secure`]); or 0.
     Deleted = 56,
     /// Which cache all this is true of; 0: that can't be told. See [`crate::left`].
     CacheLife = 57,

@@ -1,8 +1,9 @@
 //! Who gets in: whose the files beside a database are, and who may use them.
 //!
-//! A file that is opened stays open, whatever is done about its rights later. So a new one is its owner's alone until it
-//! has the database's group, list and bits; and one that was found is looked at before its first byte is written. The
-//! copies take turns at being `app.db`: what its user did to that name at rest, a chmod or chown, is meant for both.
+//! A file that is opened stays open, whatever is done about its rights later. So a new one is its
+//! owner's alone until it has the database's group, list and bits; and one that was found is looked
+//! at before its first byte is written. The copies take turns at being `app.db`: what its user did
+//! to that name at rest, a chmod or chown, is meant for both.
 
 use std::time::Duration;
 
@@ -29,7 +30,8 @@ const MAKING_PATIENCE: Duration = Duration::from_secs(1);
 /// For how long nobody but a reader holds OPEN before that is said: longer than between two looks.
 const READER_PATIENCE: Duration = Duration::from_millis(20);
 
-/// Opens the coordination file and waits for its OPEN lock. Tells whether the file has no bytes. `db`: what `app.db` is.
+/// Opens the coordination file and waits for its OPEN lock. Tells whether the file has no bytes.
+/// `db`: what `app.db` is.
 pub(crate) fn open_coordination<S: Storage>(
     storage: &S,
     directory: &S::Directory,
@@ -70,7 +72,8 @@ pub(crate) fn open_coordination<S: Storage>(
     }
 }
 
-/// Takes OPEN. A reader of the file can hold a lock there, too, for as long as it likes: no dash does.
+/// Takes OPEN. A reader of the file can hold a lock there, too, for as long as it likes: no dash
+/// does.
 fn wait_for_open<S: Storage>(
     storage: &S,
     file: &S::File,
@@ -122,7 +125,8 @@ fn left_behind(name: &str, owner: u32) -> Error {
     ))
 }
 
-/// Whether a coordination file may be written: it has no other name, and who made it has a right to the database.
+/// Whether a coordination file may be written: it has no other name, and who made it has a right to
+/// the database.
 fn check_found(found: &Metadata, db: Option<&Metadata>, names: &Names) -> Result<()> {
     let name = names.shown_coordination();
     if found.kind != FileKind::Regular || found.links > 1 {
@@ -179,8 +183,8 @@ fn lets_in_more(file: &Metadata, than: &Metadata) -> bool {
     !(owner && group && within(file.permissions & OTHERS, than.permissions))
 }
 
-/// The same for a database that the engine does not open: whether its shadow, if it has one, lets in nobody who
-/// has no right to `app.db`. What can't be looked at is nothing to tell.
+/// The same for a database that the engine does not open: whether its shadow, if it has one, lets
+/// in nobody who has no right to `app.db`. What can't be looked at is nothing to tell.
 pub fn keep_access_at_rest<S: Storage>(storage: &S, path: &std::path::Path) -> bool {
     let kept = || -> Result<bool> {
         let (folder, names) = Names::split(path)?;

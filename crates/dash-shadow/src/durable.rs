@@ -1,4 +1,5 @@
-//! What commits under synchronous=OFF leave behind: copies that are not on the disk as they are in the cache.
+//! What commits under synchronous=OFF leave behind: copies that are not on the disk as they are in
+//! the cache.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -16,7 +17,8 @@ pub(crate) enum Durability {
     Flushed,
     /// It was not flushed, or who had it open before was killed, perhaps before that.
     Unknown,
-    /// It was found so, and nothing tells that it is: since the last clean close somebody has copied or written it, or there was none.
+    /// It was found so, and nothing tells that it is: since the last clean close somebody has
+    /// copied or written it, or there was none.
     Unproven,
     /// Flushing it failed: what is in the cache will never be known to be on the disk.
     Lost,
@@ -62,9 +64,10 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// SHADOW-17: makes the current copy durable if it may not be. SQLite's next commit with synchronous=FULL makes durable what
-    /// came before it under OFF, and recovery knows a commit by the one that it was made on. What a flush
-    /// failed to write may be clean in the cache, so it is not tried again.
+    /// SHADOW-17: makes the current copy durable if it may not be. SQLite's next commit with
+    /// synchronous=FULL makes durable what came before it under OFF, and recovery knows a commit by
+    /// the one that it was made on. What a flush failed to write may be clean in the cache, so it
+    /// is not tried again.
     pub(crate) fn flush_current(&mut self) -> Result<()> {
         let slot = self.current.slot;
         match self.coordination.durability() {

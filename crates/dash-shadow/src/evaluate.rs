@@ -1,5 +1,5 @@
-//! What is seen of each of the two files, before anything is decided: pure looking. What it makes of them is
-//! in [`crate::classify`].
+//! What is seen of each of the two files, before anything is decided: pure looking. What it makes
+//! of them is in [`crate::classify`].
 
 use dash_storage::{File, FileId};
 
@@ -21,7 +21,8 @@ pub enum DbKind {
     NotSqlite,
     /// It is shorter than its header says: somebody has cut it.
     Cut,
-    /// A copy that was made by hand while dash wrote the file that it was made of: pages of two states.
+    /// A copy that was made by hand while dash wrote the file that it was made of: pages of two
+    /// states.
     TornCopy,
     /// An SQLite database with no commit of ours in this file.
     Plain,
@@ -66,7 +67,8 @@ pub enum Relation {
     Child,
     /// The shadow's commit is the one the database's was made on, or it vouches for the database's.
     Parent,
-    /// The database is not ours, and by SQLite's change counter it was not made on the shadow's commit.
+    /// The database is not ours, and by SQLite's change counter it was not made on the shadow's
+    /// commit.
     Ahead,
     /// None of these, or not known.
     None,
@@ -80,8 +82,8 @@ pub struct Found<F> {
     pub header: Option<Header>,
     /// Its tail.
     pub tail: Tail,
-    /// Whether the listed units are as committed; of a long list, after [`Self::glance`], whether the
-    /// header is.
+    /// Whether the listed units are as committed; of a long list, after [`Self::glance`], whether
+    /// the header is.
     pub matches: bool,
     /// Whether the checksums of the listed units are still to be looked at.
     unverified: bool,
@@ -103,7 +105,8 @@ impl<F: File> Found<F> {
 
     /// The same, but leaves the checksums of a list of more than `most` bytes to [`Self::verify`].
     pub fn glance(file: F, len: u64, most: u64, name: &str) -> Result<Self> {
-        // Page 1, as most databases have it: it holds the header, a block, and is in every page list.
+        // Page 1, as most databases have it: it holds the header, a block, and is in every page
+        // list.
         let mut start = [0; BLOCK];
         let read = read_some(&file, &mut start, 0).during(Operation::Read, name)?;
         let header = Header::of(&start[..read]);
@@ -154,10 +157,10 @@ impl<F: File> Found<F> {
             || self.tail.intent.as_ref().err() != Some(&absent)
     }
 
-    /// The commit of ours that somebody else has written over (SHADOW-18). SQLite's header and the block in page 1 are one
-    /// sector: dash leaves them alike there, or a mark in the header. Stock SQLite counts its change
-    /// in the header and carries the block along, also where it has overwritten the tail.
-    /// `moved`: both files were copied together.
+    /// The commit of ours that somebody else has written over (SHADOW-18). SQLite's header and the
+    /// block in page 1 are one sector: dash leaves them alike there, or a mark in the header. Stock
+    /// SQLite counts its change in the header and carries the block along, also where it has
+    /// overwritten the tail. `moved`: both files were copied together.
     pub fn written_over(&self, moved: bool) -> Option<CommitBlock> {
         let header = self
             .header
@@ -174,8 +177,8 @@ impl<F: File> Found<F> {
         (ours && other).then_some(block)
     }
 
-    /// Whether this is a copy of a file of ours in which pages of the last commit are not as they were
-    /// committed, though nobody has written since.
+    /// Whether this is a copy of a file of ours in which pages of the last commit are not as they
+    /// were committed, though nobody has written since.
     pub(crate) fn is_torn_copy(&self) -> bool {
         let Ok(block) = &self.tail.commit else {
             return false;
@@ -205,10 +208,10 @@ impl<F: File> Found<F> {
     }
 }
 
-/// Does what a glance at `app.db` left to do, if the name fence stands. Only beside it can dash have been
-/// writing the file that may have this name (SHADOW-4); whether somebody else wrote it, its header tells. So
-/// a program that only reads what was loaded in one large transaction does not read all of it
-/// whenever it opens the database.
+/// Does what a glance at `app.db` left to do, if the name fence stands. Only beside it can dash
+/// have been writing the file that may have this name (SHADOW-4); whether somebody else wrote it,
+/// its header tells. So a program that only reads what was loaded in one large transaction does not
+/// read all of it whenever it opens the database.
 pub fn verify_beside_fence<F: File>(
     db: Option<&mut Found<F>>,
     fence: bool,
@@ -220,9 +223,10 @@ pub fn verify_beside_fence<F: File>(
     }
 }
 
-/// Whether `app.db` carries what looks like the mark of a demoted or protected copy and is no mark of ours: a file that
-/// dash marked has a block (its first commit puts one there before), if only in page 1, which SQLite's backups
-/// copy, or stands beside one that has. SQLite writes no file with that write version.
+/// Whether `app.db` carries what looks like the mark of a demoted or protected copy and is no mark
+/// of ours: a file that dash marked has a block (its first commit puts one there before), if only
+/// in page 1, which SQLite's backups copy, or stands beside one that has. SQLite writes no file
+/// with that write version.
 pub fn written_for_others<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {
     let of_dash =
         |found: &Found<F>| found.has_block() || first_page::extract(&found.tail.sector).is_ok();

@@ -14,9 +14,9 @@ use dash_storage::{Directory, File, FileKind, LockKind, Storage};
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// Bytes of a copy's start that are written apart and last, since they take its fence away (SHADOW-5). A process
-/// that is killed within a longer write leaves a part of it: Linux looks for deadly signals
-/// between two pages of its cache.
+/// Bytes of a copy's start that are written apart and last, since they take its fence away
+/// (SHADOW-5). A process that is killed within a longer write leaves a part of it: Linux looks for
+/// deadly signals between two pages of its cache.
 pub(crate) const HEAD: usize = 4096;
 
 impl<S: Storage> Connection<S> {
@@ -27,8 +27,8 @@ impl<S: Storage> Connection<S> {
         if self.transaction.as_ref().is_none_or(|transaction| transaction.touched) {
             return Ok(());
         }
-        // Under locking_mode=EXCLUSIVE a transaction may follow one that failed and could not be undone,
-        // without a lock call at which that would be noticed.
+        // Under locking_mode=EXCLUSIVE a transaction may follow one that failed and could not be
+        // undone, without a lock call at which that would be noticed.
         if self.coordination.in_flight() != 0 {
             self.finish_dead_writer()?;
         }
@@ -61,9 +61,10 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// SQLite writes again after FCNTL_SYNC, in the same transaction: under locking_mode=EXCLUSIVE a rollback of
-    /// what was spilled ends with a sync and without an unlock (pager.c `sqlite3PagerRollback`). The block that is in the
-    /// shadow by then does not list what is written now (SHADOW-8), so it goes first, durably.
+    /// SQLite writes again after FCNTL_SYNC, in the same transaction: under locking_mode=EXCLUSIVE
+    /// a rollback of what was spilled ends with a sync and without an unlock (pager.c
+    /// `sqlite3PagerRollback`). The block that is in the shadow by then does not list what is
+    /// written now (SHADOW-8), so it goes first, durably.
     pub(crate) fn take_block_back(&mut self) -> Result<()> {
         let prepared = self.transaction.as_mut().is_some_and(|transaction| {
             std::mem::take(&mut transaction.has_block) && !broken(Mutation::PreparedAgain)
@@ -81,7 +82,8 @@ impl<S: Storage> Connection<S> {
     /// Marks the header of a copy that is about to be written, in the page cache only.
     pub(crate) fn fence_header(&self, slot: usize) -> Result<()> {
         let (file, name) = (self.file(slot)?, self.role(slot));
-        // Any header that differs in every byte a pager compares will do; the current copy's is at hand.
+        // Any header that differs in every byte a pager compares will do; the current copy's is at
+        // hand.
         let mut bytes = [0; HEADER_LEN];
         bytes[24..40].copy_from_slice(&self.snapshot.version);
         let header = match read_header_if_short(&self.snapshot.size, &*file, &name)? {
@@ -114,7 +116,8 @@ impl<S: Storage> Connection<S> {
             self.coordination.set_fence_found(true);
             self.raise_fence()?;
         }
-        // Where none was found and none has been made it is taken for none: whoever needs one makes it.
+        // Where none was found and none has been made it is taken for none: whoever needs one makes
+        // it.
         let fence = match self.coordination.fence_found() {
             true => self
                 .directory
@@ -144,9 +147,10 @@ impl<S: Storage> Connection<S> {
         Ok(self.coordination.fence() || !behind || broken(Mutation::NoNameFence))
     }
 
-    /// Whether somebody may be alive who has not noticed that a new shadow was made, and so does not
-    /// hold RESERVED of a file that is about to be called `app.db` (SHADOW-14). Answers for one
-    /// generation until the fence stands or nobody is found: who opens later takes the files as they are.
+    /// Whether somebody may be alive who has not noticed that a new shadow was made, and so does
+    /// not hold RESERVED of a file that is about to be called `app.db` (SHADOW-14). Answers for one
+    /// generation until the fence stands or nobody is found: who opens later takes the files as
+    /// they are.
     fn others_may_lag(&self, generation: u64) -> Result<bool> {
         if self.coordination.word(Word::Guarded).load(SeqCst) == generation {
             return Ok(false);
@@ -163,9 +167,9 @@ impl<S: Storage> Connection<S> {
 
     /// Sees to it that a name fence stands, to be made durable by a flush of the folder.
     ///
-    /// Where the file system has no journal a name may outlive a power loss without what it names, or with what
-    /// had that inode number before, such as a stale journal. So the directory itself is durable before it has
-    /// the name.
+    /// Where the file system has no journal a name may outlive a power loss without what it names,
+    /// or with what had that inode number before, such as a stale journal. So the directory itself
+    /// is durable before it has the name.
     fn raise_fence(&mut self) -> Result<()> {
         let shown = self.names.fence.to_string_lossy().into_owned();
         let found = self.directory.metadata(&self.names.fence).during(Operation::Stat, &shown)?;
@@ -198,8 +202,8 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Whether the name fence stands when the shadow is written next: [`guard`](Self::guard) puts it there.
-    /// (Also where it does for other reasons, this may say no.)
+    /// Whether the name fence stands when the shadow is written next: [`guard`](Self::guard) puts
+    /// it there. (Also where it does for other reasons, this may say no.)
     pub(crate) fn will_be_guarded(&self) -> bool {
         let behind = self.coordination.may_be_named_on_disk(self.shadow_slot());
         self.coordination.fence() || self.coordination.commits() > 0 && behind

@@ -49,8 +49,9 @@ pub fn written_by(version: u32) -> String {
 /// The current copy, the other one, and how far that can be trusted.
 type Taken<F> = (Found<F>, Option<Found<F>>, ShadowCondition);
 
-/// Whether the database is as a clean close left it, and nobody has touched `app.db` or its name since: then it is on the disk as
-/// it is here, the names they have are durable, and the shadow's is not `app.db` there (SHADOW-23).
+/// Whether the database is as a clean close left it, and nobody has touched `app.db` or its name
+/// since: then it is on the disk as it is here, the names they have are durable, and the shadow's
+/// is not `app.db` there (SHADOW-23).
 fn at_rest<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>, name: &str) -> Result<bool> {
     let bound = |found: Option<&Found<F>>| found.and_then(|found| found.block(false)).cloned();
     let (Some(found), Some(block)) = (db, bound(db)) else {
@@ -102,8 +103,9 @@ impl<S: Storage> Connection<S> {
         self.found_current = Some((self.current, epochs[slot], found.current));
     }
 
-    /// The shadow's tail, if the shadow is what the first opener found to be the current copy and one
-    /// commit of this connection is all that came since: until that it was not written (SHADOW-7).
+    /// The shadow's tail, if the shadow is what the first opener found to be the current copy and
+    /// one commit of this connection is all that came since: until that it was not written
+    /// (SHADOW-7).
     pub(crate) fn take_found_current(&mut self) -> Option<Tail> {
         let (was, epoch, tail) = self.found_current.take()?;
         let next = Current { sequence: was.sequence + 1, slot: 1 - was.slot };
@@ -216,8 +218,8 @@ impl<S: Storage> First<'_, S> {
         Ok(Recovered { files, header: current.header, current: current.tail, page_list, shadow })
     }
 
-    /// Does what was decided: the current copy, the other one if it may be mended, and how far that can be
-    /// trusted.
+    /// Does what was decided: the current copy, the other one if it may be mended, and how far that
+    /// can be trusted.
     fn take(
         &self,
         action: Action,
@@ -262,7 +264,8 @@ impl<S: Storage> First<'_, S> {
             Action::KeepRepair | Action::KeepUndo => {
                 let db = db.ok_or_else(|| self.gone())?;
                 if let (Relation::Parent, Some(shadow)) = (verdict.relation, &shadow) {
-                    // A power loss may have taken the mark: it tells that app.db is newer, whatever is put there.
+                    // A power loss may have taken the mark: it tells that app.db is newer, whatever
+                    // is put there.
                     demote(shadow, shadow_name)?;
                 }
                 (db, shadow, ShadowCondition::Repair)

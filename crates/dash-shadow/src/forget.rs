@@ -1,4 +1,5 @@
-//! Taking a database as it is, where the shadow that may have held its newest commit is gone for good.
+//! Taking a database as it is, where the shadow that may have held its newest commit is gone for
+//! good.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -14,12 +15,14 @@ use crate::names::Names;
 use crate::tail::{Tail, read_header, write_zeros};
 use crate::which_block::void_commit;
 
-/// Takes the file at `path` as it is: what dash noted beside it of the last session goes, and what it noted in it, if
-/// that says that the file is the older one of two. The content stays. Durable when it returns.
+/// Takes the file at `path` as it is: what dash noted beside it of the last session goes, and what
+/// it noted in it, if that says that the file is the older one of two. The content stays. Durable
+/// when it returns.
 ///
 /// # Errors
 ///
-/// [`Error::Busy`] while somebody has it open for writing; [`Error::Refused`] where there is a shadow.
+/// [`Error::Busy`] while somebody has it open for writing; [`Error::Refused`] where there is a
+/// shadow.
 pub fn forget<S: Storage>(storage: &S, path: &Path) -> Result<()> {
     while_closed(storage, path, || forget_closed(storage, path))?
 }

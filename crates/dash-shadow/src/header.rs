@@ -3,17 +3,18 @@
 //!
 //! All marks are made in the page cache. Two are in the *shadow* only, never in the current copy:
 //!
-//! - **demoted** (byte 18 = 3, the top bits of the two counters at 24 and 92 inverted): the copy was
-//!   current and is not any more. A stock connection that still has it open may read it but not
+//! - **demoted** (byte 18 = 3, the top bits of the two counters at 24 and 92 inverted): the copy
+//!   was current and is not any more. A stock connection that still has it open may read it but not
 //!   write it ("attempt to write a readonly database"); the counters make it look at byte 18 again.
 //! - **fenced** (bytes 18 and 19 = 3, bytes 24–39 XOR 0x55): the copy is being written. A stock
 //!   connection that still has it open gets "file is not a database", also from its page cache,
 //!   because the counter it compares has changed.
 //!
-//! One is in the *current* copy only, from a clean close to the next commit or clean close (SHADOW-16):
+//! One is in the *current* copy only, from a clean close to the next commit or clean close
+//! (SHADOW-16):
 //!
-//! - **protected** (byte 18 = 4, the same bits inverted): other programs have the shadow open, as it was
-//!   called before. Stock SQLite may read this file but not write it.
+//! - **protected** (byte 18 = 4, the same bits inverted): other programs have the shadow open, as
+//!   it was called before. Stock SQLite may read this file but not write it.
 
 use std::ops::Range;
 
@@ -37,10 +38,11 @@ pub const FENCE_OFFSET: u64 = 18;
 const DEMOTED: u8 = 3;
 /// That of a protected one.
 const PROTECTED: u8 = 4;
-/// The counter's bit that these marks invert, so that a stock connection looks at the write version again.
+/// The counter's bit that these marks invert, so that a stock connection looks at the write version
+/// again.
 const MARKED_BIT: u32 = 1 << 31;
-/// How far the change counter of a commit that no name fence guards is ahead of the one it was made on: further
-/// than whoever writes on that one, too, will count (SHADOW-19).
+/// How far the change counter of a commit that no name fence guards is ahead of the one it was made
+/// on: further than whoever writes on that one, too, will count (SHADOW-19).
 pub const LEAP: u32 = 1 << 20;
 /// The bytes that these marks change.
 const MARKED: Range<usize> = 18..93;

@@ -1,9 +1,10 @@
 //! Keeping others from writing while this connection only reads (locking_mode=EXCLUSIVE).
 //!
-//! Such a connection keeps its SHARED lock for good, and SQLite relies on what that means with a rollback journal:
-//! nobody commits, so it never looks again whether its pages are right. Here a reader stops no commit; without
-//! this it would show the state of its first read for ever, and could never write. So it shares the
-//! WRITER lock: any number of such readers may, and no writer beside them.
+//! Such a connection keeps its SHARED lock for good, and SQLite relies on what that means with a
+//! rollback journal: nobody commits, so it never looks again whether its pages are right. Here a
+//! reader stops no commit; without this it would show the state of its first read for ever, and
+//! could never write. So it shares the WRITER lock: any number of such readers may, and no writer
+//! beside them.
 
 use dash_storage::{File, LockKind, Storage};
 
@@ -12,8 +13,8 @@ use crate::error::{Context, Error, Operation, Result};
 use crate::locks::{self, LockLevel};
 
 impl<S: Storage> Connection<S> {
-    /// Lets nobody write from here on until the read transaction ends; it reads the newest state then.
-    /// `Busy` while somebody is writing; the read lock is given up then, as with any error.
+    /// Lets nobody write from here on until the read transaction ends; it reads the newest state
+    /// then. `Busy` while somebody is writing; the read lock is given up then, as with any error.
     pub fn hold_off_writers(&mut self) -> Result<()> {
         if self.level != LockLevel::Shared || self.holds_off {
             return Ok(());
@@ -40,8 +41,8 @@ impl<S: Storage> Connection<S> {
             {
                 return Ok(());
             }
-            // Somebody committed since it was read; nobody does any more, unless reading anew met a file
-            // that was copied over this one, and gave the lock up.
+            // Somebody committed since it was read; nobody does any more, unless reading anew met a
+            // file that was copied over this one, and gave the lock up.
             self.begin_read()?;
         }
     }

@@ -1,6 +1,6 @@
-//! Holes: parts of a file that were never written, and read as zeros. A file may claim any length for
-//! nothing, so what goes through a whole file goes around them. What is short is read instead: that
-//! costs less than asking.
+//! Holes: parts of a file that were never written, and read as zeros. A file may claim any length
+//! for nothing, so what goes through a whole file goes around them. What is short is read instead:
+//! that costs less than asking.
 
 use std::ops::Range;
 

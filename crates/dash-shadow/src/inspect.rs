@@ -277,7 +277,8 @@ fn locks_of<F: File>(opened: &F, file: LockedFile, name: &OsStr) -> Result<Vec<L
     };
     let mut held = Vec::new();
     for (place, range) in places {
-        // An exclusive lock stands in the way of a shared one, any lock in that of an exclusive one.
+        // An exclusive lock stands in the way of a shared one, any lock in that of an exclusive
+        // one.
         let (kind, process) = match ask(range.clone(), LockKind::Shared)? {
             Some(process) => (LockKind::Exclusive, process),
             None => match ask(range.clone(), LockKind::Exclusive)? {

@@ -1,8 +1,9 @@
-//! The layout of the coordination file: what its words mean. Connections of different layouts don't share
-//! a database: who comes second is refused, by name. One that a crash left behind is made anew.
+//! The layout of the coordination file: what its words mean. Connections of different layouts don't
+//! share a database: who comes second is refused, by name. One that a crash left behind is made
+//! anew.
 
-/// Raise it whenever a word gets another meaning. In every layout the first word is the mark, and that of a
-/// commit that failed stays where it is ([`crate::failed`]): it outlives them all.
+/// Raise it whenever a word gets another meaning. In every layout the first word is the mark, and
+/// that of a commit that failed stays where it is ([`crate::failed`]): it outlives them all.
 const NUMBER: u64 = 2;
 /// First word of a coordination file, with the layout's number in its lowest bits.
 const DASH: u64 = 0x0001_6873_6164_0000;

@@ -1,7 +1,9 @@
-//! What the last session left beside the two files: a name fence, and what its coordination file says.
+//! What the last session left beside the two files: a name fence, and what its coordination file
+//! says.
 //!
-//! A coordination file that lies there after a power loss is of any time before it, as nobody flushes it. What it says
-//! of the page cache therefore counts only as long as that is the same one ([`File::cache_life`]).
+//! A coordination file that lies there after a power loss is of any time before it, as nobody
+//! flushes it. What it says of the page cache therefore counts only as long as that is the same one
+//! ([`File::cache_life`]).
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -18,13 +20,13 @@ use crate::tail::read_padded;
 /// What else the last session left.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Left {
-    /// The name fence stands, so `app.db` may have been in the middle of a write of ours; without it a
-    /// difference is somebody else's write (SHADOW-4).
+    /// The name fence stands, so `app.db` may have been in the middle of a write of ours; without
+    /// it a difference is somebody else's write (SHADOW-4).
     pub fence: bool,
     /// A coordination file says that the shadow was being written.
     pub in_flight: bool,
-    /// Pair and sequence of a commit that nobody was told of, nor was shown: its writer died before it exchanged the names,
-    /// and the page cache is still the one of then.
+    /// Pair and sequence of a commit that nobody was told of, nor was shown: its writer died before
+    /// it exchanged the names, and the page cache is still the one of then.
     pub unpublished: Option<(u64, u64)>,
     /// Id of a commit that was reported as failed (SHADOW-13); 0: none.
     pub failed: u64,

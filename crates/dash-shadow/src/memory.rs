@@ -1,13 +1,13 @@
-//! Memory that may run out. What Rust's collections allocate by themselves ends the process where there
-//! is none, and the process is the host's. So whatever is sized by data (by what a host writes, by what a
-//! file or a page list holds) is asked for here, or by `try_reserve`, and refused as
-//! [`Error::OutOfMemory`], which a host of SQLite sees as `SQLITE_NOMEM`.
+//! Memory that may run out. What Rust's collections allocate by themselves ends the process where
+//! there is none, and the process is the host's. So whatever is sized by data (by what a host
+//! writes, by what a file or a page list holds) is asked for here, or by `try_reserve`, and refused
+//! as [`Error::OutOfMemory`], which a host of SQLite sees as `SQLITE_NOMEM`.
 //!
-//! What stays are small things of fixed size: a name, a message, the node of a tree, a block of 4 KiB.
-//! They can't be refused one by one. [`headroom`] asks for as much as the next ones may take, and gives it
-//! back at once: where an operation begins that can still be refused without harm (opening, locking,
-//! the first write, preparing). What an operation needs that can't, undoing a transaction, is kept from
-//! before the transaction's first byte reaches a file ([`Reserve`]).
+//! What stays are small things of fixed size: a name, a message, the node of a tree, a block of 4
+//! KiB. They can't be refused one by one. [`headroom`] asks for as much as the next ones may take,
+//! and gives it back at once: where an operation begins that can still be refused without harm
+//! (opening, locking, the first write, preparing). What an operation needs that can't, undoing a
+//! transaction, is kept from before the transaction's first byte reaches a file ([`Reserve`]).
 
 use crate::error::{Error, Result};
 

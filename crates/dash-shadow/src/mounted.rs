@@ -1,6 +1,6 @@
-//! Files that are mounted by themselves, as containers do with a single file: the name belongs to the
-//! mount, and can't be exchanged. The mount follows the file, not the name: when names are exchanged
-//! outside, it goes on showing what is an older copy then.
+//! Files that are mounted by themselves, as containers do with a single file: the name belongs to
+//! the mount, and can't be exchanged. The mount follows the file, not the name: when names are
+//! exchanged outside, it goes on showing what is an older copy then.
 
 use dash_storage::{Directory, Storage};
 

@@ -106,7 +106,8 @@ impl<S: Storage> Connection<S> {
         let name = names.shown_coordination().clone();
         let mapped = Coordination::map(coordination, fresh);
         if mapped.is_err() && fresh {
-            // Of no use to anybody, and its maker's alone. Who waits for its OPEN lock looks for the name again.
+            // Of no use to anybody, and its maker's alone. Who waits for its OPEN lock looks for
+            // the name again.
             drop(directory.unlink(&names.coordination));
         }
         let mut coordination = mapped?;
@@ -127,7 +128,8 @@ impl<S: Storage> Connection<S> {
                 || broken(Mutation::LifeIgnored));
         let (mut exposed, found_db) = (false, db.is_some());
         if let (true, Some((db, _))) = (alone, &db) {
-            // Whoever may use the database must be able to open this, whatever the umask here; as far as that can be.
+            // Whoever may use the database must be able to open this, whatever the umask here; as
+            // far as that can be.
             drop(coordination.file().copy_access(db));
             if let Some((shadow, _)) = &shadow {
                 exposed = !take_access(shadow, db);
@@ -209,8 +211,8 @@ impl<S: Storage> Connection<S> {
 /// An open file and its length, which only counts where nobody else has it open.
 pub(crate) type Opened<F> = (F, u64);
 
-/// Both files, as far as they are there, and whether no other connection has them open; then no stock
-/// process writes them from here on.
+/// Both files, as far as they are there, and whether no other connection has them open; then no
+/// stock process writes them from here on.
 ///
 /// A connection that is alive goes on exchanging the names while they are opened, and may be
 /// killed before LIFE is asked for: so who finds itself alone looks at the names again (T27), and

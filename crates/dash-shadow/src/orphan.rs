@@ -1,9 +1,10 @@
-//! Super-journals that nothing depends on: SQLite makes one, with the list of the databases in it, before
-//! the first of them is prepared under it. Killed in between, it leaves a file that no recovery is led to.
+//! Super-journals that nothing depends on: SQLite makes one, with the list of the databases in it,
+//! before the first of them is prepared under it. Killed in between, it leaves a file that no
+//! recovery is led to.
 //!
-//! Removing one that a running transaction made would let that commit half-way, so nobody may be writing
-//! any of the listed databases: whoever made it has held the write locks of all of them since before it
-//! was made. Whatever can't be looked at keeps it.
+//! Removing one that a running transaction made would let that commit half-way, so nobody may be
+//! writing any of the listed databases: whoever made it has held the write locks of all of them
+//! since before it was made. Whatever can't be looked at keeps it.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -16,8 +17,8 @@ use crate::locks;
 use crate::names::Names;
 use crate::super_journal::{children, depends};
 
-/// Removes the super-journal `name` beside the database at `db`, which the caller has open for writing, if
-/// it is an orphan. Whether it was.
+/// Removes the super-journal `name` beside the database at `db`, which the caller has open for
+/// writing, if it is an orphan. Whether it was.
 pub fn remove_orphan<S: Storage>(storage: &S, db: &Path, name: &OsStr) -> Result<bool> {
     let (folder, _) = Names::split(db)?;
     let shown = folder.join(name).display().to_string();
@@ -48,8 +49,8 @@ pub fn remove_orphan<S: Storage>(storage: &S, db: &Path, name: &OsStr) -> Result
     }
 }
 
-/// Whether somebody is in a write transaction on a database, or has left a rollback journal; also if
-/// that can't be told.
+/// Whether somebody is in a write transaction on a database, or has left a rollback journal; also
+/// if that can't be told.
 fn is_being_written<S: Storage>(storage: &S, db: &Path) -> Result<bool> {
     let (folder, names) = Names::split(db)?;
     let Ok(directory) = storage.open_directory(folder) else {

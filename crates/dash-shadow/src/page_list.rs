@@ -1,5 +1,5 @@
-//! Page lists as they are found in files: what a block says that a commit wrote counts only as far as
-//! its file can hold it. A list is read in pieces, and no further than it can be right.
+//! Page lists as they are found in files: what a block says that a commit wrote counts only as far
+//! as its file can hold it. A list is read in pieces, and no further than it can be right.
 
 use dash_storage::File;
 
@@ -11,8 +11,9 @@ use crate::mutation::{Mutation, broken};
 use crate::spare::{buffer_for, part_of};
 use crate::tail::{STRIDE, read_exact};
 
-/// A block that was read, if a file of `len` bytes can be what it says: a commit makes the file long enough
-/// for its pages, its list and its tail before it writes a block. One that is damaged says nothing.
+/// A block that was read, if a file of `len` bytes can be what it says: a commit makes the file
+/// long enough for its pages, its list and its tail before it writes a block. One that is damaged
+/// says nothing.
 pub fn within(
     block: std::result::Result<CommitBlock, BlockError>,
     len: u64,
@@ -28,8 +29,8 @@ pub fn within(
     if believed { Ok(block) } else { Err(BlockError::Damaged) }
 }
 
-/// Goes through the units of a page list: what a commit writes lies in the database, in pieces of at
-/// most [`STRIDE`], none over another.
+/// Goes through the units of a page list: what a commit writes lies in the database, in pieces of
+/// at most [`STRIDE`], none over another.
 struct Listed {
     size: u64,
     bytes: u64,
@@ -91,8 +92,8 @@ pub fn read_units<F: File>(
     Ok(same.then_some(units))
 }
 
-/// Whether every listed unit is in the file as committed (marks and block in page 1 aside). `start`: what
-/// has been read of its beginning.
+/// Whether every listed unit is in the file as committed (marks and block in page 1 aside).
+/// `start`: what has been read of its beginning.
 pub fn units_match<F: File>(file: &F, units: &[Unit], start: &[u8], name: &str) -> Result<bool> {
     let mut buffer = buffer_for(units.iter().map(|unit| unit.len).max().unwrap_or(0))?;
     let mut holes = Holes::where_many(file, units, name)?;

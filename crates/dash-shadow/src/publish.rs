@@ -59,8 +59,9 @@ impl<S: Storage> Connection<S> {
                 self.abandon();
                 return Err(error);
             }
-            // Neither durable nor taken back: nothing can be written here any more. The commit can't be undone, and
-            // is durable, if not under its name: it stands, and what is written next says what failed.
+            // Neither durable nor taken back: nothing can be written here any more. The commit
+            // can't be undone, and is durable, if not under its name: it stands, and what is
+            // written next says what failed.
             self.poisoned = Some(error.to_string());
         }
         let Some(transaction) = self.transaction.take() else {
@@ -105,10 +106,9 @@ impl<S: Storage> Connection<S> {
         self.saw_current();
     }
 
-    /// Marks the copy that was replaced, which was not written while it was current (SHADOW-7), in the
-    /// page cache only: superseded for a recovery,
-    /// read-only for stock descriptors opened long ago. If that fails, the next commit overwrites
-    /// the place in any case.
+    /// Marks the copy that was replaced, which was not written while it was current (SHADOW-7), in
+    /// the page cache only: superseded for a recovery, read-only for stock descriptors opened long
+    /// ago. If that fails, the next commit overwrites the place in any case.
     fn demote_replaced(&self, old: Current) {
         let Some(file) = self.files[old.slot].as_ref().filter(|_| self.snapshot.size > 0) else {
             return;
@@ -122,8 +122,9 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// SHADOW-20: what the first commit of a database replaces is a file without a byte, which stock SQLite
-    /// would read, and write, as an empty database. So the exchange is durable before it is acknowledged.
+    /// SHADOW-20: what the first commit of a database replaces is a file without a byte, which
+    /// stock SQLite would read, and write, as an empty database. So the exchange is durable before
+    /// it is acknowledged.
     fn flush_first_name(&mut self, phase: Phase) -> Result<()> {
         let first = self.snapshot.size == 0 && phase == Phase::Durable;
         if !first || broken(Mutation::FirstNameNotFlushed) {

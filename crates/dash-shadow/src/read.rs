@@ -93,9 +93,9 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// The file a page can be mapped from, if `range` is as committed: none of it has been
-    /// written by the running transaction. Valid while the lock is held. At level `Shared` the answer
-    /// for one range holds for all of `1..size()`, until the level changes.
+    /// The file a page can be mapped from, if `range` is as committed: none of it has been written
+    /// by the running transaction. Valid while the lock is held. At level `Shared` the answer for
+    /// one range holds for all of `1..size()`, until the level changes.
     pub fn mappable(&self, range: std::ops::Range<u64>) -> Option<&Arc<S::File>> {
         let written =
             self.transaction.as_ref().is_some_and(|transaction| transaction.touches(&range));

@@ -50,7 +50,8 @@ pub struct ReadOnly<S: Storage> {
     current: Arc<S::File>,
     snapshot: Snapshot,
     level: LockLevel,
-    /// Whether the shadow lets somebody in who has no right to `app.db`; `None` before it was looked at.
+    /// Whether the shadow lets somebody in who has no right to `app.db`; `None` before it was
+    /// looked at.
     exposed: Option<bool>,
 }
 
@@ -107,8 +108,8 @@ impl<S: Storage> ReadOnly<S> {
         Ok(())
     }
 
-    /// Whether, when it was opened, the shadow gave somebody rights that `app.db` does not give, and this process could
-    /// not take them away.
+    /// Whether, when it was opened, the shadow gave somebody rights that `app.db` does not give,
+    /// and this process could not take them away.
     pub fn is_exposed(&self) -> bool {
         self.exposed == Some(true)
     }
@@ -291,7 +292,8 @@ impl<S: Storage> ReadOnly<S> {
         self.snapshot.size
     }
 
-    /// The file a page can be mapped from. Valid while the lock is held, and for all of `1..size()`.
+    /// The file a page can be mapped from. Valid while the lock is held, and for all of
+    /// `1..size()`.
     pub fn mappable(&self, range: std::ops::Range<u64>) -> Option<&Arc<S::File>> {
         (self.level >= LockLevel::Shared && range.start > 0 && range.end <= self.snapshot.size)
             .then_some(&self.current)

@@ -31,7 +31,8 @@ impl<S: Storage> Connection<S> {
         self.coordination.set_inode(slot, None);
         self.coordination.set_condition(ShadowCondition::Rebuild);
         let current = self.current_file()?.metadata().during(Operation::Stat, &name)?;
-        // It begins with this process's group, and whoever opens it keeps it: at first it is its owner's alone.
+        // It begins with this process's group, and whoever opens it keeps it: at first it is its
+        // owner's alone.
         let permissions = current.permissions & OWNERS_ALONE;
         let beside_fence = self.snapshot.size > 0
             && (self.coordination.fence() || self.coordination.fence_found());
@@ -50,7 +51,8 @@ impl<S: Storage> Connection<S> {
         if made.is_err() {
             // A half-made one only takes space.
             drop(match keep {
-                // By its name: the descriptor at hand may still be the old one's, which others may read.
+                // By its name: the descriptor at hand may still be the old one's, which others may
+                // read.
                 true => self
                     .directory
                     .open(&self.names.shadow, OpenMode::ReadWrite)
@@ -61,9 +63,9 @@ impl<S: Storage> Connection<S> {
         made
     }
 
-    /// Puts an empty file in the place of the shadow. Beside a name fence a missing shadow is one that somebody
-    /// deleted (SHADOW-21): the name stays, whatever is cut off here, also where names and files survive a power
-    /// loss one by one.
+    /// Puts an empty file in the place of the shadow. Beside a name fence a missing shadow is one
+    /// that somebody deleted (SHADOW-21): the name stays, whatever is cut off here, also where
+    /// names and files survive a power loss one by one.
     fn replace_old_shadow(&mut self, permissions: u32) -> Result<S::File> {
         let name = self.names.shown_shadow().clone();
         let create =
@@ -77,7 +79,8 @@ impl<S: Storage> Connection<S> {
         let new = new.during(Operation::Open, &name)?;
         new.flush().during(Operation::Flush, &name)?;
         self.refuse_odd_shadow()?;
-        // An old one that loses its last name may be gone from the disk before the name is: it keeps one until then.
+        // An old one that loses its last name may be gone from the disk before the name is: it
+        // keeps one until then.
         let new = match self.directory.exchange(&self.names.renaming, &self.names.shadow) {
             Ok(()) => new,
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -102,8 +105,8 @@ impl<S: Storage> Connection<S> {
         Ok(new)
     }
 
-    /// The same where names can't be exchanged: the old shadow gets the temporary name, as in the middle of an exchange,
-    /// then an empty file gets its own.
+    /// The same where names can't be exchanged: the old shadow gets the temporary name, as in the
+    /// middle of an exchange, then an empty file gets its own.
     fn put_old_shadow_aside(&self, new: S::File, permissions: u32) -> Result<S::File> {
         let (name, names) = (self.names.shown_shadow(), &self.names);
         match self.directory.rename(&names.shadow, &names.renaming) {
@@ -128,8 +131,8 @@ impl<S: Storage> Connection<S> {
     ) -> Result<()> {
         let current = self.current_file()?;
         if self.snapshot.size == 0 && !broken(Mutation::EmptyFileNotFlushed) {
-            // Where the file system has no journal, its check removes a name whose file never reached the disk.
-            // A shadow alone would be refused for ever.
+            // Where the file system has no journal, its check removes a name whose file never
+            // reached the disk. A shadow alone would be refused for ever.
             current.flush().during(Operation::Flush, self.names.shown())?;
             self.found_flushed();
         }
@@ -217,7 +220,8 @@ impl<S: Storage> Connection<S> {
             // It may be one that was put back by hand, and not yet on the disk.
             return self.flush_current();
         }
-        // The old shadow is gone for good before a torn block here could make it look like the winner.
+        // The old shadow is gone for good before a torn block here could make it look like the
+        // winner.
         self.flush_directory()?;
         let header = read_header(&*file, &name)?.filter(Header::is_sqlite);
         let Some(header) = header else {

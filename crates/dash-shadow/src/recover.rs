@@ -53,9 +53,9 @@ pub fn make_durable<F: File>(found: &Found<F>, name: &str) -> Result<()> {
     file.flush().during(Operation::Flush, name)
 }
 
-/// Marks the header of a file that is the shadow from now on, in the page cache. One that is no header
-/// (all zeros: the file's first commit was cut off) needs no mark, and would look like damage with
-/// it, should the names be behind after a power loss.
+/// Marks the header of a file that is the shadow from now on, in the page cache. One that is no
+/// header (all zeros: the file's first commit was cut off) needs no mark, and would look like
+/// damage with it, should the names be behind after a power loss.
 pub fn demote<F: File>(found: &Found<F>, name: &str) -> Result<()> {
     match found.header {
         Some(header) if header.is_sqlite() && !header.is_fenced() => {
@@ -65,8 +65,9 @@ pub fn demote<F: File>(found: &Found<F>, name: &str) -> Result<()> {
     }
 }
 
-/// Opens one of dash's own names for reading and writing. An empty folder there is removed: the check of a file system
-/// without a journal may leave one, where a file that was lost had the inode number of a former name fence.
+/// Opens one of dash's own names for reading and writing. An empty folder there is removed: the
+/// check of a file system without a journal may leave one, where a file that was lost had the inode
+/// number of a former name fence.
 pub fn open_own<S: Storage>(
     directory: &S::Directory,
     name: &std::ffi::OsStr,

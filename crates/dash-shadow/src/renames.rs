@@ -11,7 +11,8 @@
 //! | i | –, or an empty file of a stock process | new | old | undoing the first rename |
 //! | ii | new | – | old | making the third |
 //!
-//! In state i a stock process may also make an `app.db` and write it. That is refused: which of the two counts nobody can tell.
+//! In state i a stock process may also make an `app.db` and write it. That is refused: which of the
+//! two counts nobody can tell.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -84,7 +85,8 @@ fn rest(directory: &impl Directory, names: &Names) -> Result<Option<Rest>> {
     })
 }
 
-/// Whether the temporary name hides a copy of ours from an `app.db` that tells nothing of that pair.
+/// Whether the temporary name hides a copy of ours from an `app.db` that tells nothing of that
+/// pair.
 pub(crate) fn hides_a_copy<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
     if rest(directory, names)? != Some(Rest::Odd) || broken(Mutation::HiddenCopyIgnored) {
         return Ok(false);
@@ -127,8 +129,8 @@ pub(crate) fn finish_renames<S: Storage>(directory: &S::Directory, names: &Names
     Ok(true)
 }
 
-/// Makes files without a byte durable, which take the place of older ones, before these lose their last name: where inodes
-/// survive one by one all of them could be gone.
+/// Makes files without a byte durable, which take the place of older ones, before these lose their
+/// last name: where inodes survive one by one all of them could be gone.
 fn keep_empty_files<S: Storage>(directory: &S::Directory, names: &Names) -> Result<()> {
     let mut any = false;
     for name in [&names.db, &names.shadow] {

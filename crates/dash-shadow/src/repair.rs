@@ -36,9 +36,9 @@ impl<S: Storage> Connection<S> {
         if let Err(error) = &undone {
             let remembered = self.remember_failed(id);
             match self.give_up() {
-                // Should this flush fail too, the mark of being in flight stays, and the next writer
-                // buries the transaction. A power loss before may bring it back: one that was
-                // reported as failed, or rolled back on a failing device.
+                // Should this flush fail too, the mark of being in flight stays, and the next
+                // writer buries the transaction. A power loss before may bring it back: one that
+                // was reported as failed, or rolled back on a failing device.
                 Ok(()) => {
                     if self.flush_file(self.shadow_slot()).is_ok() {
                         self.coordination.set_in_flight(0);
@@ -194,9 +194,10 @@ impl<S: Storage> Connection<S> {
         ranges.union(&self.current_page_list()?);
         let ranges = ranges.below(self.snapshot.size);
         let block = tail.bound(shadow.id());
-        // A restore that was not flushed, or whose flush failed: equal in the cache says nothing
-        // of the disk (F3), so all of it is written again. Nor where a commit was buried: its undo may
-        // have put pages back before it was cut off, and the first flush that buried it have failed.
+        // A restore that was not flushed, or whose flush failed: equal in the cache says nothing of
+        // the disk (F3), so all of it is written again. Nor where a commit was buried: its undo may
+        // have put pages back before it was cut off, and the first flush that buried it have
+        // failed.
         let buried = tail.intent.as_ref().map_or(0, |intent| !proof(intent));
         let unproven = block.is_none_or(|block| match block.state {
             State::Settled => !broken(Mutation::SettledBelieved),
@@ -237,8 +238,8 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// Whether a shadow that would be made anew has to stay the file that it is: others have it open, and once it has no name
-    /// nobody could tell (SHADOW-16).
+    /// Whether a shadow that would be made anew has to stay the file that it is: others have it
+    /// open, and once it has no name nobody could tell (SHADOW-16).
     pub(crate) fn must_keep_shadow(&self) -> Result<bool> {
         let [Some(shadow), Some(current)] =
             [self.shadow_slot(), self.current.slot].map(|slot| self.files[slot].as_deref())
@@ -268,8 +269,8 @@ impl<S: Storage> Connection<S> {
         let current = self.current_file()?;
         let block = Tail::read(&*current, self.names.shown())?;
         if block.bound(current.id()).is_none_or(|block| block.id != self.snapshot.id) {
-            // The current copy is about to get a block. Torn, it could make the shadow look like the winner: so that one is no
-            // commit any more, durably.
+            // The current copy is about to get a block. Torn, it could make the shadow look like
+            // the winner: so that one is no commit any more, durably.
             self.guard(slot)?;
             void_commit(&*file, tail.len, &name)?;
             self.flush_file(slot)?;

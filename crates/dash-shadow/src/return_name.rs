@@ -1,23 +1,26 @@
 //! Stock processes that have a former copy open (SHADOW-16).
 //!
-//! Stock SQLite finds a rollback journal and a log by name, and asks its own file whether somebody is
-//! writing. A stock process that has the database open since before an odd number of commits has
-//! the file that is called `app.db-shadow` by now. As long as a dash connection is alive it holds RESERVED of
-//! both files. At rest nobody does: when another stock process writes `app.db` then, the first one takes its
-//! journal for a hot one, rolls it back into the shadow and removes it (A17); a log it would write back into the
-//! shadow, and remove.
+//! Stock SQLite finds a rollback journal and a log by name, and asks its own file whether somebody
+//! is writing. A stock process that has the database open since before an odd number of commits has
+//! the file that is called `app.db-shadow` by now. As long as a dash connection is alive it holds
+//! RESERVED of both files. At rest nobody does: when another stock process writes `app.db` then,
+//! the first one takes its journal for a hot one, rolls it back into the shadow and removes it
+//! (A17); a log it would write back into the shadow, and remove.
 //!
-//! So no stock process may write `app.db` while another one has the shadow open and no dash connection lives:
+//! So no stock process may write `app.db` while another one has the shadow open and no dash
+//! connection lives:
 //!
-//! - Who closes last asks who has the shadow open, and commits once more, without a change:
-//!   that exchanges the names, by the steps that are proved already. Where that can't be (both are open, or the
-//!   shadow is being read) it protects `app.db` until a dash connection closes that finds the shadow free:
-//!   stock SQLite may read it, and "attempt to write a readonly database" is what writers are told. A stock connection
-//!   that is reading it already does not look at its header again (under locking_mode=EXCLUSIVE never): then the name fence
-//!   stays, which leaves it no journal to write.
-//! - A process may be killed instead of closing. From the second commit of a session on the name fence stands
-//!   then, which keeps stock processes out. Where the first one replaces a copy that is open elsewhere, the fence is
-//!   put up before it, without a flush: after a power loss there are no such processes.
+//! - Who closes last asks who has the shadow open, and commits once more, without a change: that
+//!   exchanges the names, by the steps that are proved already. Where that can't be (both are open,
+//!   or the shadow is being read) it protects `app.db` until a dash connection closes that finds
+//!   the shadow free: stock SQLite may read it, and "attempt to write a readonly database" is what
+//!   writers are told. A stock connection that is reading it already does not look at its header
+//!   again (under locking_mode=EXCLUSIVE never): then the name fence stays, which leaves it no
+//!   journal to write.
+//! - A process may be killed instead of closing. From the second commit of a session on the name
+//!   fence stands then, which keeps stock processes out. Where the first one replaces a copy that
+//!   is open elsewhere, the fence is put up before it, without a flush: after a power loss there
+//!   are no such processes.
 
 use std::io::ErrorKind;
 
@@ -40,8 +43,8 @@ pub(crate) struct Kept {
     pub(crate) fenced: bool,
 }
 
-/// Puts a name fence up that need not survive a power loss. One that stands already does, too, and so does a
-/// journal that is not hot.
+/// Puts a name fence up that need not survive a power loss. One that stands already does, too, and
+/// so does a journal that is not hot.
 pub(crate) fn raise_passing_fence(directory: &impl Directory, names: &Names) -> Result<()> {
     match directory.create_directory(&names.fence) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -56,8 +59,8 @@ pub(crate) fn open_elsewhere(file: Option<&impl File>) -> bool {
 }
 
 impl<S: Storage> Connection<S> {
-    /// SHADOW-16, for the last connection. Answers what the user should know where the name can't go to who has the
-    /// shadow open. Nothing of it keeps the database from being closed.
+    /// SHADOW-16, for the last connection. Answers what the user should know where the name can't
+    /// go to who has the shadow open. Nothing of it keeps the database from being closed.
     pub(crate) fn return_name(&mut self) -> Option<Kept> {
         let kept = self.offer_name();
         // What was committed in this session is not protected.
@@ -77,7 +80,8 @@ impl<S: Storage> Connection<S> {
         Some(Kept { message, fenced: read })
     }
 
-    /// Whether stock SQLite reads the current copy: who does has looked at its header, and may go on to write.
+    /// Whether stock SQLite reads the current copy: who does has looked at its header, and may go
+    /// on to write.
     fn is_read_by_stock(&self) -> bool {
         let asked = self.current_file().and_then(|file| {
             let name = self.names.shown();
@@ -86,7 +90,8 @@ impl<S: Storage> Connection<S> {
         asked.is_ok_and(|holder| holder.is_some()) && !broken(Mutation::ReaderMayWrite)
     }
 
-    /// Offers the name to who has the shadow open. Why somebody has it open still; `None`: nobody has.
+    /// Offers the name to who has the shadow open. Why somebody has it open still; `None`: nobody
+    /// has.
     fn offer_name(&mut self) -> Option<String> {
         if !self.is_open_elsewhere(self.shadow_slot()) {
             return None;
@@ -103,7 +108,8 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Protects the current copy, or no longer. In the page cache only: a power loss ends those processes, too.
+    /// Protects the current copy, or no longer. In the page cache only: a power loss ends those
+    /// processes, too.
     fn set_protected(&self, protected: bool) -> Result<()> {
         let (file, name) = (self.current_file()?, self.names.shown());
         let Some(header) = read_header(&*file, name)?.filter(|header| header.is_sqlite()) else {
@@ -116,8 +122,8 @@ impl<S: Storage> Connection<S> {
         file.write_at(&bytes, FENCE_OFFSET).during(Operation::Write, name)
     }
 
-    /// Before, and after, the names are exchanged: if somebody else has the copy open that is replaced, the name
-    /// fence stands, whoever is killed from then on.
+    /// Before, and after, the names are exchanged: if somebody else has the copy open that is
+    /// replaced, the name fence stands, whoever is killed from then on.
     pub(crate) fn fence_off_replaced(&self, slot: usize) -> Result<()> {
         let stands = self.coordination.fence() || self.coordination.fence_found();
         if stands || broken(Mutation::ReplacedNotFenced) || !self.is_open_elsewhere(slot) {

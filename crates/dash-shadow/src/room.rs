@@ -20,19 +20,20 @@ impl<S: Storage> Connection<S> {
         IntentBlock::new(self.coordination.pair(), file, size, self.tuning.intent_region)
     }
 
-    /// What an intent may shrink to right after a flush that left its file whole, so that mending after a crash looks at little; `None` if it is small.
-    /// The places that most commits change stay, or each would begin with a flush.
+    /// What an intent may shrink to right after a flush that left its file whole, so that mending
+    /// after a crash looks at little; `None` if it is small. The places that most commits change
+    /// stay, or each would begin with a flush.
     pub(crate) fn narrowed(&self, intent: &IntentBlock, len: u64) -> Option<IntentBlock> {
         let small = intent.bytes() <= self.tuning.intent_all;
         let edge = self.tuning.intent_stride;
         (!small).then(|| self.narrowed_to(intent, edge, &RangeSet::new(), len))
     }
 
-    /// What the intent of the copy in `slot` may shrink to when the database is closed: to less, as the
-    /// next session compares both copies there before its first commit. What the last commit changed
-    /// stays: the next one has to carry it, and short-lived programs change the same places again and
-    /// again. Not where this session has not seen the copy flushed: under synchronous=OFF it may
-    /// differ from itself on the disk wherever the intent says.
+    /// What the intent of the copy in `slot` may shrink to when the database is closed: to less, as
+    /// the next session compares both copies there before its first commit. What the last commit
+    /// changed stays: the next one has to carry it, and short-lived programs change the same places
+    /// again and again. Not where this session has not seen the copy flushed: under synchronous=OFF
+    /// it may differ from itself on the disk wherever the intent says.
     pub(crate) fn narrowed_to_rest(
         &mut self,
         slot: usize,
@@ -47,8 +48,8 @@ impl<S: Storage> Connection<S> {
         Ok(Some(self.narrowed_to(intent, edge, &list, len)))
     }
 
-    /// Of an intent, both ends of the database and `places`. Never more than it had: the narrow one is
-    /// not flushed, and what is written where only that is marked would be looked for nowhere.
+    /// Of an intent, both ends of the database and `places`. Never more than it had: the narrow one
+    /// is not flushed, and what is written where only that is marked would be looked for nowhere.
     fn narrowed_to(
         &self,
         intent: &IntentBlock,
@@ -117,7 +118,8 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let known = self.shadow_tail()?;
         let list = list_len(units);
-        // Not onto pages of the larger state that a shrinking commit replaces: undoing it needs them.
+        // Not onto pages of the larger state that a shrinking commit replaces: undoing it needs
+        // them.
         let size = size.max(self.snapshot.size);
         if known.len >= TAIL_LEN && size.saturating_add(list + TAIL_LEN) <= known.len {
             return Ok(());

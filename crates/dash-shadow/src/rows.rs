@@ -1,5 +1,5 @@
-//! The rows of the recovery table. What `app.db` is, what the shadow is and how they are related lead to what is
-//! done, each with the story that leads there.
+//! The rows of the recovery table. What `app.db` is, what the shadow is and how they are related
+//! lead to what is done, each with the story that leads there.
 
 use crate::evaluate::{DbKind, Relation, ShadowKind};
 use crate::refusal::Refusal;

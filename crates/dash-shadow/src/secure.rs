@@ -1,11 +1,11 @@
 //! `PRAGMA secure_delete`: what SQLite has overwritten with zeros is in neither file at rest.
 //!
-//! A commit writes one copy; the other one keeps the pages as they were before, until the next commit carries them over.
-//! So where something may have been deleted, who closes last carries them then. And files never shrink: what a
-//! smaller database leaves behind its end is overwritten, too.
+//! A commit writes one copy; the other one keeps the pages as they were before, until the next
+//! commit carries them over. So where something may have been deleted, who closes last carries them
+//! then. And files never shrink: what a smaller database leaves behind its end is overwritten, too.
 //!
-//! Most commits delete nothing. Where the pages that the shadow lacks hold all that it has of them, nothing is done: a
-//! session that only adds rows pays for nothing.
+//! Most commits delete nothing. Where the pages that the shadow lacks hold all that it has of them,
+//! nothing is done: a session that only adds rows pays for nothing.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -125,7 +125,8 @@ impl<S: Storage> Connection<S> {
         self.lacks_only(&list).map(|lacks_only| !lacks_only)
     }
 
-    /// Whether the shadow's pages in `list` have no byte of content that the current copy's don't have.
+    /// Whether the shadow's pages in `list` have no byte of content that the current copy's don't
+    /// have.
     fn lacks_only(&self, list: &RangeSet) -> Result<bool> {
         let (current, shadow) = (self.current_file()?, self.file(self.shadow_slot())?);
         let name = self.names.shown();
@@ -150,8 +151,8 @@ impl<S: Storage> Connection<S> {
     }
 }
 
-/// Whether a page has all the content of its older state, in its place. What comes before a b-tree page's cells is no
-/// content: headers and pointers.
+/// Whether a page has all the content of its older state, in its place. What comes before a b-tree
+/// page's cells is no content: headers and pointers.
 fn adds_only(old: &mut [u8], new: &mut [u8], first: bool) -> bool {
     let mut content = 0;
     let at = if first { 100 } else { 0 };

@@ -147,8 +147,9 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// `false`: the file of the shadow has no name. Then somebody is making a new one, or its name was
-    /// removed beside a connection that holds it: reading needs none, and the next writer makes one.
+    /// `false`: the file of the shadow has no name. Then somebody is making a new one, or its name
+    /// was removed beside a connection that holds it: reading needs none, and the next writer makes
+    /// one.
     fn reload(&mut self, generation: u64, inodes: [Option<FileId>; 2]) -> Result<bool> {
         let mut complete = true;
         for (slot, wanted) in inodes.into_iter().enumerate() {

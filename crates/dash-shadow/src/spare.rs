@@ -1,6 +1,6 @@
-//! Buffers to go through files with, kept for the next time: a program that opens its database for every
-//! change needs two of 64 KiB each time, and asking the allocator for them costs as much as the reading
-//! (it takes fresh pages from the kernel, and gives them back).
+//! Buffers to go through files with, kept for the next time: a program that opens its database for
+//! every change needs two of 64 KiB each time, and asking the allocator for them costs as much as
+//! the reading (it takes fresh pages from the kernel, and gives them back).
 
 use crate::error::{Error, Result};
 use crate::memory::zeros;

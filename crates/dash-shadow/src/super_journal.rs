@@ -14,7 +14,8 @@ use crate::format::State;
 use crate::names::Names;
 use crate::tail::Tail;
 
-/// Bytes of a super-journal that are read: no more than 125 databases can be attached, with paths of 4096 bytes.
+/// Bytes of a super-journal that are read: no more than 125 databases can be attached, with paths
+/// of 4096 bytes.
 const LONGEST: u64 = 1 << 20;
 
 /// Whether the super-journal named in a block exists. "Gone" is answered only after the directory
@@ -45,8 +46,9 @@ pub fn exists_durably<S: Storage>(storage: &S, directory: &Path, name: &[u8]) ->
 /// Removes a super-journal whose transaction was undone in `undone`, if no other database it lists
 /// still depends on it. Leaves it where it is if one can't be looked at.
 ///
-/// The name comes out of a file that somebody may have made to have another one removed. So what is removed has a
-/// name as SQLite makes it, lies in the database's own folder, has no other name, and lists this database.
+/// The name comes out of a file that somebody may have made to have another one removed. So what is
+/// removed has a name as SQLite makes it, lies in the database's own folder, has no other name, and
+/// lists this database.
 pub fn remove_if_unused<S: Storage>(
     storage: &S,
     directory: &S::Directory,
@@ -82,8 +84,8 @@ pub fn remove_if_unused<S: Storage>(
     }
 }
 
-/// Whether SQLite names its super-journals like this (vdbeaux.c `vdbeCommit`): `app.db-mj`, six hexadecimal digits, `9`
-/// and two more, in no other folder.
+/// Whether SQLite names its super-journals like this (vdbeaux.c `vdbeCommit`): `app.db-mj`, six
+/// hexadecimal digits, `9` and two more, in no other folder.
 fn is_sqlites(name: &[u8]) -> bool {
     let Some((front, digits)) = name.split_last_chunk::<9>() else {
         return false;

@@ -1,9 +1,10 @@
 //! The tail of one file: where its blocks are, reading, writing and moving them.
 //!
-//! Small commits have their block in page 1 instead (`format/first_page.rs`); which of the two counts
-//! is decided in `which_block.rs`. The tail's is the last 4 KiB of the file, the intent block the 4 KiB before it, a
-//! list area (if any) ends where the intent begins. A tail moves only when the file grows: extend,
-//! write the intent at the new end, flush, wipe the old place, then use it (F13, T24).
+//! Small commits have their block in page 1 instead (`format/first_page.rs`); which of the two
+//! counts is decided in `which_block.rs`. The tail's is the last 4 KiB of the file, the intent
+//! block the 4 KiB before it, a list area (if any) ends where the intent begins. A tail moves only
+//! when the file grows: extend, write the intent at the new end, flush, wipe the old place, then
+//! use it (F13, T24).
 
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -43,7 +44,8 @@ pub struct Tail {
     pub commit: std::result::Result<CommitBlock, BlockError>,
     /// The intent block.
     pub intent: std::result::Result<IntentBlock, BlockError>,
-    /// Length and beginning of the page list of the block in the tail, if that is whole, whichever counts.
+    /// Length and beginning of the page list of the block in the tail, if that is whole, whichever
+    /// counts.
     pub list: Option<(u32, Vec<Unit>)>,
     /// The first sector; zeros where the file ends before.
     pub sector: [u8; SECTOR_BYTES],
@@ -108,8 +110,8 @@ impl Tail {
     }
 }
 
-/// Whether a tail of this very file, or of one of this pair, is left somewhere before its end: it was about to move when the
-/// power went (F13). Looks from the end, because that is where it was.
+/// Whether a tail of this very file, or of one of this pair, is left somewhere before its end: it
+/// was about to move when the power went (F13). Looks from the end, because that is where it was.
 pub fn has_buried_tail<F: File>(file: &F, len: u64, pair: Option<u64>, name: &str) -> Result<bool> {
     let mut buffer = zeros(STRIDE)?;
     let data: Vec<_> = data_in(file, 0..len - len % BLOCK_LEN, name)?.iter().collect();
@@ -227,7 +229,8 @@ pub fn roomy_len(size: u64, list: u64, tuning: &Tuning) -> u64 {
 }
 
 /// Makes a file `len` bytes long, with zeros written from `from` on. Blocks that are only reserved
-/// would add a journal commit of the file system to the flush of every commit that first writes one.
+/// would add a journal commit of the file system to the flush of every commit that first writes
+/// one.
 pub fn extend<F: File>(file: &F, from: u64, len: u64, name: &str) -> Result<()> {
     file.allocate(len).during(Operation::Resize, name)?;
     write_zeros(file, from, len, name)

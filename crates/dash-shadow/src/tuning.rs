@@ -19,7 +19,8 @@ pub struct Tuning {
     pub intent_all: u64,
     /// Up to this size it is left as it is when the database is closed.
     pub intent_rest: u64,
-    /// Up to this size the checksums of `app.db`'s page list are looked at even where no name fence stands.
+    /// Up to this size the checksums of `app.db`'s page list are looked at even where no name fence
+    /// stands.
     pub list_verified: u64,
 }
 

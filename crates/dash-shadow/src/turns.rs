@@ -1,19 +1,21 @@
 //! Turns: the write lock goes to whoever has waited longest, in whatever process.
 //!
-//! A lock that nobody can wait for is taken by whoever asks at the right moment, and that is who has just
-//! given it up. So a connection that waits puts a **ticket** into its reader entry and sleeps on that word
-//! (a futex, as the coordination file is memory of all processes). Who gives WRITER up, looks for the oldest
-//! ticket, takes it out, which wakes its owner, and comes back only when WRITER has been taken, or
-//! after [`PATIENCE`]: it keeps itself from asking again, and nobody from getting the lock.
+//! A lock that nobody can wait for is taken by whoever asks at the right moment, and that is who
+//! has just given it up. So a connection that waits puts a **ticket** into its reader entry and
+//! sleeps on that word (a futex, as the coordination file is memory of all processes). Who gives
+//! WRITER up, looks for the oldest ticket, takes it out, which wakes its owner, and comes back only
+//! when WRITER has been taken, or after [`PATIENCE`]: it keeps itself from asking again, and nobody
+//! from getting the lock.
 //!
-//! No lock attempt fails because of this. It costs a commit two stores; calls are made only if somebody waits.
-//! A dead waiter is known by the lock on its entry; one that does not come (stopped, or late) costs
-//! one [`PATIENCE`], then its ticket is gone until it sleeps again. There are no times and no process ids in the words:
-//! they would mean something else in another container.
+//! No lock attempt fails because of this. It costs a commit two stores; calls are made only if
+//! somebody waits. A dead waiter is known by the lock on its entry; one that does not come
+//! (stopped, or late) costs one [`PATIENCE`], then its ticket is gone until it sleeps again. There
+//! are no times and no process ids in the words: they would mean something else in another
+//! container.
 //!
-//! Nobody is overlooked: a waiter shows its ticket, then looks whether somebody is writing; a writer says that it
-//! is not, then looks for tickets. A version of dash that knows nothing of tickets leaves the words
-//! alone; beside it waiting is polling.
+//! Nobody is overlooked: a waiter shows its ticket, then looks whether somebody is writing; a
+//! writer says that it is not, then looks for tickets. A version of dash that knows nothing of
+//! tickets leaves the words alone; beside it waiting is polling.
 
 use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -28,8 +30,8 @@ use crate::locks;
 
 /// How long the one who gave the lock up keeps back for the one that was woken.
 const PATIENCE: Duration = Duration::from_millis(2);
-/// How long somebody is given who has just given the lock up and is about to take it again: it will hand it over.
-/// Without that, who waits would be woken by every such gap, and find the lock taken.
+/// How long somebody is given who has just given the lock up and is about to take it again: it will
+/// hand it over. Without that, who waits would be woken by every such gap, and find the lock taken.
 const FREE: Duration = Duration::from_micros(500);
 /// In a reader entry: the ticket of its owner, if that sleeps until WRITER is handed to it.
 const TICKET: usize = 2;
@@ -58,8 +60,9 @@ pub struct Turn<M: SharedMemory> {
 }
 
 impl<M: SharedMemory> Turn<M> {
-    /// Waits for WRITER to be handed over, or free; whether that was so before `time` was over. A `ticket` of 0
-    /// becomes a new one, behind all others. `None`, at once: the connection is closed.
+    /// Waits for WRITER to be handed over, or free; whether that was so before `time` was over. A
+    /// `ticket` of 0 becomes a new one, behind all others. `None`, at once: the connection is
+    /// closed.
     pub fn wait(&self, ticket: &mut u64, time: Duration) -> Option<bool> {
         let memory = &*self.memory.upgrade()?;
         if *ticket == 0 {
@@ -165,8 +168,8 @@ impl<S: Storage> Connection<S> {
         self.coordination.entry.map(|entry| Turn { memory, entry })
     }
 
-    /// After WRITER was given up: if somebody waits for it, lets the first in line out and returns when WRITER has
-    /// been taken, at the latest after two milliseconds.
+    /// After WRITER was given up: if somebody waits for it, lets the first in line out and returns
+    /// when WRITER has been taken, at the latest after two milliseconds.
     pub fn hand_over(&mut self) {
         match self.coordination.hand_over() {
             Ok(Handed::Taken) => self.statistics.handovers += 1,

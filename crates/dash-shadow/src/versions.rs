@@ -12,8 +12,8 @@
 //! there is none the byte is still in the file. Order (SHADOW-11): the writer announces that the
 //! slot is being overwritten, appends records, and only then overwrites what they cover; a reader
 //! reads the file first and looks for the announcement and for records afterwards. A writer that
-//! finds nobody on an older state empties the log. Positions never repeat, so that a reader's place in
-//! the log stays right when it is emptied.
+//! finds nobody on an older state empties the log. Positions never repeat, so that a reader's place
+//! in the log stays right when it is emptied.
 
 use crate::mutation::{Mutation, broken};
 use std::collections::BTreeMap;
@@ -44,7 +44,8 @@ const LOG_HARD: u64 = 256 << 20;
 const POSITION_MAX: u64 = 1 << 62;
 
 impl<F: File> Coordination<F> {
-    /// Positions of the first byte of the version store and behind its last one; `None` if they can't be.
+    /// Positions of the first byte of the version store and behind its last one; `None` if they
+    /// can't be.
     pub fn versions(&self) -> Option<(u64, u64)> {
         // In this order: whoever empties the store moves its base to the end that is there.
         let base = self.word(Word::VersionsBase).load(SeqCst);
@@ -107,7 +108,8 @@ pub(crate) struct Keeping {
 
 impl<S: Storage> Connection<S> {
     /// Before the copy in `slot` is written: whether somebody reads it, and if so, that what is
-    /// overwritten will be put aside. `Busy` if a reader has mapped pages of it, or the log is full.
+    /// overwritten will be put aside. `Busy` if a reader has mapped pages of it, or the log is
+    /// full.
     pub(crate) fn make_way(&mut self, slot: usize) -> Result<()> {
         let label = self.current.sequence + 1;
         if self.keeping.label != Some(label) {
@@ -164,7 +166,8 @@ impl<S: Storage> Connection<S> {
         let todo = ranges.below(len).without(&self.keeping.done);
         let (base, end) = self.versions()?;
         if end - base > LOG_SOFT {
-            // What is there has been written: else the next record would make the file as long as it says.
+            // What is there has been written: else the next record would make the file as long as
+            // it says.
             let shared = self.coordination.file().metadata();
             let len = shared.during(Operation::Stat, self.names.shown_coordination())?.len;
             if end - base > len.saturating_sub(LOG) {

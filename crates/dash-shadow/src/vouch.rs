@@ -75,10 +75,10 @@ impl Published {
         self.block(file, state, counter, 0, None)
     }
 
-    /// SHADOW-12: what was decided against must not win after a power loss: whoever has read the current copy
-    /// since would see it come back from the dead. A commit whose undo was cut off may be whole on
-    /// the disk and not in the cache, so both places of a block that may hide one are written, and
-    /// flushed. Returns whether they were.
+    /// SHADOW-12: what was decided against must not win after a power loss: whoever has read the
+    /// current copy since would see it come back from the dead. A commit whose undo was cut off may
+    /// be whole on the disk and not in the cache, so both places of a block that may hide one are
+    /// written, and flushed. Returns whether they were.
     ///
     /// Does not say that the shadow is whole: a proof that fits no intent, or the state *settled*,
     /// has it mended before its next use.
@@ -161,8 +161,8 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// A block that says: the other copy's commit was published, and the shadow holds the same state. Page
-    /// cache only.
+    /// A block that says: the other copy's commit was published, and the shadow holds the same
+    /// state. Page cache only.
     ///
     /// A settled block is followed by a flush. A superseded one is not, and may be torn by a power
     /// loss while the names on disk are behind and it lies in `app.db`: so it takes the place of a
@@ -176,8 +176,8 @@ impl<S: Storage> Connection<S> {
         self.vouch_over(&self.published(), list, state, self.snapshot.counter, intent, len)
     }
 
-    /// The same, over a block in the tail that has been read: its list, if it was whole. `counter`: the change
-    /// counter of the state that is in the shadow.
+    /// The same, over a block in the tail that has been read: its list, if it was whole. `counter`:
+    /// the change counter of the state that is in the shadow.
     pub(crate) fn vouch_over(
         &self,
         published: &Published,

@@ -1,6 +1,7 @@
-//! Finds of the crash explorer, against SHADOW-17: commits under synchronous=OFF, a clean close that flushed the newer copy
-//! only, and a power loss. The older copy had the durable name, so that stock SQLite read it; and the next commit
-//! listed what it wrote there, not what had been lost before.
+//! Finds of the crash explorer, against SHADOW-17: commits under synchronous=OFF, a clean close
+//! that flushed the newer copy only, and a power loss. The older copy had the durable name, so that
+//! stock SQLite read it; and the next commit listed what it wrote there, not what had been lost
+//! before.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

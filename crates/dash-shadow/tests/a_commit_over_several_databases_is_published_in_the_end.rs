@@ -1,8 +1,8 @@
-//! An exchange that fails in the second phase of a transaction over two databases (ATTACH). SQLite has
-//! deleted the super-journal by then, passes over the error and says that it has committed. The engine
-//! took the error for its own commit's and undid the one database: half of an acknowledged transaction
-//! was lost, without any power loss. It has to be published later: by the same connection, or by
-//! whoever comes next.
+//! An exchange that fails in the second phase of a transaction over two databases (ATTACH). SQLite
+//! has deleted the super-journal by then, passes over the error and says that it has committed. The
+//! engine took the error for its own commit's and undid the one database: half of an acknowledged
+//! transaction was lost, without any power loss. It has to be published later: by the same
+//! connection, or by whoever comes next.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

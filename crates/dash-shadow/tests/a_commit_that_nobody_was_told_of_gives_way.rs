@@ -1,7 +1,8 @@
-//! A process died in the first commit of its session, between the flush and the exchange: a commit that nobody was told of,
-//! whole on the disk. Then stock SQLite wrote the database. dash refused it for ever after, as if both had been
-//! acknowledged. As long as the page cache is the one of then, the coordination file tells that it was not
-//! (SHADOW-22); after a power loss nothing does, and the choice is the user's.
+//! A process died in the first commit of its session, between the flush and the exchange: a commit
+//! that nobody was told of, whole on the disk. Then stock SQLite wrote the database. dash refused
+//! it for ever after, as if both had been acknowledged. As long as the page cache is the one of
+//! then, the coordination file tells that it was not (SHADOW-22); after a power loss nothing does,
+//! and the choice is the user's.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +17,8 @@ use dash_shadow::{Connection, LockLevel, ReadOnly};
 use dash_storage::simulated::{Everything, Machine, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
-/// A database at rest, and a process with the first commit of its session flushed and not exchanged.
+/// A database at rest, and a process with the first commit of its session flushed and not
+/// exchanged.
 fn flushed() -> (Machine, Simulated, Connection<Simulated>) {
     let machine = at_rest();
     let (process, mut connection) = start(&machine, &tiny());
@@ -45,7 +47,8 @@ pub(crate) fn to_what_stock_sqlite_wrote_after_it() {
         let machine = killed();
         let written = stock::commit(&machine, &[1, 2, 3], left);
         assert_eq!(last_page(&machine), 77, "who may only read");
-        // For good: the next one has no coordination file to look at, and what comes after a power loss neither.
+        // For good: the next one has no coordination file to look at, and what comes after a power
+        // loss neither.
         for _ in 0..3 {
             expect(&machine, &written, &format!("{left:?}"));
         }
@@ -89,8 +92,8 @@ fn but_not_for_nothing() {
     expect(&killed().power_loss(&mut Everything), &vec![1, 99, 3], "and a power loss");
 }
 
-/// What a coordination file says that a power loss left is of any time before: this one is of an instant before the commit was
-/// acknowledged.
+/// What a coordination file says that a power loss left is of any time before: this one is of an
+/// instant before the commit was acknowledged.
 #[test]
 pub(crate) fn and_not_after_a_power_loss() {
     let (machine, _process, mut connection) = flushed();

@@ -1,5 +1,6 @@
 //! A commit that was cut off, and seen to be undone, must not become whole while its pages are
-//! mended: all that was missing of it may be a page that it merely carried (SHADOW-8, SHADOW-12, SHADOW-15).
+//! mended: all that was missing of it may be a page that it merely carried (SHADOW-8, SHADOW-12,
+//! SHADOW-15).
 
 #![allow(
     clippy::unwrap_used,

@@ -1,6 +1,6 @@
-//! F3, F4: a flush that failed leaves pages clean in the cache and lost on the device. A shadow that
-//! was being mended then, and an intent that was being widened, look right to whoever comes next, and are
-//! not.
+//! F3, F4: a flush that failed leaves pages clean in the cache and lost on the device. A shadow
+//! that was being mended then, and an intent that was being widened, look right to whoever comes
+//! next, and are not.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,8 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 const LOST: Effect = Effect::LostFlush(5);
 /// A page in the middle, which no commit here changes.
 const MIDDLE: usize = 24;
-/// So many pages are compared at once: if all of them are in the page list, nothing has to be mended.
+/// So many pages are compared at once: if all of them are in the page list, nothing has to be
+/// mended.
 const COMPARED: usize = 8;
 
 fn base() -> Content {
@@ -92,8 +93,8 @@ pub(crate) fn f3_a_shadow_that_was_being_mended() {
     }
 }
 
-/// F3, a find of the explorer: an undo is cut off, and the flush that buries its commit fails. What the undo had
-/// put back is right in the cache only.
+/// F3, a find of the explorer: an undo is cut off, and the flush that buries its commit fails. What
+/// the undo had put back is right in the cache only.
 #[test]
 pub(crate) fn f3_a_commit_that_was_being_buried() {
     let mut buried = 0;
@@ -141,8 +142,8 @@ pub(crate) fn f3_a_commit_that_was_being_buried() {
     assert!(buried > 2, "{buried}");
 }
 
-/// The names after so many operations on the directory, the pages of all files behind the first one, and
-/// nothing else that was not flushed.
+/// The names after so many operations on the directory, the pages of all files behind the first
+/// one, and nothing else that was not flushed.
 struct NamesAndPages(usize);
 impl Survivors for NamesAndPages {
     fn choose(&mut self, question: Question, answers: usize, newest: usize) -> usize {
@@ -156,8 +157,9 @@ impl Survivors for NamesAndPages {
     }
 }
 
-/// F13, a find of the explorer: the flush of a tail that moves fails. The undo must not use the old place
-/// before the new one is durable: under the name `app.db` nothing would tell that the file is ours.
+/// F13, a find of the explorer: the flush of a tail that moves fails. The undo must not use the old
+/// place before the new one is durable: under the name `app.db` nothing would tell that the file is
+/// ours.
 #[test]
 pub(crate) fn f13_a_tail_that_was_being_moved() {
     let machine = Machine::new(1);
@@ -186,8 +188,8 @@ pub(crate) fn f13_a_tail_that_was_being_moved() {
     assert_eq!(read(&mut a).unwrap(), content);
 }
 
-/// F4: the flush of a widened intent fails and the writer dies: who comes next must not dirty pages that only
-/// the intent in the cache covers.
+/// F4: the flush of a widened intent fails and the writer dies: who comes next must not dirty pages
+/// that only the intent in the cache covers.
 #[test]
 pub(crate) fn f4_an_intent_that_was_being_widened() {
     let machine = Machine::new(1);

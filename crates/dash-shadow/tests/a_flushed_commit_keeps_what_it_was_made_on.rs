@@ -1,6 +1,7 @@
-//! SHADOW-17: a commit under synchronous=OFF, a flushed one on top of it, and a power loss. The copy with the
-//! former was never flushed, and without it the table could not tell what the latter was made on: it was refused,
-//! or lost. Stock SQLite's flushed commit makes durable what came before it; so does this one.
+//! SHADOW-17: a commit under synchronous=OFF, a flushed one on top of it, and a power loss. The
+//! copy with the former was never flushed, and without it the table could not tell what the latter
+//! was made on: it was refused, or lost. Stock SQLite's flushed commit makes durable what came
+//! before it; so does this one.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,7 +1,7 @@
 //! SEC4: a block names the super-journal of a transaction over several databases, which is removed
-//! when that is undone. A forged block named any file of whoever opened the database, and one open and one SELECT
-//! removed it. Only what SQLite would have made is removed: by its name, in the database's own folder, without a
-//! second name, and with this database in its list.
+//! when that is undone. A forged block named any file of whoever opened the database, and one open
+//! and one SELECT removed it. Only what SQLite would have made is removed: by its name, in the
+//! database's own folder, without a second name, and with this database in its list.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,7 +24,8 @@ fn open(process: &Simulated) -> Connection<Simulated> {
     Connection::open(process, Path::new("/d/app.db"), &options).unwrap()
 }
 
-/// Whether the file at `path` is still there after a database was recovered whose block names `named`.
+/// Whether the file at `path` is still there after a database was recovered whose block names
+/// `named`.
 fn survives(path: &str, named: &str, content: &[u8], second_name: bool) -> bool {
     let machine = Machine::new(1);
     let process = machine.process();

@@ -1,6 +1,7 @@
-//! SHADOW-16. A stock process that has a former copy open would roll the journal of whoever writes `app.db` back into that
-//! copy, and remove it. So whenever no process of dash lives, either nobody has a former copy open, or no stock
-//! process can write `app.db`: the name fence stands, or the file is protected.
+//! SHADOW-16. A stock process that has a former copy open would roll the journal of whoever writes
+//! `app.db` back into that copy, and remove it. So whenever no process of dash lives, either nobody
+//! has a former copy open, or no stock process can write `app.db`: the name fence stands, or the
+//! file is protected.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -77,8 +78,9 @@ pub(crate) fn where_the_current_copy_is_being_read() {
     assert!(!seen.beside.fence && !seen.database.unwrap().header.unwrap().is_protected);
 }
 
-/// Without a journal file stock SQLite does not ask whether its file still has its name, and writes into a former copy that it
-/// was reading when dash closed. Both have a commit then that the other lacks.
+/// Without a journal file stock SQLite does not ask whether its file still has its name, and writes
+/// into a former copy that it was reading when dash closed. Both have a commit then that the other
+/// lacks.
 #[test]
 pub(crate) fn nor_what_a_reader_wrote_there() {
     // Of some contents page 1 has room for a block, of others not.
@@ -112,7 +114,8 @@ pub(crate) fn nor_what_a_reader_wrote_there() {
     }
 }
 
-/// Another program copies a backup over the current copy: the shadow is nobody's then, but stays the file it is.
+/// Another program copies a backup over the current copy: the shadow is nobody's then, but stays
+/// the file it is.
 #[test]
 fn where_a_backup_was_copied_over_the_current_one() {
     let machine = Machine::new(1);

@@ -124,7 +124,8 @@ fn a8_the_last_two_close_at_once() {
 fn a9_a_fence_whose_maker_died_is_removed_by_the_last_one() {
     let machine = Machine::new(1);
     let (killed, mut victim) = start(&machine, &tiny());
-    // The names of a new database are durable before its second commit: the third is the first to need a fence.
+    // The names of a new database are durable before its second commit: the third is the first to
+    // need a fence.
     commit(&mut victim, &[1, 2, 3]).unwrap();
     commit(&mut victim, &[1, 3, 3]).unwrap();
     let (_q, b) = start(&machine, &tiny());

@@ -29,7 +29,8 @@ fn as_stock(bytes: &[u8]) -> Option<Content> {
     Some((1..=pages).map(|number| value(number).expect("a torn page")).collect())
 }
 
-/// Where a process is killed: at which of its calls that change something, and after how much of it.
+/// Where a process is killed: at which of its calls that change something, and after how much of
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Moment {
     call: usize,

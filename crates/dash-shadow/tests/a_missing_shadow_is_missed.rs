@@ -1,6 +1,6 @@
 //! FT7: after a crash the shadow was deleted by hand, and with it commits that had been
-//! acknowledged. Where `app.db` or what lies beside it tells that it was not closed cleanly, it is refused until
-//! somebody says that it is to be taken as it is (SHADOW-21).
+//! acknowledged. Where `app.db` or what lies beside it tells that it was not closed cleanly, it is
+//! refused until somebody says that it is to be taken as it is (SHADOW-21).
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -69,7 +69,8 @@ fn not_where_nothing_but_an_unacknowledged_commit_can_be_lost() {
     assert_eq!(read(&mut connection).unwrap(), [1, 3, 3]);
 }
 
-/// One commit in its session, its exchange lost: the older copy says that it is older if its mark had time to reach the disk.
+/// One commit in its session, its exchange lost: the older copy says that it is older if its mark
+/// had time to reach the disk.
 #[test]
 fn beside_a_copy_that_says_that_it_is_older() {
     let machine = Machine::new(1);

@@ -53,8 +53,8 @@ fn change(content: &mut [u8], at: usize) {
     }
 }
 
-/// The narrow intent stays in the cache: what the last commit changed is in it, and in the other copy's
-/// only. The next one changes a neighbour, without widening it, and is cut off.
+/// The narrow intent stays in the cache: what the last commit changed is in it, and in the other
+/// copy's only. The next one changes a neighbour, without widening it, and is cut off.
 #[test]
 pub(crate) fn not_what_only_it_marks() {
     let mut options = tiny();
@@ -90,8 +90,8 @@ pub(crate) fn not_what_only_it_marks() {
     }
 }
 
-/// Two commits under synchronous=OFF. Closing flushes the newer one; the copy with the older one is the shadow, and on
-/// the disk it is not what it is in the cache.
+/// Two commits under synchronous=OFF. Closing flushes the newer one; the copy with the older one is
+/// the shadow, and on the disk it is not what it is in the cache.
 #[test]
 pub(crate) fn not_what_was_never_flushed() {
     let mut options = tiny();

@@ -1,5 +1,5 @@
-//! A new shadow is made beside a name fence (SHADOW-21), and that fails before it has a byte. What is cut then is the new
-//! file, not the old one, which a stock process may have open.
+//! A new shadow is made beside a name fence (SHADOW-21), and that fails before it has a byte. What
+//! is cut then is the new file, not the old one, which a stock process may have open.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

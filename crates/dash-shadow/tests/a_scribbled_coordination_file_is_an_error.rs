@@ -1,5 +1,5 @@
-//! Whoever may write `app.db-dash` may write nonsense into it: readers and writers answer with an error
-//! that names the file, and neither search nor wait nor grow it without end (SEC7). When all
+//! Whoever may write `app.db-dash` may write nonsense into it: readers and writers answer with an
+//! error that names the file, and neither search nor wait nor grow it without end (SEC7). When all
 //! have closed, it is as if nothing had been.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -63,7 +63,8 @@ fn overtaken(path: &Path) -> (Connection<Real>, Connection<Real>) {
     (reader, writer)
 }
 
-/// A transaction that changes page 1 and asks nobody what was there: the database is too long for that.
+/// A transaction that changes page 1 and asks nobody what was there: the database is too long for
+/// that.
 fn write_blindly(connection: &mut Connection<Real>) -> Result<(), Error> {
     connection.lock(LockLevel::Shared)?;
     connection.lock(LockLevel::Reserved)?;
@@ -110,7 +111,8 @@ fn a_version_store_that_lies_is_an_io_error() {
             }
             other => panic!("{what}: {other:?}"),
         }
-        // Whoever goes on gets errors, too, or mends it; nothing hangs, and nothing grows without end.
+        // Whoever goes on gets errors, too, or mends it; nothing hangs, and nothing grows without
+        // end.
         soon(&what, move || {
             drop(reader.close());
             drop(commit(&mut writer, &[4, 5, 5, 5]));

@@ -1,6 +1,7 @@
-//! A shadow whose name is gone while a connection holds its file: somebody makes a new one, or leaves
-//! mode shadow just when another one opens. Found by killing converters: whoever opened beside such a
-//! connection was refused ("exchanged for another file"), readers too, for as long as it lived.
+//! A shadow whose name is gone while a connection holds its file: somebody makes a new one, or
+//! leaves mode shadow just when another one opens. Found by killing converters: whoever opened
+//! beside such a connection was refused ("exchanged for another file"), readers too, for as long as
+//! it lived.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,6 +1,6 @@
-//! The checksum of a list area: each commit of a large list writes it over the one that its file held
-//! two commits ago. Where a power loss keeps old sectors of the list and the old pages that they name, every
-//! page is as its list says, and the commit is torn all the same.
+//! The checksum of a list area: each commit of a large list writes it over the one that its file
+//! held two commits ago. Where a power loss keeps old sectors of the list and the old pages that
+//! they name, every page is as its list says, and the commit is torn all the same.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,6 +1,6 @@
-//! The check of a file system without a journal may make an empty folder of a file that was lost: its inode number was that of a
-//! former name fence. Nobody could open the database beside it. A folder with something in it is somebody
-//! else's, and stays.
+//! The check of a file system without a journal may make an empty folder of a file that was lost:
+//! its inode number was that of a former name fence. Nobody could open the database beside it. A
+//! folder with something in it is somebody else's, and stays.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

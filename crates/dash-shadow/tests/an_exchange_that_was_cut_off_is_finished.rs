@@ -105,7 +105,8 @@ fn nor_is_it_for_connections_that_are_alive() {
     }
 }
 
-/// A stock process makes `app.db` while it has no name, and writes it: one of the two would be lost.
+/// A stock process makes `app.db` while it has no name, and writes it: one of the two would be
+/// lost.
 #[test]
 pub(crate) fn what_a_stock_process_wrote_there_is_refused() {
     for torn in [false, true] {
@@ -153,7 +154,8 @@ fn only_links_of_others_are_refused() {
     assert_eq!(read(&mut opener).unwrap(), AFTER);
 }
 
-/// A find of the explorer: before its first commit the database is empty, and has the temporary name.
+/// A find of the explorer: before its first commit the database is empty, and has the temporary
+/// name.
 #[test]
 fn the_first_exchange_beside_somebody_alive() {
     for (links, step) in STEPS_OF_AN_EXCHANGE {
@@ -173,8 +175,8 @@ fn the_first_exchange_beside_somebody_alive() {
     }
 }
 
-/// Names are behind, and the file under `app.db` never got its first page. Whoever recovers marked the
-/// zeros as those of a copy that was current; should the power go again before its exchange is
+/// Names are behind, and the file under `app.db` never got its first page. Whoever recovers marked
+/// the zeros as those of a copy that was current; should the power go again before its exchange is
 /// durable, what `app.db` names was "not an SQLite database" for ever.
 #[test]
 fn a_copy_that_never_got_its_first_page_stays_what_it_is() {

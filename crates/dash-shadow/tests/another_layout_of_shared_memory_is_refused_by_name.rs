@@ -1,6 +1,6 @@
-//! A dash that lays `app.db-dash` out in another way can't share a database with this one while it is
-//! open: whoever comes second is told so, by name, and touches nothing. One that was left behind by a
-//! crash is made anew, whatever its layout.
+//! A dash that lays `app.db-dash` out in another way can't share a database with this one while it
+//! is open: whoever comes second is told so, by name, and touches nothing. One that was left behind
+//! by a crash is made anew, whatever its layout.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

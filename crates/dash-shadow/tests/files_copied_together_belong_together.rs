@@ -1,5 +1,5 @@
-//! FT5: after a crash both files were copied by hand, and one of the two got the inode number that its
-//! block names. They were taken for strangers, and the newest commit went with the shadow.
+//! FT5: after a crash both files were copied by hand, and one of the two got the inode number that
+//! its block names. They were taken for strangers, and the newest commit went with the shadow.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -69,7 +69,8 @@ pub(crate) fn also_where_the_database_is_an_empty_file() {
     }
 }
 
-/// And stock SQLite has made another database of the older copy: not the one in silence, and not the other.
+/// And stock SQLite has made another database of the older copy: not the one in silence, and not
+/// the other.
 #[test]
 pub(crate) fn also_where_nothing_of_dash_is_left_in_the_database() {
     for copied in [&["app.db"][..], &["app.db-shadow"], &["app.db", "app.db-shadow"]] {
@@ -88,7 +89,8 @@ pub(crate) fn also_where_nothing_of_dash_is_left_in_the_database() {
     }
 }
 
-/// The copy that has the name on the disk was growing: its tail is behind its former end, and nothing else tells what it is.
+/// The copy that has the name on the disk was growing: its tail is behind its former end, and
+/// nothing else tells what it is.
 #[test]
 pub(crate) fn also_where_the_database_was_about_to_grow() {
     let small: Vec<u8> = vec![1; 4];
@@ -123,7 +125,8 @@ pub(crate) fn also_where_the_database_was_about_to_grow() {
     }
 }
 
-/// Of one file its length survives, and nothing that was written; of names nothing, but for the flushed ones.
+/// Of one file its length survives, and nothing that was written; of names nothing, but for the
+/// flushed ones.
 struct OnlyLonger(u64);
 impl Survivors for OnlyLonger {
     fn choose(&mut self, question: Question, _: usize, newest: usize) -> usize {

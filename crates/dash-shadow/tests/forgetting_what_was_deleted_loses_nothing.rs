@@ -1,6 +1,7 @@
-//! SEC3: at a clean close after `PRAGMA secure_delete` the shadow is brought up to the current copy, and what a smaller database
-//! left behind its end is overwritten. Cut before every step of that, or with any call failing: no commit is
-//! lost, and stock SQLite finds one state or is kept out.
+//! SEC3: at a clean close after `PRAGMA secure_delete` the shadow is brought up to the current
+//! copy, and what a smaller database left behind its end is overwritten. Cut before every step of
+//! that, or with any call failing: no commit is lost, and stock SQLite finds one state or is kept
+//! out.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +25,8 @@ fn open(process: &Simulated) -> Result<Connection<Simulated>, Error> {
     Connection::open(process, Path::new("/app.db"), &options)
 }
 
-/// What stock SQLite would read of `app.db`, if nothing keeps it out; pages that are torn are `None`.
+/// What stock SQLite would read of `app.db`, if nothing keeps it out; pages that are torn are
+/// `None`.
 fn stock(machine: &Machine) -> Option<Vec<Option<u8>>> {
     let bytes = machine.file_view("/app.db")?;
     if machine.exists("/app.db-journal")

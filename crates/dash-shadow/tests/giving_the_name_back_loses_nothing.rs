@@ -1,5 +1,6 @@
-//! SHADOW-16: the commit that a clean close makes where a stock process has the shadow open. Every storage
-//! call of the close made to fail in turn, once and for ever: no commit is lost, whatever became of the name.
+//! SHADOW-16: the commit that a clean close makes where a stock process has the shadow open. Every
+//! storage call of the close made to fail in turn, once and for ever: no commit is lost, whatever
+//! became of the name.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,6 @@
-//! SHADOW-20: a clean close says in the shadow that the names are durable, and the first commit of the next session need
-//! not flush them. A dash of before that said nothing, and left names that may be behind.
+//! SHADOW-20: a clean close says in the shadow that the names are durable, and the first commit of
+//! the next session need not flush them. A dash of before that said nothing, and left names that
+//! may be behind.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,7 +1,7 @@
-//! FT3: the first commit of a new database was acknowledged, the power went, and `app.db` had
-//! no byte: stock SQLite made another database of it, and dash dropped its own commit for that one. And what
-//! stock SQLite makes of an older copy that has the name is never kept at the price of a newer commit
-//! (SHADOW-19, SHADOW-20).
+//! FT3: the first commit of a new database was acknowledged, the power went, and `app.db` had no
+//! byte: stock SQLite made another database of it, and dash dropped its own commit for that one.
+//! And what stock SQLite makes of an older copy that has the name is never kept at the price of a
+//! newer commit (SHADOW-19, SHADOW-20).
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -60,7 +60,8 @@ fn a_first_commit_is_not_dropped_for_what_stock_sqlite_made_of_the_empty_file() 
     expect_diverged(&machine);
 }
 
-/// One commit in a session that no name fence guards, a power loss, and a VACUUM of the older copy that has the name.
+/// One commit in a session that no name fence guards, a power loss, and a VACUUM of the older copy
+/// that has the name.
 #[test]
 pub(crate) fn nor_is_a_later_one_for_an_older_copy_that_shows_nothing_of_dash_any_more() {
     for changes in 1..20 {
@@ -81,7 +82,8 @@ pub(crate) fn nor_is_a_later_one_for_an_older_copy_that_shows_nothing_of_dash_an
     }
 }
 
-/// Page 1 of the older copy carries a block along, as whoever writes it does: one of an earlier pair.
+/// Page 1 of the older copy carries a block along, as whoever writes it does: one of an earlier
+/// pair.
 #[test]
 pub(crate) fn nor_where_a_block_of_an_earlier_pair_is_left_in_page_1() {
     let machine = Machine::new(1);
@@ -100,7 +102,8 @@ pub(crate) fn nor_where_a_block_of_an_earlier_pair_is_left_in_page_1() {
     expect_diverged(&machine);
 }
 
-/// But a VACUUM of the newest state is on top of it, whatever the power loss left of the older copy's marks.
+/// But a VACUUM of the newest state is on top of it, whatever the power loss left of the older
+/// copy's marks.
 #[test]
 fn what_was_written_on_the_newest_commit_is_no_other_branch() {
     for commits in 1..5 {

@@ -1,7 +1,7 @@
-//! SEC1: a new `app.db-shadow` had the database's permission bits and its maker's group for an instant.
-//! Who opened it then kept it, and it became `app.db` with the next commit. So had `app.db-dash`. Here the system
-//! is watched: after every single step no file beside the database gives anybody a right that the database does not
-//! give.
+//! SEC1: a new `app.db-shadow` had the database's permission bits and its maker's group for an
+//! instant. Who opened it then kept it, and it became `app.db` with the next commit. So had
+//! `app.db-dash`. Here the system is watched: after every single step no file beside the database
+//! gives anybody a right that the database does not give.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -113,7 +113,8 @@ fn the_header_read_without_a_lock_is_a_committed_one() {
     });
 }
 
-/// A connection that may only read sees every commit, and makes only the commit after the next wait.
+/// A connection that may only read sees every commit, and makes only the commit after the next
+/// wait.
 #[test]
 fn a_read_only_connection_sees_every_commit() {
     let machine = Machine::new(5);

@@ -1,6 +1,6 @@
 //! Each region that a copy's intent does not name yet costs a flush of its own (SHADOW-6). Random
-//! updates of a database of gigabytes met a new region with nearly every commit: two flushes
-//! a commit for thousands of commits. Who keeps meeting new regions has more of them marked at once.
+//! updates of a database of gigabytes met a new region with nearly every commit: two flushes a
+//! commit for thousands of commits. Who keeps meeting new regions has more of them marked at once.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! T16 and SHADOW-11: two copies alone would make a commit wait for every reader of the state before the last.
-//! With the version store a reader keeps its snapshot however many commits pass.
+//! T16 and SHADOW-11: two copies alone would make a commit wait for every reader of the state
+//! before the last. With the version store a reader keeps its snapshot however many commits pass.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,8 +1,8 @@
 //! A stored sample of each released format opens, for ever: a database at rest, and one whose last
-//! exchange was lost with the power; with commit blocks in the tail (page 1 has no room), in page 1,
-//! and announced there. The files were made by `make_the_sample` (run with `--ignored` when a format
-//! is released, never again for the same one). A copied folder has other inodes than its blocks name
-//! (F12, F14). Format 1 was never released, and is refused by name.
+//! exchange was lost with the power; with commit blocks in the tail (page 1 has no room), in page
+//! 1, and announced there. The files were made by `make_the_sample` (run with `--ignored` when a
+//! format is released, never again for the same one). A copied folder has other inodes than its
+//! blocks name (F12, F14). Format 1 was never released, and is refused by name.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,7 +1,8 @@
-//! A program that opens a database, commits once and closes it paid for the database's size: the first commit
-//! compared both copies wherever the intent said, which in databases up to 64 MiB was everywhere (18 ms
-//! at 60 MB); and after a large transaction each opening read all that it had written. Now an intent is
-//! narrowed when the database is closed, and a long page list is believed if no name fence stands.
+//! A program that opens a database, commits once and closes it paid for the database's size: the
+//! first commit compared both copies wherever the intent said, which in databases up to 64 MiB was
+//! everywhere (18 ms at 60 MB); and after a large transaction each opening read all that it had
+//! written. Now an intent is narrowed when the database is closed, and a long page list is believed
+//! if no name fence stands.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,6 @@
-//! SHADOW-14: somebody makes a new shadow, commits into it and is killed. Whoever else was open or opened
-//! meanwhile keeps stock writers out: by its lock on `app.db`, or by the name fence until it looks again.
+//! SHADOW-14: somebody makes a new shadow, commits into it and is killed. Whoever else was open or
+//! opened meanwhile keeps stock writers out: by its lock on `app.db`, or by the name fence until it
+//! looks again.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,8 +33,8 @@ fn stock_may_write(machine: &Machine) -> bool {
 
 type Joined = Arc<Mutex<Option<(Simulated, Connection<Simulated>)>>>;
 
-/// A commit that makes a new shadow first; before its operation `at` somebody opens the database. `None`
-/// if there are fewer operations.
+/// A commit that makes a new shadow first; before its operation `at` somebody opens the database.
+/// `None` if there are fewer operations.
 fn joined_at(at: usize) -> Option<(Machine, Joined)> {
     let machine = Machine::new(1);
     let (_m, mut maker) = start(&machine, &tiny());

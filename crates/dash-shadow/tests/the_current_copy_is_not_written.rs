@@ -1,6 +1,6 @@
-//! SHADOW-7. SHADOW-X of the paper empties the Global Page List of the current copy once the other one has
-//! its pages. Done in place, as printed, a power loss can tear the one copy's block while it tears the
-//! other copy (F7): here it is the other copy that remembers.
+//! SHADOW-7. SHADOW-X of the paper empties the Global Page List of the current copy once the other
+//! one has its pages. Done in place, as printed, a power loss can tear the one copy's block while
+//! it tears the other copy (F7): here it is the other copy that remembers.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

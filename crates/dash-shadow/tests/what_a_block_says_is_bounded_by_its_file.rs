@@ -1,6 +1,7 @@
-//! What a block says of sizes, lists and places counts only as far as the file reaches that it is in:
-//! a file whose blocks lie opens as fast as any other, and as what SQLite's own header says, or is
-//! refused. Sparse files, which are large for nothing, take neither time nor memory nor space (SEC6).
+//! What a block says of sizes, lists and places counts only as far as the file reaches that it is
+//! in: a file whose blocks lie opens as fast as any other, and as what SQLite's own header says, or
+//! is refused. Sparse files, which are large for nothing, take neither time nor memory nor space
+//! (SEC6).
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -169,7 +170,8 @@ fn a_place_beyond_the_file_is_none() {
     }
 }
 
-/// The shadow says that it is the next commit, of a database of holes, with checksums that are right.
+/// The shadow says that it is the next commit, of a database of holes, with checksums that are
+/// right.
 #[test]
 fn a_commit_of_holes_takes_no_time() {
     let (folder, path) = database();
@@ -203,7 +205,8 @@ fn a_commit_of_holes_takes_no_time() {
     inspect(&Real, &path).unwrap();
     drop(ReadOnly::open(&Real, &path, false));
     let connection = Connection::open(&Real, &path, &common::sim::tiny()).unwrap();
-    // It is what it says: a state that was committed. SQLite will have something to say of its pages.
+    // It is what it says: a state that was committed. SQLite will have something to say of its
+    // pages.
     assert_eq!(connection.size(), count * stride);
     connection.close().unwrap();
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
@@ -227,7 +230,8 @@ fn a_tail_is_not_looked_for_in_holes() {
     opens_as_sqlite_has_it(folder.path(), &path, "a fence beside a sparse file");
 }
 
-/// A plain database that is all holes: stock SQLite opens it, and so does dash; its copy is sparse, too.
+/// A plain database that is all holes: stock SQLite opens it, and so does dash; its copy is sparse,
+/// too.
 #[test]
 fn a_copy_of_holes_is_holes() {
     let (folder, path) = database();

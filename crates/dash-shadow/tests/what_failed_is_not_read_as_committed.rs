@@ -1,6 +1,6 @@
-//! SHADOW-13: after a commit that failed everybody reads the last acknowledged state, or gets an error;
-//! also where nothing can be written any more, so that the failed one can't be undone and looks whole
-//! in the page cache.
+//! SHADOW-13: after a commit that failed everybody reads the last acknowledged state, or gets an
+//! error; also where nothing can be written any more, so that the failed one can't be undone and
+//! looks whole in the page cache.
 
 #![allow(
     clippy::unwrap_used,
@@ -132,8 +132,8 @@ fn by_a_connection_that_was_there() {
     }
 }
 
-/// The one that failed goes on when the device is well again, with or without a lock call in between
-/// (locking_mode=EXCLUSIVE), and whatever it could not undo leaves no trace.
+/// The one that failed goes on when the device is well again, with or without a lock call in
+/// between (locking_mode=EXCLUSIVE), and whatever it could not undo leaves no trace.
 #[test]
 fn by_the_connection_that_failed_once_it_writes_again() {
     for writes in 0..WRITES {

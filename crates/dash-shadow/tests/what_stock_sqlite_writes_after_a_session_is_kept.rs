@@ -1,7 +1,7 @@
 //! FT1: a session of dash, then a commit of stock SQLite without a journal file, so that nothing
-//! makes the exchange of names durable, then a power loss. dash took the file that stock SQLite had written for
-//! one that was cut off, and showed the state before both commits, or refused the database
-//! (SHADOW-18).
+//! makes the exchange of names durable, then a power loss. dash took the file that stock SQLite had
+//! written for one that was cut off, and showed the state before both commits, or refused the
+//! database (SHADOW-18).
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,8 @@ use common::stock::{self, Left};
 use common::{Content, PAGE, commit, read};
 use dash_storage::simulated::{Machine, Random, Survivors};
 
-/// A database of three commits that was closed, its names durable, and one more session of `commits`.
+/// A database of three commits that was closed, its names durable, and one more session of
+/// `commits`.
 fn session(content: &mut Content, commits: u8, close: bool) -> Machine {
     let machine = Machine::new(1);
     let (_p, mut connection) = start(&machine, &tiny());

@@ -1,7 +1,8 @@
-//! An older backup was copied over a database at rest, and a commit was made on it and acknowledged; then the power went. The backup
-//! itself had not reached the disk, where the newer state still was: the commit was "of another time", and was
-//! dropped. Stock SQLite flushes the one file that it has; so what was touched since the last clean close is
-//! flushed before a commit is made on it, and so are names (SHADOW-23).
+//! An older backup was copied over a database at rest, and a commit was made on it and
+//! acknowledged; then the power went. The backup itself had not reached the disk, where the newer
+//! state still was: the commit was "of another time", and was dropped. Stock SQLite flushes the one
+//! file that it has; so what was touched since the last clean close is flushed before a commit is
+//! made on it, and so are names (SHADOW-23).
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -109,7 +110,8 @@ fn commits_that_nobody_flushed() {
     }
 }
 
-/// A session that only reads what was touched has nothing to flush, nor has the next commit after a clean close.
+/// A session that only reads what was touched has nothing to flush, nor has the next commit after a
+/// clean close.
 #[test]
 fn and_nothing_else_is() {
     let (machine, _) = backed_up();

@@ -167,8 +167,8 @@ impl Survivors for Behind {
     }
 }
 
-/// A16: the flush of an undo fails, the shadow is given up, names on disk are behind: what is
-/// left under `app.db` must not be taken for a file dash has never seen, also if its intent was torn.
+/// A16: the flush of an undo fails, the shadow is given up, names on disk are behind: what is left
+/// under `app.db` must not be taken for a file dash has never seen, also if its intent was torn.
 #[test]
 fn a16_a_shadow_that_was_given_up_is_not_the_database() {
     let machine = Machine::new(1);
@@ -202,9 +202,10 @@ fn a16_a_shadow_that_was_given_up_is_not_the_database() {
     }
 }
 
-/// Found on a real file system by the ring `fs`, where `integrity_check` said so. Under locking_mode=EXCLUSIVE SQLite rolls
-/// back what it has spilled by writing what was there and syncing it, and goes on with the next transaction. The
-/// block of that sync vouched for pages that the next transaction had overwritten and it did not list.
+/// Found on a real file system by the ring `fs`, where `integrity_check` said so. Under
+/// locking_mode=EXCLUSIVE SQLite rolls back what it has spilled by writing what was there and
+/// syncing it, and goes on with the next transaction. The block of that sync vouched for pages that
+/// the next transaction had overwritten and it did not list.
 #[test]
 pub(crate) fn under_an_exclusive_lock_what_comes_after_a_rollback() {
     for spilled in [false, true] {

@@ -1,6 +1,7 @@
-//! Where the file system has neither an exchange of names nor a journal (an SD card, for instance), files may lose their names
-//! one by one in a power loss. An old file that lost its last name, before the new one in its place was durable,
-//! left neither: "app.db is missing", "app.db-shadow is missing", for ever.
+//! Where the file system has neither an exchange of names nor a journal (an SD card, for instance),
+//! files may lose their names one by one in a power loss. An old file that lost its last name,
+//! before the new one in its place was durable, left neither: "app.db is missing", "app.db-shadow
+//! is missing", for ever.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -65,7 +66,8 @@ fn of_a_shadow_that_is_made_anew_beside_a_name_fence() {
     }
 }
 
-/// In the first commit's exchange a stock process makes an `app.db`, of no bytes as the one that has the temporary name.
+/// In the first commit's exchange a stock process makes an `app.db`, of no bytes as the one that
+/// has the temporary name.
 #[test]
 fn of_an_empty_database_in_the_middle_of_an_exchange() {
     for step in 1..5 {

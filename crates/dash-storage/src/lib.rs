@@ -47,7 +47,8 @@ pub enum OpenMode {
     Read,
     /// Existing file, reading and writing.
     ReadWrite,
-    /// Existing file or a new empty one with these permission bits (before the umask), reading and writing.
+    /// Existing file or a new empty one with these permission bits (before the umask), reading and
+    /// writing.
     Create {
         /// Permission bits of a new file, such as `0o644`.
         permissions: u32,
@@ -96,14 +97,17 @@ pub struct Metadata {
     pub owner: u32,
     /// Group id.
     pub group: u32,
-    /// When content, names or rights last changed (`st_ctim`), in nanoseconds; nobody can set it. 0 where that is not known.
+    /// When content, names or rights last changed (`st_ctim`), in nanoseconds; nobody can set it. 0
+    /// where that is not known.
     pub changed: u64,
-    /// When its content was last written (`st_mtim`), likewise; the same as `changed` if nothing but that came last.
+    /// When its content was last written (`st_mtim`), likewise; the same as `changed` if nothing
+    /// but that came last.
     pub written: u64,
 }
 
 impl Metadata {
-    /// Whether the same users may do the same with both, as far as this tells (not access control lists).
+    /// Whether the same users may do the same with both, as far as this tells (not access control
+    /// lists).
     #[must_use]
     pub fn has_access_of(&self, other: &Self) -> bool {
         let access = |of: &Self| (of.permissions, of.owner, of.group);
@@ -119,15 +123,16 @@ pub trait Directory: Send + Sync + 'static {
     /// The files of this home.
     type File: File;
 
-    /// Opens `name`, which must be a regular file. Symbolic links are not followed at the last component, and what is
-    /// no file at all (a pipe, a socket, a device) is refused rather than waited for.
+    /// Opens `name`, which must be a regular file. Symbolic links are not followed at the last
+    /// component, and what is no file at all (a pipe, a socket, a device) is refused rather than
+    /// waited for.
     fn open(&self, name: &OsStr, mode: OpenMode) -> io::Result<Self::File>;
 
     /// `fstatat` without following a symbolic link; `None` if there is no such name.
     fn metadata(&self, name: &OsStr) -> io::Result<Option<Metadata>>;
 
-    /// Whether something is mounted over `name`, a single file for instance: then the name can be neither
-    /// exchanged nor removed. `false` where it can't be told, or nothing is there.
+    /// Whether something is mounted over `name`, a single file for instance: then the name can be
+    /// neither exchanged nor removed. `false` where it can't be told, or nothing is there.
     fn is_mount_point(&self, name: &OsStr) -> io::Result<bool>;
 
     /// Exchanges two names atomically (`renameat2(RENAME_EXCHANGE)`). Both must exist.
@@ -177,9 +182,9 @@ pub trait File: Send + Sync + 'static {
     /// `fstat`.
     fn metadata(&self) -> io::Result<Metadata>;
 
-    /// A number of the cache that the file is in: as long as it stays the same, what was written and not flushed is still
-    /// there. After a power loss, or when the file system was mounted anew, it is another one. `None` where the
-    /// system can't tell.
+    /// A number of the cache that the file is in: as long as it stays the same, what was written
+    /// and not flushed is still there. After a power loss, or when the file system was mounted
+    /// anew, it is another one. `None` where the system can't tell.
     fn cache_life(&self) -> Option<u64>;
 
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
@@ -195,14 +200,16 @@ pub trait File: Send + Sync + 'static {
     fn set_len(&self, len: u64) -> io::Result<()>;
 
     /// The next part of the file, at or behind `offset`, that may hold anything but zeros
-    /// (`SEEK_DATA`); `None` if only a hole is left. Homes and file systems that can't tell say all of it.
+    /// (`SEEK_DATA`); `None` if only a hole is left. Homes and file systems that can't tell say all
+    /// of it.
     fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>>;
 
-    /// Extends the file to `len` with blocks reserved for what it grows by, so that writing them can't
-    /// run out of space (`posix_fallocate`, where the file system can). Never shrinks.
+    /// Extends the file to `len` with blocks reserved for what it grows by, so that writing them
+    /// can't run out of space (`posix_fallocate`, where the file system can). Never shrinks.
     fn allocate(&self, len: u64) -> io::Result<()>;
 
-    /// `fdatasync`: data and what is needed to read it (the length) are durable when this returns Ok.
+    /// `fdatasync`: data and what is needed to read it (the length) are durable when this returns
+    /// Ok.
     fn flush(&self) -> io::Result<()>;
 
     /// Tries to take or convert an open-file-description lock on `range`; `false` if another
@@ -217,18 +224,18 @@ pub trait File: Send + Sync + 'static {
     /// (open-file-description locks have no owner).
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>>;
 
-    /// Whether anybody else, in any process, has the file open: another open file description, other
-    /// than by a mapping of this one. An answer for this instant; an error where it can't be known
-    /// (some file systems, files of another user).
+    /// Whether anybody else, in any process, has the file open: another open file description,
+    /// other than by a mapping of this one. An answer for this instant; an error where it can't be
+    /// known (some file systems, files of another user).
     fn open_elsewhere(&self) -> io::Result<bool>;
 
     /// Shares `range` of `source` into the same place of this file without copying
     /// (`FICLONERANGE`). [`io::ErrorKind::Unsupported`] where extents can't be shared.
     fn clone_range(&self, source: &Self, range: Range<u64>) -> io::Result<()>;
 
-    /// Gives this file the owner, group, permission bits and access control list of `other`, as far as this
-    /// process may: names are exchanged, and a database must not change hands with them. Whether everybody
-    /// who may use the other one may use this one now.
+    /// Gives this file the owner, group, permission bits and access control list of `other`, as far
+    /// as this process may: names are exchanged, and a database must not change hands with them.
+    /// Whether everybody who may use the other one may use this one now.
     fn copy_access(&self, other: &Self) -> io::Result<bool>;
 
     /// Maps the first `len` bytes for reading. What is behind the end of the file must not be
@@ -259,9 +266,9 @@ pub trait SharedMemory: Send + Sync + 'static {
     fn word(&self, index: usize) -> &AtomicU64;
     /// Number of words.
     fn len(&self) -> usize;
-    /// Waits while word `index` has the value `while_is`, until somebody changes it and calls [`SharedMemory::wake`];
-    /// values are told apart by their lower 32 bits (`futex(2)`). `false` if `time` was over first; in
-    /// simulated homes it is over at once.
+    /// Waits while word `index` has the value `while_is`, until somebody changes it and calls
+    /// [`SharedMemory::wake`]; values are told apart by their lower 32 bits (`futex(2)`). `false`
+    /// if `time` was over first; in simulated homes it is over at once.
     fn wait(&self, index: usize, while_is: u64, time: Duration) -> bool;
     /// Wakes all who wait for word `index`, in every process.
     fn wake(&self, index: usize);

@@ -1,5 +1,5 @@
-//! Asking whether a file is open elsewhere takes a lease, and the kernel sends a signal to its holder when
-//! somebody opens the file in that instant: by default SIGIO, which ends the process.
+//! Asking whether a file is open elsewhere takes a lease, and the kernel sends a signal to its
+//! holder when somebody opens the file in that instant: by default SIGIO, which ends the process.
 
 #![expect(unsafe_code, reason = "looks for the signal")]
 

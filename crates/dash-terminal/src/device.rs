@@ -1,7 +1,8 @@
 //! What a block device was asked to write, by its own count (Documentation/block/stat.rst).
 //!
-//! A flush counts as a write of no bytes too. The counts are the whole device's: only on a loop device
-//! of one's own are they exact. The journal's own count says how often the file system committed.
+//! A flush counts as a write of no bytes too. The counts are the whole device's: only on a loop
+//! device of one's own are they exact. The journal's own count says how often the file system
+//! committed.
 
 use std::ops::AddAssign;
 use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,5 @@
-//! What can be tried by name, ring by ring, and which rings a name is about. A name that is about nothing is an
-//! error before anything runs: a run of nothing finds no failure either.
+//! What can be tried by name, ring by ring, and which rings a name is about. A name that is about
+//! nothing is an error before anything runs: a run of nothing finds no failure either.
 
 use crate::{Options, Ring, faults, fs, kill, sim};
 

@@ -1,5 +1,5 @@
-//! A process that dies where it was told to: before the n-th call from then on that changes a file or flushes one.
-//! What it had done until then stays in the system's cache.
+//! A process that dies where it was told to: before the n-th call from then on that changes a file
+//! or flushes one. What it had done until then stays in the system's cache.
 
 use std::io::Result;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
@@ -16,8 +16,8 @@ pub(crate) fn die_after(calls: i64) {
     LEFT.store(calls, SeqCst);
 }
 
-/// Does the work in a thread of its own. Before each of its calls of storage, and before those of the threads that dash
-/// starts in it, the kernel asks this one.
+/// Does the work in a thread of its own. Before each of its calls of storage, and before those of
+/// the threads that dash starts in it, the kernel asks this one.
 ///
 /// # Errors
 ///

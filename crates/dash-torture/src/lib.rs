@@ -2,8 +2,8 @@
 //!
 //! Four rings, a folder each, that share nothing but the types of this file: `sim` (every crash
 //! point on simulated storage), `fs` (real file systems on a recording block device), `faults`
-//! (every storage call made to fail) and `kill` (processes killed and stopped at random). `deadly` kills a
-//! process at a call, for `fs` and `kill`.
+//! (every storage call made to fail) and `kill` (processes killed and stopped at random). `deadly`
+//! kills a process at a call, for `fs` and `kill`.
 
 pub mod aim;
 mod deadly;
@@ -98,7 +98,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// What could not be run here, and why: one line each.
     pub skipped: Vec<String>,
-    /// Of stock SQLite, by which the rig is measured: what became of it, and whether that was expected.
+    /// Of stock SQLite, by which the rig is measured: what became of it, and whether that was
+    /// expected.
     pub calibration: Option<String>,
     /// What was wrong.
     pub failures: Vec<Failure>,

@@ -94,8 +94,8 @@ fn assignment() -> Result<Assignment, String> {
     })
 }
 
-/// Plays the part that this process was started for, and answers the exit code to end with; `None` if
-/// it was not started as a worker.
+/// Plays the part that this process was started for, and answers the exit code to end with; `None`
+/// if it was not started as a worker.
 #[must_use]
 pub fn run() -> Option<u8> {
     let role = std::env::var(VARIABLE).ok()?;

@@ -1,5 +1,5 @@
-//! The test of the tests: each named way to break an engine is caught, by a case of the explorer or by a test
-//! of the engine, and the unbroken engine passes both.
+//! The test of the tests: each named way to break an engine is caught, by a case of the explorer or
+//! by a test of the engine, and the unbroken engine passes both.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::duplicate_mod, reason = "each of the engine's tests brings what they share")]

@@ -1,4 +1,5 @@
-//! Ring `faults` for a moment: whatever fails, there is an error that says so, and a sound database.
+//! Ring `faults` for a moment: whatever fails, there is an error that says so, and a sound
+//! database.
 
 mod common;
 

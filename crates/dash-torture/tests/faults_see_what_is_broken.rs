@@ -1,5 +1,5 @@
-//! The test of the tests, for the ring `faults`: an engine that believes a flush after one that failed,
-//! or does not look at checksums, is caught.
+//! The test of the tests, for the ring `faults`: an engine that believes a flush after one that
+//! failed, or does not look at checksums, is caught.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,6 +1,6 @@
-//! Sessions of dash and of stock SQLite in turn, beside each other and from before, killed and cut off: the kind of
-//! program `neighbours` in short. It is what would have found FT1, FT3 and FT5; the file
-//! systems without a journal of the simulated machine would have found FT2.
+//! Sessions of dash and of stock SQLite in turn, beside each other and from before, killed and cut
+//! off: the kind of program `neighbours` in short. It is what would have found FT1, FT3 and FT5;
+//! the file systems without a journal of the simulated machine would have found FT2.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

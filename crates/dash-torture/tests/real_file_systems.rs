@@ -1,5 +1,5 @@
-//! The ring `fs` in short: real file systems on a recording device. Skipped, with a line that says why, where there is no
-//! root, no FUSE, no loop device or no mkfs.
+//! The ring `fs` in short: real file systems on a recording device. Skipped, with a line that says
+//! why, where there is no root, no FUSE, no loop device or no mkfs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -67,10 +67,10 @@ fn a_device_that_fails_or_fills_up_loses_nothing() {
     }
 }
 
-/// A database was made on Btrfs and the power went. The flush of the new shadow had made its own name
-/// durable, as Btrfs does with a new file, but not the older name `app.db`. Nothing had been
-/// acknowledged, and yet every later open was refused: "app.db is missing but app.db-shadow exists".
-/// Now the directory is flushed before the shadow.
+/// A database was made on Btrfs and the power went. The flush of the new shadow had made its own
+/// name durable, as Btrfs does with a new file, but not the older name `app.db`. Nothing had been
+/// acknowledged, and yet every later open was refused: "app.db is missing but app.db-shadow
+/// exists". Now the directory is flushed before the shadow.
 #[test]
 fn a_database_that_was_being_made_can_be_made_again() {
     let case = Some("shadow/single:btrfs:1048577:40".to_owned());
@@ -79,8 +79,9 @@ fn a_database_that_was_being_made_can_be_made_again() {
     }
 }
 
-/// With a rollback journal and FULL stock SQLite shortens a file before the journal's unlink is durable, and ext4 writes
-/// zeroes over the page cut off before either: its VACUUM damaged the database here, and the rig was called over-strict.
+/// With a rollback journal and FULL stock SQLite shortens a file before the journal's unlink is
+/// durable, and ext4 writes zeroes over the page cut off before either: its VACUUM damaged the
+/// database here, and the rig was called over-strict.
 #[test]
 fn what_stock_sqlite_does_when_it_shrinks_is_not_held_against_the_rig() {
     let case = Some("stock/delete-full:ext4:5242919:200".to_owned());

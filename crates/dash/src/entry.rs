@@ -1,4 +1,5 @@
-//! The entry points: what SQLite calls when it loads the library, and what a Rust program registers.
+//! The entry points: what SQLite calls when it loads the library, and what a Rust program
+//! registers.
 //!
 //! | entry | who calls it |
 //! |---|---|
@@ -86,8 +87,8 @@ pub unsafe extern "C" fn automatic(
 /// binding's own `sqlite3_auto_extension`. No version of `libsqlite3-sys` is pinned by this.
 ///
 /// SQLite calls dash when the *next* connection is opened, and that is when the VFS appears: open a
-/// scratch connection before the first one that names it. For rusqlite, [`register!`](crate::register)
-/// does both.
+/// scratch connection before the first one that names it. For rusqlite,
+/// [`register!`](crate::register) does both.
 ///
 /// # Errors
 ///
@@ -103,8 +104,8 @@ pub unsafe fn register_with<Db, Message, Api>(
     unsafe { dash_ffi::register_with(auto_extension, automatic as EntryPoint) }
 }
 
-/// Registers dash with the given `rusqlite` crate, of any version, and opens a scratch connection so
-/// that the VFS is there. May be used any number of times.
+/// Registers dash with the given `rusqlite` crate, of any version, and opens a scratch connection
+/// so that the VFS is there. May be used any number of times.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

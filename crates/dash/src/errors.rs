@@ -14,8 +14,8 @@ pub fn to_sqlite(error: EngineError) -> Error {
     }
 }
 
-/// The host gets `SQLITE_NOMEM` for it (main.c `sqlite3ApiExit`). That itself would not do: a pager whose
-/// rollback fails with it goes on with a cache that it can't trust (pager.c `pager_error`).
+/// The host gets `SQLITE_NOMEM` for it (main.c `sqlite3ApiExit`). That itself would not do: a pager
+/// whose rollback fails with it goes on with a cache that it can't trust (pager.c `pager_error`).
 const OUT_OF_MEMORY: Code = Code::IOERR_NOMEM;
 
 /// The result code of an engine's error.
@@ -38,10 +38,10 @@ pub fn code_of(error: &EngineError) -> Code {
 /// What a connection is told that came over `fork()`.
 ///
 /// `SQLITE_CANTOPEN`: it is what the pager lets through from any call (its own assertion in
-/// `sqlite3PagerRollback` lists the codes), and in this process the database is not open. `SQLITE_CORRUPT`
-/// and `SQLITE_NOTADB` have hosts delete the file, `SQLITE_IOERR` has people look for a broken disk,
-/// `SQLITE_BUSY` and `SQLITE_PROTOCOL` are tried again for ever, and `SQLITE_MISUSE` is for SQLite
-/// itself to say.
+/// `sqlite3PagerRollback` lists the codes), and in this process the database is not open.
+/// `SQLITE_CORRUPT` and `SQLITE_NOTADB` have hosts delete the file, `SQLITE_IOERR` has people look
+/// for a broken disk, `SQLITE_BUSY` and `SQLITE_PROTOCOL` are tried again for ever, and
+/// `SQLITE_MISUSE` is for SQLite itself to say.
 pub fn inherited(path: &Path) -> Error {
     let path = path.display();
     let message = format!("{path} was opened before fork(); open it again in this process");

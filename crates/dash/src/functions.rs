@@ -34,8 +34,8 @@ fn version(_: &mut Context<'_>) -> Result<Value> {
     Ok(env!("CARGO_PKG_VERSION").into())
 }
 
-/// `shadow`; `plain` for a file in one of SQLite's own modes that goes through dash; `none` for a database
-/// that is not on dash.
+/// `shadow`; `plain` for a file in one of SQLite's own modes that goes through dash; `none` for a
+/// database that is not on dash.
 fn engine(context: &mut Context<'_>) -> Result<Value> {
     let schema = match context.args().first() {
         None => "main",

@@ -1,5 +1,5 @@
-//! No database: a change of the mode failed half-way, and the database could not be opened again. Everything is an
-//! error.
+//! No database: a change of the mode failed half-way, and the database could not be opened again.
+//! Everything is an error.
 
 use std::any::Any;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! How long things took, on one connection: what `dash_latency` shows.
 //!
-//! Reading the clock twice and counting costs well under a microsecond a commit. Reads are timed only
-//! when asked for (`PRAGMA dash_time_reads=on`): a page from the page cache takes less than that.
+//! Reading the clock twice and counting costs well under a microsecond a commit. Reads are timed
+//! only when asked for (`PRAGMA dash_time_reads=on`): a page from the page cache takes less than
+//! that.
 
 use std::time::{Duration, Instant};
 

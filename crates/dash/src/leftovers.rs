@@ -1,6 +1,6 @@
-//! What stock SQLite may have left beside a database: a rollback journal, or a WAL. The engine knows
-//! neither, so stock SQLite itself, on the host's VFS, rolls back or checkpoints first and leaves a
-//! plain file in rollback mode.
+//! What stock SQLite may have left beside a database: a rollback journal, or a WAL. The engine
+//! knows neither, so stock SQLite itself, on the host's VFS, rolls back or checkpoints first and
+//! leaves a plain file in rollback mode.
 //!
 //! A *directory* under the journal's name is the engine's name fence, no journal.
 
@@ -16,8 +16,8 @@ use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 
 use crate::errors::{forbids_writing, to_sqlite};
 
-/// How long opening waits for a stock writer, or for another connection that opens or closes; SQLite
-/// has no busy handler there.
+/// How long opening waits for a stock writer, or for another connection that opens or closes;
+/// SQLite has no busy handler there.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 /// How often it looks.
 pub const PAUSE: Duration = Duration::from_millis(2);
@@ -48,8 +48,8 @@ pub fn says_wal(header: &[u8]) -> bool {
     header.get(VERSIONS).is_some_and(|versions| versions.contains(&WAL_VERSION))
 }
 
-/// The names around a database. Looks at names only: opening and closing the database itself is dear
-/// while anybody holds locks on it.
+/// The names around a database. Looks at names only: opening and closing the database itself is
+/// dear while anybody holds locks on it.
 pub struct Neighbours {
     folder: Option<Arc<real::Directory>>,
     wal: OsString,
@@ -92,8 +92,9 @@ impl Neighbours {
         Ok(self.length_of(&self.journal)?.map(|_| Leftover::Journal))
     }
 
-    /// Whether only stock SQLite can make sense of what lies there, for a connection that may only read. Beside a journal that
-    /// is not hot the engine can: `app.db` may be the older one of its two copies.
+    /// Whether only stock SQLite can make sense of what lies there, for a connection that may only
+    /// read. Beside a journal that is not hot the engine can: `app.db` may be the older one of its
+    /// two copies.
     ///
     /// # Errors
     ///
@@ -105,7 +106,8 @@ impl Neighbours {
         })
     }
 
-    /// Refuses what is neither a journal nor a name fence under the name of both: no commit could be made beside it.
+    /// Refuses what is neither a journal nor a name fence under the name of both: no commit could
+    /// be made beside it.
     ///
     /// # Errors
     ///
@@ -138,9 +140,9 @@ impl Neighbours {
         })
     }
 
-    /// Removes an empty folder under the name of stock SQLite's shared memory. The check of a file system without a
-    /// journal may leave one there, where that file had the inode number of a former name fence, and stock
-    /// SQLite can't open the database beside it.
+    /// Removes an empty folder under the name of stock SQLite's shared memory. The check of a file
+    /// system without a journal may leave one there, where that file had the inode number of a
+    /// former name fence, and stock SQLite can't open the database beside it.
     fn remove_folder_for_shared_memory(&self) {
         if let (Some(folder), Ok(Some(found))) = (&self.folder, self.look_for(&self.memory))
             && found.kind == FileKind::Directory
@@ -216,9 +218,9 @@ pub fn fenced(journal: &Path) -> Error {
     )
 }
 
-/// Whether stock SQLite can be left to refuse a file that is no database: nothing is under the shadow's
-/// name, and it is longer than the one byte that SQLite takes for an empty database, and would write.
-/// No, if that can't be told.
+/// Whether stock SQLite can be left to refuse a file that is no database: nothing is under the
+/// shadow's name, and it is longer than the one byte that SQLite takes for an empty database, and
+/// would write. No, if that can't be told.
 pub fn can_be_left_to_stock(path: &Path) -> bool {
     let look = || {
         let (folder, names) = dash_shadow::Names::split(path).ok()?;
@@ -229,7 +231,8 @@ pub fn can_be_left_to_stock(path: &Path) -> bool {
     look().unwrap_or(false)
 }
 
-/// Whether a database that is not open is in WAL mode. No, if it can't be read: opening will say why.
+/// Whether a database that is not open is in WAL mode. No, if it can't be read: opening will say
+/// why.
 pub fn in_wal_mode(path: &Path) -> bool {
     let look = || {
         let folder = Real.open_directory(path.parent()?).ok()?;
@@ -263,8 +266,8 @@ pub fn clear(host: &HostVfs, path: &Path, flags: OpenFlags, leftover: Leftover) 
             format!("{shown} {has} and in use by another process; close it there first"),
         )
     };
-    // Under stock SQLite's feet names must not be exchanged: it knows its journal by name, and would
-    // take the journal of somebody who writes the other copy for its own.
+    // Under stock SQLite's feet names must not be exchanged: it knows its journal by name, and
+    // would take the journal of somebody who writes the other copy for its own.
     let run = || {
         // Somebody else may have dealt with it since it was seen, and have made a name fence.
         let there = match leftover {

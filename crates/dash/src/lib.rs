@@ -1,8 +1,8 @@
 //! dash: commits of stock SQLite that are durable with one flush and no journal file.
 //!
-//! This crate is the loadable extension `libdash.so` (which the package `libdash` makes of it) and the same as a Rust crate (see [`register!`]). It
-//! registers the VFS `dash`, which hands main databases to an engine (the crate `dash-shadow`) and everything
-//! else to the VFS below.
+//! This crate is the loadable extension `libdash.so` (which the package `libdash` makes of it) and
+//! the same as a Rust crate (see [`register!`]). It registers the VFS `dash`, which hands main
+//! databases to an engine (the crate `dash-shadow`) and everything else to the VFS below.
 //!
 //! # Opening
 //!
@@ -21,24 +21,28 @@
 //! | `dash_linger` | milliseconds, 0 (default) to 60000: for how long the database stays open in this process after its last connection has closed. A program that opens it for every change then pays one flush a change. Meanwhile stock writers get "database is locked", and a kill is a crash |
 //!
 //! A misspelt one fails the open; `dash_last_error()`, on any connection, tells why. SQLite's own
-//! parameters keep their meaning, except `nolock=1`, which is refused for writing and means `immutable=1` for reading.
-//! A database attached without a `vfs` of its own inherits dash from `main`, and so does the copy that `VACUUM INTO` makes.
+//! parameters keep their meaning, except `nolock=1`, which is refused for writing and means
+//! `immutable=1` for reading. A database attached without a `vfs` of its own inherits dash from
+//! `main`, and so does the copy that `VACUUM INTO` makes.
 //!
 //! # Modes
 //!
-//! `vfs=dash` means mode `shadow`, unless the URI says otherwise: an existing plain database is taken over by its
-//! first write. From then on `app.db-shadow` lies beside it, and the pair stays in mode shadow through whatever
-//! opens it with dash. Between sessions `app.db` is a plain SQLite file that any program may read and write.
+//! `vfs=dash` means mode `shadow`, unless the URI says otherwise: an existing plain database is
+//! taken over by its first write. From then on `app.db-shadow` lies beside it, and the pair stays
+//! in mode shadow through whatever opens it with dash. Between sessions `app.db` is a plain SQLite
+//! file that any program may read and write.
 //!
-//! `PRAGMA journal_mode=delete` (or another of SQLite's own) leaves dash: the shadow is removed, and this connection
-//! goes on as stock would, with a journal file. As in stock SQLite, rollback modes are not remembered: a
-//! later open with plain `vfs=dash` takes the file into mode shadow again. Leaving works between two
-//! transactions and for the only connection. The connections of a process agree on the mode: one that is opened
-//! while others are there joins theirs, and an explicit `journal_mode` against theirs fails.
+//! `PRAGMA journal_mode=delete` (or another of SQLite's own) leaves dash: the shadow is removed,
+//! and this connection goes on as stock would, with a journal file. As in stock SQLite, rollback
+//! modes are not remembered: a later open with plain `vfs=dash` takes the file into mode shadow
+//! again. Leaving works between two transactions and for the only connection. The connections of a
+//! process agree on the mode: one that is opened while others are there joins theirs, and an
+//! explicit `journal_mode` against theirs fails.
 //!
-//! `PRAGMA journal_mode=wal` changes nothing and answers `shadow`: programs that always ask for WAL run. A file
-//! that is in WAL mode is taken out of it when it is opened for writing, if nobody else uses it; if only for
-//! reading, it is read as stock does. A hot journal that stock SQLite left is rolled back first, by stock SQLite.
+//! `PRAGMA journal_mode=wal` changes nothing and answers `shadow`: programs that always ask for WAL
+//! run. A file that is in WAL mode is taken out of it when it is opened for writing, if nobody else
+//! uses it; if only for reading, it is read as stock does. A hot journal that stock SQLite left is
+//! rolled back first, by stock SQLite.
 //!
 //! # What `synchronous` means
 //!
@@ -60,12 +64,16 @@
 //!
 //! # Where it differs from stock
 //!
-//! - A reader doesn't keep a writer from committing, and a writer no readers, as in WAL mode: `BEGIN EXCLUSIVE` keeps out writers only.
-//! - A read transaction whose snapshot is no longer the newest can't write: `SQLITE_BUSY_SNAPSHOT`, begin it again.
-//! - A transaction over several attached databases is atomic if all of them are in mode shadow and `main` is a file;
-//!   one that would also change another database's file with a journal is refused.
+//! - A reader doesn't keep a writer from committing, and a writer no readers, as in WAL mode:
+//!   `BEGIN EXCLUSIVE` keeps out writers only.
+//! - A read transaction whose snapshot is no longer the newest can't write: `SQLITE_BUSY_SNAPSHOT`,
+//!   begin it again.
+//! - A transaction over several attached databases is atomic if all of them are in mode shadow and
+//!   `main` is a file; one that would also change another database's file with a journal is
+//!   refused.
 //! - Under `locking_mode=EXCLUSIVE` a reader with mapped pages can make the next commit wait; after
-//!   `busy_timeout` that is an I/O error, and the transaction is rolled back when the reader has left.
+//!   `busy_timeout` that is an I/O error, and the transaction is rolled back when the reader has
+//!   left.
 
 mod entry;
 mod errors;

@@ -1,5 +1,5 @@
-//! A main database, in whatever mode it is: the one file type that SQLite gets for it, because a PRAGMA can
-//! change the mode under an open connection.
+//! A main database, in whatever mode it is: the one file type that SQLite gets for it, because a
+//! PRAGMA can change the mode under an open connection.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use crate::errors::inherited;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Parameters, Request};
 
-/// The unit in which devices tear writes, for a user who said `psow=0`; with powersafe overwrite SQLite
-/// does not ask.
+/// The unit in which devices tear writes, for a user who said `psow=0`; with powersafe overwrite
+/// SQLite does not ask.
 pub const SECTOR: u32 = 4096;
 
 /// A database that SQLite has open through dash.
@@ -59,7 +59,8 @@ pub(crate) fn opened(
 }
 
 impl MainFile {
-    /// Fails in a forked child, where every handle of an engine is dead and shared memory shows zeros.
+    /// Fails in a forked child, where every handle of an engine is dead and shared memory shows
+    /// zeros.
     #[inline]
     fn check_process(&self) -> Result<()> {
         if self.is_inherited() { Err(inherited(&self.path)) } else { Ok(()) }

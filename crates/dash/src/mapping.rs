@@ -1,9 +1,11 @@
-//! Memory-mapped reads (`PRAGMA mmap_size`): pages of the current copy, handed to SQLite without a copy.
+//! Memory-mapped reads (`PRAGMA mmap_size`): pages of the current copy, handed to SQLite without a
+//! copy.
 //!
-//! The engine says which file a page may be mapped from, and stands for it as long as the lock is held: a
-//! committed copy is not written while anybody maps it. Within a read transaction that answer holds for the
-//! whole copy, so the first page opens the file's [`Window`], through which SQLite gets the others.
-//! Invariant: a mapping lives until every page given out has come back, or the file is closed.
+//! The engine says which file a page may be mapped from, and stands for it as long as the lock is
+//! held: a committed copy is not written while anybody maps it. Within a read transaction that
+//! answer holds for the whole copy, so the first page opens the file's [`Window`], through which
+//! SQLite gets the others. Invariant: a mapping lives until every page given out has come back, or
+//! the file is closed.
 
 #![expect(unsafe_code, reason = "promises SQLite that mapped bytes stay")]
 
@@ -58,9 +60,9 @@ impl Maps {
         (end <= self.limit).then_some(offset..end)
     }
 
-    /// The bytes of `range` of `file`, which must stay as they are as long as SQLite has the pointer.
-    /// With `all`, the bytes of `1..all` must, until the lock changes: SQLite may have them all.
-    /// `None` if `range` is behind the limit, or behind the end of the file.
+    /// The bytes of `range` of `file`, which must stay as they are as long as SQLite has the
+    /// pointer. With `all`, the bytes of `1..all` must, until the lock changes: SQLite may have
+    /// them all. `None` if `range` is behind the limit, or behind the end of the file.
     ///
     /// # Errors
     ///
@@ -105,8 +107,9 @@ impl Maps {
         };
         self.window.give_out();
         if let Some(end) = all {
-            // SAFETY: inside the map, which stays until no page is out; what it shows is the committed copy,
-            // which nobody writes while the lock is held, and a change of the lock is a call of the file.
+            // SAFETY: inside the map, which stays until no page is out; what it shows is the
+            // committed copy, which nobody writes while the lock is held, and a change of the lock
+            // is a call of the file.
             unsafe { self.window.open(base, 1..end.min(map.len())) };
         }
         // SAFETY: as above, until the page is counted as given back or the file is closed.

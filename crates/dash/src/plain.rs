@@ -1,5 +1,6 @@
-//! The plain modes: SQLite's own rollback journal, through dash's VFS, on the host's file. The mode is there for a
-//! connection that leaves an engine, and for programs that want dash loaded and this database left alone.
+//! The plain modes: SQLite's own rollback journal, through dash's VFS, on the host's file. The mode
+//! is there for a connection that leaves an engine, and for programs that want dash loaded and this
+//! database left alone.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,8 @@ impl Mode for Plain {
     }
 
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
-        // Stock's WAL mode is not offered beside dash's modes: a plain file is taken out of it, too.
+        // Stock's WAL mode is not offered beside dash's modes: a plain file is taken out of it,
+        // too.
         let request = &opening.request;
         let wal =
             request.beside.find()? == Some(Leftover::Wal) || leftovers::in_wal_mode(request.path);
@@ -77,7 +79,8 @@ impl PlainFile {
 }
 
 impl crate::mode::Request<'_> {
-    /// Opens it through the host. Without a membership it is read by stock SQLite's rules, whatever others do.
+    /// Opens it through the host. Without a membership it is read by stock SQLite's rules, whatever
+    /// others do.
     pub(crate) fn plain(&self, membership: Option<Membership>) -> Result<Opened> {
         let (file, flags) = self.host.open(self.name, self.flags)?;
         if !self.parameters.immutable && !dash_shadow::keep_access_at_rest(&Real, self.path) {
@@ -155,9 +158,9 @@ impl File for PlainFile {
         self.file.size()
     }
 
-    /// Locks it, unless it is not the one of that name any more. SQLite finds a journal by name: a connection that is idle
-    /// since before the names were exchanged would roll back into its own copy, and remove, the
-    /// journal of somebody who is writing the other one.
+    /// Locks it, unless it is not the one of that name any more. SQLite finds a journal by name: a
+    /// connection that is idle since before the names were exchanged would roll back into its own
+    /// copy, and remove, the journal of somebody who is writing the other one.
     fn lock(&mut self, level: LockLevel) -> Result<()> {
         let Self { file, path, beside, .. } = self;
         file.lock(level)?;

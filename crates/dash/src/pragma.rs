@@ -8,12 +8,12 @@
 //! | `dash_commit` | `single`, `paper` or `exclusive` | chooses it for this connection |
 //! | `dash_time_reads` | `on` or `off` | whether `dash_latency` times reads |
 //!
-//! Only a PRAGMA that names the schema, or is about `main`, comes by here: SQLite can change the pager's
-//! own mode of an attached database unseen, and does no harm by it.
+//! Only a PRAGMA that names the schema, or is about `main`, comes by here: SQLite can change the
+//! pager's own mode of an attached database unseen, and does no harm by it.
 //!
-//! SQLite names the result's column after the answer: in pragma.c, behind `SQLITE_FCNTL_PRAGMA`, the
-//! one text goes to `sqlite3VdbeSetColName` and to `returnSingleText`. So the column of
-//! `PRAGMA journal_mode` is called `shadow`, and nothing here can change that.
+//! SQLite names the result's column after the answer: in pragma.c, behind `SQLITE_FCNTL_PRAGMA`,
+//! the one text goes to `sqlite3VdbeSetColName` and to `returnSingleText`. So the column of `PRAGMA
+//! journal_mode` is called `shadow`, and nothing here can change that.
 
 use dash_ffi::{Code, Error, FileControl, Handled, Pragma, Result};
 
@@ -55,8 +55,8 @@ impl MainFile {
             _ => {}
         }
         if self.mode.is_plain() {
-            // SQLite's own: it sets the pager's mode and answers. Asked for WAL it asks the file for shared memory, gets
-            // none, and answers the mode it keeps.
+            // SQLite's own: it sets the pager's mode and answers. Asked for WAL it asks the file
+            // for shared memory, gets none, and answers the mode it keeps.
             return self.pass_on(pragma);
         }
         pragma.answer(self.mode.names()[0]);

@@ -1,5 +1,5 @@
-//! REFERENCE.md has every name that a user can write: of each mode its names, PRAGMAs and parameters; the functions; the
-//! tables and their columns.
+//! REFERENCE.md has every name that a user can write: of each mode its names, PRAGMAs and
+//! parameters; the functions; the tables and their columns.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! Changing the mode of a database under an open connection (`PRAGMA journal_mode`).
 //!
-//! Between two transactions, and only for the one connection that has the database open, in any process:
-//! others would go on by the rules of the former mode. What a mode leaves is a plain SQLite file at rest, which the
-//! next one takes. SQLite's page cache stays right either way: the next transaction compares the
-//! header's version bytes, as always.
+//! Between two transactions, and only for the one connection that has the database open, in any
+//! process: others would go on by the rules of the former mode. What a mode leaves is a plain
+//! SQLite file at rest, which the next one takes. SQLite's page cache stays right either way: the
+//! next transaction compares the header's version bytes, as always.
 
 use dash_ffi::{File, FileControl, Result};
 

@@ -1,6 +1,6 @@
-//! Tables: `dash_stats(name, value)` and `dash_latency(op, count, p50, p90, p99, p999, max)`, for `main` or for
-//! the database named as in `dash_stats('aux')`. Both tell of this connection since it was opened; times are in
-//! microseconds.
+//! Tables: `dash_stats(name, value)` and `dash_latency(op, count, p50, p90, p99, p999, max)`, for
+//! `main` or for the database named as in `dash_stats('aux')`. Both tell of this connection since
+//! it was opened; times are in microseconds.
 
 use dash_ffi::{Code, ConnectionRef, Error, Result, Row, TableFunction, Value};
 

@@ -1,5 +1,5 @@
-//! A mode of the tests, to show what a new one takes: two traits, and a line in [`crate::modes`]. Its databases are files of
-//! the host, and count what is written.
+//! A mode of the tests, to show what a new one takes: two traits, and a line in [`crate::modes`].
+//! Its databases are files of the host, and count what is written.
 
 use std::any::Any;
 use std::path::Path;
@@ -150,7 +150,8 @@ impl File for Open {
     }
 }
 
-/// From the URI and from the files, by PRAGMA there and back, and as `dash_stats` and the error messages see it.
+/// From the URI and from the files, by PRAGMA there and back, and as `dash_stats` and the error
+/// messages see it.
 #[test]
 #[expect(unsafe_code, reason = "registering calls SQLite")]
 fn a_mode_is_two_traits_and_a_line() {

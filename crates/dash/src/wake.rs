@@ -1,20 +1,22 @@
 //! Waking a busy handler the moment the lock it waits for is free.
 //!
-//! SQLite's busy handler sleeps through the VFS's `xSleep`, for 1 to 100 ms at a time. When the attempt to become the
-//! writer fails, the thread notes its place in line (a [`Turn`] of the engine); once it has waited for [`FAIR_AFTER`],
-//! [`sleep`] waits there, and whoever gives the lock up, in this process or in another one, hands it to the
-//! first in line, so that nobody starves.
+//! SQLite's busy handler sleeps through the VFS's `xSleep`, for 1 to 100 ms at a time. When the
+//! attempt to become the writer fails, the thread notes its place in line (a [`Turn`] of the
+//! engine); once it has waited for [`FAIR_AFTER`], [`sleep`] waits there, and whoever gives the
+//! lock up, in this process or in another one, hands it to the first in line, so that nobody
+//! starves.
 //!
-//! A writer seldom waits for readers: only for those that map pages of the copy it writes, for stock
-//! readers, and when the version store is full. Then it waits in the database's [`Queue`] at once, and the
-//! readers that can be in its way, which are those that began before it waited, let it out: where pages
-//! are mapped the last one of them, else each. So many scans that end one after the other do not wear
-//! the writer's patience out.
+//! A writer seldom waits for readers: only for those that map pages of the copy it writes, for
+//! stock readers, and when the version store is full. Then it waits in the database's [`Queue`] at
+//! once, and the readers that can be in its way, which are those that began before it waited, let
+//! it out: where pages are mapped the last one of them, else each. So many scans that end one after
+//! the other do not wear the writer's patience out.
 //!
-//! `busy_timeout` keeps its meaning. SQLite adds up the times it asked to sleep, not those it slept, so
-//! what an early wake-up saves is owed, unless it came from the last reader in the way. A debt above [`OWED_MAX`], or [`EARLY_MAX`] wake-ups in a row that did not
-//! lead to the lock (somebody who did not wait was faster), is slept off before the next attempt. `xSleep` answers the time
-//! really slept.
+//! `busy_timeout` keeps its meaning. SQLite adds up the times it asked to sleep, not those it
+//! slept, so what an early wake-up saves is owed, unless it came from the last reader in the way. A
+//! debt above [`OWED_MAX`], or [`EARLY_MAX`] wake-ups in a row that did not lead to the lock
+//! (somebody who did not wait was faster), is slept off before the next attempt. `xSleep` answers
+//! the time really slept.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -25,8 +27,8 @@ use dash_ffi::HostVfs;
 use dash_shadow::Turn;
 use dash_storage::real::Memory;
 
-/// How long the write lock is left to whoever is fastest. Handing it from thread to thread takes longer than a
-/// short transaction, so at first a sleep is just a sleep.
+/// How long the write lock is left to whoever is fastest. Handing it from thread to thread takes
+/// longer than a short transaction, so at first a sleep is just a sleep.
 const FAIR_AFTER: Duration = Duration::from_millis(3);
 /// How often in a row a new snapshot is tried without sleeping.
 const SNAPSHOTS_MAX: u32 = 2;
@@ -57,8 +59,8 @@ pub struct Queue {
     sleepers: AtomicUsize,
     /// Odd while a writer waits for readers; counted up whenever that changes.
     wanted: AtomicU64,
-    /// Readers that map pages, by whether their snapshot is an odd commit: with two copies, that tells
-    /// those of the one from those of the other.
+    /// Readers that map pages, by whether their snapshot is an odd commit: with two copies, that
+    /// tells those of the one from those of the other.
     mapped: [AtomicUsize; 2],
     /// Whether the last release was that of the last reader in the way.
     freed: AtomicBool,

@@ -1,5 +1,5 @@
-//! `dash_linger`: the database stays open for a while after the last close, and gives way to whoever
-//! needs it closed.
+//! `dash_linger`: the database stays open for a while after the last close, and gives way to
+//! whoever needs it closed.
 
 mod common;
 use common::*;

@@ -92,7 +92,8 @@ fn a_reader_keeps_its_snapshot_and_delays_no_commit() {
     assert_eq!(number(&reader, "SELECT count(*) FROM t"), 9);
 }
 
-/// A reader whose snapshot is in mapped memory, which stands in the way of the second commit from then.
+/// A reader whose snapshot is in mapped memory, which stands in the way of the second commit from
+/// then.
 fn mapping_reader(folder: &Folder) -> Connection {
     let reader = folder.open("app.db");
     reader.execute_batch("PRAGMA mmap_size=1000000").expect("sets");

@@ -1,4 +1,5 @@
-//! Several processes, and processes that are killed: what one committed is there, what it had begun is not.
+//! Several processes, and processes that are killed: what one committed is there, what it had begun
+//! is not.
 
 mod common;
 use common::*;

@@ -44,7 +44,8 @@ fn a_plain_file_is_stock_in_every_way() {
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 2);
 }
 
-/// The name fence is what a killed process leaves; stock SQLite calls it an I/O error or nothing at all.
+/// The name fence is what a killed process leaves; stock SQLite calls it an I/O error or nothing at
+/// all.
 #[test]
 fn a_plain_file_behind_a_name_fence_is_refused_with_a_sentence() {
     let folder = Folder::new();

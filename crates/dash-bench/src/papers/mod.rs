@@ -1,4 +1,5 @@
-//! `dash bench papers`: what each paper reports, beside what is measured here for the same quantity.
+//! `dash bench papers`: what each paper reports, beside what is measured here for the same
+//! quantity.
 //!
 //! Absolute times are not comparable across devices: ratios to the same baseline and counts are.
 
@@ -26,7 +27,8 @@ pub struct Arguments {
     /// Where databases are made (and removed); choose the disk to measure
     #[arg(long, value_name = "PATH", default_value = ".")]
     dir: PathBuf,
-    /// Recordings: facebook and twitter in this folder stand beside SSL's traces of the same applications
+    /// Recordings: facebook and twitter in this folder stand beside SSL's traces of the same
+    /// applications
     #[arg(long, value_name = "FOLDER")]
     traces: Option<PathBuf>,
     /// Only this paper

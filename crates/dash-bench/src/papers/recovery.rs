@@ -1,5 +1,5 @@
-//! How long it takes to be back after a writer was killed: open to the first row read, and on to the
-//! first commit.
+//! How long it takes to be back after a writer was killed: open to the first row read, and on to
+//! the first commit.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! SSL, Statement Logging (VLDB 2017), Tables 3, 4, 6 and 7. There is no such engine here yet: its ratio
-//! to stock WAL stands beside that of dash's shadow.
+//! SSL, Statement Logging (VLDB 2017), Tables 3, 4, 6 and 7. There is no such engine here yet: its
+//! ratio to stock WAL stands beside that of dash's shadow.
 
 use super::comparison::Comparison;
 use super::{Runner, recovery};

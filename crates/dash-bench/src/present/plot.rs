@@ -1,4 +1,5 @@
-//! A plot: latency by percentile, a panel per table, a line per row. The SVG needs nothing beside it.
+//! A plot: latency by percentile, a panel per table, a line per row. The SVG needs nothing beside
+//! it.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;

@@ -3,8 +3,9 @@
 //! WAL has two regimes and both are measured: growing (the log is cut before each block, so every
 //! commit makes it longer, as in the first thousand frames after every open) and recycled (the log
 //! is long already, each block overwrites it from its start). No checkpoint falls into a block.
-//! PERSIST and DELETE, which write most, have smaller blocks: a virtual disk has only so many writes
-//! to give before it throttles. L, where a flush costs next to nothing, shows what is left then.
+//! PERSIST and DELETE, which write most, have smaller blocks: a virtual disk has only so many
+//! writes to give before it throttles. L, where a flush costs next to nothing, shows what is left
+//! then.
 
 use rusqlite::Connection;
 

@@ -1,4 +1,5 @@
-//! Open, update one row, close: what a short-lived program does, nobody else having the database open.
+//! Open, update one row, close: what a short-lived program does, nobody else having the database
+//! open.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,8 @@ const ROUNDS: usize = 30;
 const BLOCK: usize = 20;
 const COUNTED: usize = 200;
 const TABLE: i64 = 1000;
-/// The last one makes nothing durable: it is what SQLite itself costs, which no engine can go below.
+/// The last one makes nothing durable: it is what SQLite itself costs, which no engine can go
+/// below.
 const SIDES: [Engine; 5] =
     [Engine::Single, Engine::Wal, Engine::Delete, Engine::Linger, Engine::Floor];
 

@@ -1,11 +1,12 @@
 //! Commit throughput while eight threads scan, each on its own connection.
 //!
-//! Scanning threads take processor time from the writer, locks or no locks. So there is a control in
-//! which the same eight threads scan another database: what is slower than that is locks. And there
-//! are two kinds of readers: those that scan all the time, which is more than a small machine has
-//! processors for, and those that rest most of the time.
+//! Scanning threads take processor time from the writer, locks or no locks. So there is a control
+//! in which the same eight threads scan another database: what is slower than that is locks. And
+//! there are two kinds of readers: those that scan all the time, which is more than a small machine
+//! has processors for, and those that rest most of the time.
 //!
-//! On L, because the share of a slow disk's commits is easily 100 %, and a throttled disk's means nothing.
+//! On L, because the share of a slow disk's commits is easily 100 %, and a throttled disk's means
+//! nothing.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -36,8 +36,8 @@ pub fn measure(bench: &Bench) -> Result<Row> {
     let stock = Engine::Delete.open(&stock_path)?;
     let dash = Engine::Single.open(&dash_path)?;
     dash.execute_batch("CREATE TABLE made_by_dash (x)").explain("a first commit by dash")?;
-    // How a file was written decides how the page cache holds it, and so what reading costs: let the
-    // first scan bring all of them in anew, by reading ahead.
+    // How a file was written decides how the page cache holds it, and so what reading costs: let
+    // the first scan bring all of them in anew, by reading ahead.
     for path in [&stock_path, &dash_path, &dash_path.with_extension("db-shadow")] {
         forget(path)?;
     }

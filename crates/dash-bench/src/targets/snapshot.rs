@@ -1,5 +1,5 @@
-//! Whether a commit waits for a reader that holds a snapshot: commits with such a reader and without
-//! one in turns, in one thread, so that nothing but a lock could make a difference.
+//! Whether a commit waits for a reader that holds a snapshot: commits with such a reader and
+//! without one in turns, in one thread, so that nothing but a lock could make a difference.
 
 use std::time::{Duration, Instant};
 

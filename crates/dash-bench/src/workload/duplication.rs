@@ -1,6 +1,6 @@
-//! DASH's Figure 18: what it costs that a commit carries the last one's pages along. Transactions of k
-//! inserts, each into its own table; a share of the tables is the same in every transaction, the
-//! others take turns, so that consecutive transactions have only that share in common.
+//! DASH's Figure 18: what it costs that a commit carries the last one's pages along. Transactions
+//! of k inserts, each into its own table; a share of the tables is the same in every transaction,
+//! the others take turns, so that consecutive transactions have only that share in common.
 
 use rusqlite::{Connection, Statement};
 

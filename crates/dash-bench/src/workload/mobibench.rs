@@ -111,8 +111,8 @@ impl Session for Running<'_> {
             add(self.db, &format!("t{table}"), 1, self.rows)?;
         }
         self.db.execute_batch("COMMIT").explain("COMMIT")?;
-        // dash's next commit carries a large one's pages along, as stock WAL's next checkpoint does:
-        // neither belongs to the deletes.
+        // dash's next commit carries a large one's pages along, as stock WAL's next checkpoint
+        // does: neither belongs to the deletes.
         self.turn += 1;
         let changed = self.db.execute("UPDATE t0 SET body = ?1 WHERE id = 1", [body(self.turn)]);
         changed.map(drop).explain("a commit after filling up")

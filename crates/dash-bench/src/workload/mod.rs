@@ -48,7 +48,8 @@ pub enum Name {
     Reads,
     /// Scans of the whole table.
     Scans,
-    /// Point reads and updates mixed; with several connections the first ones write, the others read.
+    /// Point reads and updates mixed; with several connections the first ones write, the others
+    /// read.
     Mixed,
     /// Inserts whose consecutive transactions share a part of their tables (DASH's Figure 18).
     Duplication,
@@ -67,7 +68,8 @@ pub struct Settings {
     pub size: Option<u64>,
     /// Which rows are chosen.
     pub skew: Skew,
-    /// Per cent of the transactions of `mixed` that read; of the tables of `duplication` that are shared.
+    /// Per cent of the transactions of `mixed` that read; of the tables of `duplication` that are
+    /// shared.
     pub share: usize,
     /// The recorded SQL.
     pub replay: Option<PathBuf>,

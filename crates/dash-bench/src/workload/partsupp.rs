@@ -1,6 +1,6 @@
-//! A table like TPC-H's partsupp with the SSL paper's sizes: 60,000 rows of 220 bytes, transactions of
-//! one update (its Random-A) or of 2,000 (Random-B), consecutive ones far apart. No definition of
-//! the paper's own tables is public: these are ours.
+//! A table like TPC-H's partsupp with the SSL paper's sizes: 60,000 rows of 220 bytes, transactions
+//! of one update (its Random-A) or of 2,000 (Random-B), consecutive ones far apart. No definition
+//! of the paper's own tables is public: these are ours.
 
 use rusqlite::{Connection, Statement};
 

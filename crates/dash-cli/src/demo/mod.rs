@@ -39,7 +39,8 @@ pub struct Arguments {
     /// Runs on a copy of this database; the file itself is only read
     #[arg(value_name = "FILE.db", conflicts_with = "replay")]
     file: Option<PathBuf>,
-    /// Replays recorded SQL: loading.sql once, then one connection per file of benchset/; or plain *.sql
+    /// Replays recorded SQL: loading.sql once, then one connection per file of benchset/; or plain
+    /// *.sql
     #[arg(long, value_name = "FOLDER")]
     replay: Option<PathBuf>,
     /// How many transactions each side runs [default: 4000, fewer where the disk is slow]

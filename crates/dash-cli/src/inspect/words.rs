@@ -87,7 +87,8 @@ pub fn database(report: &Report) -> String {
     usual.to_owned()
 }
 
-/// An SQLite database in which dash has not committed: it may be a copy of a file in which dash has.
+/// An SQLite database in which dash has not committed: it may be a copy of a file in which dash
+/// has.
 fn plain(seen: Option<&Seen>) -> String {
     let copied = seen.filter(|seen| !seen.is_bound()).and_then(|seen| {
         let block = seen.commit.as_ref().ok()?;

@@ -1,5 +1,5 @@
-//! Which commit a shadow holds that is to take the place of the database, as far as its block tells: what is
-//! missing must be known before anybody says yes.
+//! Which commit a shadow holds that is to take the place of the database, as far as its block
+//! tells: what is missing must be known before anybody says yes.
 
 use dash_shadow::Report;
 use dash_shadow::format::State;

@@ -180,7 +180,8 @@ pub fn plan(
     let taken = aside;
     steps.push(Step::Rename { from: shadow, to: file.to_owned() });
     if matches!(report.verdict.shadow, ShadowKind::Superseded | ShadowKind::Modified) {
-        // It may say of itself that it is the older one of two, which is written over: a copy stays as it is.
+        // It may say of itself that it is the older one of two, which is written over: a copy stays
+        // as it is.
         steps.push(Step::Copy { from: file.to_owned(), to: next_free(file, &taken) });
     }
     steps.push(Step::Forget { file: file.to_owned() });

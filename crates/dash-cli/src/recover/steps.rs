@@ -63,7 +63,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     let bytes = from.metadata().explain(&what)?.len();
     follow(&what, bytes, Moving::Written, || {
         let mut source = File::open(from)?;
-        // It is its maker's alone until it has the owner and group that its permissions are meant for.
+        // It is its maker's alone until it has the owner and group that its permissions are meant
+        // for.
         let mut copy =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(to)?;
         io::copy(&mut source, &mut copy)?;

@@ -1,4 +1,5 @@
-//! `dash torture`: runs the rings that try to make an engine lose data. What it says is in [`report`].
+//! `dash torture`: runs the rings that try to make an engine lose data. What it says is in
+//! [`report`].
 
 mod report;
 

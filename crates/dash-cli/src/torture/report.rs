@@ -1,5 +1,5 @@
-//! What the rings found, in words and for programs: one line an engine and variant, for each failure the
-//! command that repeats it, and a verdict on the whole.
+//! What the rings found, in words and for programs: one line an engine and variant, for each
+//! failure the command that repeats it, and a verdict on the whole.
 
 use std::fmt::{self, Display};
 

@@ -112,8 +112,8 @@ impl Home {
             .collect()
     }
 
-    /// Leaves names as a power loss does that took the last exchange: `app.db` is a whole state, the
-    /// shadow the one after it.
+    /// Leaves names as a power loss does that took the last exchange: `app.db` is a whole state,
+    /// the shadow the one after it.
     pub fn lose_the_last_exchange(&self) {
         let former = fs::read(self.db()).unwrap();
         self.sql("INSERT INTO t (body) VALUES ('exchange lost')");

@@ -101,8 +101,8 @@ pub struct Vouched {
     pub names_durable: bool,
     /// Another program had this file open when the database was closed.
     pub held: bool,
-    /// When its file last changed ([`Metadata::changed`](dash_storage::Metadata)); as long as that is so it is durable, and so
-    /// is its name. 0: not known.
+    /// When its file last changed ([`Metadata::changed`](dash_storage::Metadata)); as long as that
+    /// is so it is durable, and so is its name. 0: not known.
     pub changed: u64,
 }
 

@@ -20,8 +20,8 @@ pub const BLOCK: usize = 4096;
 pub const BLOCK_LEN: u64 = 4096;
 /// Bytes of both blocks: the least a tail has.
 pub const TAIL_LEN: u64 = 2 * BLOCK_LEN;
-/// The format written, and the one that is read. Format 1 kept every commit block in the tail: whoever
-/// knows only that would take the tail's for the newest. No release wrote it.
+/// The format written, and the one that is read. Format 1 kept every commit block in the tail:
+/// whoever knows only that would take the tail's for the newest. No release wrote it.
 pub const FORMAT_VERSION: u32 = 2;
 /// Begins a commit block.
 pub const COMMIT_MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHC";
@@ -63,8 +63,8 @@ pub mod layout {
     pub const PROTOCOL: usize = 34;
     /// Block in page 1: where its list is, u8; 0: before it, 1: in the tail's commit block.
     pub const LIST_PLACE: usize = 35;
-    /// Commit block of a superseded file, u8; bit 0: both names were durable when it was written; bit 1: another
-    /// program had the file open.
+    /// Commit block of a superseded file, u8; bit 0: both names were durable when it was written;
+    /// bit 1: another program had the file open.
     pub const CLOSED: usize = 35;
     /// Number of units, u32.
     pub const UNIT_COUNT: usize = 36;
@@ -94,7 +94,8 @@ pub mod layout {
     pub const SUPER_LEN: usize = 104;
     /// When the file vouched for last changed.
     pub const VOUCHED_CHANGED: usize = 112;
-    /// The super-journal's name, relative to the folder of the database; it may lie in another one (`../x/…`).
+    /// The super-journal's name, relative to the folder of the database; it may lie in another one
+    /// (`../x/…`).
     pub const SUPER_NAME: usize = 128;
     /// The units.
     pub const UNITS: usize = 384;
@@ -137,7 +138,8 @@ pub enum Protocol {
     /// One flush: pages, page list and commit block together.
     #[default]
     Single = 1,
-    /// Three: the paper's Algorithm 1 (version update, aggregate update, version reset) with our blocks.
+    /// Three: the paper's Algorithm 1 (version update, aggregate update, version reset) with our
+    /// blocks.
     Paper = 2,
     /// Two: the paper's SHADOW-X (aggregate update, version reset) with our blocks.
     Exclusive = 3,

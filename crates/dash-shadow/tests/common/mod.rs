@@ -17,14 +17,15 @@ use dash_shadow::{Connection, Error, LockLevel, OpenOptions};
 use dash_storage::Storage;
 use dash_storage::simulated::OperationKind;
 
-/// Page size of the small databases: page 1 has a sector in which a commit block may be, and another.
+/// Page size of the small databases: page 1 has a sector in which a commit block may be, and
+/// another.
 pub const PAGE: usize = 1024;
 
 /// What a database holds: a value a page. Page 1 holds the header and its value.
 pub type Content = Vec<u8>;
 
-/// Cells of page 1 and the start of their content, by the page's value: room for a commit block and a
-/// long list, for a short list, for none (it is announced), and no room at all.
+/// Cells of page 1 and the start of their content, by the page's value: room for a commit block and
+/// a long list, for a short list, for none (it is announced), and no room at all.
 fn shape(value: u8) -> (u16, u16) {
     match value % 4 {
         0 => (3, 600),
@@ -149,7 +150,8 @@ pub fn commit_unflushed<S: Storage>(connection: &mut Connection<S>, content: &[u
     connection.unlock(LockLevel::None).unwrap();
 }
 
-/// Whether cutting before such an operation can leave anything that cutting before the last one did not.
+/// Whether cutting before such an operation can leave anything that cutting before the last one did
+/// not.
 pub fn changes(kind: OperationKind) -> bool {
     !matches!(
         kind,

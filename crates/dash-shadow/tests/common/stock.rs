@@ -27,7 +27,8 @@ pub fn set_len(machine: &Machine, len: u64) {
     root.open("app.db".as_ref(), OpenMode::ReadWrite).unwrap().set_len(len).unwrap();
 }
 
-/// A commit on `content`, the database's, flushed: changes the last page, and returns what is there then.
+/// A commit on `content`, the database's, flushed: changes the last page, and returns what is there
+/// then.
 pub fn commit(machine: &Machine, content: &[u8], left: Left) -> Content {
     commit_into(&machine.open_stock("app.db").unwrap(), content, left, &|len| set_len(machine, len))
 }

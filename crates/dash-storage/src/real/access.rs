@@ -1,8 +1,9 @@
 //! Who may use a file: its owner, group, permission bits and access control list.
 //!
-//! SQLite gives its journals the database's permission bits, whatever the umask says, and its owner if it runs as
-//! root (os_unix.c `findCreateFileMode`, `robust_open`, `robustFchown`). The second copy of a database becomes the
-//! database, so here it must also be known whether somebody is locked out by it.
+//! SQLite gives its journals the database's permission bits, whatever the umask says, and its owner
+//! if it runs as root (os_unix.c `findCreateFileMode`, `robust_open`, `robustFchown`). The second
+//! copy of a database becomes the database, so here it must also be known whether somebody is
+//! locked out by it.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, ErrorKind};
@@ -37,7 +38,8 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     Ok(listed && mine.mode() & 0o777 == wanted && lets_in(&mine, &theirs))
 }
 
-/// Only root gives files away, and only to groups of one's own. In a user namespace some ids have no name.
+/// Only root gives files away, and only to groups of one's own. In a user namespace some ids have
+/// no name.
 fn as_may_be(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error)
@@ -50,16 +52,16 @@ fn as_may_be(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// The permission bits for a copy. One of another group must not let that in; nor may the group of the
-/// first have more rights as some of the others than it had as a group.
+/// The permission bits for a copy. One of another group must not let that in; nor may the group of
+/// the first have more rights as some of the others than it had as a group.
 fn bits(of: &Metadata, same_group: bool) -> u32 {
     let all = of.mode() & 0o777;
     let least = all & all >> 3 & 0o007;
     if same_group { all } else { all & 0o700 | least << 3 | least }
 }
 
-/// Whether who may read or write `theirs` may do so with `now`, which has its [`bits`]. The former owner counts as one
-/// of the group.
+/// Whether who may read or write `theirs` may do so with `now`, which has its [`bits`]. The former
+/// owner counts as one of the group.
 fn lets_in(now: &Metadata, theirs: &Metadata) -> bool {
     let may = |who: u32| theirs.mode() >> who & 0o6;
     let (owner, group, others) = (may(6), may(3), may(0));
@@ -90,7 +92,8 @@ fn copy_list(to: &File, from: &File) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    /// An access control list (Linux `posix_acl_xattr.h`): the owner and user 2001 read and write, nobody else.
+    /// An access control list (Linux `posix_acl_xattr.h`): the owner and user 2001 read and write,
+    /// nobody else.
     fn list() -> Vec<u8> {
         let entries: [(u16, u16, u32); 5] = [
             (1, 6, u32::MAX),

@@ -1,4 +1,5 @@
-//! Which cache a file is in: that of this start of the system, and of this mount of its file system.
+//! Which cache a file is in: that of this start of the system, and of this mount of its file
+//! system.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,8 +7,8 @@ use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
-/// Asks for a number of the mount that is not used again before the next start (`STATX_MNT_ID_UNIQUE`, Linux
-/// 6.8); the older one is, as soon as something is unmounted.
+/// Asks for a number of the mount that is not used again before the next start
+/// (`STATX_MNT_ID_UNIQUE`, Linux 6.8); the older one is, as soon as something is unmounted.
 const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 /// A new number at each start of the system.
 const START: &str = "/proc/sys/kernel/random/boot_id";

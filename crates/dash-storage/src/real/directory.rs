@@ -1,7 +1,7 @@
 //! Names, through an open directory: no path is ever resolved twice.
 //!
-//! What lies under a name may have been put there by somebody else. Only regular files are opened: a link is not
-//! followed, a pipe is not waited for, and a device is closed again unread.
+//! What lies under a name may have been put there by somebody else. Only regular files are opened:
+//! a link is not followed, a pipe is not waited for, and a device is closed again unread.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -19,7 +19,8 @@ use super::file::{File, nanos};
 use super::uninterrupted;
 use crate::{FileId, FileKind, Metadata, OpenMode};
 
-/// Opening follows no link, waits for nobody at the other end of a pipe, and takes no terminal over.
+/// Opening follows no link, waits for nobody at the other end of a pipe, and takes no terminal
+/// over.
 const HARMLESS: OFlag =
     OFlag::O_CLOEXEC.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY);
 /// For how long a lease of somebody else's is waited for; Linux breaks one after 45 seconds.
@@ -76,7 +77,8 @@ impl crate::Directory for Directory {
         loop {
             let open = || retry(|| fcntl::openat(directory, name, flags | HARMLESS, permissions));
             match Descriptor::open(open) {
-                // A lease, for an instant one of our own (`lease`). The kernel breaks any in the end.
+                // A lease, for an instant one of our own (`lease`). The kernel breaks any in the
+                // end.
                 Err(error) if error.kind() == ErrorKind::WouldBlock && waited < LEASE_PATIENCE => {
                     std::thread::sleep(LEASE_PAUSE);
                     waited += LEASE_PAUSE;
@@ -97,8 +99,8 @@ impl crate::Directory for Directory {
         }
     }
 
-    /// The kernel says it since 5.8. Device numbers don't: they are the folder's where a file of the same
-    /// file system is mounted, and differ from it on an overlay where nothing is.
+    /// The kernel says it since 5.8. Device numbers don't: they are the folder's where a file of
+    /// the same file system is mounted, and differ from it on an overlay where nothing is.
     fn is_mount_point(&self, name: &OsStr) -> io::Result<bool> {
         use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, statx};
         check(name)?;

@@ -146,7 +146,8 @@ impl crate::File for File {
         self.descriptor.file()?.set_len(len)
     }
 
-    /// The descriptor's own place is nobody's business: all reading and writing here names its offset.
+    /// The descriptor's own place is nobody's business: all reading and writing here names its
+    /// offset.
     fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>> {
         let file = self.descriptor.file()?;
         let len = stat(file)?.len();
@@ -167,15 +168,16 @@ impl crate::File for File {
         Ok(Some(start..end.clamp(start + 1, len.max(start + 1))))
     }
 
-    /// `fallocate(2)` rather than glibc's `posix_fallocate`, which reads and writes back every block
-    /// where the file system can't: that would undo what another process writes meanwhile.
+    /// `fallocate(2)` rather than glibc's `posix_fallocate`, which reads and writes back every
+    /// block where the file system can't: that would undo what another process writes meanwhile.
     fn allocate(&self, len: u64) -> io::Result<()> {
         let file = self.descriptor.file()?;
         if len == 0 {
             return Ok(());
         }
         let end = libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)?;
-        // Not the holes before: a file may claim any length for nothing, and is no reason to fill the disk.
+        // Not the holes before: a file may claim any length for nothing, and is no reason to fill
+        // the disk.
         let old = libc::off_t::try_from(stat(file)?.len()).map_err(|_| Errno::EFBIG)?;
         if old >= end {
             return Ok(());

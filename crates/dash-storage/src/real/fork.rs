@@ -47,8 +47,9 @@ pub(super) fn generation() -> u64 {
 /// Proof that no fork happens between opening and listing, or closing and unlisting.
 pub(super) struct Inside(());
 
-/// Waits for a fork under way, and holds back the next one until the result is dropped. A thread does not wait for
-/// its own fork: another library's handler may open a database before it, and is done with that by then.
+/// Waits for a fork under way, and holds back the next one until the result is dropped. A thread
+/// does not wait for its own fork: another library's handler may open a database before it, and is
+/// done with that by then.
 pub(super) fn inside() -> Inside {
     REGISTERED.call_once(register);
     loop {

@@ -1,5 +1,5 @@
-//! Waiting until another process changes a shared word: `futex(2)`, keyed by the file and the place in it, so that
-//! neither addresses nor process ids matter.
+//! Waiting until another process changes a shared word: `futex(2)`, keyed by the file and the place
+//! in it, so that neither addresses nor process ids matter.
 
 #![expect(unsafe_code, reason = "futex(2)")]
 

@@ -1,11 +1,11 @@
 //! Leases, for the one thing they tell: whether anybody else has a file open.
 //!
-//! A write lease (`F_SETLEASE`) is granted only while there is no other open file description of the
-//! inode, in any process. It is given back at once: whoever opens the file in that instant is held up
-//! until then, and the kernel tells the holder by a signal, SIGIO if nothing else is chosen, which ends a
-//! process that doesn't expect it. So SIGURG is chosen, which does nothing to a process that doesn't ask
-//! for it and by its meaning may come at any time. The kernel forgets the choice with the lease, so
-//! it is made each time.
+//! A write lease (`F_SETLEASE`) is granted only while there is no other open file description of
+//! the inode, in any process. It is given back at once: whoever opens the file in that instant is
+//! held up until then, and the kernel tells the holder by a signal, SIGIO if nothing else is
+//! chosen, which ends a process that doesn't expect it. So SIGURG is chosen, which does nothing to
+//! a process that doesn't ask for it and by its meaning may come at any time. The kernel forgets
+//! the choice with the lease, so it is made each time.
 
 #![expect(unsafe_code, reason = "fcntl with requests that nix does not have")]
 

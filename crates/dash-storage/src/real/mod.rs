@@ -1,10 +1,11 @@
 //! The real home: Linux system calls, nothing remembered that the kernel knows.
 //!
-//! One idea a file: [`Directory`] (names), [`File`] (positioned I/O, locks), [`Map`] and
-//! [`Memory`] (mappings), `descriptor` (who owns an open descriptor), `closing` (when closing one
-//! would drop SQLite's own locks), `fork` (what a forked child may keep), `table` (the lock-free
-//! lists these need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
-//! (waiting for a shared word), `cache` (whether it is still the one of before), `lease` (who else has a file open), `random`.
+//! One idea a file: [`Directory`] (names), [`File`] (positioned I/O, locks), [`Map`] and [`Memory`]
+//! (mappings), `descriptor` (who owns an open descriptor), `closing` (when closing one would drop
+//! SQLite's own locks), `fork` (what a forked child may keep), `table` (the lock-free lists these
+//! need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
+//! (waiting for a shared word), `cache` (whether it is still the one of before), `lease` (who else
+//! has a file open), `random`.
 //!
 //! Invariants:
 //!
@@ -44,7 +45,8 @@ use nix::time::ClockId;
 use crate::Storage;
 
 /// Makes a call until no signal interrupts it (file systems in user space let signals in anywhere).
-/// Not for calls that must not be made twice: whether an interrupted one was carried out is not known.
+/// Not for calls that must not be made twice: whether an interrupted one was carried out is not
+/// known.
 fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -54,9 +56,9 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// How many forks this process is away from the first one that had files open here. Whoever remembers the
-/// number can tell that a handle came over `fork()`: nothing is wrong with the file then, but the handle is
-/// good no more. Costs a load.
+/// How many forks this process is away from the first one that had files open here. Whoever
+/// remembers the number can tell that a handle came over `fork()`: nothing is wrong with the file
+/// then, but the handle is good no more. Costs a load.
 #[must_use]
 pub fn forks() -> u64 {
     fork::generation()

@@ -18,8 +18,8 @@ pub struct Enumerate {
 }
 
 impl Enumerate {
-    /// Stops after `limit` combinations. [`Machine::survivor_count`](super::Machine::survivor_count)
-    /// says how many there are.
+    /// Stops after `limit` combinations.
+    /// [`Machine::survivor_count`](super::Machine::survivor_count) says how many there are.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         Self { digits: Vec::new(), asked: 0, walked: 0, limit, complete: false }

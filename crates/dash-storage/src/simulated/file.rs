@@ -243,8 +243,9 @@ impl crate::File for File {
         self.operate(OperationKind::Map, Some(0..len), |_, _| Err(errno(libc::EOPNOTSUPP)))
     }
 
-    /// The file's bytes give the words their first values; afterwards what is read is the words, what
-    /// is written to the bytes does not reach them, except that cutting the file makes zeros of those behind.
+    /// The file's bytes give the words their first values; afterwards what is read is the words,
+    /// what is written to the bytes does not reach them, except that cutting the file makes zeros
+    /// of those behind.
     fn shared_memory(&self, words: usize) -> io::Result<Memory> {
         let len = end(0, words as u64)?.checked_mul(8).ok_or_else(|| errno(libc::EOVERFLOW))?;
         self.change(OperationKind::SharedMemory, 0..len, |state, _| {

@@ -76,8 +76,8 @@ impl Machine {
         self.state().kill(process.process);
     }
 
-    /// Kills a process as soon as its next operation is done, or the one that is watched right now: it
-    /// happened, and nobody was told.
+    /// Kills a process as soon as its next operation is done, or the one that is watched right now:
+    /// it happened, and nobody was told.
     pub fn kill_after(&self, process: &Simulated) {
         self.0
             .dying
@@ -86,9 +86,9 @@ impl Machine {
             .push((process.process, Arc::clone(&process.dead)));
     }
 
-    /// Kills a process within its next operation, or the one that is watched right now: `len` bytes of a
-    /// write happened, and nothing of anything else. Linux looks for a deadly signal between two pages
-    /// of its cache.
+    /// Kills a process within its next operation, or the one that is watched right now: `len` bytes
+    /// of a write happened, and nothing of anything else. Linux looks for a deadly signal between
+    /// two pages of its cache.
     pub fn kill_within(&self, process: &Simulated, len: usize) {
         self.fail(Fault::new(Effect::ShortWrite(len, libc::EINTR)));
         self.kill_after(process);
@@ -116,14 +116,15 @@ impl Machine {
     }
 
     /// How many combinations of survivors [`Machine::power_loss`] has now: what an
-    /// [`Enumerate`](super::Enumerate) would walk. Different ones may leave equal machines. Of a directory whose
-    /// entries survive apart in very many ways, `u128::MAX`.
+    /// [`Enumerate`](super::Enumerate) would walk. Different ones may leave equal machines. Of a
+    /// directory whose entries survive apart in very many ways, `u128::MAX`.
     #[must_use]
     pub fn survivor_count(&self) -> u128 {
         power::count(&self.state())
     }
 
-    /// Writes everything back, as a kernel does after some time: all that is there is durable. No step.
+    /// Writes everything back, as a kernel does after some time: all that is there is durable. No
+    /// step.
     pub fn write_back(&self) {
         self.state().write_back();
     }
@@ -163,9 +164,9 @@ impl Machine {
         points
     }
 
-    /// Calls `watcher` before every operation of any process (but not before those it does
-    /// itself), with the machine as it is then: it may lose power and look. An operation that begins
-    /// in another thread meanwhile goes unwatched.
+    /// Calls `watcher` before every operation of any process (but not before those it does itself),
+    /// with the machine as it is then: it may lose power and look. An operation that begins in
+    /// another thread meanwhile goes unwatched.
     pub fn watch(&self, watcher: impl FnMut(&Self, &Operation) + Send + 'static) {
         *self.0.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(watcher));
         self.0.watched.store(true, Ordering::SeqCst);

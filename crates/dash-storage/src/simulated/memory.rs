@@ -1,5 +1,5 @@
-//! Shared memory: words of an inode that all processes of the machine see. What a process stores after
-//! its death, on the way out of a call that failed, nobody sees.
+//! Shared memory: words of an inode that all processes of the machine see. What a process stores
+//! after its death, on the way out of a call that failed, nobody sees.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -37,8 +37,8 @@ impl Words {
         Memory { chunks, words, dead, left: OnceLock::new() }
     }
 
-    /// Lays the words over `buffer`, just read from the file's bytes at `offset`: a page cache has one
-    /// truth.
+    /// Lays the words over `buffer`, just read from the file's bytes at `offset`: a page cache has
+    /// one truth.
     pub(super) fn overlay(&self, buffer: &mut [u8], offset: u64) {
         for (place, byte) in (offset..).zip(buffer) {
             let (word, at) = (usize::try_from(place / 8).unwrap_or(usize::MAX), place % 8);

@@ -16,13 +16,13 @@
 //! 5. *Length.* After a power loss a file has its durable length or any it had since; what lies
 //!    behind what was ever written reads as zeros. Cutting writes zeros over what is cut.
 //! 6. *Names.* Of the operations on a directory since its last flush a prefix survives,
-//!    independently of data and of other directories. Only a directory's flush makes names
-//!    durable; a failed one leaves them as they were.
-//!    Without a journal ([`Metadata`]) a name and what it stands for survive apart: an inode survives that
-//!    was flushed itself (a file by its flush, a directory by its own), any other perhaps, and so does one
-//!    that lost its last name; and where entries don't share a sector each name has any of the values
-//!    since the directory's last flush. What `e2fsck` leaves is what there is: a name without its inode is removed,
-//!    an inode without a name is gone, an inode with two names has two.
+//!    independently of data and of other directories. Only a directory's flush makes names durable;
+//!    a failed one leaves them as they were. Without a journal ([`Metadata`]) a name and what it
+//!    stands for survive apart: an inode survives that was flushed itself (a file by its flush, a
+//!    directory by its own), any other perhaps, and so does one that lost its last name; and where
+//!    entries don't share a sector each name has any of the values since the directory's last
+//!    flush. What `e2fsck` leaves is what there is: a name without its inode is removed, an inode
+//!    without a name is gone, an inode with two names has two.
 //! 7. *Inodes* live as long as a name, a descriptor, or a possible survivor needs them.
 //! 8. *Shared memory* survives a kill, not a power loss, and is apart from the file's contents.
 //! 9. *Locks* belong to open descriptions, and go with them.

@@ -62,8 +62,9 @@ impl Names {
         names
     }
 
-    /// The names that operations since the last flush changed, in order, each with the values that it may have
-    /// if it survives apart from the others: the durable one first, each once; and where among them the present one is.
+    /// The names that operations since the last flush changed, in order, each with the values that
+    /// it may have if it survives apart from the others: the durable one first, each once; and
+    /// where among them the present one is.
     pub(super) fn choices(&self) -> Vec<(&OsString, Vec<Option<Key>>, usize)> {
         let changed: BTreeSet<_> = self.log.iter().flatten().map(|(name, _)| name).collect();
         let choice = |name| {

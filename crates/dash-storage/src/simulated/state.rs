@@ -27,11 +27,11 @@ pub enum Metadata {
     /// A prefix of the operations on a directory survives: they are written to a journal first.
     #[default]
     Journaled,
-    /// There is no journal. The entries of a directory lie in one sector and so survive as a prefix, but
-    /// each inode survives on its own.
+    /// There is no journal. The entries of a directory lie in one sector and so survive as a
+    /// prefix, but each inode survives on its own.
     OneSector,
-    /// There is no journal, and the entries of a directory lie in sectors of their own: each name, and each
-    /// inode, survives on its own. An exchange may be torn in half.
+    /// There is no journal, and the entries of a directory lie in sectors of their own: each name,
+    /// and each inode, survives on its own. An exchange may be torn in half.
     Apart,
 }
 
@@ -285,7 +285,8 @@ impl State {
         Ok(())
     }
 
-    /// Whether the device may have the inode and may not have it: it is new, or nothing names it any more.
+    /// Whether the device may have the inode and may not have it: it is new, or nothing names it
+    /// any more.
     pub(super) fn is_uncertain(&self, key: Key) -> bool {
         let unnamed = || key != ROOT && self.links(key) == 0;
         self.settings.metadata != Metadata::Journaled

@@ -22,8 +22,8 @@ pub enum Question {
         /// The place of the name among those of the directory that have a choice.
         place: usize,
     },
-    /// Whether the device has an inode that was made, or taken back, since it was last durable: 0 says
-    /// what was durable. A name whose inode is not there is removed.
+    /// Whether the device has an inode that was made, or taken back, since it was last durable: 0
+    /// says what was durable. A name whose inode is not there is removed.
     Inode {
         /// The inode number.
         inode: u64,

@@ -1,4 +1,5 @@
-//! Ring `faults`: every call of storage made to fail, in every way that it can, under every operation.
+//! Ring `faults`: every call of storage made to fail, in every way that it can, under every
+//! operation.
 //!
 //! | part | what fails | where |
 //! |---|---|---|

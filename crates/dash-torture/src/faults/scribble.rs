@@ -1,7 +1,8 @@
-//! Somebody who may write `app.db-dash` writes nonsense into it while others have the database open: words of
-//! the head and of readers' entries, and records of the version store. Whatever they read there, those others
-//! get an answer in time or an error with words, no panic, no signal; and no file but the database's own is
-//! touched. What the database holds afterwards nobody promises: such a person can write that, too.
+//! Somebody who may write `app.db-dash` writes nonsense into it while others have the database
+//! open: words of the head and of readers' entries, and records of the version store. Whatever they
+//! read there, those others get an answer in time or an error with words, no panic, no signal; and
+//! no file but the database's own is touched. What the database holds afterwards nobody promises:
+//! such a person can write that, too.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
-//! A process that has databases open, through dash or as stock SQLite, does what it is told, and dies where it
-//! is told to: before the n-th call from then on that changes a file or flushes one. What it had done
-//! until then stays in the system's cache.
+//! A process that has databases open, through dash or as stock SQLite, does what it is told, and
+//! dies where it is told to: before the n-th call from then on that changes a file or flushes one.
+//! What it had done until then stays in the system's cache.
 //!
 //! | request | what it asks for |
 //! |---|---|

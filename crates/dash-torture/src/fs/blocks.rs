@@ -1,5 +1,5 @@
-//! Contents of a device, in blocks of 4 KiB: the whole of it as far as it is not zero, and differences
-//! to it.
+//! Contents of a device, in blocks of 4 KiB: the whole of it as far as it is not zero, and
+//! differences to it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hasher};

@@ -1,6 +1,7 @@
-//! Looks at one image: mounts it, so that the kernel replays its journal; reads it with stock SQLite, which may be
-//! refused but must never see a mix of two states; opens it as its engine does, which must find an allowed
-//! state; commits once more; closes it, and reads at rest what was committed.
+//! Looks at one image: mounts it, so that the kernel replays its journal; reads it with stock
+//! SQLite, which may be refused but must never see a mix of two states; opens it as its engine
+//! does, which must find an allowed state; commits once more; closes it, and reads at rest what was
+//! committed.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -1,6 +1,7 @@
-//! What may be on the disk after a power cut: everything up to a flush, and of what was written after it, up
-//! to the next one, any part. While there are few parts all subsets are tried, else some; then
-//! with writes torn into blocks of 4 KiB or sectors of 512 bytes, of which any may be missing.
+//! What may be on the disk after a power cut: everything up to a flush, and of what was written
+//! after it, up to the next one, any part. While there are few parts all subsets are tried, else
+//! some; then with writes torn into blocks of 4 KiB or sectors of 512 bytes, of which any may be
+//! missing.
 
 use fastrand::Rng;
 
@@ -42,7 +43,8 @@ enum Choice {
     Torn { writes: Vec<bool>, torn: usize, unit: usize, seed: u64 },
 }
 
-/// The images of one window, without end: first nothing and all of it, then other subsets, then anything.
+/// The images of one window, without end: first nothing and all of it, then other subsets, then
+/// anything.
 #[derive(Debug)]
 pub struct Cuts<'a> {
     recorded: &'a Recorded,
@@ -63,7 +65,8 @@ impl<'a> Cuts<'a> {
         self.window.events.len()
     }
 
-    /// The next image: what it differs in from `base`. All up to the window is in `base` and `before`.
+    /// The next image: what it differs in from `base`. All up to the window is in `base` and
+    /// `before`.
     pub fn next(&mut self, base: &Blocks, before: &Delta, rng: &mut Rng) -> Delta {
         let number = self.number;
         self.number += 1;

@@ -1,5 +1,5 @@
-//! Databases as the ring opens them: through dash, or as stock SQLite in one of its modes. And a hash of
-//! their content, which is the same for the same rows in whatever file.
+//! Databases as the ring opens them: through dash, or as stock SQLite in one of its modes. And a
+//! hash of their content, which is the same for the same rows in whatever file.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
@@ -48,10 +48,10 @@ impl Opened {
         Self::ALL.into_iter().find(|opened| opened.name() == name)
     }
 
-    /// Whether a database that becomes smaller survives a power cut. With `delete` and `full` SQLite
-    /// shortens the file after it has removed the journal and before that is durable; what it
-    /// cuts off, it has not copied into the journal. ext4 writes the zeroed rest of the last block
-    /// before the transaction that contains both: the journal is back, the page is gone.
+    /// Whether a database that becomes smaller survives a power cut. With `delete` and `full`
+    /// SQLite shortens the file after it has removed the journal and before that is durable; what
+    /// it cuts off, it has not copied into the journal. ext4 writes the zeroed rest of the last
+    /// block before the transaction that contains both: the journal is back, the page is gone.
     pub fn may_shrink(self) -> bool {
         self != Self::Stock("delete", "full")
     }
@@ -76,7 +76,8 @@ impl Opened {
             db.execute_batch(setting)?;
         }
         match self {
-            // The modes of stock SQLite that a program may switch to are as durable as dash with this.
+            // The modes of stock SQLite that a program may switch to are as durable as dash with
+            // this.
             Self::Dash(_) | Self::Guests => db.execute_batch("PRAGMA synchronous = EXTRA")?,
             Self::Stock(mode, synchronous) => db.execute_batch(&format!(
                 "PRAGMA journal_mode = {mode}; PRAGMA synchronous = {synchronous}; \

@@ -1,8 +1,8 @@
 //! The recording block device: a FUSE file system with one file, `image`, that a loop device lies
-//! on. Its content is an ordinary file that the worker writes to as well, between two mounts. Every write and
-//! flush goes to the [`Log`] before the kernel hears of its success. One thread serves all
-//! requests, so the log's order is the order in which they were carried out; a write that is under way when a
-//! flush arrives counts as covered by it.
+//! on. Its content is an ordinary file that the worker writes to as well, between two mounts. Every
+//! write and flush goes to the [`Log`] before the kernel hears of its success. One thread serves
+//! all requests, so the log's order is the order in which they were carried out; a write that is
+//! under way when a flush arrives counts as covered by it.
 //!
 //! The device can be told to fail: see [`Orders`].
 

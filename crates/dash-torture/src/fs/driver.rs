@@ -1,5 +1,5 @@
-//! Hands jobs to workers, each with a thread here that listens to it, until there are no more, or time is over,
-//! or nobody wants to know. A worker that falls silent or dies is a finding as well.
+//! Hands jobs to workers, each with a thread here that listens to it, until there are no more, or
+//! time is over, or nobody wants to know. A worker that falls silent or dies is a finding as well.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;

@@ -1,6 +1,7 @@
-//! What disks do to a database that is open on them: they fail, at any write or flush and from then on; they fill
-//! up; the kernel makes the file system read-only. Every commit answers with success or with an error that says
-//! what it is; what was acknowledged is there when the disk is well again; and so it is when power goes first.
+//! What disks do to a database that is open on them: they fail, at any write or flush and from then
+//! on; they fill up; the kernel makes the file system read-only. Every commit answers with success
+//! or with an error that says what it is; what was acknowledged is there when the disk is well
+//! again; and so it is when power goes first.
 
 use std::fs::File;
 use std::os::unix::net::UnixStream;

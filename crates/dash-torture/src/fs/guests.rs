@@ -1,10 +1,11 @@
-//! Programs that are not of dash alone: sessions of dash and of stock SQLite, in every mode that it has, take turns with
-//! one database. Each is a process of its own, which closes what it has open, or is killed, at a call that the
-//! seed chooses; some stock connections stay open from before dash came.
+//! Programs that are not of dash alone: sessions of dash and of stock SQLite, in every mode that it
+//! has, take turns with one database. Each is a process of its own, which closes what it has open,
+//! or is killed, at a call that the seed chooses; some stock connections stay open from before dash
+//! came.
 //!
-//! Of each session it is known beforehand what must be found: who is let in to write finds the newest commit, or
-//! what a killed process had begun; who reads beside finds a commit, or is refused. Nobody may be refused once those who
-//! hold locks are gone.
+//! Of each session it is known beforehand what must be found: who is let in to write finds the
+//! newest commit, or what a killed process had begun; who reads beside finds a commit, or is
+//! refused. Nobody may be refused once those who hold locks are gone.
 
 use std::path::Path;
 
@@ -84,7 +85,8 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// The content of one of the files reaches the disk, as it does after half a minute; its name need not.
+    /// The content of one of the files reaches the disk, as it does after half a minute; its name
+    /// need not.
     fn write_back(&mut self) -> Result<(), String> {
         let name = if self.rng().bool() { "app.db" } else { "app.db-shadow" };
         let Ok(file) = std::fs::File::open(self.rig.point().join(name)) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Rebuilds images of a recording and looks at each; of some it also cuts the look itself, and of some of those
-//! the look at that.
+//! Rebuilds images of a recording and looks at each; of some it also cuts the look itself, and of
+//! some of those the look at that.
 
 use std::collections::HashSet;
 use std::io::Result;

@@ -1,10 +1,11 @@
 //! Rollback journals as they lie on the disk (SQLite's file format, section 3).
 //!
-//! Some file systems let the name, the length or the blocks of a new file reach the disk before its content. After a
-//! power cut the journal that a transaction had just begun may then hold what lay in its place before: the whole journal
-//! of a transaction that is long finished. Its checksums are right, so SQLite rolls it back. Stock
-//! SQLite has this in every mode that makes a new journal for each transaction, also with
-//! `synchronous=EXTRA`; dash has no part in it, as it keeps a journal in plain modes only.
+//! Some file systems let the name, the length or the blocks of a new file reach the disk before its
+//! content. After a power cut the journal that a transaction had just begun may then hold what lay
+//! in its place before: the whole journal of a transaction that is long finished. Its checksums are
+//! right, so SQLite rolls it back. Stock SQLite has this in every mode that makes a new journal for
+//! each transaction, also with `synchronous=EXTRA`; dash has no part in it, as it keeps a journal
+//! in plain modes only.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +15,8 @@ use std::path::Path;
 pub type Nonce = [u8; 4];
 
 const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-/// Where the nonce lies, behind magic and number of records: these are zero until the records are durable.
+/// Where the nonce lies, behind magic and number of records: these are zero until the records are
+/// durable.
 const NONCE: usize = 12;
 /// Magic, number of records, nonce.
 const HEAD: usize = NONCE + size_of::<Nonce>();
@@ -26,7 +28,8 @@ pub fn begun(bytes: &[u8]) -> Option<Nonce> {
     (head[..NONCE] == [0; NONCE] && nonce != Nonce::default()).then_some(nonce)
 }
 
-/// Whether the journal beside a database would be rolled back, and is none of those that were just begun.
+/// Whether the journal beside a database would be rolled back, and is none of those that were just
+/// begun.
 pub fn is_of_before(database: &Path, begun: &[Nonce]) -> bool {
     let mut name = database.as_os_str().to_owned();
     name.push("-journal");

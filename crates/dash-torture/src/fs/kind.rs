@@ -1,4 +1,5 @@
-//! The file systems that are tried: how each is made, mounted, and what it takes for granted of a disk.
+//! The file systems that are tried: how each is made, mounted, and what it takes for granted of a
+//! disk.
 
 use nix::mount::MsFlags;
 
@@ -9,8 +10,8 @@ pub enum Kind {
     Ext4Ordered,
     /// ext4, data in any order.
     Ext4Writeback,
-    /// ext4 without a journal: names and inodes survive one by one, `e2fsck` puts them in order before it is
-    /// mounted, as a machine does that starts again.
+    /// ext4 without a journal: names and inodes survive one by one, `e2fsck` puts them in order
+    /// before it is mounted, as a machine does that starts again.
     Ext4Unjournaled,
     /// ext4 with blocks of 1 KiB: a page of the cache is written in parts.
     Ext4Small,
@@ -66,7 +67,8 @@ impl Kind {
         }
     }
 
-    /// Arguments of mkfs: quiet, over whatever is there, everything written now and nothing discarded.
+    /// Arguments of mkfs: quiet, over whatever is there, everything written now and nothing
+    /// discarded.
     pub fn arguments(self) -> Vec<&'static str> {
         let (block, features) = match self {
             Self::Xfs | Self::Btrfs => return vec!["-q", "-f", "-K"],
@@ -100,8 +102,8 @@ impl Kind {
         (MsFlags::MS_NOATIME, options)
     }
 
-    /// Whether a full one ends processes that share memory through its files: a known limit, of stock
-    /// SQLite's WAL mode as well. Btrfs, on Linux before 6.16.
+    /// Whether a full one ends processes that share memory through its files: a known limit, of
+    /// stock SQLite's WAL mode as well. Btrfs, on Linux before 6.16.
     pub fn kills_when_full(self) -> bool {
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let mut numbers = release.split(|c: char| !c.is_ascii_digit());
@@ -109,8 +111,8 @@ impl Kind {
         self == Self::Btrfs && (next(), next()) < (6, 16)
     }
 
-    /// Whether this block of 4 KiB is written as a whole or not at all: superblocks, which these file
-    /// systems write in place, without a journal, and take for atomic.
+    /// Whether this block of 4 KiB is written as a whole or not at all: superblocks, which these
+    /// file systems write in place, without a journal, and take for atomic.
     pub const fn is_atomic(self, block: u64) -> bool {
         match self {
             Self::Xfs => false,

@@ -1,5 +1,5 @@
-//! The ledger kept outside of the databases: which content each commit made, and between which positions
-//! of the device's log it began and was acknowledged.
+//! The ledger kept outside of the databases: which content each commit made, and between which
+//! positions of the device's log it began and was acknowledged.
 
 use std::ops::Range;
 
@@ -17,7 +17,8 @@ pub struct Commit {
     pub acknowledged: u64,
     /// The content it made.
     pub state: State,
-    /// Whether the answer promised that power losses don't take it. Those that do promise it for all before.
+    /// Whether the answer promised that power losses don't take it. Those that do promise it for
+    /// all before.
     pub is_durable: bool,
 }
 
@@ -28,13 +29,15 @@ pub struct Ledger {
     pub empty: State,
     /// In order.
     pub commits: Vec<Commit>,
-    /// What commits that failed would have made. Until a later one succeeds they may be found or not.
+    /// What commits that failed would have made. Until a later one succeeds they may be found or
+    /// not.
     pub doubtful: Vec<Doubtful>,
-    /// Between which positions stock SQLite, in a mode that does not protect it, may leave a torn file.
+    /// Between which positions stock SQLite, in a mode that does not protect it, may leave a torn
+    /// file.
     pub torn: Vec<Range<u64>>,
-    /// Between which positions dash may leave a choice to the user: a process died in a commit through dash, stock SQLite
-    /// wrote on the state before, and dash has not opened the database since. A power loss takes what tells
-    /// that nobody was told of that commit.
+    /// Between which positions dash may leave a choice to the user: a process died in a commit
+    /// through dash, stock SQLite wrote on the state before, and dash has not opened the database
+    /// since. A power loss takes what tells that nobody was told of that commit.
     pub choices: Vec<Range<u64>>,
     /// What was done, for those who look into a failure: from which position on, and what.
     pub story: Vec<(u64, String)>,
@@ -91,7 +94,8 @@ impl Ledger {
 }
 
 impl Allowed {
-    /// Whether stock SQLite may see this in `main` (or in `aux`) before recovery: any committed state.
+    /// Whether stock SQLite may see this in `main` (or in `aux`) before recovery: any committed
+    /// state.
     pub fn was_ever(&self, content: u64, of: fn(&State) -> u64) -> bool {
         self.now.iter().chain(&self.lost).any(|state| of(state) == content)
     }

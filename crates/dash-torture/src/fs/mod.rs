@@ -1,15 +1,18 @@
-//! Real file systems: a device that records is made a file system of, and a stock SQLite with the loaded extension
-//! works on it. From the record, images are rebuilt as power cuts may leave them: at every flush, and with any part of what was
-//! written since. Each is mounted by the real kernel, read by stock SQLite, recovered by the engine and checked
-//! against a ledger of the commits that were acknowledged.
+//! Real file systems: a device that records is made a file system of, and a stock SQLite with the
+//! loaded extension works on it. From the record, images are rebuilt as power cuts may leave them:
+//! at every flush, and with any part of what was written since. Each is mounted by the real kernel,
+//! read by stock SQLite, recovered by the engine and checked against a ledger of the commits that
+//! were acknowledged.
 //!
-//! Stock SQLite goes through the same, in modes that must lose nothing, and in modes that must be seen to lose
-//! commits or to corrupt: a rig that finds nothing there would be blind, one that finds fault with
-//! WAL and `synchronous=FULL` over-strict. Only databases that become smaller are no measure with a rollback
-//! journal and FULL: stock SQLite damages them on ext4, see `Opened::may_shrink`.
+//! Stock SQLite goes through the same, in modes that must lose nothing, and in modes that must be
+//! seen to lose commits or to corrupt: a rig that finds nothing there would be blind, one that
+//! finds fault with WAL and `synchronous=FULL` over-strict. Only databases that become smaller are
+//! no measure with a rollback journal and FULL: stock SQLite damages them on ext4, see
+//! `Opened::may_shrink`.
 //!
-//! It takes root, FUSE, loop devices and `mkfs`; what is missing is said and skipped. Limits: no real power
-//! cut, a loop device, this machine's kernel, an honest flush, sectors of 512 bytes written as a whole.
+//! It takes root, FUSE, loop devices and `mkfs`; what is missing is said and skipped. Limits: no
+//! real power cut, a loop device, this machine's kernel, an honest flush, sectors of 512 bytes
+//! written as a whole.
 //!
 //! | file | what it owns |
 //! |---|---|

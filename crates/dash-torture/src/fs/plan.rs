@@ -43,8 +43,8 @@ impl Calibration {
         }
     }
 
-    /// The finding in words, where nothing is wrong with the rig for it. Few images, and file systems other than
-    /// ext4, may show nothing of what a mode loses.
+    /// The finding in words, where nothing is wrong with the rig for it. Few images, and file
+    /// systems other than ext4, may show nothing of what a mode loses.
     fn words(&self) -> String {
         let seen = format!("{} lost, {} corrupt", self.lost, self.broken);
         match self.verdict() {
@@ -134,8 +134,8 @@ fn of_case(case: &str) -> Option<Task> {
     })
 }
 
-/// All tasks of a run, without end: of eight, six are images of an engine, one is its faults, one is stock
-/// SQLite.
+/// All tasks of a run, without end: of eight, six are images of an engine, one is its faults, one
+/// is stock SQLite.
 fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Send {
     // Without end, so there has to be something that is wanted.
     let wants = |opened: &Opened| {

@@ -67,8 +67,9 @@ pub struct Play<'a> {
     pub pending: Option<Pending>,
     /// Since when the file may be torn.
     pub torn: Option<u64>,
-    /// A process died in the first commit of the database, through dash: its name may be an empty file's on the disk until somebody
-    /// flushes the folder, which a commit of stock SQLite's without a journal file doesn't.
+    /// A process died in the first commit of the database, through dash: its name may be an empty
+    /// file's on the disk until somebody flushes the folder, which a commit of stock SQLite's
+    /// without a journal file doesn't.
     pub is_unnamed: bool,
     /// Since when dash may leave a choice to the user.
     pub choice: Option<u64>,
@@ -76,8 +77,9 @@ pub struct Play<'a> {
     pub stayer: Option<Actor>,
     /// Whether the last session of dash closed.
     pub is_at_rest: bool,
-    /// Whether a journal or log that stock SQLite removed may be back after a power loss: until somebody flushes the
-    /// folder, which a commit of stock SQLite's without a journal file doesn't.
+    /// Whether a journal or log that stock SQLite removed may be back after a power loss: until
+    /// somebody flushes the folder, which a commit of stock SQLite's without a journal file
+    /// doesn't.
     pub may_return: bool,
 }
 
@@ -121,8 +123,8 @@ impl Play<'_> {
         Ok((actor, said))
     }
 
-    /// Whether the newest content is there, or that of a commit in which somebody died. `is_last`: what this one
-    /// finds is what everybody will find from now on.
+    /// Whether the newest content is there, or that of a commit in which somebody died. `is_last`:
+    /// what this one finds is what everybody will find from now on.
     pub fn finds(&mut self, found: &Value, is_last: bool, who: &str) -> Result<(), String> {
         let found = (found.get("state").and_then(Value::as_u64).unwrap_or_default(), 0);
         let current = self.current();

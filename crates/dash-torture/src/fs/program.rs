@@ -1,5 +1,5 @@
-//! Programs: what the databases go through while the device records. A program is a list of steps of SQL
-//! that any SQLite can run, drawn from a seed.
+//! Programs: what the databases go through while the device records. A program is a list of steps
+//! of SQL that any SQLite can run, drawn from a seed.
 
 use fastrand::Rng;
 
@@ -140,8 +140,8 @@ pub(super) fn tables(databases: &[&str]) -> Vec<String> {
     databases.iter().flat_map(of).collect()
 }
 
-/// How many files of others there are. With two of them, every other time, the inode of the name fence is the first of its
-/// block on ext4, and is not written along with those of the database.
+/// How many files of others there are. With two of them, every other time, the inode of the name
+/// fence is the first of its block on ext4, and is not written along with those of the database.
 pub(super) fn fillers(seed: u64) -> u64 {
     if seed.is_multiple_of(2) { 2 } else { seed / 2 % 7 }
 }

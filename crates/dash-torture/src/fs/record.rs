@@ -73,8 +73,8 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Makes and mounts it, with more mount options or none. So many files are there before: which inodes
-    /// share a block of the table, and so reach the disk together, depends on their numbers.
+    /// Makes and mounts it, with more mount options or none. So many files are there before: which
+    /// inodes share a block of the table, and so reach the disk together, depends on their numbers.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
 //! A worker's rig: a mount namespace of its own, in it a folder in memory, the device on it, a loop
-//! device on that, and the file system under test. Nothing of it outlives the worker and its device: the kernel takes
-//! namespace and mounts down, and with them the loop device, which is marked for it as soon as it is set up.
+//! device on that, and the file system under test. Nothing of it outlives the worker and its
+//! device: the kernel takes namespace and mounts down, and with them the loop device, which is
+//! marked for it as soon as it is set up.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, Result};
@@ -31,7 +32,8 @@ mod request {
     );
 }
 
-/// What is needed and is not here, in a sentence; `None` if nothing is missing to try this file system.
+/// What is needed and is not here, in a sentence; `None` if nothing is missing to try this file
+/// system.
 pub fn missing(kind: Kind) -> Option<String> {
     if !nix::unistd::geteuid().is_root() {
         return Some("mounting takes root".to_owned());
@@ -160,9 +162,9 @@ impl Loop {
         Ok(())
     }
 
-    /// Puts it in order before it is mounted, where it takes a program to do that. Answers the inode numbers of files that
-    /// have lost blocks: without a journal the inode of one that grows may reach the disk before the block that
-    /// says where its data is, whoever writes it.
+    /// Puts it in order before it is mounted, where it takes a program to do that. Answers the
+    /// inode numbers of files that have lost blocks: without a journal the inode of one that grows
+    /// may reach the disk before the block that says where its data is, whoever writes it.
     pub fn check(&self, kind: Kind) -> Result<Vec<u64>> {
         if !kind.is_checked() {
             return Ok(Vec::new());

@@ -1,6 +1,6 @@
-//! An image that failed, kept for another look: a folder with the image itself (sparse; `mount -o loop`
-//! works on it) and what was to be found in it. Runs on a real kernel do not repeat to the byte, so the seed alone
-//! would not bring it back.
+//! An image that failed, kept for another look: a folder with the image itself (sparse; `mount -o
+//! loop` works on it) and what was to be found in it. Runs on a real kernel do not repeat to the
+//! byte, so the seed alone would not bring it back.
 
 use std::fs::{self, File};
 use std::io::{Error, Result};

@@ -1,5 +1,5 @@
-//! A program that goes on when commits fail, as one on a failing device does, with a ledger of what succeeded and what
-//! may or may not have.
+//! A program that goes on when commits fail, as one on a failing device does, with a ledger of what
+//! succeeded and what may or may not have.
 
 use fastrand::Rng;
 use rusqlite::{Connection, ErrorCode};

@@ -38,8 +38,8 @@ impl Mode {
         Some(Self { journal, ..self })
     }
 
-    /// Whether a commit that returned survives a power loss. With `delete` the name of the journal may come back,
-    /// unless the folder is flushed (`extra`).
+    /// Whether a commit that returned survives a power loss. With `delete` the name of the journal
+    /// may come back, unless the folder is flushed (`extra`).
     pub fn is_durable(self) -> bool {
         !matches!(
             (self.journal, self.synchronous),
@@ -47,8 +47,8 @@ impl Mode {
         )
     }
 
-    /// When the file may be torn. With `normal` the journal's pages and the count of them are flushed
-    /// at once, and its checksum looks at every 200th byte only.
+    /// When the file may be torn. With `normal` the journal's pages and the count of them are
+    /// flushed at once, and its checksum looks at every 200th byte only.
     pub fn torn(self) -> Torn {
         match (self.journal, self.synchronous) {
             (_, "off") => Torn::UntilFlushed,

@@ -1,5 +1,6 @@
-//! Who comes to an image before dash opens the database to write: a stock reader, a stock writer, somebody who copies the
-//! files by hand, a member that only reads. The image's hash says who it is.
+//! Who comes to an image before dash opens the database to write: a stock reader, a stock writer,
+//! somebody who copies the files by hand, a member that only reads. The image's hash says who it
+//! is.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +17,8 @@ use super::rig::Rig;
 pub enum Visit {
     /// A stock reader, who must not change anything.
     Reads,
-    /// A stock process that writes, if it is let in: it starts with the machine, earlier than those that use dash.
+    /// A stock process that writes, if it is let in: it starts with the machine, earlier than those
+    /// that use dash.
     Writes,
     /// Somebody who copies both files.
     Copies(Way),
@@ -46,7 +48,8 @@ pub struct Visited {
     pub allowed: Allowed,
     /// Events in the log until the visitor had gone.
     pub from: u64,
-    /// Whether dash may refuse, and leave the choice to the user: the visitor wrote on an older state.
+    /// Whether dash may refuse, and leave the choice to the user: the visitor wrote on an older
+    /// state.
     pub is_users_choice: bool,
 }
 
@@ -119,8 +122,9 @@ fn as_stock(allowed: &Allowed, path: &Path, of: fn(&State) -> u64) -> Result<(),
     Err(Wrong::Broken(format!("stock SQLite before recovery, {}: {what}", path.display())))
 }
 
-/// A stock writer is refused, or writes on a committed state, which is not a file without a byte if a commit was
-/// acknowledged. An empty database that stock SQLite has made, of one page, is a committed state like others.
+/// A stock writer is refused, or writes on a committed state, which is not a file without a byte if
+/// a commit was acknowledged. An empty database that stock SQLite has made, of one page, is a
+/// committed state like others.
 fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
     let has_no_byte = std::fs::metadata(path).is_ok_and(|found| found.len() == 0);
     let wrote = || -> rusqlite::Result<(u64, u64)> {
@@ -156,7 +160,8 @@ fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
         let what = "a stock writer is let into an empty file after a commit was acknowledged";
         return Err(Wrong::Lost(what.to_owned()));
     }
-    // Beside a newer state, or one that may have been acknowledged: the user has to say which is to stay.
+    // Beside a newer state, or one that may have been acknowledged: the user has to say which is to
+    // stay.
     visited.is_users_choice |= !is_current || allowed.now.iter().any(|state| state.0 != before);
     visited.allowed = allowed.after((after, 0), true);
     Ok(())

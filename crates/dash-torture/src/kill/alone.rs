@@ -1,5 +1,6 @@
-//! The only connection that there is, without a busy timeout, as a plain script has it: nothing keeps it out, neither
-//! at once nor in the middle of a transaction, whatever dash does in the background.
+//! The only connection that there is, without a busy timeout, as a plain script has it: nothing
+//! keeps it out, neither at once nor in the middle of a transaction, whatever dash does in the
+//! background.
 
 use super::roles::{Said, Worker, say};
 use super::round::{Report, Setting};

@@ -1,5 +1,5 @@
-//! Workers that are not of dash, or must not write: stock processes in the modes that survive a kill, and members
-//! without the right to write.
+//! Workers that are not of dash, or must not write: stock processes in the modes that survive a
+//! kill, and members without the right to write.
 
 use std::time::Duration;
 
@@ -67,9 +67,9 @@ impl Worker<'_> {
 }
 
 impl Setting<'_> {
-    /// A round in which a stock process is killed that has written half of a transaction into the file, beside members
-    /// who had it open before: they see none of it, neither before it is rolled back nor after. `Err` says what must
-    /// never happen.
+    /// A round in which a stock process is killed that has written half of a transaction into the
+    /// file, beside members who had it open before: they see none of it, neither before it is
+    /// rolled back nor after. `Err` says what must never happen.
     pub fn spilled(&self, dice: &mut Dice) -> Result<Report, String> {
         let mut report = Report::default();
         let mut members = Vec::new();

@@ -30,16 +30,17 @@ use crate::{Failure, Options, Summary, Watch, sqlite};
 
 /// The URI parameters that ask for a protocol.
 const PROTOCOLS: [&str; 3] = ["", "&dash_commit=paper", "&dash_commit=exclusive"];
-/// The variants: a name, the URI parameters that make it (`None`: any of them), and its share of the time. With guests, stock
-/// processes are among the four, and some that must not write.
+/// The variants: a name, the URI parameters that make it (`None`: any of them), and its share of
+/// the time. With guests, stock processes are among the four, and some that must not write.
 const VARIANTS: [(&str, Option<&str>, u32); 4] = [
     ("shadow/single", Some(PROTOCOLS[0]), 1),
     ("shadow/paper", Some(PROTOCOLS[1]), 1),
     ("shadow/exclusive", Some(PROTOCOLS[2]), 1),
     ("shadow/guests", None, 3),
 ];
-/// Every so many rounds a process is stopped instead of killed. With guests, as often two databases are written together, and a
-/// stock process is killed with half of a transaction in the file; half as often a script is alone.
+/// Every so many rounds a process is stopped instead of killed. With guests, as often two databases
+/// are written together, and a stock process is killed with half of a transaction in the file; half
+/// as often a script is alone.
 const STOPS: u64 = 12;
 /// Rounds on one database: a fresh one now and then, so that first commits are killed, too.
 const ROUNDS: u64 = 25;

@@ -1,5 +1,5 @@
-//! Transactions over two databases: who reads both finds such a transaction in both or in neither, also where
-//! its process was killed in the middle and nobody has written since.
+//! Transactions over two databases: who reads both finds such a transaction in both or in neither,
+//! also where its process was killed in the middle and nobody has written since.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

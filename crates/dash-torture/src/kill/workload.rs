@@ -103,7 +103,8 @@ pub fn work_in_vain(db: &Connection, slot: usize, dice: &mut Dice) -> rusqlite::
     )
 }
 
-/// The number of a worker's newest commit; a negative one was never committed, and becomes a large one.
+/// The number of a worker's newest commit; a negative one was never committed, and becomes a large
+/// one.
 pub fn newest(db: &Connection, slot: usize) -> rusqlite::Result<u64> {
     let n: i64 =
         db.query_row("SELECT n FROM counters WHERE worker = ?", [signed(slot as u64)], |row| {

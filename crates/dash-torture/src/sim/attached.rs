@@ -1,5 +1,6 @@
 //! The program kind `attached`: transactions over two databases, under a super-journal (vdbeaux.c
-//! `vdbeCommit`), cut at every step, killed between two, recovered in either order: both or neither.
+//! `vdbeCommit`), cut at every step, killed between two, recovered in either order: both or
+//! neither.
 
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex};

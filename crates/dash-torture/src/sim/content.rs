@@ -71,8 +71,8 @@ pub fn page(size: usize, number: usize, value: u32, pages: usize, counter: u32) 
     page
 }
 
-/// The one value of a page, if it has one. `plain`: nothing but what was written there, or zeros, may
-/// be in the free middle of page 1; what is there in the file is nobody's business.
+/// The one value of a page, if it has one. `plain`: nothing but what was written there, or zeros,
+/// may be in the free middle of page 1; what is there in the file is nobody's business.
 fn value(number: usize, bytes: &[u8], plain: bool) -> Option<u32> {
     if number > 0 {
         return repeated(bytes);

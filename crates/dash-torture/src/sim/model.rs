@@ -39,8 +39,9 @@ impl Model {
         self.published = self.published.max(number);
     }
 
-    /// A transaction is going to be published without a flush (synchronous=OFF). Until the next flush nobody promises
-    /// anything about a power loss, as with stock SQLite: it may tear the only copy that has the name.
+    /// A transaction is going to be published without a flush (synchronous=OFF). Until the next
+    /// flush nobody promises anything about a power loss, as with stock SQLite: it may tear the
+    /// only copy that has the name.
     pub fn published(&mut self, number: usize) {
         self.published = self.published.max(number);
     }
@@ -50,7 +51,8 @@ impl Model {
         self.acknowledged(self.published);
     }
 
-    /// Whether anything is promised about what a power loss leaves now: all that was published is durable.
+    /// Whether anything is promised about what a power loss leaves now: all that was published is
+    /// durable.
     pub fn promises(&self) -> bool {
         self.published == self.floor
     }

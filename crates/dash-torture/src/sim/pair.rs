@@ -200,7 +200,8 @@ impl Pair {
         Ok(())
     }
 
-    /// The process dies between two steps of a commit, or both do; who begins to write next decides.
+    /// The process dies between two steps of a commit, or both do; who begins to write next
+    /// decides.
     fn die(&mut self, i: usize, new: &Content, stage: u64, both: bool) -> Checked<()> {
         let (base, size) = (lock(&self.model).last().clone(), self.size());
         lock(&self.model).tried(new);

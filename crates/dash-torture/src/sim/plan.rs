@@ -14,8 +14,8 @@ use crate::random::mix;
 pub enum Kind {
     /// Two processes take turns; the power is cut at every step.
     Pair,
-    /// Many short sessions, one after the other, also under synchronous=OFF; the power is cut at every
-    /// step, and goes for good now and then.
+    /// Many short sessions, one after the other, also under synchronous=OFF; the power is cut at
+    /// every step, and goes for good now and then.
     Sessions,
     /// Three processes, snapshots held for long; processes killed before any call, flushes that
     /// fail, the power cut inside an action.

@@ -1,4 +1,5 @@
-//! Runs cases of all engines, variants and page sizes in turn, on two threads, until the time is up.
+//! Runs cases of all engines, variants and page sizes in turn, on two threads, until the time is
+//! up.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

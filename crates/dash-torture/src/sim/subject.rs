@@ -83,8 +83,8 @@ pub trait Subject: Send + Sync {
     /// had open since before that.
     fn check_at_rest(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;
 
-    /// What must hold whenever all processes of ours are gone, killed or not: no stock process may write what another one
-    /// has a former file of. `held`: as above.
+    /// What must hold whenever all processes of ours are gone, killed or not: no stock process may
+    /// write what another one has a former file of. `held`: as above.
     fn check_abandoned(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;
 }
 
@@ -123,8 +123,8 @@ pub trait Session: Send {
     /// `xSync`.
     fn flush(&mut self) -> Outcome<()>;
 
-    /// `SQLITE_FCNTL_COMMIT_PHASETWO`: after success the transaction must survive everything; without
-    /// [`flush`](Self::flush) before (synchronous=OFF) everything but a power loss.
+    /// `SQLITE_FCNTL_COMMIT_PHASETWO`: after success the transaction must survive everything;
+    /// without [`flush`](Self::flush) before (synchronous=OFF) everything but a power loss.
     fn publish(&mut self) -> Outcome<()>;
 
     /// Goes on as a reader, undoing what was not published: `xUnlock(SHARED)`.

@@ -1,7 +1,9 @@
-//! What a journal mode of dash is: the seam between the side of this crate that SQLite sees and the engines.
+//! What a journal mode of dash is: the seam between the side of this crate that SQLite sees and the
+//! engines.
 //!
-//! A [`Mode`] says what it is called and opens databases; a [`Database`] is one that is open in it. A new mode is a
-//! folder with these two and a line in [`crate::modes`]. It knows this folder, and nothing of the other modes.
+//! A [`Mode`] says what it is called and opens databases; a [`Database`] is one that is open in it.
+//! A new mode is a folder with these two and a line in [`crate::modes`]. It knows this folder, and
+//! nothing of the other modes.
 
 mod parameters;
 pub mod registry;
@@ -31,7 +33,8 @@ pub trait Mode: Sync {
     /// How a database is open in it, for messages: "in mode shadow".
     fn described(&self) -> &'static str;
 
-    /// Whether SQLite itself is at work, with a journal of its own: it knows what `PRAGMA journal_mode` answers.
+    /// Whether SQLite itself is at work, with a journal of its own: it knows what `PRAGMA
+    /// journal_mode` answers.
     fn is_plain(&self) -> bool {
         false
     }
@@ -46,7 +49,8 @@ pub trait Mode: Sync {
         &[]
     }
 
-    /// Whether what lies there is in this mode, though nobody asks for it: for modes that a file keeps.
+    /// Whether what lies there is in this mode, though nobody asks for it: for modes that a file
+    /// keeps.
     ///
     /// # Errors
     ///
@@ -126,7 +130,8 @@ pub trait Database: File {
         false
     }
 
-    /// A PRAGMA, in lower case: the answer to one of the mode's own. `None`: somebody else's, which it may take notice of.
+    /// A PRAGMA, in lower case: the answer to one of the mode's own. `None`: somebody else's, which
+    /// it may take notice of.
     fn pragma(&mut self, _name: &str, _value: Option<&str>) -> Option<Result<String>> {
         None
     }
@@ -148,8 +153,8 @@ pub trait Database: File {
     /// Why not.
     fn may_leave(&mut self) -> Result<()>;
 
-    /// Gives it up: what stays is a plain SQLite file at rest, which the host has open, without a lock. What `PRAGMA`s have
-    /// chosen goes into `parameters`, for whoever opens it again.
+    /// Gives it up: what stays is a plain SQLite file at rest, which the host has open, without a
+    /// lock. What `PRAGMA`s have chosen goes into `parameters`, for whoever opens it again.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 //! URI parameters: `file:app.db?vfs=dash&journal_mode=shadow&dash_commit=single`.
 //!
-//! A typo must not go unnoticed, or somebody believes in a durability that is not there: what begins with
-//! `dash_`, or is a near miss of a name of dash, fails the open with the right names. Everything else
-//! passes: SQLite has parameters of its own, and so have drivers, which leave them in the URI
-//! (`_journal_mode`, `_busy_timeout`, `_txlock` of Go's).
+//! A typo must not go unnoticed, or somebody believes in a durability that is not there: what
+//! begins with `dash_`, or is a near miss of a name of dash, fails the open with the right names.
+//! Everything else passes: SQLite has parameters of its own, and so have drivers, which leave them
+//! in the URI (`_journal_mode`, `_busy_timeout`, `_txlock` of Go's).
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

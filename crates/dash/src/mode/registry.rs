@@ -1,9 +1,9 @@
 //! Which databases this process has open through dash, and how.
 //!
 //! SQLite asks by path, in every read transaction, whether a journal or a WAL exists; for a
-//! database that an engine writes the answer is known here and costs no system call. And connections of one
-//! process must agree on the mode of a database, or one would wait for the other for ever: the
-//! first one decides, until the last one has closed.
+//! database that an engine writes the answer is known here and costs no system call. And
+//! connections of one process must agree on the mode of a database, or one would wait for the other
+//! for ever: the first one decides, until the last one has closed.
 //!
 //! Invariant: a path is listed from before its file is opened until after it is closed. The list is
 //! shared by all SQLites of the process.
@@ -114,8 +114,8 @@ impl Drop for Membership {
     }
 }
 
-/// Lists a connection: in the mode of the connections that are there already, or in the one it wants, or by default.
-/// `Err` is the mode that stands against an explicit wish.
+/// Lists a connection: in the mode of the connections that are there already, or in the one it
+/// wants, or by default. `Err` is the mode that stands against an explicit wish.
 pub fn join(
     path: &Path,
     wanted: Option<&'static dyn Mode>,
@@ -160,7 +160,8 @@ pub fn exists_beside(path: &Path) -> Option<bool> {
     ask(path, |mode, shared, beside| mode.exists_beside(shared, path, beside)).flatten()
 }
 
-/// The mode of the database whose journal would have this path, and whether a connection of this process may write it.
+/// The mode of the database whose journal would have this path, and whether a connection of this
+/// process may write it.
 pub fn mode_of_journal(path: &Path) -> Option<(&'static dyn Mode, bool)> {
     let path = path.as_os_str().as_bytes().strip_suffix(BESIDE[0].0)?;
     let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);

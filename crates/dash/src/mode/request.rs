@@ -49,8 +49,8 @@ impl Request<'_> {
         }
     }
 
-    /// SQLite refuses writes by itself from then on, and asks nobody: what `dash_last_error()` is to say then is
-    /// said now.
+    /// SQLite refuses writes by itself from then on, and asks nobody: what `dash_last_error()` is
+    /// to say then is said now.
     pub(crate) fn note_read_only(&self, why: &str) {
         let path = self.path.display();
         self.host.note(Code::NOTICE, &format!("{path} was opened for reading only: {why}"));

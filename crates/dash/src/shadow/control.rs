@@ -44,8 +44,8 @@ impl ShadowFile {
         Ok(Handled::Yes)
     }
 
-    /// SYNC: everything goes to the shadow, to be flushed in one go. Not yet the commit: a rollback that had
-    /// spilled sends it too.
+    /// SYNC: everything goes to the shadow, to be flushed in one go. Not yet the commit: a rollback
+    /// that had spilled sends it too.
     fn prepare(&mut self, super_journal: Option<&Path>) -> Result<()> {
         self.progress.begun = Some(Instant::now());
         self.progress.flushed = false;
@@ -105,8 +105,8 @@ impl ShadowFile {
     }
 }
 
-/// A path for a temporary file, as the stock VFS answers `SQLITE_FCNTL_TEMPFILENAME`. Nobody will draw it
-/// again, so nobody looks whether it is free.
+/// A path for a temporary file, as the stock VFS answers `SQLITE_FCNTL_TEMPFILENAME`. Nobody will
+/// draw it again, so nobody looks whether it is free.
 pub(crate) fn temporary_name() -> PathBuf {
     let folder = std::env::var_os("SQLITE_TMPDIR").map(PathBuf::from).filter(|path| path.is_dir());
     let folder = folder.unwrap_or_else(std::env::temp_dir);

@@ -1,4 +1,5 @@
-//! What a database in mode shadow is to the rest of this crate: PRAGMAs, statistics, the ways to end it.
+//! What a database in mode shadow is to the rest of this crate: PRAGMAs, statistics, the ways to
+//! end it.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! A database in mode shadow, as SQLite sees it: every file method, mapped onto the engine.
 //!
-//! The commit point is `SQLITE_FCNTL_COMMIT_PHASETWO` (see `control`); `xSync` and what comes before
-//! only prepare, and `xUnlock` undoes what was not published.
+//! The commit point is `SQLITE_FCNTL_COMMIT_PHASETWO` (see `control`); `xSync` and what comes
+//! before only prepare, and `xUnlock` undoes what was not published.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -42,10 +42,10 @@ pub fn engine_level(level: LockLevel) -> dash_shadow::LockLevel {
 /// - `SAFE_APPEND`: the journal is in memory, its length can't outrun its content;
 /// - `SUBPAGE_READ`: reads of any place and length are served.
 ///
-/// Not promised: `ATOMIC*` and `BATCH_ATOMIC` (SQLite would skip the steps at which the engine commits),
-/// `SEQUENTIAL` (it would leave out the flush of a super-journal, which must be durable before a
-/// database is prepared under it), `UNDELETABLE_WHEN_OPEN` (a user can move the file away, and
-/// SQLite must ask), `IMMUTABLE` (SQLite would take no locks).
+/// Not promised: `ATOMIC*` and `BATCH_ATOMIC` (SQLite would skip the steps at which the engine
+/// commits), `SEQUENTIAL` (it would leave out the flush of a super-journal, which must be durable
+/// before a database is prepared under it), `UNDELETABLE_WHEN_OPEN` (a user can move the file away,
+/// and SQLite must ask), `IMMUTABLE` (SQLite would take no locks).
 const PROMISES: DeviceCharacteristics =
     DeviceCharacteristics::SAFE_APPEND.union(DeviceCharacteristics::SUBPAGE_READ);
 
@@ -137,8 +137,9 @@ impl ShadowFile {
         to_sqlite(error)
     }
 
-    /// Calls the engine where SQLite does not expect `SQLITE_BUSY`: under locking_mode=EXCLUSIVE the next
-    /// commit's copy may still be read. Asks the busy handler here, then gives up with an I/O error.
+    /// Calls the engine where SQLite does not expect `SQLITE_BUSY`: under locking_mode=EXCLUSIVE
+    /// the next commit's copy may still be read. Asks the busy handler here, then gives up with an
+    /// I/O error.
     pub(crate) fn patiently<R>(
         &mut self,
         mut call: impl FnMut(&mut Connection<Real>) -> core::result::Result<R, EngineError>,

@@ -1,8 +1,8 @@
 //! The rollback journal of a database in mode shadow: a file in memory.
 //!
-//! SQLite writes the old content of pages here and reads it back for ROLLBACK and savepoints; a crash
-//! never needs it, since the engine leaves the current copy alone. So it needs no name and no flush. Above
-//! [`MEMORY_MAX`] it moves to a temporary file without a name.
+//! SQLite writes the old content of pages here and reads it back for ROLLBACK and savepoints; a
+//! crash never needs it, since the engine leaves the current copy alone. So it needs no name and no
+//! flush. Above [`MEMORY_MAX`] it moves to a temporary file without a name.
 
 use std::any::Any;
 use std::fs;

@@ -66,8 +66,8 @@ fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
     Ok(file)
 }
 
-/// Removes the shadow, after the names are durable: a power loss must not find the older copy under the
-/// database's name and nothing beside it.
+/// Removes the shadow, after the names are durable: a power loss must not find the older copy under
+/// the database's name and nothing beside it.
 fn remove_shadow(path: &Path) -> Result<()> {
     let failed = |operation: Operation| {
         move |source| {

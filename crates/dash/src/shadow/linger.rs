@@ -1,10 +1,10 @@
-//! Lingering (`dash_linger=MS`): after the last close the engine keeps the database open for a while,
-//! so that a program that opens it for every change makes one flush each time, and not also those that
-//! taking a database over and giving it back cost.
+//! Lingering (`dash_linger=MS`): after the last close the engine keeps the database open for a
+//! while, so that a program that opens it for every change makes one flush each time, and not also
+//! those that taking a database over and giving it back cost.
 //!
-//! While it lingers the database counts as open: a stock writer gets "database is locked", and a kill
-//! leaves what a kill leaves. It ends by itself, at the end of the process, and at once where somebody
-//! wants what only a closed database allows: another mode, or another file under its name.
+//! While it lingers the database counts as open: a stock writer gets "database is locked", and a
+//! kill leaves what a kill leaves. It ends by itself, at the end of the process, and at once where
+//! somebody wants what only a closed database allows: another mode, or another file under its name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,8 @@ static LINGERING: Mutex<Lingering> = Mutex::new(Lingering { kept: BTreeMap::new(
 /// Wakes the keeper when there is an earlier end to wait for.
 static CHANGED: Condvar = Condvar::new();
 
-/// The process that databases may linger in: [`Lingering::keeper`], for who must not wait for the lock.
+/// The process that databases may linger in: [`Lingering::keeper`], for who must not wait for the
+/// lock.
 static HOME: AtomicU32 = AtomicU32::new(0);
 
 struct Lingering {
@@ -81,8 +82,8 @@ pub fn end(path: &Path) {
     }
 }
 
-/// Closes what lingers of a database that is no longer what was closed: the host believes that it may
-/// replace a closed file.
+/// Closes what lingers of a database that is no longer what was closed: the host believes that it
+/// may replace a closed file.
 pub fn check(path: &Path) {
     let replaced = lingering()
         .kept
@@ -130,8 +131,8 @@ fn keep() {
     }
 }
 
-/// In a forked child that exits there is nothing to end, and the lock may be held for ever: by a thread that
-/// only the parent has.
+/// In a forked child that exits there is nothing to end, and the lock may be held for ever: by a
+/// thread that only the parent has.
 extern "C" fn end_all() {
     if HOME.load(Ordering::SeqCst) != std::process::id() {
         return;

@@ -1,7 +1,8 @@
 //! Mode shadow: DASH's two copies (the crate `dash-shadow`), as SQLite sees it.
 //!
-//! SQLite runs in its rollback mode. Its journal is kept in memory ([`journal`]), as a crash never needs it, and the
-//! copy that it reads is left alone; the commit is the file control behind it ([`control`]).
+//! SQLite runs in its rollback mode. Its journal is kept in memory ([`journal`]), as a crash never
+//! needs it, and the copy that it reads is left alone; the commit is the file control behind it
+//! ([`control`]).
 
 mod control;
 mod database;
@@ -73,8 +74,9 @@ impl Mode for Shadow {
         Ok(Box::new(opening::entered(switching)?))
     }
 
-    /// The journal lies in memory; asked for the super-journal that it names, a [`Marker`] stands for it while the database is
-    /// prepared. Connections that only read keep nobody from making a journal.
+    /// The journal lies in memory; asked for the super-journal that it names, a [`Marker`] stands
+    /// for it while the database is prepared. Connections that only read keep nobody from making a
+    /// journal.
     fn open_beside(
         &self,
         shared: &Shared,
@@ -97,7 +99,8 @@ impl Mode for Shadow {
         })
     }
 
-    /// There are none, except that a journal is claimed while the database is prepared under a super-journal.
+    /// There are none, except that a journal is claimed while the database is prepared under a
+    /// super-journal.
     fn exists_beside(&self, shared: &Shared, path: &Path, beside: Beside) -> Option<bool> {
         match (beside, shared.has_writers()) {
             (Beside::Journal, true) => Some(shared.of::<Prepared>().is_prepared()),
@@ -109,7 +112,8 @@ impl Mode for Shadow {
     }
 }
 
-/// Whether something has a journal's name that can be none: a name fence; what opening would wait for.
+/// Whether something has a journal's name that can be none: a name fence; what opening would wait
+/// for.
 fn is_no_journal(path: &Path) -> bool {
     let kind = path.symlink_metadata().map(|found| found.file_type());
     kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink())

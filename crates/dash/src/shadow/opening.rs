@@ -1,5 +1,5 @@
-//! Opening a database in mode shadow: by the engine, for writing or for reading only; through the host where only
-//! stock SQLite can make sense of it.
+//! Opening a database in mode shadow: by the engine, for writing or for reading only; through the
+//! host where only stock SQLite can make sense of it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -99,8 +99,8 @@ impl Request<'_> {
             && leftovers::can_be_left_to_stock(self.path)
     }
 
-    /// SQLite opens anything and looks at it when it first reads; ATTACH tells the one failure from the
-    /// other. So it gets the file as it is, and refuses it then.
+    /// SQLite opens anything and looks at it when it first reads; ATTACH tells the one failure from
+    /// the other. So it gets the file as it is, and refuses it then.
     fn no_database(&self, membership: Membership, error: Error) -> Result<Opened> {
         if !membership.switch(plain::MODE) {
             return Err(error);

@@ -1,8 +1,8 @@
 //! Super-journals that a killed process left behind before any database was prepared under them.
 //!
-//! No block names them, so only their own name leads to them: that of the connection's main database,
-//! `-mj` and nine digits. They are looked for when that database is opened and whoever had it last did not
-//! close it.
+//! No block names them, so only their own name leads to them: that of the connection's main
+//! database, `-mj` and nine digits. They are looked for when that database is opened and whoever
+//! had it last did not close it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,8 +11,8 @@ use std::path::Path;
 use dash_ffi::{Code, HostVfs};
 use dash_storage::real::Real;
 
-/// Removes those of the database at `path`, which is open for writing. What fails leaves a file that harms
-/// nobody, as it does with stock SQLite; the log says so.
+/// Removes those of the database at `path`, which is open for writing. What fails leaves a file
+/// that harms nobody, as it does with stock SQLite; the log says so.
 pub fn remove(host: &HostVfs, path: &Path) {
     let (Some(folder), Some(db)) = (path.parent(), path.file_name()) else {
         return;

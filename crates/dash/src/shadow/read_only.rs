@@ -1,5 +1,5 @@
-//! A database in mode shadow that is only read: `mode=ro`, `immutable=1`, media and folders that can't be
-//! written.
+//! A database in mode shadow that is only read: `mode=ro`, `immutable=1`, media and folders that
+//! can't be written.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -40,8 +40,8 @@ pub struct ReadOnlyFile {
 }
 
 impl ReadOnlyFile {
-    /// Opens a database for reading. With `immutable` SQLite takes no locks, so the one snapshot is held
-    /// from here on.
+    /// Opens a database for reading. With `immutable` SQLite takes no locks, so the one snapshot is
+    /// held from here on.
     pub fn open(
         path: &Path,
         immutable: bool,
@@ -74,12 +74,14 @@ impl ReadOnlyFile {
         }
     }
 
-    /// Whether the shadow lets in who has no right to the database, and nothing could be done about that.
+    /// Whether the shadow lets in who has no right to the database, and nothing could be done about
+    /// that.
     pub(crate) fn is_exposed(&self) -> bool {
         self.engine.is_exposed()
     }
 
-    /// Refuses a copy in WAL mode that has not the name by which stock SQLite, which has to read it, would find it.
+    /// Refuses a copy in WAL mode that has not the name by which stock SQLite, which has to read
+    /// it, would find it.
     ///
     /// # Errors
     ///

@@ -1,8 +1,10 @@
-//! Whether SQLite overwrites what it deletes: then it must be gone from the shadow, too, when the database is closed.
+//! Whether SQLite overwrites what it deletes: then it must be gone from the shadow, too, when the
+//! database is closed.
 //!
-//! SQLite tells a VFS of `PRAGMA secure_delete` on the file of `main`, or of the schema that was named, and sets it for all
-//! that are attached; nothing tells those. So once it was on anywhere in this process it is taken to be on wherever
-//! nobody said otherwise: it costs a little time at the last close. Distributions build SQLite with it on.
+//! SQLite tells a VFS of `PRAGMA secure_delete` on the file of `main`, or of the schema that was
+//! named, and sets it for all that are attached; nothing tells those. So once it was on anywhere in
+//! this process it is taken to be on wherever nobody said otherwise: it costs a little time at the
+//! last close. Distributions build SQLite with it on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +23,8 @@ pub fn ask(host: &HostVfs) {
 }
 
 impl ShadowFile {
-    /// `PRAGMA secure_delete = value`. Fast, too: it leaves whole pages as they were, and overwrites the rest.
+    /// `PRAGMA secure_delete = value`. Fast, too: it leaves whole pages as they were, and
+    /// overwrites the rest.
     pub(crate) fn set_secure_delete(&mut self, value: &str) {
         let value = value.to_ascii_lowercase();
         let number = value.parse::<i64>().is_ok_and(|number| number != 0);

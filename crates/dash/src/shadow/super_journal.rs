@@ -3,11 +3,11 @@
 //! SQLite commits such a transaction by deleting the super-journal. Two things would break that
 //! (F10, T4):
 //!
-//! - after a failed commit SQLite looks for databases that still depend on the super-journal, by their
-//!   journals, and deletes it if there are none. A database in mode shadow has no journal, so while it
-//!   is prepared, [`Marker`] stands in for one;
-//! - a stock database of the same transaction, recovered by stock SQLite after a crash, would delete
-//!   it too early. So [`check_children`] refuses the mix.
+//! - after a failed commit SQLite looks for databases that still depend on the super-journal, by
+//!   their journals, and deletes it if there are none. A database in mode shadow has no journal, so
+//!   while it is prepared, [`Marker`] stands in for one;
+//! - a stock database of the same transaction, recovered by stock SQLite after a crash, would
+//!   delete it too early. So [`check_children`] refuses the mix.
 
 use std::any::Any;
 use std::ffi::{OsStr, OsString, c_char};
@@ -63,7 +63,8 @@ pub fn check_children(super_journal: &Path) -> Result<()> {
         .split(|byte| *byte == 0)
         .filter(|journal| !journal.is_empty())
         .map(OsStr::from_bytes)
-        // SQLite lists databases in memory, too, by a name that no file has: all others have their folder.
+        // SQLite lists databases in memory, too, by a name that no file has: all others have their
+        // folder.
         .find(|journal| *journal != ":memory:-journal" && !is_journal(journal));
     match foreign {
         None => Ok(()),

@@ -1,5 +1,5 @@
-//! The decoders alone, on blocks of a database that were changed and sealed again, and on bytes that never
-//! were blocks: each says what it reads or why not, whatever the bytes are.
+//! The decoders alone, on blocks of a database that were changed and sealed again, and on bytes
+//! that never were blocks: each says what it reads or why not, whatever the bytes are.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

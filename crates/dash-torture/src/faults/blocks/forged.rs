@@ -1,6 +1,6 @@
-//! Blocks that are well-formed and lie: fields changed, and the checksums made right again. What they
-//! say may be believed, or not; whoever reads them neither panics nor searches nor allocates without
-//! end.
+//! Blocks that are well-formed and lie: fields changed, and the checksums made right again. What
+//! they say may be believed, or not; whoever reads them neither panics nor searches nor allocates
+//! without end.
 
 use dash_shadow::format::{
     BLOCK, CommitBlock, INLINE_UNITS, IntentBlock, SUPER_NAME_MAX, TAIL_LEN, UNIT, layout, list_len,

@@ -1,5 +1,5 @@
-//! Blocks in page 1 that are well-formed and lie: fields and page lists changed, blocks of the tail put
-//! there, blocks of the other file, announcements of what is not there.
+//! Blocks in page 1 that are well-formed and lie: fields and page lists changed, blocks of the tail
+//! put there, blocks of the other file, announcements of what is not there.
 
 use dash_shadow::format::{CommitBlock, INLINE_UNITS, Place, UNIT, first_page, layout};
 use dash_storage::simulated::Machine;
@@ -29,8 +29,8 @@ const FIELDS: &[(usize, usize)] = &[
 /// Bytes of the sector the block ends with.
 const SECTOR: usize = 512;
 
-/// A block that may be put into page 1: the one that is there, or the tail's, of this file or of the
-/// other one.
+/// A block that may be put into page 1: the one that is there, or the tail's, of this file or of
+/// the other one.
 fn block(machine: &Machine, dice: &mut Dice) -> Option<CommitBlock> {
     let path = dice.pick(&["/app.db", "/app.db-shadow"])?;
     let bytes = machine.file_view(path)?;
@@ -89,8 +89,8 @@ pub fn forge(machine: &Machine, path: &str, dice: &mut Dice) -> std::io::Result<
     Ok(true)
 }
 
-/// CRC-32 (IEEE) of the list and the block, as in FORMAT.md. A list that is longer than the room for
-/// it is what is there of it.
+/// CRC-32 (IEEE) of the list and the block, as in FORMAT.md. A list that is longer than the room
+/// for it is what is there of it.
 fn seal(sector: &mut [u8], room: usize) {
     let fixed = first_page::FIXED;
     let number = |at: usize| {

@@ -1,5 +1,5 @@
-//! Damage to what an engine keeps besides SQLite's pages, on the simulated home: every single bit, every
-//! length, and blocks that are well-formed and lie.
+//! Damage to what an engine keeps besides SQLite's pages, on the simulated home: every single bit,
+//! every length, and blocks that are well-formed and lie.
 
 pub mod damage;
 pub mod decode;

@@ -1,5 +1,5 @@
-//! Forged databases on real files: what the simulated machine does not have, such as lengths that cost
-//! nothing, and calls that never come back.
+//! Forged databases on real files: what the simulated machine does not have, such as lengths that
+//! cost nothing, and calls that never come back.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};

@@ -1,5 +1,5 @@
-//! What may come of opening a damaged database: a state that was committed, made anew if need be, or
-//! a refusal with words. Never other content, never a panic, never a search without end.
+//! What may come of opening a damaged database: a state that was committed, made anew if need be,
+//! or a refusal with words. Never other content, never a panic, never a search without end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,6 +1,6 @@
-//! Every call of storage made to fail under every operation of an engine, on the simulated home: what
-//! was acknowledged survives a power loss right then and later, and after a flush that failed no later
-//! success stands on the pages that it lost.
+//! Every call of storage made to fail under every operation of an engine, on the simulated home:
+//! what was acknowledged survives a power loss right then and later, and after a flush that failed
+//! no later success stands on the pages that it lost.
 
 mod story;
 

@@ -1,5 +1,5 @@
-//! One case: commits, an operation with a call that fails, the power lost at once and later, and the
-//! same connection going on.
+//! One case: commits, an operation with a call that fails, the power lost at once and later, and
+//! the same connection going on.
 
 use dash_storage::simulated::{Fault, Machine, Nothing, OperationKind, Random, Simulated};
 

@@ -1,7 +1,7 @@
 //! SQLite's allocator, made to fail in one thread: call number n, once or from there on.
 //!
-//! Covers what SQLite allocates and what dash asks SQLite for (messages, values, file objects). What
-//! Rust allocates for itself can't fail: the standard library ends the process.
+//! Covers what SQLite allocates and what dash asks SQLite for (messages, values, file objects).
+//! What Rust allocates for itself can't fail: the standard library ends the process.
 
 #![expect(unsafe_code, reason = "an allocator speaks C")]
 
@@ -34,7 +34,8 @@ type Reallocate = unsafe extern "C" fn(*mut c_void, c_int) -> *mut c_void;
 /// SQLite's own.
 static ORIGINAL: OnceLock<(Allocate, Reallocate)> = OnceLock::new();
 
-/// Allocations of this thread fail from the one with this number, counted from now, or only that one.
+/// Allocations of this thread fail from the one with this number, counted from now, or only that
+/// one.
 pub fn arm(number: u64, forever: bool) {
     FAILING.set(Failing { armed: true, forever, number, seen: 0 });
 }

@@ -1,4 +1,5 @@
-//! System calls that storage is made of: which are watched, and where each says what file it is about.
+//! System calls that storage is made of: which are watched, and where each says what file it is
+//! about.
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Databases that a killed process has left: a worker commits, and is killed before one of its calls.
+//! Databases that a killed process has left: a worker commits, and is killed before one of its
+//! calls.
 
 use std::io::{Read, Write};
 
@@ -31,8 +32,8 @@ fn say(stage: &Stage) {
     drop(writeln!(output, "acknowledged {}", stage.acknowledged).and_then(|()| output.flush()));
 }
 
-/// The worker: [`Task::slot`] is the call before which it is killed, [`Task::seed`] the newest commit
-/// of the database.
+/// The worker: [`Task::slot`] is the call before which it is killed, [`Task::seed`] the newest
+/// commit of the database.
 pub fn worker(assignment: &Assignment) -> Result<(), String> {
     sqlite::load(&assignment.library)?;
     let folder = assignment.file.parent().ok_or("a database has a folder")?;

@@ -105,8 +105,8 @@ impl Case {
         Ok((stage, result))
     }
 
-    /// Whether the one flush that a commit stands on failed. The other protocols flush once more after
-    /// the commit point, what no commit stands on.
+    /// Whether the one flush that a commit stands on failed. The other protocols flush once more
+    /// after the commit point, what no commit stands on.
     fn lost_flush(&self, met: &[Met]) -> bool {
         ["first-commit", "commit", "commit-large"].contains(&self.operation.name)
             && self.parameters.ends_with("single")

@@ -15,8 +15,8 @@ pub struct Operation {
     pub act: fn(&mut Stage) -> Result<(), Wrong>,
     /// Whether it is done by the host's own VFS in part, so that errors may come from there.
     pub host: bool,
-    /// After `before` another process opens it and commits, and is killed at this part of its calls,
-    /// in percent.
+    /// After `before` another process opens it and commits, and is killed at this part of its
+    /// calls, in percent.
     pub crash: Option<u8>,
 }
 

@@ -151,7 +151,8 @@ impl Listener {
     }
 }
 
-/// Makes the first half of a read or write, and answers how much it was; `None` if there is no half.
+/// Makes the first half of a read or write, and answers how much it was; `None` if there is no
+/// half.
 pub fn half(call: &Call) -> Option<i64> {
     let descriptor = call.descriptor(0);
     let size = |bytes: u64| usize::try_from(bytes).ok();

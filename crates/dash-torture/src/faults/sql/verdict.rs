@@ -67,8 +67,8 @@ pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), 
     if fault.effect == Effect::Half {
         return wrong("an error where one would go on");
     }
-    // The host's VFS speaks in codes only. It takes an interrupted lock for one that is taken, and a
-    // file that it can't look at for one that is gone.
+    // The host's VFS speaks in codes only. It takes an interrupted lock for one that is taken, and
+    // a file that it can't look at for one that is gone.
     let by_host = host && (!told || first.file.contains("-mj"));
     if by_host {
         let its_own = [

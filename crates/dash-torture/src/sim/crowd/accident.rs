@@ -56,7 +56,8 @@ impl Accident {
     }
 }
 
-/// Half of the writes over several pages of the cache are cut off between two of them, after so many bytes.
+/// Half of the writes over several pages of the cache are cut off between two of them, after so
+/// many bytes.
 fn within(operation: &Operation, dice: &mut Dice) -> Option<usize> {
     let range = operation.range.clone().filter(|_| operation.kind == OperationKind::Write)?;
     let first = range.start - range.start % CACHE_PAGE;

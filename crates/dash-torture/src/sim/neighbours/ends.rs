@@ -1,4 +1,5 @@
-//! How a session of a neighbour ends: by itself, killed, or with the power; and the cuts at its steps.
+//! How a session of a neighbour ends: by itself, killed, or with the power; and the cuts at its
+//! steps.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

@@ -18,8 +18,8 @@ use crate::sim::sql::failed;
 use crate::sim::sql::statements::{digest, is_sound, transaction};
 use crate::sim::subject::DB;
 
-/// How dash says that both files hold commits that the other lacks, or that `app.db` is not what had that name, which nobody
-/// but the user can decide.
+/// How dash says that both files hold commits that the other lacks, or that `app.db` is not what
+/// had that name, which nobody but the user can decide.
 const CHOOSE: [&str; 2] =
     ["choose one with `dash recover", "was made by another program while it had no name"];
 
@@ -130,8 +130,8 @@ fn dash_opens(
     }
 }
 
-/// Stock SQLite opens it before dash does, reads, and perhaps writes. Then dash has what stock SQLite wrote, or refuses
-/// because that was made on a state that was not the last.
+/// Stock SQLite opens it before dash does, reads, and perhaps writes. Then dash has what stock
+/// SQLite wrote, or refuses because that was made on a state that was not the last.
 fn stock_first(
     explorer: &Arc<Explorer>,
     image: &Machine,
@@ -185,7 +185,8 @@ fn stock_first(
     }
 }
 
-/// Both files are copied, and take the places of those they were copied from. One inode number may be that of before.
+/// Both files are copied, and take the places of those they were copied from. One inode number may
+/// be that of before.
 fn copied_by_hand(machine: &Machine, dice: &mut Dice) -> std::io::Result<()> {
     machine.set_inode_reuse(true);
     let folder = machine.process().open_directory(Path::new("/"))?;

@@ -1,10 +1,12 @@
-//! The program kind `neighbours`: sessions of dash and of stock SQLite, in every journal mode and at every level of
-//! `synchronous`, one after the other, beside each other, and from before. Processes of both kinds are killed;
-//! the power is cut at every step at which nothing was promised away, and goes for good now and then. On what is
-//! left stock SQLite may look first, and write, then dash opens it; files are copied by hand.
+//! The program kind `neighbours`: sessions of dash and of stock SQLite, in every journal mode and
+//! at every level of `synchronous`, one after the other, beside each other, and from before.
+//! Processes of both kinds are killed; the power is cut at every step at which nothing was promised
+//! away, and goes for good now and then. On what is left stock SQLite may look first, and write,
+//! then dash opens it; files are copied by hand.
 //!
-//! Nobody may lose what was acknowledged, by dash or by stock SQLite at a level that promises it; nobody is shown
-//! what no transaction left; nobody is refused for what only power losses and kills did.
+//! Nobody may lose what was acknowledged, by dash or by stock SQLite at a level that promises it;
+//! nobody is shown what no transaction left; nobody is refused for what only power losses and kills
+//! did.
 
 mod ends;
 mod image;
@@ -39,8 +41,9 @@ struct Neighbours {
     content: Content,
     /// unless what a dead one was about to make of it turns out to have come true.
     undecided: Option<Content>,
-    /// A dash session was cut off in a commit. If stock SQLite writes before dash opens the database that commit gives way, unless the power
-    /// goes before dash has done that: then nobody can tell.
+    /// A dash session was cut off in a commit. If stock SQLite writes before dash opens the
+    /// database that commit gives way, unless the power goes before dash has done that: then nobody
+    /// can tell.
     cut_off_commit: bool,
     /// The user has to choose.
     is_over: bool,
@@ -184,7 +187,8 @@ impl Neighbours {
         self.cut_here(dice)
     }
 
-    /// A few transactions of stock SQLite, and an end. Somebody else may be in its way, or dash's fence.
+    /// A few transactions of stock SQLite, and an end. Somebody else may be in its way, or dash's
+    /// fence.
     fn stock_session(
         &mut self,
         process: &Simulated,
@@ -199,7 +203,8 @@ impl Neighbours {
         let wal = self.explorer.plan.metadata == Metadata::Journaled && self.dash.is_none();
         let manner = Manner::draw(dice, wal && self.kept.is_empty());
         let journal = self.has_a_journal();
-        // Without a journal stock SQLite never flushes the name of a file that it, or somebody else, has just made.
+        // Without a journal stock SQLite never flushes the name of a file that it, or somebody
+        // else, has just made.
         let is_missing = !self.machine.exists(DB);
         let is_new = is_missing || self.content.is_empty();
         let opened = Stock::open_in(process)
@@ -212,8 +217,8 @@ impl Neighbours {
             Err(error) => return self.refused("opening", &error, end),
         };
         if is_missing && content.is_empty() && !self.content.is_empty() {
-            // Somebody was killed between two of three renames: until dash has opened the database stock SQLite sees an
-            // empty one.
+            // Somebody was killed between two of three renames: until dash has opened the database
+            // stock SQLite sees an empty one.
             drop(stock);
             return self.cut_here(dice);
         }
@@ -240,8 +245,9 @@ impl Neighbours {
         self.machine.file_view(format!("{DB}-journal")).is_some()
     }
 
-    /// What stock SQLite writes without a journal file must not be undone by one of before, whose removal a power loss
-    /// undid: also where `journal` was there, and it has rolled that back just now.
+    /// What stock SQLite writes without a journal file must not be undone by one of before, whose
+    /// removal a power loss undid: also where `journal` was there, and it has rolled that back just
+    /// now.
     fn let_no_journal_come_back(&mut self, journal: bool, manner: Manner) -> Checked<()> {
         self.ghost |= journal;
         if self.ghost && !manner.survives_death() {
@@ -288,8 +294,8 @@ impl Neighbours {
         Ok(Ok(()))
     }
 
-    /// Stock SQLite is refused: by somebody alive, by the fence of somebody dead, by its own death, and by nothing
-    /// else.
+    /// Stock SQLite is refused: by somebody alive, by the fence of somebody dead, by its own death,
+    /// and by nothing else.
     fn refused(&self, what: &str, error: &rusqlite::Error, end: &Mutex<End>) -> Checked<()> {
         let fence = self.explorer.subject.stock_refuses(&self.machine, DB).is_some();
         let cut_off = !matches!(*lock(end), End::Own);

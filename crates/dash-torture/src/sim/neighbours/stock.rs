@@ -65,9 +65,10 @@ impl Manner {
         !matches!(self.journal, Journal::Memory | Journal::Off)
     }
 
-    /// Whether a power loss inside a transaction leaves one state or the other. (With NORMAL all depends on the
-    /// journal's checksums, which look at a byte in 200. And a file that is cut loses its sectors one by one on this device,
-    /// weaker than any file system: TRUNCATE has to flush first.)
+    /// Whether a power loss inside a transaction leaves one state or the other. (With NORMAL all
+    /// depends on the journal's checksums, which look at a byte in 200. And a file that is cut
+    /// loses its sectors one by one on this device, weaker than any file system: TRUNCATE has to
+    /// flush first.)
     pub fn survives_power_loss(self) -> bool {
         self.survives_death() && self.journal != Journal::Truncate && self.level >= Level::Full
     }
@@ -80,8 +81,8 @@ impl Manner {
         }
     }
 
-    /// Whether a transaction that returned survives a power loss. In mode DELETE the journal may come back
-    /// unless its folder is flushed.
+    /// Whether a transaction that returned survives a power loss. In mode DELETE the journal may
+    /// come back unless its folder is flushed.
     pub fn is_durable(self) -> bool {
         match self.journal {
             Journal::Delete => self.level == Level::Extra,
@@ -90,8 +91,8 @@ impl Manner {
         }
     }
 
-    /// Whether a journal that it leaves may come back after a power loss, and be rolled back over whatever a
-    /// writer without a journal has done since.
+    /// Whether a journal that it leaves may come back after a power loss, and be rolled back over
+    /// whatever a writer without a journal has done since.
     pub fn leaves_a_ghost(self) -> bool {
         self.survives_death() && !(self.journal == Journal::Delete && self.level == Level::Extra)
     }

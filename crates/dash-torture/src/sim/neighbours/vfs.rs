@@ -1,7 +1,9 @@
-//! The VFS `dash-torture-stock`: what SQLite's own VFS "unix" does, call by call, on a simulated machine. The SQLite
-//! on top is the real one, so its journals, its locks and its mistakes are, too.
+//! The VFS `dash-torture-stock`: what SQLite's own VFS "unix" does, call by call, on a simulated
+//! machine. The SQLite on top is the real one, so its journals, its locks and its mistakes are,
+//! too.
 //!
-//! A database is opened as `/stock-N/app.db`; N names the process. Whatever has no name of SQLite's is the host's.
+//! A database is opened as `/stock-N/app.db`; N names the process. Whatever has no name of SQLite's
+//! is the host's.
 
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -1,11 +1,13 @@
-//! The program kind `sessions`: a long history of short sessions, one after the other, some beside one that stays
-//! open and does nothing. Each is opened, commits a few times near one place of the database, flushed or, under
-//! synchronous=OFF, not, rolls back, and is closed or killed. The power is cut at every step; now and then
-//! it goes for good, and the history goes on with what that left.
+//! The program kind `sessions`: a long history of short sessions, one after the other, some beside
+//! one that stays open and does nothing. Each is opened, commits a few times near one place of the
+//! database, flushed or, under synchronous=OFF, not, rolls back, and is closed or killed. The power
+//! is cut at every step; now and then it goes for good, and the history goes on with what that
+//! left.
 //!
-//! It is for what one session leaves to the next but one: what an engine says about its files is made smaller when a
-//! database is closed, is in the cache and not on the disk, and is believed by the next session. That takes databases
-//! much larger than a transaction, and several sessions between the cause and the power loss that shows it.
+//! It is for what one session leaves to the next but one: what an engine says about its files is
+//! made smaller when a database is closed, is in the cache and not on the disk, and is believed by
+//! the next session. That takes databases much larger than a transaction, and several sessions
+//! between the cause and the power loss that shows it.
 
 mod session;
 mod together;
@@ -189,7 +191,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// A session ends as it should. The last one leaves all that was committed on the disk, in a plain file.
+    /// A session ends as it should. The last one leaves all that was committed on the disk, in a
+    /// plain file.
     fn close(&mut self, session: Box<dyn Session>, dice: &mut Dice) -> Checked<()> {
         session.close().map_err(|error| unexpected("closing", &error))?;
         if !self.idle.is_empty() || self.undecided.is_some() {

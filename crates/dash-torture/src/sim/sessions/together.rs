@@ -1,5 +1,6 @@
-//! A fate in which neighbours fare alike. What an engine says of its files stands at their ends, what that is
-//! about in between: each has to be lost alone, which happens to sectors drawn one by one too seldom.
+//! A fate in which neighbours fare alike. What an engine says of its files stands at their ends,
+//! what that is about in between: each has to be lost alone, which happens to sectors drawn one by
+//! one too seldom.
 
 use dash_storage::simulated::{Question, Survivors};
 
