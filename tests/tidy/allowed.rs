@@ -82,7 +82,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
 pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[
     ("crates/dash-bench/src/targets/recovery.rs", "measure"),
     ("crates/dash-cli/src/recover/plan.rs", "plan"),
-    ("crates/dash-shadow/src/dead_writer.rs", "finish_dead_writer"),
     ("crates/dash-shadow/src/first.rs", "recover"),
     ("crates/dash-shadow/src/open.rs", "open_locked"),
     ("crates/dash-shadow/tests/every_failing_call_leaves_a_sound_database.rs", "story"),

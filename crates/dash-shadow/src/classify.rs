@@ -146,6 +146,14 @@ pub fn classify<F: File>(
         },
     };
     let overtaken = db_kind == DbKind::Modified || relation == Relation::Ahead;
+    // On top of the commit before, whose content it has.
+    let no_change = db_kind == DbKind::Modified
+        && relation == Relation::Child
+        && shadow_kind == ShadowKind::Whole
+        && shadow_block.is_some_and(CommitBlock::is_unchanged);
+    if no_change {
+        return Ok(Verdict { db: db_kind, shadow: ShadowKind::Torn, relation });
+    }
     let shadow_kind = match overtaken || left.only_read && db_kind == DbKind::Whole {
         // Who wrote app.db did so on the last commit that anybody was shown (SHADOW-22).
         true if is_unpublished(shadow_block, shadow_kind, left) => ShadowKind::Torn,

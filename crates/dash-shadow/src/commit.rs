@@ -15,7 +15,7 @@ use crate::coordination::Snapshot;
 use crate::error::{Error, Result};
 use crate::fence::HEAD;
 use crate::format::{
-    CommitBlock, Place, SUPER_NAME_MAX, State, TAIL_LEN, Unit, first_page, list_len,
+    CommitBlock, Place, SUPER_NAME_MAX, State, TAIL_LEN, Unit, first_page, list_len, unchanged_id,
 };
 use crate::header::{HEADER_LEN, Header, LEAP, plain, seal};
 use crate::memory::{headroom_for, zeros};
@@ -63,10 +63,13 @@ impl<S: Storage> Connection<S> {
         } else {
             self.current_page_list()?
         };
-        let id = self.commit_id();
+        let (mut id, parent) = (self.commit_id(), self.snapshot.id);
         let Some(transaction) = &mut self.transaction else {
             return Ok(());
         };
+        if transaction.unchanged {
+            id = unchanged_id(parent);
+        }
         let mut changed = transaction.buffer.ranges();
         changed.union(&transaction.spilled);
         let size = transaction.size;

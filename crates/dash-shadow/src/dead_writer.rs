@@ -4,12 +4,14 @@
 
 use crate::mutation::{Mutation, broken};
 use dash_storage::{Directory, Storage};
+use std::sync::Arc;
 
 use crate::connection::Connection;
 use crate::coordination::{Current, ShadowCondition, Snapshot};
 use crate::error::{Context, Operation, Result};
 use crate::evaluate::Found;
-use crate::format::State;
+use crate::format::{CommitBlock, State};
+use crate::header::Header;
 use crate::recover::make_durable;
 use crate::renames::finish_renames;
 use crate::super_journal;
@@ -55,50 +57,66 @@ impl<S: Storage> Connection<S> {
             }
             _ => false,
         };
-        if let (true, Some(block), Some(header)) = (committed, block, found.header) {
-            make_durable(&found, &name)?;
-            self.coordination.set_flushed(slot, true);
-            let current = self
-                .directory
-                .metadata(&self.names.db)
-                .during(Operation::Stat, self.names.shown())?
-                .map(|named| named.id);
-            if current == Some(found.id()) {
-                drop(self.fence_off_replaced(self.current.slot));
-            } else {
-                self.exchange_names()?;
-            }
-            self.coordination.set_names_changed();
-            if self.snapshot.size == 0 && !broken(Mutation::FirstNameNotFlushed) {
-                self.flush_directory()?; // SHADOW-20
-            }
-            let snapshot = Snapshot {
-                size: block.size,
-                version: header.version(),
-                id: block.id,
-                counter: block.counter,
-            };
-            self.coordination.add_name_on_disk(slot);
-            self.coordination.set_snapshot(slot, &snapshot);
-            self.coordination.set_current(Current { sequence: block.sequence, slot });
-            self.coordination.set_condition(ShadowCondition::Repair);
-            self.statistics.rolled_forward += 1;
-        } else {
-            // Decided: readers see the current copy from here on (SHADOW-12).
-            self.bury(&found.tail)?;
-            let given_up = self.coordination.condition() == ShadowCondition::Rebuild;
-            let condition = if self.snapshot.size > 0
-                && !given_up
-                && (found.tail.bound(found.id()).is_some()
-                    || found.tail.bound_intent(found.id()).is_some())
-            {
-                ShadowCondition::Repair
-            } else {
-                ShadowCondition::Rebuild
-            };
-            self.coordination.set_condition(condition);
+        match (block.filter(|_| committed), found.header) {
+            (Some(block), Some(header)) => self.publish_for_dead(&found, block, &header)?,
+            _ => self.bury_for_dead(&found)?,
         }
         self.coordination.set_in_flight(0);
+        Ok(())
+    }
+
+    /// Its commit is whole: it is written again and flushed, named, and shown to readers.
+    fn publish_for_dead(
+        &mut self,
+        found: &Found<Arc<S::File>>,
+        block: &CommitBlock,
+        header: &Header,
+    ) -> Result<()> {
+        let slot = self.shadow_slot();
+        make_durable(found, &self.role(slot))?;
+        self.coordination.set_flushed(slot, true);
+        let current = self
+            .directory
+            .metadata(&self.names.db)
+            .during(Operation::Stat, self.names.shown())?
+            .map(|named| named.id);
+        if current == Some(found.id()) {
+            drop(self.fence_off_replaced(self.current.slot));
+        } else {
+            self.exchange_names()?;
+        }
+        self.coordination.set_names_changed();
+        if self.snapshot.size == 0 && !broken(Mutation::FirstNameNotFlushed) {
+            self.flush_directory()?; // SHADOW-20
+        }
+        let snapshot = Snapshot {
+            size: block.size,
+            version: header.version(),
+            id: block.id,
+            counter: block.counter,
+        };
+        self.coordination.add_name_on_disk(slot);
+        self.coordination.set_snapshot(slot, &snapshot);
+        self.coordination.set_current(Current { sequence: block.sequence, slot });
+        self.coordination.set_condition(ShadowCondition::Repair);
+        self.statistics.rolled_forward += 1;
+        Ok(())
+    }
+
+    /// It was cut off. Decided: readers see the current copy from here on (SHADOW-12).
+    fn bury_for_dead(&mut self, found: &Found<Arc<S::File>>) -> Result<()> {
+        self.bury(&found.tail)?;
+        let given_up = self.coordination.condition() == ShadowCondition::Rebuild;
+        let condition = if self.snapshot.size > 0
+            && !given_up
+            && (found.tail.bound(found.id()).is_some()
+                || found.tail.bound_intent(found.id()).is_some())
+        {
+            ShadowCondition::Repair
+        } else {
+            ShadowCondition::Rebuild
+        };
+        self.coordination.set_condition(condition);
         Ok(())
     }
 }

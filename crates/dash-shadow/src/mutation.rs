@@ -106,6 +106,7 @@ mutations! {
     NotProtected = "stock processes may write app.db while others have the shadow open, and nobody of dash lives",
     ReaderMayWrite = "no name fence is left where stock SQLite reads what it must not write",
     HeldShadowReplaced = "a shadow that others have open is replaced by another file, and forgotten",
+    UnchangedTakenForChange = "a commit that changes nothing is no other than one that does",
     WrittenBehindIgnored = "a former copy that a stock connection wrote, and that has no block in page 1, is mended by its intent",
     FoundFenceBelieved = "a name fence that was found is taken for a durable one",
     ReplacedNotFenced = "a first commit replaces a copy that stock processes have open, and no fence is put up",

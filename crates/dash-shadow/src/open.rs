@@ -12,7 +12,7 @@ use crate::connection::{Connection, hold_life, keep_stock_writers_out, share};
 use crate::coordination::Coordination;
 use crate::door::{names_keep_access, open_coordination, take_access};
 use crate::error::{Context, Error, Operation, Result};
-use crate::first::First;
+use crate::first::{First, Recovered};
 use crate::format::Protocol;
 use crate::layout::Layout;
 use crate::locks::{self, LockLevel};
@@ -126,15 +126,7 @@ impl<S: Storage> Connection<S> {
                 .try_lock(locks::ALIVE, LockKind::Exclusive)
                 .during(Operation::Lock, &name)?
                 || broken(Mutation::LifeIgnored));
-        let (mut exposed, found_db) = (false, db.is_some());
-        if let (true, Some((db, _))) = (alone, &db) {
-            // Whoever may use the database must be able to open this, whatever the umask here; as
-            // far as that can be.
-            drop(coordination.file().copy_access(db));
-            if let Some((shadow, _)) = &shadow {
-                exposed = !take_access(shadow, db);
-            }
-        }
+        let exposed = alone && !give_access(&coordination, db.as_ref(), shadow.as_ref());
         let mut cut_off = None;
         let mut found = None;
         let files = if alone {
@@ -145,24 +137,10 @@ impl<S: Storage> Connection<S> {
                 names: &names,
                 coordination: &coordination,
             };
-            let recovered = first.recover(db, shadow, options, &mut cut_off);
-            let tells =
-                coordination.failed_commit() != 0 || !fresh && coordination.in_flight() != 0;
-            if recovered.is_err() && !tells {
-                // Nobody uses it, and a refusal leaves nothing behind.
-                drop(directory.unlink(&names.coordination));
-            }
-            let mut recovered = recovered?;
-            if let (false, Some(db)) = (found_db, &recovered.files[coordination.current().slot]) {
-                drop(coordination.file().copy_access(&**db));
-            }
+            let recovered = first.lead([db, shadow], fresh, options, &mut cut_off)?;
             generation = coordination.generation();
-            let files = std::mem::take(&mut recovered.files);
-            for file in files.iter().flatten() {
-                share(&**file, locks::LIFE, names.shown())?;
-            }
-            found = Some(recovered);
-            files
+            let recovered = found.insert(recovered);
+            std::mem::take(&mut recovered.files)
         } else {
             let [db, shadow] = [db, shadow].map(|opened| opened.map(|(file, _)| file));
             let (files, complete) = join(&coordination, db, shadow, &names)?;
@@ -205,6 +183,47 @@ impl<S: Storage> Connection<S> {
         }
         connection.coordination.file().unlock(locks::OPEN).during(Operation::Lock, &name)?;
         Ok(connection)
+    }
+}
+
+/// Whoever may use the database must be able to open the coordination file, whatever the umask
+/// here, as far as that can be, and the shadow, which must let nobody else in: whether it does not.
+fn give_access<F: File>(
+    coordination: &Coordination<F>,
+    db: Option<&Opened<F>>,
+    shadow: Option<&Opened<F>>,
+) -> bool {
+    let Some((db, _)) = db else {
+        return true;
+    };
+    drop(coordination.file().copy_access(db));
+    shadow.is_none_or(|(shadow, _)| take_access(shadow, db))
+}
+
+impl<S: Storage> First<'_, S> {
+    /// Recovers, for a connection that is alone, and says in both files that it lives.
+    fn lead(
+        &self,
+        [db, shadow]: [Option<Opened<S::File>>; 2],
+        fresh: bool,
+        options: &OpenOptions,
+        cut_off: &mut Option<Vec<u8>>,
+    ) -> Result<Recovered<S::File>> {
+        let (c, was_there) = (self.coordination, db.is_some());
+        let recovered = self.recover(db, shadow, options, cut_off);
+        let tells = c.failed_commit() != 0 || !fresh && c.in_flight() != 0;
+        if recovered.is_err() && !tells {
+            // Nobody uses it, and a refusal leaves nothing behind.
+            drop(self.directory.unlink(&self.names.coordination));
+        }
+        let recovered = recovered?;
+        if let (false, Some(db)) = (was_there, &recovered.files[c.current().slot]) {
+            drop(c.file().copy_access(&**db));
+        }
+        for file in recovered.files.iter().flatten() {
+            share(&**file, locks::LIFE, self.names.shown())?;
+        }
+        Ok(recovered)
     }
 }
 

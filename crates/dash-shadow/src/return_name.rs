@@ -161,6 +161,9 @@ impl<S: Storage> Connection<S> {
         let mut first = crate::memory::zeros(self.first_page_len()?)?;
         self.read(&mut first, 0)?;
         self.write(&first, 0)?;
+        if let Some(transaction) = &mut self.transaction {
+            transaction.unchanged = !broken(Mutation::UnchangedTakenForChange);
+        }
         self.prepare(None)?;
         self.flush()?;
         self.publish()

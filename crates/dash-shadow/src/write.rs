@@ -50,6 +50,8 @@ pub(crate) struct Transaction {
     pub header: Option<Header>,
     /// It is part of a transaction over several databases: prepared under a super-journal.
     pub of_several: bool,
+    /// It changes nothing: the names are to change places.
+    pub unchanged: bool,
 }
 
 impl Transaction {
@@ -66,6 +68,7 @@ impl Transaction {
             snapshot: crate::coordination::Snapshot::default(),
             header: None,
             of_several: false,
+            unchanged: false,
         }
     }
 

@@ -7,10 +7,14 @@
 mod common;
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
-use common::{Content, commit, read};
-use dash_shadow::{Connection, Error, OpenOptions, Tuning};
-use dash_storage::simulated::{Effect, Fault, Machine, Random, Simulated};
+use common::sim::OldNames;
+use common::stock::{self, Left};
+use common::{Content, changes, commit, read};
+use dash_shadow::inspect::{DbKind, Relation};
+use dash_shadow::{Connection, Error, OpenOptions, Tuning, inspect};
+use dash_storage::simulated::{Effect, Fault, Machine, Metadata, Random, Simulated};
 
 const DB: &str = "/app.db";
 const EIO: i32 = 5;
@@ -77,6 +81,43 @@ fn story(fault: Option<Fault>, commits: u8, number: u64) -> bool {
     again.close().unwrap();
     assert_eq!(named(&machine, DB), stock.inode(), "{name}: last\n{}", machine.journal());
     met
+}
+
+/// A power loss within the close may leave the commit before it under the name, and where the file
+/// system has no journal no name fence. What stock SQLite writes on that commit lacks nothing, so
+/// nobody has to choose.
+#[test]
+pub(crate) fn nor_does_what_stock_sqlite_writes_on_the_commit_before() {
+    let machine = Machine::new(1);
+    machine.set_metadata(Metadata::OneSector);
+    let mut connection = open(&machine.process()).unwrap();
+    // As long as nothing is committed the database is an empty file.
+    let _idle = machine.open_stock(DB).unwrap();
+    let content: Content = vec![1, 2, 3];
+    commit(&mut connection, &content).unwrap();
+    let images = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&images);
+    machine.watch(move |machine, operation| {
+        if changes(operation.kind) {
+            let mut images = seen.lock().unwrap();
+            images.push(machine.power_loss(&mut OldNames));
+            images.extend((0..4).map(|seed| machine.power_loss(&mut Random::new(seed))));
+        }
+    });
+    connection.close().unwrap();
+    machine.watch(|_, _| {});
+    let mut beside_newer = 0;
+    for image in images.lock().unwrap().iter() {
+        let report = inspect(&image.process(), Path::new(DB)).unwrap();
+        if report.beside.fence || report.verdict.db != DbKind::Whole {
+            continue;
+        }
+        beside_newer += u32::from(report.verdict.relation == Relation::Child);
+        let written = stock::commit(image, &content, Left::All);
+        let mut after = open(&image.process()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(read(&mut after).unwrap(), written);
+    }
+    assert!(beside_newer > 0);
 }
 
 #[test]

@@ -30,6 +30,8 @@ mod flushed_on;
 mod former_copy;
 #[path = "../../dash-shadow/tests/a_killed_writer_leaves_nothing_that_the_next_one_trusts.rs"]
 mod killed_writer;
+#[path = "../../dash-shadow/tests/giving_the_name_back_loses_nothing.rs"]
+mod name_back;
 #[path = "../../dash-shadow/tests/a_narrowed_intent_hides_nothing.rs"]
 mod narrowed;
 #[path = "../../dash-shadow/tests/a_commit_that_nobody_was_told_of_gives_way.rs"]
@@ -194,6 +196,10 @@ const TOLD: &[Told] = &[
     (
         Mutation::HeldShadowReplaced,
         &[former_copy::where_it_is_the_empty_file_that_the_first_commit_replaced],
+    ),
+    (
+        Mutation::UnchangedTakenForChange,
+        &[name_back::nor_does_what_stock_sqlite_writes_on_the_commit_before],
     ),
     (Mutation::WrittenBehindIgnored, &[former_copy::nor_what_a_reader_wrote_there]),
     (Mutation::ReaderMayWrite, &[former_copy::where_the_current_copy_is_being_read]),

@@ -106,7 +106,18 @@ pub struct Vouched {
     pub changed: u64,
 }
 
+/// The id of a commit that changes nothing, made on `parent`: so its block tells that it is one.
+/// All other ids are drawn.
+pub fn unchanged_id(parent: u64) -> u64 {
+    parent.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1).clamp(1, u64::MAX - 1)
+}
+
 impl CommitBlock {
+    /// Whether the commit holds the same as the one that it was made on.
+    pub fn is_unchanged(&self) -> bool {
+        self.parent != 0 && self.id == unchanged_id(self.parent)
+    }
+
     /// Bytes of the list area that this block's units need ahead of the tail.
     pub fn list_len(&self) -> u64 {
         list_len(self.unit_count as usize)

@@ -11,7 +11,9 @@ mod intent_block;
 
 use crate::mutation::{Mutation, broken};
 
-pub use commit_block::{CommitBlock, Unit, Vouched, decode_units, encode_units, list_len};
+pub use commit_block::{
+    CommitBlock, Unit, Vouched, decode_units, encode_units, list_len, unchanged_id,
+};
 pub use intent_block::{IntentBlock, REGION_BYTES, REGION_COUNT};
 
 /// Bytes of the commit block and of the intent block.
