@@ -146,6 +146,17 @@ pub fn classify<F: File>(
         },
     };
     let overtaken = db_kind == DbKind::Modified || relation == Relation::Ahead;
+    if let (DbKind::Whole, Some(block), Some(found)) = (db_kind, db_block, shadow)
+        && (left.at_rest || !left.fence)
+        && written_without_trace(found, block.counter)
+        && !broken(Mutation::WrittenBehindIgnored)
+    {
+        return Ok(Verdict {
+            db: db_kind,
+            shadow: ShadowKind::Modified,
+            relation: Relation::Parent,
+        });
+    }
     // On top of the commit before, whose content it has.
     let no_change = db_kind == DbKind::Modified
         && relation == Relation::Child
@@ -288,6 +299,19 @@ fn written_behind<F: File>(found: &Found<F>, block: &CommitBlock, newer: u32) ->
     let held = block.vouched.is_some_and(|vouched| vouched.held);
     let before_newer = ahead_of(newer) >= 1 << 31;
     ahead_of(block.counter) > 0 && ahead_of(block.counter) < LEAP && (held || before_newer)
+}
+
+/// The same, where it has left no block: it grew over the tail of a file that dash never wrote
+/// before, or made it anew (VACUUM). The commit that was made on such a file counts one on, or
+/// leaps, being the first of its session: what counts in between is somebody else's, unless a power
+/// loss took what dash had written there.
+fn written_without_trace<F: File>(found: &Found<F>, newer: u32) -> bool {
+    let ours = |header: &Header| header.is_fenced() || header.is_demoted();
+    let header = found.header.filter(|header| header.size().is_some() && !ours(header));
+    let behind = header.map(|header| newer.wrapping_sub(header.counter()));
+    behind.is_some_and(|behind| (2..LEAP).contains(&behind))
+        && !found.has_block()
+        && first_page::extract(&found.tail.sector).is_err()
 }
 
 fn relate<F: File>(

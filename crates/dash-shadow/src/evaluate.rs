@@ -151,7 +151,7 @@ impl<F: File> Found<F> {
     }
 
     /// Whether there is a block of ours, of whatever file, whole or not.
-    fn has_block(&self) -> bool {
+    pub(crate) fn has_block(&self) -> bool {
         let absent = crate::format::BlockError::Absent;
         self.tail.commit.as_ref().err() != Some(&absent)
             || self.tail.intent.as_ref().err() != Some(&absent)

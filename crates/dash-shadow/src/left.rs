@@ -25,6 +25,9 @@ pub struct Left {
     pub fence: bool,
     /// A coordination file says that the shadow was being written.
     pub in_flight: bool,
+    /// A coordination file says that nothing was being written, and the page cache is still the one
+    /// of then: the files hold all that was written into them.
+    pub at_rest: bool,
     /// Pair and sequence of a commit that nobody was told of, nor was shown: its writer died before
     /// it exchanged the names, and the page cache is still the one of then.
     pub unpublished: Option<(u64, u64)>,
@@ -40,12 +43,13 @@ impl Left {
         let ours = Layout::of(word(Word::Magic)?) == Layout::Ours;
         let in_flight = if ours { word(Word::InFlight)? } else { 0 };
         let of_then = word(Word::CacheLife)?;
-        let same = in_flight != 0
-            && (file.cache_life() == Some(of_then) || broken(Mutation::CoordinationOutlivesPower));
+        let alive = ours && file.cache_life() == Some(of_then);
+        let same = in_flight != 0 && (alive || broken(Mutation::CoordinationOutlivesPower));
         let unpublished = if same { Some((word(Word::Pair)?, in_flight)) } else { None };
         Ok(Self {
             fence: false,
             in_flight: in_flight != 0,
+            at_rest: alive && in_flight == 0,
             unpublished,
             failed: word(Word::Failed)?,
             only_read: false,

@@ -11,6 +11,7 @@ use common::stock::{self, Left};
 use common::{commit, open, read};
 use dash_shadow::inspect;
 use dash_storage::simulated::{Machine, Random};
+use dash_storage::{Directory, File, OpenMode, Storage};
 use std::path::Path;
 
 const DB: &str = "/app.db";
@@ -108,6 +109,54 @@ pub(crate) fn nor_what_a_reader_wrote_there() {
             reader.unlock();
             drop(reader);
             let what = format!("{value}: {before} commits, then {commits} of stock");
+            let refused = open(&machine.process(), DB).err().expect(&what);
+            assert!(refused.to_string().contains("--keep shadow"), "{what}: {refused}");
+        }
+    }
+}
+
+/// Also where it leaves no block of dash's there: it grows over the tail of a file that dash has
+/// never written before, or makes the file anew.
+#[test]
+pub(crate) fn nor_what_it_wrote_over_every_trace() {
+    for killed in [false, true] {
+        for commits in 1..4 {
+            let machine = Machine::new(1);
+            let folder = machine.process().open_directory(Path::new("/")).unwrap();
+            let made =
+                folder.open("app.db".as_ref(), OpenMode::CreateNew { permissions: 0o600 }).unwrap();
+            let mut content = vec![1, 1, 1];
+            for (number, value) in (0..).zip(&content) {
+                let page = common::page(number + 1, *value, content.len(), 7);
+                made.write_at(&page, (number * common::PAGE) as u64).unwrap();
+            }
+            drop(made);
+            let reader = machine.open_stock(DB).unwrap();
+            assert!(reader.try_lock_shared());
+            let cached = reader.read_all();
+            let process = machine.process();
+            let mut connection = open(&process, DB).unwrap();
+            commit(&mut connection, &[1, 5, 1]).unwrap();
+            if killed {
+                machine.kill(&process);
+                drop(connection);
+            } else {
+                connection.close().unwrap();
+            }
+            reader.write_at(&cached[..100], 0).unwrap();
+            let set_len = |len| {
+                folder
+                    .open("app.db-shadow".as_ref(), OpenMode::ReadWrite)
+                    .unwrap()
+                    .set_len(len)
+                    .unwrap();
+            };
+            for _ in 0..commits {
+                content = stock::commit_into(&reader, &content, Left::Nothing, &set_len);
+            }
+            reader.unlock();
+            drop(reader);
+            let what = format!("killed {killed}, {commits} commits of stock");
             let refused = open(&machine.process(), DB).err().expect(&what);
             assert!(refused.to_string().contains("--keep shadow"), "{what}: {refused}");
         }

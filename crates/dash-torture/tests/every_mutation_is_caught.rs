@@ -201,7 +201,13 @@ const TOLD: &[Told] = &[
         Mutation::UnchangedTakenForChange,
         &[name_back::nor_does_what_stock_sqlite_writes_on_the_commit_before],
     ),
-    (Mutation::WrittenBehindIgnored, &[former_copy::nor_what_a_reader_wrote_there]),
+    (
+        Mutation::WrittenBehindIgnored,
+        &[
+            former_copy::nor_what_a_reader_wrote_there,
+            former_copy::nor_what_it_wrote_over_every_trace,
+        ],
+    ),
     (Mutation::ReaderMayWrite, &[former_copy::where_the_current_copy_is_being_read]),
     (Mutation::HiddenCopyIgnored, &[exchange::what_a_stock_process_wrote_there_is_refused]),
     (Mutation::UnpublishedTaken, &[not_told::to_what_stock_sqlite_wrote_after_it]),
