@@ -125,12 +125,9 @@ pub fn classify<F: File>(
         None => ShadowKind::Missing,
         Some(found) => shadow_kind(found, shadow_block, shadow_moved, left.failed, exists)?,
     };
-    let newer = db_block.filter(|_| relation == Relation::Parent).map(|block| block.counter);
-    let shadow_kind = match (shadow, shadow_block, newer) {
+    let shadow_kind = match (shadow, shadow_block, db_block) {
         (Some(found), Some(block), Some(newer))
-            if block.state != State::Settled
-                && written_behind(found, block, newer)
-                && !broken(Mutation::WrittenBehindIgnored) =>
+            if relation == Relation::Parent && written_behind(found, block, newer.counter) =>
         {
             ShadowKind::Modified
         }
@@ -146,16 +143,9 @@ pub fn classify<F: File>(
         },
     };
     let overtaken = db_kind == DbKind::Modified || relation == Relation::Ahead;
-    if let (DbKind::Whole, Some(block), Some(found)) = (db_kind, db_block, shadow)
-        && (left.at_rest || !left.fence)
-        && written_without_trace(found, block.counter)
-        && !broken(Mutation::WrittenBehindIgnored)
-    {
-        return Ok(Verdict {
-            db: db_kind,
-            shadow: ShadowKind::Modified,
-            relation: Relation::Parent,
-        });
+    if is_written_without_trace(db_kind, db_block, shadow, left) {
+        let shadow = ShadowKind::Modified;
+        return Ok(Verdict { db: db_kind, shadow, relation: Relation::Parent });
     }
     // On top of the commit before, whose content it has.
     let no_change = db_kind == DbKind::Modified
@@ -298,7 +288,25 @@ fn written_behind<F: File>(found: &Found<F>, block: &CommitBlock, newer: u32) ->
     let ahead_of = |counter: u32| header.counter().wrapping_sub(counter);
     let held = block.vouched.is_some_and(|vouched| vouched.held);
     let before_newer = ahead_of(newer) >= 1 << 31;
-    ahead_of(block.counter) > 0 && ahead_of(block.counter) < LEAP && (held || before_newer)
+    (1..LEAP).contains(&ahead_of(block.counter))
+        && (held || before_newer)
+        && !broken(Mutation::WrittenBehindIgnored)
+}
+
+/// [`written_without_trace`], where what is seen can be nothing else: what dash itself was writing
+/// when the power went may look like it.
+fn is_written_without_trace<F: File>(
+    db: DbKind,
+    block: Option<&CommitBlock>,
+    shadow: Option<&Found<F>>,
+    left: Left,
+) -> bool {
+    db == DbKind::Whole
+        && (left.at_rest || !left.fence)
+        && !broken(Mutation::WrittenBehindIgnored)
+        && block
+            .zip(shadow)
+            .is_some_and(|(block, found)| written_without_trace(found, block.counter))
 }
 
 /// The same, where it has left no block: it grew over the tail of a file that dash never wrote
