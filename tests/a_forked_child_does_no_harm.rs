@@ -49,6 +49,30 @@ assert db.execute('PRAGMA integrity_check').fetchone() == ('ok',)
     }
 }
 
+#[test]
+fn when_a_child_would_change_the_mode_of_a_plain_file_it_inherited() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    made(&path);
+    let script = "
+db = open(sys.argv[2])
+db.execute('PRAGMA journal_mode=delete')
+db.execute('UPDATE t SET v = v + 1')
+child = os.fork()
+if child == 0:
+    try:
+        db.execute('PRAGMA journal_mode=shadow')
+    except sqlite3.Error:
+        os._exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+db.execute('UPDATE t SET v = v + 1')
+";
+    if played(script, &path) {
+        assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 2);
+    }
+}
+
 /// The child inherits descriptors, and with them open-file-description locks: its end, and its
 /// closing of the connection, must not take them from the parent.
 #[test]

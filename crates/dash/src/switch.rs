@@ -6,7 +6,9 @@
 //! next transaction compares the header's version bytes, as always.
 
 use dash_ffi::{File, FileControl, Result};
+use dash_storage::real;
 
+use crate::errors::inherited;
 use crate::gone::Gone;
 use crate::main_file::MainFile;
 use crate::mode::registry::Membership;
@@ -16,6 +18,10 @@ use crate::plain::PlainFile;
 impl MainFile {
     /// To another mode.
     pub(crate) fn switch(&mut self, to: &'static dyn Mode) -> Result<()> {
+        if self.forks != real::forks() {
+            // The parent has the file open, and its locks are no other process's here.
+            return Err(inherited(&self.path));
+        }
         self.database.may_leave()?;
         let Some(membership) = self.membership.take() else {
             return Err(gone());
