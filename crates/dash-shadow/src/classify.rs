@@ -143,7 +143,7 @@ pub fn classify<F: File>(
         },
     };
     let overtaken = db_kind == DbKind::Modified || relation == Relation::Ahead;
-    if is_written_without_trace(db_kind, db_block, shadow, left) {
+    if db_kind == DbKind::Whole && is_written_without_trace(db, db_block, shadow, left) {
         let shadow = ShadowKind::Modified;
         return Ok(Verdict { db: db_kind, shadow, relation: Relation::Parent });
     }
@@ -296,13 +296,13 @@ fn written_behind<F: File>(found: &Found<F>, block: &CommitBlock, newer: u32) ->
 /// [`written_without_trace`], where what is seen can be nothing else: what dash itself was writing
 /// when the power went may look like it.
 fn is_written_without_trace<F: File>(
-    db: DbKind,
+    db: Option<&Found<F>>,
     block: Option<&CommitBlock>,
     shadow: Option<&Found<F>>,
     left: Left,
 ) -> bool {
-    db == DbKind::Whole
-        && (left.at_rest || !left.fence)
+    // Killed after a commit, or closed while somebody had the shadow open.
+    (left.committed || db.is_some_and(Found::protected))
         && !broken(Mutation::WrittenBehindIgnored)
         && block
             .zip(shadow)

@@ -203,7 +203,7 @@ impl<F: File> Found<F> {
         self.header.is_some_and(|header| header.is_demoted())
     }
 
-    fn protected(&self) -> bool {
+    pub(crate) fn protected(&self) -> bool {
         self.header.is_some_and(|header| header.is_protected())
     }
 }

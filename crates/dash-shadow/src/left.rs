@@ -25,9 +25,10 @@ pub struct Left {
     pub fence: bool,
     /// A coordination file says that the shadow was being written.
     pub in_flight: bool,
-    /// A coordination file says that nothing was being written, and the page cache is still the one
-    /// of then: the files hold all that was written into them.
-    pub at_rest: bool,
+    /// A coordination file says that somebody committed in that session and nothing was being
+    /// written, and the page cache is still the one of then: the shadow is what was the current
+    /// copy before, as it was left.
+    pub committed: bool,
     /// Pair and sequence of a commit that nobody was told of, nor was shown: its writer died before
     /// it exchanged the names, and the page cache is still the one of then.
     pub unpublished: Option<(u64, u64)>,
@@ -49,7 +50,7 @@ impl Left {
         Ok(Self {
             fence: false,
             in_flight: in_flight != 0,
-            at_rest: alive && in_flight == 0,
+            committed: alive && in_flight == 0 && word(Word::Commits)? > 0,
             unpublished,
             failed: word(Word::Failed)?,
             only_read: false,
