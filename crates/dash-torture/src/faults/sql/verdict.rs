@@ -42,7 +42,13 @@ fn fitting(kind: Kind) -> &'static [i32] {
         Kind::Resize => &[ffi::SQLITE_IOERR_TRUNCATE, ffi::SQLITE_IOERR_WRITE],
         Kind::Rename => &[],
         Kind::Remove => &[ffi::SQLITE_IOERR_DELETE],
-        Kind::Stat => &[ffi::SQLITE_IOERR_FSTAT, ffi::SQLITE_IOERR_ACCESS, ffi::SQLITE_CANTOPEN],
+        // The last one: how long a file is, asked to make it longer.
+        Kind::Stat => &[
+            ffi::SQLITE_IOERR_FSTAT,
+            ffi::SQLITE_IOERR_ACCESS,
+            ffi::SQLITE_CANTOPEN,
+            ffi::SQLITE_IOERR_TRUNCATE,
+        ],
         Kind::Lock => &[ffi::SQLITE_IOERR_LOCK],
         Kind::Map => &[ffi::SQLITE_IOERR_MMAP],
         Kind::Other => &[ffi::SQLITE_CANTOPEN, ffi::SQLITE_IOERR_WRITE],
