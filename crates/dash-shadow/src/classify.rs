@@ -275,14 +275,19 @@ fn superseded<F: File>(found: &Found<F>, block: &CommitBlock) -> ShadowKind {
     }
 }
 
+/// SQLite's header, if nothing in it is dash's.
+fn unmarked<F: File>(found: &Found<F>) -> Option<Header> {
+    let ours = |header: &Header| header.is_fenced() || header.is_demoted();
+    found.header.filter(|header| header.size().is_some() && !ours(header))
+}
+
 /// Whether a stock connection has written to a former copy, on which the commit that counts `newer`
 /// was made. Where page 1 has no room for a block that tells ([`Found::written_over`]) the counter
 /// does: dash's next commit counts on from `newer`, by [`LEAP`] if it is the first of its session,
 /// as it is where the block says that the file was held.
 fn written_behind<F: File>(found: &Found<F>, block: &CommitBlock, newer: u32) -> bool {
-    let ours = |header: &Header| header.is_fenced() || header.is_demoted();
-    let Some(header) = found.header.filter(|header| header.size().is_some() && !ours(header))
-    else {
+    // A settled one is being restored.
+    let Some(header) = unmarked(found).filter(|_| block.state != State::Settled) else {
         return false;
     };
     let ahead_of = |counter: u32| header.counter().wrapping_sub(counter);
@@ -314,9 +319,7 @@ fn is_written_without_trace<F: File>(
 /// leaps, being the first of its session: what counts in between is somebody else's, unless a power
 /// loss took what dash had written there.
 fn written_without_trace<F: File>(found: &Found<F>, newer: u32) -> bool {
-    let ours = |header: &Header| header.is_fenced() || header.is_demoted();
-    let header = found.header.filter(|header| header.size().is_some() && !ours(header));
-    let behind = header.map(|header| newer.wrapping_sub(header.counter()));
+    let behind = unmarked(found).map(|header| newer.wrapping_sub(header.counter()));
     behind.is_some_and(|behind| (2..LEAP).contains(&behind))
         && !found.has_block()
         && first_page::extract(&found.tail.sector).is_err()
