@@ -102,6 +102,7 @@ mutations! {
     LifeIgnored = "an opener believes that it is alone",
     NewShadowNotFlushed = "a new shadow is not flushed before it is used",
     NewShadowNameNotFlushed = "the name of a new shadow is not made durable",
+    NamedFileRemoved = "an old shadow is removed that may be called app.db on the disk",
     NameKeptFromStock = "nobody looks who has the shadow open when the database is closed",
     NotProtected = "stock processes may write app.db while others have the shadow open, and nobody of dash lives",
     ReaderMayWrite = "no name fence is left where stock SQLite reads what it must not write",

@@ -196,6 +196,13 @@ impl<S: Storage> Connection<S> {
         if !self.refuse_odd_shadow()? {
             return Ok(());
         }
+        let slot = self.shadow_slot();
+        if self.coordination.may_be_named_on_disk(slot) && !broken(Mutation::NamedFileRemoved) {
+            // SHADOW-20: where the file system has no journal, the file may be gone from the disk
+            // before the name `app.db` there is another one's.
+            self.flush_directory()?;
+            self.coordination.set_name_on_disk(self.current.slot);
+        }
         let name = self.names.shown_shadow();
         self.directory.unlink(&self.names.shadow).during(Operation::Delete, name)
     }

@@ -84,3 +84,58 @@ fn of_an_empty_database_in_the_middle_of_an_exchange() {
         }
     }
 }
+
+/// The first commit of a database is cut off, at every call, and the names were exchanged or not.
+/// Whoever comes next makes a new shadow: the empty file that it takes the place of may be what is
+/// called `app.db` on the disk.
+#[test]
+pub(crate) fn of_the_empty_file_that_a_cut_off_first_commit_replaced() {
+    for stock in [false, true] {
+        for calls in 0.. {
+            let machine = Machine::new(1);
+            machine.set_metadata(Metadata::OneSector);
+            let root = machine.process().open_directory(Path::new("/")).unwrap();
+            root.open("app.db".as_ref(), OpenMode::Create { permissions: 0o644 }).unwrap();
+            machine.write_back();
+            let (killed, mut victim) = start(&machine, &tiny());
+            let mut left = calls;
+            let dying = killed.clone();
+            machine.watch(move |machine, _| match left {
+                0 => machine.kill(&dying),
+                _ => left -= 1,
+            });
+            let committed = commit(&mut victim, &CONTENT).is_ok();
+            machine.watch(|_, _| {});
+            drop(victim);
+            if stock && !write_as_stock(&machine) {
+                continue;
+            }
+            let story = format!("killed before call {calls}, stock writes: {stock}");
+            let again = || {
+                let (_p, mut connection) = start(&machine, &tiny());
+                commit(&mut connection, &NEXT).unwrap();
+            };
+            for image in cut(&machine, 12, again) {
+                let opened = Connection::open(&image.process(), Path::new("/app.db"), &tiny());
+                assert!(opened.is_ok(), "{story}: {:?}", opened.err());
+            }
+            if committed {
+                break;
+            }
+        }
+    }
+}
+
+/// A stock process writes `app.db`, if it is a database; whether it is.
+fn write_as_stock(machine: &Machine) -> bool {
+    let Ok(file) = machine.open_stock("app.db") else { return false };
+    let content = file.read_all();
+    if content.len() < 100 {
+        return false;
+    }
+    let counter = u32::from_be_bytes(content[24..28].try_into().unwrap()) + 1;
+    file.write_at(&counter.to_be_bytes(), 24).unwrap();
+    file.write_at(&counter.to_be_bytes(), 92).unwrap();
+    file.flush().unwrap();
+    true
+}

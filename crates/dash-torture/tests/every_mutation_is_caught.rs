@@ -32,6 +32,8 @@ mod former_copy;
 mod killed_writer;
 #[path = "../../dash-shadow/tests/giving_the_name_back_loses_nothing.rs"]
 mod name_back;
+#[path = "../../dash-shadow/tests/without_an_exchange_or_a_journal_no_name_is_lost.rs"]
+mod names_kept;
 #[path = "../../dash-shadow/tests/a_narrowed_intent_hides_nothing.rs"]
 mod narrowed;
 #[path = "../../dash-shadow/tests/a_commit_that_nobody_was_told_of_gives_way.rs"]
@@ -207,6 +209,10 @@ const TOLD: &[Told] = &[
             former_copy::nor_what_a_reader_wrote_there,
             former_copy::nor_what_it_wrote_over_every_trace,
         ],
+    ),
+    (
+        Mutation::NamedFileRemoved,
+        &[names_kept::of_the_empty_file_that_a_cut_off_first_commit_replaced],
     ),
     (Mutation::ReaderMayWrite, &[former_copy::where_the_current_copy_is_being_read]),
     (Mutation::HiddenCopyIgnored, &[exchange::what_a_stock_process_wrote_there_is_refused]),

@@ -29,6 +29,12 @@ fn neither_by_dash_nor_by_stock_sqlite() {
     explore("single", "neighbours/page=4096", 0..8);
 }
 
+/// Seed 48 closes dash while stock connections have both copies open: `app.db` is protected then.
+#[test]
+fn beside_stock_connections_that_have_both_copies_open() {
+    explore("single", "neighbours/page=512", 46..52);
+}
+
 #[test]
 fn where_names_take_three_renames() {
     explore("renames", "neighbours/page=4096", 8..12);

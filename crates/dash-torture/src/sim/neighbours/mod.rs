@@ -27,7 +27,7 @@ use super::sql::{self, failed};
 use super::subject::DB;
 use crate::random::Dice;
 use ends::End;
-use stock::{Manner, Stock, clear, is_busy};
+use stock::{Manner, Stock, clear, is_busy, is_read_only};
 
 /// Stock connections that stay, at most.
 const KEPT: usize = 2;
@@ -179,7 +179,8 @@ impl Neighbours {
             _ => {
                 db.close().map_err(|(_, error)| failed("closing", &error))?;
                 self.explorer.result()?;
-                if let Err(what) = self.explorer.subject.check_at_rest(&self.machine, DB, &[]) {
+                let held: Vec<_> = self.kept.iter().map(|stock| stock.inode).collect();
+                if let Err(what) = self.explorer.subject.check_at_rest(&self.machine, DB, &held) {
                     return wrong!("closed: {what}");
                 }
             }
@@ -294,12 +295,18 @@ impl Neighbours {
         Ok(Ok(()))
     }
 
-    /// Stock SQLite is refused: by somebody alive, by the fence of somebody dead, by its own death,
-    /// and by nothing else.
+    /// Stock SQLite is refused: by somebody alive, by the fence of somebody dead, by the mark of a
+    /// close beside stock connections that have both copies open, by its own death, and by nothing
+    /// else.
     fn refused(&self, what: &str, error: &rusqlite::Error, end: &Mutex<End>) -> Checked<()> {
         let fence = self.explorer.subject.stock_refuses(&self.machine, DB).is_some();
         let cut_off = !matches!(*lock(end), End::Own);
-        if cut_off || fence || is_busy(error) && (self.dash.is_some() || !self.kept.is_empty()) {
+        let marked = is_read_only(error) && stock::may_not_be_written(&self.machine);
+        if cut_off
+            || fence
+            || marked
+            || is_busy(error) && (self.dash.is_some() || !self.kept.is_empty())
+        {
             return Ok(());
         }
         wrong!("a stock session is refused, {what}: {error} ({:?})", error.sqlite_error())

@@ -102,6 +102,8 @@ impl Manner {
 pub struct Stock {
     pub process: Simulated,
     pub db: Connection,
+    /// What it has open, whatever that is called later.
+    pub inode: u64,
     _number: Numbered,
 }
 
@@ -138,7 +140,8 @@ impl Stock {
         // Only the second of these reads the file.
         db.execute_batch("PRAGMA temp_store=MEMORY")?;
         drop(db.execute_batch("PRAGMA cache_size=8"));
-        Ok(Self { process, db, _number: number })
+        let inode = process.machine().open_stock(DB).map_or(0, |file| file.inode());
+        Ok(Self { process, db, inode, _number: number })
     }
 
     /// Sets how it journals.
@@ -185,6 +188,16 @@ fn busy() -> rusqlite::Error {
 /// Whether an error says that somebody holds a lock.
 pub fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Whether an error says that the file may be read only.
+pub fn is_read_only(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::ReadOnly)
+}
+
+/// Whether the file says of itself that stock SQLite may not write it: its write version is above 2.
+pub fn may_not_be_written(machine: &Machine) -> bool {
+    machine.file_view(DB).is_some_and(|file| file.get(18).is_some_and(|&version| version > 2))
 }
 
 /// Leaves WAL mode, and removes a journal that was kept.
