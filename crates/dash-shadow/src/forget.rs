@@ -1,19 +1,18 @@
 //! Taking a database as it is, where the shadow that may have held its newest commit is gone for
 //! good.
 
+use crate::error::{Context, Error, Operation, Result};
+use crate::file::io::{read_header, write_zeros};
+use crate::file::tail::Tail;
+use crate::file::void_commit::void_commit;
+use crate::format::TAIL_LEN;
+use crate::format::header::{FENCE_OFFSET, Header};
+use crate::names::Names;
+use crate::shared::life::keep_stock_writers_out;
+use crate::while_closed::while_closed;
+use dash_storage::{Directory, File, OpenMode, Storage};
 use std::io::ErrorKind;
 use std::path::Path;
-
-use dash_storage::{Directory, File, OpenMode, Storage};
-
-use crate::alive::while_closed;
-use crate::connection::keep_stock_writers_out;
-use crate::error::{Context, Error, Operation, Result};
-use crate::format::TAIL_LEN;
-use crate::header::{FENCE_OFFSET, Header};
-use crate::names::Names;
-use crate::tail::{Tail, read_header, write_zeros};
-use crate::which_block::void_commit;
 
 /// Takes the file at `path` as it is: what dash noted beside it of the last session goes, and what
 /// it noted in it, if that says that the file is the older one of two. The content stays. Durable

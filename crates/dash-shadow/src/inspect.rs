@@ -4,28 +4,24 @@
 //! What is said of a database that somebody has open is a moment's view: names may be exchanged
 //! between two looks. The names are looked up again until both stand for different files.
 
+use crate::error::{Context, Operation, Result};
+use crate::format::{BlockError, CommitBlock, IntentBlock};
+use crate::names::Names;
+use crate::names::exchange::{hides_a_copy, is_cut_off};
+use crate::names::open::open_if_there;
+pub use crate::recovery::action::Action;
+pub use crate::recovery::classify::Verdict;
+use crate::recovery::classify::{classify, moved_together};
+use crate::recovery::examine::Found;
+pub use crate::recovery::examine::{DbKind, Relation, ShadowKind};
+use crate::recovery::left::{Left, left_in_coordination};
+use crate::recovery::table::row;
+pub use crate::refusal::{Refusal, written_by};
+use crate::shared::locks;
+use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
-
-use crate::classify::{classify, moved_together};
-use crate::error::{Context, Operation, Result};
-use crate::evaluate::Found;
-use crate::format::{BlockError, CommitBlock, IntentBlock};
-use crate::left::{Left, left_in_coordination};
-use crate::locks;
-use crate::names::Names;
-use crate::recover::open_if_there;
-use crate::renames::{hides_a_copy, is_cut_off};
-use crate::table::row;
-
-pub use crate::classify::Verdict;
-pub use crate::evaluate::{DbKind, Relation, ShadowKind};
-pub use crate::first::written_by;
-pub use crate::refusal::Refusal;
-pub use crate::table::Action;
 
 /// How often names are looked up again while somebody exchanges them.
 const ATTEMPTS: usize = 100;

@@ -13,8 +13,10 @@ use crate::error::{Error, Result};
 
 /// What an operation may take in small things, of which none is sized by data.
 pub const SMALL_THINGS: usize = 16 << 10;
+
 /// What opening takes of them: names, files, shared memory's handles, two tails.
 pub const OPENING: usize = 48 << 10;
+
 /// What a node of a tree of ranges or blocks takes for each of its entries, at most.
 pub const ENTRY: usize = 64;
 

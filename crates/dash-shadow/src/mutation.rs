@@ -3,12 +3,10 @@
 //! Without the cargo feature `mutations`, which only the unpublished package `dash-shadow-mutants`
 //! has, nothing is ever broken, and the compiler leaves the ways out.
 
-use dash_storage::{File, Storage};
-
-use crate::connection::Connection;
-use crate::error::{Context, Operation, Result};
-use crate::format::{Place, SECTOR_BYTES, first_page};
-use crate::tail::{Tail, read_padded, write_commit};
+#[cfg(feature = "mutations")]
+pub(crate) use active::broken;
+#[cfg(feature = "mutations")]
+pub use active::{hits, set};
 
 macro_rules! mutations {
     ($($name:ident = $what:literal,)*) => {
@@ -150,31 +148,8 @@ mod active {
     }
 }
 
-#[cfg(feature = "mutations")]
-pub(crate) use active::broken;
-#[cfg(feature = "mutations")]
-pub use active::{hits, set};
-
 /// Never.
 #[cfg(not(feature = "mutations"))]
 pub(crate) const fn broken(_: Mutation) -> bool {
     false
-}
-
-impl<S: Storage> Connection<S> {
-    /// What [`Mutation::NaiveListReset`] does.
-    pub(crate) fn reset_list(&mut self) -> Result<()> {
-        let (file, name) = (self.current_file()?, self.role(self.current.slot));
-        let tail = Tail::read(&*file, &name)?;
-        if let Ok(mut block) = tail.commit {
-            let mut sector = [0; SECTOR_BYTES];
-            read_padded(&*file, &mut sector, 0).during(Operation::Read, &name)?;
-            first_page::blank(&mut sector);
-            file.write_at(&sector, 0).during(Operation::Write, &name)?;
-            block.place = Place::Tail;
-            write_commit(&*file, tail.len, &mut block, Vec::new(), &name)?;
-        }
-        self.page_list = None;
-        Ok(())
-    }
 }

@@ -5,36 +5,33 @@
 //! names are right. With nobody alive the recovery table tells which copy is current, and that one
 //! is read wherever its name is: recovering is left to somebody who may write.
 
+use crate::error::{Context, Error, Operation, Result};
+use crate::file::io::{read_header, read_padded};
+use crate::format::header::{Header, plain};
+use crate::memory::{OPENING, headroom};
+use crate::mutation::{Mutation, broken};
+use crate::names::access::take_access_if_other;
+use crate::names::exchange::{hides_a_copy, look_up_db, open_db};
+use crate::names::open::open_if_there;
+use crate::names::{Names, mounted, super_journal};
+use crate::recovery::action::Action;
+use crate::recovery::classify::classify;
+use crate::recovery::decided::decided_beside;
+use crate::recovery::examine::{Found, verify_beside_fence};
+use crate::recovery::left::{Left, left_in_coordination};
+use crate::recovery::table::decide;
+use crate::refusal::{Refusal, other_format};
+use crate::shared::locks::{self, LockLevel};
+use crate::shared::state::Snapshot;
+use crate::tuning::Tuning;
+use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
-
-use crate::classify::classify;
-use crate::coordination::Snapshot;
-use crate::decided::decided_beside;
-use crate::door::take_access_if_other;
-use crate::error::{Context, Error, Operation, Result};
-use crate::evaluate::{Found, verify_beside_fence};
-use crate::first::other_format;
-use crate::header::{Header, plain};
-use crate::left::{Left, left_in_coordination};
-use crate::locks::{self, LockLevel};
-use crate::memory::{OPENING, headroom};
-use crate::mounted;
-use crate::mutation::{Mutation, broken};
-use crate::names::Names;
-use crate::recover::open_if_there;
-use crate::refusal::Refusal;
-use crate::renames::{hides_a_copy, look_up_db, open_db};
-use crate::super_journal;
-use crate::table::{Action, decide};
-use crate::tail::{read_header, read_padded};
-use crate::tuning::Tuning;
-
 /// For how long an opener in the way is waited for each time.
 const OPEN_PAUSE: Duration = Duration::from_micros(500);
+
 /// How often a copy is looked up again when names are exchanged meanwhile.
 const ATTEMPTS: usize = 100;
 

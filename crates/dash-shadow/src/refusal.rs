@@ -1,7 +1,25 @@
 //! Why a database is not opened: what happened, to which file, and what to do.
 
 use crate::error::Error;
+use crate::format::FORMAT_VERSION;
 use crate::names::Names;
+
+/// A file that a dash of another format wrote.
+pub(crate) fn other_format(name: &str, version: u32) -> Error {
+    Error::CantOpen(format!("{name} {}", written_by(version)))
+}
+
+/// Who wrote another format, and what to do.
+#[must_use]
+pub fn written_by(version: u32) -> String {
+    if version > FORMAT_VERSION {
+        return format!("was last written by a newer dash (format {version}); use that version");
+    }
+    format!(
+        "was last written by an older dash (format {version}, from before any release), and this one reads \
+         format {FORMAT_VERSION} only; leave mode shadow with that older dash (PRAGMA journal_mode=delete)"
+    )
+}
 
 /// Why nothing is touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

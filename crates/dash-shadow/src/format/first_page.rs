@@ -7,20 +7,22 @@
 //! sector has no room for the list, the block says that a commit block in the tail has it; where
 //! there is no room for even that, the tail's stands alone.
 
-use std::ops::Range;
-
 use super::{
     BlockError, CommitBlock, FIRST_PAGE_MAGIC, FORMAT_VERSION, Place, SECTOR_BYTES, State, UNIT,
     Vouched, commit_block, decode_units, encode_units, layout, put_u32, put_u64, u32_at,
 };
 use crate::mutation::{Mutation, broken};
+use std::ops::Range;
 
 /// Where SQLite's header says how many bytes at the end of each page are not its own.
 const RESERVED: usize = 20;
+
 /// Where SQLite's b-tree header begins in page 1 ("Database File Format", section 1.6).
 const BTREE: usize = 100;
+
 /// Type of an interior and of a leaf table b-tree page: page 1 is one of both.
 const INTERIOR: u8 = 5;
+
 const LEAF: u8 = 13;
 
 /// The block without its list is the end of the first sector, from here.
@@ -85,6 +87,7 @@ pub fn clear(page: &mut [u8]) {
 
 /// The list is before the block.
 const HERE: u8 = 0;
+
 /// The list is in the commit block of the tail that has the same id.
 const IN_THE_TAIL: u8 = 1;
 

@@ -1,12 +1,11 @@
 //! The intent block.
 
-use dash_storage::FileId;
-
 use super::{
     BLOCK, BLOCK_LEN, BlockError, FORMAT_VERSION, INTENT_MAGIC, check, layout, put_u32, put_u64,
     seal, u32_at, u64_at,
 };
 use crate::ranges::RangeSet;
+use dash_storage::FileId;
 
 /// A decoded intent block: the regions of a file that may differ from the other copy after a crash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +22,10 @@ pub struct IntentBlock {
 
 /// Bytes of an intent block's bits.
 pub const REGION_BYTES: usize = BLOCK - layout::REGIONS;
+
 /// Regions that an intent block has room for.
 pub const REGION_COUNT: u64 = (BLOCK_LEN - layout::REGIONS as u64) * 8;
+
 /// log2 of the smallest region that is read.
 const REGION_SHIFT_MIN: u32 = 12;
 

@@ -5,43 +5,57 @@
 //! with 2, 5, 10 or 13 (or "SQLite f"), an overflow or trunk page with a page number below
 //! 0xFFFFFFFF, a pointer map with a type 1–5.
 
-mod commit_block;
-pub mod first_page;
-mod intent_block;
-
 use crate::mutation::{Mutation, broken};
-
 pub use commit_block::{
     CommitBlock, Unit, Vouched, decode_units, encode_units, list_len, unchanged_id,
 };
 pub use intent_block::{IntentBlock, REGION_BYTES, REGION_COUNT};
 
+mod commit_block;
+pub mod header;
+pub(crate) mod which_counts;
+
+pub mod first_page;
+
+mod intent_block;
+
 /// Bytes of the commit block and of the intent block.
 pub const BLOCK: usize = 4096;
+
 /// [`BLOCK`] as a file offset.
 pub const BLOCK_LEN: u64 = 4096;
+
 /// Bytes of both blocks: the least a tail has.
 pub const TAIL_LEN: u64 = 2 * BLOCK_LEN;
+
 /// The format written, and the one that is read. Format 1 kept every commit block in the tail:
 /// whoever knows only that would take the tail's for the newest. No release wrote it.
 pub const FORMAT_VERSION: u32 = 2;
+
 /// Begins a commit block.
 pub const COMMIT_MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHC";
+
 /// Begins a commit block in page 1.
 pub const FIRST_PAGE_MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHP";
+
 /// Begins an intent block.
 pub const INTENT_MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHI";
 
 /// Largest sequence of a commit: connections share it with a bit beside it, and count on.
 pub const SEQUENCE_MAX: u64 = u64::MAX >> 2;
+
 /// Longest name of a super-journal, in bytes.
 pub const SUPER_NAME_MAX: usize = 256;
+
 /// Units that fit into the commit block itself; more go to a list area ahead of the tail.
 pub const INLINE_UNITS: usize = (BLOCK - layout::UNITS) / UNIT;
+
 /// Bytes of one entry of a page list.
 pub const UNIT: usize = 16;
+
 /// Granularity of a unit's place and length: SQLite's smallest page.
 pub const SECTOR: u64 = 512;
+
 /// [`SECTOR`] as a number of bytes in memory.
 pub const SECTOR_BYTES: usize = 512;
 

@@ -195,7 +195,8 @@ pub fn is_read_only(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::ReadOnly)
 }
 
-/// Whether the file says of itself that stock SQLite may not write it: its write version is above 2.
+/// Whether the file says of itself that stock SQLite may not write it: its write version is above
+/// 2.
 pub fn may_not_be_written(machine: &Machine) -> bool {
     machine.file_view(DB).is_some_and(|file| file.get(18).is_some_and(|&version| version > 2))
 }

@@ -1,0 +1,208 @@
+//! Closing. The last connection leaves a plain SQLite file behind: no fence, no coordination
+//! file, and a shadow whose block vouches for the current copy.
+
+use crate::connection::state::Connection;
+use crate::error::{Context, Operation, Result};
+use crate::file::tail::{Tail, write_intent};
+use crate::format::header::Header;
+use crate::format::{State, TAIL_LEN};
+use crate::mutation::{Mutation, broken};
+use crate::names::fence::raise_passing_fence;
+use crate::recovery::published::Published;
+use crate::shared::durability::Durability;
+use crate::shared::life::is_alone;
+use crate::shared::locks::{self, LockLevel};
+use crate::shared::state::ShadowCondition;
+use dash_storage::{Directory, File, LockKind, Storage};
+use std::io::ErrorKind;
+use std::time::Duration;
+
+/// How often a closing connection looks whether the one that opens or closes is done.
+const CLOSE_ATTEMPTS: usize = 5000;
+
+/// For how long it waits each time.
+const CLOSE_PAUSE: Duration = Duration::from_micros(100);
+
+impl<S: Storage> Connection<S> {
+    /// Gives everything back. Errors are reported, but the connection is closed in any case.
+    pub fn close(self) -> Result<()> {
+        self.close_telling(&mut |_| {})
+    }
+
+    /// [`close`](Self::close); `tell` hears what the user should know of what is left behind.
+    pub fn close_telling(mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
+        let unlocked = self.unlock(LockLevel::None);
+        let left = self.leave(tell);
+        // Before OPEN goes with the coordination file: who closes next asks who has them open.
+        self.files = [None, None];
+        unlocked.and(left)
+    }
+
+    fn leave(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
+        let name = self.names.shown_coordination().clone();
+        self.coordination.unregister();
+        if !self.take_open(&name)? {
+            // Somebody takes very long to open: the next opener, or closer, cleans up.
+            return Ok(());
+        }
+        let named =
+            self.directory.metadata(&self.names.coordination).during(Operation::Stat, &name)?;
+        if named.is_none_or(|named| named.id != self.coordination.file().id()) {
+            return Ok(());
+        }
+        drop(self.reload_if_pair_changed());
+        let [a, b] = &self.files;
+        let file = self.coordination.file();
+        // Both locks are converted; what stood in the way of that leaves them shared.
+        let alone = is_alone(&[a.as_deref(), b.as_deref()], &name)?
+            && file.try_lock(locks::ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
+        if alone {
+            let rested = self.rest(tell);
+            // Only a clean state goes without its mark of being open: a stale coordination file is
+            // harmless, the next first opener empties it.
+            rested?;
+        }
+        // Before the name goes: an opener that makes a new coordination file must find itself
+        // alone. Until then openers wait for OPEN; so does who closes next, and must be the last.
+        for file in self.files.iter().flatten() {
+            file.unlock(locks::ALL).during(Operation::Lock, &name)?;
+        }
+        if alone {
+            self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)
+        } else {
+            self.coordination.file().unlock(locks::ALIVE).during(Operation::Lock, &name)
+        }
+    }
+
+    /// Waits for the OPEN lock: who holds it may be closing too, and then somebody must be the
+    /// last.
+    fn take_open(&self, name: &str) -> Result<bool> {
+        for _ in 0..CLOSE_ATTEMPTS {
+            let file = self.coordination.file();
+            if file.try_lock(locks::OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
+                return Ok(true);
+            }
+            self.storage.sleep(CLOSE_PAUSE);
+        }
+        Ok(false)
+    }
+
+    /// SHADOW-10: what a closed database looks like.
+    fn rest(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
+        if self.coordination.in_flight() != 0 {
+            self.finish_dead_writer()?;
+        }
+        self.current = self.coordination.current();
+        self.snapshot = self.coordination.snapshot(self.current.slot);
+        let kept = self.return_name();
+        self.finish_settling();
+        // The next session takes what it finds at rest for durable.
+        let found = self.coordination.durability();
+        let unknown = ![Durability::Flushed, Durability::Unproven].contains(&found);
+        if unknown {
+            self.flush_current()?;
+        }
+        if unknown && !broken(Mutation::NarrowedUnflushed) {
+            // SHADOW-8: the next session lists only what it writes itself. And where the name is
+            // behind, stock SQLite must not be shown a copy that was never flushed.
+            let slot = self.shadow_slot();
+            if self.files[slot].is_some() {
+                self.flush_file(slot)?;
+            }
+        }
+        self.flush_names(unknown)?;
+        if kept.as_ref().is_some_and(|kept| kept.fenced) {
+            raise_passing_fence(&*self.directory, &self.names)?;
+        }
+        self.forget_deleted(tell)?;
+        self.leave_vouched(kept.is_some())?;
+        if let Some(kept) = kept {
+            tell(&kept.message);
+        }
+        Ok(())
+    }
+
+    /// SHADOW-20: from here on anybody may write `app.db`, in any way, and a power loss must not
+    /// find that file under the other name. The first commit of the next session need not flush the
+    /// names then.
+    ///
+    /// `unflushed`: the copies were not flushed, so more than the names is behind.
+    fn flush_names(&mut self, unflushed: bool) -> Result<()> {
+        let c = &self.coordination;
+        let unflushed = unflushed && !broken(Mutation::NarrowedUnflushed);
+        let behind = c.names_changed() && c.may_be_named_on_disk(self.shadow_slot());
+        let fence = c.fence() || c.fence_found();
+        if fence {
+            self.lower_fence()?;
+        }
+        if fence || unflushed || behind && !broken(Mutation::NamesLeftBehind) {
+            self.flush_directory()?;
+            self.coordination.set_name_on_disk(self.current.slot);
+        }
+        if fence {
+            // Under this name it keeps nobody out: who finds it later removes it.
+            drop(self.directory.remove_directory(&self.names.lowered));
+        }
+        self.coordination.set_fence(false);
+        Ok(())
+    }
+
+    /// Takes the name fence away, before the flush that makes the names durable: it must not be
+    /// back after a power loss, since stock SQLite may have written by then, nor gone from the disk
+    /// before the names are right there. Where the file system has no journal a removed directory
+    /// may be gone before its name is; a renamed one is not.
+    fn lower_fence(&self) -> Result<()> {
+        let fence = self.names.fence.to_string_lossy();
+        let lowered = self.directory.rename(&self.names.fence, &self.names.lowered);
+        // An overlay renames no directory of its lower layer.
+        match lowered.or_else(|_| self.directory.remove_directory(&self.names.fence)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            other => other.during(Operation::Delete, fence),
+        }
+    }
+
+    /// A block that vouches for the current copy, and intents no wider than the next session needs.
+    /// `held`: another program has the shadow open, and may write there: the block tells then how
+    /// dash would.
+    fn leave_vouched(&mut self, held: bool) -> Result<()> {
+        let clean =
+            self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
+        let slot = self.shadow_slot();
+        if !clean || self.coordination.commits() == 0 || self.files[slot].is_none() {
+            return Ok(());
+        }
+        self.narrow_current()?;
+        let known = self.shadow_tail()?;
+        let (len, file, name) = (known.len, self.file(slot)?, self.role(slot));
+        let tail = match self.take_found_current() {
+            Some(tail) => tail,
+            None => Tail::at_end(&*file, len, &name)?,
+        };
+        if let (Some(older), true) = (Header::of(&tail.sector), len >= TAIL_LEN) {
+            let narrow = self.narrowed_to_rest(slot, &known.intent, len)?;
+            if let Some(narrow) = &narrow {
+                write_intent(&*file, len, narrow, &name)?;
+            }
+            let intent = narrow.as_ref().unwrap_or(&known.intent);
+            let names_durable = !self.coordination.may_be_named_on_disk(slot);
+            // What is written into it at rest, by whomever, and what is done to its name, changes
+            // that.
+            let current = self.current_file()?.metadata().during(Operation::Stat, &name)?;
+            let changed = current.changed;
+            let published = Published { names_durable, held, changed, ..self.published() };
+            let counter = older.counter();
+            self.vouch_over(&published, tail.list, State::Superseded, counter, intent, len)?;
+        }
+        Ok(())
+    }
+
+    /// The current copy's intent counts once it is the shadow again: it is whole now.
+    fn narrow_current(&mut self) -> Result<()> {
+        let slot = self.current.slot;
+        let known = self.tail_in(slot)?;
+        match self.narrowed_to_rest(slot, &known.intent, known.len)? {
+            Some(narrow) => write_intent(&*self.file(slot)?, known.len, &narrow, &self.role(slot)),
+            None => Ok(()),
+        }
+    }
+}

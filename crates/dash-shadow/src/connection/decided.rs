@@ -1,0 +1,54 @@
+//! Finishing, before reading, a transaction over several databases that was decided: see
+//! [`crate::recovery::decided`].
+
+use crate::connection::state::Connection;
+use crate::error::{Error, Result};
+use crate::recovery::decided::decided;
+use dash_storage::Storage;
+use std::time::Duration;
+
+/// How long who reads waits for a writer that is about to publish; then its busy handler decides.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often it looks.
+const PAUSE: Duration = Duration::from_micros(100);
+
+impl<S: Storage> Connection<S> {
+    /// Before reading: what was decided is finished, or waited for. `Busy` if that takes long.
+    pub(crate) fn finish_decided(&mut self) -> Result<()> {
+        let mut waited = Duration::ZERO;
+        while self.coordination.is_of_several() && self.is_decided()? {
+            if self.coordination.keep_writer()? {
+                let finished = self.finish_if_decided();
+                let released = self.release_exclusion();
+                let unlocked = self.coordination.give_writer_back();
+                finished.and(released).and(unlocked)?;
+                self.reload_if_pair_changed()?;
+            } else if waited >= PATIENCE {
+                return Err(Error::Busy);
+            } else {
+                self.storage.sleep(PAUSE);
+                waited += PAUSE;
+            }
+        }
+        Ok(())
+    }
+
+    /// Under WRITER: its owner is dead, or could not publish.
+    fn finish_if_decided(&mut self) -> Result<()> {
+        match self.coordination.is_of_several() && self.is_decided()? {
+            true => self.finish_dead_writer(),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the super-journal that the shadow names is gone.
+    fn is_decided(&self) -> Result<bool> {
+        let current = self.coordination.current();
+        let Some(file) = &self.files[1 - current.slot] else {
+            return Ok(false);
+        };
+        let name = self.names.shown_shadow();
+        decided(&self.storage, &**file, &self.directory_path, current.sequence + 1, name)
+    }
+}

@@ -1,0 +1,217 @@
+//! Fences: what keeps stock SQLite from a copy that is being written (SHADOW-4, SHADOW-5), and the
+//! flushes they need.
+
+use crate::connection::state::Connection;
+use crate::error::{Context, Error, Operation, Result};
+use crate::file::io::read_header;
+use crate::file::void_commit::void_commit;
+use crate::format::header::{FENCE_OFFSET, HEADER_LEN, Header};
+use crate::format::{Protocol, SECTOR, TAIL_LEN};
+use crate::mutation::{Mutation, broken};
+use crate::shared::coordination::Word;
+use crate::shared::locks;
+use crate::shared::state::ShadowCondition;
+use dash_storage::{Directory, File, FileKind, LockKind, Storage};
+use std::io::ErrorKind;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// Bytes of a copy's start that are written apart and last, since they take its fence away
+/// (SHADOW-5). A process that is killed within a longer write leaves a part of it: Linux looks for
+/// deadly signals between two pages of its cache.
+pub(crate) const HEAD: usize = 4096;
+
+impl<S: Storage> Connection<S> {
+    /// What must stand before the shadow's first byte changes: the name fence where a stock reader
+    /// could find this file under `app.db` after a power loss (SHADOW-4), the mark for dash that a
+    /// writer is at work, and the header fence for stock descriptors opened long ago (SHADOW-5).
+    pub(crate) fn touch_shadow(&mut self) -> Result<()> {
+        if self.transaction.as_ref().is_none_or(|transaction| transaction.touched) {
+            return Ok(());
+        }
+        // Under locking_mode=EXCLUSIVE a transaction may follow one that failed and could not be
+        // undone, without a lock call at which that would be noticed.
+        if self.coordination.in_flight() != 0 {
+            self.finish_dead_writer()?;
+        }
+        if self.coordination.condition() != ShadowCondition::Known {
+            self.exclude_readers()?;
+        }
+        self.reserve.keep()?;
+        let slot = self.shadow_slot();
+        self.guard(slot)?;
+        self.coordination.set_in_flight(self.current.sequence + 1);
+        // From here on being in flight says it, and whoever undoes this mends that too.
+        self.coordination.clear_half_settled();
+        if let Some(transaction) = &mut self.transaction {
+            transaction.touched = true;
+        }
+        self.put_aside(&std::iter::once(0..SECTOR).collect())?;
+        self.fence_header(slot)?;
+        if broken(Mutation::PaperLiteral)
+            && self.transaction.as_ref().is_some_and(|transaction| transaction.snapshot.id != 0)
+            && self.shadow_tail()?.len > TAIL_LEN
+        {
+            // The version update of Algorithm 1 as printed: the number of the commit that begins.
+            let block = self.commit_block(Vec::new(), &[])?;
+            self.write_tail_block(block)?;
+        }
+        if self.protocol == Protocol::Paper {
+            // The paper's version update: the mark is durable before the pages.
+            self.flush_file(slot)?;
+        }
+        Ok(())
+    }
+
+    /// SQLite writes again after FCNTL_SYNC, in the same transaction: under locking_mode=EXCLUSIVE
+    /// a rollback of what was spilled ends with a sync and without an unlock (pager.c
+    /// `sqlite3PagerRollback`). The block that is in the shadow by then does not list what is
+    /// written now (SHADOW-8), so it goes first, durably.
+    pub(crate) fn take_block_back(&mut self) -> Result<()> {
+        let prepared = self.transaction.as_mut().is_some_and(|transaction| {
+            std::mem::take(&mut transaction.has_block) && !broken(Mutation::PreparedAgain)
+        });
+        if !prepared {
+            return Ok(());
+        }
+        let slot = self.shadow_slot();
+        self.fence_header(slot)?;
+        let len = self.shadow_tail()?.len;
+        void_commit(&*self.file(slot)?, len, &self.role(slot))?;
+        self.flush_file(slot)
+    }
+
+    /// Marks the header of a copy that is about to be written, in the page cache only.
+    pub(crate) fn fence_header(&self, slot: usize) -> Result<()> {
+        let (file, name) = (self.file(slot)?, self.role(slot));
+        // Any header that differs in every byte a pager compares will do; the current copy's is at
+        // hand.
+        let mut bytes = [0; HEADER_LEN];
+        bytes[24..40].copy_from_slice(&self.snapshot.version);
+        let header = match read_header_if_short(&self.snapshot.size, &*file, &name)? {
+            Some(header) => header,
+            None => Header(bytes),
+        };
+        if broken(Mutation::NoHeaderFence) {
+            return Ok(());
+        }
+        file.write_at(&header.fence(), FENCE_OFFSET).during(Operation::Write, &name)
+    }
+
+    /// The name fence (SHADOW-4): before the first write into a file that may be
+    /// named `app.db` on disk. The first commit after opening makes do with durable names.
+    pub(crate) fn guard(&mut self, slot: usize) -> Result<()> {
+        if broken(Mutation::NoNameFence) {
+            return Ok(());
+        }
+        let generation = self.coordination.generation();
+        let lagging = self.others_may_lag(generation)?;
+        let behind = lagging || self.coordination.may_be_named_on_disk(slot);
+        if self.coordination.fence() || !behind {
+            self.coordination.word(Word::Guarded).store(generation, SeqCst);
+            return Ok(());
+        }
+        // One that is found may have been put up without a flush.
+        let found = self.coordination.fence_found() && !broken(Mutation::FoundFenceBelieved);
+        if lagging || self.coordination.commits() > 0 || found {
+            // Whoever closes last looks for it, also if this process dies in the next step.
+            self.coordination.set_fence_found(true);
+            self.raise_fence()?;
+        }
+        // Where none was found and none has been made it is taken for none: whoever needs one makes
+        // it.
+        let fence = match self.coordination.fence_found() {
+            true => self
+                .directory
+                .metadata(&self.names.fence)
+                .during(Operation::Stat, self.names.fence.to_string_lossy())?,
+            false => None,
+        };
+        if fence.is_some_and(|fence| fence.kind != FileKind::Directory) {
+            return Err(Error::Refused(format!(
+                "{} is a rollback journal of stock SQLite; close all connections and open the database again",
+                self.names.fence.to_string_lossy()
+            )));
+        }
+        if !broken(Mutation::NameFenceNotFlushed) {
+            self.flush_directory()?;
+        }
+        self.coordination.set_name_on_disk(1 - slot);
+        self.coordination.set_fence(fence.is_some());
+        self.coordination.word(Word::Guarded).store(generation, SeqCst);
+        Ok(())
+    }
+
+    /// Whether what [`guard`](Self::guard) has to see to is seen to.
+    pub(crate) fn is_guarded(&self, slot: usize) -> Result<bool> {
+        let behind = self.others_may_lag(self.coordination.generation())?
+            || self.coordination.may_be_named_on_disk(slot);
+        Ok(self.coordination.fence() || !behind || broken(Mutation::NoNameFence))
+    }
+
+    /// Whether somebody may be alive who has not noticed that a new shadow was made, and so does
+    /// not hold RESERVED of a file that is about to be called `app.db` (SHADOW-14). Answers for one
+    /// generation until the fence stands or nobody is found: who opens later takes the files as
+    /// they are.
+    fn others_may_lag(&self, generation: u64) -> Result<bool> {
+        if self.coordination.word(Word::Guarded).load(SeqCst) == generation {
+            return Ok(false);
+        }
+        // In this order: an opener holds OPEN until it is ALIVE.
+        for range in [locks::OPEN, locks::ALIVE] {
+            let holder = self.coordination.file().lock_conflict(range, LockKind::Exclusive);
+            if holder.during(Operation::Lock, self.names.shown_coordination())?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Sees to it that a name fence stands, to be made durable by a flush of the folder.
+    ///
+    /// Where the file system has no journal a name may outlive a power loss without what it names,
+    /// or with what had that inode number before, such as a stale journal. So the directory itself
+    /// is durable before it has the name.
+    fn raise_fence(&mut self) -> Result<()> {
+        let shown = self.names.fence.to_string_lossy().into_owned();
+        let found = self.directory.metadata(&self.names.fence).during(Operation::Stat, &shown)?;
+        let name = match found {
+            Some(found) if found.kind != FileKind::Directory => return Ok(()),
+            Some(_) => self.names.fence.clone(),
+            None => {
+                match self.directory.create_directory(&self.names.lowered) {
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    other => other.during(Operation::Open, &shown)?,
+                }
+                self.names.lowered.clone()
+            }
+        };
+        if !broken(Mutation::FenceInodeNotFlushed) {
+            self.statistics.directory_flushes += 1;
+            let path = self.directory_path.join(&name);
+            let fence = self.storage.open_directory(&path);
+            let flushed = fence.and_then(|fence| fence.flush());
+            flushed.during(Operation::FlushDirectory, path.display())?;
+        }
+        if found.is_some() {
+            return Ok(());
+        }
+        let raised = self.directory.rename(&self.names.lowered, &self.names.fence);
+        match raised.or_else(|_| self.directory.create_directory(&self.names.fence)) {
+            // Somebody else has just done it.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            other => other.during(Operation::Open, &shown),
+        }
+    }
+
+    /// Whether the name fence stands when the shadow is written next: [`guard`](Self::guard) puts
+    /// it there. (Also where it does for other reasons, this may say no.)
+    pub(crate) fn will_be_guarded(&self) -> bool {
+        let behind = self.coordination.may_be_named_on_disk(self.shadow_slot());
+        self.coordination.fence() || self.coordination.commits() > 0 && behind
+    }
+}
+
+/// The shadow's own header where the current copy has none yet.
+fn read_header_if_short<F: File>(size: &u64, file: &F, name: &str) -> Result<Option<Header>> {
+    if *size == 0 { read_header(file, name) } else { Ok(None) }
+}

@@ -1,0 +1,55 @@
+//! The lock levels of SQLite, raised and lowered step by step.
+
+use crate::connection::state::Connection;
+use crate::error::{Context, Error, Operation, Result};
+use crate::memory::{SMALL_THINGS, headroom};
+use crate::shared::locks::{self, LockLevel};
+use dash_storage::{File, Storage};
+
+impl<S: Storage> Connection<S> {
+    /// Raises the lock. `Busy` and `BusySnapshot` leave it where it was.
+    pub fn lock(&mut self, level: LockLevel) -> Result<()> {
+        let result = self.raise(level);
+        if matches!(result, Err(Error::Busy | Error::BusySnapshot)) {
+            self.statistics.busy += 1;
+        }
+        result
+    }
+
+    fn raise(&mut self, level: LockLevel) -> Result<()> {
+        self.publish_at_last()?;
+        if level >= LockLevel::Shared && self.level == LockLevel::None {
+            self.begin_read()?;
+            self.level = LockLevel::Shared;
+        }
+        if level >= LockLevel::Reserved && self.level == LockLevel::Shared {
+            headroom(SMALL_THINGS)?;
+            self.begin_write()?;
+            self.level = LockLevel::Reserved;
+        }
+        if level == LockLevel::Exclusive && self.level < LockLevel::Exclusive {
+            self.level = LockLevel::Pending;
+            self.exclude_readers()?;
+            self.level = LockLevel::Exclusive;
+        }
+        Ok(())
+    }
+
+    /// Lowers the lock. A transaction that was not published is undone first.
+    pub fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        let mut result = Ok(());
+        if level <= LockLevel::Shared && self.level > LockLevel::Shared {
+            result = self.end_write();
+            self.level = LockLevel::Shared;
+        }
+        if level == LockLevel::None && self.level == LockLevel::Shared {
+            self.coordination.unpin();
+            if let Some(slot) = self.shared_lock.take() {
+                self.file(slot)?.unlock(locks::SHARED).during(Operation::Lock, self.role(slot))?;
+            }
+            self.level = LockLevel::None;
+            self.let_writers_in()?;
+        }
+        result
+    }
+}

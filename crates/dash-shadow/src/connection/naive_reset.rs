@@ -1,0 +1,30 @@
+//! What SHADOW-X as printed does with the page list of the current copy. Only a mutation uses it.
+
+use crate::connection::state::Connection;
+use crate::error::{Context, Operation, Result};
+use crate::file::io::read_padded;
+use crate::file::tail::{Tail, write_commit};
+use crate::format::{Place, SECTOR_BYTES, first_page};
+#[cfg(feature = "mutations")]
+pub(crate) use active::broken;
+#[cfg(feature = "mutations")]
+pub use active::{hits, set};
+use dash_storage::{File, Storage};
+
+impl<S: Storage> Connection<S> {
+    /// What [`Mutation::NaiveListReset`] does.
+    pub(crate) fn reset_list(&mut self) -> Result<()> {
+        let (file, name) = (self.current_file()?, self.role(self.current.slot));
+        let tail = Tail::read(&*file, &name)?;
+        if let Ok(mut block) = tail.commit {
+            let mut sector = [0; SECTOR_BYTES];
+            read_padded(&*file, &mut sector, 0).during(Operation::Read, &name)?;
+            first_page::blank(&mut sector);
+            file.write_at(&sector, 0).during(Operation::Write, &name)?;
+            block.place = Place::Tail;
+            write_commit(&*file, tail.len, &mut block, Vec::new(), &name)?;
+        }
+        self.page_list = None;
+        Ok(())
+    }
+}

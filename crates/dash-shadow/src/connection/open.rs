@@ -1,0 +1,300 @@
+//! Opening: who is first decides, by the recovery table, which file is current; who comes later
+//! joins what the coordination file says. All under the OPEN lock.
+
+use crate::connection::state::Connection;
+use crate::error::{Context, Error, Operation, Result};
+use crate::memory::{OPENING, headroom};
+use crate::mutation::{Mutation, broken};
+use crate::names::access::{names_keep_access, open_coordination, take_access};
+use crate::names::exchange::{finish_renames, look_up_db, open_db, other_links};
+use crate::names::open::{Opened, if_there, open_if_there, open_own};
+use crate::names::{Names, mounted};
+use crate::options::OpenOptions;
+use crate::recovery::first_opener::{First, Recovered};
+use crate::shared::coordination::Coordination;
+use crate::shared::layout::Layout;
+use crate::shared::life::{hold_life, is_alone, keep_stock_writers_out, share};
+use crate::shared::locks::{self, LockLevel};
+use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+impl<S: Storage> Connection<S> {
+    /// Opens a database for reading and writing; recovers it first if nobody else has it open.
+    pub fn open(storage: &S, path: &Path, options: &OpenOptions) -> Result<Self> {
+        let (directory_path, _) = Names::split(path)?;
+        let directory = storage
+            .open_directory(directory_path)
+            .during(Operation::Open, directory_path.display())?;
+        Self::open_in(storage, Arc::new(directory), path, options)
+    }
+
+    /// The same, for who has opened the directory that the last component of `path` is in.
+    pub fn open_in(
+        storage: &S,
+        directory: Arc<S::Directory>,
+        path: &Path,
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        headroom(OPENING)?;
+        let (directory_path, names) = Names::split(path)?;
+        let db = names.shown().clone();
+        let found = directory.metadata(&names.db).during(Operation::Stat, &db)?;
+        match found {
+            Some(found) if found.kind != FileKind::Regular => {
+                return Err(Error::CantOpen(format!("{db} is not a regular file")));
+            }
+            Some(found) => {
+                let others =
+                    if found.links > 1 { other_links::<S>(&directory, &names)? } else { 0 };
+                if others > 0 {
+                    return Err(Error::CantOpen(format!(
+                        "{db} has {} hard links; dash exchanges names, so each would keep another state: remove the other links",
+                        others + 1
+                    )));
+                }
+            }
+            None if !options.create
+                && directory.metadata(&names.shadow).during(Operation::Stat, &db)?.is_none()
+                && directory.metadata(&names.renaming).during(Operation::Stat, &db)?.is_none() =>
+            {
+                return Err(Error::CantOpen(format!("{db} does not exist")));
+            }
+            None => {}
+        }
+        mounted::check::<S>(&directory, &names)?;
+        let coordination = open_coordination(storage, &directory, &names, found.as_ref())?;
+        Self::open_locked(storage, directory, directory_path, names, coordination, options)
+    }
+
+    fn open_locked(
+        storage: &S,
+        directory: Arc<S::Directory>,
+        directory_path: &Path,
+        names: Names,
+        (coordination, fresh): (S::File, bool),
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        let name = names.shown_coordination().clone();
+        let mapped = Coordination::map(coordination, fresh);
+        if mapped.is_err() && fresh {
+            // Of no use to anybody, and its maker's alone. Who waits for its OPEN lock looks for
+            // the name again.
+            drop(directory.unlink(&names.coordination));
+        }
+        let mut coordination = mapped?;
+        // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
+        let mut generation = coordination.generation();
+        let opened = open_files::<S>(&directory, &names);
+        if opened.is_err() && fresh {
+            // As who may only read: nobody else can be using it, as long as its OPEN lock is held.
+            drop(directory.unlink(&names.coordination));
+        }
+        let (db, shadow, alone) = opened?;
+        // LIFE alone would miss a connection whose two files were both made anew since it looked.
+        let alone = alone
+            && (coordination
+                .file()
+                .try_lock(locks::ALIVE, LockKind::Exclusive)
+                .during(Operation::Lock, &name)?
+                || broken(Mutation::LifeIgnored));
+        let exposed = alone && !give_access(&coordination, db.as_ref(), shadow.as_ref());
+        let mut cut_off = None;
+        let mut found = None;
+        let files = if alone {
+            let first = First {
+                storage,
+                directory: &directory,
+                directory_path,
+                names: &names,
+                coordination: &coordination,
+            };
+            let recovered = first.lead([db, shadow], fresh, options, &mut cut_off)?;
+            generation = coordination.generation();
+            let recovered = found.insert(recovered);
+            std::mem::take(&mut recovered.files)
+        } else {
+            let [db, shadow] = [db, shadow].map(|opened| opened.map(|(file, _)| file));
+            let (files, complete) = join(&coordination, db, shadow, &names)?;
+            if !complete {
+                generation = u64::MAX; // no pair has this one
+            }
+            for file in files.iter().flatten() {
+                hold_life(&**file, names.shown())?;
+            }
+            files
+        };
+        let alive = coordination
+            .file()
+            .try_lock(locks::ALIVE, LockKind::Shared)
+            .during(Operation::Lock, &name)?;
+        if !alive {
+            return Err(Error::Busy);
+        }
+        coordination.register()?;
+        let mut connection = Self::new(
+            storage.clone(),
+            directory,
+            directory_path.to_owned(),
+            names,
+            coordination,
+            (files, generation),
+            options,
+        );
+        if let Some(found) = found {
+            connection.takes_over = !fresh;
+            connection.remember_found(found);
+        }
+        connection.exposed = exposed;
+        // For its locks; what can't be found yet is looked for again at the first read.
+        drop(connection.reload_if_pair_changed());
+        if cut_off.is_some() {
+            connection.cut_off = cut_off;
+            connection.lock(LockLevel::Exclusive)?;
+            connection.unlock(LockLevel::None)?;
+        }
+        connection.coordination.file().unlock(locks::OPEN).during(Operation::Lock, &name)?;
+        Ok(connection)
+    }
+}
+
+/// Whoever may use the database must be able to open the coordination file, whatever the umask
+/// here, as far as that can be, and the shadow, which must let nobody else in: whether it does not.
+fn give_access<F: File>(
+    coordination: &Coordination<F>,
+    db: Option<&Opened<F>>,
+    shadow: Option<&Opened<F>>,
+) -> bool {
+    let Some((db, _)) = db else {
+        return true;
+    };
+    drop(coordination.file().copy_access(db));
+    shadow.is_none_or(|(shadow, _)| take_access(shadow, db))
+}
+
+impl<S: Storage> First<'_, S> {
+    /// Recovers, for a connection that is alone, and says in both files that it lives.
+    fn lead(
+        &self,
+        [db, shadow]: [Option<Opened<S::File>>; 2],
+        fresh: bool,
+        options: &OpenOptions,
+        cut_off: &mut Option<Vec<u8>>,
+    ) -> Result<Recovered<S::File>> {
+        let (c, was_there) = (self.coordination, db.is_some());
+        let recovered = self.recover(db, shadow, options, cut_off);
+        let tells = c.failed_commit() != 0 || !fresh && c.in_flight() != 0;
+        if recovered.is_err() && !tells {
+            // Nobody uses it, and a refusal leaves nothing behind.
+            drop(self.directory.unlink(&self.names.coordination));
+        }
+        let recovered = recovered?;
+        if let (false, Some(db)) = (was_there, &recovered.files[c.current().slot]) {
+            drop(c.file().copy_access(&**db));
+        }
+        for file in recovered.files.iter().flatten() {
+            share(&**file, locks::LIFE, self.names.shown())?;
+        }
+        Ok(recovered)
+    }
+}
+
+/// Both files, as far as they are there, and whether no other connection has them open; then no
+/// stock process writes them from here on.
+///
+/// A connection that is alive goes on exchanging the names while they are opened, and may be
+/// killed before LIFE is asked for: so who finds itself alone looks at the names again (T27), and
+/// finishes what it left between two renames. With somebody alive that is for who writes next.
+#[expect(clippy::type_complexity, reason = "two files and an answer")]
+fn open_files<S: Storage>(
+    directory: &S::Directory,
+    names: &Names,
+) -> Result<(Option<Opened<S::File>>, Option<Opened<S::File>>, bool)> {
+    // At first by the names that they nearly always have: who is alone looks at these again.
+    let mut db = open_if_there::<S>(directory, &names.db, OpenMode::ReadWrite)?;
+    let mut looked_up = false;
+    loop {
+        if db.is_none() || looked_up {
+            db = open_db::<S>(directory, names, OpenMode::ReadWrite)?;
+            looked_up = true;
+        }
+        let mut shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);
+        if shadow.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+            && names_keep_access::<S>(directory, names)?
+        {
+            // It had not yet followed a chmod of `app.db`.
+            shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);
+        }
+        let shadow = if_there(shadow, &names.shadow)?;
+        let alone = is_alone(&[db.as_ref(), shadow.as_ref()], names.shown())?;
+        if !alone && !broken(Mutation::LifeIgnored) {
+            let named = look_up_db::<S>(directory, names)?.map(|(_, named)| named.id);
+            if looked_up || named == db.as_ref().map(File::id) {
+                return Ok((db.map(|file| (file, 0)), shadow.map(|file| (file, 0)), false));
+            }
+            looked_up = true;
+            continue;
+        }
+        // Before anything is looked at.
+        for file in [&db, &shadow].into_iter().flatten() {
+            keep_stock_writers_out(file, names.shown())?;
+        }
+        let mut same = !finish_renames::<S>(directory, names)?;
+        let (mut lens, mut links) = ([0; 2], 1);
+        let named = [(&names.db, &db), (&names.shadow, &shadow)];
+        for (len, (name, file)) in lens.iter_mut().zip(named) {
+            let named = directory.metadata(name).during(Operation::Stat, name.to_string_lossy())?;
+            same &= named.map(|named| named.id) == file.as_ref().map(File::id);
+            *len = named.map_or(0, |named| named.len);
+            links = named.map_or(links, |named| named.links);
+        }
+        if same && shadow.is_some() && links > 1 {
+            return Err(Error::CantOpen(format!(
+                "{} is another file, too ({links} hard links), which would be overwritten: remove the other links, or this \
+                 one if it is not the second copy of {}",
+                names.shown_shadow(),
+                names.shown()
+            )));
+        }
+        if same {
+            let [db_len, shadow_len] = lens;
+            return Ok((
+                db.map(|file| (file, db_len)),
+                shadow.map(|file| (file, shadow_len)),
+                true,
+            ));
+        }
+        looked_up = true;
+    }
+}
+
+/// Takes the files that the coordination file names, whatever they are called right now. `false`
+/// with them: one was not found under the two names, because they were exchanged between the two
+/// opens (T27) or because a new shadow was made meanwhile; it is looked for at the first read.
+fn join<F: File>(
+    coordination: &Coordination<F>,
+    db: Option<F>,
+    shadow: Option<F>,
+    names: &Names,
+) -> Result<([Option<Arc<F>>; 2], bool)> {
+    let wanted = coordination.inodes();
+    let known = db.as_ref().is_some_and(|db| wanted.contains(&Some(db.id())));
+    let layout = coordination.layout();
+    if let Some(refusal) = layout.refusal(names.shown()) {
+        return Err(Error::CantOpen(refusal));
+    }
+    if layout != Layout::Ours || !known {
+        return Err(Error::CantOpen(format!(
+            "{} was replaced while other connections have the former one open: close them first",
+            names.shown()
+        )));
+    }
+    let mut found: Vec<F> = [db, shadow].into_iter().flatten().collect();
+    let files = wanted.map(|id| {
+        let at = found.iter().position(|file| Some(file.id()) == id)?;
+        Some(Arc::new(found.swap_remove(at)))
+    });
+    let complete = wanted.iter().zip(&files).all(|(id, file)| id.is_some() == file.is_some());
+    Ok((files, complete))
+}

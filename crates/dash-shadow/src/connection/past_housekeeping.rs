@@ -1,0 +1,64 @@
+//! Waiting for housekeeping: see [`crate::shared::housekeeping`]. A stopped process keeps its
+//! locks: after [`PATIENCE`] the answer is `Busy`, and for [`GRUDGE`] it is given at once.
+
+use crate::connection::state::Connection;
+use crate::error::Result;
+use crate::shared::locks;
+use dash_storage::Storage;
+use std::ops::Range;
+use std::time::Duration;
+
+/// How long housekeeping is waited for: longer than any one write takes on a slow device.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// For how long it is not waited for again when that was in vain.
+const GRUDGE: Duration = Duration::from_secs(60);
+
+/// How often who waits looks again.
+const PAUSE: Duration = Duration::from_micros(100);
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl<S: Storage> Connection<S> {
+    /// Takes WRITER, past housekeeping; `false` if somebody writes.
+    pub(crate) fn writer_past_housekeeping(&self) -> Result<bool> {
+        let given_back = self.coordination.given_back();
+        let attempt = || self.coordination.try_writer();
+        Ok(attempt()? || self.past_housekeeping(&locks::KEEPS_WRITER, given_back, attempt)?)
+    }
+
+    /// An attempt has failed: makes it again until it is not housekeeping that is in the way.
+    /// `given_back` is what was read before it.
+    pub(crate) fn past_housekeeping(
+        &self,
+        kept: &Range<u64>,
+        mut given_back: u64,
+        attempt: impl Fn() -> Result<bool>,
+    ) -> Result<bool> {
+        let begun = self.storage.monotonic_nanos();
+        let since = |at: u64| self.storage.monotonic_nanos().wrapping_sub(at);
+        let grudge = self.gave_up_at.get().is_some_and(|at| since(at) < nanos(GRUDGE));
+        while self.coordination.met_housekeeping(kept, given_back)? {
+            if self.coordination.given_back() == given_back {
+                if grudge {
+                    return Ok(false);
+                }
+                if since(begun) > nanos(PATIENCE) {
+                    self.gave_up_at.set(Some(begun + nanos(PATIENCE)));
+                    return Ok(false);
+                }
+                if *kept == locks::KEEPS_SHADOW {
+                    self.coordination.want_shadow(true);
+                }
+                self.storage.sleep(PAUSE);
+            }
+            given_back = self.coordination.given_back();
+            if attempt()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,272 @@
+//! Making a new shadow from the current copy, where there is none or it can't be trusted.
+
+use crate::connection::state::Connection;
+use crate::error::{Context, Error, Operation, Result, locks_out};
+use crate::file::copy::copy_into_new;
+use crate::file::io::{STRIDE, extend, read_header, write_zeros};
+use crate::file::tail::{Tail, roomy_len, write_commit, write_intent};
+use crate::format::header::Header;
+use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN};
+use crate::mutation::{Mutation, broken};
+use crate::names::access::OWNERS_ALONE;
+use crate::ranges::RangeSet;
+use crate::shared::life::hold_life;
+use crate::shared::state::ShadowCondition;
+use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+impl<S: Storage> Connection<S> {
+    /// Makes a new shadow. The current copy gets a block first if it has none, so that the first
+    /// commit has a parent; both are durable, and so is the new name, before they are used.
+    pub(crate) fn rebuild(&mut self) -> Result<()> {
+        self.statistics.rebuilds += 1;
+        let slot = self.shadow_slot();
+        let name = self.names.shown_shadow().clone();
+        // What readers of the old file need can't be told from the new one.
+        if self.coordination.pins_of_others(slot)?.any {
+            return Err(Error::Busy);
+        }
+        // Whoever comes after a kill in the middle finds that there is no second copy.
+        self.coordination.set_inode(slot, None);
+        self.coordination.set_condition(ShadowCondition::Rebuild);
+        let current = self.current_file()?.metadata().during(Operation::Stat, &name)?;
+        // It begins with this process's group, and whoever opens it keeps it: at first it is its
+        // owner's alone.
+        let permissions = current.permissions & OWNERS_ALONE;
+        let beside_fence = self.snapshot.size > 0
+            && (self.coordination.fence() || self.coordination.fence_found());
+        let replaced = match beside_fence && !broken(Mutation::ShadowRemovedBesideFence) {
+            true => Some(self.replace_old_shadow(permissions)?),
+            false => {
+                self.remove_old_shadow()?;
+                None
+            }
+        };
+        if self.snapshot.size > 0 {
+            self.give_block()?;
+        }
+        let keep = replaced.is_some();
+        let made = self.make_shadow(slot, &name, permissions, replaced);
+        if made.is_err() {
+            // A half-made one only takes space.
+            drop(match keep {
+                // By its name: the descriptor at hand may still be the old one's, which others may
+                // read.
+                true => self
+                    .directory
+                    .open(&self.names.shadow, OpenMode::ReadWrite)
+                    .and_then(|half_made| half_made.set_len(0)),
+                false => self.directory.unlink(&self.names.shadow),
+            });
+        }
+        made
+    }
+
+    /// Puts an empty file in the place of the shadow. Beside a name fence a missing shadow is one
+    /// that somebody deleted (SHADOW-21): the name stays, whatever is cut off here, also where
+    /// names and files survive a power loss one by one.
+    fn replace_old_shadow(&mut self, permissions: u32) -> Result<S::File> {
+        let name = self.names.shown_shadow().clone();
+        let create =
+            || self.directory.open(&self.names.renaming, OpenMode::CreateNew { permissions });
+        let new = create().or_else(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                self.directory.unlink(&self.names.renaming).and_then(|()| create())
+            }
+            _ => Err(error),
+        });
+        let new = new.during(Operation::Open, &name)?;
+        new.flush().during(Operation::Flush, &name)?;
+        self.refuse_odd_shadow()?;
+        // An old one that loses its last name may be gone from the disk before the name is: it
+        // keeps one until then.
+        let new = match self.directory.exchange(&self.names.renaming, &self.names.shadow) {
+            Ok(()) => new,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let renamed = self.directory.rename(&self.names.renaming, &self.names.shadow);
+                renamed.during(Operation::Exchange, &name)?;
+                new
+            }
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                self.put_old_shadow_aside(new, permissions)?
+            }
+            Err(error) => return Err(error).during(Operation::Exchange, &name),
+        };
+        self.flush_directory()?;
+        match self.directory.unlink(&self.names.renaming) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).during(Operation::Delete, &name);
+            }
+            _ => {}
+        }
+        // Before the new one has a byte, which tells which of the two is the old one.
+        self.flush_directory()?;
+        Ok(new)
+    }
+
+    /// The same where names can't be exchanged: the old shadow gets the temporary name, as in the
+    /// middle of an exchange, then an empty file gets its own.
+    fn put_old_shadow_aside(&self, new: S::File, permissions: u32) -> Result<S::File> {
+        let (name, names) = (self.names.shown_shadow(), &self.names);
+        match self.directory.rename(&names.shadow, &names.renaming) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let renamed = self.directory.rename(&names.renaming, &names.shadow);
+                return renamed.during(Operation::Exchange, name).map(|()| new);
+            }
+            renamed => renamed.during(Operation::Exchange, name)?,
+        }
+        let mode = OpenMode::CreateNew { permissions };
+        let new = self.directory.open(&self.names.shadow, mode).during(Operation::Open, name)?;
+        new.flush().during(Operation::Flush, name)?;
+        Ok(new)
+    }
+
+    fn make_shadow(
+        &mut self,
+        slot: usize,
+        name: &str,
+        permissions: u32,
+        replaced: Option<S::File>,
+    ) -> Result<()> {
+        let current = self.current_file()?;
+        if self.snapshot.size == 0 && !broken(Mutation::EmptyFileNotFlushed) {
+            // Where the file system has no journal, its check removes a name whose file never
+            // reached the disk. A shadow alone would be refused for ever.
+            current.flush().during(Operation::Flush, self.names.shown())?;
+            self.found_flushed();
+        }
+        let create =
+            || self.directory.open(&self.names.shadow, OpenMode::CreateNew { permissions });
+        let shadow = match replaced {
+            Some(shadow) => shadow,
+            None => create().during(Operation::Open, name)?,
+        };
+        hold_life(&shadow, name)?;
+        if !shadow.copy_access(&current).during(Operation::Open, name)? {
+            return Err(locks_out(self.names.shown()));
+        }
+        let size = self.snapshot.size;
+        let len = roomy_len(size, 0, &self.tuning);
+        shadow.set_len(size).during(Operation::Resize, name)?;
+        write_zeros(&shadow, size, len, name)?;
+        // Until the flush any page may be missing.
+        let mut intent = self.new_intent(shadow.id(), len);
+        intent.mark(&(0..len));
+        write_intent(&shadow, len, &intent, name)?;
+        let shadow = Arc::new(shadow);
+        let shared = size - size % STRIDE;
+        if shared > 0 && shadow.clone_range(&current, 0..shared).is_ok() {
+            copy_into_new(&*current, &*shadow, shared..size, name)?;
+        } else {
+            copy_into_new(&*current, &*shadow, 0..size, name)?;
+        }
+        self.files[slot] = Some(shadow);
+        self.excluded[slot] = false;
+        self.pending[slot] = false;
+        if size > 0 {
+            self.copy_first_page(None)?;
+            self.vouch(State::Settled, &intent, len)?;
+        }
+        // First the names: on Btrfs the flush of a new file makes its own name durable, and with it
+        // no older one. A shadow without its `app.db` would be refused for ever.
+        if !broken(Mutation::NewShadowNameNotFlushed) {
+            self.flush_directory()?;
+        }
+        self.coordination.set_name_on_disk(self.current.slot);
+        if !broken(Mutation::NewShadowNotFlushed) {
+            self.flush_file(slot)?;
+        }
+        if let Some(narrow) = self.narrowed(&intent, len) {
+            write_intent(&*self.file(slot)?, len, &narrow, name)?;
+            intent = narrow;
+        }
+        if size > 0 {
+            self.vouch(State::Superseded, &intent, len)?;
+        }
+        self.remember_tail(len, intent);
+        let id = self.files[slot].as_ref().map(|file| file.id());
+        self.coordination.set_inode(slot, id);
+        self.generation = self.coordination.generation();
+        self.coordination.set_condition(ShadowCondition::Known);
+        Ok(())
+    }
+
+    pub(crate) fn remove_old_shadow(&mut self) -> Result<()> {
+        if !self.refuse_odd_shadow()? {
+            return Ok(());
+        }
+        let slot = self.shadow_slot();
+        if self.coordination.may_be_named_on_disk(slot) && !broken(Mutation::NamedFileRemoved) {
+            // SHADOW-20: where the file system has no journal, the file may be gone from the disk
+            // before the name `app.db` there is another one's.
+            self.flush_directory()?;
+            self.coordination.set_name_on_disk(self.current.slot);
+        }
+        let name = self.names.shown_shadow();
+        self.directory.unlink(&self.names.shadow).during(Operation::Delete, name)
+    }
+
+    /// Whether there is a shadow that may be replaced.
+    fn refuse_odd_shadow(&self) -> Result<bool> {
+        let name = self.names.shown_shadow();
+        match self.directory.metadata(&self.names.shadow).during(Operation::Stat, name)? {
+            Some(found) if found.kind != FileKind::Regular => {
+                Err(Error::CantOpen(format!("{name} is in the way: it is not a file; remove it")))
+            }
+            found => Ok(found.is_some()),
+        }
+    }
+
+    /// The block of a current copy that has none of ours yet.
+    pub(crate) fn give_block(&mut self) -> Result<()> {
+        let slot = self.current.slot;
+        let (file, name) = (self.current_file()?, self.role(slot));
+        let tail = Tail::read(&*file, &name)?;
+        if tail.bound(file.id()).is_some_and(|block| block.id == self.snapshot.id) {
+            // It may be one that was put back by hand, and not yet on the disk.
+            return self.flush_current();
+        }
+        // The old shadow is gone for good before a torn block here could make it look like the
+        // winner.
+        self.flush_directory()?;
+        let header = read_header(&*file, &name)?.filter(Header::is_sqlite);
+        let Some(header) = header else {
+            return Err(Error::NotADatabase(format!("{name} is not an SQLite database")));
+        };
+        let size = self.snapshot.size;
+        let len = if tail.len >= size + TAIL_LEN && tail.len.is_multiple_of(BLOCK as u64) {
+            tail.len
+        } else {
+            roomy_len(size.max(tail.len), 0, &self.tuning)
+        };
+        extend(&*file, tail.len, len, &name)?;
+        let intent = self.new_intent(file.id(), len);
+        write_intent(&*file, len, &intent, &name)?;
+        let mut block = CommitBlock {
+            place: Place::Tail,
+            pair: self.coordination.pair(),
+            inode: file.id().inode,
+            slot: u8::from(slot == 1),
+            state: State::Whole,
+            protocol: self.protocol,
+            sequence: self.current.sequence,
+            id: self.snapshot.id,
+            parent: u64::MAX,
+            counter: self.snapshot.counter,
+            page_size: header.page_size().unwrap_or(0),
+            size,
+            vouched: None,
+            super_journal: Vec::new(),
+            unit_count: 0,
+            list_checksum: 0,
+            units: Vec::new(),
+        };
+        write_commit(&*file, len, &mut block, Vec::new(), &name)?;
+        self.coordination.next_tail_epoch(slot);
+        self.flush_file(slot)?;
+        self.found_flushed();
+        self.page_list = Some((self.current.sequence, RangeSet::new()));
+        Ok(())
+    }
+}

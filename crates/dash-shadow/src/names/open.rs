@@ -1,0 +1,45 @@
+//! Opening files by their names in the database's folder.
+
+use crate::error::{Context, Operation, Result};
+use dash_storage::{Directory, OpenMode, Storage};
+
+/// An open file and its length, which only counts where nobody else has it open.
+pub(crate) type Opened<F> = (F, u64);
+
+/// Opens one of dash's own names for reading and writing. An empty folder there is removed: the
+/// check of a file system without a journal may leave one, where a file that was lost had the inode
+/// number of a former name fence.
+pub fn open_own<S: Storage>(
+    directory: &S::Directory,
+    name: &std::ffi::OsStr,
+    mode: OpenMode,
+) -> std::io::Result<S::File> {
+    match directory.open(name, mode) {
+        Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => {
+            directory.remove_directory(name).map_err(|_| {
+                let what = "it is a folder, not a file, and not empty; move it away";
+                std::io::Error::new(error.kind(), what)
+            })?;
+            directory.open(name, mode)
+        }
+        opened => opened,
+    }
+}
+
+/// Opens a name, if it is there.
+pub fn open_if_there<S: Storage>(
+    directory: &S::Directory,
+    name: &std::ffi::OsStr,
+    mode: OpenMode,
+) -> Result<Option<S::File>> {
+    if_there(directory.open(name, mode), name)
+}
+
+/// What was opened, or `None` if there was nothing.
+pub fn if_there<F>(opened: std::io::Result<F>, name: &std::ffi::OsStr) -> Result<Option<F>> {
+    match opened {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).during(Operation::Open, name.to_string_lossy()),
+    }
+}

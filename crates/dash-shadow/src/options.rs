@@ -1,0 +1,28 @@
+//! How to open a database.
+
+use crate::format::Protocol;
+use crate::tuning::Tuning;
+
+/// How to open a database for reading and writing.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// Make an empty database if there is none.
+    pub create: bool,
+    /// Permission bits of a new database.
+    pub permissions: u32,
+    /// Flushes a commit makes.
+    pub protocol: Protocol,
+    /// Sizes.
+    pub tuning: Tuning,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            create: true,
+            permissions: 0o644,
+            protocol: Protocol::Single,
+            tuning: Tuning::default(),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The first opener's work: decide by the recovery table, and fill the coordination file.
+
+use crate::error::{Context, Error, Operation, Result};
+use crate::file::page_list::global_page_list;
+use crate::file::tail::Tail;
+use crate::format::CommitBlock;
+use crate::format::header::{FENCE_OFFSET, Header};
+use crate::mutation::{Mutation, broken};
+use crate::names::fence::raise_passing_fence;
+use crate::names::open::Opened;
+use crate::names::{Names, exchange, super_journal};
+use crate::options::OpenOptions;
+use crate::ranges::RangeSet;
+use crate::recovery::action::Action;
+use crate::recovery::classify::{Verdict, classify, moved_together};
+use crate::recovery::examine::{
+    DbKind, Found, Relation, ShadowKind, verify_beside_fence, written_for_others,
+};
+use crate::recovery::left::Left;
+use crate::recovery::make_durable::{demote, make_durable};
+use crate::recovery::published::Published;
+use crate::recovery::table::decide;
+use crate::refusal::other_format;
+use crate::shared::coordination::{Coordination, Word};
+use crate::shared::durability::Durability;
+use crate::shared::layout::Layout;
+use crate::shared::life::{keep_stock_writers_out, open_elsewhere};
+use crate::shared::state::{Current, ShadowCondition, Snapshot};
+use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// The current copy, the other one, and how far that can be trusted.
+type Taken<F> = (Found<F>, Option<Found<F>>, ShadowCondition);
+
+/// Whether the database is as a clean close left it, and nobody has touched `app.db` or its name
+/// since: then it is on the disk as it is here, the names they have are durable, and the shadow's
+/// is not `app.db` there (SHADOW-23).
+fn at_rest<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>, name: &str) -> Result<bool> {
+    let bound = |found: Option<&Found<F>>| found.and_then(|found| found.block(false)).cloned();
+    let (Some(found), Some(block)) = (db, bound(db)) else {
+        return Ok(false);
+    };
+    let Some(vouched) = bound(shadow).and_then(|block| block.vouched) else {
+        return Ok(false);
+    };
+    let durable = vouched.names_durable || broken(Mutation::NamesBelievedDurable);
+    if !durable || vouched.id != block.id {
+        return Ok(false);
+    }
+    let stat = |found: &Found<F>| found.file.metadata().during(Operation::Stat, name);
+    let named = vouched.changed != 0 && vouched.changed == stat(found)?.changed;
+    // It was written last, and so not renamed since.
+    let beside = shadow.map(stat).transpose()?.is_some_and(|seen| seen.changed == seen.written);
+    let untouched = named && beside;
+    Ok(untouched || broken(Mutation::FoundBelievedDurable))
+}
+
+/// What the first opener found.
+pub(crate) struct Recovered<F: File> {
+    /// The files of both slots.
+    pub(crate) files: [Option<Arc<F>>; 2],
+    /// The current copy's header.
+    pub(crate) header: Option<Header>,
+    /// Its tail.
+    pub(crate) current: Tail,
+    /// Its global page list, if it has one.
+    pub(crate) page_list: Option<RangeSet>,
+    /// The shadow's tail, if nothing was written there since.
+    pub(crate) shadow: Option<Tail>,
+}
+
+/// The first opener's work.
+pub(crate) struct First<'a, S: Storage> {
+    pub(crate) storage: &'a S,
+    pub(crate) directory: &'a S::Directory,
+    pub(crate) directory_path: &'a Path,
+    pub(crate) names: &'a Names,
+    pub(crate) coordination: &'a Coordination<S::File>,
+}
+
+impl<S: Storage> First<'_, S> {
+    pub(crate) fn recover(
+        &self,
+        db: Option<Opened<S::File>>,
+        shadow: Option<Opened<S::File>>,
+        options: &OpenOptions,
+        cut_off: &mut Option<Vec<u8>>,
+    ) -> Result<Recovered<S::File>> {
+        let names = self.names;
+        let (db_name, shadow_name) = (names.shown().clone(), names.shown_shadow().clone());
+        let most = options.tuning.list_verified;
+        let mut db = db.map(|(file, len)| Found::glance(file, len, most, &db_name)).transpose()?;
+        let shadow =
+            shadow.map(|(file, len)| Found::look_at(file, len, &shadow_name)).transpose()?;
+        for found in [&db, &shadow].into_iter().flatten() {
+            if let Some(version) = found.tail.other_format() {
+                return Err(other_format(&db_name, version));
+            }
+        }
+        let fence = self
+            .directory
+            .metadata(&names.fence)
+            .during(Operation::Stat, names.fence.to_string_lossy())?
+            .is_some_and(|found| found.kind == FileKind::Directory);
+        verify_beside_fence(db.as_mut(), fence, &db_name)?;
+        let mut exists = |block: &CommitBlock| {
+            super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
+        };
+        let c = self.coordination;
+        if c.layout() == Layout::Ours {
+            // Cut off in the middle of a close.
+            drop(self.directory.remove_directory(&names.lowered));
+        }
+        let left = Left { fence, ..c.left()? };
+        let verdict = classify(db.as_ref(), shadow.as_ref(), left, &mut exists)?;
+        let mut action = decide(&verdict);
+        if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole {
+            action = Action::KeepRepair;
+        }
+        if !fence && written_for_others(db.as_ref(), shadow.as_ref()) {
+            return Err(Error::ReadOnly(format!(
+                "{db_name} says that only a newer SQLite may write it (its write version is above 2), and no block of dash says otherwise"
+            )));
+        }
+        if action == Action::KeepUndo {
+            let block = shadow.as_ref().and_then(|shadow| shadow.tail.commit.as_ref().ok());
+            *cut_off = block.map(|block| block.super_journal.clone());
+        }
+        let mut fence = fence;
+        let replaced = db.as_ref().filter(|_| action == Action::UseShadow).map(|found| &found.file);
+        if !fence && open_elsewhere(replaced) && !broken(Mutation::ReplacedNotFenced) {
+            raise_passing_fence(self.directory, names)?;
+            fence = true;
+        }
+        let moved = moved_together(db.as_ref(), shadow.as_ref());
+        let at_rest = at_rest(db.as_ref(), shadow.as_ref(), &db_name)?;
+        let (current, other, condition) = self.take(action, &verdict, left, db, shadow, options)?;
+        let moved = moved || current.tail.bound(current.id()).is_none();
+        let condition = if moved { ShadowCondition::Rebuild } else { condition };
+        self.describe(&current, other.as_ref(), condition, fence)?;
+        let slot = c.current().slot;
+        if at_rest && condition == ShadowCondition::Repair && action == Action::KeepRepair {
+            c.set_name_on_disk(slot);
+        } else if c.durability() == Durability::Flushed {
+            c.set_durability(Durability::Unproven);
+        }
+        if action == Action::UseShadow {
+            c.set_names_changed();
+        }
+        let mut untouched = false;
+        if let (Action::KeepRepair | Action::KeepUndo, Some(shadow)) = (action, &other) {
+            untouched = !self.bury(shadow, c.snapshot(slot))?;
+        }
+        let bound = current.block(false).is_some() && current.matches;
+        let page_list = bound.then(|| global_page_list(&current.units));
+        let mut files = [None, None];
+        files[slot] = Some(Arc::new(current.file));
+        let shadow = other.map(|found| {
+            files[1 - slot] = Some(Arc::new(found.file));
+            found.tail
+        });
+        let shadow = shadow.filter(|_| untouched);
+        Ok(Recovered { files, header: current.header, current: current.tail, page_list, shadow })
+    }
+
+    /// Does what was decided: the current copy, the other one if it may be mended, and how far that
+    /// can be trusted.
+    pub(crate) fn take(
+        &self,
+        action: Action,
+        verdict: &Verdict,
+        left: Left,
+        db: Option<Found<S::File>>,
+        shadow: Option<Found<S::File>>,
+        options: &OpenOptions,
+    ) -> Result<Taken<S::File>> {
+        let (db_name, shadow_name) = (self.names.shown(), self.names.shown_shadow());
+        Ok(match action {
+            Action::Refuse(refusal) => return Err(refusal.error(self.names)),
+            Action::Create => {
+                if !options.create {
+                    return Err(Error::CantOpen(format!("{db_name} does not exist")));
+                }
+                let file = self
+                    .directory
+                    .open(&self.names.db, OpenMode::CreateNew { permissions: options.permissions })
+                    .during(Operation::Open, db_name)?;
+                keep_stock_writers_out(&file, db_name)?;
+                (Found::look(file, db_name)?, None, ShadowCondition::Rebuild)
+            }
+            Action::UseShadow => {
+                let (Some(db), Some(shadow)) = (db, shadow) else {
+                    return Err(self.gone());
+                };
+                make_durable(&shadow, shadow_name)?;
+                self.exchange()?;
+                if verdict.db == DbKind::Empty && !broken(Mutation::FirstNameNotFlushed) {
+                    self.directory.flush().during(Operation::FlushDirectory, db_name)?;
+                }
+                demote(&db, shadow_name)?;
+                match verdict.shadow {
+                    // Pages that dash did not write: no list tells where the two differ.
+                    ShadowKind::Modified => (shadow, None, ShadowCondition::Rebuild),
+                    // Its own block tells how far the old copy can be trusted.
+                    _ if verdict.relation.is_kin() => (shadow, Some(db), ShadowCondition::Repair),
+                    _ => (shadow, Some(db), ShadowCondition::Rebuild),
+                }
+            }
+            Action::KeepRepair | Action::KeepUndo => {
+                let db = db.ok_or_else(|| self.gone())?;
+                if let (Relation::Parent, Some(shadow)) = (verdict.relation, &shadow) {
+                    // A power loss may have taken the mark: it tells that app.db is newer, whatever
+                    // is put there.
+                    demote(shadow, shadow_name)?;
+                }
+                (db, shadow, ShadowCondition::Repair)
+            }
+            Action::KeepRebuild => {
+                let overtaken = left.unpublished.is_some() && verdict.shadow == ShadowKind::Torn;
+                if let (true, Some(shadow)) = (overtaken || verdict.db == DbKind::Empty, &shadow) {
+                    self.bury(shadow, Snapshot::default())?;
+                }
+                let held = shadow.filter(|found| open_elsewhere(Some(&found.file)));
+                (db.ok_or_else(|| self.gone())?, held, ShadowCondition::Rebuild)
+            }
+        })
+    }
+
+    /// What the table decided against stays undone. For an empty database nothing else of the
+    /// coordination file counts.
+    pub(crate) fn bury(&self, shadow: &Found<S::File>, snapshot: Snapshot) -> Result<bool> {
+        let (pair, current) = (self.coordination.pair(), self.coordination.current());
+        let published =
+            Published { pair, current, snapshot, names_durable: false, held: false, changed: 0 };
+        published.bury(&shadow.file, &shadow.tail, self.names.shown_shadow())
+    }
+
+    fn gone(&self) -> Error {
+        Error::Corrupt(format!("{} vanished while it was opened", self.names.shown()))
+    }
+
+    pub(crate) fn exchange(&self) -> Result<()> {
+        exchange::exchange::<S>(self.directory, self.names)
+            .during(Operation::Exchange, self.names.shown())
+    }
+
+    /// Fills the coordination file.
+    fn describe(
+        &self,
+        current: &Found<S::File>,
+        other: Option<&Found<S::File>>,
+        condition: ShadowCondition,
+        fence: bool,
+    ) -> Result<()> {
+        let c = self.coordination;
+        let left_over = c.layout() != Layout::None;
+        c.reset();
+        if left_over {
+            c.set_durability(Durability::Unknown);
+        }
+        let block = current.block(false).filter(|_| current.matches);
+        let slot = block.map_or(0, |block| usize::from(block.slot));
+        let snapshot = match (block, &current.header) {
+            (Some(block), Some(header)) => Snapshot {
+                size: block.size,
+                version: header.version(),
+                id: block.id,
+                counter: block.counter,
+            },
+            (None, header) => {
+                Snapshot::foreign(header.as_ref(), current.tail.len, self.storage.random())
+            }
+            (Some(_), None) => return Err(self.gone()),
+        };
+        if let Some(header) = current.header.filter(Header::is_demoted) {
+            current
+                .file
+                .write_at(&header.promotion(), FENCE_OFFSET)
+                .during(Operation::Write, self.names.shown())?;
+        }
+        c.set_pair(block.map_or_else(|| self.storage.random(), |block| block.pair));
+        c.set_inode(slot, Some(current.id()));
+        c.set_inode(1 - slot, other.map(Found::id));
+        c.set_snapshot(slot, &snapshot);
+        c.set_condition(condition);
+        c.add_name_on_disk(0);
+        c.add_name_on_disk(1);
+        // A fence found is kept, but it is not known to be durable: the first write makes it so.
+        c.set_fence(false);
+        c.set_fence_found(fence);
+        c.set_current(Current { sequence: block.map_or(1, |block| block.sequence), slot });
+        // Nobody is alive; who opens later takes these two files.
+        c.word(Word::Guarded).store(c.generation(), SeqCst);
+        c.set_cache_life();
+        c.validate();
+        Ok(())
+    }
+}

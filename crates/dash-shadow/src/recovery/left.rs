@@ -1,0 +1,87 @@
+//! What the last session left beside the two files: a name fence, and what its coordination file
+//! says.
+//!
+//! A coordination file that lies there after a power loss is of any time before it, as nobody
+//! flushes it. What it says of the page cache therefore counts only as long as that is the same one
+//! ([`File::cache_life`]).
+
+use crate::error::{Context, Operation, Result};
+use crate::file::io::read_padded;
+use crate::mutation::{Mutation, broken};
+use crate::names::Names;
+use crate::names::open::open_if_there;
+use crate::shared::coordination::{Coordination, Word};
+use crate::shared::layout::Layout;
+use dash_storage::{File, OpenMode, Storage};
+use std::sync::atomic::Ordering::SeqCst;
+
+/// What else the last session left.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Left {
+    /// The name fence stands, so `app.db` may have been in the middle of a write of ours; without
+    /// it a difference is somebody else's write (SHADOW-4).
+    pub fence: bool,
+    /// A coordination file says that the shadow was being written.
+    pub in_flight: bool,
+    /// A coordination file says that somebody committed in that session and nothing was being
+    /// written, and the page cache is still the one of then: the shadow is what was the current
+    /// copy before, as it was left.
+    pub committed: bool,
+    /// Pair and sequence of a commit that nobody was told of, nor was shown: its writer died before
+    /// it exchanged the names, and the page cache is still the one of then.
+    pub unpublished: Option<(u64, u64)>,
+    /// Id of a commit that was reported as failed (SHADOW-13); 0: none.
+    pub failed: u64,
+    /// Who asks may only read, and so can't publish it: it is not shown.
+    pub only_read: bool,
+}
+
+impl Left {
+    /// From the words of a coordination file.
+    fn of_words(file: &impl File, word: impl Fn(Word) -> Result<u64>) -> Result<Self> {
+        let ours = Layout::of(word(Word::Magic)?) == Layout::Ours;
+        let in_flight = if ours { word(Word::InFlight)? } else { 0 };
+        let of_then = word(Word::CacheLife)?;
+        let alive = ours && file.cache_life() == Some(of_then);
+        let same = in_flight != 0 && (alive || broken(Mutation::CoordinationOutlivesPower));
+        let unpublished = if same { Some((word(Word::Pair)?, in_flight)) } else { None };
+        Ok(Self {
+            fence: false,
+            in_flight: in_flight != 0,
+            committed: alive && in_flight == 0 && word(Word::Commits)? > 0,
+            unpublished,
+            failed: word(Word::Failed)?,
+            only_read: false,
+        })
+    }
+}
+
+impl<F: File> Coordination<F> {
+    /// What it says of the last session; for the first opener, before anything is changed.
+    pub(crate) fn left(&self) -> Result<Left> {
+        Left::of_words(&self.file, |word| Ok(self.word(word).load(SeqCst)))
+    }
+
+    /// Says which cache what it says is true of.
+    pub(crate) fn set_cache_life(&self) {
+        self.word(Word::CacheLife).store(self.file.cache_life().unwrap_or(0), SeqCst);
+    }
+}
+
+/// What a coordination file tells whoever may only read of the last session.
+pub(crate) fn left_in_coordination<S: Storage>(
+    directory: &S::Directory,
+    names: &Names,
+) -> Result<Left> {
+    let Some(file) = open_if_there::<S>(directory, &names.coordination, OpenMode::Read)? else {
+        return Ok(Left::default());
+    };
+    let word = |word: Word| {
+        let mut bytes = [0; size_of::<u64>()];
+        let place = (word as usize * size_of::<u64>()) as u64;
+        read_padded(&file, &mut bytes, place)
+            .during(Operation::Read, names.shown_coordination())?;
+        Ok(u64::from_ne_bytes(bytes))
+    };
+    Left::of_words(&file, word)
+}

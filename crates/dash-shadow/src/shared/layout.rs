@@ -1,0 +1,51 @@
+//! The layout of the coordination file: what its words mean. Connections of different layouts don't
+//! share a database: who comes second is refused, by name. One that a crash left behind is made
+//! anew.
+
+/// Raise it whenever a word gets another meaning. In every layout the first word is the mark, and
+/// that of a commit that failed stays where it is ([`crate::shared::failed`]): it outlives them
+/// all.
+const NUMBER: u64 = 2;
+
+/// First word of a coordination file, with the layout's number in its lowest bits.
+const DASH: u64 = 0x0001_6873_6164_0000;
+
+/// Those bits.
+const BITS: u64 = 0xFFFF;
+
+/// First word of one that is laid out as here.
+pub const MARK: u64 = DASH | NUMBER;
+
+/// Whose words they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Nobody's yet.
+    None,
+    /// Laid out as here.
+    Ours,
+    /// By a dash that lays them out in another way: which one.
+    Other(u64),
+}
+
+impl Layout {
+    /// What the first word says.
+    pub fn of(word: u64) -> Self {
+        match word {
+            MARK => Self::Ours,
+            _ if word & !BITS == DASH => Self::Other(word & BITS),
+            _ => Self::None,
+        }
+    }
+
+    /// What a connection is told that comes to one of another layout.
+    pub fn refusal(self, db: &str) -> Option<String> {
+        let Self::Other(other) = self else {
+            return None;
+        };
+        let whose = if other < NUMBER { "an older dash" } else { "a newer dash" };
+        Some(format!(
+            "{db} is open in {whose}, which shares it in another way (layout {other}; this one has layout {NUMBER}): \
+             close it there first, or use that version here, too"
+        ))
+    }
+}

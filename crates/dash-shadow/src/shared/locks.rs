@@ -1,0 +1,76 @@
+//! Which byte is locked for what. All locks are open-file-description locks that never wait.
+//!
+//! On each of the two **inodes**, at SQLite's own places (os.h), so that stock processes and dash
+//! see each other:
+//!
+//! | byte | who holds it |
+//! |---|---|
+//! | PENDING | exclusive: a writer that waits for stock readers of the shadow to leave |
+//! | RESERVED | shared: every dash connection for its life, so that a stock writer waits and a stock reader knows that the name fence is no hot journal |
+//! | SHARED (510 bytes) | shared: stock readers, read-only dash connections; exclusive: the dash writer, on the shadow |
+//! | LIFE | shared: every dash connection for its life; exclusive: the first and the last one |
+//!
+//! On the **coordination file**:
+//!
+//! | byte | who holds it |
+//! |---|---|
+//! | OPEN | exclusive: who opens, closes or recovers |
+//! | WRITER | exclusive: the connection in a write transaction; shared: those that only read under locking_mode=EXCLUSIVE |
+//! | ALIVE | shared: every dash connection for its life, whatever becomes of its files; exclusive: the first and the last one |
+//! | KEEPS_WRITER | exclusive: who holds WRITER for housekeeping, for moments only |
+//! | KEEPS_SHADOW | exclusive: who holds the shadow's SHARED range for housekeeping |
+//! | READER + i | exclusive: the connection that owns reader entry i |
+
+use std::ops::Range;
+
+/// SQLite's PENDING_BYTE.
+pub const PENDING: Range<u64> = 0x4000_0000..0x4000_0001;
+
+/// SQLite's RESERVED_BYTE.
+pub const RESERVED: Range<u64> = 0x4000_0001..0x4000_0002;
+
+/// SQLite's SHARED range.
+pub const SHARED: Range<u64> = 0x4000_0002..0x4000_0200;
+
+/// Held by whoever has the database open through dash.
+pub const LIFE: Range<u64> = 0x4000_0201..0x4000_0202;
+
+/// Held while opening, closing or recovering.
+pub const OPEN: Range<u64> = 0..1;
+
+/// Held by the write transaction.
+pub const WRITER: Range<u64> = 1..2;
+
+/// Held by every connection for its life; exclusive: the first and the last one.
+pub const ALIVE: Range<u64> = 2..3;
+
+/// Held while WRITER is held for housekeeping: who meets that waits.
+pub const KEEPS_WRITER: Range<u64> = 3..4;
+
+/// Held while the shadow is: who wants it says so, and waits.
+pub const KEEPS_SHADOW: Range<u64> = 4..5;
+
+/// Everything that can be locked.
+pub const ALL: Range<u64> = 0..u64::MAX;
+
+/// Held by the owner of a reader entry.
+pub fn reader(entry: usize) -> Range<u64> {
+    let byte = 16 + entry as u64;
+    byte..byte + 1
+}
+
+/// The five lock levels of SQLite's `xLock`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum LockLevel {
+    /// No lock.
+    #[default]
+    None,
+    /// Reading a snapshot.
+    Shared,
+    /// The one write transaction.
+    Reserved,
+    /// Waiting for readers of the shadow; `xLock` is never asked for it.
+    Pending,
+    /// May write the shadow.
+    Exclusive,
+}

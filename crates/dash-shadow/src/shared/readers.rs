@@ -1,0 +1,145 @@
+//! Reader entries: who reads which copy (SHADOW-9). See [`crate::shared::coordination`] for the
+//! order in which pins and looks must come.
+
+use crate::error::{Context, Operation, Result};
+use crate::shared::coordination::{Coordination, ENTRIES, ENTRY, MAX_READERS, Word};
+use crate::shared::locks;
+use crate::shared::state::Current;
+use dash_storage::{File, LockKind, SharedMemory};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// Who reads a copy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// Somebody does.
+    pub any: bool,
+    /// Somebody has mapped pages of it.
+    pub mapped: bool,
+    /// Somebody reads, in either copy, a state that is not the newest.
+    pub stale: bool,
+}
+
+impl<F: File> Coordination<F> {
+    pub(crate) fn pin_word(&self, entry: usize) -> &AtomicU64 {
+        self.memory.word(ENTRIES + entry * ENTRY)
+    }
+
+    /// Takes a free reader entry for the life of this connection. Without one, reading takes
+    /// SQLite's SHARED lock.
+    pub fn register(&mut self) -> Result<()> {
+        for entry in 0..MAX_READERS {
+            if self
+                .file
+                .try_lock(locks::reader(entry), LockKind::Exclusive)
+                .during(Operation::Lock, "a reader entry")?
+            {
+                self.pin_word(entry).store(0, SeqCst);
+                self.clear_ticket(entry);
+                self.memory
+                    .word(ENTRIES + entry * ENTRY + 1)
+                    .store(u64::from(std::process::id()), SeqCst);
+                self.word(Word::ReaderHigh).fetch_max(entry as u64 + 1, SeqCst);
+                self.entry = Some(entry);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the reader entry back, before the file is closed: that releases its lock.
+    pub fn unregister(&mut self) {
+        self.unpin();
+        self.entry = None;
+    }
+
+    /// Whether this connection has a reader entry.
+    pub fn is_registered(&self) -> bool {
+        self.entry.is_some()
+    }
+
+    /// Says that this connection reads the copy in `slot`. To be followed by a second look at
+    /// [`Self::current`].
+    pub fn pin(&self, current: Current) {
+        if let Some(entry) = self.entry {
+            self.pin_word(entry).store(pin_of(current), SeqCst);
+        }
+    }
+
+    /// Says that this connection maps pages of the copy it has pinned.
+    pub fn pin_mapped(&self, current: Current) -> bool {
+        if let Some(entry) = self.entry {
+            let word = self.pin_word(entry);
+            let both = if word.load(SeqCst) & PINNED == BOTH { BOTH } else { 0 };
+            word.store(pin_of(current) | both | MAPPED, SeqCst);
+        }
+        self.entry.is_some()
+    }
+
+    /// Moves the pin to what this connection has just committed (or failed to). SQLite keeps pages
+    /// it has mapped until the lock falls, so the copy they are in stays pinned too.
+    pub fn move_pin(&self, current: Current) {
+        if let Some(entry) = self.entry {
+            let word = self.pin_word(entry);
+            let old = word.load(SeqCst);
+            let mut pin = pin_of(current);
+            if old & MAPPED != 0 {
+                pin |= MAPPED | (old & PINNED);
+            }
+            word.store(pin, SeqCst);
+        }
+    }
+
+    /// Says that this connection reads nothing.
+    pub fn unpin(&self) {
+        if let Some(entry) = self.entry {
+            self.pin_word(entry).store(0, SeqCst);
+        }
+    }
+
+    /// Who else reads the copy in `slot`, of those alive. Clears the entries of dead ones.
+    pub fn pins_of_others(&self, slot: usize) -> Result<Pins> {
+        let mut pins = Pins::default();
+        let newest = self.current().sequence;
+        let high = usize::try_from(self.word(Word::ReaderHigh).load(SeqCst)).unwrap_or(MAX_READERS);
+        for entry in 0..high.min(MAX_READERS) {
+            let pin = self.pin_word(entry).load(SeqCst);
+            let here = pin & PINNED & (slot as u64 + 1) != 0;
+            let stale = pin != 0 && pin >> SNAPSHOT_SHIFT < newest;
+            if Some(entry) == self.entry || !(here || stale) {
+                continue;
+            }
+            let owner = self
+                .file
+                .lock_conflict(locks::reader(entry), LockKind::Exclusive)
+                .during(Operation::Lock, "a reader entry")?;
+            if owner.is_some() {
+                pins.any |= here;
+                pins.mapped |= here && pin & MAPPED != 0;
+                pins.stale |= stale;
+                continue;
+            }
+            // Its owner died between pinning and letting go. If a new owner registers right now it
+            // pins the current copy, never this one.
+            let _ = self.pin_word(entry).compare_exchange(pin, 0, SeqCst, SeqCst);
+        }
+        Ok(pins)
+    }
+}
+
+/// Where in the pin of a reader the sequence of its snapshot begins.
+const SNAPSHOT_SHIFT: u32 = 3;
+
+/// In the pin of a reader: pages are mapped, and must stay as they are.
+const MAPPED: u64 = 4;
+
+/// In the pin of a reader: a bit for each slot.
+const PINNED: u64 = 3;
+
+/// Both of them: pages of the other copy are still mapped.
+const BOTH: u64 = 3;
+
+/// The word that says which snapshot a reader reads, and where.
+fn pin_of(current: Current) -> u64 {
+    current.sequence << SNAPSHOT_SHIFT | (current.slot as u64 + 1)
+}

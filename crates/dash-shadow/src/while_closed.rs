@@ -1,0 +1,62 @@
+//! What only a closed database allows.
+
+use crate::error::{Context, Error, Operation, Result};
+use crate::format::header::Header;
+use crate::names::Names;
+use crate::names::access::open_coordination;
+use crate::recovery::left::left_in_coordination;
+use crate::shared::locks;
+use dash_storage::{Directory, File, FileKind, LockKind, Storage};
+use std::path::Path;
+
+/// Does something while no connection has the database at `path` open for writing, in any process,
+/// and none can be opened, recovered or closed.
+///
+/// The locks on the two files don't tell whether one has: a connection that is idle since another
+/// one made a new shadow holds those of the former pair, and who recovers holds none yet.
+///
+/// # Errors
+///
+/// [`Error::Busy`] if there is one, or if somebody opens or closes it for very long; whatever
+/// opening the coordination file answers.
+pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() -> T) -> Result<T> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let stat = |name: &std::ffi::OsStr| {
+        directory.metadata(name).during(Operation::Stat, name.to_string_lossy())
+    };
+    let db = stat(&names.db)?;
+    let was_there = stat(&names.coordination)?.is_some();
+    let (coordination, _) = open_coordination(storage, &directory, &names, db.as_ref())?;
+    let holder = coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive);
+    if holder.during(Operation::Lock, names.shown_coordination())?.is_some() {
+        return Err(Error::Busy);
+    }
+    let done = act();
+    if !was_there {
+        // Whoever waits for OPEN looks whether the file still has its name.
+        drop(directory.unlink(&names.coordination));
+    }
+    Ok(done)
+}
+
+/// Whether a database that nobody has open was closed cleanly, as far as what lies beside it tells.
+/// Only then may its shadow be removed: it may hold the newest commit.
+///
+/// # Errors
+///
+/// Whatever looking at the names answers.
+pub fn is_at_rest<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let fence = directory.metadata(&names.fence).during(Operation::Stat, names.shown())?;
+    let fenced = fence.is_some_and(|fence| fence.kind == FileKind::Directory);
+    Ok(!fenced && !left_in_coordination::<S>(&directory, &names)?.in_flight)
+}
+
+/// Whether a database that begins so was closed while stock processes had its other copy open
+/// (SHADOW-16). Then no journal of SQLite's may be written beside it. `start`: the first 100 bytes.
+#[must_use]
+pub fn is_protected(start: &[u8]) -> bool {
+    Header::of(start).is_some_and(|header| header.is_protected())
+}
