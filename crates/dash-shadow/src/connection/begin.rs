@@ -14,19 +14,20 @@ use dash_storage::{File, LockKind, Metadata, Storage};
 impl<S: Storage> Connection<S> {
     /// Whether some connection, dash or stock, is in a write transaction.
     pub fn is_reserved(&self) -> Result<bool> {
-        Ok(self.level >= LockLevel::Reserved
+        Ok(self.view.level >= LockLevel::Reserved
             || self
+                .pair
                 .coordination
                 .file()
                 .lock_conflict(locks::WRITER, LockKind::Shared)
-                .during(Operation::Lock, self.names.shown_coordination())?
+                .during(Operation::Lock, self.pair.names.shown_coordination())?
                 .is_some())
     }
 
     /// The one write transaction. SHADOW-1: under the WRITER lock, the snapshot is the newest, no
     /// dead writer's work is left, and the two names stand for the two inodes.
     pub(crate) fn begin_write(&mut self) -> Result<()> {
-        if let Some(reason) = &self.poisoned {
+        if let Some(reason) = &self.debts.poisoned {
             return Err(Error::Poisoned(reason.clone()));
         }
         let got = self.writer_past_housekeeping()?;
@@ -36,39 +37,39 @@ impl<S: Storage> Connection<S> {
         let begun = self.check_begin();
         match begun {
             Ok(()) => {
-                self.coordination.came();
-                self.transaction = Some(Transaction::new(self.snapshot.size));
+                self.pair.coordination.came();
+                self.transaction = Some(Transaction::new(self.view.snapshot.size));
                 Ok(())
             }
             Err(error) => {
                 self.release_exclusion()?;
-                self.coordination.release_writer()?;
+                self.pair.coordination.release_writer()?;
                 Err(error)
             }
         }
     }
 
     pub(crate) fn check_begin(&mut self) -> Result<()> {
-        let stale = self.coordination.current() != self.current;
+        let stale = self.pair.coordination.current() != self.view.current;
         if stale && !broken(Mutation::StaleSnapshotMayWrite) {
             return Err(Error::BusySnapshot);
         }
-        if self.coordination.in_flight() != 0 && !broken(Mutation::DeadWriterIgnored) {
+        if self.pair.coordination.in_flight() != 0 && !broken(Mutation::DeadWriterIgnored) {
             // It looks at the newest state; this connection's snapshot stays what it is.
-            let mine = (self.current, self.snapshot);
+            let mine = (self.view.current, self.view.snapshot);
             let finished = self.finish_dead_writer();
-            (self.current, self.snapshot) = mine;
+            (self.view.current, self.view.snapshot) = mine;
             finished?;
         }
-        let stale = self.coordination.current() != self.current;
+        let stale = self.pair.coordination.current() != self.view.current;
         if stale && !broken(Mutation::StaleSnapshotMayWrite) {
             return Err(Error::BusySnapshot);
         }
         // A new shadow is no newer state: what was read so far is still the newest.
         self.reload_if_pair_changed()?;
-        if self.current.sequence >= SEQUENCE_MAX {
+        if self.view.current.sequence >= SEQUENCE_MAX {
             return Err(scribbled(
-                self.names.shown_coordination(),
+                self.pair.names.shown_coordination(),
                 "it counts more commits than can have been made",
             ));
         }
@@ -78,7 +79,7 @@ impl<S: Storage> Connection<S> {
     /// Before the other copy is made as large as the current one, which needs a look at that: the
     /// size comes from shared memory.
     pub(crate) fn check_size(&self) -> Result<()> {
-        let (db, size) = (self.names.shown(), self.snapshot.size);
+        let (db, size) = (self.pair.names.shown(), self.view.snapshot.size);
         if size == 0 {
             return Ok(());
         }
@@ -87,33 +88,35 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         let what = format!("it says that {db} holds {size} bytes, but that ends at {len}");
-        Err(scribbled(self.names.shown_coordination(), &what))
+        Err(scribbled(self.pair.names.shown_coordination(), &what))
     }
 
     /// SHADOW-2: both names still stand for the two inodes.
     pub(crate) fn check_names(&mut self) -> Result<()> {
-        let id = |slot: usize| self.files[slot].as_ref().map(|file| file.id());
-        let (current, other) = (id(self.current.slot), id(1 - self.current.slot));
+        let id = |slot: usize| self.pair.files[slot].as_ref().map(|file| file.id());
+        let (current, other) = (id(self.view.current.slot), id(1 - self.view.current.slot));
         let ids = |named: &[Option<Metadata>; 2]| named.map(|found| found.map(|found| found.id));
-        let mut named = self.named()?;
-        if ids(&named) != [current, other] && finish_renames::<S>(&self.directory, &self.names)? {
-            named = self.named()?;
+        let mut named = self.pair.named()?;
+        if ids(&named) != [current, other]
+            && finish_renames::<S>(&self.pair.directory, &self.pair.names)?
+        {
+            named = self.pair.named()?;
         }
         let [db, shadow] = ids(&named);
         if db != current {
             return Err(Error::Moved(format!(
                 "{} is not the file that was opened: it was renamed, removed or replaced; close all connections and open it again",
-                self.names.shown()
+                self.pair.names.shown()
             )));
         }
         if shadow != other || other.is_none() {
             if shadow.is_some() && other.is_some() {
                 return Err(Error::Moved(format!(
                     "{} is not the file that was opened; remove it, or close all connections and open the database again",
-                    self.names.shadow.to_string_lossy()
+                    self.pair.names.shadow.to_string_lossy()
                 )));
             }
-            self.coordination.set_condition(ShadowCondition::Rebuild);
+            self.pair.coordination.set_condition(ShadowCondition::Rebuild);
         }
         match named {
             [Some(db), Some(shadow)] => self.keep_access(&db, &shadow),
@@ -125,20 +128,20 @@ impl<S: Storage> Connection<S> {
     /// may use the other. Where this process can't see to that, the next shadow may.
     fn keep_access(&mut self, db: &Metadata, shadow: &Metadata) -> Result<()> {
         let seen = Some([db, shadow].map(|file| (file.permissions, file.owner, file.group)));
-        if db.has_access_of(shadow) || self.access_seen == seen {
+        if db.has_access_of(shadow) || self.memo.access_seen == seen {
             return Ok(());
         }
-        let (other, name) = (self.shadow_slot(), self.names.shown_shadow());
-        let kept = match (&self.files[other], &self.files[self.current.slot]) {
+        let (other, name) = (self.shadow_slot(), self.pair.names.shown_shadow());
+        let kept = match (&self.pair.files[other], &self.pair.files[self.view.current.slot]) {
             (Some(shadow), Some(current)) => {
                 shadow.copy_access(current).during(Operation::Open, name)?
             }
             _ => return Ok(()),
         };
         if kept {
-            self.access_seen = seen;
+            self.memo.access_seen = seen;
         } else {
-            self.coordination.set_condition(ShadowCondition::Rebuild);
+            self.pair.coordination.set_condition(ShadowCondition::Rebuild);
         }
         Ok(())
     }

@@ -34,25 +34,28 @@ impl<S: Storage> Connection<S> {
         let unlocked = self.unlock(LockLevel::None);
         let left = self.leave(tell);
         // Before OPEN goes with the coordination file: who closes next asks who has them open.
-        self.files = [None, None];
+        self.pair.files = [None, None];
         unlocked.and(left)
     }
 
     fn leave(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
-        let name = self.names.shown_coordination().clone();
-        self.coordination.unregister();
+        let name = self.pair.names.shown_coordination().clone();
+        self.pair.coordination.unregister();
         if !self.take_open(&name)? {
             // Somebody takes very long to open: the next opener, or closer, cleans up.
             return Ok(());
         }
-        let named =
-            self.directory.metadata(&self.names.coordination).during(Operation::Stat, &name)?;
-        if named.is_none_or(|named| named.id != self.coordination.file().id()) {
+        let named = self
+            .pair
+            .directory
+            .metadata(&self.pair.names.coordination)
+            .during(Operation::Stat, &name)?;
+        if named.is_none_or(|named| named.id != self.pair.coordination.file().id()) {
             return Ok(());
         }
         drop(self.reload_if_pair_changed());
-        let [a, b] = &self.files;
-        let file = self.coordination.file();
+        let [a, b] = &self.pair.files;
+        let file = self.pair.coordination.file();
         // Both locks are converted; what stood in the way of that leaves them shared.
         let alone = is_alone(&[a.as_deref(), b.as_deref()], &name)?
             && file.try_lock(locks::ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
@@ -64,13 +67,16 @@ impl<S: Storage> Connection<S> {
         }
         // Before the name goes: an opener that makes a new coordination file must find itself
         // alone. Until then openers wait for OPEN; so does who closes next, and must be the last.
-        for file in self.files.iter().flatten() {
+        for file in self.pair.files.iter().flatten() {
             file.unlock(locks::ALL).during(Operation::Lock, &name)?;
         }
         if alone {
-            self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)
+            self.pair
+                .directory
+                .unlink(&self.pair.names.coordination)
+                .during(Operation::Delete, &name)
         } else {
-            self.coordination.file().unlock(locks::ALIVE).during(Operation::Lock, &name)
+            self.pair.coordination.file().unlock(locks::ALIVE).during(Operation::Lock, &name)
         }
     }
 
@@ -78,26 +84,26 @@ impl<S: Storage> Connection<S> {
     /// last.
     fn take_open(&self, name: &str) -> Result<bool> {
         for _ in 0..CLOSE_ATTEMPTS {
-            let file = self.coordination.file();
+            let file = self.pair.coordination.file();
             if file.try_lock(locks::OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
                 return Ok(true);
             }
-            self.storage.sleep(CLOSE_PAUSE);
+            self.pair.storage.sleep(CLOSE_PAUSE);
         }
         Ok(false)
     }
 
     /// SHADOW-10: what a closed database looks like.
     fn rest(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
-        if self.coordination.in_flight() != 0 {
+        if self.pair.coordination.in_flight() != 0 {
             self.finish_dead_writer()?;
         }
-        self.current = self.coordination.current();
-        self.snapshot = self.coordination.snapshot(self.current.slot);
+        self.view.current = self.pair.coordination.current();
+        self.view.snapshot = self.pair.coordination.snapshot(self.view.current.slot);
         let kept = self.return_name();
         self.finish_settling();
         // The next session takes what it finds at rest for durable.
-        let found = self.coordination.durability();
+        let found = self.pair.coordination.durability();
         let unknown = ![Durability::Flushed, Durability::Unproven].contains(&found);
         if unknown {
             self.flush_current()?;
@@ -106,13 +112,13 @@ impl<S: Storage> Connection<S> {
             // SHADOW-8: the next session lists only what it writes itself. And where the name is
             // behind, stock SQLite must not be shown a copy that was never flushed.
             let slot = self.shadow_slot();
-            if self.files[slot].is_some() {
+            if self.pair.files[slot].is_some() {
                 self.flush_file(slot)?;
             }
         }
         self.flush_names(unknown)?;
         if kept.as_ref().is_some_and(|kept| kept.fenced) {
-            raise_passing_fence(&*self.directory, &self.names)?;
+            raise_passing_fence(&*self.pair.directory, &self.pair.names)?;
         }
         self.forget_deleted(tell)?;
         self.leave_vouched(kept.is_some())?;
@@ -128,7 +134,7 @@ impl<S: Storage> Connection<S> {
     ///
     /// `unflushed`: the copies were not flushed, so more than the names is behind.
     fn flush_names(&mut self, unflushed: bool) -> Result<()> {
-        let c = &self.coordination;
+        let c = &self.pair.coordination;
         let unflushed = unflushed && !broken(Mutation::NarrowedUnflushed);
         let behind = c.names_changed() && c.may_be_named_on_disk(self.shadow_slot());
         let fence = c.fence() || c.fence_found();
@@ -137,13 +143,13 @@ impl<S: Storage> Connection<S> {
         }
         if fence || unflushed || behind && !broken(Mutation::NamesLeftBehind) {
             self.flush_directory()?;
-            self.coordination.set_name_on_disk(self.current.slot);
+            self.pair.coordination.set_name_on_disk(self.view.current.slot);
         }
         if fence {
             // Under this name it keeps nobody out: who finds it later removes it.
-            drop(self.directory.remove_directory(&self.names.lowered));
+            drop(self.pair.directory.remove_directory(&self.pair.names.lowered));
         }
-        self.coordination.set_fence(false);
+        self.pair.coordination.set_fence(false);
         Ok(())
     }
 
@@ -152,10 +158,10 @@ impl<S: Storage> Connection<S> {
     /// before the names are right there. Where the file system has no journal a removed directory
     /// may be gone before its name is; a renamed one is not.
     fn lower_fence(&self) -> Result<()> {
-        let fence = self.names.fence.to_string_lossy();
-        let lowered = self.directory.rename(&self.names.fence, &self.names.lowered);
+        let fence = self.pair.names.fence.to_string_lossy();
+        let lowered = self.pair.directory.rename(&self.pair.names.fence, &self.pair.names.lowered);
         // An overlay renames no directory of its lower layer.
-        match lowered.or_else(|_| self.directory.remove_directory(&self.names.fence)) {
+        match lowered.or_else(|_| self.pair.directory.remove_directory(&self.pair.names.fence)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             other => other.during(Operation::Delete, fence),
         }
@@ -165,15 +171,15 @@ impl<S: Storage> Connection<S> {
     /// `held`: another program has the shadow open, and may write there: the block tells then how
     /// dash would.
     fn leave_vouched(&mut self, held: bool) -> Result<()> {
-        let clean =
-            self.poisoned.is_none() && self.coordination.condition() == ShadowCondition::Known;
+        let clean = self.debts.poisoned.is_none()
+            && self.pair.coordination.condition() == ShadowCondition::Known;
         let slot = self.shadow_slot();
-        if !clean || self.coordination.commits() == 0 || self.files[slot].is_none() {
+        if !clean || self.pair.coordination.commits() == 0 || self.pair.files[slot].is_none() {
             return Ok(());
         }
         self.narrow_current()?;
         let known = self.shadow_tail()?;
-        let (len, file, name) = (known.len, self.file(slot)?, self.role(slot));
+        let (len, file, name) = (known.len, self.pair.file(slot)?, self.role(slot));
         let tail = match self.take_found_current() {
             Some(tail) => tail,
             None => Tail::at_end(&*file, len, &name)?,
@@ -184,7 +190,7 @@ impl<S: Storage> Connection<S> {
                 write_intent(&*file, len, narrow, &name)?;
             }
             let intent = narrow.as_ref().unwrap_or(&known.intent);
-            let names_durable = !self.coordination.may_be_named_on_disk(slot);
+            let names_durable = !self.pair.coordination.may_be_named_on_disk(slot);
             // What is written into it at rest, by whomever, and what is done to its name, changes
             // that.
             let current = self.current_file()?.metadata().during(Operation::Stat, &name)?;
@@ -198,10 +204,12 @@ impl<S: Storage> Connection<S> {
 
     /// The current copy's intent counts once it is the shadow again: it is whole now.
     fn narrow_current(&mut self) -> Result<()> {
-        let slot = self.current.slot;
+        let slot = self.view.current.slot;
         let known = self.tail_in(slot)?;
         match self.narrowed_to_rest(slot, &known.intent, known.len)? {
-            Some(narrow) => write_intent(&*self.file(slot)?, known.len, &narrow, &self.role(slot)),
+            Some(narrow) => {
+                write_intent(&*self.pair.file(slot)?, known.len, &narrow, &self.role(slot))
+            }
             None => Ok(()),
         }
     }

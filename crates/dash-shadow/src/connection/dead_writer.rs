@@ -19,39 +19,39 @@ impl<S: Storage> Connection<S> {
     /// Under WRITER, with the in-flight mark of somebody who is gone. The caller's snapshot may be
     /// older than the current copy afterwards.
     pub(crate) fn finish_dead_writer(&mut self) -> Result<()> {
-        self.current = self.coordination.current();
-        self.snapshot = self.coordination.snapshot(self.current.slot);
+        self.view.current = self.pair.coordination.current();
+        self.view.snapshot = self.pair.coordination.snapshot(self.view.current.slot);
         self.reload_if_pair_changed()?;
         let slot = self.shadow_slot();
-        self.coordination.next_tail_epoch(slot);
-        self.coordination.clear_settled();
-        finish_renames::<S>(&self.directory, &self.names)?;
-        if self.files[slot].is_none() {
-            self.coordination.set_condition(ShadowCondition::Rebuild);
-            self.coordination.set_in_flight(0);
+        self.pair.coordination.next_tail_epoch(slot);
+        self.pair.coordination.clear_settled();
+        finish_renames::<S>(&self.pair.directory, &self.pair.names)?;
+        if self.pair.files[slot].is_none() {
+            self.pair.coordination.set_condition(ShadowCondition::Rebuild);
+            self.pair.coordination.set_in_flight(0);
             return Ok(());
         }
         self.exclude_from(slot)?;
         let name = self.role(slot);
-        let file = self.file(slot)?;
+        let file = self.pair.file(slot)?;
         let found = Found::look(file, &name)?;
         let block = found.tail.bound(found.id()).filter(|block| {
             found.matches
-                && block.pair == self.coordination.pair()
-                && block.parent == self.snapshot.id
-                && block.sequence == self.current.sequence + 1
-                && block.id != self.coordination.failed_commit()
+                && block.pair == self.pair.coordination.pair()
+                && block.parent == self.view.snapshot.id
+                && block.sequence == self.view.current.sequence + 1
+                && block.id != self.pair.coordination.failed_commit()
         });
         let committed = match block {
             Some(_) if broken(Mutation::DeadWriterUndone) => false,
             Some(block) if block.state == State::Whole => true,
             Some(block) if block.state == State::Prepared => {
                 let exists = super_journal::exists_durably(
-                    &self.storage,
-                    &self.directory_path,
+                    &self.pair.storage,
+                    &self.pair.directory_path,
                     &block.super_journal,
                 )?;
-                self.cut_off = exists.then(|| block.super_journal.clone());
+                self.debts.cut_off = exists.then(|| block.super_journal.clone());
                 !exists
             }
             _ => false,
@@ -60,7 +60,7 @@ impl<S: Storage> Connection<S> {
             (Some(block), Some(header)) => self.publish_for_dead(&found, block, &header)?,
             _ => self.bury_for_dead(&found)?,
         }
-        self.coordination.set_in_flight(0);
+        self.pair.coordination.set_in_flight(0);
         Ok(())
     }
 
@@ -73,19 +73,20 @@ impl<S: Storage> Connection<S> {
     ) -> Result<()> {
         let slot = self.shadow_slot();
         make_durable(found, &self.role(slot))?;
-        self.coordination.set_flushed(slot, true);
+        self.pair.coordination.set_flushed(slot, true);
         let current = self
+            .pair
             .directory
-            .metadata(&self.names.db)
-            .during(Operation::Stat, self.names.shown())?
+            .metadata(&self.pair.names.db)
+            .during(Operation::Stat, self.pair.names.shown())?
             .map(|named| named.id);
         if current == Some(found.id()) {
-            drop(self.fence_off_replaced(self.current.slot));
+            drop(self.fence_off_replaced(self.view.current.slot));
         } else {
             self.exchange_names()?;
         }
-        self.coordination.set_names_changed();
-        if self.snapshot.size == 0 && !broken(Mutation::FirstNameNotFlushed) {
+        self.pair.coordination.set_names_changed();
+        if self.view.snapshot.size == 0 && !broken(Mutation::FirstNameNotFlushed) {
             self.flush_directory()?; // SHADOW-20
         }
         let snapshot = Snapshot {
@@ -94,10 +95,10 @@ impl<S: Storage> Connection<S> {
             id: block.id,
             counter: block.counter,
         };
-        self.coordination.add_name_on_disk(slot);
-        self.coordination.set_snapshot(slot, &snapshot);
-        self.coordination.set_current(Current { sequence: block.sequence, slot });
-        self.coordination.set_condition(ShadowCondition::Repair);
+        self.pair.coordination.add_name_on_disk(slot);
+        self.pair.coordination.set_snapshot(slot, &snapshot);
+        self.pair.coordination.set_current(Current { sequence: block.sequence, slot });
+        self.pair.coordination.set_condition(ShadowCondition::Repair);
         self.statistics.rolled_forward += 1;
         Ok(())
     }
@@ -105,8 +106,8 @@ impl<S: Storage> Connection<S> {
     /// It was cut off. Decided: readers see the current copy from here on (SHADOW-12).
     fn bury_for_dead(&mut self, found: &Found<Arc<S::File>>) -> Result<()> {
         self.bury(&found.tail)?;
-        let given_up = self.coordination.condition() == ShadowCondition::Rebuild;
-        let condition = if self.snapshot.size > 0
+        let given_up = self.pair.coordination.condition() == ShadowCondition::Rebuild;
+        let condition = if self.view.snapshot.size > 0
             && !given_up
             && (found.tail.bound(found.id()).is_some()
                 || found.tail.bound_intent(found.id()).is_some())
@@ -115,7 +116,7 @@ impl<S: Storage> Connection<S> {
         } else {
             ShadowCondition::Rebuild
         };
-        self.coordination.set_condition(condition);
+        self.pair.coordination.set_condition(condition);
         Ok(())
     }
 }

@@ -17,17 +17,17 @@ impl<S: Storage> Connection<S> {
     /// Before reading: what was decided is finished, or waited for. `Busy` if that takes long.
     pub(crate) fn finish_decided(&mut self) -> Result<()> {
         let mut waited = Duration::ZERO;
-        while self.coordination.is_of_several() && self.is_decided()? {
-            if self.coordination.keep_writer()? {
+        while self.pair.coordination.is_of_several() && self.is_decided()? {
+            if self.pair.coordination.keep_writer()? {
                 let finished = self.finish_if_decided();
                 let released = self.release_exclusion();
-                let unlocked = self.coordination.give_writer_back();
+                let unlocked = self.pair.coordination.give_writer_back();
                 finished.and(released).and(unlocked)?;
                 self.reload_if_pair_changed()?;
             } else if waited >= PATIENCE {
                 return Err(Error::Busy);
             } else {
-                self.storage.sleep(PAUSE);
+                self.pair.storage.sleep(PAUSE);
                 waited += PAUSE;
             }
         }
@@ -36,7 +36,7 @@ impl<S: Storage> Connection<S> {
 
     /// Under WRITER: its owner is dead, or could not publish.
     fn finish_if_decided(&mut self) -> Result<()> {
-        match self.coordination.is_of_several() && self.is_decided()? {
+        match self.pair.coordination.is_of_several() && self.is_decided()? {
             true => self.finish_dead_writer(),
             false => Ok(()),
         }
@@ -44,11 +44,11 @@ impl<S: Storage> Connection<S> {
 
     /// Whether the super-journal that the shadow names is gone.
     fn is_decided(&self) -> Result<bool> {
-        let current = self.coordination.current();
-        let Some(file) = &self.files[1 - current.slot] else {
+        let current = self.pair.coordination.current();
+        let Some(file) = &self.pair.files[1 - current.slot] else {
             return Ok(false);
         };
-        let name = self.names.shown_shadow();
-        decided(&self.storage, &**file, &self.directory_path, current.sequence + 1, name)
+        let name = self.pair.names.shown_shadow();
+        decided(&self.pair.storage, &**file, &self.pair.directory_path, current.sequence + 1, name)
     }
 }

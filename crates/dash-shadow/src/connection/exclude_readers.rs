@@ -13,15 +13,15 @@ impl<S: Storage> Connection<S> {
     /// version store (SHADOW-3). Makes or mends it first if it can't be trusted.
     pub(crate) fn exclude_readers(&mut self) -> Result<()> {
         let slot = self.shadow_slot();
-        let condition = self.coordination.condition();
-        let anew = condition == ShadowCondition::Rebuild || self.files[slot].is_none();
+        let condition = self.pair.coordination.condition();
+        let anew = condition == ShadowCondition::Rebuild || self.pair.files[slot].is_none();
         let in_place = anew && self.must_keep_shadow()?;
         if anew && !in_place {
             self.check_size()?;
             self.rebuild()?;
         }
         self.exclude_from(slot)?;
-        match self.coordination.condition() {
+        match self.pair.coordination.condition() {
             _ if in_place => self.rebuild_in_place()?,
             ShadowCondition::Repair => self.repair()?,
             _ => {}
@@ -32,10 +32,15 @@ impl<S: Storage> Connection<S> {
 
     /// What was cut off is undone durably by now: its super-journal may go (F10 b).
     pub(crate) fn remove_super_journal(&mut self) -> Result<()> {
-        match self.cut_off.take() {
+        match self.debts.cut_off.take() {
             Some(name) => {
-                let undone = self.directory_path.join(&self.names.db);
-                super_journal::remove_if_unused(&self.storage, &*self.directory, &name, &undone)
+                let undone = self.pair.directory_path.join(&self.pair.names.db);
+                super_journal::remove_if_unused(
+                    &self.pair.storage,
+                    &*self.pair.directory,
+                    &name,
+                    &undone,
+                )
             }
             None => Ok(()),
         }
@@ -48,26 +53,26 @@ impl<S: Storage> Connection<S> {
         if !broken(Mutation::PinnedReadersIgnored) {
             self.make_way(slot)?;
         }
-        if self.excluded[slot] || broken(Mutation::StockReadersIgnored) {
+        if self.target.excluded[slot] || broken(Mutation::StockReadersIgnored) {
             return Ok(());
         }
-        let (file, name) = (self.file(slot)?, self.role(slot));
+        let (file, name) = (self.pair.file(slot)?, self.role(slot));
         let exclude =
             || file.try_lock(locks::SHARED, LockKind::Exclusive).during(Operation::Lock, &name);
-        let given_back = self.coordination.given_back();
+        let given_back = self.pair.coordination.given_back();
         if exclude()? {
-            self.excluded[slot] = true;
+            self.target.excluded[slot] = true;
             return Ok(());
         }
         // Without PENDING a stream of stock readers would keep the writer out for ever (T11), and
         // one could come in between housekeeping and who waits for it.
-        if !self.pending[slot] {
-            self.pending[slot] = file
+        if !self.target.pending[slot] {
+            self.target.pending[slot] = file
                 .try_lock(locks::PENDING, LockKind::Exclusive)
                 .during(Operation::Lock, &name)?;
         }
         if self.past_housekeeping(&locks::KEEPS_SHADOW, given_back, exclude)? {
-            self.excluded[slot] = true;
+            self.target.excluded[slot] = true;
             return Ok(());
         }
         Err(Error::Busy)
@@ -76,13 +81,13 @@ impl<S: Storage> Connection<S> {
     /// Lets readers onto both copies again.
     pub(crate) fn release_exclusion(&mut self) -> Result<()> {
         for slot in [0, 1] {
-            let Some(file) = self.files[slot].clone() else {
+            let Some(file) = self.pair.files[slot].clone() else {
                 continue;
             };
-            if std::mem::take(&mut self.excluded[slot]) {
+            if std::mem::take(&mut self.target.excluded[slot]) {
                 file.unlock(locks::SHARED).during(Operation::Lock, self.role(slot))?;
             }
-            if std::mem::take(&mut self.pending[slot]) {
+            if std::mem::take(&mut self.target.pending[slot]) {
                 file.unlock(locks::PENDING).during(Operation::Lock, self.role(slot))?;
             }
         }

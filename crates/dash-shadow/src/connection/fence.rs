@@ -2,6 +2,7 @@
 //! flushes they need.
 
 use crate::connection::state::Connection;
+use crate::connection::transaction::stage::Stage;
 use crate::error::{Context, Error, Operation, Result};
 use crate::file::io::read_header;
 use crate::file::void_commit::void_commit;
@@ -25,25 +26,25 @@ impl<S: Storage> Connection<S> {
     /// could find this file under `app.db` after a power loss (SHADOW-4), the mark for dash that a
     /// writer is at work, and the header fence for stock descriptors opened long ago (SHADOW-5).
     pub(crate) fn touch_shadow(&mut self) -> Result<()> {
-        if self.transaction.as_ref().is_none_or(|transaction| transaction.touched) {
+        if self.transaction.as_ref().is_none_or(|transaction| transaction.stage.is_in_flight()) {
             return Ok(());
         }
         // Under locking_mode=EXCLUSIVE a transaction may follow one that failed and could not be
         // undone, without a lock call at which that would be noticed.
-        if self.coordination.in_flight() != 0 {
+        if self.pair.coordination.in_flight() != 0 {
             self.finish_dead_writer()?;
         }
-        if self.coordination.condition() != ShadowCondition::Known {
+        if self.pair.coordination.condition() != ShadowCondition::Known {
             self.exclude_readers()?;
         }
         self.reserve.keep()?;
         let slot = self.shadow_slot();
         self.guard(slot)?;
-        self.coordination.set_in_flight(self.current.sequence + 1);
+        self.pair.coordination.set_in_flight(self.view.current.sequence + 1);
         // From here on being in flight says it, and whoever undoes this mends that too.
-        self.coordination.clear_half_settled();
+        self.pair.coordination.clear_half_settled();
         if let Some(transaction) = &mut self.transaction {
-            transaction.touched = true;
+            transaction.stage.become_(Stage::Writing { block: false });
         }
         self.put_aside(&std::iter::once(0..SECTOR).collect())?;
         self.fence_header(slot)?;
@@ -68,7 +69,11 @@ impl<S: Storage> Connection<S> {
     /// written now (SHADOW-8), so it goes first, durably.
     pub(crate) fn take_block_back(&mut self) -> Result<()> {
         let prepared = self.transaction.as_mut().is_some_and(|transaction| {
-            std::mem::take(&mut transaction.has_block) && !broken(Mutation::PreparedAgain)
+            let block = transaction.stage.has_block();
+            if block {
+                transaction.stage.become_(Stage::Writing { block: false });
+            }
+            block && !broken(Mutation::PreparedAgain)
         });
         if !prepared {
             return Ok(());
@@ -76,18 +81,18 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         self.fence_header(slot)?;
         let len = self.shadow_tail()?.len;
-        void_commit(&*self.file(slot)?, len, &self.role(slot))?;
+        void_commit(&*self.pair.file(slot)?, len, &self.role(slot))?;
         self.flush_file(slot)
     }
 
     /// Marks the header of a copy that is about to be written, in the page cache only.
     pub(crate) fn fence_header(&self, slot: usize) -> Result<()> {
-        let (file, name) = (self.file(slot)?, self.role(slot));
+        let (file, name) = (self.pair.file(slot)?, self.role(slot));
         // Any header that differs in every byte a pager compares will do; the current copy's is at
         // hand.
         let mut bytes = [0; HEADER_LEN];
-        bytes[24..40].copy_from_slice(&self.snapshot.version);
-        let header = match read_header_if_short(&self.snapshot.size, &*file, &name)? {
+        bytes[24..40].copy_from_slice(&self.view.snapshot.version);
+        let header = match read_header_if_short(&self.view.snapshot.size, &*file, &name)? {
             Some(header) => header,
             None => Header(bytes),
         };
@@ -103,49 +108,50 @@ impl<S: Storage> Connection<S> {
         if broken(Mutation::NoNameFence) {
             return Ok(());
         }
-        let generation = self.coordination.generation();
+        let generation = self.pair.coordination.generation();
         let lagging = self.others_may_lag(generation)?;
-        let behind = lagging || self.coordination.may_be_named_on_disk(slot);
-        if self.coordination.fence() || !behind {
-            self.coordination.word(Word::Guarded).store(generation, SeqCst);
+        let behind = lagging || self.pair.coordination.may_be_named_on_disk(slot);
+        if self.pair.coordination.fence() || !behind {
+            self.pair.coordination.word(Word::Guarded).store(generation, SeqCst);
             return Ok(());
         }
         // One that is found may have been put up without a flush.
-        let found = self.coordination.fence_found() && !broken(Mutation::FoundFenceBelieved);
-        if lagging || self.coordination.commits() > 0 || found {
+        let found = self.pair.coordination.fence_found() && !broken(Mutation::FoundFenceBelieved);
+        if lagging || self.pair.coordination.commits() > 0 || found {
             // Whoever closes last looks for it, also if this process dies in the next step.
-            self.coordination.set_fence_found(true);
+            self.pair.coordination.set_fence_found(true);
             self.raise_fence()?;
         }
         // Where none was found and none has been made it is taken for none: whoever needs one makes
         // it.
-        let fence = match self.coordination.fence_found() {
+        let fence = match self.pair.coordination.fence_found() {
             true => self
+                .pair
                 .directory
-                .metadata(&self.names.fence)
-                .during(Operation::Stat, self.names.fence.to_string_lossy())?,
+                .metadata(&self.pair.names.fence)
+                .during(Operation::Stat, self.pair.names.fence.to_string_lossy())?,
             false => None,
         };
         if fence.is_some_and(|fence| fence.kind != FileKind::Directory) {
             return Err(Error::Refused(format!(
                 "{} is a rollback journal of stock SQLite; close all connections and open the database again",
-                self.names.fence.to_string_lossy()
+                self.pair.names.fence.to_string_lossy()
             )));
         }
         if !broken(Mutation::NameFenceNotFlushed) {
             self.flush_directory()?;
         }
-        self.coordination.set_name_on_disk(1 - slot);
-        self.coordination.set_fence(fence.is_some());
-        self.coordination.word(Word::Guarded).store(generation, SeqCst);
+        self.pair.coordination.set_name_on_disk(1 - slot);
+        self.pair.coordination.set_fence(fence.is_some());
+        self.pair.coordination.word(Word::Guarded).store(generation, SeqCst);
         Ok(())
     }
 
     /// Whether what [`guard`](Self::guard) has to see to is seen to.
     pub(crate) fn is_guarded(&self, slot: usize) -> Result<bool> {
-        let behind = self.others_may_lag(self.coordination.generation())?
-            || self.coordination.may_be_named_on_disk(slot);
-        Ok(self.coordination.fence() || !behind || broken(Mutation::NoNameFence))
+        let behind = self.others_may_lag(self.pair.coordination.generation())?
+            || self.pair.coordination.may_be_named_on_disk(slot);
+        Ok(self.pair.coordination.fence() || !behind || broken(Mutation::NoNameFence))
     }
 
     /// Whether somebody may be alive who has not noticed that a new shadow was made, and so does
@@ -153,13 +159,13 @@ impl<S: Storage> Connection<S> {
     /// generation until the fence stands or nobody is found: who opens later takes the files as
     /// they are.
     fn others_may_lag(&self, generation: u64) -> Result<bool> {
-        if self.coordination.word(Word::Guarded).load(SeqCst) == generation {
+        if self.pair.coordination.word(Word::Guarded).load(SeqCst) == generation {
             return Ok(false);
         }
         // In this order: an opener holds OPEN until it is ALIVE.
         for range in [locks::OPEN, locks::ALIVE] {
-            let holder = self.coordination.file().lock_conflict(range, LockKind::Exclusive);
-            if holder.during(Operation::Lock, self.names.shown_coordination())?.is_some() {
+            let holder = self.pair.coordination.file().lock_conflict(range, LockKind::Exclusive);
+            if holder.during(Operation::Lock, self.pair.names.shown_coordination())?.is_some() {
                 return Ok(true);
             }
         }
@@ -172,31 +178,32 @@ impl<S: Storage> Connection<S> {
     /// or with what had that inode number before, such as a stale journal. So the directory itself
     /// is durable before it has the name.
     fn raise_fence(&mut self) -> Result<()> {
-        let shown = self.names.fence.to_string_lossy().into_owned();
-        let found = self.directory.metadata(&self.names.fence).during(Operation::Stat, &shown)?;
+        let shown = self.pair.names.fence.to_string_lossy().into_owned();
+        let found =
+            self.pair.directory.metadata(&self.pair.names.fence).during(Operation::Stat, &shown)?;
         let name = match found {
             Some(found) if found.kind != FileKind::Directory => return Ok(()),
-            Some(_) => self.names.fence.clone(),
+            Some(_) => self.pair.names.fence.clone(),
             None => {
-                match self.directory.create_directory(&self.names.lowered) {
+                match self.pair.directory.create_directory(&self.pair.names.lowered) {
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                     other => other.during(Operation::Open, &shown)?,
                 }
-                self.names.lowered.clone()
+                self.pair.names.lowered.clone()
             }
         };
         if !broken(Mutation::FenceInodeNotFlushed) {
             self.statistics.directory_flushes += 1;
-            let path = self.directory_path.join(&name);
-            let fence = self.storage.open_directory(&path);
+            let path = self.pair.directory_path.join(&name);
+            let fence = self.pair.storage.open_directory(&path);
             let flushed = fence.and_then(|fence| fence.flush());
             flushed.during(Operation::FlushDirectory, path.display())?;
         }
         if found.is_some() {
             return Ok(());
         }
-        let raised = self.directory.rename(&self.names.lowered, &self.names.fence);
-        match raised.or_else(|_| self.directory.create_directory(&self.names.fence)) {
+        let raised = self.pair.directory.rename(&self.pair.names.lowered, &self.pair.names.fence);
+        match raised.or_else(|_| self.pair.directory.create_directory(&self.pair.names.fence)) {
             // Somebody else has just done it.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             other => other.during(Operation::Open, &shown),
@@ -206,8 +213,8 @@ impl<S: Storage> Connection<S> {
     /// Whether the name fence stands when the shadow is written next: [`guard`](Self::guard) puts
     /// it there. (Also where it does for other reasons, this may say no.)
     pub(crate) fn will_be_guarded(&self) -> bool {
-        let behind = self.coordination.may_be_named_on_disk(self.shadow_slot());
-        self.coordination.fence() || self.coordination.commits() > 0 && behind
+        let behind = self.pair.coordination.may_be_named_on_disk(self.shadow_slot());
+        self.pair.coordination.fence() || self.pair.coordination.commits() > 0 && behind
     }
 }
 

@@ -9,8 +9,8 @@ use dash_storage::{Directory, File, Storage};
 impl<S: Storage> Connection<S> {
     /// What was found is flushed now.
     pub(crate) fn found_flushed(&self) {
-        if self.coordination.durability() == Durability::Unproven {
-            self.coordination.set_durability(Durability::Flushed);
+        if self.pair.coordination.durability() == Durability::Unproven {
+            self.pair.coordination.set_durability(Durability::Flushed);
         }
     }
 
@@ -19,8 +19,8 @@ impl<S: Storage> Connection<S> {
     /// the one that it was made on. What a flush failed to write may be clean in the cache, so it
     /// is not tried again.
     pub(crate) fn flush_current(&mut self) -> Result<()> {
-        let slot = self.current.slot;
-        match self.coordination.durability() {
+        let slot = self.view.current.slot;
+        match self.pair.coordination.durability() {
             Durability::Flushed => return Ok(()),
             _ if broken(Mutation::UnflushedBuiltOn) => return Ok(()),
             Durability::Lost => {
@@ -34,26 +34,24 @@ impl<S: Storage> Connection<S> {
             Durability::Unknown | Durability::Unproven => {}
         }
         if let Err(error) = self.flush_file(slot) {
-            self.coordination.set_durability(Durability::Lost);
+            self.pair.coordination.set_durability(Durability::Lost);
             return Err(error);
         }
-        self.coordination.set_durability(Durability::Flushed);
-        self.coordination.set_flushed(slot, true);
+        self.pair.coordination.set_durability(Durability::Flushed);
+        self.pair.coordination.set_flushed(slot, true);
         Ok(())
     }
-}
 
-impl<S: Storage> Connection<S> {
     /// Makes directory operations durable.
     pub(crate) fn flush_directory(&mut self) -> Result<()> {
         self.statistics.directory_flushes += 1;
-        self.directory.flush().during(Operation::FlushDirectory, self.names.shown())
+        self.pair.directory.flush().during(Operation::FlushDirectory, self.pair.names.shown())
     }
 
     /// Makes the file in `slot` durable.
     pub(crate) fn flush_file(&mut self, slot: usize) -> Result<()> {
         self.statistics.flushes += 1;
-        let file = self.file(slot)?;
+        let file = self.pair.file(slot)?;
         let flushed = match file.flush() {
             Err(_) if broken(Mutation::FailedFlushRetried) => file.flush(),
             flushed => flushed,

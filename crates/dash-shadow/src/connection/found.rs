@@ -10,36 +10,38 @@ impl<S: Storage> Connection<S> {
     /// Keeps what was found, so that the first commit and the close need not look again. Each piece
     /// counts as long as nobody else can have changed it.
     pub(crate) fn remember_found(&mut self, found: Recovered<S::File>) {
-        let (sequence, slot) = (self.current.sequence, self.current.slot);
-        self.header = found.header.map(|header| (sequence, header));
-        self.page_list = found.page_list.map(|list| (sequence, list));
-        let id = self.files[slot].as_ref().map(|file| file.id());
+        let (sequence, slot) = (self.view.current.sequence, self.view.current.slot);
+        self.memo.header = found.header.map(|header| (sequence, header));
+        self.memo.page_list = found.page_list.map(|list| (sequence, list));
+        let id = self.pair.files[slot].as_ref().map(|file| file.id());
         let len = found.current.len;
-        let epochs = [0, 1].map(|slot| self.coordination.tail_epoch(slot));
+        let epochs = [0, 1].map(|slot| self.pair.coordination.tail_epoch(slot));
         if let Some(intent) = id.and_then(|id| found.current.bound_intent(id)) {
             self.know_tail(slot, epochs[slot], len, intent.clone());
         }
-        self.found_shadow = found.shadow.map(|tail| (self.current, epochs[1 - slot], tail));
-        self.found_current = Some((self.current, epochs[slot], found.current));
+        self.target.found_shadow =
+            found.shadow.map(|tail| (self.view.current, epochs[1 - slot], tail));
+        self.debts.cut_off = found.cut_off;
+        self.target.found_current = Some((self.view.current, epochs[slot], found.current));
     }
 
     /// The shadow's tail, if the shadow is what the first opener found to be the current copy and
     /// one commit of this connection is all that came since: until that it was not written
     /// (SHADOW-7).
     pub(crate) fn take_found_current(&mut self) -> Option<Tail> {
-        let (was, epoch, tail) = self.found_current.take()?;
+        let (was, epoch, tail) = self.target.found_current.take()?;
         let next = Current { sequence: was.sequence + 1, slot: 1 - was.slot };
         let same = self.statistics.commits == 1
-            && next == self.coordination.current()
-            && epoch == self.coordination.tail_epoch(was.slot);
+            && next == self.pair.coordination.current()
+            && epoch == self.pair.coordination.tail_epoch(was.slot);
         same.then_some(tail)
     }
 
     /// The shadow's tail as it was found when the database was opened, if it still is.
     pub(crate) fn take_found_shadow(&mut self) -> Option<Tail> {
-        let (current, epoch, tail) = self.found_shadow.take()?;
-        let same = current == self.coordination.current()
-            && epoch == self.coordination.tail_epoch(1 - current.slot);
+        let (current, epoch, tail) = self.target.found_shadow.take()?;
+        let same = current == self.pair.coordination.current()
+            && epoch == self.pair.coordination.tail_epoch(1 - current.slot);
         same.then_some(tail)
     }
 }

@@ -7,14 +7,14 @@ use dash_storage::{File, Storage};
 impl<S: Storage> Connection<S> {
     /// Where this connection can wait for its turn. `None`: it has no reader entry, and polls.
     pub fn turn(&self) -> Option<Turn<<S::File as File>::Memory>> {
-        let memory = std::sync::Arc::downgrade(&self.coordination.memory);
-        self.coordination.entry.map(|entry| Turn { memory, entry })
+        let memory = std::sync::Arc::downgrade(&self.pair.coordination.memory);
+        self.pair.coordination.entry.map(|entry| Turn { memory, entry })
     }
 
     /// After WRITER was given up: if somebody waits for it, lets the first in line out and returns
     /// when WRITER has been taken, at the latest after two milliseconds.
     pub fn hand_over(&mut self) {
-        match self.coordination.hand_over() {
+        match self.pair.coordination.hand_over() {
             Ok(Handed::Taken) => self.statistics.handovers += 1,
             Ok(Handed::Missed) => self.statistics.missed_handovers += 1,
             // Whom nobody wakes comes back by itself.

@@ -15,7 +15,7 @@ impl<S: Storage> Connection<S> {
     /// Lets nobody write from here on until the read transaction ends; it reads the newest state
     /// then. `Busy` while somebody is writing; the read lock is given up then, as with any error.
     pub fn hold_off_writers(&mut self) -> Result<()> {
-        if self.level != LockLevel::Shared || self.holds_off {
+        if self.view.level != LockLevel::Shared || self.holds_off {
             return Ok(());
         }
         let held = self.share_writer();
@@ -28,15 +28,16 @@ impl<S: Storage> Connection<S> {
     fn share_writer(&mut self) -> Result<()> {
         loop {
             self.holds_off = self
+                .pair
                 .coordination
                 .file()
                 .try_lock(locks::WRITER, LockKind::Shared)
-                .during(Operation::Lock, self.names.shown_coordination())?;
+                .during(Operation::Lock, self.pair.names.shown_coordination())?;
             if !self.holds_off {
                 return Err(Error::Busy);
             }
-            if self.coordination.current() == self.current
-                && self.coordination.generation() == self.generation
+            if self.pair.coordination.current() == self.view.current
+                && self.pair.coordination.generation() == self.pair.generation
             {
                 return Ok(());
             }
@@ -49,8 +50,9 @@ impl<S: Storage> Connection<S> {
     /// Lets others write again.
     pub(crate) fn let_writers_in(&mut self) -> Result<()> {
         if std::mem::take(&mut self.holds_off) {
-            let file = self.coordination.file();
-            file.unlock(locks::WRITER).during(Operation::Lock, self.names.shown_coordination())?;
+            let file = self.pair.coordination.file();
+            file.unlock(locks::WRITER)
+                .during(Operation::Lock, self.pair.names.shown_coordination())?;
         }
         Ok(())
     }

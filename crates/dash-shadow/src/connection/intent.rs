@@ -17,7 +17,7 @@ const GUESS: u64 = 256;
 impl<S: Storage> Connection<S> {
     /// An intent with no region.
     pub(crate) fn new_intent(&self, file: FileId, size: u64) -> IntentBlock {
-        IntentBlock::new(self.coordination.pair(), file, size, self.tuning.intent_region)
+        IntentBlock::new(self.pair.coordination.pair(), file, size, self.tuning.intent_region)
     }
 
     /// What an intent may shrink to right after a flush that left its file whole, so that mending
@@ -40,7 +40,8 @@ impl<S: Storage> Connection<S> {
         intent: &IntentBlock,
         len: u64,
     ) -> Result<Option<IntentBlock>> {
-        let durable = self.coordination.is_flushed(slot) || broken(Mutation::NarrowedUnflushed);
+        let durable =
+            self.pair.coordination.is_flushed(slot) || broken(Mutation::NarrowedUnflushed);
         if intent.bytes() <= self.tuning.intent_rest || !durable {
             return Ok(None);
         }
@@ -59,7 +60,7 @@ impl<S: Storage> Connection<S> {
     ) -> IntentBlock {
         let mut narrow = IntentBlock { regions: Box::new([0; REGION_BYTES]), ..intent.clone() };
         narrow.mark(&(0..edge.min(len)));
-        narrow.mark(&(self.snapshot.size.saturating_sub(edge)..len));
+        narrow.mark(&(self.view.snapshot.size.saturating_sub(edge)..len));
         for range in places.iter() {
             narrow.mark(&(range.start..range.end.min(len)));
         }
@@ -76,9 +77,9 @@ impl<S: Storage> Connection<S> {
 
     /// The tail of the copy in `slot`, likewise.
     pub(crate) fn tail_in(&mut self, slot: usize) -> Result<KnownTail> {
-        let file = self.file(slot)?;
-        let epoch = self.coordination.tail_epoch(slot);
-        if let Some(known) = &self.known_tails[slot]
+        let file = self.pair.file(slot)?;
+        let epoch = self.pair.coordination.tail_epoch(slot);
+        if let Some(known) = &self.target.known_tails[slot]
             && known.epoch == epoch
         {
             return Ok(known.clone());
@@ -89,7 +90,7 @@ impl<S: Storage> Connection<S> {
             // SHADOW-6: another connection's intent is durable here, because the flush of its
             // commit, or of the repair that this session began with, covered it.
             Some(intent) => intent.clone(),
-            None => self.new_intent(file.id(), self.snapshot.size),
+            None => self.new_intent(file.id(), self.view.snapshot.size),
         };
         Ok(self.know_tail(slot, epoch, tail.len, intent))
     }
@@ -103,13 +104,13 @@ impl<S: Storage> Connection<S> {
         intent: IntentBlock,
     ) -> KnownTail {
         let known = KnownTail { epoch, len, intent: Arc::new(intent) };
-        self.known_tails[slot].insert(known).clone()
+        self.target.known_tails[slot].insert(known).clone()
     }
 
     /// Remembers a changed tail; every other connection will read it again.
     pub(crate) fn remember_tail(&mut self, len: u64, intent: IntentBlock) {
         let slot = self.shadow_slot();
-        let epoch = self.coordination.next_tail_epoch(slot);
+        let epoch = self.pair.coordination.next_tail_epoch(slot);
         self.know_tail(slot, epoch, len, intent);
     }
 
@@ -120,12 +121,12 @@ impl<S: Storage> Connection<S> {
         let list = list_len(units);
         // Not onto pages of the larger state that a shrinking commit replaces: undoing it needs
         // them.
-        let size = size.max(self.snapshot.size);
+        let size = size.max(self.view.snapshot.size);
         if known.len >= TAIL_LEN && size.saturating_add(list + TAIL_LEN) <= known.len {
             return Ok(());
         }
         self.check_size()?;
-        let (file, name) = (self.file(slot)?, self.role(slot));
+        let (file, name) = (self.pair.file(slot)?, self.role(slot));
         let len = roomy_len(size, list, &self.tuning).max(known.len);
         let mut intent = self.new_intent(file.id(), len);
         for range in known.intent.ranges().iter() {
@@ -167,7 +168,7 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         let slot = self.shadow_slot();
-        let (file, name) = (self.file(slot)?, self.role(slot));
+        let (file, name) = (self.pair.file(slot)?, self.role(slot));
         let mut intent = IntentBlock::clone(&known.intent);
         let mut coarser = self.new_intent(file.id(), known.len);
         if intent.region_shift < coarser.region_shift {

@@ -18,19 +18,19 @@ impl<S: Storage> Connection<S> {
 
     fn raise(&mut self, level: LockLevel) -> Result<()> {
         self.publish_at_last()?;
-        if level >= LockLevel::Shared && self.level == LockLevel::None {
+        if level >= LockLevel::Shared && self.view.level == LockLevel::None {
             self.begin_read()?;
-            self.level = LockLevel::Shared;
+            self.view.level = LockLevel::Shared;
         }
-        if level >= LockLevel::Reserved && self.level == LockLevel::Shared {
+        if level >= LockLevel::Reserved && self.view.level == LockLevel::Shared {
             headroom(SMALL_THINGS)?;
             self.begin_write()?;
-            self.level = LockLevel::Reserved;
+            self.view.level = LockLevel::Reserved;
         }
-        if level == LockLevel::Exclusive && self.level < LockLevel::Exclusive {
-            self.level = LockLevel::Pending;
+        if level == LockLevel::Exclusive && self.view.level < LockLevel::Exclusive {
+            self.view.level = LockLevel::Pending;
             self.exclude_readers()?;
-            self.level = LockLevel::Exclusive;
+            self.view.level = LockLevel::Exclusive;
         }
         Ok(())
     }
@@ -38,16 +38,19 @@ impl<S: Storage> Connection<S> {
     /// Lowers the lock. A transaction that was not published is undone first.
     pub fn unlock(&mut self, level: LockLevel) -> Result<()> {
         let mut result = Ok(());
-        if level <= LockLevel::Shared && self.level > LockLevel::Shared {
+        if level <= LockLevel::Shared && self.view.level > LockLevel::Shared {
             result = self.end_write();
-            self.level = LockLevel::Shared;
+            self.view.level = LockLevel::Shared;
         }
-        if level == LockLevel::None && self.level == LockLevel::Shared {
-            self.coordination.unpin();
-            if let Some(slot) = self.shared_lock.take() {
-                self.file(slot)?.unlock(locks::SHARED).during(Operation::Lock, self.role(slot))?;
+        if level == LockLevel::None && self.view.level == LockLevel::Shared {
+            self.pair.coordination.unpin();
+            if let Some(slot) = self.view.shared_lock.take() {
+                self.pair
+                    .file(slot)?
+                    .unlock(locks::SHARED)
+                    .during(Operation::Lock, self.role(slot))?;
             }
-            self.level = LockLevel::None;
+            self.view.level = LockLevel::None;
             self.let_writers_in()?;
         }
         result

@@ -14,7 +14,7 @@ use dash_storage::{File, Storage};
 impl<S: Storage> Connection<S> {
     /// What [`Mutation::NaiveListReset`] does.
     pub(crate) fn reset_list(&mut self) -> Result<()> {
-        let (file, name) = (self.current_file()?, self.role(self.current.slot));
+        let (file, name) = (self.current_file()?, self.role(self.view.current.slot));
         let tail = Tail::read(&*file, &name)?;
         if let Ok(mut block) = tail.commit {
             let mut sector = [0; SECTOR_BYTES];
@@ -24,7 +24,7 @@ impl<S: Storage> Connection<S> {
             block.place = Place::Tail;
             write_commit(&*file, tail.len, &mut block, Vec::new(), &name)?;
         }
-        self.page_list = None;
+        self.memo.page_list = None;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Opening: who is first decides, by the recovery table, which file is current; who comes later
 //! joins what the coordination file says. All under the OPEN lock.
 
-use crate::connection::state::Connection;
+use crate::connection::state::{Connection, Pair};
 use crate::error::{Context, Error, Operation, Result};
 use crate::memory::{OPENING, headroom};
 use crate::mutation::{Mutation, broken};
@@ -79,52 +79,19 @@ impl<S: Storage> Connection<S> {
         let name = names.shown_coordination().clone();
         let mapped = Coordination::map(coordination, fresh);
         if mapped.is_err() && fresh {
-            // Of no use to anybody, and its maker's alone. Who waits for its OPEN lock looks for
-            // the name again.
+            // Of no use to anybody, and its maker's alone. A process that waits for its OPEN lock
+            // looks for the name again.
             drop(directory.unlink(&names.coordination));
         }
         let mut coordination = mapped?;
-        // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
-        let mut generation = coordination.generation();
-        let opened = open_files::<S>(&directory, &names);
-        if opened.is_err() && fresh {
-            // As who may only read: nobody else can be using it, as long as its OPEN lock is held.
-            drop(directory.unlink(&names.coordination));
-        }
-        let (db, shadow, alone) = opened?;
-        // LIFE alone would miss a connection whose two files were both made anew since it looked.
-        let alone = alone
-            && (coordination
-                .file()
-                .try_lock(locks::ALIVE, LockKind::Exclusive)
-                .during(Operation::Lock, &name)?
-                || broken(Mutation::LifeIgnored));
-        let exposed = alone && !give_access(&coordination, db.as_ref(), shadow.as_ref());
-        let mut cut_off = None;
-        let mut found = None;
-        let files = if alone {
-            let first = First {
-                storage,
-                directory: &directory,
-                directory_path,
-                names: &names,
-                coordination: &coordination,
-            };
-            let recovered = first.lead([db, shadow], fresh, options, &mut cut_off)?;
-            generation = coordination.generation();
-            let recovered = found.insert(recovered);
-            std::mem::take(&mut recovered.files)
-        } else {
-            let [db, shadow] = [db, shadow].map(|opened| opened.map(|(file, _)| file));
-            let (files, complete) = join(&coordination, db, shadow, &names)?;
-            if !complete {
-                generation = u64::MAX; // no pair has this one
-            }
-            for file in files.iter().flatten() {
-                hold_life(&**file, names.shown())?;
-            }
-            files
+        let first = First {
+            storage,
+            directory: &directory,
+            directory_path,
+            names: &names,
+            coordination: &coordination,
         };
+        let Entered { files, generation, found, exposed } = first.enter(fresh, options)?;
         let alive = coordination
             .file()
             .try_lock(locks::ALIVE, LockKind::Shared)
@@ -133,15 +100,16 @@ impl<S: Storage> Connection<S> {
             return Err(Error::Busy);
         }
         coordination.register()?;
-        let mut connection = Self::new(
-            storage.clone(),
+        let pair = Pair {
+            storage: storage.clone(),
             directory,
-            directory_path.to_owned(),
+            directory_path: directory_path.to_owned(),
             names,
             coordination,
-            (files, generation),
-            options,
-        );
+            files,
+            generation,
+        };
+        let mut connection = Self::new(pair, options);
         if let Some(found) = found {
             connection.takes_over = !fresh;
             connection.remember_found(found);
@@ -149,13 +117,61 @@ impl<S: Storage> Connection<S> {
         connection.exposed = exposed;
         // For its locks; what can't be found yet is looked for again at the first read.
         drop(connection.reload_if_pair_changed());
-        if cut_off.is_some() {
-            connection.cut_off = cut_off;
+        if connection.debts.cut_off.is_some() {
             connection.lock(LockLevel::Exclusive)?;
             connection.unlock(LockLevel::None)?;
         }
-        connection.coordination.file().unlock(locks::OPEN).during(Operation::Lock, &name)?;
+        connection.pair.coordination.file().unlock(locks::OPEN).during(Operation::Lock, &name)?;
         Ok(connection)
+    }
+}
+
+/// What an opener has, once it has recovered the database or joined the others.
+struct Entered<F: File> {
+    /// The files of both slots.
+    files: [Option<Arc<F>>; 2],
+    /// Of this pair; one that no pair has, if a file is still missing.
+    generation: u64,
+    /// What it found, if it was alone.
+    found: Option<Recovered<F>>,
+    /// See [`Connection::is_exposed`].
+    exposed: bool,
+}
+
+impl<S: Storage> First<'_, S> {
+    /// Opens the files. Recovers the database, if nobody else has it open; joins the others, if
+    /// somebody has.
+    fn enter(&self, fresh: bool, options: &OpenOptions) -> Result<Entered<S::File>> {
+        let (c, names) = (self.coordination, self.names);
+        // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
+        let generation = c.generation();
+        let opened = open_files::<S>(self.directory, names);
+        if opened.is_err() && fresh {
+            // As a process that may only read: nobody else can be using it, as long as its OPEN
+            // lock is held.
+            drop(self.directory.unlink(&names.coordination));
+        }
+        let (db, shadow, alone) = opened?;
+        // LIFE alone would miss a connection whose two files were both made anew since it looked.
+        let alone = alone
+            && (c
+                .file()
+                .try_lock(locks::ALIVE, LockKind::Exclusive)
+                .during(Operation::Lock, names.shown_coordination())?
+                || broken(Mutation::LifeIgnored));
+        if alone {
+            let exposed = !give_access(c, db.as_ref(), shadow.as_ref());
+            let mut found = self.lead([db, shadow], fresh, options)?;
+            let files = std::mem::take(&mut found.files);
+            return Ok(Entered { files, generation: c.generation(), found: Some(found), exposed });
+        }
+        let [db, shadow] = [db, shadow].map(|opened| opened.map(|(file, _)| file));
+        let (files, complete) = join(c, db, shadow, names)?;
+        for file in files.iter().flatten() {
+            hold_life(&**file, names.shown())?;
+        }
+        let generation = if complete { generation } else { u64::MAX };
+        Ok(Entered { files, generation, found: None, exposed: false })
     }
 }
 
@@ -180,10 +196,9 @@ impl<S: Storage> First<'_, S> {
         [db, shadow]: [Option<Opened<S::File>>; 2],
         fresh: bool,
         options: &OpenOptions,
-        cut_off: &mut Option<Vec<u8>>,
     ) -> Result<Recovered<S::File>> {
         let (c, was_there) = (self.coordination, db.is_some());
-        let recovered = self.recover(db, shadow, options, cut_off);
+        let recovered = self.recover(db, shadow, options);
         let tells = c.failed_commit() != 0 || !fresh && c.in_flight() != 0;
         if recovered.is_err() && !tells {
             // Nobody uses it, and a refusal leaves nothing behind.

@@ -1,56 +1,57 @@
 //! The two files, by slot and by name.
 
-use crate::connection::state::Connection;
+use crate::connection::state::{Connection, Pair};
 use crate::error::{Context, Error, Operation, Result};
 use crate::file::io::read_header;
 use crate::names::exchange::look_up_db;
 use crate::shared::locks::LockLevel;
-use dash_storage::{Directory, File, FileId, Metadata, Storage};
+use dash_storage::{Directory, File, FileId, Metadata, OpenMode, Storage};
+use std::ffi::OsStr;
 use std::sync::Arc;
-
-impl<S: Storage> Connection<S> {
-    /// Slot of the copy that is not current.
-    pub(crate) fn shadow_slot(&self) -> usize {
-        1 - self.current.slot
-    }
-}
 
 /// How often a file is looked for under two names that are exchanged meanwhile.
 const OPEN_ATTEMPTS: usize = 200;
 
-impl<S: Storage> Connection<S> {
+impl<S: Storage> Pair<S> {
+    /// The file in `slot`.
+    pub(crate) fn file(&self, slot: usize) -> Result<Arc<S::File>> {
+        self.file_ref(slot).cloned()
+    }
+
+    /// The same, borrowed.
+    pub(crate) fn file_ref(&self, slot: usize) -> Result<&Arc<S::File>> {
+        self.files[slot]
+            .as_ref()
+            .ok_or_else(|| Error::Corrupt(format!("{} has no second copy yet", self.names.shown())))
+    }
+
+    /// Opens a file of the pair, whichever of the names it has.
     pub(crate) fn open_by_id(&self, id: FileId) -> Option<S::File> {
         // All names again and again: they may be exchanged between two looks, or somebody was
         // killed between two renames.
         let names = [&self.names.shadow, &self.names.db, &self.names.renaming];
         names.into_iter().cycle().take(OPEN_ATTEMPTS).find_map(|name| {
-            let open = self.directory.open(name, dash_storage::OpenMode::ReadWrite);
+            let open = self.directory.open(name, OpenMode::ReadWrite);
             open.ok().filter(|file| file.id() == id)
         })
     }
-}
 
-impl<S: Storage> Connection<S> {
     /// What the names stand for.
     pub(crate) fn named(&self) -> Result<[Option<Metadata>; 2]> {
-        let look = |name: &std::ffi::OsStr| {
+        let look = |name: &OsStr| {
             self.directory.metadata(name).during(Operation::Stat, name.to_string_lossy())
         };
         Ok([look(&self.names.db)?, look(&self.names.shadow)?])
     }
 
-    /// Whether `app.db` is neither of the two files any more (`SQLITE_FCNTL_HAS_MOVED`).
-    pub fn has_moved(&self) -> Result<bool> {
-        if self.level >= LockLevel::Reserved {
-            return Ok(false); // begin_write has just looked
-        }
+    /// Whether `app.db` is neither of the two files any more.
+    fn has_moved(&self) -> Result<bool> {
         let db = look_up_db::<S>(&self.directory, &self.names)?;
         Ok(!db.is_some_and(|(_, db)| self.files.iter().flatten().any(|file| file.id() == db.id)))
     }
 
-    /// Whether `app.db` is the current copy and begins as its commit left it: nobody has put
-    /// another file in its place, or written into it past the locks (`cp backup app.db`).
-    pub fn is_as_committed(&self) -> Result<bool> {
+    /// See [`Connection::is_as_committed`].
+    fn is_as_committed(&self) -> Result<bool> {
         let current = self.coordination.current();
         let name = self.names.shown();
         let Some(file) = &self.files[current.slot] else {
@@ -66,27 +67,34 @@ impl<S: Storage> Connection<S> {
 }
 
 impl<S: Storage> Connection<S> {
-    /// The file in `slot`.
-    pub(crate) fn file(&self, slot: usize) -> Result<Arc<S::File>> {
-        self.file_ref(slot).cloned()
-    }
-
-    /// The same, borrowed.
-    pub(crate) fn file_ref(&self, slot: usize) -> Result<&Arc<S::File>> {
-        self.files[slot]
-            .as_ref()
-            .ok_or_else(|| Error::Corrupt(format!("{} has no second copy yet", self.names.shown())))
+    /// Slot of the copy that is not current.
+    pub(crate) fn shadow_slot(&self) -> usize {
+        1 - self.view.current.slot
     }
 
     /// The file of the current copy.
     pub(crate) fn current_file(&self) -> Result<Arc<S::File>> {
-        self.file(self.current.slot)
+        self.pair.file(self.view.current.slot)
     }
 
     /// Name of the file in `slot`, for messages.
     pub(crate) fn role(&self, slot: usize) -> Arc<str> {
-        let names = &self.names;
-        let name = if slot == self.current.slot { names.shown() } else { names.shown_shadow() };
-        Arc::clone(name)
+        let names = &self.pair.names;
+        let current = slot == self.view.current.slot;
+        Arc::clone(if current { names.shown() } else { names.shown_shadow() })
+    }
+
+    /// Whether `app.db` is neither of the two files any more (`SQLITE_FCNTL_HAS_MOVED`).
+    pub fn has_moved(&self) -> Result<bool> {
+        if self.view.level >= LockLevel::Reserved {
+            return Ok(false); // begin_write has just looked
+        }
+        self.pair.has_moved()
+    }
+
+    /// Whether `app.db` is the current copy and begins as its commit left it: nobody has put
+    /// another file in its place, or written into it past the locks (`cp backup app.db`).
+    pub fn is_as_committed(&self) -> Result<bool> {
+        self.pair.is_as_committed()
     }
 }

@@ -24,8 +24,8 @@ fn nanos(time: Duration) -> u64 {
 impl<S: Storage> Connection<S> {
     /// Takes WRITER, past housekeeping; `false` if somebody writes.
     pub(crate) fn writer_past_housekeeping(&self) -> Result<bool> {
-        let given_back = self.coordination.given_back();
-        let attempt = || self.coordination.try_writer();
+        let given_back = self.pair.coordination.given_back();
+        let attempt = || self.pair.coordination.try_writer();
         Ok(attempt()? || self.past_housekeeping(&locks::KEEPS_WRITER, given_back, attempt)?)
     }
 
@@ -37,11 +37,11 @@ impl<S: Storage> Connection<S> {
         mut given_back: u64,
         attempt: impl Fn() -> Result<bool>,
     ) -> Result<bool> {
-        let begun = self.storage.monotonic_nanos();
-        let since = |at: u64| self.storage.monotonic_nanos().wrapping_sub(at);
+        let begun = self.pair.storage.monotonic_nanos();
+        let since = |at: u64| self.pair.storage.monotonic_nanos().wrapping_sub(at);
         let grudge = self.gave_up_at.get().is_some_and(|at| since(at) < nanos(GRUDGE));
-        while self.coordination.met_housekeeping(kept, given_back)? {
-            if self.coordination.given_back() == given_back {
+        while self.pair.coordination.met_housekeeping(kept, given_back)? {
+            if self.pair.coordination.given_back() == given_back {
                 if grudge {
                     return Ok(false);
                 }
@@ -50,11 +50,11 @@ impl<S: Storage> Connection<S> {
                     return Ok(false);
                 }
                 if *kept == locks::KEEPS_SHADOW {
-                    self.coordination.want_shadow(true);
+                    self.pair.coordination.want_shadow(true);
                 }
-                self.storage.sleep(PAUSE);
+                self.pair.storage.sleep(PAUSE);
             }
-            given_back = self.coordination.given_back();
+            given_back = self.pair.coordination.given_back();
             if attempt()? {
                 return Ok(true);
             }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 impl<S: Storage> Connection<S> {
     /// Reads up to `buffer.len()` bytes at `offset`, fewer at the end of the database.
     pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        if self.level == LockLevel::None {
+        if self.view.level == LockLevel::None {
             return self.read_unlocked(buffer, offset);
         }
         self.publish_at_last()?;
@@ -26,11 +26,12 @@ impl<S: Storage> Connection<S> {
         if self.transaction.as_ref().is_some_and(|transaction| !transaction.is_clean()) {
             self.read_written(buffer, offset)?;
         } else if offset == VERSION_BYTES.start as u64 && len == VERSION_BYTES.len() {
-            buffer.copy_from_slice(&self.snapshot.version);
+            buffer.copy_from_slice(&self.view.snapshot.version);
         } else {
             // Not its `Arc`: counting up and down is 2 % of a scan.
-            let file = self.file_ref(self.current.slot)?;
-            read_padded(&**file, buffer, offset).during(Operation::Read, self.names.shown())?;
+            let file = self.pair.file_ref(self.view.current.slot)?;
+            read_padded(&**file, buffer, offset)
+                .during(Operation::Read, self.pair.names.shown())?;
             self.mend_read(buffer, offset)?;
         }
         if offset == 0 {
@@ -45,17 +46,17 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn read_unlocked(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         for _ in 0..LOOKS {
             self.reload_if_pair_changed()?;
-            let current = self.coordination.current();
-            if self.coordination.generation() != self.generation {
+            let current = self.pair.coordination.current();
+            if self.pair.coordination.generation() != self.pair.generation {
                 continue;
             }
-            let snapshot = self.coordination.snapshot(current.slot);
+            let snapshot = self.pair.coordination.snapshot(current.slot);
             let len = usize::try_from(snapshot.size.saturating_sub(offset))
                 .unwrap_or(usize::MAX)
                 .min(buffer.len());
-            let now = self.storage.monotonic_nanos();
+            let now = self.pair.storage.monotonic_nanos();
             let whole_header = offset == 0 && len == HEADER_LEN;
-            if let Some((at, of, header)) = self.opening_header.take()
+            if let Some((at, of, header)) = self.view.opening_header.take()
                 && whole_header
                 && of == current
                 && now.wrapping_sub(at) <= FOREIGN_CHECK_NANOS
@@ -63,17 +64,17 @@ impl<S: Storage> Connection<S> {
                 buffer[..len].copy_from_slice(&header.0);
                 return Ok(len);
             }
-            let file = self.file(current.slot)?;
+            let file = self.pair.file(current.slot)?;
             read_padded(&*file, &mut buffer[..len], offset)
-                .during(Operation::Read, self.names.shown())?;
-            if self.coordination.current() == current {
+                .during(Operation::Read, self.pair.names.shown())?;
+            if self.pair.coordination.current() == current {
                 if offset == 0 {
                     plain(&mut buffer[..len]);
                 }
                 if whole_header && let Some(header) = Header::of(buffer) {
-                    self.opening_header = Some((now, current, header));
+                    self.view.opening_header = Some((now, current, header));
                     if header.version() == snapshot.version {
-                        self.checked_at = now;
+                        self.view.checked_at = now;
                     }
                 }
                 return Ok(len);
@@ -86,10 +87,10 @@ impl<S: Storage> Connection<S> {
     pub fn size(&self) -> u64 {
         match &self.transaction {
             Some(transaction) => transaction.size,
-            None if self.level == LockLevel::None => {
-                self.coordination.snapshot(self.coordination.current().slot).size
+            None if self.view.level == LockLevel::None => {
+                self.pair.coordination.snapshot(self.pair.coordination.current().slot).size
             }
-            None => self.snapshot.size,
+            None => self.view.snapshot.size,
         }
     }
 
@@ -99,26 +100,27 @@ impl<S: Storage> Connection<S> {
     pub fn mappable(&self, range: std::ops::Range<u64>) -> Option<&Arc<S::File>> {
         let written =
             self.transaction.as_ref().is_some_and(|transaction| transaction.touches(&range));
-        let slot = self.current.slot;
-        let fits = self.level >= LockLevel::Shared
+        let slot = self.view.current.slot;
+        let fits = self.view.level >= LockLevel::Shared
             && !written
             && range.start > 0
-            && range.end <= self.snapshot.size;
+            && range.end <= self.view.snapshot.size;
         // Pin first, look afterwards: either the writer sees that pages are mapped, or this sees
         // that they are about to be overwritten (SHADOW-11).
         let mapped = fits
-            && (self.coordination.pin_mapped(self.current) || !self.coordination.is_registered());
-        (mapped && self.coordination.overwritten(slot) <= self.current.sequence)
-            .then(|| self.files[slot].as_ref())
+            && (self.pair.coordination.pin_mapped(self.view.current)
+                || !self.pair.coordination.is_registered());
+        (mapped && self.pair.coordination.overwritten(slot) <= self.view.current.sequence)
+            .then(|| self.pair.files[slot].as_ref())
             .flatten()
     }
 
     /// Bytes that the next commit must carry, if this connection made the last one; else 0.
     pub fn owes(&self) -> u64 {
-        match &self.page_list {
+        match &self.memo.page_list {
             Some((sequence, list))
-                if *sequence == self.coordination.current().sequence
-                    && !self.coordination.is_settled() =>
+                if *sequence == self.pair.coordination.current().sequence
+                    && !self.pair.coordination.is_settled() =>
             {
                 list.bytes()
             }
@@ -128,23 +130,24 @@ impl<S: Storage> Connection<S> {
 
     /// Global Page List of the current copy: what its transaction changed.
     pub(crate) fn current_page_list(&mut self) -> Result<RangeSet> {
-        if let Some((sequence, list)) = &self.page_list
-            && *sequence == self.current.sequence
+        if let Some((sequence, list)) = &self.memo.page_list
+            && *sequence == self.view.current.sequence
         {
             return Ok(list.clone());
         }
         let file = self.current_file()?;
-        let name = self.names.shown().clone();
+        let name = self.pair.names.shown().clone();
         let tail = Tail::read(&*file, &name)?;
-        let Some(block) = tail.bound(file.id()).filter(|block| block.id == self.snapshot.id) else {
-            return Ok(std::iter::once(0..self.snapshot.size).collect());
+        let Some(block) = tail.bound(file.id()).filter(|block| block.id == self.view.snapshot.id)
+        else {
+            return Ok(std::iter::once(0..self.view.snapshot.size).collect());
         };
         let units = read_units(&*file, tail.len, block, &name)?;
         let list = units.map_or_else(
-            || std::iter::once(0..self.snapshot.size).collect(),
+            || std::iter::once(0..self.view.snapshot.size).collect(),
             |units| global_page_list(&units),
         );
-        self.page_list = Some((self.current.sequence, list.clone()));
+        self.memo.page_list = Some((self.view.current.sequence, list.clone()));
         Ok(list)
     }
 }

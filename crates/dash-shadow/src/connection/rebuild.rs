@@ -22,20 +22,20 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn rebuild(&mut self) -> Result<()> {
         self.statistics.rebuilds += 1;
         let slot = self.shadow_slot();
-        let name = self.names.shown_shadow().clone();
+        let name = self.pair.names.shown_shadow().clone();
         // What readers of the old file need can't be told from the new one.
-        if self.coordination.pins_of_others(slot)?.any {
+        if self.pair.coordination.pins_of_others(slot)?.any {
             return Err(Error::Busy);
         }
         // Whoever comes after a kill in the middle finds that there is no second copy.
-        self.coordination.set_inode(slot, None);
-        self.coordination.set_condition(ShadowCondition::Rebuild);
+        self.pair.coordination.set_inode(slot, None);
+        self.pair.coordination.set_condition(ShadowCondition::Rebuild);
         let current = self.current_file()?.metadata().during(Operation::Stat, &name)?;
         // It begins with this process's group, and whoever opens it keeps it: at first it is its
         // owner's alone.
         let permissions = current.permissions & OWNERS_ALONE;
-        let beside_fence = self.snapshot.size > 0
-            && (self.coordination.fence() || self.coordination.fence_found());
+        let beside_fence = self.view.snapshot.size > 0
+            && (self.pair.coordination.fence() || self.pair.coordination.fence_found());
         let replaced = match beside_fence && !broken(Mutation::ShadowRemovedBesideFence) {
             true => Some(self.replace_old_shadow(permissions)?),
             false => {
@@ -43,7 +43,7 @@ impl<S: Storage> Connection<S> {
                 None
             }
         };
-        if self.snapshot.size > 0 {
+        if self.view.snapshot.size > 0 {
             self.give_block()?;
         }
         let keep = replaced.is_some();
@@ -54,10 +54,11 @@ impl<S: Storage> Connection<S> {
                 // By its name: the descriptor at hand may still be the old one's, which others may
                 // read.
                 true => self
+                    .pair
                     .directory
-                    .open(&self.names.shadow, OpenMode::ReadWrite)
+                    .open(&self.pair.names.shadow, OpenMode::ReadWrite)
                     .and_then(|half_made| half_made.set_len(0)),
-                false => self.directory.unlink(&self.names.shadow),
+                false => self.pair.directory.unlink(&self.pair.names.shadow),
             });
         }
         made
@@ -67,12 +68,13 @@ impl<S: Storage> Connection<S> {
     /// that somebody deleted (SHADOW-21): the name stays, whatever is cut off here, also where
     /// names and files survive a power loss one by one.
     fn replace_old_shadow(&mut self, permissions: u32) -> Result<S::File> {
-        let name = self.names.shown_shadow().clone();
-        let create =
-            || self.directory.open(&self.names.renaming, OpenMode::CreateNew { permissions });
+        let name = self.pair.names.shown_shadow().clone();
+        let create = || {
+            self.pair.directory.open(&self.pair.names.renaming, OpenMode::CreateNew { permissions })
+        };
         let new = create().or_else(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
-                self.directory.unlink(&self.names.renaming).and_then(|()| create())
+                self.pair.directory.unlink(&self.pair.names.renaming).and_then(|()| create())
             }
             _ => Err(error),
         });
@@ -81,10 +83,15 @@ impl<S: Storage> Connection<S> {
         self.refuse_odd_shadow()?;
         // An old one that loses its last name may be gone from the disk before the name is: it
         // keeps one until then.
-        let new = match self.directory.exchange(&self.names.renaming, &self.names.shadow) {
+        let new = match self
+            .pair
+            .directory
+            .exchange(&self.pair.names.renaming, &self.pair.names.shadow)
+        {
             Ok(()) => new,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let renamed = self.directory.rename(&self.names.renaming, &self.names.shadow);
+                let renamed =
+                    self.pair.directory.rename(&self.pair.names.renaming, &self.pair.names.shadow);
                 renamed.during(Operation::Exchange, &name)?;
                 new
             }
@@ -94,7 +101,7 @@ impl<S: Storage> Connection<S> {
             Err(error) => return Err(error).during(Operation::Exchange, &name),
         };
         self.flush_directory()?;
-        match self.directory.unlink(&self.names.renaming) {
+        match self.pair.directory.unlink(&self.pair.names.renaming) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(error).during(Operation::Delete, &name);
             }
@@ -108,16 +115,20 @@ impl<S: Storage> Connection<S> {
     /// The same where names can't be exchanged: the old shadow gets the temporary name, as in the
     /// middle of an exchange, then an empty file gets its own.
     fn put_old_shadow_aside(&self, new: S::File, permissions: u32) -> Result<S::File> {
-        let (name, names) = (self.names.shown_shadow(), &self.names);
-        match self.directory.rename(&names.shadow, &names.renaming) {
+        let (name, names) = (self.pair.names.shown_shadow(), &self.pair.names);
+        match self.pair.directory.rename(&names.shadow, &names.renaming) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let renamed = self.directory.rename(&names.renaming, &names.shadow);
+                let renamed = self.pair.directory.rename(&names.renaming, &names.shadow);
                 return renamed.during(Operation::Exchange, name).map(|()| new);
             }
             renamed => renamed.during(Operation::Exchange, name)?,
         }
         let mode = OpenMode::CreateNew { permissions };
-        let new = self.directory.open(&self.names.shadow, mode).during(Operation::Open, name)?;
+        let new = self
+            .pair
+            .directory
+            .open(&self.pair.names.shadow, mode)
+            .during(Operation::Open, name)?;
         new.flush().during(Operation::Flush, name)?;
         Ok(new)
     }
@@ -130,23 +141,24 @@ impl<S: Storage> Connection<S> {
         replaced: Option<S::File>,
     ) -> Result<()> {
         let current = self.current_file()?;
-        if self.snapshot.size == 0 && !broken(Mutation::EmptyFileNotFlushed) {
+        if self.view.snapshot.size == 0 && !broken(Mutation::EmptyFileNotFlushed) {
             // Where the file system has no journal, its check removes a name whose file never
             // reached the disk. A shadow alone would be refused for ever.
-            current.flush().during(Operation::Flush, self.names.shown())?;
+            current.flush().during(Operation::Flush, self.pair.names.shown())?;
             self.found_flushed();
         }
-        let create =
-            || self.directory.open(&self.names.shadow, OpenMode::CreateNew { permissions });
+        let create = || {
+            self.pair.directory.open(&self.pair.names.shadow, OpenMode::CreateNew { permissions })
+        };
         let shadow = match replaced {
             Some(shadow) => shadow,
             None => create().during(Operation::Open, name)?,
         };
         hold_life(&shadow, name)?;
         if !shadow.copy_access(&current).during(Operation::Open, name)? {
-            return Err(locks_out(self.names.shown()));
+            return Err(locks_out(self.pair.names.shown()));
         }
-        let size = self.snapshot.size;
+        let size = self.view.snapshot.size;
         let len = roomy_len(size, 0, &self.tuning);
         shadow.set_len(size).during(Operation::Resize, name)?;
         write_zeros(&shadow, size, len, name)?;
@@ -161,9 +173,9 @@ impl<S: Storage> Connection<S> {
         } else {
             copy_into_new(&*current, &*shadow, 0..size, name)?;
         }
-        self.files[slot] = Some(shadow);
-        self.excluded[slot] = false;
-        self.pending[slot] = false;
+        self.pair.files[slot] = Some(shadow);
+        self.target.excluded[slot] = false;
+        self.target.pending[slot] = false;
         if size > 0 {
             self.copy_first_page(None)?;
             self.vouch(State::Settled, &intent, len)?;
@@ -173,22 +185,22 @@ impl<S: Storage> Connection<S> {
         if !broken(Mutation::NewShadowNameNotFlushed) {
             self.flush_directory()?;
         }
-        self.coordination.set_name_on_disk(self.current.slot);
+        self.pair.coordination.set_name_on_disk(self.view.current.slot);
         if !broken(Mutation::NewShadowNotFlushed) {
             self.flush_file(slot)?;
         }
         if let Some(narrow) = self.narrowed(&intent, len) {
-            write_intent(&*self.file(slot)?, len, &narrow, name)?;
+            write_intent(&*self.pair.file(slot)?, len, &narrow, name)?;
             intent = narrow;
         }
         if size > 0 {
             self.vouch(State::Superseded, &intent, len)?;
         }
         self.remember_tail(len, intent);
-        let id = self.files[slot].as_ref().map(|file| file.id());
-        self.coordination.set_inode(slot, id);
-        self.generation = self.coordination.generation();
-        self.coordination.set_condition(ShadowCondition::Known);
+        let id = self.pair.files[slot].as_ref().map(|file| file.id());
+        self.pair.coordination.set_inode(slot, id);
+        self.pair.generation = self.pair.coordination.generation();
+        self.pair.coordination.set_condition(ShadowCondition::Known);
         Ok(())
     }
 
@@ -197,20 +209,21 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         let slot = self.shadow_slot();
-        if self.coordination.may_be_named_on_disk(slot) && !broken(Mutation::NamedFileRemoved) {
+        if self.pair.coordination.may_be_named_on_disk(slot) && !broken(Mutation::NamedFileRemoved)
+        {
             // SHADOW-20: where the file system has no journal, the file may be gone from the disk
             // before the name `app.db` there is another one's.
             self.flush_directory()?;
-            self.coordination.set_name_on_disk(self.current.slot);
+            self.pair.coordination.set_name_on_disk(self.view.current.slot);
         }
-        let name = self.names.shown_shadow();
-        self.directory.unlink(&self.names.shadow).during(Operation::Delete, name)
+        let name = self.pair.names.shown_shadow();
+        self.pair.directory.unlink(&self.pair.names.shadow).during(Operation::Delete, name)
     }
 
     /// Whether there is a shadow that may be replaced.
     fn refuse_odd_shadow(&self) -> Result<bool> {
-        let name = self.names.shown_shadow();
-        match self.directory.metadata(&self.names.shadow).during(Operation::Stat, name)? {
+        let name = self.pair.names.shown_shadow();
+        match self.pair.directory.metadata(&self.pair.names.shadow).during(Operation::Stat, name)? {
             Some(found) if found.kind != FileKind::Regular => {
                 Err(Error::CantOpen(format!("{name} is in the way: it is not a file; remove it")))
             }
@@ -220,10 +233,10 @@ impl<S: Storage> Connection<S> {
 
     /// The block of a current copy that has none of ours yet.
     pub(crate) fn give_block(&mut self) -> Result<()> {
-        let slot = self.current.slot;
+        let slot = self.view.current.slot;
         let (file, name) = (self.current_file()?, self.role(slot));
         let tail = Tail::read(&*file, &name)?;
-        if tail.bound(file.id()).is_some_and(|block| block.id == self.snapshot.id) {
+        if tail.bound(file.id()).is_some_and(|block| block.id == self.view.snapshot.id) {
             // It may be one that was put back by hand, and not yet on the disk.
             return self.flush_current();
         }
@@ -234,7 +247,7 @@ impl<S: Storage> Connection<S> {
         let Some(header) = header else {
             return Err(Error::NotADatabase(format!("{name} is not an SQLite database")));
         };
-        let size = self.snapshot.size;
+        let size = self.view.snapshot.size;
         let len = if tail.len >= size + TAIL_LEN && tail.len.is_multiple_of(BLOCK as u64) {
             tail.len
         } else {
@@ -245,15 +258,15 @@ impl<S: Storage> Connection<S> {
         write_intent(&*file, len, &intent, &name)?;
         let mut block = CommitBlock {
             place: Place::Tail,
-            pair: self.coordination.pair(),
+            pair: self.pair.coordination.pair(),
             inode: file.id().inode,
             slot: u8::from(slot == 1),
             state: State::Whole,
             protocol: self.protocol,
-            sequence: self.current.sequence,
-            id: self.snapshot.id,
+            sequence: self.view.current.sequence,
+            id: self.view.snapshot.id,
             parent: u64::MAX,
-            counter: self.snapshot.counter,
+            counter: self.view.snapshot.counter,
             page_size: header.page_size().unwrap_or(0),
             size,
             vouched: None,
@@ -263,10 +276,10 @@ impl<S: Storage> Connection<S> {
             units: Vec::new(),
         };
         write_commit(&*file, len, &mut block, Vec::new(), &name)?;
-        self.coordination.next_tail_epoch(slot);
+        self.pair.coordination.next_tail_epoch(slot);
         self.flush_file(slot)?;
         self.found_flushed();
-        self.page_list = Some((self.current.sequence, RangeSet::new()));
+        self.memo.page_list = Some((self.view.current.sequence, RangeSet::new()));
         Ok(())
     }
 }

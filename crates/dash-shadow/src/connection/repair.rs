@@ -23,7 +23,7 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn repair(&mut self) -> Result<()> {
         self.check_size()?;
         let slot = self.shadow_slot();
-        let (shadow, name) = (self.file(slot)?, self.role(slot));
+        let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
         let tail = match self.take_found_shadow() {
             Some(tail) => tail,
             None => Tail::read(&*shadow, &name)?,
@@ -31,10 +31,10 @@ impl<S: Storage> Connection<S> {
         let mut ranges = match tail.bound_intent(shadow.id()) {
             Some(_) if broken(Mutation::RepairIgnoresIntent) => RangeSet::new(),
             Some(intent) => intent.ranges(),
-            None => std::iter::once(0..self.snapshot.size).collect(),
+            None => std::iter::once(0..self.view.snapshot.size).collect(),
         };
         ranges.union(&self.current_page_list()?);
-        let ranges = ranges.below(self.snapshot.size);
+        let ranges = ranges.below(self.view.snapshot.size);
         let block = tail.bound(shadow.id());
         // A restore that was not flushed, or whose flush failed: equal in the cache says nothing of
         // the disk (F3), so all of it is written again. Nor where a commit was buried: its undo may
@@ -52,12 +52,12 @@ impl<S: Storage> Connection<S> {
         let different = if unproven { ranges } else { self.differences(&ranges)? };
         let vouched = block.is_some_and(|block| {
             block.state == State::Superseded
-                && block.vouched.is_some_and(|vouched| vouched.id == self.snapshot.id)
+                && block.vouched.is_some_and(|vouched| vouched.id == self.view.snapshot.id)
                 && tail.intent.as_ref().is_ok_and(|intent| {
                     broken(Mutation::StaleIntentTrusted) || proof(intent) == block.list_checksum
                 })
         });
-        let epoch = self.coordination.next_tail_epoch(slot);
+        let epoch = self.pair.coordination.next_tail_epoch(slot);
         let page_list = self.current_page_list()?;
         let beyond_the_list = different.without(&page_list);
         if !(vouched && beyond_the_list.is_empty()) {
@@ -67,26 +67,27 @@ impl<S: Storage> Connection<S> {
             // Durable, by its proof.
             self.know_tail(slot, epoch, tail.len, intent.clone());
         }
-        self.coordination.set_condition(ShadowCondition::Known);
+        self.pair.coordination.set_condition(ShadowCondition::Known);
         Ok(())
     }
 
     /// Whether a shadow that would be made anew has to stay the file that it is: others have it
     /// open, and once it has no name nobody could tell (SHADOW-16).
     pub(crate) fn must_keep_shadow(&self) -> Result<bool> {
-        let [Some(shadow), Some(current)] =
-            [self.shadow_slot(), self.current.slot].map(|slot| self.files[slot].as_deref())
+        let [Some(shadow), Some(current)] = [self.shadow_slot(), self.view.current.slot]
+            .map(|slot| self.pair.files[slot].as_deref())
         else {
             return Ok(false);
         };
         let held = open_elsewhere(Some(shadow)) && !broken(Mutation::HeldShadowReplaced);
-        if self.snapshot.size == 0 || !held {
+        if self.view.snapshot.size == 0 || !held {
             return Ok(false);
         }
-        let name = self.names.shown();
+        let name = self.pair.names.shown();
         let access = shadow.metadata().during(Operation::Stat, name)?;
         let wanted = current.metadata().during(Operation::Stat, name)?;
-        let named = self.directory.metadata(&self.names.shadow).during(Operation::Stat, name)?;
+        let named =
+            self.pair.directory.metadata(&self.pair.names.shadow).during(Operation::Stat, name)?;
         let here = named.is_some_and(|named| named.id == shadow.id() && named.links == 1);
         Ok(here && wanted.has_access_of(&access))
     }
@@ -96,12 +97,12 @@ impl<S: Storage> Connection<S> {
         self.check_size()?;
         self.statistics.rebuilds += 1;
         let slot = self.shadow_slot();
-        let (file, name) = (self.file(slot)?, self.role(slot));
-        self.coordination.next_tail_epoch(slot);
+        let (file, name) = (self.pair.file(slot)?, self.role(slot));
+        self.pair.coordination.next_tail_epoch(slot);
         let mut tail = Tail::read(&*file, &name)?;
         let current = self.current_file()?;
-        let block = Tail::read(&*current, self.names.shown())?;
-        if block.bound(current.id()).is_none_or(|block| block.id != self.snapshot.id) {
+        let block = Tail::read(&*current, self.pair.names.shown())?;
+        if block.bound(current.id()).is_none_or(|block| block.id != self.view.snapshot.id) {
             // The current copy is about to get a block. Torn, it could make the shadow look like
             // the winner: so that one is no commit any more, durably.
             self.guard(slot)?;
@@ -110,15 +111,16 @@ impl<S: Storage> Connection<S> {
             self.give_block()?;
             tail = Tail::read(&*file, &name)?;
         }
-        self.restore_guarded(&tail, &std::iter::once(0..self.snapshot.size).collect())?;
-        self.coordination.set_condition(ShadowCondition::Known);
+        self.restore_guarded(&tail, &std::iter::once(0..self.view.snapshot.size).collect())?;
+        self.pair.coordination.set_condition(ShadowCondition::Known);
         Ok(())
     }
 
     /// Where the two copies differ in `ranges`, in strides.
     fn differences(&self, ranges: &RangeSet) -> Result<RangeSet> {
         let slot = self.shadow_slot();
-        let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
+        let (shadow, current, name) =
+            (self.pair.file(slot)?, self.current_file()?, self.role(slot));
         let mut different = RangeSet::new();
         let ranges = &ranges.within(&data_in_either([&*shadow, &*current], ranges, &name)?);
         let longest = ranges.iter().map(|range| range.end - range.start).max().unwrap_or(0);

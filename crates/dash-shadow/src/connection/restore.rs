@@ -19,17 +19,18 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn restore(&mut self, ranges: &RangeSet) -> Result<()> {
         self.check_size()?;
         let slot = self.shadow_slot();
-        let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
+        let (shadow, current, name) =
+            (self.pair.file(slot)?, self.current_file()?, self.role(slot));
         let first = self.first_page_len()?;
         let mut overwritten = ranges.clone();
         overwritten.insert(0..first);
         self.put_aside(&overwritten)?;
         self.fence_header(slot)?;
-        let ranges = ranges.below(self.snapshot.size);
+        let ranges = ranges.below(self.view.snapshot.size);
         let tail = Tail::read(&*shadow, &name)?;
         let mut len = tail.len;
-        if len < TAIL_LEN || len < self.snapshot.size + TAIL_LEN {
-            len = roomy_len(self.snapshot.size, 0, &self.tuning);
+        if len < TAIL_LEN || len < self.view.snapshot.size + TAIL_LEN {
+            len = roomy_len(self.view.snapshot.size, 0, &self.tuning);
             extend(&*shadow, tail.len, len, &name)?;
         }
         let mut intent = self.new_intent(shadow.id(), len);
@@ -67,7 +68,7 @@ impl<S: Storage> Connection<S> {
             State::Settled
         };
         self.vouch(state, &intent, len)?;
-        let mark = self.published().mark(shadow.id(), State::Settled, self.snapshot.counter);
+        let mark = self.published().mark(shadow.id(), State::Settled, self.view.snapshot.counter);
         self.copy_first_page(Some(&mark).filter(|_| state == State::Settled))?;
         if !broken(Mutation::RestoreNotFlushed) {
             self.flush_file(slot)?;
@@ -85,7 +86,8 @@ impl<S: Storage> Connection<S> {
     /// copy's.
     pub(crate) fn copy_first_page(&self, block: Option<&CommitBlock>) -> Result<()> {
         let slot = self.shadow_slot();
-        let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
+        let (shadow, current, name) =
+            (self.pair.file(slot)?, self.current_file()?, self.role(slot));
         let mut page = zeros(self.first_page_len()?)?;
         read_padded(&*current, &mut page, 0).during(Operation::Read, &name)?;
         plain(&mut page);
@@ -104,17 +106,17 @@ impl<S: Storage> Connection<S> {
 
     /// Bytes of page 1 of the current copy.
     pub(crate) fn first_page_len(&self) -> Result<u64> {
-        let header = read_header(&*self.current_file()?, self.names.shown())?;
+        let header = read_header(&*self.current_file()?, self.pair.names.shown())?;
         let page = header.and_then(|header| header.page_size()).unwrap_or(512);
-        Ok(u64::from(page).min(self.snapshot.size))
+        Ok(u64::from(page).min(self.view.snapshot.size))
     }
 
     pub(crate) fn restore_guarded(&mut self, tail: &Tail, ranges: &RangeSet) -> Result<()> {
         self.guard(self.shadow_slot())?;
-        self.coordination.set_in_flight(self.current.sequence + 1);
+        self.pair.coordination.set_in_flight(self.view.current.sequence + 1);
         self.bury(tail)?;
         self.restore(ranges)?;
-        self.coordination.set_in_flight(0);
+        self.pair.coordination.set_in_flight(0);
         Ok(())
     }
 }

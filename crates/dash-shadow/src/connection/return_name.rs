@@ -47,7 +47,7 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn return_name(&mut self) -> Option<Kept> {
         let kept = self.offer_name();
         // What was committed in this session is not protected.
-        let changes = kept.is_some() || self.coordination.commits() == 0;
+        let changes = kept.is_some() || self.pair.coordination.commits() == 0;
         let failed = if changes { self.set_protected(kept.is_some()).err() } else { None };
         let why = kept?;
         // After the mark: who begins to read from here on sees it.
@@ -58,7 +58,7 @@ impl<S: Storage> Connection<S> {
         let message = format!(
             "another program has {} open as it was called before, and that name can't be given back ({why}): programs \
              without dash {may} until that one has closed it, and dash has opened and closed the database once more{failed}",
-            self.names.shown_shadow()
+            self.pair.names.shown_shadow()
         );
         Some(Kept { message, fenced: read })
     }
@@ -67,7 +67,7 @@ impl<S: Storage> Connection<S> {
     /// on to write.
     fn is_read_by_stock(&self) -> bool {
         let asked = self.current_file().and_then(|file| {
-            let name = self.names.shown();
+            let name = self.pair.names.shown();
             file.lock_conflict(locks::SHARED, LockKind::Exclusive).during(Operation::Lock, name)
         });
         asked.is_ok_and(|holder| holder.is_some()) && !broken(Mutation::ReaderMayWrite)
@@ -79,7 +79,7 @@ impl<S: Storage> Connection<S> {
         if !self.is_open_elsewhere(self.shadow_slot()) {
             return None;
         }
-        if self.is_open_elsewhere(self.current.slot) {
+        if self.is_open_elsewhere(self.view.current.slot) {
             return Some("so does another one, with the file that is called so now".into());
         }
         match self.commit_unchanged() {
@@ -94,7 +94,7 @@ impl<S: Storage> Connection<S> {
     /// Protects the current copy, or no longer. In the page cache only: a power loss ends those
     /// processes, too.
     fn set_protected(&self, protected: bool) -> Result<()> {
-        let (file, name) = (self.current_file()?, self.names.shown());
+        let (file, name) = (self.current_file()?, self.pair.names.shown());
         let Some(header) = read_header(&*file, name)?.filter(|header| header.is_sqlite()) else {
             return Ok(());
         };
@@ -108,17 +108,17 @@ impl<S: Storage> Connection<S> {
     /// Before, and after, the names are exchanged: if somebody else has the copy open that is
     /// replaced, the name fence stands, whoever is killed from then on.
     pub(crate) fn fence_off_replaced(&self, slot: usize) -> Result<()> {
-        let stands = self.coordination.fence() || self.coordination.fence_found();
+        let stands = self.pair.coordination.fence() || self.pair.coordination.fence_found();
         if stands || broken(Mutation::ReplacedNotFenced) || !self.is_open_elsewhere(slot) {
             return Ok(());
         }
         // Whoever closes last looks for it, also if this process dies in the next step.
-        self.coordination.set_fence_found(true);
-        raise_passing_fence(&*self.directory, &self.names)
+        self.pair.coordination.set_fence_found(true);
+        raise_passing_fence(&*self.pair.directory, &self.pair.names)
     }
 
     fn is_open_elsewhere(&self, slot: usize) -> bool {
-        open_elsewhere(self.files[slot].as_deref())
+        open_elsewhere(self.pair.files[slot].as_deref())
     }
 
     /// A commit that changes nothing but SQLite's change counter.
@@ -129,14 +129,16 @@ impl<S: Storage> Connection<S> {
     }
 
     fn commit_first_page(&mut self) -> Result<()> {
-        if let Some(reason) = &self.poisoned {
+        if let Some(reason) = &self.debts.poisoned {
             return Err(Error::Poisoned(reason.clone()));
         }
-        if self.level != LockLevel::None {
+        if self.view.level != LockLevel::None {
             return Err(Error::Refused("its last transaction could not be ended".into()));
         }
         self.lock(LockLevel::Reserved)?;
-        if self.coordination.condition() == ShadowCondition::Rebuild || self.snapshot.size == 0 {
+        if self.pair.coordination.condition() == ShadowCondition::Rebuild
+            || self.view.snapshot.size == 0
+        {
             // The commit would go to a new file, which nobody has open.
             return Err(Error::Refused("it is no copy any more".into()));
         }

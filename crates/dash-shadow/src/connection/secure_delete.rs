@@ -32,8 +32,8 @@ impl<S: Storage> Connection<S> {
     /// A commit is published: the database has this size now.
     pub(crate) fn note_deleted(&self, size: u64) {
         if self.secure_delete {
-            let word = self.coordination.word(Word::Deleted);
-            let largest = size.max(self.snapshot.size).max(1);
+            let word = self.pair.coordination.word(Word::Deleted);
+            let largest = size.max(self.view.snapshot.size).max(1);
             if word.load(SeqCst) < largest {
                 word.store(largest, SeqCst);
             }
@@ -42,16 +42,21 @@ impl<S: Storage> Connection<S> {
 
     /// For who closes last. `tell` hears of it where a reader of the shadow stands in the way.
     pub(crate) fn forget_deleted(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
-        let largest = self.coordination.word(Word::Deleted).load(SeqCst);
-        let idle = self.level == LockLevel::None && self.poisoned.is_none();
-        let shadow = self.files[self.shadow_slot()].is_some();
-        if largest == 0 || !idle || !shadow || self.snapshot.size == 0 || !self.keeps(largest)? {
+        let largest = self.pair.coordination.word(Word::Deleted).load(SeqCst);
+        let idle = self.view.level == LockLevel::None && self.debts.poisoned.is_none();
+        let shadow = self.pair.files[self.shadow_slot()].is_some();
+        if largest == 0
+            || !idle
+            || !shadow
+            || self.view.snapshot.size == 0
+            || !self.keeps(largest)?
+        {
             return Ok(());
         }
         // With durable names no fence is needed: nothing else than the shadow is written.
-        if self.coordination.may_be_named_on_disk(self.shadow_slot()) {
+        if self.pair.coordination.may_be_named_on_disk(self.shadow_slot()) {
             self.flush_directory()?;
-            self.coordination.set_name_on_disk(self.current.slot);
+            self.pair.coordination.set_name_on_disk(self.view.current.slot);
         }
         let forgotten = self.lock(LockLevel::Exclusive).and_then(|()| self.forget_locked(largest));
         let unlocked = self.unlock(LockLevel::None);
@@ -60,7 +65,7 @@ impl<S: Storage> Connection<S> {
                 tell(&format!(
                     "what was deleted with PRAGMA secure_delete stays in {} until the next commit: \
                      somebody else is reading it",
-                    self.names.shown_shadow()
+                    self.pair.names.shown_shadow()
                 ));
                 unlocked
             }
@@ -69,7 +74,7 @@ impl<S: Storage> Connection<S> {
     }
 
     fn forget_locked(&mut self, largest: u64) -> Result<()> {
-        let current = self.current.slot;
+        let current = self.view.current.slot;
         if self.zero_behind_the_end(current, largest)? {
             self.flush_file(current)?;
         }
@@ -79,43 +84,45 @@ impl<S: Storage> Connection<S> {
         if zeroed && !settled {
             self.flush_file(shadow)?;
         }
-        self.coordination.word(Word::Deleted).store(0, SeqCst);
+        self.pair.coordination.word(Word::Deleted).store(0, SeqCst);
         Ok(())
     }
 
     /// Makes the shadow the current copy's equal. Whether it was not.
     fn bring_shadow_up(&mut self) -> Result<bool> {
         let list = self.current_page_list()?;
-        if self.coordination.is_settled() {
+        if self.pair.coordination.is_settled() {
             return Ok(false);
         }
         self.guard(self.shadow_slot())?;
-        self.coordination.set_in_flight(self.current.sequence + 1);
+        self.pair.coordination.set_in_flight(self.view.current.sequence + 1);
         self.restore(&list)?;
-        self.coordination.set_settled();
-        self.coordination.set_in_flight(0);
+        self.pair.coordination.set_settled();
+        self.pair.coordination.set_in_flight(0);
         Ok(true)
     }
 
     /// Overwrites what a file has of a larger state of the database. Whether there was anything.
     fn zero_behind_the_end(&mut self, slot: usize, largest: u64) -> Result<bool> {
-        let (file, name) = (self.file(slot)?, self.role(slot));
+        let (file, name) = (self.pair.file(slot)?, self.role(slot));
         let tail = Tail::read(&*file, &name)?;
         let list = tail.list.as_ref().map_or(0, |(units, _)| list_len(*units as usize));
         let end = largest.min(tail.len.saturating_sub(TAIL_LEN + list));
-        if end <= self.snapshot.size {
+        if end <= self.view.snapshot.size {
             return Ok(false);
         }
-        write_zeros(&*file, self.snapshot.size, end, &name)?;
+        write_zeros(&*file, self.view.snapshot.size, end, &name)?;
         Ok(true)
     }
 
     /// Whether the shadow may have something that the current copy has no more.
     fn keeps(&mut self, largest: u64) -> Result<bool> {
-        if largest > self.snapshot.size || self.coordination.condition() != ShadowCondition::Known {
+        if largest > self.view.snapshot.size
+            || self.pair.coordination.condition() != ShadowCondition::Known
+        {
             return Ok(true);
         }
-        if self.coordination.is_settled() {
+        if self.pair.coordination.is_settled() {
             return Ok(false);
         }
         let list = self.current_page_list()?;
@@ -128,8 +135,8 @@ impl<S: Storage> Connection<S> {
     /// Whether the shadow's pages in `list` have no byte of content that the current copy's don't
     /// have.
     fn lacks_only(&self, list: &RangeSet) -> Result<bool> {
-        let (current, shadow) = (self.current_file()?, self.file(self.shadow_slot())?);
-        let name = self.names.shown();
+        let (current, shadow) = (self.current_file()?, self.pair.file(self.shadow_slot())?);
+        let name = self.pair.names.shown();
         let header = read_header(&*current, name)?;
         let Some(page) = header.and_then(|header| header.page_size()).map(u64::from) else {
             return Ok(false);

@@ -72,7 +72,7 @@ impl<S: Storage> Connection<S> {
     /// The same; `tell` hears what is about to come.
     pub fn settle_telling(&mut self, worth: u64, tell: &mut dyn FnMut(Moment)) -> Result<bool> {
         self.publish_at_last()?;
-        if self.level != LockLevel::None {
+        if self.view.level != LockLevel::None {
             return Err(Error::Refused(
                 "settling is for a connection that does nothing else".into(),
             ));
@@ -92,7 +92,7 @@ impl<S: Storage> Connection<S> {
                     }
                     tell(Moment::Grown);
                     self.flush_file(self.shadow_slot())?;
-                    grown = Some((self.current, self.generation));
+                    grown = Some((self.view.current, self.pair.generation));
                 }
             }
         };
@@ -116,7 +116,7 @@ impl<S: Storage> Connection<S> {
         worth: u64,
         grown: Option<(crate::shared::state::Current, u64)>,
     ) -> Result<Task> {
-        if !self.coordination.keep_writer()? {
+        if !self.pair.coordination.keep_writer()? {
             return Err(Error::Busy);
         }
         let task = self.look_what_to_do(worth, grown);
@@ -125,7 +125,7 @@ impl<S: Storage> Connection<S> {
             Ok(Task::Copy(_)) => self.hold_shadow(HalfSettled::Copying),
             _ => Ok(()),
         };
-        self.coordination.give_writer_back()?;
+        self.pair.coordination.give_writer_back()?;
         taken.and(task)
     }
 
@@ -135,16 +135,16 @@ impl<S: Storage> Connection<S> {
         grown: Option<(crate::shared::state::Current, u64)>,
     ) -> Result<Task> {
         self.reload_if_pair_changed()?;
-        self.current = self.coordination.current();
-        self.snapshot = self.coordination.snapshot(self.current.slot);
+        self.view.current = self.pair.coordination.current();
+        self.view.snapshot = self.pair.coordination.snapshot(self.view.current.slot);
         let known = |c: &Coordination<S::File>| {
             c.in_flight() == 0 && c.condition() == ShadowCondition::Known && c.commits() > 0
         };
         let slot = self.shadow_slot();
-        if !known(&self.coordination)
-            || self.coordination.is_settled()
-            || self.snapshot.size == 0
-            || self.files[slot].is_none()
+        if !known(&self.pair.coordination)
+            || self.pair.coordination.is_settled()
+            || self.view.snapshot.size == 0
+            || self.pair.files[slot].is_none()
         {
             return Ok(Task::Nothing);
         }
@@ -153,44 +153,44 @@ impl<S: Storage> Connection<S> {
             return Ok(Task::Nothing);
         }
         self.check_names()?;
-        if !known(&self.coordination) {
+        if !known(&self.pair.coordination) {
             return Ok(Task::Nothing);
         }
         // Putting aside for readers what is overwritten here would fill the version store.
-        if self.coordination.pins_of_others(slot)?.any {
+        if self.pair.coordination.pins_of_others(slot)?.any {
             return Err(Error::Busy);
         }
         if !self.is_guarded(slot)? {
             return Ok(Task::Fence);
         }
-        let durable = self.coordination.half_settled() != Some(HalfSettled::Growing)
-            || grown == Some((self.current, self.generation));
-        let long = self.shadow_tail()?.len >= self.snapshot.size + TAIL_LEN;
+        let durable = self.pair.coordination.half_settled() != Some(HalfSettled::Growing)
+            || grown == Some((self.view.current, self.pair.generation));
+        let long = self.shadow_tail()?.len >= self.view.snapshot.size + TAIL_LEN;
         Ok(if long && durable { Task::Copy(list) } else { Task::Lengthen })
     }
 
     /// Takes the shadow, under WRITER, and marks what is about to become of it.
     fn hold_shadow(&mut self, how: HalfSettled) -> Result<()> {
         let slot = self.shadow_slot();
-        if !self.coordination.keep(&locks::KEEPS_SHADOW)? {
+        if !self.pair.coordination.keep(&locks::KEEPS_SHADOW)? {
             return Err(Error::Busy);
         }
-        self.coordination.want_shadow(false);
-        let (file, name) = (self.file(slot)?, self.role(slot));
+        self.pair.coordination.want_shadow(false);
+        let (file, name) = (self.pair.file(slot)?, self.role(slot));
         let free = broken(Mutation::SettlerKeepsNobodyOff)
             || file.try_lock(locks::SHARED, LockKind::Exclusive).during(Operation::Lock, &name)?;
         if !free {
-            self.coordination.keep_no_longer(&locks::KEEPS_SHADOW)?;
+            self.pair.coordination.keep_no_longer(&locks::KEEPS_SHADOW)?;
             return Err(Error::Busy);
         }
-        self.excluded[slot] = true;
-        self.coordination.set_half_settled(how);
+        self.target.excluded[slot] = true;
+        self.pair.coordination.set_half_settled(how);
         Ok(())
     }
 
     fn give_shadow_back(&mut self) -> Result<()> {
         let released = self.release_exclusion();
-        let told = self.coordination.keep_no_longer(&locks::KEEPS_SHADOW);
+        let told = self.pair.coordination.keep_no_longer(&locks::KEEPS_SHADOW);
         released.and(told)
     }
 
@@ -198,7 +198,7 @@ impl<S: Storage> Connection<S> {
     /// when all is copied. `false`: somebody wants the shadow.
     fn lengthen(&mut self) -> Result<bool> {
         let slot = self.shadow_slot();
-        let (file, name, size) = (self.file(slot)?, self.role(slot), self.snapshot.size);
+        let (file, name, size) = (self.pair.file(slot)?, self.role(slot), self.view.snapshot.size);
         let known = self.shadow_tail()?;
         let len = roomy_len(size, 0, &self.tuning).max(known.len);
         let mut intent = self.new_intent(file.id(), len);
@@ -207,7 +207,7 @@ impl<S: Storage> Connection<S> {
         }
         intent.mark(&(known.len.saturating_sub(TAIL_LEN)..len));
         self.statistics.growths += 1;
-        self.coordination.next_tail_epoch(slot);
+        self.pair.coordination.next_tail_epoch(slot);
         file.allocate(len).during(Operation::Resize, &name)?;
         // The tail first: whoever takes over finds the old regions in it.
         let tail = len - TAIL_LEN;
@@ -215,7 +215,7 @@ impl<S: Storage> Connection<S> {
         write_intent(&*file, len, &intent, &name)?;
         let mut at = known.len.max(size);
         while at < tail {
-            if self.coordination.is_shadow_wanted() {
+            if self.pair.coordination.is_shadow_wanted() {
                 return Ok(false);
             }
             let end = (at + PIECE).min(tail);
@@ -230,15 +230,17 @@ impl<S: Storage> Connection<S> {
     /// shadow.
     fn copy_over(&mut self, list: &RangeSet, tell: &mut dyn FnMut(Moment)) -> Result<bool> {
         let slot = self.shadow_slot();
-        let (shadow, current, name) = (self.file(slot)?, self.current_file()?, self.role(slot));
+        let (shadow, current, name) =
+            (self.pair.file(slot)?, self.current_file()?, self.role(slot));
         self.fence_header(slot)?;
         let first = self.first_page_len()?;
-        let rest = list.without(&std::iter::once(0..first).collect()).below(self.snapshot.size);
+        let rest =
+            list.without(&std::iter::once(0..first).collect()).below(self.view.snapshot.size);
         for range in rest.iter().filter(|_| !broken(Mutation::SettledWithoutCopying)) {
             let mut at = range.start;
             while at < range.end {
                 tell(Moment::Copying);
-                if self.coordination.is_shadow_wanted() {
+                if self.pair.coordination.is_shadow_wanted() {
                     return Ok(false);
                 }
                 let end = (at + PIECE).min(range.end);
@@ -248,46 +250,48 @@ impl<S: Storage> Connection<S> {
         }
         let known = self.shadow_tail()?;
         self.vouch(State::Settled, &known.intent, known.len)?;
-        let mark = self.published().mark(shadow.id(), State::Settled, self.snapshot.counter);
+        let mark = self.published().mark(shadow.id(), State::Settled, self.view.snapshot.counter);
         self.copy_first_page(Some(&mark))?;
-        self.coordination.next_tail_epoch(slot);
-        self.coordination.clear_half_settled();
+        self.pair.coordination.next_tail_epoch(slot);
+        self.pair.coordination.clear_half_settled();
         Ok(true)
     }
 
     /// Nothing need be carried any more, if nobody has committed or begun to since.
     fn declare_settled(&mut self) -> Result<bool> {
-        if !self.coordination.keep_writer()? {
+        if !self.pair.coordination.keep_writer()? {
             // Who writes now carries the pages.
             return Ok(false);
         }
         let declared = self.declare();
-        self.coordination.give_writer_back()?;
+        self.pair.coordination.give_writer_back()?;
         declared
     }
 
     fn declare(&mut self) -> Result<bool> {
-        let c = &self.coordination;
-        let same = (c.current() == self.current || broken(Mutation::SettledForAnother))
-            && c.generation() == self.generation
+        let c = &self.pair.coordination;
+        let same = (c.current() == self.view.current || broken(Mutation::SettledForAnother))
+            && c.generation() == self.pair.generation
             && c.half_settled().is_none()
             && c.in_flight() == 0
             && c.condition() == ShadowCondition::Known;
         if !same {
             return Ok(false);
         }
-        if !self.coordination.is_settled() && self.coordination.current() == self.current {
+        if !self.pair.coordination.is_settled()
+            && self.pair.coordination.current() == self.view.current
+        {
             let slot = self.shadow_slot();
             let known = self.tail_in(slot)?;
             let mut intent = known.intent.as_ref().clone();
             if let Some(narrow) = self.narrowed(&intent, known.len) {
-                write_intent(&*self.file(slot)?, known.len, &narrow, &self.role(slot))?;
+                write_intent(&*self.pair.file(slot)?, known.len, &narrow, &self.role(slot))?;
                 intent = narrow;
             }
             self.vouch(State::Superseded, &intent, known.len)?;
             self.remember_tail(known.len, intent);
         }
-        self.coordination.set_settled();
+        self.pair.coordination.set_settled();
         if broken(Mutation::NaiveListReset) {
             self.reset_list()?;
         }
@@ -299,7 +303,7 @@ impl<S: Storage> Connection<S> {
     /// first, as whenever a tail moves (F13). What was being copied belongs to its transaction now:
     /// carried by the commit, mended if that is rolled back.
     pub(crate) fn take_over_half_settled(&mut self) -> Result<()> {
-        match self.coordination.half_settled() {
+        match self.pair.coordination.half_settled() {
             None => return Ok(()),
             Some(HalfSettled::Growing) => {
                 // Written again: the flush of who left it so may have failed.
@@ -307,22 +311,22 @@ impl<S: Storage> Connection<S> {
                 let intent = known.intent.as_ref().clone();
                 let slot = self.shadow_slot();
                 if !broken(Mutation::GrowthTakenOver) {
-                    write_intent(&*self.file(slot)?, known.len, &intent, &self.role(slot))?;
+                    write_intent(&*self.pair.file(slot)?, known.len, &intent, &self.role(slot))?;
                     self.flush_file(slot)?;
                 }
                 self.remember_tail(known.len, intent);
-                self.coordination.clear_half_settled();
+                self.pair.coordination.clear_half_settled();
             }
             Some(HalfSettled::Copying) => self.touch_shadow()?,
         }
-        self.coordination.want_shadow(false);
+        self.pair.coordination.want_shadow(false);
         Ok(())
     }
 
     /// At a clean close, alone: nothing is left half-way. What fails is for the next session to
     /// mend.
     pub(crate) fn finish_settling(&mut self) {
-        if self.coordination.half_settled().is_none() {
+        if self.pair.coordination.half_settled().is_none() {
             return;
         }
         let finished = self
@@ -330,8 +334,8 @@ impl<S: Storage> Connection<S> {
             .and_then(|()| self.guard(self.shadow_slot()))
             .and_then(|()| self.copy_back(&RangeSet::new()));
         if finished.is_err() {
-            self.coordination.set_condition(ShadowCondition::Repair);
+            self.pair.coordination.set_condition(ShadowCondition::Repair);
         }
-        self.coordination.clear_half_settled();
+        self.pair.coordination.clear_half_settled();
     }
 }

@@ -12,11 +12,12 @@ use crate::ranges::RangeSet;
 use crate::shared::coordination::Coordination;
 use crate::shared::locks::LockLevel;
 use crate::shared::state::{Current, Snapshot};
-use crate::shared::versions::{Keeping, Kept};
+use crate::shared::versions::{VersionsRead, VersionsWritten};
 use crate::statistics::Statistics;
 use crate::tuning::Tuning;
 use dash_storage::Storage;
 use std::cell::Cell;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What this connection remembers of the tail it wrote last into a slot.
@@ -30,120 +31,132 @@ pub(crate) struct KnownTail {
     pub intent: Arc<IntentBlock>,
 }
 
-/// A connection that may read and write.
-pub struct Connection<S: Storage> {
-    pub(crate) storage: S,
-    pub(crate) directory: Arc<S::Directory>,
-    pub(crate) directory_path: std::path::PathBuf,
-    pub(crate) names: Names,
-    pub(crate) coordination: Coordination<S::File>,
-    pub(crate) files: [Option<Arc<S::File>>; 2],
-    pub(crate) generation: u64,
-    pub(crate) protocol: Protocol,
-    pub(crate) tuning: Tuning,
-    pub(crate) level: LockLevel,
-    /// What this connection reads.
-    pub(crate) current: Current,
-    pub(crate) snapshot: Snapshot,
-    pub(crate) transaction: Option<Transaction>,
-    /// Slots on which SQLite's SHARED range is held exclusively.
-    pub(crate) excluded: [bool; 2],
-    /// Slots on which PENDING is held.
-    pub(crate) pending: [bool; 2],
+/// The two files, their names, and what the connections of all processes share of them.
+pub(crate) struct Pair<S: Storage> {
+    pub storage: S,
+    pub directory: Arc<S::Directory>,
+    pub directory_path: PathBuf,
+    pub names: Names,
+    pub coordination: Coordination<S::File>,
+    /// By slot.
+    pub files: [Option<Arc<S::File>>; 2],
+    /// Of the pair of inodes that these are.
+    pub generation: u64,
+}
+
+/// What is read.
+pub(crate) struct View {
+    pub level: LockLevel,
+    /// The copy, and what its readers must know of it.
+    pub current: Current,
+    pub snapshot: Snapshot,
+    /// What the version store holds for the snapshot.
+    pub versions: VersionsRead,
     /// Slot whose SHARED range is held for want of a reader entry.
-    pub(crate) shared_lock: Option<usize>,
-    pub(crate) known_tails: [Option<KnownTail>; 2],
+    pub shared_lock: Option<usize>,
+    /// When it was last seen that nobody has written the file past the locks; nanoseconds.
+    pub checked_at: u64,
+    /// The header as read without a lock, when, and of which copy.
+    pub opening_header: Option<(u64, Current, Header)>,
+}
+
+/// The shadow, as what is being written.
+#[derive(Default)]
+pub(crate) struct Target {
+    /// By slot.
+    pub known_tails: [Option<KnownTail>; 2],
     /// The shadow's tail as the first opener found it, beside which copy, and its epoch.
-    pub(crate) found_shadow: Option<(Current, u64, Tail)>,
+    pub found_shadow: Option<(Current, u64, Tail)>,
     /// The current copy's, likewise.
-    pub(crate) found_current: Option<(Current, u64, Tail)>,
+    pub found_current: Option<(Current, u64, Tail)>,
+    /// Slots on which SQLite's SHARED range is held exclusively.
+    pub excluded: [bool; 2],
+    /// Slots on which PENDING is held.
+    pub pending: [bool; 2],
+    /// What the transaction has put into the version store.
+    pub put_aside: VersionsWritten,
+}
+
+/// What need not be looked up again.
+#[derive(Default)]
+pub(crate) struct Memo {
     /// Global Page List of the current copy, with the sequence it belongs to.
-    pub(crate) page_list: Option<(u64, RangeSet)>,
+    pub page_list: Option<(u64, RangeSet)>,
     /// What this connection's last commit wrote.
-    pub(crate) last_commit: Option<LastCommit>,
+    pub last_commit: Option<LastCommit>,
     /// Header of the current copy as this connection committed it, with its sequence.
-    pub(crate) header: Option<(u64, Header)>,
+    pub header: Option<(u64, Header)>,
     /// Who may use the two copies, where they differ and nobody is locked out: permission bits,
     /// owner, group.
-    pub(crate) access_seen: Option<[(u32, u32, u32); 2]>,
-    /// The shadow lets somebody in who has no right to the current copy, as it was found.
-    pub(crate) exposed: bool,
+    pub access_seen: Option<[(u32, u32, u32); 2]>,
+}
+
+/// What went wrong and is still to be put right, or can't be any more.
+#[derive(Default)]
+pub(crate) struct Debts {
+    /// Why nothing is written here any more.
+    pub poisoned: Option<String>,
+    /// Sequence of a commit over several databases that could not be published.
+    pub unpublished: Option<u64>,
+    /// Super-journal of a transaction that was cut off, to be removed once it is undone here.
+    pub cut_off: Option<Vec<u8>>,
+}
+
+/// A connection that may read and write.
+pub struct Connection<S: Storage> {
+    pub(crate) pair: Pair<S>,
+    pub(crate) view: View,
+    pub(crate) target: Target,
+    pub(crate) memo: Memo,
+    pub(crate) debts: Debts,
+    pub(crate) transaction: Option<Transaction>,
+    pub(crate) protocol: Protocol,
+    pub(crate) tuning: Tuning,
     /// What its transactions delete must be gone at rest.
     pub(crate) secure_delete: bool,
-    pub(crate) poisoned: Option<String>,
-    /// Sequence of a commit over several databases that could not be published.
-    pub(crate) unpublished: Option<u64>,
-    /// Super-journal of a transaction that was cut off, to be removed once it is undone here.
-    pub(crate) cut_off: Option<Vec<u8>>,
-    /// Whether whoever had the database open last did not close it.
+    /// The shadow lets somebody in who has no right to the current copy, as it was found.
+    pub(crate) exposed: bool,
+    /// Whoever had the database open last did not close it.
     pub(crate) takes_over: bool,
-    /// Whether it shares WRITER, so that nobody else writes while it reads.
+    /// It shares WRITER, so that nobody else writes while it reads.
     pub(crate) holds_off: bool,
     pub(crate) statistics: Statistics,
     /// For undoing what a transaction wrote.
     pub(crate) reserve: Reserve,
-    /// What the version store holds for this connection's snapshot.
-    pub(crate) kept: Kept,
-    /// What this connection's transaction has put there.
-    pub(crate) keeping: Keeping,
-    pub(crate) checked_at: u64,
     /// When it last waited for housekeeping in vain.
     pub(crate) gave_up_at: Cell<Option<u64>>,
-    /// The header as read without a lock, when, and of which copy.
-    pub(crate) opening_header: Option<(u64, Current, Header)>,
     /// Random; commit ids are made from it and the sequence.
-    pub(crate) seed: u64,
+    seed: u64,
 }
 
 impl<S: Storage> Connection<S> {
-    pub(crate) fn new(
-        storage: S,
-        directory: Arc<S::Directory>,
-        directory_path: std::path::PathBuf,
-        names: Names,
-        coordination: Coordination<S::File>,
-        (files, generation): ([Option<Arc<S::File>>; 2], u64),
-        options: &OpenOptions,
-    ) -> Self {
-        let seed = storage.random();
+    pub(crate) fn new(pair: Pair<S>, options: &OpenOptions) -> Self {
+        let seed = pair.storage.random();
+        let view = View {
+            level: LockLevel::None,
+            current: pair.coordination.current(),
+            snapshot: Snapshot::default(),
+            versions: VersionsRead::default(),
+            shared_lock: None,
+            checked_at: 0,
+            opening_header: None,
+        };
         Self {
-            storage,
-            directory,
-            directory_path,
-            names,
-            generation,
-            current: coordination.current(),
-            coordination,
-            files,
+            pair,
+            view,
+            target: Target::default(),
+            memo: Memo::default(),
+            debts: Debts::default(),
+            transaction: None,
             protocol: options.protocol,
             tuning: options.tuning,
-            level: LockLevel::None,
-            snapshot: Snapshot::default(),
-            transaction: None,
-            excluded: [false; 2],
-            pending: [false; 2],
-            shared_lock: None,
-            known_tails: [None, None],
-            found_shadow: None,
-            found_current: None,
-            page_list: None,
-            last_commit: None,
-            header: None,
-            access_seen: None,
-            exposed: false,
             secure_delete: false,
-            poisoned: None,
-            unpublished: None,
-            cut_off: None,
+            exposed: false,
             takes_over: false,
             holds_off: false,
             statistics: Statistics::default(),
             reserve: Reserve::default(),
-            kept: Kept::default(),
-            keeping: Keeping::default(),
-            checked_at: 0,
             gave_up_at: Cell::new(None),
-            opening_header: None,
             seed,
         }
     }
@@ -156,7 +169,7 @@ impl<S: Storage> Connection<S> {
 
     /// The lock held.
     pub fn level(&self) -> LockLevel {
-        self.level
+        self.view.level
     }
 
     /// Counters of this connection.
@@ -182,14 +195,14 @@ impl<S: Storage> Connection<S> {
 
     /// Sequence of the newest commit of any connection.
     pub fn sequence(&self) -> u64 {
-        self.coordination.current().sequence
+        self.pair.coordination.current().sequence
     }
 
     /// An id for the next commit that nobody else draws: splitmix64 of a random number of this
     /// connection and the sequence, because asking the system costs a call a commit.
     pub(crate) fn commit_id(&mut self) -> u64 {
         self.seed = self.seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.seed ^ self.current.sequence;
+        let mut z = self.seed ^ self.view.current.sequence;
         z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         (z ^ z >> 31).clamp(1, u64::MAX - 1)
@@ -197,6 +210,6 @@ impl<S: Storage> Connection<S> {
 
     /// Says that the current copy has just been written by this connection.
     pub(crate) fn saw_current(&mut self) {
-        self.checked_at = self.storage.monotonic_nanos();
+        self.view.checked_at = self.pair.storage.monotonic_nanos();
     }
 }

@@ -31,11 +31,11 @@ impl<S: Storage> Connection<S> {
                 // was reported as failed, or rolled back on a failing device.
                 Ok(()) => {
                     if self.flush_file(self.shadow_slot()).is_ok() {
-                        self.coordination.set_in_flight(0);
+                        self.pair.coordination.set_in_flight(0);
                     }
                 }
                 Err(_) if remembered => {}
-                Err(_) => self.poisoned = Some(error.to_string()),
+                Err(_) => self.debts.poisoned = Some(error.to_string()),
             }
         }
         undone
@@ -43,12 +43,12 @@ impl<S: Storage> Connection<S> {
 
     pub(crate) fn copy_back(&mut self, dirtied: &RangeSet) -> Result<()> {
         let slot = self.shadow_slot();
-        self.coordination.next_tail_epoch(slot); // what failed may have moved it
-        if self.snapshot.size == 0 {
+        self.pair.coordination.next_tail_epoch(slot); // what failed may have moved it
+        if self.view.snapshot.size == 0 {
             // Nothing to copy from: the database is still empty.
             self.give_up()?;
             self.flush_file(slot)?;
-            self.coordination.set_in_flight(0);
+            self.pair.coordination.set_in_flight(0);
             return Ok(());
         }
         let mut ranges = dirtied.clone();
@@ -56,23 +56,21 @@ impl<S: Storage> Connection<S> {
             ranges.union(&self.current_page_list()?);
         }
         self.restore(&ranges)?;
-        self.coordination.set_settled();
-        self.coordination.set_in_flight(0);
+        self.pair.coordination.set_settled();
+        self.pair.coordination.set_in_flight(0);
         Ok(())
     }
 
     /// Gives the shadow up: takes its block away, to be flushed, and has it made anew.
     fn give_up(&mut self) -> Result<()> {
-        self.coordination.set_condition(ShadowCondition::Rebuild);
+        self.pair.coordination.set_condition(ShadowCondition::Rebuild);
         let slot = self.shadow_slot();
-        let (file, name) = (self.file(slot)?, self.role(slot));
+        let (file, name) = (self.pair.file(slot)?, self.role(slot));
         let len = file.metadata().during(Operation::Stat, &name)?.len;
         // The intent stays: should the names on disk be behind, it tells that the file is ours.
         void_commit(&*file, len, &name)
     }
-}
 
-impl<S: Storage> Connection<S> {
     /// Keeps the id of the commit that the shadow shows, or else of the one that was being made.
     ///
     /// Only while `app.db` names the current copy: where a failed exchange got half-way and could
@@ -80,17 +78,17 @@ impl<S: Storage> Connection<S> {
     /// committed.
     pub(crate) fn remember_failed(&self, made: u64) -> bool {
         let (current, slot) = (self.current_file(), self.shadow_slot());
-        let named = self.directory.metadata(&self.names.db).ok().flatten();
+        let named = self.pair.directory.metadata(&self.pair.names.db).ok().flatten();
         if !matches!((&current, named), (Ok(file), Some(named)) if named.id == file.id()) {
             return false;
         }
-        let shown = self.file(slot).and_then(|file| {
+        let shown = self.pair.file(slot).and_then(|file| {
             let tail = Tail::read(&*file, &self.role(slot))?;
             Ok(tail.bound(file.id()).map_or(0, |block| block.id))
         });
         let id = shown.ok().filter(|&id| id != 0).unwrap_or(made);
         if id != 0 {
-            self.coordination.word(Word::Failed).store(id, SeqCst);
+            self.pair.coordination.word(Word::Failed).store(id, SeqCst);
         }
         true
     }

@@ -13,37 +13,37 @@ impl<S: Storage> Connection<S> {
     /// Keeps what was prepared, so that it can be published later.
     pub(crate) fn leave_unpublished(&mut self) {
         self.transaction = None;
-        self.unpublished = Some(self.current.sequence + 1);
+        self.debts.unpublished = Some(self.view.current.sequence + 1);
     }
 
     /// Publishes what this connection could not, before it reads or writes anything else.
     pub(crate) fn publish_at_last(&mut self) -> Result<()> {
-        let Some(sequence) = self.unpublished else {
+        let Some(sequence) = self.debts.unpublished else {
             return Ok(());
         };
-        if self.coordination.current().sequence < sequence {
+        if self.pair.coordination.current().sequence < sequence {
             self.roll_forward()?;
         }
-        self.current = self.coordination.current();
-        self.snapshot = self.coordination.snapshot(self.current.slot);
-        (self.header, self.page_list) = (None, None);
-        self.unpublished = None;
-        if self.level == LockLevel::Shared { self.move_pin() } else { Ok(()) }
+        self.view.current = self.pair.coordination.current();
+        self.view.snapshot = self.pair.coordination.snapshot(self.view.current.slot);
+        (self.memo.header, self.memo.page_list) = (None, None);
+        self.debts.unpublished = None;
+        if self.view.level == LockLevel::Shared { self.move_pin() } else { Ok(()) }
     }
 
     fn roll_forward(&mut self) -> Result<()> {
-        if self.level >= LockLevel::Reserved {
+        if self.view.level >= LockLevel::Reserved {
             return self.finish_dead_writer();
         }
-        if !self.coordination.try_writer()? {
+        if !self.pair.coordination.try_writer()? {
             return Err(Error::Busy);
         }
-        let finished = match self.coordination.in_flight() {
+        let finished = match self.pair.coordination.in_flight() {
             0 => Ok(()),
             _ => self.finish_dead_writer(),
         };
         let released = self.release_exclusion();
-        let unlocked = self.coordination.release_writer();
+        let unlocked = self.pair.coordination.release_writer();
         finished.and(released).and(unlocked)
     }
 }

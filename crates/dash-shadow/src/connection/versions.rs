@@ -6,7 +6,7 @@ use crate::file::io::{STRIDE, read_exact, read_padded};
 use crate::memory::{headroom_for, zeros};
 use crate::mutation::{Mutation, broken};
 use crate::ranges::RangeSet;
-use crate::shared::versions::{Keeping, LOG, RECORD, RECORD_LEN};
+use crate::shared::versions::{LOG, RECORD, RECORD_LEN, VersionsWritten};
 use dash_storage::{File, Storage};
 
 /// A transaction does not begin to add to a log longer than this: it waits for the readers.
@@ -20,16 +20,16 @@ impl<S: Storage> Connection<S> {
     /// overwritten will be put aside. `Busy` if a reader has mapped pages of it, or the log is
     /// full.
     pub(crate) fn make_way(&mut self, slot: usize) -> Result<()> {
-        let label = self.current.sequence + 1;
-        if self.keeping.label != Some(label) {
-            self.keeping = Keeping::default();
+        let label = self.view.current.sequence + 1;
+        if self.target.put_aside.label != Some(label) {
+            self.target.put_aside = VersionsWritten::default();
         }
-        let pins = self.coordination.pins_of_others(slot)?;
+        let pins = self.pair.coordination.pins_of_others(slot)?;
         if !pins.stale {
-            self.coordination.empty_versions();
+            self.pair.coordination.empty_versions();
         }
         if !pins.any {
-            self.keeping = Keeping::default();
+            self.target.put_aside = VersionsWritten::default();
             return Ok(());
         }
         let (base, end) = self.versions()?;
@@ -37,53 +37,56 @@ impl<S: Storage> Connection<S> {
             return Err(Error::Busy);
         }
         if !broken(Mutation::OverwritingNotAnnounced) {
-            self.coordination.announce_overwriting(slot, label);
+            self.pair.coordination.announce_overwriting(slot, label);
         }
-        if self.coordination.pins_of_others(slot)?.mapped {
+        if self.pair.coordination.pins_of_others(slot)?.mapped {
             return Err(Error::Busy);
         }
-        self.keeping.label = Some(label);
+        self.target.put_aside.label = Some(label);
         Ok(())
     }
 
     /// Positions of the first byte of the version store and behind its last one.
     fn versions(&self) -> Result<(u64, u64)> {
-        self.coordination
+        self.pair
+            .coordination
             .versions()
             .ok_or_else(|| self.scribbled("its version store ends before it begins"))
     }
 
     fn scribbled(&self, what: &str) -> Error {
-        scribbled(self.names.shown_coordination(), what)
+        scribbled(self.pair.names.shown_coordination(), what)
     }
 
     /// Begins a new snapshot: what is put aside for it comes behind what is there.
     pub(crate) fn begin_versions(&mut self) -> Result<()> {
         let (_, end) = self.versions()?;
-        self.kept.begin(end);
+        self.view.versions.begin(end);
         Ok(())
     }
 
     /// Puts aside what the shadow holds in `ranges`, if somebody reads it.
     pub(crate) fn put_aside(&mut self, ranges: &RangeSet) -> Result<()> {
-        let Some(label) = self.keeping.label else {
+        let Some(label) = self.target.put_aside.label else {
             return Ok(());
         };
         let slot = self.shadow_slot();
-        let (shadow, name) = (self.file(slot)?, self.role(slot));
+        let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
         let len = shadow.metadata().during(Operation::Stat, &name)?.len;
-        let todo = ranges.below(len).without(&self.keeping.done);
+        let todo = ranges.below(len).without(&self.target.put_aside.done);
         let (base, end) = self.versions()?;
         if end - base > LOG_SOFT {
             // What is there has been written: else the next record would make the file as long as
             // it says.
-            let shared = self.coordination.file().metadata();
-            let len = shared.during(Operation::Stat, self.names.shown_coordination())?.len;
+            let shared = self.pair.coordination.file().metadata();
+            let len = shared.during(Operation::Stat, self.pair.names.shown_coordination())?.len;
             if end - base > len.saturating_sub(LOG) {
                 return Err(self.scribbled("its version store ends behind its own end"));
             }
         }
-        if end - base + todo.bytes() > LOG_HARD && self.coordination.pins_of_others(slot)?.stale {
+        if end - base + todo.bytes() > LOG_HARD
+            && self.pair.coordination.pins_of_others(slot)?.stale
+        {
             return Err(Error::Busy);
         }
         let longest = todo.iter().map(|range| range.end - range.start).max().unwrap_or(0);
@@ -100,14 +103,15 @@ impl<S: Storage> Connection<S> {
                 let (_, bytes) = record.split_at_mut(RECORD);
                 read_padded(&*shadow, bytes, at).during(Operation::Read, &name)?;
                 let (base, end) = self.versions()?;
-                self.coordination
+                self.pair
+                    .coordination
                     .file()
                     .write_at(record, LOG + (end - base))
-                    .during(Operation::Write, self.names.shown_coordination())?;
-                self.coordination.versions_appended(RECORD_LEN + part);
+                    .during(Operation::Write, self.pair.names.shown_coordination())?;
+                self.pair.coordination.versions_appended(RECORD_LEN + part);
                 at += part;
             }
-            self.keeping.done.insert(range);
+            self.target.put_aside.done.insert(range);
         }
         Ok(())
     }
@@ -115,19 +119,21 @@ impl<S: Storage> Connection<S> {
     /// Lays over `buffer`, just read from the pinned copy at `offset`, what was overwritten there
     /// since the snapshot.
     pub(crate) fn mend_read(&mut self, buffer: &mut [u8], offset: u64) -> Result<()> {
-        if self.coordination.overwritten(self.current.slot) <= self.current.sequence {
+        if self.pair.coordination.overwritten(self.view.current.slot) <= self.view.current.sequence
+        {
             return Ok(());
         }
         self.read_versions()?;
         let end = offset + buffer.len() as u64;
         let first = self
-            .kept
+            .view
+            .versions
             .ranges
             .range(..=offset)
             .next_back()
             .filter(|&(_, &(until, _))| until > offset)
             .map_or(offset, |(&start, _)| start);
-        for (&start, &(until, position)) in self.kept.ranges.range(first..end.max(first)) {
+        for (&start, &(until, position)) in self.view.versions.ranges.range(first..end.max(first)) {
             let (from, to) = (start.max(offset), until.min(end));
             let (Ok(a), Ok(b)) = (usize::try_from(from - offset), usize::try_from(to - offset))
             else {
@@ -144,17 +150,17 @@ impl<S: Storage> Connection<S> {
 
     /// Reads at a place in the version store, where something is.
     fn read_log(&self, buffer: &mut [u8], place: u64) -> Result<()> {
-        let read = read_exact(self.coordination.file(), buffer, LOG + place)
-            .during(Operation::Read, self.names.shown_coordination())?;
+        let read = read_exact(self.pair.coordination.file(), buffer, LOG + place)
+            .during(Operation::Read, self.pair.names.shown_coordination())?;
         if read { Ok(()) } else { Err(self.scribbled("its version store ends too early")) }
     }
 
     /// Reads the records appended since the last look.
     fn read_versions(&mut self) -> Result<()> {
         let (base, end) = self.versions()?;
-        self.kept.cursor = self.kept.cursor.max(base);
-        while self.kept.cursor < end {
-            let position = self.kept.cursor;
+        self.view.versions.cursor = self.view.versions.cursor.max(base);
+        while self.view.versions.cursor < end {
+            let position = self.view.versions.cursor;
             let mut header = [0; RECORD];
             self.read_log(&mut header, position - base)?;
             let field = |i: usize| {
@@ -170,10 +176,10 @@ impl<S: Storage> Connection<S> {
                 return Err(self.scribbled("a record of its version store can't be"));
             };
             headroom_for(1)?;
-            if slot == self.current.slot as u64 && label > self.current.sequence {
-                self.kept.add(offset..until, position + RECORD_LEN);
+            if slot == self.view.current.slot as u64 && label > self.view.current.sequence {
+                self.view.versions.add(offset..until, position + RECORD_LEN);
             }
-            self.kept.cursor = next;
+            self.view.versions.cursor = next;
         }
         Ok(())
     }

@@ -25,28 +25,28 @@ impl<S: Storage> Connection<S> {
                 return Err(Error::Busy);
             }
             self.reload_if_pair_changed()?;
-            if self.coordination.is_of_several() {
+            if self.pair.coordination.is_of_several() {
                 self.finish_decided()?;
             }
-            let current = self.coordination.current();
-            if self.coordination.generation() != self.generation {
+            let current = self.pair.coordination.current();
+            if self.pair.coordination.generation() != self.pair.generation {
                 continue;
             }
             // Before the pin: what is put aside for this snapshot comes behind this place.
             self.begin_versions()?;
             self.pin(current)?;
             // Between the pin and the second look: later, its words may be those of a later state.
-            let snapshot = self.coordination.snapshot(current.slot);
-            if self.coordination.current() == current
-                && self.coordination.generation() == self.generation
+            let snapshot = self.pair.coordination.snapshot(current.slot);
+            if self.pair.coordination.current() == current
+                && self.pair.coordination.generation() == self.pair.generation
             {
-                (self.current, self.snapshot) = (current, snapshot);
+                (self.view.current, self.view.snapshot) = (current, snapshot);
                 break;
             }
         }
-        let now = self.storage.monotonic_nanos();
-        if now.wrapping_sub(self.checked_at) > FOREIGN_CHECK_NANOS {
-            self.checked_at = now;
+        let now = self.pair.storage.monotonic_nanos();
+        if now.wrapping_sub(self.view.checked_at) > FOREIGN_CHECK_NANOS {
+            self.view.checked_at = now;
             self.notice_foreign_write()?;
         }
         Ok(())
@@ -54,93 +54,96 @@ impl<S: Storage> Connection<S> {
 
     /// Reads this state from now on.
     pub(crate) fn pin(&mut self, current: Current) -> Result<()> {
-        if self.coordination.is_registered() {
-            self.coordination.pin(current);
+        if self.pair.coordination.is_registered() {
+            self.pair.coordination.pin(current);
             return Ok(());
         }
         let slot = current.slot;
-        if let Some(old) = self.shared_lock.take() {
-            self.file(old)?.unlock(locks::SHARED).during(Operation::Lock, self.role(old))?;
+        if let Some(old) = self.view.shared_lock.take() {
+            self.pair.file(old)?.unlock(locks::SHARED).during(Operation::Lock, self.role(old))?;
         }
         let free = self
+            .pair
             .file(slot)?
             .try_lock(locks::SHARED, LockKind::Shared)
             .during(Operation::Lock, self.role(slot))?;
         if !free {
             return Err(Error::Busy);
         }
-        self.shared_lock = Some(slot);
+        self.view.shared_lock = Some(slot);
         Ok(())
     }
 
     /// Reads what this connection has committed from now on.
     pub(crate) fn move_pin(&mut self) -> Result<()> {
-        if self.coordination.is_registered() {
-            self.coordination.move_pin(self.current);
+        if self.pair.coordination.is_registered() {
+            self.pair.coordination.move_pin(self.view.current);
             return Ok(());
         }
-        self.pin(self.current)
+        self.pin(self.view.current)
     }
 
     /// Somebody may have copied another database over the file without asking for locks: then
     /// `app.db` is what counts, as it is at rest.
     pub(crate) fn notice_foreign_write(&mut self) -> Result<()> {
         let file = self.current_file()?;
-        let seen = read_header(&*file, self.names.shown())?;
+        let seen = read_header(&*file, self.pair.names.shown())?;
         let same = match &seen {
-            None => self.snapshot.size == 0,
-            Some(header) => header.version() == self.snapshot.version,
+            None => self.view.snapshot.size == 0,
+            Some(header) => header.version() == self.view.snapshot.version,
         };
-        if same || self.coordination.current() != self.current {
+        if same || self.pair.coordination.current() != self.view.current {
             return Ok(());
         }
         let unlock = |connection: &Self| {
-            connection.coordination.unpin();
+            connection.pair.coordination.unpin();
             Err(Error::Busy)
         };
-        if seen.is_none_or(|header| !header.is_sqlite()) || self.coordination.in_flight() != 0 {
+        if seen.is_none_or(|header| !header.is_sqlite()) || self.pair.coordination.in_flight() != 0
+        {
             // In the middle of being copied: the busy handler comes back.
-            self.checked_at = 0;
+            self.view.checked_at = 0;
             return unlock(self);
         }
-        if !self.coordination.try_writer()? {
+        if !self.pair.coordination.try_writer()? {
             return unlock(self);
         }
-        if self.coordination.current() == self.current {
-            self.adopt(self.current.slot)?;
+        if self.pair.coordination.current() == self.view.current {
+            self.adopt(self.view.current.slot)?;
         }
-        self.coordination.release_writer()?;
+        self.pair.coordination.release_writer()?;
         self.begin_read()
     }
 
     /// Takes the file in `slot`, as it is, for the newest state; the shadow will be made anew.
     pub(crate) fn adopt(&mut self, slot: usize) -> Result<()> {
-        let file = self.file(slot)?;
-        let header = read_header(&*file, self.names.shown())?;
-        let len = file.metadata().during(Operation::Stat, self.names.shown())?.len;
-        let snapshot = Snapshot::foreign(header.as_ref(), len, self.storage.random());
-        self.coordination.set_condition(ShadowCondition::Rebuild);
-        self.coordination.set_snapshot(slot, &snapshot);
+        let file = self.pair.file(slot)?;
+        let header = read_header(&*file, self.pair.names.shown())?;
+        let len = file.metadata().during(Operation::Stat, self.pair.names.shown())?.len;
+        let snapshot = Snapshot::foreign(header.as_ref(), len, self.pair.storage.random());
+        self.pair.coordination.set_condition(ShadowCondition::Rebuild);
+        self.pair.coordination.set_snapshot(slot, &snapshot);
         // Whoever wrote it may have made it longer.
-        self.coordination.next_tail_epoch(slot);
-        let sequence = self.coordination.current().sequence + 1;
-        self.coordination.set_current(Current { sequence, slot });
+        self.pair.coordination.next_tail_epoch(slot);
+        let sequence = self.pair.coordination.current().sequence + 1;
+        self.pair.coordination.set_current(Current { sequence, slot });
         Ok(())
     }
 
     /// Opens the files again after somebody made a new shadow.
     pub(crate) fn reload_if_pair_changed(&mut self) -> Result<()> {
         for looks in 0.. {
-            if self.coordination.generation() == self.generation {
+            if self.pair.coordination.generation() == self.pair.generation {
                 break;
             }
             if looks == LOOKS {
                 return Err(Error::Busy);
             }
-            let generation = self.coordination.generation();
-            let inodes = self.coordination.inodes();
-            if self.reload(generation, inodes)? || self.coordination.generation() == generation {
-                self.generation = generation;
+            let generation = self.pair.coordination.generation();
+            let inodes = self.pair.coordination.inodes();
+            if self.reload(generation, inodes)? || self.pair.coordination.generation() == generation
+            {
+                self.pair.generation = generation;
             }
         }
         Ok(())
@@ -152,29 +155,29 @@ impl<S: Storage> Connection<S> {
     fn reload(&mut self, generation: u64, inodes: [Option<FileId>; 2]) -> Result<bool> {
         let mut complete = true;
         for (slot, wanted) in inodes.into_iter().enumerate() {
-            let have = self.files[slot].as_ref().map(|file| file.id());
+            let have = self.pair.files[slot].as_ref().map(|file| file.id());
             if have == wanted {
                 continue;
             }
-            let found = wanted.and_then(|id| self.open_by_id(id));
+            let found = wanted.and_then(|id| self.pair.open_by_id(id));
             if found.is_none() && wanted.is_some() {
-                if self.coordination.generation() != generation {
+                if self.pair.coordination.generation() != generation {
                     return Ok(false);
                 }
-                if slot == self.coordination.current().slot {
+                if slot == self.pair.coordination.current().slot {
                     return Err(Error::Moved(format!(
                         "{} was exchanged for another file while it was open; close all connections and open it again",
-                        self.names.shown()
+                        self.pair.names.shown()
                     )));
                 }
                 complete = false;
             }
             if let Some(file) = &found {
-                hold_life(file, self.names.shown())?;
-                self.checked_at = 0; // until now somebody may have written
+                hold_life(file, self.pair.names.shown())?;
+                self.view.checked_at = 0; // until now somebody may have written
             }
-            self.files[slot] = found.map(Arc::new);
-            self.known_tails[slot] = None;
+            self.pair.files[slot] = found.map(Arc::new);
+            self.target.known_tails[slot] = None;
         }
         Ok(complete)
     }

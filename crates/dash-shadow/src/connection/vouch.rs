@@ -13,9 +13,9 @@ use dash_storage::{File, Storage};
 impl<S: Storage> Connection<S> {
     pub(crate) fn published(&self) -> Published {
         Published {
-            pair: self.coordination.pair(),
-            current: self.current,
-            snapshot: self.snapshot,
+            pair: self.pair.coordination.pair(),
+            current: self.view.current,
+            snapshot: self.view.snapshot,
             names_durable: false,
             held: false,
             changed: 0,
@@ -30,11 +30,11 @@ impl<S: Storage> Connection<S> {
     /// good block by changing its first sector only.
     pub(crate) fn vouch(&self, state: State, intent: &IntentBlock, len: u64) -> Result<()> {
         let slot = self.shadow_slot();
-        let (shadow, name) = (self.file(slot)?, self.role(slot));
+        let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
         let mut old = [0; BLOCK];
         read_padded(&*shadow, &mut old, len - BLOCK_LEN).during(Operation::Read, &name)?;
         let list = CommitBlock::decode(&old).ok().map(|old| (old.unit_count, old.units));
-        self.vouch_over(&self.published(), list, state, self.snapshot.counter, intent, len)
+        self.vouch_over(&self.published(), list, state, self.view.snapshot.counter, intent, len)
     }
 
     /// The same, over a block in the tail that has been read: its list, if it was whole. `counter`:
@@ -49,7 +49,7 @@ impl<S: Storage> Connection<S> {
         len: u64,
     ) -> Result<()> {
         let slot = self.shadow_slot();
-        let (shadow, name) = (self.file(slot)?, self.role(slot));
+        let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
         let in_place = state == State::Superseded && list.is_some();
         let block = published.block(shadow.id(), state, counter, proof(intent), list);
         let bytes = block.encode();
@@ -60,7 +60,7 @@ impl<S: Storage> Connection<S> {
     /// [`Published::bury`] for the shadow. Its flush makes no promise for pages.
     pub(crate) fn bury(&mut self, tail: &Tail) -> Result<()> {
         let slot = self.shadow_slot();
-        let (shadow, name) = (self.file(slot)?, self.role(slot));
+        let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
         if self.published().bury(&*shadow, tail, &name)? {
             self.statistics.flushes += 1;
         }

@@ -69,7 +69,12 @@ pub(crate) struct Recovered<F: File> {
     pub(crate) page_list: Option<RangeSet>,
     /// The shadow's tail, if nothing was written there since.
     pub(crate) shadow: Option<Tail>,
+    /// Super-journal of a transaction that was cut off, to be removed once it is undone here.
+    pub(crate) cut_off: Option<Vec<u8>>,
 }
+
+/// `app.db`, the shadow, and whether a name fence stands beside them.
+type Seen<F> = (Option<Found<F>>, Option<Found<F>>, bool);
 
 /// The first opener's work.
 pub(crate) struct First<'a, S: Storage> {
@@ -81,61 +86,26 @@ pub(crate) struct First<'a, S: Storage> {
 }
 
 impl<S: Storage> First<'_, S> {
+    /// Recovers what was found in the two files, and fills the coordination file.
     pub(crate) fn recover(
         &self,
         db: Option<Opened<S::File>>,
         shadow: Option<Opened<S::File>>,
         options: &OpenOptions,
-        cut_off: &mut Option<Vec<u8>>,
     ) -> Result<Recovered<S::File>> {
-        let names = self.names;
-        let (db_name, shadow_name) = (names.shown().clone(), names.shown_shadow().clone());
-        let most = options.tuning.list_verified;
-        let mut db = db.map(|(file, len)| Found::glance(file, len, most, &db_name)).transpose()?;
-        let shadow =
-            shadow.map(|(file, len)| Found::look_at(file, len, &shadow_name)).transpose()?;
-        for found in [&db, &shadow].into_iter().flatten() {
-            if let Some(version) = found.tail.other_format() {
-                return Err(other_format(&db_name, version));
-            }
-        }
-        let fence = self
-            .directory
-            .metadata(&names.fence)
-            .during(Operation::Stat, names.fence.to_string_lossy())?
-            .is_some_and(|found| found.kind == FileKind::Directory);
-        verify_beside_fence(db.as_mut(), fence, &db_name)?;
-        let mut exists = |block: &CommitBlock| {
-            super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
-        };
-        let c = self.coordination;
-        if c.layout() == Layout::Ours {
-            // Cut off in the middle of a close.
-            drop(self.directory.remove_directory(&names.lowered));
-        }
-        let left = Left { fence, ..c.left()? };
-        let verdict = classify(db.as_ref(), shadow.as_ref(), left, &mut exists)?;
-        let mut action = decide(&verdict);
-        if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole {
-            action = Action::KeepRepair;
-        }
-        if !fence && written_for_others(db.as_ref(), shadow.as_ref()) {
-            return Err(Error::ReadOnly(format!(
-                "{db_name} says that only a newer SQLite may write it (its write version is above 2), and no block of dash says otherwise"
-            )));
-        }
-        if action == Action::KeepUndo {
-            let block = shadow.as_ref().and_then(|shadow| shadow.tail.commit.as_ref().ok());
-            *cut_off = block.map(|block| block.super_journal.clone());
-        }
-        let mut fence = fence;
-        let replaced = db.as_ref().filter(|_| action == Action::UseShadow).map(|found| &found.file);
-        if !fence && open_elsewhere(replaced) && !broken(Mutation::ReplacedNotFenced) {
-            raise_passing_fence(self.directory, names)?;
-            fence = true;
-        }
+        let (c, db_name) = (self.coordination, self.names.shown());
+        let (db, shadow, found_fence) = self.look(db, shadow, options)?;
+        let left = Left { fence: found_fence, ..c.left()? };
+        let (verdict, action) = self.decide(db.as_ref(), shadow.as_ref(), left)?;
+        let cut_off = shadow
+            .as_ref()
+            .filter(|_| action == Action::KeepUndo)
+            .and_then(|shadow| shadow.tail.commit.as_ref().ok())
+            .map(|block| block.super_journal.clone());
+        let replaced = db.as_ref().filter(|_| action == Action::UseShadow);
+        let fence = found_fence || self.fence_off(replaced)?;
         let moved = moved_together(db.as_ref(), shadow.as_ref());
-        let at_rest = at_rest(db.as_ref(), shadow.as_ref(), &db_name)?;
+        let at_rest = at_rest(db.as_ref(), shadow.as_ref(), db_name)?;
         let (current, other, condition) = self.take(action, &verdict, left, db, shadow, options)?;
         let moved = moved || current.tail.bound(current.id()).is_none();
         let condition = if moved { ShadowCondition::Rebuild } else { condition };
@@ -155,14 +125,80 @@ impl<S: Storage> First<'_, S> {
         }
         let bound = current.block(false).is_some() && current.matches;
         let page_list = bound.then(|| global_page_list(&current.units));
-        let mut files = [None, None];
+        let (header, mut files) = (current.header, [None, None]);
         files[slot] = Some(Arc::new(current.file));
         let shadow = other.map(|found| {
             files[1 - slot] = Some(Arc::new(found.file));
             found.tail
         });
         let shadow = shadow.filter(|_| untouched);
-        Ok(Recovered { files, header: current.header, current: current.tail, page_list, shadow })
+        Ok(Recovered { files, header, current: current.tail, page_list, shadow, cut_off })
+    }
+
+    /// What the two files show, and whether a name fence stands beside them.
+    fn look(
+        &self,
+        db: Option<Opened<S::File>>,
+        shadow: Option<Opened<S::File>>,
+        options: &OpenOptions,
+    ) -> Result<Seen<S::File>> {
+        let (names, most) = (self.names, options.tuning.list_verified);
+        let (db_name, shadow_name) = (names.shown(), names.shown_shadow());
+        let mut db = db.map(|(file, len)| Found::glance(file, len, most, db_name)).transpose()?;
+        let shadow =
+            shadow.map(|(file, len)| Found::look_at(file, len, shadow_name)).transpose()?;
+        for found in [&db, &shadow].into_iter().flatten() {
+            if let Some(version) = found.tail.other_format() {
+                return Err(other_format(db_name, version));
+            }
+        }
+        let fence = self
+            .directory
+            .metadata(&names.fence)
+            .during(Operation::Stat, names.fence.to_string_lossy())?
+            .is_some_and(|found| found.kind == FileKind::Directory);
+        verify_beside_fence(db.as_mut(), fence, db_name)?;
+        if self.coordination.layout() == Layout::Ours {
+            // Cut off in the middle of a close.
+            drop(self.directory.remove_directory(&names.lowered));
+        }
+        Ok((db, shadow, fence))
+    }
+
+    /// What that means, and what to do about it.
+    fn decide(
+        &self,
+        db: Option<&Found<S::File>>,
+        shadow: Option<&Found<S::File>>,
+        left: Left,
+    ) -> Result<(Verdict, Action)> {
+        let mut exists = |block: &CommitBlock| {
+            super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
+        };
+        let verdict = classify(db, shadow, left, &mut exists)?;
+        let action = match decide(&verdict) {
+            _ if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole => {
+                Action::KeepRepair
+            }
+            action => action,
+        };
+        if !left.fence && written_for_others(db, shadow) {
+            return Err(Error::ReadOnly(format!(
+                "{} says that only a newer SQLite may write it (its write version is above 2), and no block of dash says otherwise",
+                self.names.shown()
+            )));
+        }
+        Ok((verdict, action))
+    }
+
+    /// Puts a name fence up before a file is replaced that somebody else has open; whether it did.
+    fn fence_off(&self, replaced: Option<&Found<S::File>>) -> Result<bool> {
+        let open = open_elsewhere(replaced.map(|found| &found.file));
+        let raise = open && !broken(Mutation::ReplacedNotFenced);
+        if raise {
+            raise_passing_fence(self.directory, self.names)?;
+        }
+        Ok(raise)
     }
 
     /// Does what was decided: the current copy, the other one if it may be mended, and how far that

@@ -61,14 +61,14 @@ impl<F: File> Coordination<F> {
 
 /// What a reader has found in the log for its snapshot.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct VersionsRead {
     /// Position up to which the log was read.
     pub cursor: u64,
     /// Start of a range to its end and the position of its bytes.
     pub ranges: BTreeMap<u64, (u64, u64)>,
 }
 
-impl Kept {
+impl VersionsRead {
     /// Begins a new snapshot: records before `cursor` are not for it.
     pub fn begin(&mut self, cursor: u64) {
         self.cursor = cursor;
@@ -90,7 +90,7 @@ impl Kept {
 
 /// What the writer has put aside in this transaction.
 #[derive(Debug, Default)]
-pub(crate) struct Keeping {
+pub(crate) struct VersionsWritten {
     /// Label of its records; `None`: nobody reads the copy.
     pub label: Option<u64>,
     /// What it has put aside already.
@@ -99,11 +99,11 @@ pub(crate) struct Keeping {
 
 #[cfg(test)]
 mod tests {
-    use super::Kept;
+    use super::VersionsRead;
 
     #[test]
     fn the_first_record_of_a_byte_counts() {
-        let mut kept = Kept::default();
+        let mut kept = VersionsRead::default();
         kept.begin(0);
         kept.add(10..20, 100);
         kept.add(5..25, 200);

@@ -20,9 +20,9 @@ impl LastCommit {
 impl<S: Storage> Connection<S> {
     /// Writes `range` of the current copy into the shadow. Returns its CRC-32.
     pub(crate) fn carry(&self, shadow: &S::File, range: &Range<u64>, name: &str) -> Result<u32> {
-        let kept = self.last_commit.as_ref().filter(|last| {
+        let kept = self.memo.last_commit.as_ref().filter(|last| {
             // Nobody writes a copy while it is current (SHADOW-7).
-            last.id == self.snapshot.id && last.pages.covers(range)
+            last.id == self.view.snapshot.id && last.pages.covers(range)
         });
         if let Some(last) = kept {
             return last.pages.write_to(shadow, range, name);

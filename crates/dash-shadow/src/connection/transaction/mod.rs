@@ -4,23 +4,15 @@ pub(crate) mod buffer;
 pub(crate) mod carry;
 pub(crate) mod prepare;
 pub(crate) mod publish;
+pub(crate) mod stage;
 pub(crate) mod write;
 
 use crate::connection::transaction::buffer::WriteBuffer;
+use crate::connection::transaction::stage::Stage;
 use crate::format::header::Header;
 use crate::ranges::RangeSet;
+use crate::shared::state::Snapshot;
 use std::ops::Range;
-
-/// Where a transaction stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
-    /// SQLite writes pages.
-    Building,
-    /// Pages, page list and commit block are in the shadow (FCNTL_SYNC).
-    Prepared,
-    /// They are durable (xSync): the commit point.
-    Durable,
-}
 
 /// A write transaction.
 pub(crate) struct Transaction {
@@ -32,20 +24,14 @@ pub(crate) struct Transaction {
     pub dirtied: RangeSet,
     /// Size of the database in bytes, as SQLite sees it now.
     pub size: u64,
-    /// The shadow's first byte has been written: a fence stands there.
-    pub touched: bool,
-    /// How far the commit is.
-    pub phase: Phase,
-    /// A commit block of this transaction is in the shadow.
-    pub has_block: bool,
+    /// Where it stands.
+    pub stage: Stage,
     /// What the transaction changed, known when it is prepared.
     pub page_list: RangeSet,
     /// The state it will publish, known when it is prepared.
-    pub snapshot: crate::shared::state::Snapshot,
+    pub snapshot: Snapshot,
     /// Its header.
     pub header: Option<Header>,
-    /// It is part of a transaction over several databases: prepared under a super-journal.
-    pub of_several: bool,
     /// It changes nothing: the names are to change places.
     pub unchanged: bool,
 }
@@ -57,20 +43,17 @@ impl Transaction {
             spilled: RangeSet::new(),
             dirtied: RangeSet::new(),
             size,
-            touched: false,
-            phase: Phase::Building,
-            has_block: false,
+            stage: Stage::Gathering,
             page_list: RangeSet::new(),
-            snapshot: crate::shared::state::Snapshot::default(),
+            snapshot: Snapshot::default(),
             header: None,
-            of_several: false,
             unchanged: false,
         }
     }
 
     /// Whether nothing has been written.
     pub fn is_clean(&self) -> bool {
-        self.buffer.is_empty() && self.spilled.is_empty() && !self.touched
+        self.buffer.is_empty() && self.spilled.is_empty() && !self.stage.is_in_flight()
     }
 
     /// Whether any byte of `range` has been written.

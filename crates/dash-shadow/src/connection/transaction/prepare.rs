@@ -4,8 +4,8 @@
 
 use crate::connection::fence::HEAD;
 use crate::connection::state::Connection;
-use crate::connection::transaction::Phase;
 use crate::connection::transaction::buffer::WriteBuffer;
+use crate::connection::transaction::stage::Stage;
 use crate::error::{Error, Result};
 use crate::file::io::{STRIDE, bytes_of};
 use crate::file::tail::write_commit;
@@ -39,7 +39,7 @@ impl<S: Storage> Connection<S> {
     pub fn prepare(&mut self, super_journal: Option<&OsStr>) -> Result<()> {
         // A database without a page is no commit: SQLite has rolled back the very first one.
         let nothing_to_do = self.transaction.as_ref().is_none_or(|transaction| {
-            transaction.is_clean() || transaction.phase >= Phase::Prepared || transaction.size == 0
+            transaction.is_clean() || transaction.stage.is_prepared() || transaction.size == 0
         });
         if nothing_to_do {
             return Ok(());
@@ -56,12 +56,12 @@ impl<S: Storage> Connection<S> {
         let header = self.seal_first_page()?;
         self.settle_size(&header)?;
         self.headroom_for_lists()?;
-        let carried = if self.coordination.is_settled() || broken(Mutation::NothingCarried) {
+        let carried = if self.pair.coordination.is_settled() || broken(Mutation::NothingCarried) {
             RangeSet::new()
         } else {
             self.current_page_list()?
         };
-        let (mut id, parent) = (self.commit_id(), self.snapshot.id);
+        let (mut id, parent) = (self.commit_id(), self.view.snapshot.id);
         let Some(transaction) = &mut self.transaction else {
             return Ok(());
         };
@@ -76,7 +76,6 @@ impl<S: Storage> Connection<S> {
         transaction.dirtied.union(&changed);
         transaction.dirtied.union(&carried);
         transaction.header = Some(header);
-        transaction.of_several = !super_name.is_empty();
         transaction.snapshot =
             Snapshot { size, version: header.version(), id, counter: header.counter() };
         let plan = self.plan(&carried);
@@ -91,16 +90,16 @@ impl<S: Storage> Connection<S> {
             self.put_aside(&all)?;
         }
         self.write_units(&plan, super_name)?;
-        self.coordination.set_of_several(!super_name.is_empty());
+        self.pair.coordination.set_of_several(!super_name.is_empty());
         if let Some(transaction) = &mut self.transaction {
-            transaction.phase = Phase::Prepared;
+            transaction.stage.become_(Stage::Prepared { of_several: !super_name.is_empty() });
         }
         Ok(())
     }
 
     /// Sets of places, lists and plans are made of what was written, a few of each.
     pub(crate) fn headroom_for_lists(&self) -> Result<()> {
-        let carried = self.page_list.as_ref().map_or(0, |(_, list)| list.count());
+        let carried = self.memo.page_list.as_ref().map_or(0, |(_, list)| list.count());
         let written = self.transaction.as_ref().map_or(0, |transaction| {
             transaction.buffer.count() + transaction.spilled.count() + transaction.dirtied.count()
         });
@@ -109,7 +108,7 @@ impl<S: Storage> Connection<S> {
 
     /// Puts page 1 into every commit (T6) with a change counter that no cached page 1 has (T1).
     fn seal_first_page(&mut self) -> Result<Header> {
-        let (counter, guarded) = (self.snapshot.counter, self.will_be_guarded());
+        let (counter, guarded) = (self.view.snapshot.counter, self.will_be_guarded());
         let missing = self
             .transaction
             .as_mut()
@@ -155,14 +154,14 @@ impl<S: Storage> Connection<S> {
     fn not_sqlite(&self) -> Error {
         Error::NotADatabase(format!(
             "{}: page 1 does not begin with SQLite's header; dash can't keep databases whose first page is encrypted",
-            self.names.shown()
+            self.pair.names.shown()
         ))
     }
 
     /// The header states the size (T21); what lies between the old end and pages that were never
     /// written becomes zeros (T23).
     fn settle_size(&mut self, header: &Header) -> Result<()> {
-        let old = self.snapshot.size;
+        let old = self.view.snapshot.size;
         let Some(transaction) = &mut self.transaction else {
             return Ok(());
         };
@@ -209,7 +208,7 @@ impl<S: Storage> Connection<S> {
     /// Writes the units, the head of page 1 last, and the commit block with it or behind it.
     fn write_units(&mut self, plan: &[(Range<u64>, Source)], super_name: &[u8]) -> Result<()> {
         let slot = self.shadow_slot();
-        let (shadow, name) = (self.file(slot)?, self.role(slot));
+        let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
         let mut units = Vec::new();
         units.try_reserve_exact(plan.len()).map_err(|_| Error::OutOfMemory)?;
         for (range, source) in plan {
@@ -231,7 +230,7 @@ impl<S: Storage> Connection<S> {
             units.push(Unit { offset: range.start, len, checksum, carried });
         }
         if let Some(transaction) = &mut self.transaction {
-            transaction.has_block = true;
+            transaction.stage.become_(Stage::Writing { block: true });
         }
         let first = plan.iter().find(|(range, _)| range.start == 0);
         let mut block = self.commit_block(units, super_name)?;
@@ -257,17 +256,17 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let transaction = self.transaction.as_ref();
         let (snapshot, header) =
-            transaction.map(|t| (t.snapshot, t.header)).unwrap_or((self.snapshot, None));
+            transaction.map(|t| (t.snapshot, t.header)).unwrap_or((self.view.snapshot, None));
         Ok(CommitBlock {
             place: Place::Tail,
-            pair: self.coordination.pair(),
-            inode: self.file(slot)?.id().inode,
+            pair: self.pair.coordination.pair(),
+            inode: self.pair.file(slot)?.id().inode,
             slot: u8::from(slot == 1),
             state: if super_name.is_empty() { State::Whole } else { State::Prepared },
             protocol: self.protocol,
-            sequence: self.current.sequence + 1,
+            sequence: self.view.current.sequence + 1,
             id: snapshot.id,
-            parent: if broken(Mutation::NoParent) { 0 } else { self.snapshot.id },
+            parent: if broken(Mutation::NoParent) { 0 } else { self.view.snapshot.id },
             counter: snapshot.counter,
             page_size: header.and_then(|header| header.page_size()).unwrap_or(0),
             size: snapshot.size,
@@ -296,7 +295,7 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn write_tail_block(&mut self, mut block: CommitBlock) -> Result<()> {
         let slot = self.shadow_slot();
         let len = self.shadow_tail()?.len;
-        let (file, name) = (self.file(slot)?, self.role(slot));
+        let (file, name) = (self.pair.file(slot)?, self.role(slot));
         let units = std::mem::take(&mut block.units);
         // A reader of an older, larger state may have pages where the list goes.
         let area = list_len(units.len());

@@ -2,7 +2,8 @@
 
 use crate::connection::last_commit::LastCommit;
 use crate::connection::state::Connection;
-use crate::connection::transaction::Phase;
+use crate::connection::transaction::Transaction;
+use crate::connection::transaction::stage::Stage;
 use crate::error::{Context, Operation, Result};
 use crate::file::io::read_header;
 use crate::format::Protocol;
@@ -19,9 +20,8 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn abandon(&mut self) {
         // A failure here has poisoned the connection; the first error is the one to report.
         drop(self.discard());
-        if self.level >= LockLevel::Reserved {
-            self.transaction =
-                Some(crate::connection::transaction::Transaction::new(self.snapshot.size));
+        if self.view.level >= LockLevel::Reserved {
+            self.transaction = Some(Transaction::new(self.view.snapshot.size));
         }
     }
 
@@ -29,18 +29,21 @@ impl<S: Storage> Connection<S> {
     /// readers by name. Without something prepared it does nothing. Under synchronous=OFF no flush
     /// came before: the commit then survives a crash of the process, not of the machine.
     pub fn publish(&mut self) -> Result<()> {
-        let phase = match &self.transaction {
-            Some(transaction) if !transaction.is_clean() => transaction.phase,
+        let stage = match &self.transaction {
+            Some(transaction) if !transaction.is_clean() => transaction.stage,
             _ => return Ok(()),
         };
-        if phase == Phase::Building {
+        if !stage.is_prepared() {
             // SQLite never writes between FCNTL_SYNC and COMMIT_PHASETWO without another
             // FCNTL_SYNC; if a host does, its pages are not lost.
             self.prepare(None)?;
             self.flush()?;
         }
-        let of_several =
-            self.transaction.as_ref().is_some_and(|transaction| transaction.of_several);
+        let stage = self.transaction.as_ref().map_or(stage, |transaction| transaction.stage);
+        if !stage.is_prepared() {
+            return Ok(());
+        }
+        let of_several = stage.is_of_several();
         let exchanged = broken(Mutation::ExchangeBeforeFlush);
         if let Err(error) = if exchanged { Ok(()) } else { self.exchange_names() } {
             if of_several {
@@ -50,36 +53,36 @@ impl<S: Storage> Connection<S> {
             }
             return Err(error);
         }
-        if let Err(error) = self.flush_first_name(phase) {
+        if let Err(error) = self.flush_first_name(stage) {
             if of_several {
                 // Decided, and rolled forward later.
                 self.leave_unpublished();
                 return Err(error);
             }
-            if exchange::exchange::<S>(&self.directory, &self.names).is_ok() {
+            if exchange::exchange::<S>(&self.pair.directory, &self.pair.names).is_ok() {
                 self.abandon();
                 return Err(error);
             }
             // Neither durable nor taken back: nothing can be written here any more. The commit
             // can't be undone, and is durable, if not under its name: it stands, and what is
             // written next says what failed.
-            self.poisoned = Some(error.to_string());
+            self.debts.poisoned = Some(error.to_string());
         }
         let Some(transaction) = self.transaction.take() else {
             return Ok(());
         };
-        self.coordination.set_flushed(self.shadow_slot(), transaction.phase == Phase::Durable);
+        self.pair.coordination.set_flushed(self.shadow_slot(), stage.is_durable());
         self.take_over(transaction.snapshot, transaction.page_list, transaction.header);
-        self.last_commit = LastCommit::keep(self.snapshot.id, transaction.buffer);
+        self.memo.last_commit = LastCommit::keep(self.view.snapshot.id, transaction.buffer);
         if self.protocol != Protocol::Single {
             // The paper's version reset: the copy that was replaced is marked, durably. The commit
             // stands in any case; a copy that could not be marked is made anew before it is used.
             let reset = self.flush_file(self.shadow_slot());
             if reset.is_err() {
-                self.coordination.set_condition(ShadowCondition::Rebuild);
+                self.pair.coordination.set_condition(ShadowCondition::Rebuild);
             }
         }
-        self.coordination.set_in_flight(0);
+        self.pair.coordination.set_in_flight(0);
         self.statistics.commits += 1;
         Ok(())
     }
@@ -87,23 +90,23 @@ impl<S: Storage> Connection<S> {
     /// Tells every reader that the shadow is the current copy now, and marks the copy it replaces.
     fn take_over(&mut self, snapshot: Snapshot, page_list: RangeSet, header: Option<Header>) {
         self.note_deleted(snapshot.size);
-        let old = self.current;
+        let old = self.view.current;
         let new = Current { sequence: old.sequence + 1, slot: 1 - old.slot };
-        let first = self.snapshot.size == 0 && self.poisoned.is_none();
-        if first && self.coordination.is_flushed(new.slot) {
-            self.coordination.set_name_on_disk(new.slot);
+        let first = self.view.snapshot.size == 0 && self.debts.poisoned.is_none();
+        if first && self.pair.coordination.is_flushed(new.slot) {
+            self.pair.coordination.set_name_on_disk(new.slot);
         } else {
-            self.coordination.add_name_on_disk(new.slot);
+            self.pair.coordination.add_name_on_disk(new.slot);
         }
-        self.coordination.set_snapshot(new.slot, &snapshot);
-        self.coordination.set_current(new);
-        self.coordination.count_commit();
-        self.coordination.set_condition(ShadowCondition::Known);
+        self.pair.coordination.set_snapshot(new.slot, &snapshot);
+        self.pair.coordination.set_current(new);
+        self.pair.coordination.count_commit();
+        self.pair.coordination.set_condition(ShadowCondition::Known);
         self.demote_replaced(old);
-        self.header = header.map(|header| (new.sequence, header));
-        self.current = new;
-        self.snapshot = snapshot;
-        self.page_list = Some((new.sequence, page_list));
+        self.memo.header = header.map(|header| (new.sequence, header));
+        self.view.current = new;
+        self.view.snapshot = snapshot;
+        self.memo.page_list = Some((new.sequence, page_list));
         self.saw_current();
     }
 
@@ -111,12 +114,13 @@ impl<S: Storage> Connection<S> {
     /// the page cache only: superseded for a recovery, read-only for stock descriptors opened long
     /// ago. If that fails, the next commit overwrites the place in any case.
     fn demote_replaced(&self, old: Current) {
-        let Some(file) = self.files[old.slot].as_ref().filter(|_| self.snapshot.size > 0) else {
+        let Some(file) = self.pair.files[old.slot].as_ref().filter(|_| self.view.snapshot.size > 0)
+        else {
             return;
         };
-        let header = match &self.header {
+        let header = match &self.memo.header {
             Some((sequence, header)) if *sequence == old.sequence => Some(*header),
-            _ => read_header(&**file, self.names.shown()).ok().flatten(),
+            _ => read_header(&**file, self.pair.names.shown()).ok().flatten(),
         };
         if let Some(header) = header.filter(|_| !broken(Mutation::NotDemoted)) {
             drop(file.write_at(&header.demotion(), FENCE_OFFSET));
@@ -126,8 +130,8 @@ impl<S: Storage> Connection<S> {
     /// SHADOW-20: what the first commit of a database replaces is a file without a byte, which
     /// stock SQLite would read, and write, as an empty database. So the exchange is durable before
     /// it is acknowledged.
-    fn flush_first_name(&mut self, phase: Phase) -> Result<()> {
-        let first = self.snapshot.size == 0 && phase == Phase::Durable;
+    fn flush_first_name(&mut self, stage: Stage) -> Result<()> {
+        let first = self.view.snapshot.size == 0 && stage.is_durable();
         if !first || broken(Mutation::FirstNameNotFlushed) {
             return Ok(());
         }
@@ -136,17 +140,22 @@ impl<S: Storage> Connection<S> {
 
     /// Exchanges the names.
     pub(crate) fn exchange_names(&mut self) -> Result<()> {
-        self.coordination.set_names_changed();
-        let replaced = self.current.slot;
+        self.pair.coordination.set_names_changed();
+        let replaced = self.view.current.slot;
         self.fence_off_replaced(replaced)?;
-        let exchanged = exchange::exchange::<S>(&self.directory, &self.names);
+        let exchanged = exchange::exchange::<S>(&self.pair.directory, &self.pair.names);
         if exchanged.is_err() {
             // F15: an error does not say whether it happened.
-            let named =
-                self.directory.metadata(&self.names.db).ok().flatten().map(|found| found.id);
-            let wanted = self.files[self.shadow_slot()].as_ref().map(|file| file.id());
+            let named = self
+                .pair
+                .directory
+                .metadata(&self.pair.names.db)
+                .ok()
+                .flatten()
+                .map(|found| found.id);
+            let wanted = self.pair.files[self.shadow_slot()].as_ref().map(|file| file.id());
             if named.is_none() || named != wanted {
-                return exchanged.during(Operation::Exchange, self.names.shown());
+                return exchanged.during(Operation::Exchange, self.pair.names.shown());
             }
         }
         self.statistics.exchanges += 1;
@@ -154,16 +163,14 @@ impl<S: Storage> Connection<S> {
         drop(self.fence_off_replaced(replaced));
         Ok(())
     }
-}
 
-impl<S: Storage> Connection<S> {
     /// The flush that is the commit point. After a failure the shadow is undone at once: nothing
     /// of it may ever be taken for durable (constraint 6).
     pub fn flush(&mut self) -> Result<()> {
-        if self.transaction.as_ref().is_none_or(|transaction| transaction.phase != Phase::Prepared)
-        {
+        let stage = self.transaction.as_ref().map(|transaction| transaction.stage);
+        let Some(Stage::Prepared { of_several }) = stage else {
             return Ok(());
-        }
+        };
         if broken(Mutation::ExchangeBeforeFlush) {
             self.exchange_names()?;
         }
@@ -175,14 +182,14 @@ impl<S: Storage> Connection<S> {
         match flushed {
             Ok(()) => {
                 if let Some(transaction) = &mut self.transaction {
-                    transaction.phase = Phase::Durable;
+                    transaction.stage.become_(Stage::Durable { of_several });
                 }
                 Ok(())
             }
             Err(error) => {
                 if broken(Mutation::FailedFlushNotUndone) {
                     self.transaction = None;
-                    self.coordination.set_in_flight(0);
+                    self.pair.coordination.set_in_flight(0);
                 }
                 self.abandon();
                 Err(error)

@@ -2,13 +2,13 @@
 //! become too many. What must be in place before the first byte reaches the shadow is here.
 
 use crate::connection::state::Connection;
-use crate::connection::transaction::{Phase, Transaction};
+use crate::connection::transaction::Transaction;
 use crate::error::{Context, Error, Operation, Result};
 use crate::file::io::read_padded;
 use crate::mutation::{Mutation, broken};
 use crate::ranges::RangeSet;
 use crate::shared::locks::LockLevel;
-use crate::shared::versions::Keeping;
+use crate::shared::versions::VersionsWritten;
 use dash_storage::{File, Storage};
 
 impl<S: Storage> Connection<S> {
@@ -20,7 +20,7 @@ impl<S: Storage> Connection<S> {
         };
         transaction.buffer.write(data, offset)?;
         transaction.size = transaction.size.max(offset + data.len() as u64);
-        transaction.phase = Phase::Building;
+        transaction.stage.writes_on();
         if transaction.buffer.bytes() > self.tuning.spill {
             self.spill()?;
         }
@@ -39,7 +39,7 @@ impl<S: Storage> Connection<S> {
         transaction.buffer.remove(size..u64::MAX);
         transaction.spilled.remove(size..u64::MAX);
         transaction.size = size;
-        transaction.phase = Phase::Building;
+        transaction.stage.writes_on();
         Ok(())
     }
 
@@ -47,13 +47,13 @@ impl<S: Storage> Connection<S> {
     /// other copy here. `Busy` is the caller's to wait out; SQLite must never see it.
     fn continue_session(&mut self) -> Result<()> {
         self.publish_at_last()?;
-        if let Some(reason) = &self.poisoned {
+        if let Some(reason) = &self.debts.poisoned {
             return Err(Error::Poisoned(reason.clone()));
         }
-        if self.transaction.is_none() && self.level == LockLevel::Exclusive {
+        if self.transaction.is_none() && self.view.level == LockLevel::Exclusive {
             self.check_names()?;
             self.exclude_readers()?;
-            self.transaction = Some(Transaction::new(self.snapshot.size));
+            self.transaction = Some(Transaction::new(self.view.snapshot.size));
         }
         Ok(())
     }
@@ -68,15 +68,15 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         let range = offset..offset + buffer.len() as u64;
-        let name = self.names.shown();
-        let committed = usize::try_from(self.snapshot.size.saturating_sub(offset))
+        let name = self.pair.names.shown();
+        let committed = usize::try_from(self.view.snapshot.size.saturating_sub(offset))
             .unwrap_or(buffer.len())
             .min(buffer.len());
         read_padded(&*self.current_file()?, &mut buffer[..committed], offset)
             .during(Operation::Read, name)?;
         buffer[committed..].fill(0);
         if transaction.spilled.intersects(range.clone()) {
-            let shadow = self.file(self.shadow_slot())?;
+            let shadow = self.pair.file(self.shadow_slot())?;
             for spilled in transaction.spilled.overlapping(range.clone()) {
                 let from = spilled.start.max(range.start);
                 let to = spilled.end.min(range.end);
@@ -110,7 +110,7 @@ impl<S: Storage> Connection<S> {
         self.make_room(size, 0)?;
         self.cover(&blocks)?;
         self.put_aside(&blocks)?;
-        let (shadow, name) = (self.file(self.shadow_slot())?, self.role(self.shadow_slot()));
+        let (shadow, name) = (self.pair.file(self.shadow_slot())?, self.role(self.shadow_slot()));
         let Some(transaction) = &mut self.transaction else {
             return Ok(());
         };
@@ -134,11 +134,11 @@ impl<S: Storage> Connection<S> {
         drop(self.discard());
         // The next lock meets the same error.
         drop(self.publish_at_last());
-        self.keeping = Keeping::default();
+        self.target.put_aside = VersionsWritten::default();
         let released = self.release_exclusion();
         // Nobody can write the new copy before WRITER is free, so it is safe to move over now.
         let pinned = self.move_pin();
-        let unlocked = self.coordination.release_writer();
+        let unlocked = self.pair.coordination.release_writer();
         released.and(pinned).and(unlocked)
     }
 
@@ -146,10 +146,10 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn discard(&mut self) -> Result<()> {
         match self.transaction.take() {
             Some(_) if broken(Mutation::NoUndo) => {
-                self.coordination.set_in_flight(0);
+                self.pair.coordination.set_in_flight(0);
                 Ok(())
             }
-            Some(transaction) if transaction.touched => {
+            Some(transaction) if transaction.stage.is_in_flight() => {
                 self.undo(&transaction.dirtied, transaction.snapshot.id)
             }
             _ => Ok(()),
