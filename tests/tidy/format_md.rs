@@ -5,9 +5,10 @@ use std::path::Path;
 use crate::rust::code;
 use crate::tree::{files, none, root, shown, text};
 
-/// The sources of the crate at `home` that are called `name`, as code only.
+/// The sources of the crate at `home`, and of what engines are built of, that are called `name`,
+/// as code only.
 fn called(home: &Path, name: &str) -> Vec<String> {
-    ["src", "tests"]
+    ["src", "tests", "../dash-engine/src"]
         .iter()
         .flat_map(|folder| files(&home.join(folder), ".rs"))
         .filter(|path| path.ends_with(name))

@@ -1,15 +1,16 @@
 //! Taking a database as it is, where the shadow that may have held its newest commit is gone for
 //! good.
 
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::{read_header, write_zeros};
 use crate::file::tail::Tail;
 use crate::file::void_commit::void_commit;
 use crate::format::TAIL_LEN;
+use crate::format::header::Marks;
 use crate::format::header::{FENCE_OFFSET, Header};
 use crate::names::Names;
-use crate::shared::life::keep_stock_writers_out;
 use crate::while_closed::while_closed;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::{read_header, write_zeros};
+use dash_engine::locks::keep_stock_writers_out;
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::io::ErrorKind;
 use std::path::Path;

@@ -4,11 +4,10 @@
 //! What is said of a database that somebody has open is a moment's view: names may be exchanged
 //! between two looks. The names are looked up again until both stand for different files.
 
-use crate::error::{Context, Operation, Result};
+use crate::format::header::Marks;
 use crate::format::{BlockError, CommitBlock, IntentBlock};
 use crate::names::Names;
 use crate::names::exchange::{hides_a_copy, is_cut_off};
-use crate::names::open::open_if_there;
 pub use crate::recovery::action::Action;
 pub use crate::recovery::classify::Verdict;
 use crate::recovery::classify::{classify, moved_together};
@@ -18,6 +17,8 @@ use crate::recovery::left::{Left, left_in_coordination};
 use crate::recovery::table::row;
 pub use crate::refusal::{Refusal, written_by};
 use crate::shared::locks;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -2,19 +2,16 @@
 #![forbid(unsafe_code)]
 
 mod connection;
-mod error;
 mod file;
 mod forget;
 pub mod format;
 pub mod inspect;
-mod memory;
 #[cfg(feature = "mutations")]
 pub mod mutation;
 #[cfg(not(feature = "mutations"))]
 mod mutation;
 mod names;
 mod options;
-mod ranges;
 mod read_only;
 mod recovery;
 mod refusal;
@@ -25,17 +22,17 @@ mod while_closed;
 
 pub use connection::settle::Moment;
 pub use connection::state::Connection;
-pub use error::{Error, Operation, Result};
+pub use dash_engine::error::{Error, Operation, Result};
+pub use dash_engine::handover::Turn;
+pub use dash_engine::memory::headroom;
 pub use forget::forget;
 pub use format::Protocol;
 pub use inspect::{Report, inspect};
-pub use memory::headroom;
 pub use names::Names;
 pub use names::access::keep_access_at_rest;
 pub use names::orphan::remove_orphan;
 pub use options::OpenOptions;
 pub use read_only::ReadOnly;
-pub use shared::handover::Turn;
 pub use shared::locks::LockLevel;
 pub use statistics::Statistics;
 pub use tuning::Tuning;

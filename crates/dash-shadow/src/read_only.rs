@@ -5,14 +5,11 @@
 //! names are right. With nobody alive the recovery table tells which copy is current, and that one
 //! is read wherever its name is: recovering is left to somebody who may write.
 
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::{read_header, read_padded};
+use crate::format::header::Marks;
 use crate::format::header::{Header, plain};
-use crate::memory::{OPENING, headroom};
 use crate::mutation::{Mutation, broken};
 use crate::names::access::take_access_if_other;
 use crate::names::exchange::{hides_a_copy, look_up_db, open_db};
-use crate::names::open::open_if_there;
 use crate::names::{Names, mounted, super_journal};
 use crate::recovery::action::Action;
 use crate::recovery::classify::classify;
@@ -24,6 +21,10 @@ use crate::refusal::{Refusal, other_format};
 use crate::shared::locks::{self, LockLevel};
 use crate::shared::state::Snapshot;
 use crate::tuning::Tuning;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::{read_header, read_padded};
+use dash_engine::memory::{OPENING, headroom};
+use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Why a database is not opened: what happened, to which file, and what to do.
 
-use crate::error::Error;
 use crate::format::FORMAT_VERSION;
 use crate::names::Names;
+use dash_engine::error::Error;
 
 /// A file that a dash of another format wrote.
 pub(crate) fn other_format(name: &str, version: u32) -> Error {
@@ -96,4 +96,12 @@ impl Refusal {
             ),
         }
     }
+}
+
+/// What a process says that can't make a second copy for everybody who has the first.
+pub(crate) fn locks_out(db: &str) -> Error {
+    Error::ReadOnly(format!(
+        "{db} belongs to another user or group, and this one can't make the second copy that dash needs without locking others out: \
+         write it as its owner or as root, or let all its users be in its group and the group have its owner's rights (chmod g=u)"
+    ))
 }

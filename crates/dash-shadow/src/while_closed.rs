@@ -1,11 +1,12 @@
 //! What only a closed database allows.
 
-use crate::error::{Context, Error, Operation, Result};
 use crate::format::header::Header;
+use crate::format::header::Marks;
 use crate::names::Names;
 use crate::names::access::open_coordination;
 use crate::recovery::left::left_in_coordination;
 use crate::shared::locks;
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{Directory, File, FileKind, LockKind, Storage};
 use std::path::Path;
 

@@ -3,12 +3,12 @@
 
 use crate::connection::state::Connection;
 use crate::connection::transaction::Transaction;
-use crate::error::{Context, Error, Operation, Result, scribbled};
 use crate::format::SEQUENCE_MAX;
 use crate::mutation::{Mutation, broken};
 use crate::names::exchange::finish_renames;
 use crate::shared::locks::{self, LockLevel};
 use crate::shared::state::ShadowCondition;
+use dash_engine::error::{Context, Error, Operation, Result, scribbled};
 use dash_storage::{File, LockKind, Metadata, Storage};
 
 impl<S: Storage> Connection<S> {
@@ -37,7 +37,7 @@ impl<S: Storage> Connection<S> {
         let begun = self.check_begin();
         match begun {
             Ok(()) => {
-                self.pair.coordination.came();
+                self.pair.coordination.acknowledge_handover();
                 self.transaction = Some(Transaction::new(self.view.snapshot.size));
                 Ok(())
             }

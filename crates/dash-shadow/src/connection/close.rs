@@ -2,17 +2,18 @@
 //! file, and a shadow whose block vouches for the current copy.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Operation, Result};
 use crate::file::tail::{Tail, write_intent};
 use crate::format::header::Header;
+use crate::format::header::Marks;
 use crate::format::{State, TAIL_LEN};
 use crate::mutation::{Mutation, broken};
-use crate::names::fence::raise_passing_fence;
 use crate::recovery::published::Published;
 use crate::shared::durability::Durability;
 use crate::shared::life::is_alone;
 use crate::shared::locks::{self, LockLevel};
 use crate::shared::state::ShadowCondition;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::fence::raise_passing;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -118,7 +119,7 @@ impl<S: Storage> Connection<S> {
         }
         self.flush_names(unknown)?;
         if kept.as_ref().is_some_and(|kept| kept.fenced) {
-            raise_passing_fence(&*self.pair.directory, &self.pair.names)?;
+            raise_passing(&*self.pair.directory, &self.pair.names.fence)?;
         }
         self.forget_deleted(tell)?;
         self.leave_vouched(kept.is_some())?;

@@ -3,8 +3,8 @@
 //! else mend the shadow before it is used.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Operation, Result};
 use crate::format::header::Header;
+use crate::format::header::Marks;
 use crate::format::{CommitBlock, State};
 use crate::mutation::{Mutation, broken};
 use crate::names::exchange::finish_renames;
@@ -12,6 +12,7 @@ use crate::names::super_journal;
 use crate::recovery::examine::Found;
 use crate::recovery::make_durable::make_durable;
 use crate::shared::state::{Current, ShadowCondition, Snapshot};
+use dash_engine::error::{Context, Operation, Result};
 use dash_storage::{Directory, Storage};
 use std::sync::Arc;
 

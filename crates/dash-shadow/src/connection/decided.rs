@@ -2,8 +2,8 @@
 //! [`crate::recovery::decided`].
 
 use crate::connection::state::Connection;
-use crate::error::{Error, Result};
 use crate::recovery::decided::decided;
+use dash_engine::error::{Error, Result};
 use dash_storage::Storage;
 use std::time::Duration;
 

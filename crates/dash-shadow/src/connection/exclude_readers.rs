@@ -1,11 +1,11 @@
 //! Keeping readers off the shadow, and letting them on again.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Error, Operation, Result};
 use crate::mutation::{Mutation, broken};
 use crate::names::super_journal;
 use crate::shared::locks;
 use crate::shared::state::ShadowCondition;
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{File, LockKind, Storage};
 
 impl<S: Storage> Connection<S> {

@@ -3,17 +3,18 @@
 
 use crate::connection::state::Connection;
 use crate::connection::transaction::stage::Stage;
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::read_header;
 use crate::file::void_commit::void_commit;
+use crate::format::header::Marks;
 use crate::format::header::{FENCE_OFFSET, HEADER_LEN, Header};
 use crate::format::{Protocol, SECTOR, TAIL_LEN};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use crate::shared::locks;
 use crate::shared::state::ShadowCondition;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::fence::{self, Found};
+use dash_engine::io::read_header;
 use dash_storage::{Directory, File, FileKind, LockKind, Storage};
-use std::io::ErrorKind;
 use std::sync::atomic::Ordering::SeqCst;
 
 /// Bytes of a copy's start that are written apart and last, since they take its fence away
@@ -173,40 +174,24 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Sees to it that a name fence stands, to be made durable by a flush of the folder.
-    ///
-    /// Where the file system has no journal a name may outlive a power loss without what it names,
-    /// or with what had that inode number before, such as a stale journal. So the directory itself
-    /// is durable before it has the name.
     fn raise_fence(&mut self) -> Result<()> {
-        let shown = self.pair.names.fence.to_string_lossy().into_owned();
-        let found =
-            self.pair.directory.metadata(&self.pair.names.fence).during(Operation::Stat, &shown)?;
+        let (directory, names) = (&*self.pair.directory, &self.pair.names);
+        let found = fence::find(directory, &names.fence)?;
         let name = match found {
-            Some(found) if found.kind != FileKind::Directory => return Ok(()),
-            Some(_) => self.pair.names.fence.clone(),
-            None => {
-                match self.pair.directory.create_directory(&self.pair.names.lowered) {
-                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                    other => other.during(Operation::Open, &shown)?,
-                }
-                self.pair.names.lowered.clone()
+            Found::Journal => return Ok(()),
+            Found::Fence => &names.fence,
+            Found::Nothing => {
+                fence::make(directory, &names.lowered)?;
+                &names.lowered
             }
         };
         if !broken(Mutation::FenceInodeNotFlushed) {
             self.statistics.directory_flushes += 1;
-            let path = self.pair.directory_path.join(&name);
-            let fence = self.pair.storage.open_directory(&path);
-            let flushed = fence.and_then(|fence| fence.flush());
-            flushed.during(Operation::FlushDirectory, path.display())?;
+            fence::flush(&self.pair.storage, &self.pair.directory_path, name)?;
         }
-        if found.is_some() {
-            return Ok(());
-        }
-        let raised = self.pair.directory.rename(&self.pair.names.lowered, &self.pair.names.fence);
-        match raised.or_else(|_| self.pair.directory.create_directory(&self.pair.names.fence)) {
-            // Somebody else has just done it.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            other => other.during(Operation::Open, &shown),
+        match found {
+            Found::Nothing => fence::raise(directory, &names.lowered, &names.fence),
+            Found::Fence | Found::Journal => Ok(()),
         }
     }
 

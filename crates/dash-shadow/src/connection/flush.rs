@@ -1,9 +1,9 @@
 //! Flushes of the two files and of their folder, counted, and what is known of the current copy's.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Error, Operation, Result};
 use crate::mutation::{Mutation, broken};
 use crate::shared::durability::Durability;
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{Directory, File, Storage};
 
 impl<S: Storage> Connection<S> {

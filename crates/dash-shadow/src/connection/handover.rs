@@ -1,14 +1,13 @@
-//! A connection's turn for the write lock: see [`crate::shared::handover`].
+//! A connection's turn for the write lock: see [`dash_engine::handover`].
 
 use crate::connection::state::Connection;
-use crate::shared::handover::{Handed, Turn};
+use dash_engine::handover::{Handed, Turn};
 use dash_storage::{File, Storage};
 
 impl<S: Storage> Connection<S> {
     /// Where this connection can wait for its turn. `None`: it has no reader entry, and polls.
     pub fn turn(&self) -> Option<Turn<<S::File as File>::Memory>> {
-        let memory = std::sync::Arc::downgrade(&self.pair.coordination.memory);
-        self.pair.coordination.entry.map(|entry| Turn { memory, entry })
+        self.pair.coordination.turn()
     }
 
     /// After WRITER was given up: if somebody waits for it, lets the first in line out and returns
@@ -17,7 +16,7 @@ impl<S: Storage> Connection<S> {
         match self.pair.coordination.hand_over() {
             Ok(Handed::Taken) => self.statistics.handovers += 1,
             Ok(Handed::Missed) => self.statistics.missed_handovers += 1,
-            // Whom nobody wakes comes back by itself.
+            // A waiter that nobody wakes comes back by itself.
             Ok(Handed::NobodyWaits) | Err(_) => {}
         }
     }

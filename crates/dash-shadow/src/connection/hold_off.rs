@@ -7,8 +7,8 @@
 //! beside them.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Error, Operation, Result};
 use crate::shared::locks::{self, LockLevel};
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{File, LockKind, Storage};
 
 impl<S: Storage> Connection<S> {

@@ -2,12 +2,12 @@
 //! about to change (SHADOW-6).
 
 use crate::connection::state::{Connection, KnownTail};
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::extend;
 use crate::file::tail::{Tail, roomy_len, write_intent};
 use crate::format::{BLOCK, IntentBlock, REGION_BYTES, TAIL_LEN, list_len};
 use crate::mutation::{Mutation, broken};
-use crate::ranges::RangeSet;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::extend;
+use dash_engine::ranges::RangeSet;
 use dash_storage::{File, FileId, Storage};
 use std::sync::Arc;
 

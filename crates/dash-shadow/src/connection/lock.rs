@@ -1,9 +1,9 @@
 //! The lock levels of SQLite, raised and lowered step by step.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Error, Operation, Result};
-use crate::memory::{SMALL_THINGS, headroom};
 use crate::shared::locks::{self, LockLevel};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::memory::{SMALL_THINGS, headroom};
 use dash_storage::{File, Storage};
 
 impl<S: Storage> Connection<S> {

@@ -1,18 +1,14 @@
 //! What SHADOW-X as printed does with the page list of the current copy. Only a mutation uses it.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Operation, Result};
-use crate::file::io::read_padded;
 use crate::file::tail::{Tail, write_commit};
 use crate::format::{Place, SECTOR_BYTES, first_page};
-#[cfg(feature = "mutations")]
-pub(crate) use active::broken;
-#[cfg(feature = "mutations")]
-pub use active::{hits, set};
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_padded;
 use dash_storage::{File, Storage};
 
 impl<S: Storage> Connection<S> {
-    /// What [`Mutation::NaiveListReset`] does.
+    /// What the mutation `NaiveListReset` does.
     pub(crate) fn reset_list(&mut self) -> Result<()> {
         let (file, name) = (self.current_file()?, self.role(self.view.current.slot));
         let tail = Tail::read(&*file, &name)?;

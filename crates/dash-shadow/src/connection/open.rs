@@ -2,19 +2,20 @@
 //! joins what the coordination file says. All under the OPEN lock.
 
 use crate::connection::state::{Connection, Pair};
-use crate::error::{Context, Error, Operation, Result};
-use crate::memory::{OPENING, headroom};
 use crate::mutation::{Mutation, broken};
 use crate::names::access::{names_keep_access, open_coordination, take_access};
 use crate::names::exchange::{finish_renames, look_up_db, open_db, other_links};
-use crate::names::open::{Opened, if_there, open_if_there, open_own};
 use crate::names::{Names, mounted};
 use crate::options::OpenOptions;
 use crate::recovery::first_opener::{First, Recovered};
 use crate::shared::coordination::Coordination;
 use crate::shared::layout::Layout;
-use crate::shared::life::{hold_life, is_alone, keep_stock_writers_out, share};
+use crate::shared::life::{hold_life, is_alone};
 use crate::shared::locks::{self, LockLevel};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::locks::{keep_stock_writers_out, share};
+use dash_engine::memory::{OPENING, headroom};
+use dash_engine::open::{Opened, if_there, open_if_there, open_own};
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use std::io::ErrorKind;
 use std::path::Path;

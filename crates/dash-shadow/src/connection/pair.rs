@@ -1,10 +1,11 @@
 //! The two files, by slot and by name.
 
 use crate::connection::state::{Connection, Pair};
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::read_header;
+use crate::format::header::Marks;
 use crate::names::exchange::look_up_db;
 use crate::shared::locks::LockLevel;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_header;
 use dash_storage::{Directory, File, FileId, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::sync::Arc;

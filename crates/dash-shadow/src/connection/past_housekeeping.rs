@@ -2,8 +2,8 @@
 //! locks: after [`PATIENCE`] the answer is `Busy`, and for [`GRUDGE`] it is given at once.
 
 use crate::connection::state::Connection;
-use crate::error::Result;
 use crate::shared::locks;
+use dash_engine::error::Result;
 use dash_storage::Storage;
 use std::ops::Range;
 use std::time::Duration;

@@ -2,13 +2,14 @@
 
 use crate::connection::state::Connection;
 use crate::connection::view::{FOREIGN_CHECK_NANOS, LOOKS};
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::read_padded;
 use crate::file::page_list::{global_page_list, read_units};
 use crate::file::tail::Tail;
+use crate::format::header::Marks;
 use crate::format::header::{HEADER_LEN, Header, VERSION_BYTES, plain};
-use crate::ranges::RangeSet;
 use crate::shared::locks::LockLevel;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_padded;
+use dash_engine::ranges::RangeSet;
 use dash_storage::{File, Storage};
 use std::sync::Arc;
 

@@ -1,17 +1,18 @@
 //! Making a new shadow from the current copy, where there is none or it can't be trusted.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Error, Operation, Result, locks_out};
-use crate::file::copy::copy_into_new;
-use crate::file::io::{STRIDE, extend, read_header, write_zeros};
 use crate::file::tail::{Tail, roomy_len, write_commit, write_intent};
 use crate::format::header::Header;
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN};
 use crate::mutation::{Mutation, broken};
 use crate::names::access::OWNERS_ALONE;
-use crate::ranges::RangeSet;
+use crate::refusal::locks_out;
 use crate::shared::life::hold_life;
 use crate::shared::state::ShadowCondition;
+use dash_engine::copy::copy_into_new;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::{STRIDE, extend, read_header, write_zeros};
+use dash_engine::ranges::RangeSet;
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
 use std::io::ErrorKind;
 use std::sync::Arc;

@@ -2,19 +2,19 @@
 //! ([`repair`](Connection::repair)).
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Operation, Result};
-use crate::file::buffer_pool::{buffer_for, part_of};
-use crate::file::holes::data_in_either;
-use crate::file::io::read_padded;
 use crate::file::tail::Tail;
 use crate::file::void_commit::void_commit;
 use crate::format::header::plain;
 use crate::format::{BLOCK, Place, State};
 use crate::mutation::{Mutation, broken};
-use crate::ranges::RangeSet;
 use crate::recovery::published::proof;
 use crate::shared::life::open_elsewhere;
 use crate::shared::state::ShadowCondition;
+use dash_engine::buffer_pool::{buffer_for, part_of};
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::holes::data_in_either;
+use dash_engine::io::read_padded;
+use dash_engine::ranges::RangeSet;
 use dash_storage::{Directory, File, Storage};
 
 impl<S: Storage> Connection<S> {

@@ -2,15 +2,15 @@
 
 use crate::connection::fence::HEAD;
 use crate::connection::state::Connection;
-use crate::error::{Context, Operation, Result};
-use crate::file::copy::copy;
-use crate::file::io::{extend, read_header, read_padded};
 use crate::file::tail::{Tail, roomy_len, write_intent};
 use crate::format::header::{mark_demoted, plain};
 use crate::format::{BLOCK, CommitBlock, State, TAIL_LEN, first_page};
-use crate::memory::zeros;
 use crate::mutation::{Mutation, broken};
-use crate::ranges::RangeSet;
+use dash_engine::copy::copy;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::{extend, read_header, read_padded};
+use dash_engine::memory::zeros;
+use dash_engine::ranges::RangeSet;
 use dash_storage::{File, Storage};
 
 impl<S: Storage> Connection<S> {

@@ -23,14 +23,15 @@
 //!   are no such processes.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::read_header;
 use crate::format::header::FENCE_OFFSET;
+use crate::format::header::Marks;
 use crate::mutation::{Mutation, broken};
-use crate::names::fence::raise_passing_fence;
 use crate::shared::life::open_elsewhere;
 use crate::shared::locks::{self, LockLevel};
 use crate::shared::state::ShadowCondition;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::fence::raise_passing;
+use dash_engine::io::read_header;
 use dash_storage::{File, LockKind, Storage};
 
 /// What a clean close leaves where others have the shadow open.
@@ -114,7 +115,7 @@ impl<S: Storage> Connection<S> {
         }
         // Whoever closes last looks for it, also if this process dies in the next step.
         self.pair.coordination.set_fence_found(true);
-        raise_passing_fence(&*self.pair.directory, &self.pair.names)
+        raise_passing(&*self.pair.directory, &self.pair.names.fence)
     }
 
     fn is_open_elsewhere(&self, slot: usize) -> bool {
@@ -143,7 +144,7 @@ impl<S: Storage> Connection<S> {
             return Err(Error::Refused("it is no copy any more".into()));
         }
         self.lock(LockLevel::Exclusive)?;
-        let mut first = crate::memory::zeros(self.first_page_len()?)?;
+        let mut first = dash_engine::memory::zeros(self.first_page_len()?)?;
         self.read(&mut first, 0)?;
         self.write(&first, 0)?;
         if let Some(transaction) = &mut self.transaction {

@@ -8,15 +8,15 @@
 //! nothing is done: a session that only adds rows pays for nothing.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::{read_header, read_padded, write_zeros};
 use crate::file::tail::Tail;
 use crate::format::header::plain;
 use crate::format::{TAIL_LEN, first_page, list_len};
-use crate::ranges::RangeSet;
 use crate::shared::coordination::Word;
 use crate::shared::locks::LockLevel;
 use crate::shared::state::ShadowCondition;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::{read_header, read_padded, write_zeros};
+use dash_engine::ranges::RangeSet;
 use dash_storage::Storage;
 use std::sync::atomic::Ordering::SeqCst;
 

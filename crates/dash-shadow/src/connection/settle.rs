@@ -21,17 +21,17 @@
 //! commit carries the pages.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::copy::copy;
-use crate::file::io::write_zeros;
 use crate::file::tail::{roomy_len, write_intent};
 use crate::format::{State, TAIL_LEN};
 use crate::mutation::{Mutation, broken};
-use crate::ranges::RangeSet;
 use crate::shared::coordination::Coordination;
 use crate::shared::half_settled::HalfSettled;
 use crate::shared::locks::{self, LockLevel};
 use crate::shared::state::ShadowCondition;
+use dash_engine::copy::copy;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::write_zeros;
+use dash_engine::ranges::RangeSet;
 use dash_storage::{File, LockKind, Storage};
 
 /// Bytes copied between two looks whether somebody wants the shadow.

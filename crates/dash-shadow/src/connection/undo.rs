@@ -2,13 +2,13 @@
 //! ([`undo`](Connection::undo)); or at least nobody takes what is there for committed.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Operation, Result};
 use crate::file::tail::Tail;
 use crate::file::void_commit::void_commit;
 use crate::mutation::{Mutation, broken};
-use crate::ranges::RangeSet;
 use crate::shared::coordination::Word;
 use crate::shared::state::ShadowCondition;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::ranges::RangeSet;
 use dash_storage::{Directory, File, Storage};
 use std::sync::atomic::Ordering::SeqCst;
 

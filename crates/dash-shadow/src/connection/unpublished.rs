@@ -5,8 +5,8 @@
 //! next opener.
 
 use crate::connection::state::Connection;
-use crate::error::{Error, Result};
 use crate::shared::locks::LockLevel;
+use dash_engine::error::{Error, Result};
 use dash_storage::Storage;
 
 impl<S: Storage> Connection<S> {

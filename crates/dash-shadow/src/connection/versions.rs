@@ -1,12 +1,12 @@
 //! Putting aside what the shadow's readers need, and reading it: see [`crate::shared::versions`].
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Error, Operation, Result, scribbled};
-use crate::file::io::{STRIDE, read_exact, read_padded};
-use crate::memory::{headroom_for, zeros};
 use crate::mutation::{Mutation, broken};
-use crate::ranges::RangeSet;
 use crate::shared::versions::{LOG, RECORD, RECORD_LEN, VersionsWritten};
+use dash_engine::error::{Context, Error, Operation, Result, scribbled};
+use dash_engine::io::{STRIDE, read_exact, read_padded};
+use dash_engine::memory::{headroom_for, zeros};
+use dash_engine::ranges::RangeSet;
 use dash_storage::{File, Storage};
 
 /// A transaction does not begin to add to a log longer than this: it waits for the readers.

@@ -2,11 +2,12 @@
 //! following the pair of files when somebody makes a new shadow.
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::read_header;
+use crate::format::header::Marks;
 use crate::shared::life::hold_life;
 use crate::shared::locks;
 use crate::shared::state::{Current, ShadowCondition, Snapshot};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_header;
 use dash_storage::{File, FileId, LockKind, Storage};
 use std::sync::Arc;
 

@@ -3,11 +3,11 @@
 //! ([`bury`](Connection::bury)).
 
 use crate::connection::state::Connection;
-use crate::error::{Context, Operation, Result};
-use crate::file::io::read_padded;
 use crate::file::tail::Tail;
 use crate::format::{BLOCK, BLOCK_LEN, CommitBlock, IntentBlock, SECTOR_BYTES, State, Unit};
 use crate::recovery::published::{Published, proof};
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_padded;
 use dash_storage::{File, Storage};
 
 impl<S: Storage> Connection<S> {

@@ -1,14 +1,14 @@
 //! Page lists as they are found in files: what a block says that a commit wrote counts only as far
 //! as its file can hold it. A list is read in pieces, and no further than it can be right.
 
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::buffer_pool::{buffer_for, part_of};
 use crate::file::holes::Holes;
-use crate::file::io::{STRIDE, read_exact};
 use crate::format::header::plain;
 use crate::format::{BlockError, CommitBlock, Place, State, TAIL_LEN, UNIT, Unit, decode_units};
 use crate::mutation::{Mutation, broken};
-use crate::ranges::RangeSet;
+use dash_engine::buffer_pool::{buffer_for, part_of};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::{STRIDE, read_exact};
+use dash_engine::ranges::RangeSet;
 use dash_storage::File;
 
 /// A block that was read, if a file of `len` bytes can be what it says: a commit makes the file

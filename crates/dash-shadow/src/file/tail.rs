@@ -6,18 +6,18 @@
 //! moves only when the file grows: extend, write the intent at the new end, flush, wipe the old
 //! place, then use it (F13, T24).
 
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::holes::data_in;
-use crate::file::io::{STRIDE, read_exact, read_padded};
 use crate::file::page_list::within;
 use crate::format::which_counts::which_counts;
 use crate::format::{
     BLOCK, BLOCK_LEN, BlockError, CommitBlock, IntentBlock, SECTOR_BYTES, TAIL_LEN, UNIT, Unit,
     encode_units, first_page,
 };
-use crate::memory::zeros;
 use crate::mutation::{Mutation, broken};
 use crate::tuning::Tuning;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::holes::data_in;
+use dash_engine::io::{STRIDE, read_exact, read_padded};
+use dash_engine::memory::zeros;
 use dash_storage::{File, FileId};
 
 /// Bytes of a page list that are written at once.

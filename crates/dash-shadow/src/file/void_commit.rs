@@ -1,8 +1,8 @@
 //! Taking both commit blocks of a file away.
 
-use crate::error::{Context, Operation, Result};
-use crate::file::io::read_padded;
 use crate::format::{BLOCK, BLOCK_LEN, SECTOR_BYTES, TAIL_LEN, first_page};
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_padded;
 use dash_storage::File;
 
 /// Takes the commit blocks of a file of `len` bytes away, in page 1 and in the tail. Writes both

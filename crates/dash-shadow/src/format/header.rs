@@ -1,5 +1,4 @@
-//! The few bytes of SQLite's own header (page 1, offsets 0–99) that the engine reads and marks.
-//! Source: SQLite's "Database File Format", section 1.3.
+//! The marks that this engine makes in SQLite's own header.
 //!
 //! All marks are made in the page cache. Two are in the *shadow* only, never in the current copy:
 //!
@@ -16,28 +15,9 @@
 //! - **protected** (byte 18 = 4, the same bits inverted): other programs have the shadow open, as
 //!   it was called before. Stock SQLite may read this file but not write it.
 
+use dash_engine::header::{COUNTER, VALID_FOR, VERSIONS};
+pub use dash_engine::header::{HEADER_LEN, Header, VERSION_BYTES, seal};
 use std::ops::Range;
-
-/// Bytes of the header that SQLite defines.
-pub const HEADER_LEN: usize = 100;
-
-/// What every database begins with.
-pub const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-
-/// Write and read version.
-const VERSIONS: Range<usize> = 18..20;
-
-/// File change counter.
-const COUNTER: Range<usize> = 24..28;
-
-/// Size of the database in pages.
-const PAGES: Range<usize> = 28..32;
-
-/// The bytes a pager compares to see whether its cache is still right (pager.c `dbFileVers`).
-pub const VERSION_BYTES: Range<usize> = 24..40;
-
-/// The counter value for which the size in bytes 28–31 is right.
-const VALID_FOR: Range<usize> = 92..96;
 
 /// Where the fence begins in the file.
 pub const FENCE_OFFSET: u64 = 18;
@@ -62,106 +42,78 @@ const MARKED: Range<usize> = 18..93;
 /// Bytes the fence changes, beginning at [`FENCE_OFFSET`].
 pub const FENCE_LEN: usize = 22;
 
-/// A copy of the first 100 bytes of a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header(pub [u8; HEADER_LEN]);
+/// A mark to be written at [`FENCE_OFFSET`].
+pub type Mark = [u8; MARKED.end - MARKED.start];
 
-impl Header {
-    /// The header at the start of `page`, if it is long enough.
-    pub fn of(page: &[u8]) -> Option<Self> {
-        Some(Self(page.get(..HEADER_LEN)?.try_into().ok()?))
-    }
-
-    fn u32(&self, range: Range<usize>) -> u32 {
-        self.0[range].iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
-    }
-
-    /// Whether this begins an SQLite database with a sensible page size.
-    pub fn is_sqlite(&self) -> bool {
-        self.0.starts_with(MAGIC) && self.page_size().is_some()
-    }
-
-    /// Page size in bytes (512 to 65,536), if it is one.
-    pub fn page_size(&self) -> Option<u32> {
-        match u32::from(self.0[16]) << 8 | u32::from(self.0[17]) {
-            1 => Some(65_536),
-            size if size >= 512 && size.is_power_of_two() => Some(size),
-            _ => None,
-        }
-    }
-
+/// What the marks in a header say, and what they are made of.
+pub trait Marks {
     /// The file change counter, as committed.
-    pub fn counter(&self) -> u32 {
-        self.u32(COUNTER) ^ if self.is_demoted() || self.is_protected() { MARKED_BIT } else { 0 }
-    }
+    fn counter(&self) -> u32;
 
     /// The bytes a pager compares, as committed.
-    pub fn version(&self) -> [u8; 16] {
+    fn version(&self) -> [u8; 16];
+
+    /// What to write at [`FENCE_OFFSET`] to mark a copy with this header as demoted.
+    fn demotion(&self) -> Mark;
+
+    /// What to write there to protect it.
+    fn protection(&self) -> Mark;
+
+    /// What to write there to take either mark away again.
+    fn promotion(&self) -> Mark;
+
+    /// Whether the copy carries the mark of one that is being written.
+    fn is_fenced(&self) -> bool;
+
+    /// Whether the copy carries the mark of one that was current before.
+    fn is_demoted(&self) -> bool;
+
+    /// Whether stock SQLite is kept from writing the copy.
+    fn is_protected(&self) -> bool;
+
+    /// The 22 bytes to write at [`FENCE_OFFSET`] to fence this header.
+    fn fence(&self) -> [u8; FENCE_LEN];
+}
+
+impl Marks for Header {
+    fn counter(&self) -> u32 {
+        self.change_counter()
+            ^ if self.is_demoted() || self.is_protected() { MARKED_BIT } else { 0 }
+    }
+
+    fn version(&self) -> [u8; 16] {
         let mut version = [0; 16];
-        version.copy_from_slice(&self.unmarked()[VERSION_BYTES]);
+        version.copy_from_slice(&unmarked(self)[VERSION_BYTES]);
         version
     }
 
-    /// What to write at [`FENCE_OFFSET`] to mark a copy with this header as demoted.
-    pub fn demotion(&self) -> [u8; MARKED.end - MARKED.start] {
-        self.marked(DEMOTED)
+    fn demotion(&self) -> Mark {
+        marked(self, DEMOTED)
     }
 
-    /// What to write there to protect it.
-    pub fn protection(&self) -> [u8; MARKED.end - MARKED.start] {
-        self.marked(PROTECTED)
+    fn protection(&self) -> Mark {
+        marked(self, PROTECTED)
     }
 
-    /// What to write there to take either mark away again.
-    pub fn promotion(&self) -> [u8; MARKED.end - MARKED.start] {
+    fn promotion(&self) -> Mark {
         let mut bytes = [0; MARKED.end - MARKED.start];
-        bytes.copy_from_slice(&self.unmarked()[MARKED]);
+        bytes.copy_from_slice(&unmarked(self)[MARKED]);
         bytes
     }
 
-    fn marked(&self, write_version: u8) -> [u8; MARKED.end - MARKED.start] {
-        let mut marked = self.unmarked();
-        mark(&mut marked, write_version);
-        let mut bytes = [0; MARKED.end - MARKED.start];
-        bytes.copy_from_slice(&marked[MARKED]);
-        bytes
-    }
-
-    fn unmarked(&self) -> [u8; HEADER_LEN] {
-        let mut bytes = self.0;
-        unmark(&mut bytes);
-        bytes
-    }
-
-    /// Size of the database in bytes by its header; `None` if the header does not vouch for it.
-    pub fn size(&self) -> Option<u64> {
-        let pages = self.u32(PAGES);
-        (pages > 0 && self.u32(COUNTER) == self.u32(VALID_FOR))
-            .then(|| u64::from(pages) * u64::from(self.page_size().unwrap_or(0)))
-    }
-
-    /// Whether the copy carries the mark of one that is being written.
-    pub fn is_fenced(&self) -> bool {
+    fn is_fenced(&self) -> bool {
         self.0[19] == 3
     }
 
-    /// Whether the copy carries the mark of one that was current before.
-    pub fn is_demoted(&self) -> bool {
+    fn is_demoted(&self) -> bool {
         self.0[18] == DEMOTED && self.0[19] != 3
     }
 
-    /// Whether stock SQLite is kept from writing the copy.
-    pub fn is_protected(&self) -> bool {
+    fn is_protected(&self) -> bool {
         self.0[18] == PROTECTED && self.0[19] != 3
     }
 
-    /// Whether the file is set to WAL mode.
-    pub fn is_wal(&self) -> bool {
-        self.0[18] == 2 || self.0[19] == 2
-    }
-
-    /// The 22 bytes to write at [`FENCE_OFFSET`] to fence this header.
-    pub fn fence(&self) -> [u8; FENCE_LEN] {
+    fn fence(&self) -> [u8; FENCE_LEN] {
         let mut bytes = [0; FENCE_LEN];
         bytes.copy_from_slice(&self.0[18..40]);
         bytes[0] = 3;
@@ -171,6 +123,21 @@ impl Header {
         }
         bytes
     }
+}
+
+/// A header with one of the two marks of the write version.
+fn marked(header: &Header, write_version: u8) -> Mark {
+    let mut marked = unmarked(header);
+    mark(&mut marked, write_version);
+    let mut bytes = [0; MARKED.end - MARKED.start];
+    bytes.copy_from_slice(&marked[MARKED]);
+    bytes
+}
+
+fn unmarked(header: &Header) -> [u8; HEADER_LEN] {
+    let mut bytes = header.0;
+    unmark(&mut bytes);
+    bytes
 }
 
 /// Makes page 1 what SQLite wrote: without our marks and without our block.
@@ -209,17 +176,10 @@ fn invert_counters(page: &mut [u8]) {
     }
 }
 
-/// Prepares page 1 for a commit: a counter that every cached page 1 must differ from, and the
-/// rollback-mode versions.
-pub fn seal(page: &mut [u8], counter: u32) {
-    page[VERSIONS].fill(1);
-    page[COUNTER].copy_from_slice(&counter.to_be_bytes());
-    page[VALID_FOR].copy_from_slice(&counter.to_be_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dash_engine::header::{MAGIC, PAGES};
 
     fn header() -> Header {
         let mut bytes = [0; HEADER_LEN];
@@ -228,14 +188,6 @@ mod tests {
         seal(&mut bytes, 7);
         bytes[PAGES].copy_from_slice(&3u32.to_be_bytes());
         Header(bytes)
-    }
-
-    #[test]
-    fn the_size_counts_only_while_the_counters_agree() {
-        assert_eq!(header().size(), Some(3 * 4096));
-        let mut stale = header();
-        stale.0[27] += 1;
-        assert_eq!(stale.size(), None);
     }
 
     #[test]

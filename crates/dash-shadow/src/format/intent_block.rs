@@ -4,7 +4,7 @@ use super::{
     BLOCK, BLOCK_LEN, BlockError, FORMAT_VERSION, INTENT_MAGIC, check, layout, put_u32, put_u64,
     seal, u32_at, u64_at,
 };
-use crate::ranges::RangeSet;
+use dash_engine::ranges::RangeSet;
 use dash_storage::FileId;
 
 /// A decoded intent block: the regions of a file that may differ from the other copy after a crash.
@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{IntentBlock, REGION_COUNT};
-    use crate::ranges::RangeSet;
+    use dash_engine::ranges::RangeSet;
 
     /// Bit by bit.
     fn naive(block: &IntentBlock) -> RangeSet {

@@ -5,10 +5,10 @@
 //! at before its first byte is written. The copies take turns at being `app.db`: what its user did
 //! to that name at rest, a chmod or chown, is meant for both.
 
-use crate::error::{Context, Error, Operation, Result};
 use crate::names::Names;
-use crate::names::open::{open_if_there, open_own};
 use crate::shared::locks;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::open::{open_if_there, open_own};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::time::Duration;
 

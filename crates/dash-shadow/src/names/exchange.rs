@@ -14,12 +14,12 @@
 //! In state i a stock process may also make an `app.db` and write it. That is refused: which of the
 //! two counts nobody can tell.
 
-use crate::error::{Context, Operation, Result};
 use crate::file::tail::Tail;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
-use crate::names::open::open_if_there;
 use crate::refusal::Refusal;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, FileId, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};

@@ -2,13 +2,11 @@
 
 pub(crate) mod access;
 pub(crate) mod exchange;
-pub(crate) mod fence;
 pub(crate) mod mounted;
-pub(crate) mod open;
 pub(crate) mod orphan;
 pub(crate) mod super_journal;
 
-use crate::error::{Error, Result};
+use dash_engine::error::{Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 //! the mount, and can't be exchanged. The mount follows the file, not the name: when names are
 //! exchanged outside, it goes on showing what is an older copy then.
 
-use crate::error::{Context, Error, Operation, Result};
 use crate::names::Names;
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{Directory, Storage};
 
 /// Refuses to write a database one of whose names can't be exchanged or removed.

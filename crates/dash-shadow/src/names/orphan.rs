@@ -6,10 +6,10 @@
 //! writing any of the listed databases: whoever made it has held the write locks of all of them
 //! since before it was made. Whatever can't be looked at keeps it.
 
-use crate::error::{Context, Operation, Result};
 use crate::names::Names;
 use crate::names::super_journal::{children, depends};
 use crate::shared::locks;
+use dash_engine::error::{Context, Operation, Result};
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::io::ErrorKind;

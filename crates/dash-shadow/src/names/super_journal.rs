@@ -1,11 +1,11 @@
 //! Transactions over several databases (ATTACH): whether the super-journal a prepared block names
 //! is still there, and its removal once nothing depends on it (F10).
 
-use crate::error::{Context, Error, Operation, Result};
 use crate::file::tail::Tail;
 use crate::format::State;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -96,8 +96,8 @@ fn is_sqlites(name: &[u8]) -> bool {
 /// The databases a super-journal lists: it holds the names of their journals, each with a zero
 /// behind it (vdbeaux.c `vdbeCommit`).
 pub(crate) fn children<F: File>(file: &F, found: &Metadata, shown: &str) -> Result<Vec<PathBuf>> {
-    let mut bytes = crate::memory::zeros(found.len.min(LONGEST))?;
-    crate::file::io::read_padded(file, &mut bytes, 0).during(Operation::Read, shown)?;
+    let mut bytes = dash_engine::memory::zeros(found.len.min(LONGEST))?;
+    dash_engine::io::read_padded(file, &mut bytes, 0).during(Operation::Read, shown)?;
     Ok(bytes
         .split(|&byte| byte == 0)
         .filter_map(|journal| journal.strip_suffix(b"-journal"))

@@ -1,13 +1,14 @@
 //! What the two files are, and how their commits are related, from what is seen of them. What to do
 //! about it is held as data in [`crate::recovery::table`].
 
-use crate::error::Result;
 use crate::file::tail::has_buried_tail;
+use crate::format::header::Marks;
 use crate::format::header::{Header, LEAP};
 use crate::format::{BlockError, CommitBlock, State, first_page};
 use crate::mutation::{Mutation, broken};
 use crate::recovery::examine::{DbKind, Found, Relation, ShadowKind};
 use crate::recovery::left::Left;
+use dash_engine::error::Result;
 use dash_storage::File;
 
 /// Both files, classified.

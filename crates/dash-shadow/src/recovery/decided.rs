@@ -6,14 +6,14 @@
 //! A word of the coordination file says that such a commit is being made, so that all other reading
 //! costs a load.
 
-use crate::error::{Context, Operation, Result};
-use crate::file::io::read_padded;
 use crate::file::tail::Tail;
 use crate::format::State;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
-use crate::names::open::open_if_there;
 use crate::shared::coordination::{Coordination, Word};
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_padded;
+use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,13 +1,14 @@
 //! What is seen of each of the two files, before anything is decided: pure looking. What it makes
 //! of them is in [`crate::recovery::classify`].
 
-use crate::error::{Context, Operation, Result};
-use crate::file::io::read_some;
 use crate::file::page_list::{read_units, units_match};
 use crate::file::tail::Tail;
 use crate::format::header::Header;
+use crate::format::header::Marks;
 use crate::format::{BLOCK, CommitBlock, SECTOR_BYTES, State, Unit, first_page};
 use crate::mutation::{Mutation, broken};
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_some;
 use dash_storage::{File, FileId};
 
 /// What the file named `app.db` is.

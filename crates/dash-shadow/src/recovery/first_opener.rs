@@ -1,16 +1,13 @@
 //! The first opener's work: decide by the recovery table, and fill the coordination file.
 
-use crate::error::{Context, Error, Operation, Result};
 use crate::file::page_list::global_page_list;
 use crate::file::tail::Tail;
 use crate::format::CommitBlock;
+use crate::format::header::Marks;
 use crate::format::header::{FENCE_OFFSET, Header};
 use crate::mutation::{Mutation, broken};
-use crate::names::fence::raise_passing_fence;
-use crate::names::open::Opened;
 use crate::names::{Names, exchange, super_journal};
 use crate::options::OpenOptions;
-use crate::ranges::RangeSet;
 use crate::recovery::action::Action;
 use crate::recovery::classify::{Verdict, classify, moved_together};
 use crate::recovery::examine::{
@@ -24,8 +21,13 @@ use crate::refusal::other_format;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::durability::Durability;
 use crate::shared::layout::Layout;
-use crate::shared::life::{keep_stock_writers_out, open_elsewhere};
+use crate::shared::life::open_elsewhere;
 use crate::shared::state::{Current, ShadowCondition, Snapshot};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::fence::raise_passing;
+use dash_engine::locks::keep_stock_writers_out;
+use dash_engine::open::Opened;
+use dash_engine::ranges::RangeSet;
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
@@ -196,7 +198,7 @@ impl<S: Storage> First<'_, S> {
         let open = open_elsewhere(replaced.map(|found| &found.file));
         let raise = open && !broken(Mutation::ReplacedNotFenced);
         if raise {
-            raise_passing_fence(self.directory, self.names)?;
+            raise_passing(self.directory, &self.names.fence)?;
         }
         Ok(raise)
     }

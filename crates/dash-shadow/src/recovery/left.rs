@@ -5,13 +5,13 @@
 //! flushes it. What it says of the page cache therefore counts only as long as that is the same one
 //! ([`File::cache_life`]).
 
-use crate::error::{Context, Operation, Result};
-use crate::file::io::read_padded;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
-use crate::names::open::open_if_there;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::layout::Layout;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_padded;
+use dash_engine::open::open_if_there;
 use dash_storage::{File, OpenMode, Storage};
 use std::sync::atomic::Ordering::SeqCst;
 

@@ -1,13 +1,14 @@
 //! What a recovery does to files once the table has decided.
 
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::buffer_pool::{buffer_for, part_of};
 use crate::file::holes::Holes;
-use crate::file::io::{read_exact, write_pieces};
 use crate::file::page_list::read_units;
 use crate::format::header::FENCE_OFFSET;
+use crate::format::header::Marks;
 use crate::mutation::{Mutation, broken};
 use crate::recovery::examine::Found;
+use dash_engine::buffer_pool::{buffer_for, part_of};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::{read_exact, write_pieces};
 use dash_storage::File;
 
 /// Writes the winner's listed units and block once more and flushes it (SHADOW-8, F2): what is

@@ -1,16 +1,17 @@
 //! Blocks of one copy that speak of the other one: that its commit was published, or that a newer
 //! one was cut off and never will be.
 
-use crate::error::{Context, Operation, Result};
 use crate::file::tail::Tail;
 use crate::file::void_commit::void_commit;
 use crate::format::header::Header;
+use crate::format::header::Marks;
 use crate::format::{
     BLOCK, BLOCK_LEN, CommitBlock, IntentBlock, Place, Protocol, SECTOR_BYTES, State, Unit,
     Vouched, first_page,
 };
 use crate::mutation::{Mutation, broken};
 use crate::shared::state::{Current, Snapshot};
+use dash_engine::error::{Context, Operation, Result};
 use dash_storage::{File, FileId};
 
 /// The commit that is vouched for, and the copy it is in.

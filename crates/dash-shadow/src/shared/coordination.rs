@@ -11,10 +11,10 @@
 //! the reader sees that its copy was superseded, or the writer sees its pin (SHADOW-9). An entry
 //! belongs to whoever holds the lock on its byte; entries of the dead are cleared by writers.
 
-use crate::error::{Context, Operation, Result};
 use crate::format::header::VERSION_BYTES;
 use crate::shared::layout::{self, Layout};
 use crate::shared::state::{Current, ShadowCondition, Snapshot};
+use dash_engine::error::{Context, Operation, Result};
 use dash_storage::{File, FileId, SharedMemory};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -12,9 +12,9 @@
 //! stopped process keeps its locks: after [`PATIENCE`] the answer is `Busy`, and for [`GRUDGE`] it
 //! is given at once.
 
-use crate::error::{Context, Operation, Result};
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks;
+use dash_engine::error::{Context, Operation, Result};
 use dash_storage::{File, LockKind};
 use std::ops::Range;
 use std::sync::atomic::Ordering::SeqCst;

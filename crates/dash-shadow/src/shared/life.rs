@@ -1,8 +1,9 @@
 //! Who is alive: the locks LIFE and RESERVED of a file, and whether somebody else has it open.
 
-use crate::error::{Context, Error, Operation, Result};
 use crate::mutation::{Mutation, broken};
 use crate::shared::locks;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::locks::{keep_stock_writers_out, share};
 use dash_storage::{File, LockKind};
 
 /// Whether no other connection holds LIFE on any of the files. Leaves LIFE held exclusively if so.
@@ -28,17 +29,4 @@ pub(crate) fn open_elsewhere(file: Option<&impl File>) -> bool {
 pub(crate) fn hold_life<F: File>(file: &F, name: &str) -> Result<()> {
     share(file, locks::LIFE, name)?;
     keep_stock_writers_out(file, name)
-}
-
-/// Takes RESERVED, shared, on a file. `Busy` if a stock writer is in the way.
-pub(crate) fn keep_stock_writers_out<F: File>(file: &F, name: &str) -> Result<()> {
-    share(file, locks::RESERVED, name)
-}
-
-/// Takes a lock, shared, or what is held of it exclusively down to that.
-pub(crate) fn share<F: File>(file: &F, range: std::ops::Range<u64>, name: &str) -> Result<()> {
-    match file.try_lock(range, LockKind::Shared).during(Operation::Lock, name)? {
-        true => Ok(()),
-        false => Err(Error::Busy),
-    }
 }

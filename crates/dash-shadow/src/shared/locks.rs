@@ -21,16 +21,8 @@
 //! | KEEPS_SHADOW | exclusive: who holds the shadow's SHARED range for housekeeping |
 //! | READER + i | exclusive: the connection that owns reader entry i |
 
+pub use dash_engine::locks::{ALL, LockLevel, PENDING, RESERVED, SHARED};
 use std::ops::Range;
-
-/// SQLite's PENDING_BYTE.
-pub const PENDING: Range<u64> = 0x4000_0000..0x4000_0001;
-
-/// SQLite's RESERVED_BYTE.
-pub const RESERVED: Range<u64> = 0x4000_0001..0x4000_0002;
-
-/// SQLite's SHARED range.
-pub const SHARED: Range<u64> = 0x4000_0002..0x4000_0200;
 
 /// Held by whoever has the database open through dash.
 pub const LIFE: Range<u64> = 0x4000_0201..0x4000_0202;
@@ -50,27 +42,8 @@ pub const KEEPS_WRITER: Range<u64> = 3..4;
 /// Held while the shadow is: who wants it says so, and waits.
 pub const KEEPS_SHADOW: Range<u64> = 4..5;
 
-/// Everything that can be locked.
-pub const ALL: Range<u64> = 0..u64::MAX;
-
 /// Held by the owner of a reader entry.
 pub fn reader(entry: usize) -> Range<u64> {
     let byte = 16 + entry as u64;
     byte..byte + 1
-}
-
-/// The five lock levels of SQLite's `xLock`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum LockLevel {
-    /// No lock.
-    #[default]
-    None,
-    /// Reading a snapshot.
-    Shared,
-    /// The one write transaction.
-    Reserved,
-    /// Waiting for readers of the shadow; `xLock` is never asked for it.
-    Pending,
-    /// May write the shadow.
-    Exclusive,
 }

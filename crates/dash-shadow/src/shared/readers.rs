@@ -1,10 +1,10 @@
 //! Reader entries: who reads which copy (SHADOW-9). See [`crate::shared::coordination`] for the
 //! order in which pins and looks must come.
 
-use crate::error::{Context, Operation, Result};
 use crate::shared::coordination::{Coordination, ENTRIES, ENTRY, MAX_READERS, Word};
 use crate::shared::locks;
 use crate::shared::state::Current;
+use dash_engine::error::{Context, Operation, Result};
 use dash_storage::{File, LockKind, SharedMemory};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;

@@ -15,8 +15,8 @@
 //! finds nobody on an older state empties the log. Positions never repeat, so that a reader's place
 //! in the log stays right when it is emptied.
 
-use crate::ranges::RangeSet;
 use crate::shared::coordination::{Coordination, Word};
+use dash_engine::ranges::RangeSet;
 use dash_storage::File;
 use std::collections::BTreeMap;
 use std::ops::Range;

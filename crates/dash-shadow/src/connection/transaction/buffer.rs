@@ -5,10 +5,10 @@
 //! a transaction, but not always of the size the database ends up with (VACUUM changes it, a
 //! backup writes the source's: T22), so an overlap cuts the older block.
 
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::PIECE;
-use crate::memory::{SMALL_THINGS, headroom};
-use crate::ranges::RangeSet;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::PIECE;
+use dash_engine::memory::{SMALL_THINGS, headroom};
+use dash_engine::ranges::RangeSet;
 use dash_storage::File;
 use std::collections::BTreeMap;
 use std::io::IoSlice;

@@ -5,8 +5,8 @@
 use crate::connection::last_commit::{KEPT_MAX, LastCommit};
 use crate::connection::state::Connection;
 use crate::connection::transaction::buffer::WriteBuffer;
-use crate::error::Result;
-use crate::file::io::{bytes_of, write_pieces};
+use dash_engine::error::Result;
+use dash_engine::io::{bytes_of, write_pieces};
 use dash_storage::Storage;
 use std::ops::Range;
 

@@ -10,8 +10,8 @@ pub(crate) mod write;
 use crate::connection::transaction::buffer::WriteBuffer;
 use crate::connection::transaction::stage::Stage;
 use crate::format::header::Header;
-use crate::ranges::RangeSet;
 use crate::shared::state::Snapshot;
+use dash_engine::ranges::RangeSet;
 use std::ops::Range;
 
 /// A write transaction.

@@ -6,17 +6,18 @@ use crate::connection::fence::HEAD;
 use crate::connection::state::Connection;
 use crate::connection::transaction::buffer::WriteBuffer;
 use crate::connection::transaction::stage::Stage;
-use crate::error::{Error, Result};
-use crate::file::io::{STRIDE, bytes_of};
 use crate::file::tail::write_commit;
+use crate::format::header::Marks;
 use crate::format::header::{HEADER_LEN, Header, LEAP, plain, seal};
 use crate::format::{
     CommitBlock, Place, SUPER_NAME_MAX, State, TAIL_LEN, Unit, first_page, list_len, unchanged_id,
 };
-use crate::memory::{headroom_for, zeros};
 use crate::mutation::{Mutation, broken};
-use crate::ranges::RangeSet;
 use crate::shared::state::Snapshot;
+use dash_engine::error::{Error, Result};
+use dash_engine::io::{STRIDE, bytes_of};
+use dash_engine::memory::{headroom_for, zeros};
+use dash_engine::ranges::RangeSet;
 use dash_storage::{File, Storage};
 use std::ffi::OsStr;
 use std::ops::Range;

@@ -4,15 +4,16 @@ use crate::connection::last_commit::LastCommit;
 use crate::connection::state::Connection;
 use crate::connection::transaction::Transaction;
 use crate::connection::transaction::stage::Stage;
-use crate::error::{Context, Operation, Result};
-use crate::file::io::read_header;
 use crate::format::Protocol;
+use crate::format::header::Marks;
 use crate::format::header::{FENCE_OFFSET, Header};
 use crate::mutation::{Mutation, broken};
 use crate::names::exchange;
-use crate::ranges::RangeSet;
 use crate::shared::locks::LockLevel;
 use crate::shared::state::{Current, ShadowCondition, Snapshot};
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_header;
+use dash_engine::ranges::RangeSet;
 use dash_storage::{Directory, File, Storage};
 
 impl<S: Storage> Connection<S> {

@@ -3,12 +3,12 @@
 
 use crate::connection::state::Connection;
 use crate::connection::transaction::Transaction;
-use crate::error::{Context, Error, Operation, Result};
-use crate::file::io::read_padded;
 use crate::mutation::{Mutation, broken};
-use crate::ranges::RangeSet;
 use crate::shared::locks::LockLevel;
 use crate::shared::versions::VersionsWritten;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_padded;
+use dash_engine::ranges::RangeSet;
 use dash_storage::{File, Storage};
 
 impl<S: Storage> Connection<S> {

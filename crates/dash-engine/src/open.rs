@@ -4,7 +4,7 @@ use crate::error::{Context, Operation, Result};
 use dash_storage::{Directory, OpenMode, Storage};
 
 /// An open file and its length, which only counts where nobody else has it open.
-pub(crate) type Opened<F> = (F, u64);
+pub type Opened<F> = (F, u64);
 
 /// Opens one of dash's own names for reading and writing. An empty folder there is removed: the
 /// check of a file system without a journal may leave one, where a file that was lost had the inode

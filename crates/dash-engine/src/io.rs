@@ -1,15 +1,15 @@
 //! Positioned reads and writes, whole, in pieces, with zeros where a file ends before.
 
+use crate::buffer_pool::part_of;
 use crate::error::{Context, Operation, Result};
-use crate::file::buffer_pool::part_of;
-use crate::format::header::{HEADER_LEN, Header};
+use crate::header::{HEADER_LEN, Header};
 use crate::memory::zeros;
 use dash_storage::File;
 use std::io::ErrorKind;
 use std::ops::Range;
 
 /// What a file has in `range`; zeros where it ends before.
-pub(crate) fn bytes_of<F: File>(file: &F, range: &Range<u64>, name: &str) -> Result<Vec<u8>> {
+pub fn bytes_of<F: File>(file: &F, range: &Range<u64>, name: &str) -> Result<Vec<u8>> {
     let mut bytes = zeros(range.end - range.start)?;
     read_padded(file, &mut bytes, range.start).during(Operation::Read, name)?;
     Ok(bytes)

@@ -1,4 +1,4 @@
-//! What can go wrong in the engine, in words a user can act on. The `dash` crate maps each kind to
+//! What can go wrong in an engine, in words a user can act on. The `dash` crate maps each kind to
 //! an SQLite result code in one place.
 
 use std::io;
@@ -99,16 +99,8 @@ impl std::fmt::Display for Operation {
     }
 }
 
-/// What a process says that can't make a second copy for everybody who has the first.
-pub(crate) fn locks_out(db: &str) -> Error {
-    Error::ReadOnly(format!(
-        "{db} belongs to another user or group, and this one can't make the second copy that dash needs without locking others out: \
-         write it as its owner or as root, or let all its users be in its group and the group have its owner's rights (chmod g=u)"
-    ))
-}
-
 /// What is read in shared memory, or found by what is read there, and can't be.
-pub(crate) fn scribbled(coordination: &str, what: &str) -> Error {
+pub fn scribbled(coordination: &str, what: &str) -> Error {
     Error::Io {
         operation: Operation::Read,
         name: coordination.to_owned(),
@@ -125,7 +117,8 @@ pub(crate) fn scribbled(coordination: &str, what: &str) -> Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Adds to an `io::Result` what was being done to which file.
-pub(crate) trait Context<T> {
+pub trait Context<T> {
+    /// The error, with what was being done and the name of the file.
     fn during(self, operation: Operation, name: impl std::fmt::Display) -> Result<T>;
 }
 

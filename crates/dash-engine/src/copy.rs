@@ -1,9 +1,9 @@
 //! Copying ranges from one file to another.
 
+use crate::buffer_pool::{buffer_for, part_of};
 use crate::error::{Context, Operation, Result};
-use crate::file::buffer_pool::{buffer_for, part_of};
-use crate::file::holes::data_in;
-use crate::file::io::{read_padded, write_pieces};
+use crate::holes::data_in;
+use crate::io::{read_padded, write_pieces};
 use dash_storage::File;
 use std::ops::Range;
 

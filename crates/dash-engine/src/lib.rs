@@ -1,0 +1,21 @@
+//! What the engines are built of, below each of them: no format on disk, no protocol, and nothing
+//! of one engine.
+//!
+//! Errors and what memory may run out of; ranges of bytes; files gone through in pieces, around
+//! holes; SQLite's own header and lock bytes; the name fence; the write lock, handed from
+//! connection to connection.
+
+#![forbid(unsafe_code)]
+
+pub mod buffer_pool;
+pub mod copy;
+pub mod error;
+pub mod fence;
+pub mod handover;
+pub mod header;
+pub mod holes;
+pub mod io;
+pub mod locks;
+pub mod memory;
+pub mod open;
+pub mod ranges;
