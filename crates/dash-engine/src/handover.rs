@@ -1,8 +1,8 @@
 //! Turns: the write lock goes to the connection that has waited longest, in whatever process.
 //!
 //! A lock that nobody can wait for is taken by whoever asks at the right moment, and that is the
-//! connection that has just given it up. So a connection that waits puts a **ticket** into its entry
-//! in shared memory and sleeps on that word (a futex, as it is memory of all processes). A
+//! connection that has just given it up. So a connection that waits puts a **ticket** into its
+//! entry in shared memory and sleeps on that word (a futex, as it is memory of all processes). A
 //! connection that gives the lock up looks for the oldest ticket, takes it out, which wakes its
 //! owner, and comes back only when the lock has been taken, or after [`PATIENCE`]: it keeps itself
 //! from asking again, and nobody from getting the lock.

@@ -1,5 +1,5 @@
-//! SQLite's lock levels and lock bytes (os.h), and how an engine takes them: as open-file-description
-//! locks that never wait.
+//! SQLite's lock levels and lock bytes (os.h), and how an engine takes them: as
+//! open-file-description locks that never wait.
 
 use crate::error::{Context, Error, Operation, Result};
 use dash_storage::{File, LockKind};

@@ -196,9 +196,9 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     {
         held.extend(locks_of(&coordination, LockedFile::Coordination, &names.coordination)?);
     }
-    let db = db.map(|file| Found::look(file, names.shown())).transpose()?;
+    let db = db.map(|file| Found::examine(file, names.shown())).transpose()?;
     let shadow =
-        shadow.map(|file| Found::look(file, &names.shadow.to_string_lossy())).transpose()?;
+        shadow.map(|file| Found::examine(file, &names.shadow.to_string_lossy())).transpose()?;
     let mut exists = |block: &CommitBlock| {
         let there = is_there(storage, folder, &block.super_journal)?;
         beside

@@ -227,7 +227,7 @@ impl<S: Storage> ReadOnly<S> {
         }
         let len = self.current.metadata().during(Operation::Stat, &shown)?.len;
         let most = Tuning::default().list_verified;
-        let mut db = Found::glance(self.current.clone(), len, most, &shown)?;
+        let mut db = Found::examine_quickly(self.current.clone(), len, most, &shown)?;
         let mut shadow = open_if_there::<S>(&self.directory, &self.names.shadow, OpenMode::Read)?;
         if shadow.is_none() && !broken(Mutation::TemporaryNameIgnored) {
             // Between the second and the third rename it has the temporary name.
@@ -237,7 +237,7 @@ impl<S: Storage> ReadOnly<S> {
         if let (Some(shadow), false, None) = (&shadow, self.immutable, self.exposed) {
             self.exposed = Some(!take_access_if_other(shadow, &self.current));
         }
-        let shadow = shadow.map(|file| Found::look(Arc::new(file), &shadow_name)).transpose()?;
+        let shadow = shadow.map(|file| Found::examine(Arc::new(file), &shadow_name)).transpose()?;
         for found in [Some(&db), shadow.as_ref()].into_iter().flatten() {
             if let Some(version) = found.tail.other_format() {
                 return Err(other_format(&shown, version));

@@ -14,7 +14,7 @@ use std::path::Path;
 /// and none can be opened, recovered or closed.
 ///
 /// The locks on the two files don't tell whether one has: a connection that is idle since another
-/// one made a new shadow holds those of the former pair, and who recovers holds none yet.
+/// one made a new shadow holds those of the former pair, and one that recovers holds none yet.
 ///
 /// # Errors
 ///

@@ -64,7 +64,7 @@ pub fn through_host(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Res
     Ok(Opened { file: Box::new(file), flags })
 }
 
-/// The mode for who asks for none: that which the file keeps, or else the first.
+/// The mode where nobody asks for one: that which the file keeps, or else the first.
 fn default_mode(request: &Request<'_>) -> Result<&'static dyn Mode> {
     for mode in MODES.all() {
         if mode.recognises(request.path, &request.beside)? {

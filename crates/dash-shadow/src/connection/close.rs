@@ -34,7 +34,8 @@ impl<S: Storage> Connection<S> {
     pub fn close_telling(mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
         let unlocked = self.unlock(LockLevel::None);
         let left = self.leave(tell);
-        // Before OPEN goes with the coordination file: who closes next asks who has them open.
+        // Before OPEN goes with the coordination file: the next one to close asks who has them
+        // open.
         self.pair.files = [None, None];
         unlocked.and(left)
     }
@@ -81,7 +82,7 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Waits for the OPEN lock: who holds it may be closing too, and then somebody must be the
+    /// Waits for the OPEN lock: its holder may be closing too, and then somebody must be the
     /// last.
     fn take_open(&self, name: &str) -> Result<bool> {
         for _ in 0..CLOSE_ATTEMPTS {
@@ -147,7 +148,7 @@ impl<S: Storage> Connection<S> {
             self.pair.coordination.set_name_on_disk(self.view.current.slot);
         }
         if fence {
-            // Under this name it keeps nobody out: who finds it later removes it.
+            // Under this name it keeps nobody out: whoever finds it later removes it.
             drop(self.pair.directory.remove_directory(&self.pair.names.lowered));
         }
         self.pair.coordination.set_fence(false);
@@ -181,7 +182,7 @@ impl<S: Storage> Connection<S> {
         self.narrow_current()?;
         let known = self.shadow_tail()?;
         let (len, file, name) = (known.len, self.pair.file(slot)?, self.role(slot));
-        let tail = match self.take_found_current() {
+        let tail = match self.take_current_at_open() {
             Some(tail) => tail,
             None => Tail::at_end(&*file, len, &name)?,
         };

@@ -35,7 +35,7 @@ impl<S: Storage> Connection<S> {
         self.exclude_from(slot)?;
         let name = self.role(slot);
         let file = self.pair.file(slot)?;
-        let found = Found::look(file, &name)?;
+        let found = Found::examine(file, &name)?;
         let block = found.tail.bound(found.id()).filter(|block| {
             found.matches
                 && block.pair == self.pair.coordination.pair()

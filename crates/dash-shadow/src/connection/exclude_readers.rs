@@ -65,7 +65,7 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         // Without PENDING a stream of stock readers would keep the writer out for ever (T11), and
-        // one could come in between housekeeping and who waits for it.
+        // one could come in between housekeeping and the connection that waits for it.
         if !self.target.pending[slot] {
             self.target.pending[slot] = file
                 .try_lock(locks::PENDING, LockKind::Exclusive)

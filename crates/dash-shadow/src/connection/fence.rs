@@ -26,7 +26,7 @@ impl<S: Storage> Connection<S> {
     /// What must stand before the shadow's first byte changes: the name fence where a stock reader
     /// could find this file under `app.db` after a power loss (SHADOW-4), the mark for dash that a
     /// writer is at work, and the header fence for stock descriptors opened long ago (SHADOW-5).
-    pub(crate) fn touch_shadow(&mut self) -> Result<()> {
+    pub(crate) fn begin_writing_shadow(&mut self) -> Result<()> {
         if self.transaction.as_ref().is_none_or(|transaction| transaction.stage.is_in_flight()) {
             return Ok(());
         }
@@ -40,7 +40,7 @@ impl<S: Storage> Connection<S> {
         }
         self.reserve.keep()?;
         let slot = self.shadow_slot();
-        self.guard(slot)?;
+        self.guard_names(slot)?;
         self.pair.coordination.set_in_flight(self.view.current.sequence + 1);
         // From here on being in flight says it, and whoever undoes this mends that too.
         self.pair.coordination.clear_half_settled();
@@ -105,7 +105,7 @@ impl<S: Storage> Connection<S> {
 
     /// The name fence (SHADOW-4): before the first write into a file that may be
     /// named `app.db` on disk. The first commit after opening makes do with durable names.
-    pub(crate) fn guard(&mut self, slot: usize) -> Result<()> {
+    pub(crate) fn guard_names(&mut self, slot: usize) -> Result<()> {
         if broken(Mutation::NoNameFence) {
             return Ok(());
         }
@@ -148,7 +148,7 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// Whether what [`guard`](Self::guard) has to see to is seen to.
+    /// Whether what [`guard_names`](Self::guard_names) has to see to is seen to.
     pub(crate) fn is_guarded(&self, slot: usize) -> Result<bool> {
         let behind = self.others_may_lag(self.pair.coordination.generation())?
             || self.pair.coordination.may_be_named_on_disk(slot);
@@ -157,7 +157,7 @@ impl<S: Storage> Connection<S> {
 
     /// Whether somebody may be alive who has not noticed that a new shadow was made, and so does
     /// not hold RESERVED of a file that is about to be called `app.db` (SHADOW-14). Answers for one
-    /// generation until the fence stands or nobody is found: who opens later takes the files as
+    /// generation until the fence stands or nobody is found: a later opener takes the files as
     /// they are.
     fn others_may_lag(&self, generation: u64) -> Result<bool> {
         if self.pair.coordination.word(Word::Guarded).load(SeqCst) == generation {
@@ -195,8 +195,9 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Whether the name fence stands when the shadow is written next: [`guard`](Self::guard) puts
-    /// it there. (Also where it does for other reasons, this may say no.)
+    /// Whether the name fence stands when the shadow is written next:
+    /// [`guard_names`](Self::guard_names) puts it there. (Also where it does for other reasons,
+    /// this may say no.)
     pub(crate) fn will_be_guarded(&self) -> bool {
         let behind = self.pair.coordination.may_be_named_on_disk(self.shadow_slot());
         self.pair.coordination.fence() || self.pair.coordination.commits() > 0 && behind

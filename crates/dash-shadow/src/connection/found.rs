@@ -19,17 +19,17 @@ impl<S: Storage> Connection<S> {
         if let Some(intent) = id.and_then(|id| found.current.bound_intent(id)) {
             self.know_tail(slot, epochs[slot], len, intent.clone());
         }
-        self.target.found_shadow =
+        self.target.shadow_at_open =
             found.shadow.map(|tail| (self.view.current, epochs[1 - slot], tail));
         self.debts.cut_off = found.cut_off;
-        self.target.found_current = Some((self.view.current, epochs[slot], found.current));
+        self.target.current_at_open = Some((self.view.current, epochs[slot], found.current));
     }
 
     /// The shadow's tail, if the shadow is what the first opener found to be the current copy and
     /// one commit of this connection is all that came since: until that it was not written
     /// (SHADOW-7).
-    pub(crate) fn take_found_current(&mut self) -> Option<Tail> {
-        let (was, epoch, tail) = self.target.found_current.take()?;
+    pub(crate) fn take_current_at_open(&mut self) -> Option<Tail> {
+        let (was, epoch, tail) = self.target.current_at_open.take()?;
         let next = Current { sequence: was.sequence + 1, slot: 1 - was.slot };
         let same = self.statistics.commits == 1
             && next == self.pair.coordination.current()
@@ -38,8 +38,8 @@ impl<S: Storage> Connection<S> {
     }
 
     /// The shadow's tail as it was found when the database was opened, if it still is.
-    pub(crate) fn take_found_shadow(&mut self) -> Option<Tail> {
-        let (current, epoch, tail) = self.target.found_shadow.take()?;
+    pub(crate) fn take_shadow_at_open(&mut self) -> Option<Tail> {
+        let (current, epoch, tail) = self.target.shadow_at_open.take()?;
         let same = current == self.pair.coordination.current()
             && epoch == self.pair.coordination.tail_epoch(1 - current.slot);
         same.then_some(tail)

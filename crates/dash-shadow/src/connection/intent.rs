@@ -150,10 +150,10 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// How far to widen an intent around each of `places`. Who keeps meeting new regions, as random
-    /// updates of a large database do, is going to meet most of them: the more often it happened,
-    /// the more is guessed, so that the flushes it costs end long before every region was met. A
-    /// transaction of many places teaches as much as many transactions of one.
+    /// How far to widen an intent around each of `places`. A connection that keeps meeting new
+    /// regions, as random updates of a large database do, is going to meet most of them: the more
+    /// often it happened, the more is guessed, so that the flushes it costs end long before every
+    /// region was met. A transaction of many places teaches as much as many transactions of one.
     fn stride_of(&self, places: usize) -> u64 {
         let widenings = self.statistics.intent_widenings.min(1 << 16);
         let strides = widenings.pow(2) / GUESS / (places.max(1) as u64);

@@ -1,4 +1,4 @@
-//! Opening: who is first decides, by the recovery table, which file is current; who comes later
+//! Opening: the first opener decides, by the recovery table, which file is current; a later one
 //! joins what the coordination file says. All under the OPEN lock.
 
 use crate::connection::state::{Connection, Pair};
@@ -31,7 +31,8 @@ impl<S: Storage> Connection<S> {
         Self::open_in(storage, Arc::new(directory), path, options)
     }
 
-    /// The same, for who has opened the directory that the last component of `path` is in.
+    /// The same, for a caller that has opened the directory that the last component of `path` is
+    /// in.
     pub fn open_in(
         storage: &S,
         directory: Arc<S::Directory>,
@@ -221,13 +222,14 @@ impl<S: Storage> First<'_, S> {
 ///
 /// A connection that is alive goes on exchanging the names while they are opened, and may be
 /// killed before LIFE is asked for: so who finds itself alone looks at the names again (T27), and
-/// finishes what it left between two renames. With somebody alive that is for who writes next.
+/// finishes what it left between two renames. With somebody alive that is for the next writer.
 #[expect(clippy::type_complexity, reason = "two files and an answer")]
 fn open_files<S: Storage>(
     directory: &S::Directory,
     names: &Names,
 ) -> Result<(Option<Opened<S::File>>, Option<Opened<S::File>>, bool)> {
-    // At first by the names that they nearly always have: who is alone looks at these again.
+    // At first by the names that they nearly always have: an opener that is alone looks at these
+    // again.
     let mut db = open_if_there::<S>(directory, &names.db, OpenMode::ReadWrite)?;
     let mut looked_up = false;
     loop {

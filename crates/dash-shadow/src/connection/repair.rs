@@ -24,7 +24,7 @@ impl<S: Storage> Connection<S> {
         self.check_size()?;
         let slot = self.shadow_slot();
         let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
-        let tail = match self.take_found_shadow() {
+        let tail = match self.take_shadow_at_open() {
             Some(tail) => tail,
             None => Tail::read(&*shadow, &name)?,
         };
@@ -105,7 +105,7 @@ impl<S: Storage> Connection<S> {
         if block.bound(current.id()).is_none_or(|block| block.id != self.view.snapshot.id) {
             // The current copy is about to get a block. Torn, it could make the shadow look like
             // the winner: so that one is no commit any more, durably.
-            self.guard(slot)?;
+            self.guard_names(slot)?;
             void_commit(&*file, tail.len, &name)?;
             self.flush_file(slot)?;
             self.give_block()?;

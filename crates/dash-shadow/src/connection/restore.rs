@@ -112,7 +112,7 @@ impl<S: Storage> Connection<S> {
     }
 
     pub(crate) fn restore_guarded(&mut self, tail: &Tail, ranges: &RangeSet) -> Result<()> {
-        self.guard(self.shadow_slot())?;
+        self.guard_names(self.shadow_slot())?;
         self.pair.coordination.set_in_flight(self.view.current.sequence + 1);
         self.bury(tail)?;
         self.restore(ranges)?;

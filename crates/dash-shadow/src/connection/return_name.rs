@@ -35,7 +35,7 @@ use dash_engine::io::read_header;
 use dash_storage::{File, LockKind, Storage};
 
 /// What a clean close leaves where others have the shadow open.
-pub(crate) struct Kept {
+pub(crate) struct StillHeld {
     /// For the user.
     pub(crate) message: String,
     /// The name fence has to stand, too.
@@ -44,14 +44,15 @@ pub(crate) struct Kept {
 
 impl<S: Storage> Connection<S> {
     /// SHADOW-16, for the last connection. Answers what the user should know where the name can't
-    /// go to who has the shadow open. Nothing of it keeps the database from being closed.
-    pub(crate) fn return_name(&mut self) -> Option<Kept> {
+    /// go to the program that has the shadow open. Nothing of it keeps the database from being
+    /// closed.
+    pub(crate) fn return_name(&mut self) -> Option<StillHeld> {
         let kept = self.offer_name();
         // What was committed in this session is not protected.
         let changes = kept.is_some() || self.pair.coordination.commits() == 0;
         let failed = if changes { self.set_protected(kept.is_some()).err() } else { None };
         let why = kept?;
-        // After the mark: who begins to read from here on sees it.
+        // After the mark: whoever begins to read from here on sees it.
         let read = self.is_read_by_stock();
         let may =
             if read { "can't open the database" } else { "can read the database but not write it" };
@@ -61,10 +62,10 @@ impl<S: Storage> Connection<S> {
              without dash {may} until that one has closed it, and dash has opened and closed the database once more{failed}",
             self.pair.names.shown_shadow()
         );
-        Some(Kept { message, fenced: read })
+        Some(StillHeld { message, fenced: read })
     }
 
-    /// Whether stock SQLite reads the current copy: who does has looked at its header, and may go
+    /// Whether stock SQLite reads the current copy: a reader has looked at its header, and may go
     /// on to write.
     fn is_read_by_stock(&self) -> bool {
         let asked = self.current_file().and_then(|file| {
@@ -74,8 +75,8 @@ impl<S: Storage> Connection<S> {
         asked.is_ok_and(|holder| holder.is_some()) && !broken(Mutation::ReaderMayWrite)
     }
 
-    /// Offers the name to who has the shadow open. Why somebody has it open still; `None`: nobody
-    /// has.
+    /// Offers the name to the program that has the shadow open. Why somebody has it open still;
+    /// `None`: nobody has.
     fn offer_name(&mut self) -> Option<String> {
         if !self.is_open_elsewhere(self.shadow_slot()) {
             return None;

@@ -1,8 +1,9 @@
 //! `PRAGMA secure_delete`: what SQLite has overwritten with zeros is in neither file at rest.
 //!
 //! A commit writes one copy; the other one keeps the pages as they were before, until the next
-//! commit carries them over. So where something may have been deleted, who closes last carries them
-//! then. And files never shrink: what a smaller database leaves behind its end is overwritten, too.
+//! commit carries them over. So where something may have been deleted, the last to close carries
+//! them then. And files never shrink: what a smaller database leaves behind its end is overwritten,
+//! too.
 //!
 //! Most commits delete nothing. Where the pages that the shadow lacks hold all that it has of them,
 //! nothing is done: a session that only adds rows pays for nothing.
@@ -94,7 +95,7 @@ impl<S: Storage> Connection<S> {
         if self.pair.coordination.is_settled() {
             return Ok(false);
         }
-        self.guard(self.shadow_slot())?;
+        self.guard_names(self.shadow_slot())?;
         self.pair.coordination.set_in_flight(self.view.current.sequence + 1);
         self.restore(&list)?;
         self.pair.coordination.set_settled();

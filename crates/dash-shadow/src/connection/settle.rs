@@ -83,7 +83,7 @@ impl<S: Storage> Connection<S> {
                 Task::Nothing => return Ok(false),
                 Task::Copy(list) => break list,
                 Task::Fence if std::mem::replace(&mut fenced, true) => return Ok(false),
-                Task::Fence => self.guard(self.shadow_slot())?,
+                Task::Fence => self.guard_names(self.shadow_slot())?,
                 Task::Lengthen => {
                     let lengthened = self.lengthen();
                     self.give_shadow_back()?;
@@ -260,7 +260,7 @@ impl<S: Storage> Connection<S> {
     /// Nothing need be carried any more, if nobody has committed or begun to since.
     fn declare_settled(&mut self) -> Result<bool> {
         if !self.pair.coordination.keep_writer()? {
-            // Who writes now carries the pages.
+            // The next writer carries the pages.
             return Ok(false);
         }
         let declared = self.declare();
@@ -317,7 +317,7 @@ impl<S: Storage> Connection<S> {
                 self.remember_tail(known.len, intent);
                 self.pair.coordination.clear_half_settled();
             }
-            Some(HalfSettled::Copying) => self.touch_shadow()?,
+            Some(HalfSettled::Copying) => self.begin_writing_shadow()?,
         }
         self.pair.coordination.want_shadow(false);
         Ok(())
@@ -331,7 +331,7 @@ impl<S: Storage> Connection<S> {
         }
         let finished = self
             .exclude_from(self.shadow_slot())
-            .and_then(|()| self.guard(self.shadow_slot()))
+            .and_then(|()| self.guard_names(self.shadow_slot()))
             .and_then(|()| self.copy_back(&RangeSet::new()));
         if finished.is_err() {
             self.pair.coordination.set_condition(ShadowCondition::Repair);

@@ -66,9 +66,9 @@ pub(crate) struct Target {
     /// By slot.
     pub known_tails: [Option<KnownTail>; 2],
     /// The shadow's tail as the first opener found it, beside which copy, and its epoch.
-    pub found_shadow: Option<(Current, u64, Tail)>,
+    pub shadow_at_open: Option<(Current, u64, Tail)>,
     /// The current copy's, likewise.
-    pub found_current: Option<(Current, u64, Tail)>,
+    pub current_at_open: Option<(Current, u64, Tail)>,
     /// Slots on which SQLite's SHARED range is held exclusively.
     pub excluded: [bool; 2],
     /// Slots on which PENDING is held.

@@ -25,7 +25,7 @@ impl<S: Storage> Connection<S> {
         let undone = self.copy_back(dirtied);
         if let Err(error) = &undone {
             let remembered = self.remember_failed(id);
-            match self.give_up() {
+            match self.abandon_shadow() {
                 // Should this flush fail too, the mark of being in flight stays, and the next
                 // writer buries the transaction. A power loss before may bring it back: one that
                 // was reported as failed, or rolled back on a failing device.
@@ -46,7 +46,7 @@ impl<S: Storage> Connection<S> {
         self.pair.coordination.next_tail_epoch(slot); // what failed may have moved it
         if self.view.snapshot.size == 0 {
             // Nothing to copy from: the database is still empty.
-            self.give_up()?;
+            self.abandon_shadow()?;
             self.flush_file(slot)?;
             self.pair.coordination.set_in_flight(0);
             return Ok(());
@@ -62,7 +62,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Gives the shadow up: takes its block away, to be flushed, and has it made anew.
-    fn give_up(&mut self) -> Result<()> {
+    fn abandon_shadow(&mut self) -> Result<()> {
         self.pair.coordination.set_condition(ShadowCondition::Rebuild);
         let slot = self.shadow_slot();
         let (file, name) = (self.pair.file(slot)?, self.role(slot));

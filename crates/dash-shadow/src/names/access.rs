@@ -128,7 +128,7 @@ fn left_behind(name: &str, owner: u32) -> Error {
     ))
 }
 
-/// Whether a coordination file may be written: it has no other name, and who made it has a right to
+/// Whether a coordination file may be written: it has no other name, and its maker has a right to
 /// the database.
 fn check_found(found: &Metadata, db: Option<&Metadata>, names: &Names) -> Result<()> {
     let name = names.shown_coordination();
@@ -167,7 +167,8 @@ pub(crate) fn take_access<F: File>(shadow: &F, db: &F) -> bool {
     }
 }
 
-/// The same, for who only reads: nothing is done where owner, group and bits are the same.
+/// The same, for a process that only reads: nothing is done where owner, group and bits are the
+/// same.
 pub(crate) fn take_access_if_other<F: File>(shadow: &F, db: &F) -> bool {
     let same = match (shadow.metadata(), db.metadata()) {
         (Ok(shadow), Ok(db)) => shadow.has_access_of(&db),

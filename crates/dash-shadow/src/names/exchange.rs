@@ -33,7 +33,7 @@ pub(crate) fn exchange<S: Storage>(directory: &S::Directory, names: &Names) -> i
                 .and_then(|()| directory.rename(&names.shadow, &names.db))
                 .and_then(|()| directory.rename(&names.renaming, &names.shadow));
             if renamed.is_err() {
-                // The first error is the one to report; who writes next tries again.
+                // The first error is the one to report; the next writer tries again.
                 drop(finish_renames::<S>(directory, names));
             }
             renamed

@@ -1,6 +1,6 @@
 //! A transaction over several databases that was decided, its super-journal being gone, and is not
-//! yet published in this one. Who reads the old state here may have read the new one in another of
-//! those databases: so who begins to read finishes it where its writer died, as the next writer
+//! yet published in this one. A reader of the old state here may have read the new one in another
+//! of those databases: so who begins to read finishes it where its writer died, as the next writer
 //! would, and waits where the writer lives.
 //!
 //! A word of the coordination file says that such a commit is being made, so that all other reading
@@ -58,14 +58,14 @@ pub(crate) fn decided<S: Storage>(
     let path = directory.join(OsStr::from_bytes(&block.super_journal));
     let (parent, names) = Names::split(&path)?;
     let shown = path.display();
-    // A folder that is gone is for who recovers to complain about.
+    // A folder that is gone is for the connection that recovers to complain about.
     let Ok(parent) = storage.open_directory(parent) else {
         return Ok(false);
     };
     Ok(parent.metadata(&names.db).during(Operation::Stat, shown)?.is_none())
 }
 
-/// The same for who may only read, and has no connection's files.
+/// The same for a process that may only read, and has no connection's files.
 pub(crate) fn decided_beside<S: Storage>(
     storage: &S,
     directory: &S::Directory,

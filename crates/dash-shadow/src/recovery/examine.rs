@@ -83,8 +83,8 @@ pub struct Found<F> {
     pub header: Option<Header>,
     /// Its tail.
     pub tail: Tail,
-    /// Whether the listed units are as committed; of a long list, after [`Self::glance`], whether
-    /// the header is.
+    /// Whether the listed units are as committed; of a long list, after [`Self::examine_quickly`],
+    /// whether the header is.
     pub matches: bool,
     /// Whether the checksums of the listed units are still to be looked at.
     unverified: bool,
@@ -94,18 +94,18 @@ pub struct Found<F> {
 
 impl<F: File> Found<F> {
     /// Looks at a file.
-    pub fn look(file: F, name: &str) -> Result<Self> {
+    pub fn examine(file: F, name: &str) -> Result<Self> {
         let len = file.metadata().during(Operation::Stat, name)?.len;
-        Self::look_at(file, len, name)
+        Self::examine_len(file, len, name)
     }
 
     /// The same, at a file that is known to be `len` bytes long.
-    pub fn look_at(file: F, len: u64, name: &str) -> Result<Self> {
-        Self::glance(file, len, u64::MAX, name)
+    pub fn examine_len(file: F, len: u64, name: &str) -> Result<Self> {
+        Self::examine_quickly(file, len, u64::MAX, name)
     }
 
     /// The same, but leaves the checksums of a list of more than `most` bytes to [`Self::verify`].
-    pub fn glance(file: F, len: u64, most: u64, name: &str) -> Result<Self> {
+    pub fn examine_quickly(file: F, len: u64, most: u64, name: &str) -> Result<Self> {
         // Page 1, as most databases have it: it holds the header, a block, and is in every page
         // list.
         let mut start = [0; BLOCK];
@@ -132,7 +132,7 @@ impl<F: File> Found<F> {
         Ok(found)
     }
 
-    /// Looks at the checksums that a glance left out.
+    /// Looks at the checksums that a quick look left out.
     pub fn verify(&mut self, name: &str) -> Result<()> {
         if std::mem::take(&mut self.unverified) {
             self.matches = units_match(&self.file, &self.units, &[], name)?;
@@ -209,7 +209,7 @@ impl<F: File> Found<F> {
     }
 }
 
-/// Does what a glance at `app.db` left to do, if the name fence stands. Only beside it can dash
+/// Does what a quick look at `app.db` left to do, if the name fence stands. Only beside it can dash
 /// have been writing the file that may have this name (SHADOW-4); whether somebody else wrote it,
 /// its header tells. So a program that only reads what was loaded in one large transaction does not
 /// read all of it whenever it opens the database.

@@ -146,9 +146,10 @@ impl<S: Storage> First<'_, S> {
     ) -> Result<Seen<S::File>> {
         let (names, most) = (self.names, options.tuning.list_verified);
         let (db_name, shadow_name) = (names.shown(), names.shown_shadow());
-        let mut db = db.map(|(file, len)| Found::glance(file, len, most, db_name)).transpose()?;
+        let mut db =
+            db.map(|(file, len)| Found::examine_quickly(file, len, most, db_name)).transpose()?;
         let shadow =
-            shadow.map(|(file, len)| Found::look_at(file, len, shadow_name)).transpose()?;
+            shadow.map(|(file, len)| Found::examine_len(file, len, shadow_name)).transpose()?;
         for found in [&db, &shadow].into_iter().flatten() {
             if let Some(version) = found.tail.other_format() {
                 return Err(other_format(db_name, version));
@@ -226,7 +227,7 @@ impl<S: Storage> First<'_, S> {
                     .open(&self.names.db, OpenMode::CreateNew { permissions: options.permissions })
                     .during(Operation::Open, db_name)?;
                 keep_stock_writers_out(&file, db_name)?;
-                (Found::look(file, db_name)?, None, ShadowCondition::Rebuild)
+                (Found::examine(file, db_name)?, None, ShadowCondition::Rebuild)
             }
             Action::UseShadow => {
                 let (Some(db), Some(shadow)) = (db, shadow) else {
@@ -329,7 +330,7 @@ impl<S: Storage> First<'_, S> {
         c.set_fence(false);
         c.set_fence_found(fence);
         c.set_current(Current { sequence: block.map_or(1, |block| block.sequence), slot });
-        // Nobody is alive; who opens later takes these two files.
+        // Nobody is alive; a later opener takes these two files.
         c.word(Word::Guarded).store(c.generation(), SeqCst);
         c.set_cache_life();
         c.validate();

@@ -32,7 +32,7 @@ pub struct Left {
     pub unpublished: Option<(u64, u64)>,
     /// Id of a commit that was reported as failed (SHADOW-13); 0: none.
     pub failed: u64,
-    /// Who asks may only read, and so can't publish it: it is not shown.
+    /// The asker may only read, and so can't publish it: it is not shown.
     pub only_read: bool,
 }
 

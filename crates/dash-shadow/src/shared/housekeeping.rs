@@ -1,16 +1,16 @@
-//! Housekeeping refuses nobody: who meets a lock of it waits, inside the lock call and whatever its
-//! host's busy handler says, for as long as housekeeping takes to give it back.
+//! Housekeeping refuses nobody: a connection that meets a lock of it waits, inside the lock call
+//! and whatever its host's busy handler says, for as long as housekeeping takes to give it back.
 //!
-//! Who keeps house (settling, [`crate::connection::settle`]; finishing what a dead writer decided,
-//! [`crate::connection::decided`]) says so by a lock of its own, taken before the lock in question
-//! and released after it: KEEPS_WRITER and KEEPS_SHADOW. It goes with its process, so nobody waits
-//! for the dead. The shared words only save calls: while nobody keeps house a failed attempt costs
-//! two loads. A count that a dead process left costs a call each.
+//! The connection that keeps house (settling, [`crate::connection::settle`]; finishing what a dead
+//! writer decided, [`crate::connection::decided`]) says so by a lock of its own, taken before the
+//! lock in question and released after it: KEEPS_WRITER and KEEPS_SHADOW. It goes with its process,
+//! so nobody waits for the dead. The shared words only save calls: while nobody keeps house a
+//! failed attempt costs two loads. A count that a dead process left costs a call each.
 //!
 //! WRITER is held for moments, and never across a flush or the copying of pages. The shadow is held
-//! while pages are copied; who wants it says so in a word that is looked at between two pieces. A
-//! stopped process keeps its locks: after [`PATIENCE`] the answer is `Busy`, and for [`GRUDGE`] it
-//! is given at once.
+//! while pages are copied; a connection that wants it says so in a word that is looked at between
+//! two pieces. A stopped process keeps its locks: after [`PATIENCE`] the answer is `Busy`, and for
+//! [`GRUDGE`] it is given at once.
 
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks;

@@ -1,5 +1,5 @@
 //! The layout of the coordination file: what its words mean. Connections of different layouts don't
-//! share a database: who comes second is refused, by name. One that a crash left behind is made
+//! share a database: the second one is refused, by name. One that a crash left behind is made
 //! anew.
 
 /// Raise it whenever a word gets another meaning. In every layout the first word is the mark, and

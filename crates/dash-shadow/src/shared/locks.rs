@@ -14,11 +14,11 @@
 //!
 //! | byte | who holds it |
 //! |---|---|
-//! | OPEN | exclusive: who opens, closes or recovers |
+//! | OPEN | exclusive: a connection that opens, closes or recovers |
 //! | WRITER | exclusive: the connection in a write transaction; shared: those that only read under locking_mode=EXCLUSIVE |
 //! | ALIVE | shared: every dash connection for its life, whatever becomes of its files; exclusive: the first and the last one |
-//! | KEEPS_WRITER | exclusive: who holds WRITER for housekeeping, for moments only |
-//! | KEEPS_SHADOW | exclusive: who holds the shadow's SHARED range for housekeeping |
+//! | KEEPS_WRITER | exclusive: the connection that holds WRITER for housekeeping, for moments only |
+//! | KEEPS_SHADOW | exclusive: the connection that holds the shadow's SHARED range for housekeeping |
 //! | READER + i | exclusive: the connection that owns reader entry i |
 
 pub use dash_engine::locks::{ALL, LockLevel, PENDING, RESERVED, SHARED};
@@ -36,10 +36,10 @@ pub const WRITER: Range<u64> = 1..2;
 /// Held by every connection for its life; exclusive: the first and the last one.
 pub const ALIVE: Range<u64> = 2..3;
 
-/// Held while WRITER is held for housekeeping: who meets that waits.
+/// Held while WRITER is held for housekeeping: a connection that meets it waits.
 pub const KEEPS_WRITER: Range<u64> = 3..4;
 
-/// Held while the shadow is: who wants it says so, and waits.
+/// Held while the shadow is: a connection that wants it says so, and waits.
 pub const KEEPS_SHADOW: Range<u64> = 4..5;
 
 /// Held by the owner of a reader entry.

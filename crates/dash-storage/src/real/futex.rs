@@ -34,7 +34,7 @@ pub(super) fn wait(word: &AtomicU64, while_is: u64, time: Duration) {
             let error = nix::errno::Errno::last();
             let known = [libc::EAGAIN, libc::EINTR, libc::ETIMEDOUT];
             if !known.contains(&(error as i32)) {
-                // Who can't wait for the word can still sleep.
+                // A thread that can't wait for the word can still sleep.
                 std::thread::sleep(left);
             }
         }

@@ -34,7 +34,7 @@ struct Listed {
 /// What the connections of this process share about a database.
 #[derive(Default)]
 pub struct Shared {
-    /// Who waits for its locks.
+    /// The connections that wait for its locks.
     pub queue: Arc<Queue>,
     /// Connections that may write it, and so keep stock writers out.
     writers: AtomicUsize,

@@ -48,8 +48,8 @@ fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
     if dash_shadow::is_protected(&start) {
         return Err(in_use(path));
     }
-    // An idle connection may hold RESERVED of files that have been replaced since, and who recovers
-    // it holds none yet.
+    // An idle connection may hold RESERVED of files that have been replaced since, and a process
+    // that recovers it holds none yet.
     let removed = dash_shadow::while_closed(&Real, path, || {
         // Nor if another connection was killed just now: what it left may be in the shadow.
         let at_rest = dash_shadow::is_at_rest(&Real, path).map_err(to_sqlite)?;

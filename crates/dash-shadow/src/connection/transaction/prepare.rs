@@ -55,7 +55,7 @@ impl<S: Storage> Connection<S> {
             Ok(name)
         })?;
         let header = self.seal_first_page()?;
-        self.settle_size(&header)?;
+        self.clip_to_size(&header)?;
         self.headroom_for_lists()?;
         let carried = if self.pair.coordination.is_settled() || broken(Mutation::NothingCarried) {
             RangeSet::new()
@@ -81,7 +81,7 @@ impl<S: Storage> Connection<S> {
             Snapshot { size, version: header.version(), id, counter: header.counter() };
         let plan = self.plan(&carried);
 
-        self.touch_shadow()?;
+        self.begin_writing_shadow()?;
         self.take_block_back()?;
         self.make_room(size, plan.len())?;
         let mut all = changed;
@@ -161,7 +161,7 @@ impl<S: Storage> Connection<S> {
 
     /// The header states the size (T21); what lies between the old end and pages that were never
     /// written becomes zeros (T23).
-    fn settle_size(&mut self, header: &Header) -> Result<()> {
+    fn clip_to_size(&mut self, header: &Header) -> Result<()> {
         let old = self.view.snapshot.size;
         let Some(transaction) = &mut self.transaction else {
             return Ok(());

@@ -105,7 +105,7 @@ impl<S: Storage> Connection<S> {
             .map(|(at, block)| at..at + block.len() as u64)
             .collect();
         let size = transaction.size;
-        self.touch_shadow()?;
+        self.begin_writing_shadow()?;
         self.take_block_back()?;
         self.make_room(size, 0)?;
         self.cover(&blocks)?;
