@@ -4,15 +4,12 @@
 //! crash never needs it, since the engine leaves the current copy alone. So it needs no name and no
 //! flush. Above [`MEMORY_MAX`] it moves to a temporary file without a name.
 
-use std::any::Any;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use dash_ffi::{
-    Code, DeviceCharacteristics, Error, File, FileControl, Handled, LockLevel, Result, SyncFlags,
-};
+use dash_ffi::{Code, Error, Result, SideFile};
 
 /// Bytes kept in memory.
 const MEMORY_MAX: usize = 4 << 20;
@@ -76,7 +73,7 @@ impl Journal {
     }
 }
 
-impl File for Journal {
+impl SideFile for Journal {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         match &self.content {
             Content::Memory(memory) => {
@@ -133,11 +130,6 @@ impl File for Journal {
         }
     }
 
-    /// Nothing: after a crash nobody reads it.
-    fn sync(&mut self, _flags: SyncFlags) -> Result<()> {
-        Ok(())
-    }
-
     fn size(&mut self) -> Result<u64> {
         match &self.content {
             Content::Memory(memory) => Ok(u64::try_from(memory.len()).unwrap_or(u64::MAX)),
@@ -146,39 +138,6 @@ impl File for Journal {
                 Err(error) => Err(failed(Code::IOERR_FSTAT, &error)),
             },
         }
-    }
-
-    fn lock(&mut self, _level: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn unlock(&mut self, _level: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn check_reserved_lock(&mut self) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn file_control(&mut self, _control: FileControl<'_>) -> Result<Handled> {
-        Ok(Handled::No)
-    }
-
-    fn sector_size(&mut self) -> u32 {
-        512
-    }
-
-    fn device_characteristics(&mut self) -> DeviceCharacteristics {
-        // SQLite asks the database's file about its device, not the journal.
-        DeviceCharacteristics::empty()
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -22,7 +22,7 @@ mod super_journal;
 
 use std::path::Path;
 
-use dash_ffi::{Code, File, FileKind, Opened, Result};
+use dash_ffi::{Code, File, FileKind, Opened, Result, Side};
 
 use crate::mode::registry::Shared;
 use crate::mode::{Beside, Database, Mode, Parameter};
@@ -89,11 +89,11 @@ impl Mode for Shadow {
         Ok(match kind {
             FileKind::MainJournal => {
                 let folder = path.parent().unwrap_or(Path::new("/")).to_path_buf();
-                Some(Box::new(Journal::new(folder)))
+                Some(Box::new(Side(Journal::new(folder))))
             }
             FileKind::SuperJournal => {
                 let under = shared.of::<Prepared>().super_journal().ok_or(Code::CANTOPEN)?;
-                Some(Box::new(Marker::new(&under)))
+                Some(Box::new(Side(Marker::new(&under))))
             }
             _ => None,
         })

@@ -9,14 +9,11 @@
 //! - a stock database of the same transaction, recovered by stock SQLite after a crash, would
 //!   delete it too early. So [`check_children`] refuses the mix.
 
-use std::any::Any;
 use std::ffi::{OsStr, OsString, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use dash_ffi::{
-    Code, DeviceCharacteristics, Error, File, FileControl, Handled, LockLevel, Result, SyncFlags,
-};
+use dash_ffi::{Code, Error, Result, SideFile};
 
 use super::MODE;
 use crate::mode::registry;
@@ -100,7 +97,7 @@ pub fn relative(from: &Path, to: &Path) -> OsString {
     path.into_os_string()
 }
 
-impl File for Marker {
+impl SideFile for Marker {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let at = usize::try_from(offset).unwrap_or(usize::MAX);
         let there = self.0.get(at..).unwrap_or_default();
@@ -117,44 +114,8 @@ impl File for Marker {
         Err(Code::READONLY.into())
     }
 
-    fn sync(&mut self, _flags: SyncFlags) -> Result<()> {
-        Ok(())
-    }
-
     fn size(&mut self) -> Result<u64> {
         Ok(u64::try_from(self.0.len()).unwrap_or(u64::MAX))
-    }
-
-    fn lock(&mut self, _level: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn unlock(&mut self, _level: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn check_reserved_lock(&mut self) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn file_control(&mut self, _control: FileControl<'_>) -> Result<Handled> {
-        Ok(Handled::No)
-    }
-
-    fn sector_size(&mut self) -> u32 {
-        512
-    }
-
-    fn device_characteristics(&mut self) -> DeviceCharacteristics {
-        DeviceCharacteristics::empty()
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
 
