@@ -10,9 +10,11 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use dash_testing::machine::root_for;
+use dash_testing::names::beside;
 use suite::parts::Part;
 use suite::peers::Session;
-use suite::sql::{beside, run};
+use suite::sql::run;
 
 /// A pair at rest that everybody may read.
 fn made() -> (tempfile::TempDir, PathBuf) {
@@ -46,8 +48,7 @@ fn at_the_next_opening_of_any_kind() {
 
 #[test]
 fn and_so_does_a_chown() {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: giving a file away takes root");
+    if !root_for("giving a file away") {
         return;
     }
     let (_folder, path) = made();
@@ -60,8 +61,7 @@ fn and_so_does_a_chown() {
 
 #[test]
 fn what_could_not_be_narrowed_is_said() {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: becoming another user takes root");
+    if !root_for("becoming another user") {
         return;
     }
     let (_folder, path) = made();
@@ -79,8 +79,7 @@ fn what_could_not_be_narrowed_is_said() {
 /// Rights that are given back, too, and in the first session already.
 #[test]
 fn and_what_is_given_back_to_somebody_who_is_not_root() {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: becoming another user takes root");
+    if !root_for("becoming another user") {
         return;
     }
     let (folder, path) = made();

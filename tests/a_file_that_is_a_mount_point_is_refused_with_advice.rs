@@ -7,10 +7,11 @@ mod suite;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dash_testing::mounts::Mount;
+use dash_testing::names::beside;
 use rusqlite::{Connection, ffi};
-use suite::mounts::Mount;
 use suite::peers::last_error;
-use suite::sql::{at_rest, beside, refused, run};
+use suite::sql::{at_rest, refused, run};
 
 struct Container {
     _folder: tempfile::TempDir,

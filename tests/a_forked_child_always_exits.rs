@@ -3,7 +3,7 @@
 
 mod suite;
 
-use suite::roles::{Role, python};
+use dash_testing::roles::{Role, python};
 use suite::sql::run;
 
 #[test]

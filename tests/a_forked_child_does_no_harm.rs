@@ -7,7 +7,7 @@ mod suite;
 
 use std::path::Path;
 
-use suite::roles::{Role, python};
+use dash_testing::roles::{Role, python};
 use suite::sql::{at_rest, run};
 
 fn played(script: &str, path: &Path) -> bool {

@@ -9,8 +9,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dash_testing::machine::kernel_is_at_least;
+use dash_testing::mounts::{Kind, Mount};
+use dash_testing::names::{beside, exists};
+use dash_testing::{Need, skip};
 use rusqlite::{Connection, ErrorCode};
-use suite::mounts::{Mount, kernel_is_at_least};
 use suite::peers::{Part, Session, Writer, last_error};
 use suite::{uri, workload};
 
@@ -125,7 +128,7 @@ fn at(folder: &Path, free: u64, prepare: &dyn Fn(&Path)) {
     assert_eq!(stock.must("PRAGMA integrity_check"), "ok");
     drop(stock);
     for suffix in ["", "-shadow"] {
-        drop(fs::remove_file(suite::damage::beside(&path, suffix)));
+        drop(fs::remove_file(beside(&path, suffix)));
     }
 }
 
@@ -188,7 +191,7 @@ fn recovery_itself() {
 
 #[test]
 fn on_a_journaled_file_system_on_a_device() {
-    let Some(mount) = Mount::image("ext4", 16, &["-q"]) else { return };
+    let Some(mount) = Mount::image(Kind::Ext4, 16, &["-q"]) else { return };
     for free in FREE.into_iter().step_by(3) {
         at(mount.path(), free, &closed);
     }
@@ -200,10 +203,10 @@ fn on_a_journaled_file_system_on_a_device() {
 #[test]
 fn on_a_file_system_that_copies_on_write() {
     if !kernel_is_at_least(6, 16) {
-        println!("skipped: Linux before 6.16 copies what is mapped whatever the file asks for");
+        skip(Need::Linux616, "Linux copies what is mapped whatever the file asks for");
         return;
     }
-    let Some(mount) = Mount::image("btrfs", 128, &["-q"]) else { return };
+    let Some(mount) = Mount::image(Kind::Btrfs, 128, &["-q"]) else { return };
     let path = mount.path().join("app.db");
     suite::load();
     closed(&path);
@@ -248,7 +251,7 @@ fn a_new_database_where_there_is_no_space_at_all() {
         suite::check(&db);
         db.close().unwrap();
         for suffix in ["", "-shadow"] {
-            drop(fs::remove_file(suite::damage::beside(&path, suffix)));
+            drop(fs::remove_file(beside(&path, suffix)));
         }
     }
 }
@@ -268,7 +271,7 @@ fn reading_takes_no_space() {
     let refused = Connection::open(uri(&path, "")).and_then(|db| workload::commit_next(&db));
     let refused = refused.expect_err("there is no space");
     assert_eq!(refused.sqlite_error_code(), Some(ErrorCode::DiskFull), "{}", last_error());
-    assert!(!suite::damage::exists(&suite::damage::beside(&path, "-dash")));
+    assert!(!exists(&beside(&path, "-dash")));
     let db = Connection::open(uri(&path, "&mode=ro")).expect("opens");
     assert_eq!(workload::state(&db), 1);
     db.close().expect("closes");

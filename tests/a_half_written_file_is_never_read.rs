@@ -9,8 +9,9 @@ mod suite;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dash_testing::machine::root_for;
+use dash_testing::names::{beside, exists};
 use rusqlite::{Connection, ErrorCode};
-use suite::damage::{beside, exists};
 use suite::peers::{Part, Session, last_error};
 use suite::workload;
 
@@ -141,8 +142,7 @@ fn while_a_stock_writer_is_at_work_readers_see_what_is_committed_or_wait() {
 #[test]
 fn by_somebody_without_permission() {
     use std::os::unix::fs::PermissionsExt;
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: becoming another user takes root");
+    if !root_for("becoming another user") {
         return;
     }
     let (folder, path, state) = made(true);

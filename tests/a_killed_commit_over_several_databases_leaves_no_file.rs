@@ -8,8 +8,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use dash_testing::names::beside;
+use dash_testing::roles::{Role, python};
 use suite::peers::{Part, Session, Writer};
-use suite::sql::{at_rest, beside, run};
+use suite::sql::{at_rest, run};
 use suite::workload;
 
 struct Databases {
@@ -114,8 +116,8 @@ while True:
         run(&suite::open(path), "CREATE TABLE t(v); INSERT INTO t VALUES (0)");
     }
     for round in 0..40_u64 {
-        let Some(mut command) = suite::roles::python(SCRIPT, &[&a, &b]) else { return };
-        let mut child = suite::roles::Role::spawn(&mut command);
+        let Some(mut command) = python(SCRIPT, &[&a, &b]) else { return };
+        let mut child = Role::spawn(&mut command);
         child.hear("committed");
         std::thread::sleep(std::time::Duration::from_micros(round * 61));
         child.kill();

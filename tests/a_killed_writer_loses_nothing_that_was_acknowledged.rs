@@ -8,7 +8,7 @@ mod suite;
 use std::path::Path;
 use std::time::Duration;
 
-use suite::damage::{beside, exists, names};
+use dash_testing::names::{beside, exists, names};
 use suite::peers::{Part, Session, Writer};
 use suite::workload::{self, STATE};
 use suite::{one, open};

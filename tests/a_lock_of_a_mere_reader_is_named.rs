@@ -9,8 +9,9 @@ mod suite;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
+use dash_testing::names::beside;
 use nix::fcntl::{FcntlArg, fcntl};
-use suite::sql::{beside, run};
+use suite::sql::run;
 
 #[test]
 fn a_lock_of_a_mere_reader_is_named() {

@@ -8,7 +8,8 @@ mod suite;
 
 use std::path::Path;
 
-use suite::damage::{beside, exists, shadow};
+use dash_testing::names::{beside, exists};
+use suite::damage::shadow;
 use suite::peers::{Part, Session};
 
 /// An idle connection, after another one has made so many new shadows, each with a commit, and was

@@ -6,8 +6,8 @@ mod suite;
 
 use std::time::Duration;
 
+use dash_testing::roles::{Role, role, say};
 use rusqlite::Connection;
-use suite::roles::{Role, role, say};
 use suite::sql::{at_rest, content, refused, run, stat};
 
 const ROWS: &str = "SELECT * FROM t ORDER BY id";

@@ -5,7 +5,7 @@ mod suite;
 
 use std::path::Path;
 
-use suite::roles::python;
+use dash_testing::roles::python;
 use suite::sql::{at_rest, run};
 
 const SCRIPT: &str = "

@@ -9,8 +9,9 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use suite::damage::{beside, exists, shadow};
-use suite::names::open_dash;
+use dash_testing::names::{beside, exists};
+use suite::damage::shadow;
+use suite::open_dash;
 use suite::peers::{Part, Session, Writer, last_error};
 use suite::{check, one, open, workload};
 

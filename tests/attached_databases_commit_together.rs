@@ -8,9 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use dash_testing::names::beside;
+use dash_testing::roles::{Role, cast, role, say};
 use rusqlite::Connection;
-use suite::roles::{Role, cast, role, say};
-use suite::sql::{at_rest, beside, refused, run, stat_of};
+use suite::sql::{at_rest, refused, run, stat_of};
 
 /// `paths` attached to the first, as `b`, `c` …
 fn attached(paths: &[PathBuf]) -> Connection {

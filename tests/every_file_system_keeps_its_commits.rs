@@ -1,6 +1,6 @@
 //! The same on each file system: transactions of all kinds, writers killed, opened again, read by
 //! stock SQLite in between. An overlay has the database baked into its lower layer, whose files get
-//! other inodes when they are first written. What is not installed is skipped with a line.
+//! other inodes when they are first written. What is missing is skipped.
 
 mod suite;
 
@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use suite::damage::{beside, exists, names};
-use suite::mounts::Mount;
+use dash_testing::mounts::{Kind, Mount};
+use dash_testing::names::{beside, exists, names};
 use suite::peers::{Part, Session, Writer};
 use suite::workload::{self, STATE};
 use suite::{check, one, open};
@@ -69,28 +69,28 @@ fn keeps_its_commits(folder: &Path, part: Part<'_>) {
 
 #[test]
 fn ext4() {
-    if let Some(mount) = Mount::image("ext4", 64, &["-q"]) {
+    if let Some(mount) = Mount::image(Kind::Ext4, 64, &["-q"]) {
         keeps_its_commits(mount.path(), Part::default());
     }
 }
 
 #[test]
 fn ext4_without_a_journal() {
-    if let Some(mount) = Mount::image("ext4", 64, &["-q", "-O", "^has_journal"]) {
+    if let Some(mount) = Mount::image(Kind::Ext4, 64, &["-q", "-O", "^has_journal"]) {
         keeps_its_commits(mount.path(), Part::default());
     }
 }
 
 #[test]
 fn xfs() {
-    if let Some(mount) = Mount::image("xfs", 512, &["-q"]) {
+    if let Some(mount) = Mount::image(Kind::Xfs, 512, &["-q"]) {
         keeps_its_commits(mount.path(), Part::default());
     }
 }
 
 #[test]
 fn btrfs() {
-    if let Some(mount) = Mount::image("btrfs", 256, &["-q"]) {
+    if let Some(mount) = Mount::image(Kind::Btrfs, 256, &["-q"]) {
         keeps_its_commits(mount.path(), Part::default());
     }
 }

@@ -9,9 +9,11 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use dash_testing::machine::{is_root, root_for};
+use dash_testing::names::beside;
 use suite::parts::Part;
 use suite::peers::Session;
-use suite::sql::{beside, run};
+use suite::sql::run;
 
 const GROUP: u32 = 5000;
 const USERS: [u32; 2] = [2001, 2002];
@@ -23,7 +25,7 @@ fn made(folder_bits: u32, bits: u32, group: u32) -> (tempfile::TempDir, PathBuf)
     let db = rusqlite::Connection::open(&path).unwrap();
     run(&db, "CREATE TABLE t(v)");
     drop(db);
-    if nix::unistd::geteuid().is_root() {
+    if is_root() {
         chown(folder.path(), Some(USERS[0]), Some(group)).unwrap();
         chown(&path, Some(USERS[0]), Some(group)).unwrap();
     }
@@ -83,8 +85,7 @@ fn after_a_chmod_while_it_is_open_and_while_it_is_closed() {
 
 #[test]
 fn users_of_a_group_share_it() {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: becoming another user takes root");
+    if !root_for("becoming another user") {
         return;
     }
     let (_folder, path) = made(0o2770, 0o660, GROUP);
@@ -100,8 +101,7 @@ fn users_of_a_group_share_it() {
 /// The owner is not in the file's group, and can't give the second copy to it.
 #[test]
 fn who_would_lock_others_out_does_not_write() {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: becoming another user takes root");
+    if !root_for("becoming another user") {
         return;
     }
     let owner = Part { user: Some(USERS[0]), ..Part::default() };
@@ -121,8 +121,7 @@ fn who_would_lock_others_out_does_not_write() {
 /// Who may only read leaves nothing behind that is in the way of who may write.
 #[test]
 fn who_may_only_read_leaves_nothing_behind() {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: becoming another user takes root");
+    if !root_for("becoming another user") {
         return;
     }
     let (_folder, path) = made(0o777, 0o644, GROUP);

@@ -1,28 +1,16 @@
 //! Every example prints what the transcript at its head says it prints. An example whose host is
-//! not installed is skipped with a line that says so.
+//! not installed is skipped.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-/// A folder of Debian's; the Python there can load extensions.
-const DEBIAN_PYTHON: &str = "/usr/bin/python3";
+use dash_testing::extension::library;
+use dash_testing::machine::has_sqlite3;
+use dash_testing::roles::{LOADS_EXTENSIONS, python_that_runs, pythons_that_run};
+use dash_testing::{Need, skip};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The library that was built for this test: beside it.
-fn library() -> PathBuf {
-    let own = std::env::current_exe().expect("a test knows its own file");
-    let library = own.with_file_name("libdash.so");
-    assert!(library.exists(), "{} is not there", library.display());
-    library
-}
-
-/// Whether a program runs with these arguments.
-fn runs(program: &str, arguments: &[&str]) -> bool {
-    Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
 /// What the lines after the `$` line at the head of an example say.
@@ -64,17 +52,9 @@ fn prints_its_transcript(file: &str, command: &mut Command) {
     assert!(again.status.success(), "{file}, again: {}", String::from_utf8_lossy(&again.stderr));
 }
 
-/// Straight to standard error: what a test that passes prints is not shown, and "ok" would say that
-/// it ran.
-fn skipped(why: &str) {
-    let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "{} SKIPPED: {why}", thread.name().unwrap_or_default());
-}
-
 #[test]
 fn the_command_line_example_prints_its_transcript() {
-    if !runs("sqlite3", &["-version"]) {
-        skipped("sqlite3 is not installed");
+    if !has_sqlite3() {
         return;
     }
     let file = "examples/cli/app.sh";
@@ -83,28 +63,15 @@ fn the_command_line_example_prints_its_transcript() {
 
 #[test]
 fn the_python_example_prints_its_transcript() {
-    let probe = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)";
-    let Some(python) =
-        [DEBIAN_PYTHON, "python3"].into_iter().find(|python| runs(python, &["-c", probe]))
-    else {
-        skipped("no python3 here can load extensions");
-        return;
-    };
+    let Some(python) = python_that_runs(LOADS_EXTENSIONS) else { return };
     let file = "examples/python/app.py";
     prints_its_transcript(file, Command::new(python).arg(root().join(file)));
 }
 
 #[test]
 fn the_ctypes_example_prints_its_transcript() {
-    let pythons: Vec<_> = ["python3", DEBIAN_PYTHON]
-        .into_iter()
-        .filter(|python| runs(python, &["-c", "import sqlite3"]))
-        .collect();
-    if pythons.is_empty() {
-        skipped("python3 with sqlite3 is not installed");
-    }
     let file = "examples/python/app_ctypes.py";
-    for python in pythons {
+    for python in pythons_that_run("import sqlite3") {
         prints_its_transcript(file, Command::new(python).arg(root().join(file)));
     }
 }
@@ -117,7 +84,7 @@ fn the_node_example_prints_its_transcript() {
         .current_dir(&folder)
         .output();
     if !probe.is_ok_and(|output| output.status.success()) {
-        skipped("node with better-sqlite3 is not installed");
+        skip(Need::Node, "node with better-sqlite3 is not installed");
         return;
     }
     prints_its_transcript("examples/node/app.js", Command::new("node").arg(folder.join("app.js")));
@@ -129,14 +96,13 @@ fn the_rust_example_prints_its_transcript() {
     let built = own.parent().and_then(Path::parent).map(|target| target.join("examples/rust"));
     match built.filter(|built| built.exists()) {
         Some(built) => prints_its_transcript("examples/rust/main.rs", &mut Command::new(built)),
-        None => skipped("the example was not built: run all of the package's targets"),
+        None => skip(Need::Examples, "not built: run all of the package's targets"),
     }
 }
 
 #[test]
 fn the_session_at_the_head_of_the_readme_prints_what_it_says() {
-    if !runs("sqlite3", &["-version"]) {
-        skipped("sqlite3 is not installed");
+    if !has_sqlite3() {
         return;
     }
     let readme = std::fs::read_to_string(root().join("README.md")).expect("README.md is there");

@@ -7,7 +7,8 @@ mod suite;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use suite::damage::{copy_over, names, shadow, swap};
+use dash_testing::names::names;
+use suite::damage::{copy_over, shadow, swap};
 use suite::peers::{Part, Session};
 use suite::{check, one, open};
 

@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use dash_shadow::format::{BLOCK, CommitBlock, IntentBlock, first_page};
+use dash_testing::names::beside;
 
 /// A sample: its folder, whether the name fence stood, how many rows it holds, and their sum.
 const SAMPLES: [(&str, bool, i64, i64); 5] = [
@@ -49,7 +50,7 @@ fn sample(name: &str, fence: bool) -> (tempfile::TempDir, PathBuf) {
     put(&sample.join("database"), &path);
     put(&sample.join("shadow"), &suite::damage::shadow(&path));
     if fence {
-        fs::create_dir(suite::damage::beside(&path, "-journal")).expect("makes");
+        fs::create_dir(beside(&path, "-journal")).expect("makes");
     }
     (folder, path)
 }

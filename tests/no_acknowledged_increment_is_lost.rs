@@ -10,8 +10,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use dash_testing::roles::{Role, python, role, say, told};
 use rusqlite::Connection;
-use suite::roles::{Role, python, role, say, told};
 use suite::sql::{at_rest, run, stat};
 
 const PATIENT: Duration = Duration::from_secs(30);

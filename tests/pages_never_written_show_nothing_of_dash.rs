@@ -7,7 +7,8 @@ mod suite;
 use std::fs;
 use std::path::Path;
 
-use suite::sql::{at_rest, beside, content, run};
+use dash_testing::names::beside;
+use suite::sql::{at_rest, content, run};
 
 /// What dash's blocks begin with.
 const MAGIC: &[u8; 7] = b"\xff\xff\xff\xffDSH";

@@ -7,10 +7,9 @@
 mod suite;
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::path::Path;
-use std::process::Command;
 use std::ptr::{null, null_mut};
 
+use dash_testing::roles::{again, role};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rusqlite::ffi;
 
@@ -82,9 +81,10 @@ fn says(db: *mut ffi::sqlite3) -> String {
 #[test]
 #[ignore = "the part of another process"]
 fn writes_with_little_memory() {
+    let Some(path) = role("writes_with_little_memory") else { return };
     let get = |name: &str| std::env::var(name).expect("a part has its orders");
     let headroom = Some(get("DASH_SUITE_HEADROOM").parse().expect("a number"));
-    let uri = CString::new(suite::uri(Path::new(&get("DASH_SUITE_FILE")), "")).expect("no zeros");
+    let uri = CString::new(suite::uri(path, "")).expect("no zeros");
     let opened_before = get("DASH_SUITE_OPENED") == "before";
     suite::load();
     let (mut db, mut codes) = (null_mut(), [ffi::SQLITE_OK; STATEMENTS.len() + 1]);
@@ -125,9 +125,7 @@ fn a_process_without_memory_gets_errors_and_goes_on() {
         for headroom in HEADROOMS {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("app.db");
-            let played = Command::new(std::env::current_exe().expect("a test has a path"))
-                .args(["--exact", "writes_with_little_memory", "--ignored", "--nocapture"])
-                .env("DASH_SUITE_FILE", &path)
+            let played = again("writes_with_little_memory", &path)
                 .env("DASH_SUITE_HEADROOM", headroom.to_string())
                 .env("DASH_SUITE_OPENED", opened)
                 // Threads have heaps of 64 MiB otherwise, which are theirs before the limit.

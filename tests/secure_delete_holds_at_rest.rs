@@ -9,7 +9,9 @@ mod suite;
 use std::fs;
 use std::path::Path;
 
-use suite::roles::{Role, python};
+use dash_testing::names::beside;
+use dash_testing::roles::{Role, python};
+use dash_testing::{Need, skip};
 use suite::sql::{at_rest, run, stat};
 
 const SECRET: &str = "the-launch-code-is-00000000";
@@ -88,11 +90,11 @@ fn who_deletes_nothing_pays_nothing() {
     let first = suite::open(&path);
     run(&first, "PRAGMA secure_delete=ON; CREATE TABLE t(v); INSERT INTO t VALUES ('a')");
     drop(first);
-    let before = fs::read(suite::sql::beside(&path, "-shadow")).unwrap();
+    let before = fs::read(beside(&path, "-shadow")).unwrap();
     let db = suite::open(&path);
     run(&db, "PRAGMA secure_delete=ON; INSERT INTO t VALUES ('b')");
     drop(db);
-    let after = fs::read(suite::sql::beside(&path, "-shadow")).unwrap();
+    let after = fs::read(beside(&path, "-shadow")).unwrap();
     // The former current copy, and not brought up: it has no second row.
     assert_eq!(before.len(), after.len());
     // Page 1 and the tail hold random ids.
@@ -121,6 +123,6 @@ db.close()
     if built == "True" {
         assert_eq!(holds_it(folder.path()), NONE);
     } else {
-        println!("skipped: Python's SQLite was not built with SECURE_DELETE");
+        skip(Need::SecureDelete, "Python's SQLite was not built with it");
     }
 }

@@ -8,7 +8,7 @@ mod suite;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use suite::damage::beside;
+use dash_testing::names::beside;
 use suite::peers::{Part, Session};
 use suite::workload::{self, STATE};
 use suite::{check, open, stock};

@@ -6,7 +6,8 @@ mod suite;
 
 use std::path::Path;
 
-use suite::roles::{Role, python};
+use dash_testing::roles::{Role, python};
+use dash_testing::{Need, skip};
 use suite::sql::{at_rest, run};
 
 /// `second` is a library with a copy of SQLite: the one that Python uses under another name, so
@@ -15,8 +16,7 @@ const SCRIPT: &str = r"
 import ctypes, shutil, tempfile, threading
 maps = [line.split()[-1] for line in __builtins__.open('/proc/self/maps') if 'libsqlite3' in line]
 if not maps:
-    say('skipped', 'sqlite3 is not a library of its own here')
-    sys.exit()
+    sys.exit() # it is no library of its own here
 folder = tempfile.mkdtemp()
 second = shutil.copy(maps[0], folder + '/libsecond.so')
 lib = ctypes.CDLL(second)
@@ -62,7 +62,7 @@ fn played(script: &str, path: &Path) -> bool {
     let both = role.listen("copies").is_some();
     role.finish();
     if !both {
-        eprintln!("skipped: Python's sqlite3 has its SQLite linked in");
+        skip(Need::Libsqlite3, "Python's sqlite3 has its SQLite linked in");
     }
     both
 }

@@ -6,6 +6,7 @@ mod suite;
 use std::fs;
 use std::path::Path;
 
+use dash_testing::names::beside;
 use rusqlite::Connection;
 use suite::sql::{at_rest, content, run, stat};
 
@@ -83,7 +84,7 @@ fn vacuum_changes_any_page_size_into_any_other() {
     assert_eq!(suite::one::<i64>(&other, "PRAGMA page_size"), 65536);
     drop((db, other));
     assert_eq!(content(&at_rest(&path), ROWS), before);
-    for file in [path.clone(), suite::sql::beside(&path, "-shadow")] {
+    for file in [path.clone(), beside(&path, "-shadow")] {
         assert_eq!(blocks(&file).len(), 1, "{}: {:?}", file.display(), blocks(&file));
     }
 }

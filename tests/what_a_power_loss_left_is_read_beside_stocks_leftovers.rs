@@ -9,8 +9,9 @@ mod suite;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dash_testing::names::{beside, exists};
 use rusqlite::{Connection, ErrorCode};
-use suite::damage::{beside, exists, shadow, swap};
+use suite::damage::{shadow, swap};
 use suite::peers::last_error;
 use suite::workload;
 

@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use suite::sql::{beside, run};
+use dash_testing::machine::root_for;
+use dash_testing::names::beside;
+use suite::sql::run;
 
 /// Against waiting for ever.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -109,8 +111,7 @@ fn a_hard_link_to_another_file() {
 /// In a folder that everybody may write, a file waits for the first who opens the database.
 #[test]
 fn a_file_of_somebody_who_has_no_right_to_the_database() {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: giving a file away takes root");
+    if !root_for("giving a file away") {
         return;
     }
     let (_folder, path) = made();

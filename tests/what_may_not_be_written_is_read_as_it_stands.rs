@@ -10,8 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dash_testing::machine::root_for;
+use dash_testing::mounts::Mount;
 use suite::damage::{shadow, swap};
-use suite::mounts::Mount;
 use suite::open;
 use suite::peers::{Part, Session, Writer};
 use suite::workload::{self, STATE};
@@ -122,8 +123,7 @@ fn on_a_file_system_mounted_read_only() {
 
 #[test]
 fn in_files_and_folders_of_another_user() {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: becoming another user takes root");
+    if !root_for("becoming another user") {
         return;
     }
     for killed in [false, true] {
@@ -143,8 +143,7 @@ fn in_files_and_folders_of_another_user() {
 
 #[test]
 fn in_a_folder_that_is_read_only_with_files_that_are_not() {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: becoming another user takes root");
+    if !root_for("becoming another user") {
         return;
     }
     let (folder, path, state) = made(false, 0);
@@ -163,8 +162,7 @@ fn in_a_folder_that_is_read_only_with_files_that_are_not() {
 
 #[test]
 fn a_file_that_may_not_even_be_read_is_refused() {
-    if !nix::unistd::geteuid().is_root() {
-        println!("skipped: becoming another user takes root");
+    if !root_for("becoming another user") {
         return;
     }
     let (_folder, path, _) = made(false, 0);
@@ -178,7 +176,8 @@ fn a_file_that_may_not_even_be_read_is_refused() {
 
 #[test]
 fn a_reader_without_rights_follows_a_writer_that_has_them() {
-    let user = nix::unistd::geteuid().is_root().then_some(NOBODY);
+    // Otherwise the reader has the writer's rights.
+    let user = root_for("becoming another user").then_some(NOBODY);
     let (_folder, path, _) = made(false, 0);
     let mut writer = Writer::start(&path, Part::default());
     writer.reaches(4);

@@ -7,8 +7,9 @@ mod suite;
 use std::fs;
 use std::path::Path;
 
+use dash_testing::names::beside;
 use rusqlite::Connection;
-use suite::damage::{beside, first_page_block, shadow};
+use suite::damage::{first_page_block, shadow};
 use suite::{check, one, open, stock};
 
 /// A schema that fills page 1, or outgrows it; then most of it is dropped, or not.

@@ -8,9 +8,10 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use dash_testing::names::beside;
 use rusqlite::{Connection, ffi};
 use suite::peers::last_error;
-use suite::sql::{at_rest, beside, refused, run};
+use suite::sql::{at_rest, refused, run};
 
 const WRITE_VERSION: u64 = 18;
 

@@ -7,9 +7,9 @@ mod suite;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dash_testing::roles::{Role, role, say};
 use nix::sys::signal::{Signal, kill};
 use rusqlite::Connection;
-use suite::roles::{Role, role, say};
 use suite::sql::{run, stat};
 
 /// Commits that a writer may have to let pass. Each holds the lock for [`HELD`], and who waits is

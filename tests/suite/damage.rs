@@ -4,24 +4,14 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use dash_testing::names::beside;
+
 /// Bytes of the commit block, and of the intent block before it.
 pub const BLOCK: u64 = 4096;
-
-/// A file beside a database.
-pub fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
 
 /// `app.db-shadow`.
 pub fn shadow(path: &Path) -> PathBuf {
     beside(path, "-shadow")
-}
-
-/// Whether anything has that name.
-pub fn exists(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
 }
 
 fn file(path: &Path) -> File {
@@ -117,14 +107,4 @@ pub fn swap(a: &Path, b: &Path) {
 pub fn copy_over(from: &Path, to: &Path) {
     let content = std::fs::read(from).expect("reads");
     std::fs::write(to, content).expect("writes");
-}
-
-/// Every name beside the database, sorted.
-pub fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = std::fs::read_dir(folder)
-        .expect("a folder")
-        .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
 }

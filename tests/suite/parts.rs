@@ -4,10 +4,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use dash_testing::roles;
 use rusqlite::Connection;
 
-use super::{names, sandbox, workload};
+use super::{sandbox, workload};
 
+/// The test that plays them all.
+const PART: &str = "suite::parts::another_process_plays_its_part";
 /// Before every line of ours: the test harness prints lines of its own.
 pub const MARK: char = '\u{1}';
 
@@ -32,12 +35,8 @@ pub struct Part<'a> {
 
 /// This program again, in a part.
 pub fn again(role: &str, path: &Path, part: Part<'_>) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("a test has a path"));
-    command.args(["--exact", "suite::parts::another_process_plays_its_part", "--nocapture"]);
-    command
-        .env("DASH_SUITE_ROLE", role)
-        .env("DASH_SUITE_FILE", path)
-        .env("DASH_SUITE_PARAMETERS", part.parameters);
+    let mut command = roles::again(PART, role);
+    command.env("DASH_SUITE_FILE", path).env("DASH_SUITE_PARAMETERS", part.parameters);
     if let Some(user) = part.user {
         command.env("DASH_SUITE_USER", user.to_string());
     }
@@ -60,10 +59,9 @@ pub fn again(role: &str, path: &Path, part: Part<'_>) -> Command {
 }
 
 #[test]
+#[ignore = "what other processes are started for"]
 fn another_process_plays_its_part() {
-    let Some(role) = std::env::var_os("DASH_SUITE_ROLE") else {
-        return;
-    };
+    let Some(role) = roles::role(PART) else { return };
     let file = std::env::var_os("DASH_SUITE_FILE").expect("a path");
     if role != "stock" {
         super::load();
@@ -83,13 +81,13 @@ fn another_process_plays_its_part() {
     if let Some(user) = number("DASH_SUITE_USER") {
         sandbox::become_user(user, number("DASH_SUITE_GROUP"));
     }
-    let opened = match role.to_str() {
-        Some("stock") => Connection::open(Path::new(&file)),
-        _ => names::open_dash(&file, &std::env::var("DASH_SUITE_PARAMETERS").unwrap_or_default()),
+    let opened = match &*role {
+        "stock" => Connection::open(Path::new(&file)),
+        _ => super::open_dash(&file, &std::env::var("DASH_SUITE_PARAMETERS").unwrap_or_default()),
     };
-    match (role.to_str(), opened) {
-        (Some("writer"), Ok(db)) => write_for_ever(&db),
-        (Some("writer"), Err(error)) => panic!("the writer opens: {error}; {}", last_error()),
+    match (&*role, opened) {
+        ("writer", Ok(db)) => write_for_ever(&db),
+        ("writer", Err(error)) => panic!("the writer opens: {error}; {}", last_error()),
         (_, Ok(db)) => {
             answer(Ok(String::new()));
             answer_lines(&db);

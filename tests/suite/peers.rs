@@ -8,12 +8,15 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::damage::beside;
+use dash_testing::machine::runs;
+use dash_testing::names::beside;
+use dash_testing::{Need, skip};
+
 use super::parts::{MARK, again};
 pub use super::parts::{Part, last_error};
 
@@ -61,8 +64,10 @@ impl Session {
     pub fn stock(path: &Path) -> Self {
         let mut command = Command::new(PYTHON);
         command.args(["-c", STOCK]).arg(path);
-        let probe = Command::new(PYTHON).args(["-c", "import sqlite3"]).output();
-        if !probe.is_ok_and(|probe| probe.status.success()) {
+        static INSTALLED: LazyLock<bool> =
+            LazyLock::new(|| runs(PYTHON, &["-c", "import sqlite3"]));
+        if !*INSTALLED {
+            skip(Need::Python, "stock SQLite is the build in this program, and no other");
             command = again("stock", path, Part::default());
         }
         Self::begin(command).expect("stock SQLite opens")
@@ -207,14 +212,14 @@ impl Drop for Writer {
     }
 }
 
-/// The arguments of Debian's command-line program, run on `path`; `None` if it is not installed.
-pub fn sqlite3(path: &Path, sql: &str) -> Option<Result<String, String>> {
+/// What Debian's command-line program answers, run on `path`.
+pub fn sqlite3(path: &Path, sql: &str) -> Result<String, String> {
     let output = Command::new("sqlite3")
         .args([OsString::from("-batch"), path.into(), sql.into()])
         .stdin(Stdio::null())
-        .output();
-    let output = output.ok()?;
+        .output()
+        .expect("sqlite3 is installed");
     let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    Some(if output.status.success() { Ok(text) } else { Err(error) })
+    if output.status.success() { Ok(text) } else { Err(error) }
 }

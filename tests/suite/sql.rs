@@ -3,8 +3,9 @@
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use dash_testing::names::beside;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
@@ -52,13 +53,6 @@ pub fn content(db: &Connection, query: &str) -> u64 {
         }
     }
     hash.finish()
-}
-
-/// `path` with `ending` behind its name.
-pub fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 /// A database that nobody has open, as stock SQLite sees it: whole, unmarked, without a fence.

@@ -69,7 +69,6 @@ fn what_can_not_be_written_is_named() {
     home.shadowed();
     for kind in ["plain", "shadow"] {
         let Some(mut command) = home.forbidden(&["convert", "app.db", "--to", kind]) else {
-            println!("skipped: nobody else can run the program here");
             return;
         };
         let folder = home.path().canonicalize().unwrap();

@@ -6,17 +6,17 @@ mod common;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use common::{Home, Run};
+use dash_testing::machine::has_sqlite3;
 
 /// Names that a URI or a dot command would take for something else.
 const NAMES: [&[u8]; 4] = [b"plain.db", b"two words.db", b"a?b#c%41\"d'e.db", b"not-utf8-\xff.db"];
 
 #[test]
 fn sqlite3_opens_any_name_through_dash() {
-    if !sqlite3_is_here() {
-        println!("skipped: sqlite3 is not installed");
+    if !has_sqlite3() {
         return;
     }
     for name in NAMES {
@@ -92,6 +92,7 @@ fn a_script_does_not_run_where_the_database_can_not_be_opened() {
     .unwrap();
     home.shadowed();
     std::fs::remove_file(home.file("app.db")).unwrap();
+    let sqlite3 = has_sqlite3();
     // With -readonly nothing is opened beforehand: sqlite3 itself has to stop.
     for option in [None, Some("-readonly")] {
         for (file, reason) in [
@@ -102,7 +103,7 @@ fn a_script_does_not_run_where_the_database_can_not_be_opened() {
             ("app.db", "app.db"),
         ] {
             for path in [None, Some("")] {
-                if path.is_none() && !sqlite3_is_here() || path.is_some() && option.is_some() {
+                if path.is_none() && !sqlite3 || path.is_some() && option.is_some() {
                     continue;
                 }
                 let mut command = home.command(&["shell", file]);
@@ -131,8 +132,7 @@ fn a_script_does_not_run_where_the_database_can_not_be_opened() {
 
 #[test]
 fn a_script_goes_on_after_an_error_unless_told_to_bail() {
-    if !sqlite3_is_here() {
-        println!("skipped: sqlite3 is not installed");
+    if !has_sqlite3() {
         return;
     }
     for (options, seen) in [(&[][..], "after\n"), (&["--", "-bail"], "")] {
@@ -159,15 +159,10 @@ fn a_write_refused_in_a_folder_that_can_not_be_written_is_explained() {
     home.shadowed();
     let sql = ["INSERT INTO t (body) VALUES ('x')", "SELECT dash_last_error()"];
     let Some(mut command) = home.forbidden(&["shell", "app.db", "--", sql[0], sql[1]]) else {
-        println!("skipped: nobody else can run the program here");
         return;
     };
     let run = Run(command.env("PATH", "").output().unwrap());
     let run = run.is(1).says("readonly database");
     assert!(run.out().contains("app.db was opened for reading only: "), "{}", run.out());
     assert!(run.out().contains("Permission denied"), "{}", run.out());
-}
-
-fn sqlite3_is_here() -> bool {
-    Command::new("sqlite3").arg("-version").output().is_ok()
 }

@@ -7,18 +7,12 @@
 mod common;
 
 use common::{Database, Fault};
-use std::process::Command;
-
-const ROLE: &str = "DASH_FFI_HOST";
+use dash_testing::roles::{again, role};
 
 #[test]
 fn standard_error_is_the_hosts() {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_host_that_meets_panics", "--nocapture", "--ignored"])
-        .env(ROLE, "1")
-        .env("RUST_BACKTRACE", "1")
-        .output()
-        .unwrap();
+    let mut host = again("a_host_that_meets_panics", "");
+    let output = host.env("RUST_BACKTRACE", "1").output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     assert!(error.contains("the host's own"), "the host's own panics are printed: {error}");
@@ -34,7 +28,7 @@ fn standard_error_is_the_hosts() {
 #[test]
 #[ignore = "a role of the test above"]
 fn a_host_that_meets_panics() {
-    if std::env::var_os(ROLE).is_none() {
+    if role("a_host_that_meets_panics").is_none() {
         return;
     }
     let said = || println!("said: {}", dash_ffi::last_error().unwrap());

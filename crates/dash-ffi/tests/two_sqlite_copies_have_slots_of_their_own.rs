@@ -1,7 +1,5 @@
 //! Two copies of SQLite in one process: rusqlite's own, linked statically, and the system's, opened
 //! with dlopen. Each gets a VFS, functions and tables of its own, and both work side by side.
-//!
-//! Where the system has no libsqlite3.so.0, only a line that says so is printed.
 
 #![expect(unsafe_code, reason = "tests call SQLite's C interface directly")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
@@ -11,6 +9,7 @@ mod common;
 use common::{Database, automatic};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
+use dash_testing::{Need, skip};
 use rusqlite::ffi;
 
 type Callback =
@@ -101,8 +100,7 @@ impl System {
 #[test]
 fn two_sqlite_copies_have_slots_of_their_own() {
     let Some(system) = System::find() else {
-        eprintln!("no libsqlite3.so.0 here: nothing tested");
-        return;
+        return skip(Need::Libsqlite3, "there is no libsqlite3.so.0");
     };
     let (one, two) = (Database::new(), Database::new());
     // SAFETY: the system's sqlite3_auto_extension, of the type that every SQLite has.

@@ -9,14 +9,16 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-const ROLE: &str = "DASH_FFI_FOLDERS";
+use dash_testing::roles::{cast, role};
+use dash_testing::{Need, skip};
+
 const THEIRS: &str = "/of-who-starts-it";
 
 /// What the program at `path` says, started by somebody.
 fn said(path: &Path, user: Option<u32>) -> String {
     let mut command = Command::new(path);
-    command.args(["--exact", "a_program_says_its_folders", "--nocapture", "--ignored"]);
-    command.env(ROLE, "1").env("TMPDIR", THEIRS);
+    cast(&mut command, "a_program_says_its_folders", "");
+    command.env("TMPDIR", THEIRS);
     if let Some(user) = user {
         command.uid(user).gid(user);
     }
@@ -33,14 +35,12 @@ fn who_starts_a_setuid_program_has_no_say() {
     let other = folder.path().join("program");
     fs::copy(&program, &other).unwrap();
     if chown(&other, Some(2001), Some(2001)).is_err() {
-        println!("skipped: giving a program away takes root");
-        return;
+        return skip(Need::Root, "giving a program away takes root");
     }
     fs::set_permissions(&other, fs::Permissions::from_mode(0o4755)).unwrap();
     let theirs = said(&other, Some(2002));
     if theirs.contains("trusted") {
-        println!("skipped: programs here don't take the rights of their owner (nosuid)");
-        return;
+        return skip(Need::Setuid, "programs here don't take the rights of their owner (nosuid)");
     }
     assert!(theirs.contains("/var/tmp") && !theirs.contains(THEIRS), "{theirs}");
 }
@@ -48,7 +48,7 @@ fn who_starts_a_setuid_program_has_no_say() {
 #[test]
 #[ignore = "a role of the test above"]
 fn a_program_says_its_folders() {
-    if std::env::var_os(ROLE).is_none() {
+    if role("a_program_says_its_folders").is_none() {
         return;
     }
     let status = fs::read_to_string("/proc/self/status").unwrap();

@@ -3,6 +3,8 @@
 mod common;
 use common::*;
 
+use dash_testing::roles::{cast, role};
+
 fn attached(folder: &Folder, main: &str, side: &str) -> Connection {
     let db = Connection::open(uri(&folder.path("main.db"), main, "")).expect("opens");
     db.execute("ATTACH ? AS side", [uri(&folder.path("side.db"), side, "")]).expect("attaches");
@@ -12,12 +14,7 @@ fn attached(folder: &Folder, main: &str, side: &str) -> Connection {
 }
 
 fn names(folder: &Folder) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(folder.path("."))
-        .expect("lists")
-        .map(|entry| entry.expect("lists").file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
+    dash_testing::names::names(&folder.path("."))
 }
 
 #[test]
@@ -95,14 +92,11 @@ fn a_plain_file_of_dash_is_refused_in_the_mix_too() {
     assert_eq!(number(&db, "SELECT count(*) FROM m"), 0);
 }
 
-const ROLE: &str = "DASH_TEST_LIMITED";
-
 /// Run by the test below in a process whose files can't grow beyond a limit.
 #[test]
-fn role_of_a_process_with_a_limit() {
-    let Ok(folder) = std::env::var(ROLE) else {
-        return; // run by itself it has nothing to do
-    };
+#[ignore = "a role of the test below"]
+fn a_process_with_a_limit() {
+    let Some(folder) = role("a_process_with_a_limit") else { return };
     register();
     let path = std::path::Path::new(&folder);
     let db = Connection::open(uri(&path.join("main.db"), "dash", "")).expect("opens");
@@ -139,13 +133,12 @@ fn a_second_database_that_fails_undoes_the_first_and_then_the_super_journal() {
     db.execute_batch("INSERT INTO m VALUES (1)").expect("commits");
     db.execute_batch("INSERT INTO s VALUES (1)").expect("commits");
     drop(db);
-    let output = std::process::Command::new("sh")
+    let mut limited = std::process::Command::new("sh");
+    limited
         .args(["-c", "trap '' XFSZ; ulimit -f 400; exec \"$0\" \"$@\""])
-        .arg(std::env::current_exe().expect("known"))
-        .args(["role_of_a_process_with_a_limit", "--exact", "--nocapture"])
-        .env(ROLE, folder.path("."))
-        .output()
-        .expect("runs");
+        .arg(std::env::current_exe().expect("known"));
+    cast(&mut limited, "a_process_with_a_limit", folder.path("."));
+    let output = limited.output().expect("runs");
     let said = String::from_utf8_lossy(&output.stdout);
     let and = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("done"), "{said}{and}");

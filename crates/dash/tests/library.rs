@@ -2,14 +2,11 @@
 
 mod common;
 use common::{message, number, text};
+use dash_testing::extension::library;
+use dash_testing::machine::has_sqlite3;
+use dash_testing::{Need, skip};
 use rusqlite::Connection;
-use std::path::PathBuf;
 use std::process::Command;
-
-fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("known");
-    test.with_file_name("libdash.so")
-}
 
 fn names(option: &str) -> Option<String> {
     let output = Command::new("nm").args(["-D", option]).arg(library()).output().ok()?;
@@ -21,7 +18,7 @@ fn names(option: &str) -> Option<String> {
 fn the_library_exports_its_entries_and_needs_nothing_of_sqlite() {
     let (Some(defined), Some(undefined)) = (names("--defined-only"), names("--undefined-only"))
     else {
-        return; // no nm here
+        return skip(Need::Nm, "nm is not installed");
     };
     let mut defined: Vec<&str> =
         defined.lines().filter_map(|line| line.split_whitespace().last()).collect();
@@ -68,6 +65,9 @@ fn a_host_loads_the_library_on_a_scratch_connection_and_then_opens() {
 
 #[test]
 fn the_command_line_shell_uses_it() {
+    if !has_sqlite3() {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("app.db");
     let script = format!(
@@ -75,14 +75,12 @@ fn the_command_line_shell_uses_it() {
         library().with_extension("").display(),
         path.display()
     );
-    let Ok(mut shell) = Command::new("sqlite3")
+    let mut shell = Command::new("sqlite3")
         .arg(":memory:")
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .spawn()
-    else {
-        return; // no sqlite3 here
-    };
+        .expect("starts");
     std::io::Write::write_all(&mut shell.stdin.take().expect("piped"), script.as_bytes())
         .expect("reads");
     let output = shell.wait_with_output().expect("ends");

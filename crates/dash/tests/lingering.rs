@@ -4,12 +4,12 @@
 mod common;
 use common::*;
 
-use std::process::Command;
 use std::time::Duration;
+
+use dash_testing::roles::{Role, role};
 
 /// Longer than any test takes.
 const LONG: &str = "&dash_linger=60000";
-const FOLDER: &str = "DASH_TEST_FOLDER";
 /// Beside a database that is open: the memory that its connections share.
 const OPEN: &str = "app.db-dash";
 
@@ -109,10 +109,9 @@ fn a_file_that_was_replaced_meanwhile_is_taken_as_it_is() {
 }
 
 #[test]
-fn role_of_a_process_that_ends_while_it_lingers() {
-    let Ok(folder) = std::env::var(FOLDER) else {
-        return; // run by itself it has nothing to do
-    };
+#[ignore = "a role of the test below"]
+fn a_process_that_ends_while_it_lingers() {
+    let Some(folder) = role("a_process_that_ends_while_it_lingers") else { return };
     register();
     let path = std::path::Path::new(&folder).join("app.db");
     let db = Connection::open(uri(&path, "dash", LONG)).expect("opens");
@@ -127,12 +126,7 @@ fn role_of_a_process_that_ends_while_it_lingers() {
 #[test]
 fn it_ends_with_the_process() {
     let folder = Folder::new();
-    let ended = Command::new(std::env::current_exe().expect("known"))
-        .args(["role_of_a_process_that_ends_while_it_lingers", "--exact"])
-        .env(FOLDER, folder.path("."))
-        .output()
-        .expect("runs");
-    assert!(ended.status.success());
+    Role::start("a_process_that_ends_while_it_lingers", folder.path(".")).finish();
     assert!(!folder.exists(OPEN) && !folder.exists("app.db-journal"));
     let stock = folder.stock("app.db");
     stock.execute_batch("INSERT INTO t VALUES (4)").expect("commits");

@@ -4,21 +4,17 @@
 mod common;
 use common::*;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
-/// What the killed process does, chosen by this variable; the test below is its `main`.
-const ROLE: &str = "DASH_TEST_ROLE";
-const FOLDER: &str = "DASH_TEST_FOLDER";
+use dash_testing::roles::{Role, role, say};
 
 #[test]
-fn role_of_a_process_that_is_killed() {
-    let (Ok(role), Ok(folder)) = (std::env::var(ROLE), std::env::var(FOLDER)) else {
-        return; // run by itself it has nothing to do
-    };
+#[ignore = "a role of the tests below"]
+fn a_process_that_is_killed() {
+    let Some(argument) = role("a_process_that_is_killed") else { return };
+    let (role, folder) = argument.split_once(' ').expect("two words");
     register();
-    let folder = Path::new(&folder);
+    let folder = Path::new(folder);
     let db = Connection::open(uri(&folder.join("main.db"), "dash", "")).unwrap_or_else(|error| {
         let scratch = Connection::open_in_memory().expect("opens");
         panic!("{error}: {}", last_error(&scratch))
@@ -38,35 +34,23 @@ fn role_of_a_process_that_is_killed() {
         if let Err(error) = db.execute_batch(&sql) {
             panic!("{error}: {}", last_error(&db));
         }
-        println!("acknowledged {round}");
+        say("acknowledged", round);
     }
 }
 
-fn start(folder: &Folder, role: &str) -> Child {
-    Command::new(std::env::current_exe().expect("known"))
-        .args(["role_of_a_process_that_is_killed", "--exact", "--nocapture", "--test-threads=1"])
-        .env(ROLE, role)
-        .env(FOLDER, folder.path("."))
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("starts")
+fn start(folder: &Folder, role: &str) -> Role {
+    let folder = folder.path(".");
+    Role::start("a_process_that_is_killed", format!("{role} {}", folder.display()))
 }
 
 /// Kills the process after some commits; answers the last one it had acknowledged.
-fn kill_after(mut child: Child, commits: usize) -> i64 {
-    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let mut acknowledged = |line: std::io::Result<String>| {
-        let line = line.ok()?;
-        line.rsplit_once("acknowledged ").and_then(|(_, number)| number.parse().ok())
-    };
-    let mut last = lines.by_ref().filter_map(&mut acknowledged).nth(commits - 1).expect("commits");
-    child.kill().expect("kills");
-    child.wait().expect("ends");
-    // What it still said before it died was acknowledged, too.
-    if let Some(later) = lines.filter_map(&mut acknowledged).last() {
-        last = later;
+fn kill_after(mut child: Role, commits: usize) -> i64 {
+    let mut said = String::new();
+    for _ in 0..commits {
+        said = child.hear("acknowledged");
     }
-    last
+    // What it still said before it died was acknowledged, too.
+    child.kill_and_hear("acknowledged").pop().unwrap_or(said).parse().expect("a number")
 }
 
 #[test]
@@ -128,15 +112,13 @@ fn the_mode_is_not_left_while_another_process_has_the_database_open() {
     let folder = Folder::new();
     let db = folder.open("main.db");
     let mut child = start(&folder, "own");
-    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    assert!(lines.any(|line| line.is_ok_and(|line| line.contains("acknowledged"))));
+    child.hear("acknowledged");
     let said = message(db.execute_batch("PRAGMA journal_mode=delete"));
     assert!(said.contains("another connection"), "{said}");
     assert_eq!(text(&db, "SELECT dash_engine()"), "shadow");
     db.execute_batch("CREATE TABLE IF NOT EXISTS mine(x); INSERT INTO mine VALUES (1)")
         .expect("commits");
-    child.kill().expect("kills");
-    child.wait().expect("ends");
+    child.kill();
     assert_eq!(text(&db, "PRAGMA journal_mode=delete"), "delete");
     assert!(!folder.exists("main.db-shadow"));
     whole(&db);
@@ -146,15 +128,12 @@ fn the_mode_is_not_left_while_another_process_has_the_database_open() {
 fn two_processes_and_this_one_write_in_turns() {
     let folder = Folder::new();
     let db = folder.open("main.db");
-    let mut children = [start(&folder, "own"), start(&folder, "own")];
+    let children = [start(&folder, "own"), start(&folder, "own")];
     for _ in 0..200 {
         db.execute_batch("CREATE TABLE IF NOT EXISTS t(x); INSERT INTO t VALUES (1)")
             .expect("waits for its turn");
     }
-    for child in &mut children {
-        child.kill().expect("kills");
-        child.wait().expect("ends");
-    }
+    children.into_iter().for_each(Role::kill);
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 200);
     whole(&db);
 }

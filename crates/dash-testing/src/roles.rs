@@ -4,18 +4,29 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use crate::extension::library;
+use crate::machine::runs;
+use crate::{Need, skip};
+
 /// Names the role and its argument in the environment.
-const ROLE: &str = "DASH_SUITE_ROLE";
+const ROLE: &str = "DASH_TEST_ROLE";
 
 /// The argument that this process was started with, if it was started for the role `name`. A role
 /// is an ignored test of that name.
 pub fn role(name: &str) -> Option<String> {
-    let value = std::env::var(ROLE).ok()?;
-    let (role, argument) = value.split_once('=')?;
-    (role == name).then(|| argument.to_owned())
+    role_bytes(name).map(|argument| argument.into_string().expect("text"))
+}
+
+/// The same of an argument that is any bytes.
+pub fn role_bytes(name: &str) -> Option<OsString> {
+    let value = std::env::var_os(ROLE)?;
+    let at = value.as_bytes().iter().position(|byte| *byte == b'=')?;
+    let (role, argument) = value.as_bytes().split_at(at);
+    (role == name.as_bytes()).then(|| OsString::from_vec(argument[1..].to_vec()))
 }
 
 /// Gives `command`, which ends up in this test program, the role `name`.
@@ -23,6 +34,13 @@ pub fn cast(command: &mut Command, name: &str, argument: impl AsRef<OsStr>) {
     let mut value = OsString::from(format!("{name}="));
     value.push(argument);
     command.args(["--exact", name, "--nocapture", "--ignored"]).env(ROLE, value);
+}
+
+/// This test program again, in the role `name`.
+pub fn again(name: &str, argument: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("a test knows its own file"));
+    cast(&mut command, name, argument);
+    command
 }
 
 /// Says a line to the process that started this one.
@@ -40,7 +58,7 @@ pub fn told() -> Option<String> {
     (read > 0).then(|| line.trim_end().to_owned())
 }
 
-/// A process that plays a role.
+/// A process that plays a role. It is killed when this goes out of scope.
 pub struct Role {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -49,9 +67,7 @@ pub struct Role {
 impl Role {
     /// This test program again, in the role `name`.
     pub fn start(name: &str, argument: impl AsRef<OsStr>) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("a test knows its own file"));
-        cast(&mut command, name, argument);
-        Self::spawn(&mut command)
+        Self::spawn(&mut again(name, argument))
     }
 
     /// Any program.
@@ -93,6 +109,16 @@ impl Role {
 
     /// Ends it as `kill -9` does.
     pub fn kill(mut self) {
+        self.end();
+    }
+
+    /// The same; what it had said until then with `word`, and nobody has heard yet.
+    pub fn kill_and_hear(mut self, word: &str) -> Vec<String> {
+        self.end();
+        std::iter::from_fn(|| self.listen(word)).collect()
+    }
+
+    fn end(&mut self) {
         self.child.kill().expect("it is ours");
         self.child.wait().expect("it is ours");
     }
@@ -106,11 +132,41 @@ impl Role {
     }
 }
 
+impl Drop for Role {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Debian's Python comes first: its SQLite can load extensions.
+const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];
+
+/// The first Python that runs `probe`; otherwise the test is skipped.
+pub fn python_that_runs(probe: &str) -> Option<&'static str> {
+    let found = PYTHONS.into_iter().find(|name| runs(name, &["-c", probe]));
+    if found.is_none() {
+        skip(Need::Python, &format!("no python3 here runs {probe}"));
+    }
+    found
+}
+
+/// Every Python that runs `probe`; where there is none the test is skipped.
+pub fn pythons_that_run(probe: &str) -> Vec<&'static str> {
+    let first = python_that_runs(probe);
+    let others = PYTHONS.into_iter().filter(|name| Some(*name) != first);
+    let others = others.filter(|name| first.is_some() && runs(name, &["-c", probe]));
+    first.into_iter().chain(others).collect()
+}
+
+/// What a Python must run to load extensions into its SQLite.
+pub const LOADS_EXTENSIONS: &str =
+    "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)";
+
 /// A Python script with dash loaded, where `sys.argv[2:]` are the arguments, `open(path)` opens
-/// through dash in autocommit mode, and `say(word, value)` talks to a [`Role`]. `None`, and a line
-/// that says so, where no Python has an `sqlite3` that loads extensions.
+/// through dash in autocommit mode, and `say(word, value)` talks to a [`Role`]. `None`, and the
+/// test is skipped, where no Python has an `sqlite3` that loads extensions.
 pub fn python(script: &str, arguments: &[&Path]) -> Option<Command> {
-    const PROBE: &str = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)";
     const HEAD: &str = "
 import os, sqlite3, sys
 scratch = sqlite3.connect(':memory:')
@@ -121,15 +177,7 @@ def open(path, more=''):
 def say(word, value=''):
     print(word + ': ' + str(value), flush=True)
 ";
-    let loads = |name: &&str| {
-        let found = Command::new(name).args(["-c", PROBE]).output();
-        found.is_ok_and(|found| found.status.success())
-    };
-    let Some(name) = ["/usr/bin/python3", "python3"].into_iter().find(loads) else {
-        eprintln!("skipped: no python3 here has an sqlite3 that loads extensions");
-        return None;
-    };
-    let mut command = Command::new(name);
-    command.arg("-c").arg(format!("{HEAD}{script}")).arg(super::library()).args(arguments);
+    let mut command = Command::new(python_that_runs(LOADS_EXTENSIONS)?);
+    command.arg("-c").arg(format!("{HEAD}{script}")).arg(library()).args(arguments);
     Some(command)
 }

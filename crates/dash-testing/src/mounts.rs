@@ -1,8 +1,11 @@
 //! File systems of a test's own. Each is unmounted when its guard goes out of scope, also when the
-//! test fails. Where something is missing the answer is `None`, and a line says what.
+//! test fails. Where something is missing the answer is `None`, and the test is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::machine::is_root;
+use crate::{Need, skip};
 
 /// A mounted file system.
 pub struct Mount {
@@ -10,21 +13,30 @@ pub struct Mount {
     _folder: tempfile::TempDir,
 }
 
-/// The first line that says why a test was skipped.
-fn skipped(why: &str) -> Option<Mount> {
-    println!("skipped: {why}");
+/// A file system that `mkfs` makes in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// ext4.
+    Ext4,
+    /// XFS.
+    Xfs,
+    /// Btrfs.
+    Btrfs,
+}
+
+impl Kind {
+    const fn need(self) -> Need {
+        match self {
+            Self::Ext4 => Need::Ext4,
+            Self::Xfs => Need::Xfs,
+            Self::Btrfs => Need::Btrfs,
+        }
+    }
+}
+
+fn skipped(need: Need, why: &str) -> Option<Mount> {
+    skip(need, why);
     None
-}
-
-/// Whether the running kernel is this one or a newer one.
-pub fn kernel_is_at_least(major: u32, minor: u32) -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse().ok());
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
-}
-
-fn is_root() -> bool {
-    nix::unistd::geteuid().is_root()
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
@@ -53,11 +65,12 @@ impl Mount {
     }
 
     fn new(
+        need: Need,
         arguments: &[&str],
         prepare: impl FnOnce(&Path) -> Result<Vec<String>, String>,
     ) -> Option<Self> {
         if !is_root() {
-            return skipped("mounting takes root");
+            return skipped(need, "mounting takes root");
         }
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().canonicalize().expect("exists");
@@ -65,31 +78,37 @@ impl Mount {
         std::fs::create_dir(&point).expect("new");
         let more = match prepare(&root) {
             Ok(more) => more,
-            Err(why) => return skipped(&why),
+            Err(why) => return skipped(need, &why),
         };
         let mut all: Vec<&str> = arguments.to_vec();
         all.extend(more.iter().map(String::as_str));
         all.push(text(&point));
         match run("mount", &all) {
             Ok(()) => Some(Self { point, _folder: folder }),
-            Err(why) => skipped(&why),
+            Err(why) => skipped(need, &why),
         }
     }
 
     /// Memory, of a size such as `4m`.
     pub fn tmpfs(size: &str) -> Option<Self> {
-        Self::new(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], |_| Ok(vec![]))
+        Self::new(Need::Tmpfs, &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], |_| {
+            Ok(vec![])
+        })
     }
 
-    /// A file system of `kind` in a file, made by `mkfs.kind` with `options`.
-    pub fn image(kind: &str, megabytes: u64, options: &[&str]) -> Option<Self> {
-        Self::new(&["-o", "loop"], |root| {
+    /// A file system of `kind` in a file, made by `mkfs` with `options`.
+    pub fn image(kind: Kind, megabytes: u64, options: &[&str]) -> Option<Self> {
+        Self::image_for(kind.need(), kind, megabytes, options)
+    }
+
+    fn image_for(need: Need, kind: Kind, megabytes: u64, options: &[&str]) -> Option<Self> {
+        Self::new(need, &["-o", "loop"], |root| {
             let image = root.join("image");
             let file = std::fs::File::create(&image).expect("new");
             file.set_len(megabytes << 20).expect("sparse");
             let mut arguments = options.to_vec();
             arguments.push(text(&image));
-            run(&format!("mkfs.{kind}"), &arguments)?;
+            run(&format!("mkfs.{}", kind.need().word()), &arguments)?;
             Ok(vec![text(&image).to_owned()])
         })
     }
@@ -103,7 +122,7 @@ impl Mount {
         let options =
             format!("lowerdir={},upperdir={},workdir={}", text(&lower), text(&above), text(&work));
         // The overlay keeps the upper layer alive; its name can go.
-        Self::new(&["-t", "overlay", "-o", &options, "overlay"], |_| {
+        Self::new(Need::Overlay, &["-t", "overlay", "-o", &options, "overlay"], |_| {
             std::fs::create_dir(&above)
                 .and_then(|()| std::fs::create_dir(&work))
                 .map_err(|error| error.to_string())?;
@@ -114,28 +133,34 @@ impl Mount {
     /// `folder` once more, not to be written to.
     pub fn read_only(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().expect("exists");
-        let mount = Self::new(&["--bind", text(&folder)], |_| Ok(vec![]))?;
+        let need = Need::Bind;
+        let mount = Self::new(need, &["--bind", text(&folder)], |_| Ok(vec![]))?;
         match run("mount", &["-o", "remount,ro,bind", text(&mount.point)]) {
             Ok(()) => Some(mount),
-            Err(why) => skipped(&why),
+            Err(why) => skipped(need, &why),
         }
     }
-}
 
-impl Mount {
     /// `file` once more, over the file `point`: what `docker run -v ./app.db:/app.db` does.
     pub fn file(file: &Path, point: &Path) -> Option<Self> {
+        let need = Need::Bind;
         if !is_root() {
-            return skipped("mounting takes root");
+            return skipped(need, "mounting takes root");
         }
         match run("mount", &["--bind", text(file), text(point)]) {
             Ok(()) => Some(Self {
                 point: point.to_owned(),
                 _folder: tempfile::tempdir().expect("a folder"),
             }),
-            Err(why) => skipped(&why),
+            Err(why) => skipped(need, &why),
         }
     }
+}
+
+/// Whether an image can be mounted as a loop device, as programs under test do by themselves;
+/// otherwise the test is skipped.
+pub fn has_loop_devices() -> bool {
+    Mount::image_for(Need::Loop, Kind::Ext4, 16, &["-q"]).is_some()
 }
 
 impl Drop for Mount {

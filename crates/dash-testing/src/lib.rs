@@ -1,0 +1,24 @@
+//! What the tests of dash's crates share, and nothing that is shipped: a development dependency
+//! only.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`skip`](mod@skip) | what a test does where something is missing, and when that is a failure |
+//! | [`machine`] | what this machine and this user can do |
+//! | [`mounts`] | file systems of a test's own |
+//! | [`roles`] | other processes: a test program started again, and hosts in other languages |
+//! | [`names`] | files beside a database, and its URI |
+//! | [`long`] | whether there is time to explore further |
+//! | [`extension`] | `libdash.so`, and loading it (feature `sqlite`) |
+//!
+//! It depends on no crate of dash, so that each of them can use it.
+
+pub mod extension;
+pub mod long;
+pub mod machine;
+pub mod mounts;
+pub mod names;
+pub mod roles;
+pub mod skip;
+
+pub use skip::{Need, skip};

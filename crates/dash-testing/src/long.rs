@@ -1,0 +1,12 @@
+//! Tests that explore or wait take a moment in `cargo test`. Under `DASH_LONG=1` they take longer,
+//! as `.ci/run` has them do; each file with such a test is named there.
+
+/// Whether there is time.
+pub fn is_long() -> bool {
+    std::env::var_os("DASH_LONG").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// How long, or how often: one of both.
+pub fn moment<T>(short: T, long: T) -> T {
+    if is_long() { long } else { short }
+}
