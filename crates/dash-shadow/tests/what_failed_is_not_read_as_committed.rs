@@ -12,9 +12,9 @@ mod common;
 
 use std::path::Path;
 
-use common::sim::{start, tiny};
-use common::{Content, commit, read, write};
-use dash_shadow::{Connection, Error, LockLevel, ReadOnly};
+use common::sim::{read_only, start, tiny};
+use common::{commit, read, write};
+use dash_shadow::{Connection, LockLevel};
 use dash_storage::simulated::{
     Effect, Everything, Fault, Machine, Nothing, OperationKind, Simulated,
 };
@@ -38,18 +38,6 @@ fn failed(writes: u64) -> (Machine, Simulated, Connection<Simulated>) {
     assert!(a.flush().is_err());
     a.unlock(LockLevel::None).unwrap();
     (machine, process, a)
-}
-
-fn read_only(machine: &Machine) -> Result<Content, Error> {
-    let mut reader = ReadOnly::open(&machine.process(), Path::new("/app.db"), false)?;
-    reader.lock(LockLevel::Shared)?;
-    let mut page = [0; common::PAGE];
-    (0..reader.size() / page.len() as u64)
-        .map(|number| {
-            reader.read(&mut page, number * common::PAGE as u64)?;
-            Ok(page[common::PAGE - 1])
-        })
-        .collect()
 }
 
 /// After how many writes the undo is through.

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use dash_shadow::{Connection, OpenOptions, Tuning};
+use dash_shadow::{Connection, Error, LockLevel, OpenOptions, ReadOnly, Tuning};
 use dash_storage::simulated::{Machine, Operation, OperationKind, Question, Simulated, Survivors};
+
+use super::{Content, PAGE};
 
 /// Options with which small databases reach every path.
 pub fn tiny() -> OpenOptions {
@@ -15,6 +17,19 @@ pub fn start(machine: &Machine, options: &OpenOptions) -> (Simulated, Connection
     let process = machine.process();
     let connection = Connection::open(&process, Path::new("/app.db"), options).unwrap();
     (process, connection)
+}
+
+/// What a new process reads that may only read.
+pub fn read_only(machine: &Machine) -> Result<Content, Error> {
+    let mut reader = ReadOnly::open(&machine.process(), Path::new("/app.db"), false)?;
+    reader.lock(LockLevel::Shared)?;
+    let mut page = [0; PAGE];
+    (0..reader.size() / PAGE as u64)
+        .map(|number| {
+            reader.read(&mut page, number * PAGE as u64)?;
+            Ok(page[PAGE - 1])
+        })
+        .collect()
 }
 
 /// A machine with a database at rest, after three commits: its content is 1, 2, 3.
