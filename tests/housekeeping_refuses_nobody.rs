@@ -4,13 +4,15 @@
 //! SQLite calls no busy handler there. Now who meets it waits inside the lock call, for as long as
 //! one piece of that work takes.
 //!
-//! `DASH_SCRIPTS=100` runs as many scripts in the first test.
+//! `DASH_SCRIPTS=100` runs as many scripts in the first test; without it there are few, under
+//! `DASH_LONG=1` more.
 
 mod suite;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dash_testing::long::moment;
 use rusqlite::Connection;
 use suite::peers::{Part, Session, last_error};
 
@@ -69,8 +71,8 @@ fn script(path: &Path, mut seed: u64) -> (u64, Vec<String>) {
 
 #[test]
 fn not_the_only_connection_whatever_it_has_just_written() {
-    let scripts =
-        std::env::var("DASH_SCRIPTS").map_or(4, |number| number.parse().expect("how many"));
+    let scripts = std::env::var("DASH_SCRIPTS")
+        .map_or(moment(2, 8), |number| number.parse().expect("how many"));
     let (mut statements, mut refused) = (0, Vec::new());
     for seed in 0..scripts {
         let folder = tempfile::tempdir().unwrap();
@@ -96,7 +98,7 @@ fn keeping_house(path: &Path, bytes: u64) -> Session {
 
 #[test]
 fn nor_another_process() {
-    for round in 0..6 {
+    for round in moment(vec![0, 3], (0..6).collect()) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("app.db");
         let house = keeping_house(&path, 30_000_000);
@@ -116,7 +118,7 @@ fn nor_another_process() {
 /// killed, nothing of it is in the way.
 #[test]
 fn and_who_is_stopped_in_it_stops_nobody_for_ever() {
-    for round in 0..3 {
+    for round in moment(vec![1], (0..3).collect()) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("app.db");
         let house = keeping_house(&path, 30_000_000);

@@ -11,4 +11,5 @@ mod ids;
 mod invariants;
 mod readme;
 mod rust;
+mod skips;
 mod tree;

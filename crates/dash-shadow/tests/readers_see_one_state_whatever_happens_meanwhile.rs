@@ -12,11 +12,13 @@ mod common;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::sim::{start, tiny};
 use common::{Content, PAGE, commit, read, write};
 use dash_shadow::{LockLevel, ReadOnly};
 use dash_storage::simulated::{Machine, Question, Survivors};
+use dash_testing::long::moment;
 
 /// A6: what a reader is told of its copy belongs to the state it pinned.
 #[test]
@@ -54,7 +56,7 @@ fn a6_the_size_belongs_to_the_snapshot() {
     }
     let begun = std::time::Instant::now();
     let mut i = 0u32;
-    while begun.elapsed() < std::time::Duration::from_secs(15)
+    while begun.elapsed() < moment(Duration::from_secs(3), Duration::from_secs(15))
         && !readers.iter().any(|reader| reader.is_finished())
     {
         i += 1;
