@@ -27,7 +27,16 @@ pub fn isolate() -> Result<()> {
 
 /// Whether this process may make loop devices and mounts.
 pub fn allowed() -> bool {
-    nix::unistd::geteuid().is_root()
+    nix::unistd::geteuid().is_root() && may_mount()
+}
+
+/// Whether this process has `CAP_SYS_ADMIN`, which root lacks in most containers.
+fn may_mount() -> bool {
+    const SYS_ADMIN: u32 = 21;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    bits.is_some_and(|bits| bits >> SYS_ADMIN & 1 == 1)
 }
 
 /// A mounted loop device.
