@@ -6,7 +6,7 @@ mod suite;
 
 use std::time::Duration;
 
-use dash_testing::roles::{Role, role, say};
+use dash_testing::roles::{Role, role, say, while_nobody_starts};
 use rusqlite::Connection;
 use suite::sql::{at_rest, content, refused, run, stat};
 
@@ -62,7 +62,7 @@ fn with_readers_around_it() {
             assert_eq!(suite::one::<i64>(&db, "SELECT max(v) FROM t"), number);
         }
         let last = content(&db, ROWS);
-        drop((db, reader, stock));
+        while_nobody_starts(|| drop((db, reader, stock)));
         assert_eq!(content(&at_rest(&path), ROWS), last, "{protocol}");
     }
 }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use dash_testing::machine::runs;
 use dash_testing::names::beside;
+use dash_testing::roles::start;
 use dash_testing::{Need, skip};
 
 use super::parts::{MARK, again};
@@ -79,8 +80,7 @@ impl Session {
     }
 
     fn begin(mut command: Command) -> Result<Self, String> {
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
+        let mut child = start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let output = BufReader::new(child.stdout.take().expect("piped"));
         let mut session = Self { input: child.stdin.take(), child, output };
         session.answer().map(|_| session)
@@ -148,11 +148,8 @@ pub struct Writer {
 impl Writer {
     /// Starts one on a database that [`workload::make`] made.
     pub fn start(path: &Path, part: Part<'_>) -> Self {
-        let mut child = again("writer", path, part)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("starts");
+        let mut command = again("writer", path, part);
+        let mut child = start(command.stdin(Stdio::null()).stdout(Stdio::piped()));
         let acknowledged = Arc::new(AtomicI64::new(-1));
         let (seen, output) = (acknowledged.clone(), child.stdout.take().expect("piped"));
         let reader = std::thread::spawn(move || {

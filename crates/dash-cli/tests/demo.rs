@@ -5,7 +5,7 @@ mod common;
 
 use std::fs;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Home, Run};
 use nix::sys::signal::{Signal, kill};
@@ -124,6 +124,12 @@ fn wrong_arguments_say_what_is_wrong() {
     home.dash(&["demo", "--transactions", "0"]).is(2);
 }
 
+/// Whether there is a database in the demo's folder.
+fn has_begun(home: &Home) -> bool {
+    let in_it = |entry: fs::DirEntry| fs::read_dir(entry.path()).ok()?.flatten().next();
+    fs::read_dir(home.path()).unwrap().flatten().find_map(in_it).is_some()
+}
+
 #[test]
 fn ctrl_c_stops_a_demo_and_removes_its_folder() {
     let home = Home::new();
@@ -133,7 +139,11 @@ fn ctrl_c_stops_a_demo_and_removes_its_folder() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
+    let begun = Instant::now();
+    while !has_begun(&home) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it makes no database");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let process = Pid::from_raw(i32::try_from(demo.id()).unwrap());
     kill(process, Signal::SIGINT).unwrap();
     assert_eq!(demo.wait().unwrap().code(), Some(2));

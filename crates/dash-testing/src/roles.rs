@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{PoisonError, RwLock};
 
 use crate::extension::library;
 use crate::machine::runs;
@@ -58,6 +59,23 @@ pub fn told() -> Option<String> {
     (read > 0).then(|| line.trim_end().to_owned())
 }
 
+/// Taken while a process is started, and by whoever must not meet that.
+static STARTING: RwLock<()> = RwLock::new(());
+
+/// Starts a process.
+pub fn start(command: &mut Command) -> Child {
+    let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+    // It returns when the new process has the files that it is meant to have, and no others.
+    command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// Does something while no other thread starts a process. A new process has all files of this one
+/// open for a moment, so a database that is closed in that moment is one that somebody has open.
+pub fn while_nobody_starts<T>(something: impl FnOnce() -> T) -> T {
+    let _nobody = STARTING.write().unwrap_or_else(PoisonError::into_inner);
+    something()
+}
+
 /// A process that plays a role. It is killed when this goes out of scope.
 pub struct Role {
     child: Child,
@@ -72,11 +90,7 @@ impl Role {
 
     /// Any program.
     pub fn spawn(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let mut child = start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let output = BufReader::new(child.stdout.take().expect("piped"));
         Self { child, output }
     }
