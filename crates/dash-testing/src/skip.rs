@@ -112,6 +112,8 @@ pub fn skip(need: Need, why: &str) {
     let get = |name| std::env::var(name).ok();
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
+    // What programs say may be several lines.
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = format!("skipped for want of {}: {test}: {why}", need.word());
     match verdict(need, get("DASH_MUST_RUN").as_deref(), get("DASH_MAY_SKIP").as_deref()) {
         Verdict::Skipped => println!("{line}"),
