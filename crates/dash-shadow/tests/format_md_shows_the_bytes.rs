@@ -110,7 +110,7 @@ fn units(count: usize) -> (Vec<Unit>, Vec<u8>) {
         offset: number(i as u8, 5) * 512,
         len: (i as u64 + 1) * 512,
         checksum: 0xA1B2_C300 + i as u32,
-        carried: i % 3 == 0,
+        carried: i.is_multiple_of(3),
     };
     let units: Vec<_> = (0..count).map(unit).collect();
     let told = units.iter().flat_map(|unit| {
