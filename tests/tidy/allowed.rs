@@ -42,8 +42,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
 
 /// Functions of more than 70 lines: file, name.
 pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[
-    ("crates/dash-bench/src/targets/recovery.rs", "measure"),
-    ("crates/dash-cli/src/recover/plan.rs", "plan"),
     ("crates/dash-shadow/tests/every_failing_call_leaves_a_sound_database.rs", "story"),
     ("crates/dash-torture/src/fs/play.rs", "transaction"),
     ("tests/any_history_gives_what_stock_sqlite_gives.rs", "history"),

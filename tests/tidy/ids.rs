@@ -7,7 +7,7 @@ use crate::rust::{Kind, product, prose};
 use crate::tree::{crates, files, none, others, root, shown, sources, text};
 
 /// Here T with a number is the paper's name of a workload with as many tables.
-const WORKLOADS: [&str; 2] = ["crates/dash-bench/", "benches/"];
+const WORKLOADS: [&str; 2] = ["crates/dash-lab/", "benches/"];
 
 /// The words of `text`, each with the number of its line.
 pub(crate) fn words(text: &str) -> Vec<(usize, String)> {

@@ -1,44 +1,41 @@
 //! `dash bench`: what commits cost on your disk, dash beside stock SQLite and others.
 //!
-//! A measurement is a `workload` run by several `rows` in alternating blocks (`lanes`), one
-//! connection or many (`crew`), at a `place` whose device counts; it comes to a `table`, which
-//! `present` puts out below a `head` that names the machine. `papers` sets the papers' figures
-//! beside measured ones, `document` writes BENCHMARKS.md, `repeat` checks that figures repeat, and
-//! `targets` holds what dash sets itself. `stores`, `shim` and `direct` are rows that are no
-//! SQLite of ours. `work` and `crew` start this program again, to be counted or to be killed.
+//! A measurement is a `workload` run by several of the `rows` in alternating blocks
+//! (`interleave`), by one connection or many (`workers`), on a `volume` whose device counts; it
+//! comes to a `table`, which `present` puts out below a `header` that names the machine. `stores`,
+//! `shim` and `direct` are rows that are no SQLite of ours. `workers` start this program again, to
+//! be counted or to be killed.
+//!
+//! What is public is for the program of this crate's developers, `dash-lab`.
 
 mod choose;
-mod copy;
-mod crew;
+pub mod copy;
 mod direct;
-mod document;
-mod engine;
-mod head;
-mod lanes;
+pub mod durability;
+mod header;
+pub mod interleave;
 mod loops;
-mod machine;
-mod measure;
-mod options;
+pub mod machine;
+pub mod measure;
+pub mod options;
 mod overhead;
-mod papers;
-mod place;
-mod present;
+pub mod present;
 mod priority;
 mod quick;
 pub mod recorded;
-mod repeat;
-mod report;
-mod rows;
-mod sample;
-mod session;
+pub mod row;
+pub mod rows;
+pub mod sample;
+pub mod session;
 mod shim;
-mod stores;
-mod strace;
-mod table;
-mod targets;
-mod throttle;
-mod work;
-mod workload;
+pub mod sqlite;
+pub mod stores;
+pub mod strace;
+pub mod table;
+pub mod throttle;
+pub mod volume;
+pub mod workers;
+pub mod workload;
 
 use clap::Subcommand;
 use dash_terminal::{device, extension, failure, interrupt, numbers, out, progress, split};
@@ -63,18 +60,8 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Sets what the papers report beside what is measured here
-    Papers(papers::Arguments),
-    /// Measures everything that BENCHMARKS.md shows, and prints it
-    Document(document::Arguments),
-    /// Measures the same twice, and says whether counts and ratios agree
-    Repeat(repeat::Arguments),
-    /// Measures every target that dash sets itself, and says which are met
-    Targets(targets::Arguments),
     #[command(hide = true)]
-    Work(work::Arguments),
-    #[command(hide = true)]
-    Seat(crew::Arguments),
+    Worker(workers::Arguments),
 }
 
 /// Runs the command; whether the answer is good news.
@@ -87,17 +74,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         None if arguments.quick => quick::run(&arguments.options, &arguments.output),
         None => {
             let bench = Bench::start(&arguments.options.dir)?;
-            let place = arguments.options.place(&bench.places)?;
-            let head = bench.head(place)?;
-            let table = measure::run(&arguments.options, place, session::command())?;
-            arguments.output.put(&head, &[table])?;
+            let volume = arguments.options.volume(&bench.volumes)?;
+            let header = bench.header(volume)?;
+            let table = measure::run(&arguments.options, volume, session::command())?;
+            arguments.output.put(&header, &[table])?;
             Ok(true)
         }
-        Some(Command::Papers(arguments)) => papers::run(arguments),
-        Some(Command::Document(arguments)) => document::run(arguments),
-        Some(Command::Repeat(arguments)) => repeat::run(arguments),
-        Some(Command::Targets(arguments)) => targets::run(arguments),
-        Some(Command::Work(arguments)) => work::run(arguments).map(|()| true),
-        Some(Command::Seat(arguments)) => crew::run(arguments).map(|()| true),
+        Some(Command::Worker(arguments)) => workers::run(arguments).map(|()| true),
     }
 }

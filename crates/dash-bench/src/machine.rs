@@ -1,4 +1,4 @@
-//! The machine as the head of the table names it: figures without it mean nothing.
+//! The machine as the header of the table names it: figures without it mean nothing.
 
 use std::path::Path;
 

@@ -8,25 +8,29 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::copy;
-use crate::crew::{Crew, Members, Order, work};
 use crate::device::{Counts, Device, handed_over};
 use crate::direct::Direct;
-use crate::engine::Engine;
 use crate::failure::{Explain, Failure, Result};
-use crate::lanes::{self, Lane, Length, Watch};
+use crate::interleave::{self, Lane, Length, Watch};
 use crate::options::Options;
-use crate::place::Place;
-use crate::rows::{Regime, Row};
+use crate::row::{Kind, Regime, Row};
+use crate::rows::named;
+use crate::sqlite::Sqlite;
+use crate::stores::Store;
 use crate::table::{Calls, Line, Source, Table};
-use crate::workload::{Seat, Session, Settings, Step, Workload};
-use crate::{choose, stores, strace};
+use crate::volume::Volume;
+use crate::workers::{Handles, Order, Workers, work};
+use crate::workload::{Session, Settings, Step, Worker, Workload};
+use crate::{choose, strace};
 
 /// Blocks that are run before the clock starts, so that a recycled log is long enough for one.
 const WARM: usize = 2;
 /// Steps that strace counts.
 const CALLS: usize = 400;
-/// How long members of a crew work at a time.
+/// How long workers work at a time.
 const SHIFT: std::time::Duration = std::time::Duration::from_millis(100);
+/// What every row's database is copied from is made so.
+const BASE: &Row = named("floor");
 /// Rows that flush four times and more run blocks of a quarter: a virtual disk has only so many
 /// writes to give before it throttles.
 const DIVISOR: usize = 4;
@@ -35,28 +39,28 @@ const DIVISOR: usize = 4;
 struct Job<'a> {
     workload: Arc<dyn Workload>,
     settings: Settings,
-    crew: Crew,
-    place: &'a Place,
+    workers: Workers,
+    volume: &'a Volume,
     folder: TempDir,
     block: usize,
 }
 
 /// A row with what it works on.
 struct Side {
-    row: Row,
+    row: &'static Row,
     folder: PathBuf,
     file: PathBuf,
     db: Option<Connection>,
 }
 
 /// Measures.
-pub fn run(options: &Options, place: &Place, command: String) -> Result<Table> {
+pub fn run(options: &Options, volume: &Volume, command: String) -> Result<Table> {
     let settings = options.choice.settings()?;
     let workload = settings.workload()?;
-    let crew = choose::crew(&*workload, options.crew()?)?;
-    let rows = choose::rows(&*workload, crew, settings.name, &options.rows)?;
+    let workers = choose::workers(&*workload, options.workers()?)?;
+    let rows = choose::rows(&*workload, workers, settings.name, &options.rows)?;
     let block = options.block.unwrap_or_else(|| workload.block()).max(1);
-    let job = Job { folder: place.folder("bench")?, workload, settings, crew, place, block };
+    let job = Job { folder: volume.folder("bench")?, workload, settings, workers, volume, block };
     let sides = job.prepare(&rows)?;
     let mut lanes = sides.iter().map(|side| job.lane(side)).collect::<Result<Vec<_>>>()?;
     let steps = job.workload.steps().map_or(usize::MAX, |steps| steps.div_ceil(block));
@@ -67,10 +71,10 @@ pub fn run(options: &Options, place: &Place, command: String) -> Result<Table> {
         Some(_) => Length { rounds: steps, patience: std::time::Duration::MAX, ..length },
         None => length,
     };
-    let title = format!("{} on {}", job.workload.title(), place.label);
+    let title = format!("{} on {}", job.workload.title(), volume.label);
     // Only a disk that is written to can throttle.
-    let watched = job.workload.writes().then_some(place);
-    let measured = lanes::measure(&title, watched, &mut lanes, length)?;
+    let watched = job.workload.writes().then_some(volume);
+    let measured = interleave::measure(&title, watched, &mut lanes, length)?;
     drop(lanes);
     let writes = job.workload.writes();
     let source = job.source();
@@ -78,9 +82,9 @@ pub fn run(options: &Options, place: &Place, command: String) -> Result<Table> {
     let compared = rows.iter().position(|row| *row == baseline).map(|at| &measured[at]);
     let mut lines = Vec::new();
     for (row, measured) in rows.iter().zip(&measured) {
-        let mut line = Line::of(*row, writes, measured, compared).with_cost(measured, source);
+        let mut line = Line::of(row, writes, measured, compared).with_cost(measured, source);
         if options.calls || (source == Source::Calls && strace::is_there()) {
-            line.calls = job.calls(*row)?;
+            line.calls = job.calls(row)?;
             if let (Some(cost), Some(calls), Source::Calls) = (&mut line.cost, &line.calls, source)
             {
                 cost.flushes = calls.flushes;
@@ -88,7 +92,7 @@ pub fn run(options: &Options, place: &Place, command: String) -> Result<Table> {
         }
         lines.push(line);
     }
-    let mut notes = choose::notes(crew, &rows, source);
+    let mut notes = choose::notes(workers, &rows, source);
     if measured.iter().any(|lane| lane.throttled) {
         notes.push(
             "THE DISK THROTTLED or the machine was busy, and did not stop: times are worth little"
@@ -98,12 +102,12 @@ pub fn run(options: &Options, place: &Place, command: String) -> Result<Table> {
     Ok(Table {
         command,
         about: job.workload.about(),
-        place: format!("{}: {}", place.label, place.what),
-        connections: crew.of(),
+        place: format!("{}: {}", volume.label, volume.what),
+        connections: workers.of(),
         writes,
         source,
         rounds: measured.iter().map(|lane| lane.rounds()).max().unwrap_or(0),
-        baseline: baseline.name().to_owned(),
+        baseline: baseline.name.to_owned(),
         lines,
         notes,
     })
@@ -111,10 +115,10 @@ pub fn run(options: &Options, place: &Place, command: String) -> Result<Table> {
 
 impl Job<'_> {
     /// A database per row.
-    fn prepare(&self, rows: &[Row]) -> Result<Vec<Side>> {
+    fn prepare(&self, rows: &[&'static Row]) -> Result<Vec<Side>> {
         choose::room(self.folder.path(), self.workload.size(), rows)?;
         let base = self.folder.path().join("base.db");
-        let db = Engine::Floor.open(&base)?;
+        let db = BASE.open(&base)?;
         self.workload.build(&db)?;
         // Recordings load with settings of their own: what is copied must be a plain closed file.
         db.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))
@@ -122,26 +126,26 @@ impl Job<'_> {
         db.close().map_err(|(_, error)| error).explain("closing the base")?;
         let mut sides = Vec::new();
         for row in rows {
-            let folder = self.folder.path().join(row.word());
+            let folder = self.folder.path().join(row.word);
             std::fs::create_dir(&folder).explain("making a folder")?;
             let file = folder.join("app.db");
             let mut db = None;
-            if let Some(engine) = row.engine() {
+            if row.sqlite().is_some() {
                 copy::copy(&base, &file)?;
-                let opened = engine.open(&file)?;
-                if self.crew == Crew::Alone && self.workload.stays_open() {
+                let opened = row.open(&file)?;
+                if self.workers == Workers::Alone && self.workload.stays_open() {
                     db = Some(opened);
                 } else {
                     opened.close().map_err(|(_, error)| error).explain("closing")?;
                 }
             }
-            sides.push(Side { row: *row, folder, file, db });
+            sides.push(Side { row, folder, file, db });
         }
         Ok(sides)
     }
 
     fn source(&self) -> Source {
-        match (&self.place.device, self.place.is_own) {
+        match (&self.volume.device, self.volume.is_own) {
             _ if !self.workload.writes() => Source::Nothing,
             (Some(_), true) => Source::OwnDevice,
             (Some(_), false) => Source::SharedDevice,
@@ -150,28 +154,23 @@ impl Job<'_> {
     }
 
     fn lane<'a>(&'a self, side: &'a Side) -> Result<Lane<'a>> {
-        let lane = match side.row.engine() {
-            None if side.row == Row::Limit => {
+        let lane = match (side.row.kind, self.workers) {
+            (Kind::Limit, _) => {
                 let mut limit = Direct::new(&side.folder.join("limit"))?;
-                Lane::new(side.row.name(), move || limit.step())
+                Lane::new(side.row.name, move || limit.step())
             }
-            None => self.store(side)?,
-            Some(engine) => match self.crew {
-                Crew::Alone => self.alone(side, engine)?,
-                crew => self.together(side, engine, crew)?,
-            },
+            (Kind::Store(open), _) => self.store(side, open(&side.folder)?)?,
+            (_, Workers::Alone) => self.alone(side)?,
+            (_, workers) => self.together(side, workers)?,
         };
-        let heavy = matches!(
-            side.row,
-            Row::Persist | Row::Truncate | Row::Delete | Row::Shim | Row::DashPlain
-        );
+        let heavy = side.row.sqlite().is_some_and(Sqlite::is_rollback);
         let even = self.workload.steps().is_some() || !self.workload.writes();
         let divisor = if heavy && !even && self.block >= 8 * DIVISOR { DIVISOR } else { 1 };
         let lane = lane.divided_by(divisor);
         if !self.workload.writes() {
             return Ok(lane);
         }
-        let device = self.place.device.clone();
+        let device = self.volume.device.clone();
         let counts = move || match &device {
             Some(device) => Device::counts(device),
             None => Some(Counts { bytes: handed_over(), ..Counts::default() }),
@@ -180,9 +179,10 @@ impl Job<'_> {
         Ok(lane.watched(Watch { counts: Box::new(counts), settle: Box::new(settle) }))
     }
 
-    fn alone<'a>(&'a self, side: &'a Side, engine: Engine) -> Result<Lane<'a>> {
-        let seat = Seat { engine, path: &side.file, db: side.db.as_ref(), index: 0, of: 1 };
-        let mut session = self.workload.session(&seat)?;
+    fn alone<'a>(&'a self, side: &'a Side) -> Result<Lane<'a>> {
+        let worker =
+            Worker { row: side.row, path: &side.file, db: side.db.as_ref(), index: 0, of: 1 };
+        let mut session = self.workload.session(&worker)?;
         let regime = side.row.regime();
         if let (Some(_), Some(db)) = (regime, &side.db) {
             db.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))
@@ -197,38 +197,39 @@ impl Job<'_> {
         let session = std::rc::Rc::new(std::cell::RefCell::new(session));
         let other = session.clone();
         let block = move |size| work(&mut **other.borrow_mut(), Order::Steps(size));
-        Ok(Lane::of_blocks(side.row.name(), block).before(move || {
+        Ok(Lane::of_blocks(side.row.name, block).before(move || {
             session.borrow_mut().before()?;
             regime.zip(side.db.as_ref()).map_or(Ok(()), |(regime, db)| bring_log(db, regime))
         }))
     }
 
-    fn together<'a>(&'a self, side: &'a Side, engine: Engine, crew: Crew) -> Result<Lane<'a>> {
-        let mut members = Members::start(crew, &self.workload, &self.settings, engine, &side.file)?;
+    fn together<'a>(&'a self, side: &'a Side, workers: Workers) -> Result<Lane<'a>> {
+        let mut handles =
+            Handles::start(workers, &self.workload, &self.settings, side.row, &side.file)?;
         let steps = self.workload.steps().is_some();
         if !steps {
-            members.run(Order::Time(SHIFT))?;
+            handles.run(Order::Time(SHIFT))?;
         }
-        Ok(Lane::of_blocks(side.row.name(), move |size| {
-            members.run(if steps { Order::Steps(size) } else { Order::Time(SHIFT) })
+        Ok(Lane::of_blocks(side.row.name, move |size| {
+            handles.run(if steps { Order::Steps(size) } else { Order::Time(SHIFT) })
         }))
     }
 
-    fn store<'a>(&'a self, side: &Side) -> Result<Lane<'a>> {
-        let mut session = Putting { store: stores::open(side.row, &side.folder)?, key: 0 };
+    fn store<'a>(&'a self, side: &Side, store: Box<dyn Store>) -> Result<Lane<'a>> {
+        let mut session = Putting { store, key: 0 };
         work(&mut session, Order::Steps(self.block))?;
-        Ok(Lane::of_blocks(side.row.name(), move |size| work(&mut session, Order::Steps(size))))
+        Ok(Lane::of_blocks(side.row.name, move |size| work(&mut session, Order::Steps(size))))
     }
 
     /// System calls of a step, on a database of their own.
-    fn calls(&self, row: Row) -> Result<Option<Calls>> {
-        let Some(engine) = row.engine().filter(|_| self.crew == Crew::Alone) else {
+    fn calls(&self, row: &Row) -> Result<Option<Calls>> {
+        if row.sqlite().is_none() || self.workers != Workers::Alone {
             return Ok(None);
-        };
-        let file = self.folder.path().join(format!("calls-{}.db", row.word()));
+        }
+        let file = self.folder.path().join(format!("calls-{}.db", row.word));
         copy::copy(&self.folder.path().join("base.db"), &file)?;
         let mut words: Vec<std::ffi::OsString> =
-            ["seat", "--engine", &engine.word()].map(Into::into).to_vec();
+            ["bench", "worker", "--row", row.word].map(Into::into).to_vec();
         words.extend(self.settings.arguments());
         words.push(file.into());
         // Enough of them for what comes now and then to show as a share; few where each is large.
@@ -248,7 +249,7 @@ fn bring_log(db: &Connection, regime: Regime) -> Result<()> {
 
 /// What a store does.
 struct Putting {
-    store: Box<dyn stores::Store>,
+    store: Box<dyn Store>,
     key: u64,
 }
 
@@ -257,5 +258,36 @@ impl Session for Putting {
         self.key += 1;
         self.store.put(self.key, &[b'x'; 100])?;
         Ok(Step::Wrote)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extension::Extension;
+    use crate::options::{Choice, Where};
+    use crate::volume::Volumes;
+    use crate::workload::Name;
+
+    /// The row `toy` is an entry of the table and nothing else.
+    #[test]
+    fn a_row_of_the_table_is_measured_like_any_other() {
+        let _extension = Extension::load().expect("libdash.so is built beside the tests");
+        let folder = tempfile::tempdir().expect("a folder");
+        let volumes = Volumes::new(folder.path()).expect("volumes");
+        let rows = ["toy", "delete", "dash-single"].map(named);
+        // Two threads, or strace would have to start this test in place of the program.
+        for (name, threads) in [(Name::Reads, 1), (Name::Insert, 2)] {
+            let mut options = Options::of(Choice::of(name, 1), &rows, Where::Dir);
+            options.choice.size = Some(40_000);
+            (options.rounds, options.block, options.threads) = (Some(2), Some(10), threads);
+            let volume = options.volume(&volumes).expect("a volume");
+            let table = run(&options, volume, String::new()).expect("measured");
+            assert_eq!(table.baseline, "toy");
+            for row in rows {
+                let line = table.line(row).expect("a line");
+                assert!(line.latency.count > 2 && line.failures == 0, "{row:?}");
+            }
+        }
     }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use crate::crew::Crew;
 use crate::failure::{Failure, Result};
-use crate::place::{Place, Places};
-use crate::rows::Row;
+use crate::row::Row;
+use crate::rows::{self, named};
+use crate::volume::{Volume, Volumes};
+use crate::workers::Workers;
 use crate::workload::{Name, Settings, Skew};
 
 /// Which workload.
@@ -71,14 +72,15 @@ pub enum Where {
 /// How a measurement is made.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
+    /// What is run.
     #[command(flatten)]
     pub choice: Choice,
     /// Rows of the table, separated by commas; the usual ones if none is named
-    #[arg(long, value_name = "ROW", value_delimiter = ',')]
-    pub rows: Vec<Row>,
+    #[arg(long, value_name = "ROW", value_delimiter = ',', value_parser = rows::parser())]
+    pub rows: Vec<&'static Row>,
     /// The row that others are compared with
-    #[arg(long, value_name = "ROW", default_value = "delete")]
-    pub baseline: Row,
+    #[arg(long, value_name = "ROW", default_value = "delete", value_parser = rows::parser())]
+    pub baseline: &'static Row,
     /// Connections at the same time, each on its own thread (1 to 64)
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "processes")]
     pub threads: usize,
@@ -110,11 +112,11 @@ const ROUNDS: usize = 30;
 
 impl Options {
     /// One connection, else as usual; compared with the first row.
-    pub fn of(choice: Choice, rows: &[Row], on: Where) -> Self {
+    pub fn of(choice: Choice, rows: &[&'static Row], on: Where) -> Self {
         Self {
             choice,
             rows: rows.to_vec(),
-            baseline: rows.first().copied().unwrap_or(Row::Delete),
+            baseline: rows.first().copied().unwrap_or(named("delete")),
             threads: 1,
             processes: 0,
             dir: PathBuf::from("."),
@@ -127,11 +129,11 @@ impl Options {
     }
 
     /// How many connections at the same time.
-    pub fn crew(&self) -> Result<Crew> {
+    pub fn workers(&self) -> Result<Workers> {
         match (self.threads, self.processes) {
-            (1, 0) => Ok(Crew::Alone),
-            (threads @ 2..=64, 0) => Ok(Crew::Threads(threads)),
-            (_, processes @ 1..=16) => Ok(Crew::Processes(processes)),
+            (1, 0) => Ok(Workers::Alone),
+            (threads @ 2..=64, 0) => Ok(Workers::Threads(threads)),
+            (_, processes @ 1..=16) => Ok(Workers::Processes(processes)),
             _ => Err(Failure::new("--threads must be 1 to 64, --processes 1 to 16")),
         }
     }
@@ -146,12 +148,12 @@ impl Options {
         Duration::from_secs(self.patience)
     }
 
-    /// The place.
-    pub fn place<'a>(&self, places: &'a Places) -> Result<&'a Place> {
+    /// The volume.
+    pub fn volume<'a>(&self, volumes: &'a Volumes) -> Result<&'a Volume> {
         match self.on {
-            Where::Dir => places.v(),
-            Where::Loop => places.j(),
-            Where::Memory => places.l(),
+            Where::Dir => volumes.v(),
+            Where::Loop => volumes.j(),
+            Where::Memory => volumes.l(),
         }
     }
 }

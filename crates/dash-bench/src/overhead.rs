@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use crate::crew::{Order, work};
 use crate::failure::Result;
 use crate::numbers::{count, float, nanos};
 use crate::sample::Sample;
+use crate::workers::{Order, work};
 use crate::workload::{Session, Step};
 
 /// Operations of a block.

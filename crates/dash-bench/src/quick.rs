@@ -1,35 +1,32 @@
 //! `dash bench --quick`: the first look, for somebody who has read nothing.
 
 use crate::failure::Result;
-use crate::head::Head;
+use crate::header::Header;
 use crate::measure;
 use crate::numbers::{count, float};
 use crate::options::Options;
 use crate::out::say;
 use crate::present::Output;
-use crate::rows::Row;
+use crate::row::Row;
+use crate::rows::named;
 use crate::session::Bench;
 use crate::table::Table;
 use crate::workload::Name;
 
+const DELETE: &Row = named("delete");
+const PERSIST: &Row = named("persist");
+const GROWING: &Row = named("wal-growing");
+const RECYCLED: &Row = named("wal-recycled");
+const WAL: &Row = named("wal");
+const NORMAL: &Row = named("wal-normal");
+const SINGLE: &Row = named("dash-single");
+const LIMIT: &Row = named("limit");
+
 /// Workload, what a person calls it, its rows, seconds.
-const TABLES: [(Name, &str, &[Row], u64); 3] = [
-    (
-        Name::Insert,
-        "A commit",
-        &[
-            Row::Delete,
-            Row::Persist,
-            Row::WalGrowing,
-            Row::WalRecycled,
-            Row::WalNormal,
-            Row::DashSingle,
-            Row::Limit,
-        ],
-        20,
-    ),
-    (Name::Cycles, "Open, commit, close", &[Row::Delete, Row::Wal, Row::DashSingle], 8),
-    (Name::Reads, "A point read", &[Row::Delete, Row::Wal, Row::DashSingle], 4),
+const TABLES: [(Name, &str, &[&Row], u64); 3] = [
+    (Name::Insert, "A commit", &[DELETE, PERSIST, GROWING, RECYCLED, NORMAL, SINGLE, LIMIT], 20),
+    (Name::Cycles, "Open, commit, close", &[DELETE, WAL, SINGLE], 8),
+    (Name::Reads, "A point read", &[DELETE, WAL, SINGLE], 4),
 ];
 
 /// A transaction that takes so many microseconds is one of a slow disk.
@@ -40,8 +37,8 @@ const ROUNDS: usize = 300;
 /// Runs the command.
 pub fn run(options: &Options, output: &Output) -> Result<bool> {
     let bench = Bench::start(&options.dir)?;
-    let place = options.place(&bench.places)?;
-    let head = bench.head(place)?;
+    let volume = options.volume(&bench.volumes)?;
+    let header = bench.header(volume)?;
     let mut tables = Vec::new();
     for (name, _, rows, patience) in TABLES {
         let mut options = options.clone();
@@ -50,11 +47,11 @@ pub fn run(options: &Options, output: &Output) -> Result<bool> {
         options.rounds = Some(ROUNDS);
         options.patience = patience;
         if name != Name::Reads {
-            options.block = block(&head, rows.len(), patience);
+            options.block = block(&header, rows.len(), patience);
         }
-        tables.push(measure::run(&options, place, crate::session::command())?);
+        tables.push(measure::run(&options, volume, crate::session::command())?);
     }
-    output.put(&head, &tables)?;
+    output.put(&header, &tables)?;
     if output.is_text() {
         say!("");
         let named = TABLES.iter().zip(&tables);
@@ -70,9 +67,9 @@ pub fn run(options: &Options, output: &Output) -> Result<bool> {
 
 /// Smaller blocks where a flush takes long, so that there is time for some rounds; else the usual
 /// ones.
-fn block(head: &Head, rows: usize, patience: u64) -> Option<usize> {
+fn block(header: &Header, rows: usize, patience: u64) -> Option<usize> {
     // Some five flushes a transaction, eight rounds with what precedes them.
-    let transaction = head.flush_p50_us * 5.0;
+    let transaction = header.flush_p50_us * 5.0;
     let round = float(patience) * 1e6 / 8.0 / float(count(rows));
     (transaction > SLOW)
         .then(|| (0..200).take_while(|n| float(*n) * transaction < round).count().max(2))
@@ -80,8 +77,8 @@ fn block(head: &Head, rows: usize, patience: u64) -> Option<usize> {
 
 /// What the table says about dash, whoever wins.
 fn sentence(what: &str, table: &Table) -> Option<String> {
-    let dash = table.line(Row::DashSingle)?;
-    let others: Vec<_> = [Row::Delete, Row::Persist, Row::WalGrowing, Row::WalRecycled, Row::Wal]
+    let dash = table.line(SINGLE)?;
+    let others: Vec<_> = [DELETE, PERSIST, GROWING, RECYCLED, WAL]
         .into_iter()
         .filter_map(|row| table.line(row))
         .filter(|line| line.rate.median > 0.0)

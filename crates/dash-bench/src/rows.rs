@@ -1,144 +1,280 @@
-//! The rows of a table: engines, stock WAL in its two regimes apart, the limit, and other engines
-//! that are built in by feature.
+//! What can be measured: one entry of [`ROWS`] each, in the order of a table. A new engine is an
+//! entry, and a file if it needs one.
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::engine::{Durability, Engine, KEEPS};
+use crate::durability::{KEEPS, LAST, LIMIT, NONE, RECENT, TORN};
+use crate::row::{Kind, Regime, Row, Usual};
+use crate::shim;
+use crate::sqlite::Sqlite;
 
-/// A row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Row {
-    /// dash, one flush per commit.
-    DashSingle,
-    /// dash, the paper's protocol for an exclusive connection.
-    DashExclusive,
-    /// dash, the paper's protocol.
-    DashPaper,
-    /// dash, kept open for a second after its last close.
-    DashLinger,
-    /// dash's VFS as a shim alone, `journal_mode=delete`.
-    DashPlain,
-    /// Stock WAL, log cut before every block: every commit makes it longer.
-    WalGrowing,
-    /// Stock WAL, log overwritten from its start in every block, checkpoints off the clock.
-    WalRecycled,
-    /// Stock WAL as it comes, checkpoints among the commits.
-    Wal,
-    /// Stock WAL, `synchronous=NORMAL`.
-    WalNormal,
-    /// Stock `journal_mode=PERSIST`.
-    Persist,
-    /// Stock `journal_mode=TRUNCATE`.
-    Truncate,
-    /// Stock `journal_mode=DELETE`, SQLite's default.
-    Delete,
-    /// Stock `journal_mode=MEMORY`.
-    Memory,
-    /// Stock `journal_mode=OFF`.
-    Off,
-    /// Stock `journal_mode=OFF`, `synchronous=OFF`.
-    Floor,
-    /// The `sqlite-vfs` crate's way through, `journal_mode=DELETE`.
-    Shim,
-    /// One 4 KiB direct overwrite and a flush per commit.
-    Limit,
-    /// redb, one durable put per commit.
+/// All of them.
+pub const ROWS: &[Row] = &[
+    Row {
+        word: "delete",
+        name: "stock DELETE",
+        about: "Stock `journal_mode=DELETE`, SQLite's default",
+        kind: Kind::Sqlite(Sqlite::stock("delete", "FULL")),
+        durability: LAST,
+        usual: &[Usual::Commits, Usual::Lives, Usual::Reads],
+        note: "",
+    },
+    Row {
+        word: "truncate",
+        name: "stock TRUNCATE",
+        about: "Stock `journal_mode=TRUNCATE`",
+        kind: Kind::Sqlite(Sqlite::stock("truncate", "FULL")),
+        durability: KEEPS,
+        usual: &[Usual::Commits, Usual::Lives],
+        note: "",
+    },
+    Row {
+        word: "persist",
+        name: "stock PERSIST",
+        about: "Stock `journal_mode=PERSIST`",
+        kind: Kind::Sqlite(Sqlite::stock("persist", "FULL")),
+        durability: KEEPS,
+        usual: &[Usual::Commits, Usual::Lives],
+        note: "",
+    },
+    Row {
+        word: "memory",
+        name: "stock MEMORY",
+        about: "Stock `journal_mode=MEMORY`",
+        kind: Kind::Sqlite(Sqlite::stock("memory", "FULL")),
+        durability: TORN,
+        usual: &[Usual::Commits],
+        note: "",
+    },
+    Row {
+        word: "off",
+        name: "stock OFF",
+        about: "Stock `journal_mode=OFF`",
+        kind: Kind::Sqlite(Sqlite::stock("off", "FULL")),
+        durability: TORN,
+        usual: &[Usual::Commits],
+        note: "",
+    },
+    Row {
+        word: "wal-growing",
+        name: "stock WAL growing",
+        about: "Stock WAL, log cut before every block: every commit makes it longer",
+        kind: Kind::Regime(Sqlite::stock("wal", "FULL"), Regime::Growing),
+        durability: KEEPS,
+        usual: &[Usual::Commits],
+        note: REGIMES,
+    },
+    Row {
+        word: "wal-recycled",
+        name: "stock WAL recycled",
+        about: "Stock WAL, log overwritten from its start in every block, checkpoints off the clock",
+        kind: Kind::Regime(Sqlite::stock("wal", "FULL"), Regime::Recycled),
+        durability: KEEPS,
+        usual: &[Usual::Commits],
+        note: REGIMES,
+    },
+    Row {
+        word: "wal",
+        name: "stock WAL",
+        about: "Stock WAL as it comes, checkpoints among the commits",
+        kind: Kind::Sqlite(Sqlite::stock("wal", "FULL")),
+        durability: KEEPS,
+        usual: &[Usual::Lives, Usual::Reads],
+        note: "",
+    },
+    Row {
+        word: "wal-normal",
+        name: "stock WAL NORMAL",
+        about: "Stock WAL, `synchronous=NORMAL`",
+        kind: Kind::Sqlite(Sqlite::stock("wal", "NORMAL")),
+        durability: RECENT,
+        usual: &[Usual::Commits, Usual::Lives],
+        note: "",
+    },
+    Row {
+        word: "dash-single",
+        name: "dash single",
+        about: "dash, one flush per commit",
+        kind: Kind::Sqlite(Sqlite::dash("shadow", "vfs=dash&dash_commit=single", 2)),
+        durability: KEEPS,
+        usual: &[Usual::Commits, Usual::Lives, Usual::Reads],
+        note: "",
+    },
+    Row {
+        word: "dash-exclusive",
+        name: "dash exclusive",
+        about: "dash, the paper's protocol for an exclusive connection",
+        kind: Kind::Sqlite(Sqlite::dash("shadow", "vfs=dash&dash_commit=exclusive", 2)),
+        durability: KEEPS,
+        usual: &[Usual::Commits, Usual::Lives],
+        note: "",
+    },
+    Row {
+        word: "dash-paper",
+        name: "dash paper",
+        about: "dash, the paper's protocol",
+        kind: Kind::Sqlite(Sqlite::dash("shadow", "vfs=dash&dash_commit=paper", 2)),
+        durability: KEEPS,
+        usual: &[Usual::Commits, Usual::Lives],
+        note: "",
+    },
+    Row {
+        word: "dash-linger",
+        name: "dash lingering",
+        about: "dash, kept open for a second after its last close",
+        kind: Kind::Sqlite(Sqlite::dash("shadow", "vfs=dash&dash_linger=1000", 2)),
+        durability: KEEPS,
+        usual: &[Usual::Cycles],
+        note: "dash lingering (dash_linger=1000): the database stays open for a second after its last close, so all cycles but the first find it open",
+    },
+    Row {
+        word: "dash-plain",
+        name: "dash as shim, DELETE",
+        about: "dash's VFS as a shim alone, `journal_mode=delete`",
+        kind: Kind::Sqlite(Sqlite::dash("delete", "vfs=dash&journal_mode=delete", 1)),
+        durability: LAST,
+        usual: &[Usual::Reads],
+        note: "",
+    },
+    Row {
+        word: "shim",
+        name: "sqlite-vfs, DELETE",
+        about: "The `sqlite-vfs` crate's way through, `journal_mode=DELETE`",
+        kind: Kind::Sqlite(Sqlite::through(shim::NAME, shim::register)),
+        durability: LAST,
+        usual: &[Usual::Reads],
+        note: "sqlite-vfs is a shim that passes through to files, beside dash's own VFS doing the same; compare both with stock DELETE",
+    },
+    Row {
+        word: "floor",
+        name: "stock OFF, no flush",
+        about: "Stock `journal_mode=OFF`, `synchronous=OFF`: what SQLite itself costs",
+        kind: Kind::Sqlite(Sqlite::stock("off", "OFF")),
+        durability: NONE,
+        usual: &[Usual::Cycles],
+        note: "",
+    },
+    Row {
+        word: "limit",
+        name: "the limit of the disk",
+        about: "One 4 KiB direct overwrite and a flush per commit",
+        kind: Kind::Limit,
+        durability: LIMIT,
+        usual: &[Usual::Commits],
+        note: "",
+    },
     #[cfg(feature = "redb")]
-    Redb,
-    /// fjall, one durable put per commit.
+    Row {
+        word: "redb",
+        name: "redb",
+        about: "redb, one durable put per commit",
+        kind: Kind::Store(crate::stores::redb::open),
+        durability: KEEPS,
+        usual: &[],
+        note: "",
+    },
     #[cfg(feature = "fjall")]
-    Fjall,
-    /// LMDB, one durable put per commit.
+    Row {
+        word: "fjall",
+        name: "fjall",
+        about: "fjall, one durable put per commit",
+        kind: Kind::Store(crate::stores::fjall::open),
+        durability: KEEPS,
+        usual: &[],
+        note: "",
+    },
     #[cfg(feature = "heed")]
-    Lmdb,
+    Row {
+        word: "lmdb",
+        name: "LMDB (heed)",
+        about: "LMDB, one durable put per commit",
+        kind: Kind::Store(crate::stores::lmdb::open),
+        durability: KEEPS,
+        usual: &[],
+        note: "",
+    },
+    // As a new engine would come in.
+    #[cfg(test)]
+    Row {
+        word: "toy",
+        name: "toy",
+        about: "Stock SQLite under another name",
+        kind: Kind::Sqlite(Sqlite::stock("delete", "FULL")),
+        durability: LAST,
+        usual: &[],
+        note: "",
+    },
+];
+
+const REGIMES: &str = "stock WAL growing: the log is cut before each block, as after every open; recycled: it is overwritten from its start; checkpoints are off the clock in both, and among the commits in the row `wal`";
+
+/// The row of this word; as a constant, a wrong word does not compile.
+///
+/// # Panics
+///
+/// If there is none.
+pub const fn named(word: &str) -> &'static Row {
+    let mut at = 0;
+    while at < ROWS.len() {
+        if same(ROWS[at].word.as_bytes(), word.as_bytes()) {
+            return &ROWS[at];
+        }
+        at += 1;
+    }
+    panic!("no row has this word")
 }
 
-/// Where stock WAL's log is when a block begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Regime {
-    /// Empty.
-    Growing,
-    /// Long, and overwritten from its start.
-    Recycled,
+const fn same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
-impl Regime {
-    /// What brings it there.
-    pub fn checkpoint(self) -> &'static str {
-        match self {
-            Self::Growing => "PRAGMA wal_checkpoint(TRUNCATE)",
-            Self::Recycled => "PRAGMA wal_checkpoint(RESTART)",
-        }
-    }
+/// For the command line.
+pub fn parser() -> impl TypedValueParser<Value = &'static Row> {
+    let values = ROWS.iter().map(|row| PossibleValue::new(row.word).help(row.about));
+    PossibleValuesParser::new(values).map(|word| named(&word))
 }
 
-const LIMIT: Durability = Durability {
-    word: "no database at all",
-    sentence: "4 KiB direct overwrite in a file made before, and a flush: no commit on this disk can be faster",
-};
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extension::Extension;
 
-impl Row {
-    /// The engine under it, where it is SQLite.
-    pub fn engine(self) -> Option<Engine> {
-        Some(match self {
-            Self::DashSingle => Engine::Single,
-            Self::DashExclusive => Engine::Exclusive,
-            Self::DashPaper => Engine::Paper,
-            Self::DashLinger => Engine::Linger,
-            Self::DashPlain => Engine::Plain,
-            Self::WalGrowing | Self::WalRecycled | Self::Wal => Engine::Wal,
-            Self::WalNormal => Engine::WalNormal,
-            Self::Persist => Engine::Persist,
-            Self::Truncate => Engine::Truncate,
-            Self::Delete => Engine::Delete,
-            Self::Memory => Engine::Memory,
-            Self::Off => Engine::Off,
-            Self::Floor => Engine::Floor,
-            Self::Shim => Engine::Shim,
-            _ => return None,
-        })
-    }
-
-    /// The regime it is kept in.
-    pub fn regime(self) -> Option<Regime> {
-        match self {
-            Self::WalGrowing => Some(Regime::Growing),
-            Self::WalRecycled => Some(Regime::Recycled),
-            _ => None,
+    #[test]
+    fn every_engine_opens_in_its_own_journal_mode_and_keeps_a_row() {
+        let _extension = Extension::load().expect("libdash.so is built beside the tests");
+        let folder = tempfile::tempdir().expect("a folder");
+        for row in ROWS.iter().filter(|row| row.sqlite().is_some()) {
+            let path = folder.path().join(row.word);
+            let db = row.open(&path).expect("opens");
+            db.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (7)").expect("writes");
+            drop(db);
+            let db = row.start(&path).expect("opens again");
+            let x: i64 = db.query_row("SELECT x FROM t", [], |row| row.get(0)).expect("reads");
+            assert_eq!(x, 7, "{row:?}");
         }
     }
 
-    /// Its name in the table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WalGrowing => "stock WAL growing",
-            Self::WalRecycled => "stock WAL recycled",
-            Self::Limit => "the limit of the disk",
-            #[cfg(feature = "redb")]
-            Self::Redb => "redb",
-            #[cfg(feature = "fjall")]
-            Self::Fjall => "fjall",
-            #[cfg(feature = "heed")]
-            Self::Lmdb => "LMDB (heed)",
-            _ => self.engine().map_or("", Engine::name),
+    #[test]
+    fn every_store_that_is_built_in_takes_values() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for row in ROWS {
+            let Kind::Store(open) = row.kind else { continue };
+            let folder = folder.path().join(row.word);
+            std::fs::create_dir(&folder).expect("a folder of its own");
+            let mut store = open(&folder).expect("opens");
+            (0..3).try_for_each(|key| store.put(key, &[7; 100])).expect("puts");
         }
     }
 
-    /// The name that clap knows it by.
-    pub fn word(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-
-    /// What its commits survive.
-    pub fn durability(self) -> Durability {
-        match self {
-            Self::Limit => LIMIT,
-            _ => self.engine().map_or(KEEPS, Engine::durability),
+    #[test]
+    fn words_and_names_tell_rows_apart() {
+        for row in ROWS {
+            assert_eq!(ROWS.iter().filter(|other| other.word == row.word).count(), 1, "{row:?}");
+            assert_eq!(ROWS.iter().filter(|other| other.name == row.name).count(), 1, "{row:?}");
         }
-    }
-
-    /// Whether it is another store than SQLite, which can only put.
-    pub fn is_store(self) -> bool {
-        self.engine().is_none() && self != Self::Limit
     }
 }

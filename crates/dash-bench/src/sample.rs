@@ -76,7 +76,7 @@ impl Sample {
     }
 
     /// How many.
-    pub fn len(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.all.len()
     }
 
@@ -108,7 +108,7 @@ impl Sample {
             self.at(99.9),
             self.max(),
             self.typical(|block| block.mean),
-            self.len()
+            self.count()
         )
     }
 }

@@ -1,18 +1,18 @@
-//! What every run begins with: mounts of its own, Ctrl-C, the extension, places, priority.
+//! What every run begins with: mounts of its own, Ctrl-C, the extension, volumes, priority.
 
 use std::path::Path;
 
 use crate::extension::Extension;
 use crate::failure::Result;
-use crate::head::Head;
+use crate::header::Header;
 use crate::interrupt::Interrupt;
-use crate::place::{Place, Places};
+use crate::volume::{Volume, Volumes};
 use crate::{loops, priority};
 
 /// A run.
 pub struct Bench {
     /// Where things can be measured.
-    pub places: Places,
+    pub volumes: Volumes,
     /// The loaded extension.
     pub extension: Extension,
     /// Whether the measuring thread goes before others.
@@ -28,13 +28,13 @@ impl Bench {
         }
         let interrupt = Interrupt::catch()?;
         let extension = Extension::load()?;
-        let places = Places::new(folder)?;
-        Ok(Self { places, extension, real_time: priority::raise(), _interrupt: interrupt })
+        let volumes = Volumes::new(folder)?;
+        Ok(Self { volumes, extension, real_time: priority::raise(), _interrupt: interrupt })
     }
 
-    /// The head of a report about a place.
-    pub fn head(&self, place: &Place) -> Result<Head> {
-        Head::of(place, &self.extension, self.real_time)
+    /// The header of a report about a volume.
+    pub fn header(&self, volume: &Volume) -> Result<Header> {
+        Header::of(volume, &self.extension, self.real_time)
     }
 }
 

@@ -32,7 +32,7 @@ pub fn is_there() -> bool {
     Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success())
 }
 
-/// Counts the calls of one operation of what `dash bench` does with these arguments, `--count`
+/// Counts the calls of one operation of what this program does with these arguments, `--count`
 /// aside.
 pub fn count(arguments: &[OsString], operations: u64) -> Result<PerOperation> {
     // What the very first operation costs once, such as making dash's second copy, is in neither.
@@ -72,7 +72,6 @@ fn run(arguments: &[OsString], operations: u64) -> Result<Calls> {
         .args(["-f", "-c", "-o"])
         .arg(table.path())
         .arg(own)
-        .arg("bench")
         .args(arguments)
         .args(["--count", &operations.to_string()])
         .stdin(Stdio::null())

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::lanes::Measured;
+use crate::interleave::Measured;
 use crate::numbers::{median, per};
-use crate::rows::Row;
+use crate::row::Row;
 use crate::sample::Sample;
 
-/// One workload on one place.
+/// One workload on one volume.
 #[derive(Debug, Clone, Serialize)]
 pub struct Table {
     /// The arguments that make it again.
@@ -139,9 +139,8 @@ const CURVE: [f64; 16] = [
 
 impl Table {
     /// The line of a row.
-    pub fn line(&self, row: Row) -> Option<&Line> {
-        let word = row.word();
-        self.lines.iter().find(|line| line.row == word)
+    pub fn line(&self, row: &Row) -> Option<&Line> {
+        self.lines.iter().find(|line| line.row == row.word)
     }
 }
 
@@ -160,7 +159,7 @@ impl Spread {
 impl Latency {
     fn of(sample: &Sample) -> Self {
         Self {
-            count: sample.len(),
+            count: sample.count(),
             mean: sample.typical(|block| block.mean),
             p50: sample.at(50.0),
             p90: sample.at(90.0),
@@ -173,7 +172,7 @@ impl Latency {
 
 impl Line {
     /// Of what a row came to, beside the baseline.
-    pub fn of(row: Row, writes: bool, measured: &Measured, baseline: Option<&Measured>) -> Self {
+    pub fn of(row: &Row, writes: bool, measured: &Measured, baseline: Option<&Measured>) -> Self {
         let sample = if writes { &measured.writes } else { &measured.reads };
         let rates: Vec<f64> =
             sample.blocks.iter().map(|block| block.rate).filter(|rate| *rate > 0.0).collect();
@@ -182,16 +181,16 @@ impl Line {
             sample.ratios_to(other, |block| block.rate)
         });
         let reads = &measured.reads;
-        let durability = row.durability();
+        let durability = row.durability;
         Self {
-            row: row.word(),
-            name: row.name().to_owned(),
+            row: row.word.to_owned(),
+            name: row.name.to_owned(),
             after_power_loss: durability.word,
             durability: durability.sentence,
             rate: Spread::of(&rates),
             speed: Spread::of(&speeds.unwrap_or_default()),
             latency: Latency::of(sample),
-            reads: (writes && reads.len() > 0)
+            reads: (writes && reads.count() > 0)
                 .then(|| (reads.typical(|block| block.rate), Latency::of(reads))),
             cpu_us: (!measured.cpu.is_empty()).then(|| median(&measured.cpu)),
             cost: None,
@@ -209,7 +208,7 @@ impl Line {
         }
         // Of a device of one's own every write counts; of a shared one the middle block does.
         let total: u64 = blocks.iter().map(|(commits, _)| commits).sum();
-        let figure = |of: &dyn Fn(&crate::lanes::Written) -> u64| match source {
+        let figure = |of: &dyn Fn(&crate::interleave::Written) -> u64| match source {
             Source::OwnDevice => per(blocks.iter().map(|(_, written)| of(written)).sum(), total),
             _ => median(
                 &blocks

@@ -1,5 +1,5 @@
 //! Virtual disks throttle after some ten thousand flushes: every write then takes milliseconds,
-//! whoever asks. (On a busy machine the same is seen of the scheduler: see [`crate::priority`].) A
+//! whoever asks. (On a busy machine the same is seen of the scheduler: see `priority.rs`.) A
 //! raw write with a flush, now and then, tells; figures from such a time are worth nothing.
 
 use std::cell::Cell;
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use crate::failure::{Explain, Result};
 use crate::interrupt;
 use crate::numbers::{float, nanos};
-use crate::place::Place;
 use crate::progress::Progress;
+use crate::volume::Volume;
 
 /// A write with a flush that takes longer, in microseconds, is one of a throttled disk; unless the
 /// disk is that slow when it is first asked: then several times what it took.
@@ -23,7 +23,7 @@ const WRITES: usize = 5;
 /// How long to leave the disk alone before it is asked again.
 const PAUSE: Duration = Duration::from_secs(15);
 
-/// Watches the disk of one place.
+/// Watches the disk of one volume.
 pub struct Throttle {
     /// None where there is no disk.
     file: Option<File>,
@@ -35,8 +35,8 @@ pub struct Throttle {
 impl Throttle {
     /// Watches, and waits for the disk so long in all; after that its figures are taken as they
     /// are.
-    pub fn new(place: &Place, patience: Duration) -> Result<Self> {
-        let file = if place.in_memory { None } else { Some(place.scratch_file()?) };
+    pub fn new(volume: &Volume, patience: Duration) -> Result<Self> {
+        let file = if volume.in_memory { None } else { Some(volume.scratch_file()?) };
         let mut made = Self { file, slow: SLOW, patience: Cell::new(patience) };
         made.probe()?;
         made.slow = SLOW.max(SEVERAL * made.probe()?);

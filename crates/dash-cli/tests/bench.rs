@@ -133,28 +133,6 @@ fn on_a_device_of_its_own_the_counts_are_exact() {
 }
 
 #[test]
-fn counts_repeat() {
-    if !has_loop_devices() {
-        return;
-    }
-    let folder = folder();
-    let output = Command::new(env!("CARGO_BIN_EXE_dash"))
-        .args(["bench", "repeat", "--on", "memory", "--rounds", "5"])
-        .args(["--rows", "wal-recycled,dash-single,limit", "--dir"])
-        .arg(folder.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    // Whether speeds agree is the machine's affair, and not asked here.
-    let counts: Vec<_> = text
-        .lines()
-        .filter(|line| line.contains(" flushes ") || line.contains("   KiB "))
-        .collect();
-    assert_eq!(counts.len(), 6, "{text}");
-    assert!(counts.iter().all(|line| line.ends_with("agrees")), "{text}");
-}
-
-#[test]
 fn a_recording_is_replayed_by_every_row() {
     let trace = folder();
     let benchset = trace.path().join("benchset");
@@ -188,33 +166,6 @@ fn csv_markdown_and_plot_tell_the_same_rows() {
     let markdown = bench(&[&words[..], &["--markdown"]].concat(), folder.path());
     assert!(markdown.starts_with("```\ndash bench --rows wal,dash-single"));
     assert_eq!(markdown.lines().filter(|line| line.starts_with("| ")).count(), 4);
-}
-
-#[test]
-fn the_document_has_a_command_above_each_table() {
-    let folder = folder();
-    let words = ["document", "--only", "Without locality", "--add", "--rounds 2 --block 2"];
-    let text = bench(&words, folder.path());
-    assert!(text.starts_with("# Benchmarks"));
-    assert!(text.contains("```\ndash bench --workload random-a --rows delete,persist,"), "{text}");
-    assert!(text.contains("| dash single | keeps every commit |"));
-}
-
-#[test]
-fn a_papers_figures_stand_beside_measured_ones() {
-    let folder = folder();
-    let text = bench(&["papers", "--only", "ssl", "--quick"], folder.path());
-    // The paper's 8,319 pages of 3,077 transactions; what is measured is another device's.
-    let line = text.lines().find(|line| line.contains("androbench: stock WAL")).unwrap();
-    let figures: Vec<&str> = line.split_whitespace().rev().take(2).collect();
-    assert_eq!(figures[1], "2.70", "{line}");
-    if has_loop_devices() {
-        let here: f64 = figures[0].parse().unwrap();
-        assert!((1.0..5.0).contains(&here), "{line}");
-    }
-    for table in ["Table 3", "Table 4", "Table 6", "Table 7"] {
-        assert!(text.contains(&format!("SSL, {table}:")), "{text}");
-    }
 }
 
 #[test]

@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::failure::{Explain, Result};
-use crate::head::Head;
+use crate::header::Header;
 use crate::out::say;
 use crate::table::Table;
 
 /// How a report is put out.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Output {
-    /// Prints JSON: the head and every figure
+    /// Prints JSON: the header and every figure
     #[arg(long, conflicts_with_all = ["csv", "markdown"])]
     json: bool,
     /// Prints CSV: a line per row
@@ -38,16 +38,16 @@ impl Output {
     }
 
     /// Puts everything out.
-    pub fn put(&self, head: &Head, tables: &[Table]) -> Result<()> {
+    pub fn put(&self, header: &Header, tables: &[Table]) -> Result<()> {
         if self.json {
-            say!("{:#}", json!({ "head": head, "tables": tables }));
+            say!("{:#}", json!({ "head": header, "tables": tables }));
         } else if self.csv {
             say!("{}", csv::of(tables).trim_end());
         } else if self.markdown {
             let mut said = Vec::new();
             tables.iter().for_each(|table| say!("{}", text::markdown(table, &mut said)));
         } else {
-            head.lines().iter().for_each(|line| say!("{line}"));
+            header.lines().iter().for_each(|line| say!("{line}"));
             let mut said = Vec::new();
             tables.iter().for_each(|table| say!("\n{}", text::plain(table, &mut said).trim_end()));
         }

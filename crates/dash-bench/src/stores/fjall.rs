@@ -8,19 +8,23 @@ use super::Store;
 use crate::failure::{Explain, Result};
 
 /// The store.
-pub struct Fjall {
+struct Fjall {
     database: Database,
     keyspace: Keyspace,
 }
 
 impl Fjall {
-    /// Makes it.
-    pub fn open(folder: &Path) -> Result<Self> {
+    fn open(folder: &Path) -> Result<Self> {
         let database = Database::builder(folder.join("fjall")).open().explain("opening fjall")?;
         let keyspace =
             database.keyspace("t", KeyspaceCreateOptions::default).explain("opening fjall")?;
         Ok(Self { database, keyspace })
     }
+}
+
+/// Opens it.
+pub fn open(folder: &Path) -> Result<Box<dyn Store>> {
+    Ok(Box::new(Fjall::open(folder)?))
 }
 
 impl Store for Fjall {

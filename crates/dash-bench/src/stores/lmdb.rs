@@ -13,18 +13,17 @@ use crate::failure::{Explain, Result};
 const MAP: usize = 1 << 30;
 
 /// The store.
-pub struct Lmdb {
+struct Lmdb {
     environment: Env,
     database: Database<U64<BigEndian>, Bytes>,
 }
 
 impl Lmdb {
-    /// Makes it.
     #[expect(
         unsafe_code,
         reason = "a memory-mapped file: nobody else touches a new folder of ours"
     )]
-    pub fn open(folder: &Path) -> Result<Self> {
+    fn open(folder: &Path) -> Result<Self> {
         let what = "opening LMDB";
         // SAFETY: the file is made in a folder of this run alone, opened once, and nobody cuts it.
         let environment =
@@ -34,6 +33,11 @@ impl Lmdb {
         transaction.commit().explain(what)?;
         Ok(Self { environment, database })
     }
+}
+
+/// Opens it.
+pub fn open(folder: &Path) -> Result<Box<dyn Store>> {
+    Ok(Box::new(Lmdb::open(folder)?))
 }
 
 impl Store for Lmdb {

@@ -10,13 +10,17 @@ use crate::failure::{Explain, Result};
 const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("t");
 
 /// The store.
-pub struct Redb(Database);
+struct Redb(Database);
 
 impl Redb {
-    /// Makes it.
-    pub fn open(folder: &Path) -> Result<Self> {
+    fn open(folder: &Path) -> Result<Self> {
         Database::create(folder.join("redb")).map(Self).explain("opening redb")
     }
+}
+
+/// Opens it.
+pub fn open(folder: &Path) -> Result<Box<dyn Store>> {
+    Ok(Box::new(Redb::open(folder)?))
 }
 
 impl Store for Redb {

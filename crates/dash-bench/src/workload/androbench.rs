@@ -5,7 +5,7 @@
 use rusqlite::{Connection, Statement, params_from_iter, types::Value};
 
 use super::data::Permutation;
-use super::{Seat, Session, Step, Workload};
+use super::{Session, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Operations of each kind.
@@ -67,8 +67,8 @@ impl Workload for Androbench {
         .explain("making a table")
     }
 
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
-        let db = seat.db()?;
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
+        let db = worker.db()?;
         let prepare = |sql: String| db.prepare(&sql).explain("preparing an operation");
         let sets: Vec<_> = COLUMNS.iter().map(|name| format!("{name} = ?")).collect();
         Ok(Box::new(Running {

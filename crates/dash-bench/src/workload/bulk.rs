@@ -4,7 +4,7 @@ use rusqlite::{Connection, Statement};
 
 use super::data::{body, fill};
 use super::mobibench::{begin, commit};
-use super::{Seat, Session, Step, Workload};
+use super::{Session, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Rows of a transaction.
@@ -34,8 +34,8 @@ impl Workload for Bulk {
         fill(db, "t", 0)
     }
 
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
-        let db = seat.db()?;
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
+        let db = worker.db()?;
         let insert =
             db.prepare("INSERT INTO t (body) VALUES (?1)").explain("preparing an insert")?;
         Ok(Box::new(Running { db, insert, turn: 0 }))

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::data::{body, bytes_of, fill, rows_of};
 use super::skew::{Keys, Skew};
-use super::{Seat, Session, Settings, Step, Workload};
-use crate::engine::Engine;
+use super::{Session, Settings, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
+use crate::row::Row;
 
 /// Rows of the table.
 const ROWS: i64 = 1000;
@@ -49,14 +49,14 @@ impl Workload for Cycles {
         fill(db, "t", self.rows)
     }
 
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
-        let keys = Keys::new(self.skew, self.rows, seat.seed())?;
-        Ok(Box::new(Running { engine: seat.engine, path: seat.path, keys, turn: 0 }))
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
+        let keys = Keys::new(self.skew, self.rows, worker.seed())?;
+        Ok(Box::new(Running { row: worker.row, path: worker.path, keys, turn: 0 }))
     }
 }
 
 struct Running<'a> {
-    engine: Engine,
+    row: &'static Row,
     path: &'a Path,
     keys: Keys,
     turn: u64,
@@ -65,7 +65,7 @@ struct Running<'a> {
 impl Session for Running<'_> {
     fn step(&mut self) -> Result<Step> {
         self.turn += 1;
-        let db = self.engine.start(self.path).explain("opening")?;
+        let db = self.row.start(self.path)?;
         db.execute("UPDATE t SET body = ?1 WHERE id = ?2", (body(self.turn), self.keys.next()))
             .explain("updating")?;
         db.close().map_err(|(_, error)| error).explain("closing")?;

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Statement};
 
 use super::data::{body, bytes_of, fill};
 use super::mobibench::{begin, commit};
-use super::{Seat, Session, Settings, Step, Workload};
+use super::{Session, Settings, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// The workload.
@@ -48,8 +48,8 @@ impl Workload for Duplication {
         (0..2 * self.operations).try_for_each(|table| fill(db, &format!("t{table}"), 0))
     }
 
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
-        let db = seat.db()?;
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
+        let db = worker.db()?;
         let inserts = (0..2 * self.operations)
             .map(|table| {
                 db.prepare(&format!("INSERT INTO t{table} (body) VALUES (?1)"))

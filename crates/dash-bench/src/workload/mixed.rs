@@ -6,7 +6,7 @@ use rusqlite::{Connection, Statement};
 use super::data::{body, bytes_of, fill, rows_of};
 use super::reading::{point, read};
 use super::skew::{Keys, Skew};
-use super::{Seat, Session, Settings, Step, Workload};
+use super::{Session, Settings, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Rows of the table unless a size is named.
@@ -26,11 +26,11 @@ impl Mixed {
         Self { rows, skew: settings.skew, reads: settings.share.min(100) }
     }
 
-    /// The share of reads of one seat, in per cent.
-    fn share(&self, seat: &Seat<'_>) -> usize {
+    /// The share of reads of one worker, in per cent.
+    fn share(&self, worker: &Worker<'_>) -> usize {
         let readers =
-            (seat.of * self.reads).div_ceil(100).min(seat.of - usize::from(self.reads < 100));
-        match (seat.of, seat.index < seat.of - readers) {
+            (worker.of * self.reads).div_ceil(100).min(worker.of - usize::from(self.reads < 100));
+        match (worker.of, worker.index < worker.of - readers) {
             (1, _) => self.reads,
             (_, true) => 0,
             (_, false) => 100,
@@ -60,16 +60,16 @@ impl Workload for Mixed {
         fill(db, "t", self.rows)
     }
 
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
-        let db = seat.db()?;
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
+        let db = worker.db()?;
         let update = db.prepare("UPDATE t SET body = ?1 WHERE id = ?2");
         Ok(Box::new(Running {
             read: point(db)?,
             update: update.explain("preparing an update")?,
-            keys: Keys::new(self.skew, self.rows, seat.seed())?,
-            dice: Keys::new(Skew::Uniform, 100, seat.seed() + 1000)?,
-            reads: i64::try_from(self.share(seat)).unwrap_or(0),
-            turn: seat.seed() << 40,
+            keys: Keys::new(self.skew, self.rows, worker.seed())?,
+            dice: Keys::new(Skew::Uniform, 100, worker.seed() + 1000)?,
+            reads: i64::try_from(self.share(worker)).unwrap_or(0),
+            turn: worker.seed() << 40,
         }))
     }
 }
@@ -99,16 +99,16 @@ impl Session for Running<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Engine;
+    use crate::rows::named;
     use std::path::Path;
 
     #[test]
     fn of_several_connections_the_first_write_and_the_others_read() {
         let mixed = |reads| Mixed { rows: 1, skew: Skew::Uniform, reads };
         let shares = |reads, of| {
-            let seat =
-                |index| Seat { engine: Engine::Wal, path: Path::new(""), db: None, index, of };
-            (0..of).map(|index| mixed(reads).share(&seat(index))).collect::<Vec<_>>()
+            let row = named("wal");
+            let worker = |index| Worker { row, path: Path::new(""), db: None, index, of };
+            (0..of).map(|index| mixed(reads).share(&worker(index))).collect::<Vec<_>>()
         };
         assert_eq!(shares(90, 1), [90]);
         assert_eq!(shares(90, 4), [0, 100, 100, 100]);

@@ -6,7 +6,7 @@ use rusqlite::Statement;
 
 use super::data::{Permutation, add, body, bytes_of, fill, rows_of};
 use super::skew::{Keys, Skew};
-use super::{Name, Seat, Session, Settings, Step, Workload};
+use super::{Name, Session, Settings, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Rows of a table to update or delete from; DASH runs so many transactions.
@@ -67,8 +67,8 @@ impl Workload for Mobibench {
         (0..self.operations).try_for_each(|table| fill(db, &format!("t{table}"), self.rows))
     }
 
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
-        let db = seat.db()?;
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
+        let db = worker.db()?;
         let sql = |table: usize| match self.kind {
             Name::Update => format!("UPDATE t{table} SET body = ?1 WHERE id = ?2"),
             Name::Delete => format!("DELETE FROM t{table} WHERE id = ?1"),
@@ -81,11 +81,11 @@ impl Workload for Mobibench {
             db,
             kind: self.kind,
             statements,
-            keys: Keys::new(self.skew, self.rows, seat.seed())?,
+            keys: Keys::new(self.skew, self.rows, worker.seed())?,
             gone: Permutation::new(self.rows),
             rows: self.rows,
             // Every connection writes values of its own.
-            turn: seat.seed() << 40,
+            turn: worker.seed() << 40,
         }))
     }
 }

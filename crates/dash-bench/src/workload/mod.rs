@@ -21,8 +21,8 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use rusqlite::Connection;
 
-use crate::engine::Engine;
 use crate::failure::{Failure, Result};
+use crate::row::Row;
 pub use skew::Skew;
 
 /// Which workload.
@@ -86,10 +86,10 @@ pub enum Step {
     End,
 }
 
-/// Where a session sits.
-pub struct Seat<'a> {
+/// Who runs a session.
+pub struct Worker<'a> {
     /// Who keeps the database.
-    pub engine: Engine,
+    pub row: &'static Row,
     /// Where it is.
     pub path: &'a Path,
     /// The connection; none if the workload opens its own.
@@ -100,12 +100,12 @@ pub struct Seat<'a> {
     pub of: usize,
 }
 
-impl<'a> Seat<'a> {
+impl<'a> Worker<'a> {
     fn db(&self) -> Result<&'a Connection> {
         self.db.ok_or_else(|| Failure::new("this workload needs an open connection"))
     }
 
-    /// Different in every seat, the same in every run and on every side.
+    /// Different in every worker, the same in every run and on every side.
     fn seed(&self) -> u64 {
         crate::numbers::count(self.index) + 11
     }
@@ -169,7 +169,7 @@ pub trait Workload: Send + Sync {
     fn size(&self) -> u64;
 
     /// What a connection does.
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>>;
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>>;
 }
 
 impl Settings {
@@ -195,7 +195,7 @@ impl Settings {
         })
     }
 
-    /// As arguments of the command that [`crate::work`] is.
+    /// As arguments of the command that a worker is started by.
     pub fn arguments(&self) -> Vec<std::ffi::OsString> {
         let name = self.name.to_possible_value().map(|value| value.get_name().to_owned());
         let skew = self.skew.to_possible_value().map(|value| value.get_name().to_owned());

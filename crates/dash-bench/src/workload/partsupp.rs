@@ -6,7 +6,7 @@ use rusqlite::{Connection, Statement};
 
 use super::data::Permutation;
 use super::mobibench::{begin, commit};
-use super::{Seat, Session, Step, Workload};
+use super::{Session, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Rows.
@@ -60,8 +60,8 @@ impl Workload for Partsupp {
         db.execute(sql, [ROWS, comment]).map(drop).explain("filling a table")
     }
 
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
-        let db = seat.db()?;
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
+        let db = worker.db()?;
         let update = db
             .prepare("UPDATE partsupp SET ps_availqty = ps_availqty + 1 WHERE id = ?1")
             .explain("preparing an update")?;

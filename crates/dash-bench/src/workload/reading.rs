@@ -4,7 +4,7 @@ use rusqlite::{Connection, Statement};
 
 use super::data::{bytes_of, fill, rows_of};
 use super::skew::{Keys, Skew};
-use super::{Seat, Session, Settings, Step, Workload};
+use super::{Session, Settings, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Rows of the table unless a size is named: 12 MB, more than SQLite's cache of 2 MB.
@@ -48,9 +48,9 @@ impl Workload for Points {
         fill(db, "t", self.rows)
     }
 
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
-        let keys = Keys::new(self.skew, self.rows, seat.seed())?;
-        Ok(Box::new(Pointing { read: point(seat.db()?)?, keys }))
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
+        let keys = Keys::new(self.skew, self.rows, worker.seed())?;
+        Ok(Box::new(Pointing { read: point(worker.db()?)?, keys }))
     }
 }
 
@@ -111,9 +111,9 @@ impl Workload for Scans {
         fill(db, "t", self.rows)
     }
 
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
         let sql = "SELECT sum(length(body)) FROM t";
-        Ok(Box::new(Scanning { scan: seat.db()?.prepare(sql).explain("preparing a scan")? }))
+        Ok(Box::new(Scanning { scan: worker.db()?.prepare(sql).explain("preparing a scan")? }))
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::{Seat, Session, Step, Workload};
+use super::{Session, Step, Worker, Workload};
 use crate::failure::{Failure, Result};
 use crate::recorded::{Recording, Transaction};
 
@@ -58,9 +58,9 @@ impl Workload for Replay {
         self.recording.load(db).map(drop)
     }
 
-    fn session<'a>(&'a self, seat: &Seat<'a>) -> Result<Box<dyn Session + 'a>> {
-        let stream = self.recording.streams.get(seat.index).map_or(&[][..], Vec::as_slice);
-        Ok(Box::new(Running { db: seat.db()?, rest: stream.iter(), failures: 0 }))
+    fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
+        let stream = self.recording.streams.get(worker.index).map_or(&[][..], Vec::as_slice);
+        Ok(Box::new(Running { db: worker.db()?, rest: stream.iter(), failures: 0 }))
     }
 }
 

@@ -2,15 +2,15 @@
 
 use rusqlite::Connection;
 
-use super::{Name, Seat, Settings, Skew, Step, Workload};
-use crate::engine::Engine;
+use super::{Name, Settings, Skew, Step, Worker, Workload};
 use crate::extension::Extension;
+use crate::rows::named;
 
 fn settings(name: Name) -> Settings {
     Settings { name, operations: 3, size: Some(40_000), skew: Skew::Zipf, share: 50, replay: None }
 }
 
-/// Runs so many steps on each of three engines; what the last one left behind.
+/// Runs so many steps on some engines; what the last one left behind.
 fn run(settings: &Settings, steps: usize) -> (Vec<Step>, Connection, tempfile::TempDir) {
     let _extension = Extension::load().expect("libdash.so is built beside the tests");
     // In memory where there is such a folder: three thousand flushes are nothing to wait for.
@@ -22,16 +22,16 @@ fn run(settings: &Settings, steps: usize) -> (Vec<Step>, Connection, tempfile::T
     let folder = folder.expect("a folder");
     let workload = settings.workload().expect("a workload");
     let mut last: Option<(Vec<Step>, Connection)> = None;
-    for engine in [Engine::Delete, Engine::Wal, Engine::Single] {
-        let path = folder.path().join(engine.word());
-        let base = Engine::Floor.open(&path).expect("a base");
+    for row in ["delete", "toy", "wal", "dash-single"].map(named) {
+        let path = folder.path().join(row.word);
+        let base = named("floor").open(&path).expect("a base");
         workload.build(&base).expect("built");
         drop(base);
-        let db = engine.open(&path).expect("opens");
+        let db = row.open(&path).expect("opens");
         let done = {
             let db = workload.stays_open().then_some(&db);
-            let seat = Seat { engine, path: &path, db, index: 0, of: 1 };
-            let mut session = workload.session(&seat).expect("a session");
+            let worker = Worker { row, path: &path, db, index: 0, of: 1 };
+            let mut session = workload.session(&worker).expect("a session");
             session.before().expect("before");
             let done: Vec<Step> = (0..steps).map(|_| session.step().expect("a step")).collect();
             session.before().expect("before the next block");
@@ -39,7 +39,7 @@ fn run(settings: &Settings, steps: usize) -> (Vec<Step>, Connection, tempfile::T
             done
         };
         if let Some((before, ..)) = &last {
-            assert_eq!(before, &done, "{} does something else", engine.name());
+            assert_eq!(before, &done, "{} does something else", row.name);
         }
         last = Some((done, db));
     }

@@ -1,0 +1,206 @@
+//! Where things are measured: V, the file system of `--dir` itself; J, journaled ext4 on a loop
+//! device over a file in `--dir`; L, the same over memory, for exact counts; N, as L without a
+//! journal.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::device::{Counts, Device};
+use crate::failure::{Explain, Failure, Result};
+use crate::loops::{self, Loop};
+use crate::machine;
+
+/// Size of the image on the disk.
+const DISK_IMAGE: u64 = 1 << 30;
+/// Size of the image in memory.
+const MEMORY_IMAGE: u64 = 512 << 20;
+/// A folder in memory.
+const MEMORY: &str = "/dev/shm";
+
+/// A volume to measure in.
+pub struct Volume {
+    /// `V`, `J`, `L` or `N`.
+    pub label: &'static str,
+    /// What it is.
+    pub what: String,
+    /// Whether there is no disk under it.
+    pub in_memory: bool,
+    /// Whether nobody else writes to its device.
+    pub is_own: bool,
+    /// Its device, if it counts.
+    pub device: Option<Device>,
+    folder: PathBuf,
+    // Dropped in this order: what is in it, then the mount.
+    _own: Option<TempDir>,
+    _mount: Option<Loop>,
+}
+
+impl Volume {
+    fn on_loop(
+        label: &'static str,
+        under: &Path,
+        size: u64,
+        options: &[&str],
+        what: &str,
+    ) -> Result<Self> {
+        if !loops::allowed() {
+            return Err(Failure::new("needs root: loop devices and mounts"));
+        }
+        let mount = Loop::new(under, size, options)?;
+        let folder = mount.folder().to_owned();
+        let device = Device::of(&folder);
+        let in_memory = under == Path::new(MEMORY);
+        let what = format!("{what}: {}", machine::file_system(&folder));
+        Ok(Self {
+            label,
+            what,
+            in_memory,
+            is_own: true,
+            device,
+            folder,
+            _own: None,
+            _mount: Some(mount),
+        })
+    }
+
+    /// A new folder in it.
+    pub fn folder(&self, name: &str) -> Result<TempDir> {
+        tempfile::Builder::new()
+            .prefix(name)
+            .tempdir_in(&self.folder)
+            .explain(format!("making a folder in {}", self.folder.display()))
+    }
+
+    /// A file without a name.
+    pub fn scratch_file(&self) -> Result<std::fs::File> {
+        tempfile::tempfile_in(&self.folder)
+            .explain(format!("making a file in {}", self.folder.display()))
+    }
+
+    /// Writes out what the file system keeps back.
+    pub fn settle(&self) -> Result<()> {
+        let folder = std::fs::File::open(&self.folder).explain("opening the volume")?;
+        nix::unistd::syncfs(folder).explain("syncfs")
+    }
+
+    /// The device's counts now.
+    pub fn counts(&self) -> Result<Counts> {
+        let counts = self.device.as_ref().and_then(Device::counts);
+        counts.ok_or_else(|| {
+            Failure::new(format!("the device of {} does not count flushes", self.label))
+        })
+    }
+}
+
+/// All volumes, each made when it is first asked for.
+pub struct Volumes {
+    home: PathBuf,
+    v: OnceCell<Volume>,
+    j: OnceCell<Volume>,
+    l: OnceCell<Volume>,
+    n: OnceCell<Volume>,
+}
+
+impl Volumes {
+    /// Below `home`.
+    pub fn new(home: &Path) -> Result<Self> {
+        let home = home.canonicalize().explain(format!("--dir {}", home.display()))?;
+        Ok(Self {
+            home,
+            v: OnceCell::new(),
+            j: OnceCell::new(),
+            l: OnceCell::new(),
+            n: OnceCell::new(),
+        })
+    }
+
+    /// The folder given.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The file system of `--dir`.
+    pub fn v(&self) -> Result<&Volume> {
+        made(&self.v, || {
+            let own = tempfile::Builder::new()
+                .prefix("dash-bench-")
+                .tempdir_in(&self.home)
+                .explain("making a folder in --dir")?;
+            let folder = own.path().to_owned();
+            let device = Device::of(&folder);
+            let what = machine::file_system(&folder);
+            Ok(Volume {
+                label: "V",
+                what,
+                in_memory: false,
+                is_own: false,
+                device,
+                folder,
+                _own: Some(own),
+                _mount: None,
+            })
+        })
+    }
+
+    /// Journaled ext4 over the disk.
+    pub fn j(&self) -> Result<&Volume> {
+        made(&self.j, || {
+            Volume::on_loop(
+                "J",
+                &self.home,
+                DISK_IMAGE,
+                &[],
+                "loop device over a file in --dir, direct I/O",
+            )
+        })
+    }
+
+    /// Journaled ext4 over memory.
+    pub fn l(&self) -> Result<&Volume> {
+        made(&self.l, || {
+            Volume::on_loop("L", Path::new(MEMORY), MEMORY_IMAGE, &[], "loop device over memory")
+        })
+    }
+
+    /// ext4 without a journal over memory.
+    pub fn n(&self) -> Result<&Volume> {
+        let no_journal = ["-O", "^has_journal"];
+        made(&self.n, || {
+            Volume::on_loop(
+                "N",
+                Path::new(MEMORY),
+                MEMORY_IMAGE,
+                &no_journal,
+                "loop device over memory",
+            )
+        })
+    }
+
+    /// J and V; only V without root, with the reason.
+    pub fn timed(&self) -> Result<(Vec<&Volume>, Option<String>)> {
+        let v = self.v()?;
+        Ok(match self.j() {
+            Ok(j) => (vec![j, v], None),
+            Err(reason) => (vec![v], Some(format!("J: {reason}"))),
+        })
+    }
+
+    /// What the volumes that were used are.
+    pub fn described(&self) -> Vec<String> {
+        let made = [self.v.get(), self.j.get(), self.l.get(), self.n.get()];
+        made.into_iter()
+            .flatten()
+            .map(|volume| format!("{}: {}", volume.label, volume.what))
+            .collect()
+    }
+}
+
+fn made(cell: &OnceCell<Volume>, make: impl FnOnce() -> Result<Volume>) -> Result<&Volume> {
+    if let Some(volume) = cell.get() {
+        return Ok(volume);
+    }
+    let volume = make()?;
+    Ok(cell.get_or_init(|| volume))
+}

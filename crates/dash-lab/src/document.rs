@@ -1,0 +1,220 @@
+//! `dash-lab document`: `benches/BENCHMARKS.md`. Every table stands below the command that makes
+//! it, and is made by that very command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::failure::{Explain, Failure, Result};
+use crate::interrupt;
+use crate::measure;
+use crate::options::{Choice, Options};
+use crate::out::say;
+use crate::present::text::markdown;
+use crate::recovery;
+use crate::session::Bench;
+use crate::sides::{PAPER, PERSIST, SINGLE, WAL};
+use crate::workload::Name;
+
+/// Arguments of `dash-lab document`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Where databases are made (and removed); choose the disk to measure
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    dir: PathBuf,
+    /// Recordings to replay: each folder in this one
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
+    /// Only sections whose heading contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Options added to every command, such as `--rounds 3`: to see whether it works
+    #[arg(long, value_name = "OPTIONS", default_value = "", allow_hyphen_values = true)]
+    add: String,
+}
+
+/// A measurement's command line by itself.
+#[derive(Parser)]
+#[command(args_override_self = true)]
+struct Command {
+    #[command(flatten)]
+    options: Options,
+}
+
+const MOBILE: &str =
+    "--rows delete,persist,wal-growing,wal-recycled,dash-single,dash-exclusive,dash-paper";
+const FEW: &str = "--rows delete,persist,wal,dash-single";
+
+/// Heading, what to know before reading, commands; `MOBILE` and `FEW` stand for rows.
+const SECTIONS: &[(&str, &str, &[&str])] = &[
+    ("One commit", "Autocommit inserts of 100 bytes, on the file system of the folder.", &[""]),
+    (
+        "Flushes, writes and bytes per commit",
+        "The same on a loop device over memory, where counts are exact and flushes cost nothing: what is left of the times is processor time. KiB are also what wears flash out.",
+        &["--on memory --rounds 60"],
+    ),
+    (
+        "Stalls",
+        "Updates in a large table: stock WAL stops for a checkpoint now and then (p99.9); dash has no checkpoints.",
+        &["--workload update --size 100M --skew uniform FEW"],
+    ),
+    (
+        "Many connections",
+        "SQLite has one writer at a time: what differs is who waits how, and what readers cost a writer.",
+        &["--threads 16 FEW", "--workload mixed --share 90 --threads 16 FEW"],
+    ),
+    (
+        "Short-lived programs",
+        "Open, one commit, close, on ext4 with a journal. The row without flush and without journal is SQLite's own share of the time.",
+        &["--workload cycles --on loop"],
+    ),
+    (
+        RECOVERY,
+        "From opening a database whose writer was killed at any moment to its first row read, and on to its first commit; the page cache stays, the log of WAL is about half full (500 pages).",
+        &[],
+    ),
+    (
+        "Larger transactions",
+        "Ten operations a transaction; and bulk load, which dash is not for.",
+        &["--operations 10 MOBILE", "--workload bulk FEW"],
+    ),
+    #[cfg(feature = "stores")]
+    (
+        "Other stores",
+        "One durable put of 100 bytes per commit; these stores have no SQL to run for it.",
+        &[
+            "--rows wal-growing,wal-recycled,dash-single,redb,fjall,lmdb,limit --baseline wal-recycled",
+        ],
+    ),
+];
+
+/// The section that is no workload's.
+const RECOVERY: &str = "Recovery";
+/// Writers killed for a line of it.
+const KILLS: usize = 20;
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let bench = Bench::start(&arguments.dir)?;
+    let header = bench.header(bench.volumes.v()?)?;
+    say!("# Benchmarks\n");
+    say!(
+        "Made by `dash-lab document`; each table by the command above it. Counts compare across machines, times do not: on yours, run `dash bench --quick`. Rows that beat dash are here like the others. `dash-lab papers` sets the papers' figures beside measured ones, `dash-lab targets` says which of dash's own targets are met.\n"
+    );
+    header.lines().iter().for_each(|line| say!("- {line}"));
+    say!("\nWhat columns and durability mean is said below the first table in which they stand.");
+    let mut good = true;
+    let mut said = Vec::new();
+    for (heading, prose, commands) in SECTIONS {
+        if !wanted(arguments, heading) {
+            continue;
+        }
+        say!("\n## {heading}\n");
+        if !prose.is_empty() {
+            say!("{prose}\n");
+        }
+        if *heading == RECOVERY {
+            recovery(&bench, if arguments.add.is_empty() { KILLS } else { 2 })?;
+        }
+        for command in *commands {
+            good &= table(&bench, arguments, command, None, &mut said)?;
+        }
+    }
+    if let Some(traces) = arguments.traces.as_ref().filter(|_| wanted(arguments, "Recordings")) {
+        say!("\n## Recordings\n\nSQL recorded on phones and by benchmarks, replayed.\n");
+        for folder in folders(traces)? {
+            good &= table(&bench, arguments, "", Some(&folder), &mut said)?;
+        }
+    }
+    Ok(good)
+}
+
+/// How long it takes to be back, in milliseconds.
+fn recovery(bench: &Bench, kills: usize) -> Result<()> {
+    say!("```\ndash-lab document --only {RECOVERY}\n```\n");
+    say!("| updates a transaction, row | first read ms | shortest | longest | first commit ms |");
+    say!("| --- | --: | --: | --: | --: |");
+    for many in [1, 5, 20] {
+        for row in [WAL, PERSIST, PAPER, SINGLE] {
+            let choice = Choice::of(Name::Update, many);
+            let times = recovery::times(bench.volumes.v()?, choice, row, kills)?;
+            say!(
+                "| {many}, {} | {:.2} | {:.2} | {:.2} | {:.2} |",
+                row.name,
+                times.average,
+                times.shortest,
+                times.longest,
+                times.with_commit
+            );
+        }
+    }
+    Ok(())
+}
+
+fn wanted(arguments: &Arguments, heading: &str) -> bool {
+    arguments.only.as_ref().is_none_or(|only| heading.contains(only.as_str()))
+}
+
+/// One table; what can't be measured here says why.
+fn table(
+    bench: &Bench,
+    arguments: &Arguments,
+    command: &str,
+    replay: Option<&PathBuf>,
+    said: &mut Vec<String>,
+) -> Result<bool> {
+    let command = command.replace("MOBILE", MOBILE).replace("FEW", FEW);
+    let given: Vec<_> = ["dash", "bench"]
+        .into_iter()
+        .chain(command.split_whitespace())
+        .chain(arguments.add.split_whitespace())
+        .collect();
+    let mut shown = given.join(" ");
+    let mut words: Vec<std::ffi::OsString> = given[1..].iter().map(Into::into).collect();
+    if let Some(folder) = replay {
+        words.extend(["--replay".into(), folder.into()]);
+        shown = format!("{shown} --replay {}", folder.file_name().unwrap_or_default().display());
+    }
+    let parsed = Command::try_parse_from(words).explain(format!("the command {shown}"))?;
+    let made = parsed
+        .options
+        .volume(&bench.volumes)
+        .and_then(|volume| measure::run(&parsed.options, volume, shown.clone()));
+    match made {
+        Ok(made) => say!("{}", markdown(&made, said)),
+        Err(failure) => {
+            interrupt::check()?;
+            say!("```\n{shown}\n```\n\nNot measured: {failure}\n");
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The folders in a folder, in order.
+fn folders(of: &std::path::Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(of).explain(format!("reading {}", of.display()))?;
+    let mut folders: Vec<_> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    match folders.is_empty() {
+        true => Err(Failure::new(format!("{} has no folders to replay", of.display()))),
+        false => Ok(folders),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_of_the_document_can_be_given() {
+        for (heading, _, commands) in SECTIONS {
+            for command in *commands {
+                let command = command.replace("MOBILE", MOBILE).replace("FEW", FEW);
+                let words = std::iter::once("bench").chain(command.split_whitespace());
+                assert!(Command::try_parse_from(words).is_ok(), "{heading}: {command}");
+            }
+        }
+    }
+}

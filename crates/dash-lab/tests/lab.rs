@@ -1,0 +1,77 @@
+//! `dash-lab` repeats counts, writes its document and sets papers' figures beside measured ones.
+//! What is checked are counts and plausibility, never times.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+use std::path::Path;
+use std::process::Command;
+
+/// In memory where there is such a folder: nothing here depends on a disk.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
+/// Asked when it runs: a shell between cargo and rustc (`.cargo/rustc`) drops a name with a hyphen.
+fn program() -> std::ffi::OsString {
+    std::env::var_os("CARGO_BIN_EXE_dash-lab").unwrap()
+}
+
+fn lab(words: &[&str], folder: &Path) -> String {
+    let output = Command::new(program()).args(words).arg("--dir").arg(folder).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+#[test]
+fn counts_repeat() {
+    if !is_root() {
+        return;
+    }
+    let folder = folder();
+    let output = Command::new(program())
+        .args(["repeat", "--on", "memory", "--rounds", "5"])
+        .args(["--rows", "wal-recycled,dash-single,limit", "--dir"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    // Whether speeds agree is the machine's affair, and not asked here.
+    let counts: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains(" flushes ") || line.contains("   KiB "))
+        .collect();
+    assert_eq!(counts.len(), 6, "{text}");
+    assert!(counts.iter().all(|line| line.ends_with("agrees")), "{text}");
+}
+
+#[test]
+fn the_document_has_a_command_above_each_table() {
+    let folder = folder();
+    let words = ["document", "--only", "Larger transactions", "--add", "--rounds 2 --block 2"];
+    let text = lab(&words, folder.path());
+    assert!(text.starts_with("# Benchmarks"));
+    assert!(text.contains("```\ndash bench --operations 10 --rows delete,persist,"), "{text}");
+    assert!(text.contains("| dash single | keeps every commit |"));
+}
+
+#[test]
+fn a_papers_figures_stand_beside_measured_ones() {
+    let folder = folder();
+    let text = lab(&["papers", "--only", "ssl", "--quick"], folder.path());
+    // The paper's 8,319 pages of 3,077 transactions; what is measured is another device's.
+    let line = text.lines().find(|line| line.contains("androbench: stock WAL")).unwrap();
+    let figures: Vec<&str> = line.split_whitespace().rev().take(2).collect();
+    assert_eq!(figures[1], "2.70", "{line}");
+    if is_root() {
+        let here: f64 = figures[0].parse().unwrap();
+        assert!((1.0..5.0).contains(&here), "{line}");
+    }
+    for table in ["Table 3", "Table 4", "Table 6", "Table 7"] {
+        assert!(text.contains(&format!("SSL, {table}:")), "{text}");
+    }
+}
