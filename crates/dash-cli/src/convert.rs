@@ -11,9 +11,10 @@ use nix::unistd::{AccessFlags, access};
 use rusqlite::Connection;
 
 use crate::Outcome;
+use crate::engine::{Engine, sidecar};
+use crate::engines::{self, ENGINES};
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
-use crate::inspect;
 use crate::integrity::{Verdict, check};
 use crate::interrupt::Interrupt;
 use crate::out::say;
@@ -27,18 +28,20 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Arguments {
     /// The database
     file: PathBuf,
-    /// What it shall be
-    #[arg(long)]
-    to: Kind,
+    /// What it shall be: `plain`, an ordinary SQLite file with nothing beside it, or a journal mode
+    /// as `PRAGMA journal_mode` takes it, such as `shadow`
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    to: String,
 }
 
-/// What a database can be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Kind {
-    /// Two copies, one flush per commit
-    Shadow,
-    /// An ordinary SQLite file in journal mode DELETE, nothing beside it
-    Plain,
+/// What is put behind `PRAGMA journal_mode=`.
+fn mode(word: &str) -> std::result::Result<String, String> {
+    let is_name = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match word.to_ascii_lowercase() {
+        plain if plain == "plain" => Ok("delete".to_owned()),
+        name if is_name => Ok(name),
+        _ => Err("a journal mode is one word".to_owned()),
+    }
 }
 
 /// What to tell when Ctrl-C was pressed.
@@ -47,7 +50,7 @@ const STOPPED: &str = "stopped; the database is whole, run the command again to 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let file = &arguments.file;
-    if !file.is_file() && inspect::look(file)?.database.is_none() {
+    if !file.is_file() && !engines::look(file)?.has_database() {
         return Err(Failure::new(format!(
             "{0} is missing, but its shadow is there: run `dash recover {0}`",
             file.display()
@@ -56,14 +59,19 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     check_writable(file)?;
     let interrupt = Interrupt::catch()?;
     let extension = Extension::load()?;
-    match arguments.to {
-        Kind::Shadow => to_shadow(file, &extension, &interrupt),
-        Kind::Plain => to_plain(file, &extension, &interrupt),
+    match engines::named(&arguments.to) {
+        Some(engine) => to_engine(file, engine, &extension, &interrupt),
+        None => to_plain(file, &arguments.to, &extension, &interrupt),
     }
 }
 
-fn to_shadow(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Result<Outcome> {
-    if inspect::look(file)?.shadow.is_none() {
+fn to_engine(
+    file: &Path,
+    engine: &Engine,
+    extension: &Extension,
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    if !engines::look(file)?.is_used() {
         // As it is now, by stock SQLite, which also finishes a journal or log it left behind.
         let before = open_stock(file)?;
         let Some(before) = verify(before, file, "checking the file", interrupt)? else {
@@ -73,16 +81,19 @@ fn to_shadow(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Resul
     }
     let db = extension.open(file, false)?;
     db.busy_timeout(PATIENCE).explain("setting the busy timeout")?;
+    let mode = set_mode(&db, engine.name).explain("PRAGMA journal_mode")?;
+    if mode != engine.name {
+        close(db, file)?;
+        return Ok(stays(file, &mode, extension));
+    }
     let version: i64 = db
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .explain("reading user_version")?;
-    // A commit that changes nothing but the change counter: it makes the second copy.
+    // A commit that changes nothing but the change counter: what it makes beside that is the point.
     let commit = format!("BEGIN IMMEDIATE; PRAGMA user_version={version}; COMMIT");
-    follow("making the second copy", size(file), Moving::Written, || db.execute_batch(&commit))
-        .explain(format!("making the second copy of {} (the file is as it was)", file.display()))?;
-    let mode: String = db
-        .query_row("PRAGMA journal_mode", [], |row| row.get(0))
-        .explain("reading journal_mode")?;
+    let what = engine.first_commit;
+    follow(what, size(file), Moving::Written, || db.execute_batch(&commit))
+        .explain(format!("{what} of {} (the file is as it was)", file.display()))?;
     let Some(db) = verify(db, file, "checking it under dash", interrupt)? else {
         return Ok(Outcome::Bad);
     };
@@ -99,26 +110,24 @@ fn to_shadow(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Resul
     Ok(Outcome::Good)
 }
 
-fn to_plain(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Result<Outcome> {
+fn to_plain(
+    file: &Path,
+    wanted: &str,
+    extension: &Extension,
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
     let db = extension.open(file, false)?;
     db.busy_timeout(PATIENCE).explain("setting the busy timeout")?;
     let Some(db) = verify(db, file, "checking it under dash", interrupt)? else {
         return Ok(Outcome::Bad);
     };
-    let mode: String = follow("making it plain", size(file), Moving::Written, || {
-        db.query_row("PRAGMA journal_mode=delete", [], |row| row.get(0))
-    })
-    .explain(format!("making {} plain (it is as it was)", file.display()))?;
+    let mode = follow("making it plain", size(file), Moving::Written, || set_mode(&db, wanted))
+        .explain(format!("making {} plain (it is as it was)", file.display()))?;
     close(db, file)?;
-    if mode != "delete" {
-        say!(
-            "{} stays in journal mode {mode}: another connection has it open; close that and try again",
-            file.display()
-        );
-        return Ok(Outcome::Bad);
+    if mode != wanted {
+        return Ok(stays(file, &mode, extension));
     }
-    let left = inspect::look(file)?;
-    if left.shadow.is_some() || left.beside.fence || left.beside.coordination {
+    if engines::look(file)?.has_left_anything() {
         say!(
             "{} is plain, but another connection still has it open through dash: close that and try again",
             file.display()
@@ -134,15 +143,27 @@ fn to_plain(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Result
     Ok(Outcome::Good)
 }
 
+/// The mode that it is in then.
+fn set_mode(db: &Connection, wanted: &str) -> rusqlite::Result<String> {
+    db.query_row(&format!("PRAGMA journal_mode={wanted}"), [], |row| row.get(0))
+}
+
+fn stays(file: &Path, mode: &str, extension: &Extension) -> Outcome {
+    let usual = "another connection has it open; close that and try again";
+    let why = extension.last_error().unwrap_or_else(|| usual.to_owned());
+    say!("{} stays in journal mode {mode}: {why}", file.display());
+    Outcome::Bad
+}
+
 /// SQLite's own message names neither file nor folder.
 fn check_writable(file: &Path) -> Result<()> {
     let path = file.canonicalize().explain(format!("looking up {}", file.display()))?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     let why_folder = ", and both modes make and rename files in it";
-    let mut shadow = path.clone().into_os_string();
-    shadow.push("-shadow");
-    for (path, why) in [(folder, why_folder), (&path, ""), (Path::new(&shadow), "")] {
-        match access(path, AccessFlags::W_OK) {
+    let beside = ENGINES.iter().flat_map(|engine| engine.files).map(|end| sidecar(&path, end));
+    let all = [(folder.to_owned(), why_folder), (path.clone(), "")].into_iter();
+    for (path, why) in all.chain(beside.map(|path| (path, ""))) {
+        match access(&path, AccessFlags::W_OK) {
             Ok(()) | Err(Errno::ENOENT) => {}
             Err(error) => {
                 return Err(Failure::new(format!(

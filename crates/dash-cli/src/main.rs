@@ -1,18 +1,23 @@
 //! The `dash` program: what a person does with dash outside of SQL.
 //!
 //! One file per command; `bench` is the crate `dash_bench`. What commands share is in the crate
-//! `dash_terminal` and in [`ask`].
+//! `dash_terminal` and in [`ask`]. What they know of dash's modes is in the table [`engines`].
 //! Exit codes: 0 all is well; 1 the answer is bad news (damage, a refusal, a lost commit) or
 //! something was left undone; 2 the command could not be carried out.
+
+#![forbid(unsafe_code)]
 
 mod ask;
 mod convert;
 mod demo;
+mod engine;
+mod engines;
 mod holders;
 mod inspect;
 mod integrity;
 mod prompt;
 mod recover;
+mod shadow;
 mod shell;
 mod torture;
 

@@ -76,3 +76,17 @@ fn what_can_not_be_written_is_named() {
         run.is(2).says(&format!("{} can't be written (Permission denied)", folder.display()));
     }
 }
+
+#[test]
+fn any_journal_mode_may_be_asked_for() {
+    let home = Home::new();
+    home.shadowed();
+    for (mode, reason) in [("wal", "isn't available"), ("nonsense", "no such journal_mode")] {
+        let run = home.dash(&["convert", "app.db", "--to", mode]).is(1);
+        run.says("stays in journal mode shadow").says(reason);
+    }
+    home.dash(&["convert", "app.db", "--to", "a b"]).is(2).says("one word");
+    home.dash(&["convert", "app.db", "--to", "TRUNCATE"]).is(0).says("ordinary SQLite file");
+    assert_eq!(home.contents().keys().collect::<Vec<_>>(), ["app.db"]);
+    assert_eq!(home.stock_rows(), 203);
+}

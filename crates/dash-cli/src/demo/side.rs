@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::failed;
+use crate::engines;
 use crate::extension::Extension;
 use crate::failure::{Failure, Result};
 
@@ -44,7 +45,7 @@ impl Side {
             |error: rusqlite::Error| failed(self, &format!("opening {}", path.display()), &error);
         let (db, wanted) = match self {
             Self::Stock => (Connection::open(path).map_err(fail)?, "wal"),
-            Self::Dash => (extension.open(path, true)?, "shadow"),
+            Self::Dash => (extension.open(path, true)?, engines::DEFAULT.name),
         };
         db.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
         let ask =

@@ -1,11 +1,12 @@
 //! A copy of the user's database to experiment on. The original is only read: its sidecars are
 //! copied too, and whatever recovery it needs happens in the copy.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::Connection;
 
+use crate::engine::sidecar;
+use crate::engines::{self, ENGINES};
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
 
@@ -15,16 +16,17 @@ pub fn copy(extension: &Extension, file: &Path, base: &Path) -> Result<()> {
         return Err(Failure::new(format!("{} is not a file", file.display())));
     }
     duplicate(file, base)?;
-    for suffix in ["-wal", "-journal", "-shadow"] {
-        let sidecar = beside(file, suffix);
-        if sidecar.is_dir() {
+    let engines = ENGINES.iter().flat_map(|engine| engine.files);
+    for suffix in ["-wal", "-journal"].iter().chain(engines) {
+        let beside = sidecar(file, suffix);
+        if beside.is_dir() {
             // dash's name fence: an empty folder.
-            std::fs::create_dir(beside(base, suffix)).explain("copying the name fence")?;
-        } else if sidecar.exists() {
-            duplicate(&sidecar, &beside(base, suffix))?;
+            std::fs::create_dir(sidecar(base, suffix)).explain("copying the name fence")?;
+        } else if beside.exists() {
+            duplicate(&beside, &sidecar(base, suffix))?;
         }
     }
-    let db = if beside(base, "-shadow").exists() {
+    let db = if engines::beside(base).is_some() {
         extension.open(base, false)?
     } else {
         Connection::open(base).explain("opening the copy")?
@@ -46,10 +48,4 @@ pub fn copy(extension: &Extension, file: &Path, base: &Path) -> Result<()> {
 
 fn duplicate(from: &Path, to: &Path) -> Result<()> {
     std::fs::copy(from, to).map(drop).explain(format!("copying {}", from.display()))
-}
-
-fn beside(file: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(file);
-    name.push(suffix);
-    PathBuf::from(name)
 }

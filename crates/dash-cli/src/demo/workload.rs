@@ -43,7 +43,7 @@ impl Workload {
 
 /// Alternating inserts and updates of random rows, 100 bytes each, autocommit.
 pub fn made(base: PathBuf, count: usize, title: String) -> Result<Workload> {
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Random::new(7);
     fill(&base, &mut random).explain("making the table dash_demo")?;
     let transactions = (0..count).map(|number| vec![statement(number, &mut random)]).collect();
     Ok(Workload { title, base, streams: vec![transactions] })
@@ -72,7 +72,7 @@ fn statement(number: usize, random: &mut Random) -> Statement {
             values: vec![random.text().into()],
         }
     } else {
-        let id = random.below(ROWS) + 1;
+        let id = random.up_to(ROWS);
         Statement {
             sql: "UPDATE dash_demo SET body = ? WHERE id = ?".into(),
             values: vec![random.text().into(), id.into()],
@@ -80,26 +80,22 @@ fn statement(number: usize, random: &mut Random) -> Statement {
     }
 }
 
-/// The same numbers in every run (xorshift), so that two runs can be compared.
-pub struct Random(pub u64);
+/// Letters that are the same in every run, so that two runs can be compared.
+pub struct Random(fastrand::Rng);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+    /// From a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(fastrand::Rng::with_seed(seed))
     }
 
-    /// A number from 0 to `limit` - 1.
-    pub fn below(&mut self, limit: i64) -> i64 {
-        i64::try_from(self.next() >> 1).unwrap_or(0) % limit
+    /// A number from 1 to `limit`.
+    fn up_to(&mut self, limit: i64) -> i64 {
+        self.0.i64(1..=limit)
     }
 
     /// A hundred letters.
     pub fn text(&mut self) -> String {
-        (0..ROW_BYTES)
-            .map(|_| char::from(b'a' + u8::try_from(self.below(26)).unwrap_or(0)))
-            .collect()
+        (0..ROW_BYTES).map(|_| self.0.lowercase()).collect()
     }
 }

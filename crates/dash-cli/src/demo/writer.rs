@@ -31,7 +31,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     )
     .map_err(fail)?;
     let mut insert = db.prepare("INSERT INTO dash_demo_commits VALUES (?, ?)").map_err(fail)?;
-    let mut random = Random(u64::from(std::process::id()) + 1);
+    let mut random = Random::new(u64::from(std::process::id()));
     let mut number: i64 = db
         .query_row("SELECT coalesce(max(number), 0) FROM dash_demo_commits", [], |row| row.get(0))
         .map_err(fail)?;

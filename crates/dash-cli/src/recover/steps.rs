@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use dash_storage::real::Real;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use rusqlite::{Connection, OpenFlags};
@@ -31,8 +30,7 @@ pub fn run(steps: &[Step], extension: &Extension, interrupt: &Interrupt) -> Resu
             Step::Rename { from, to } => rename(from, to)?,
             Step::Copy { from, to } => copy(from, to)?,
             Step::Rewrite { from, to } => rewrite(from, to)?,
-            Step::Forget { file } => dash_shadow::forget(&Real, file)
-                .explain(format!("taking {} as it is", file.display()))?,
+            Step::Forget { file, by } => by(file)?,
             Step::Open { file, .. } => {
                 if let Some(outcome) = open(file, extension, interrupt)? {
                     return Ok(outcome);

@@ -1,16 +1,16 @@
 //! Neither file is a whole state: damage that no crash of dash alone explains. Both are looked at
 //! as SQLite would see them, and the person decides.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dash_shadow::inspect::Refusal;
 
-use super::Keep;
-use super::plan::{Plan, Reply, Step, free_name};
+use super::{Keep, forget};
+use crate::engine::sidecar;
 use crate::failure::Result;
 use crate::integrity::{Verdict, check_untouched};
 use crate::interrupt::Interrupt;
+use crate::recover::plan::{Plan, Reply, Step, free_name};
 
 /// Whether what is refused so is looked at here.
 pub fn is_for(refusal: Refusal, keep: Option<Keep>) -> bool {
@@ -28,9 +28,7 @@ pub fn plan(
     keep: Option<Keep>,
     interrupt: &Interrupt,
 ) -> Result<Reply> {
-    let mut shadow = OsString::from(file);
-    shadow.push("-shadow");
-    let shadow = PathBuf::from(shadow);
+    let shadow = sidecar(file, "-shadow");
     let mut why = match refusal {
         Refusal::TornCopy => {
             format!("{} is a copy that was made while the database was written.", file.display())
@@ -68,7 +66,7 @@ pub fn plan(
                 steps.push(Step::Rename { from: shadow.clone(), to: free_name(&shadow) });
             }
             // With it goes the name fence.
-            steps.push(Step::Forget { file: file.to_owned() });
+            steps.push(forget(file));
             steps.push(Step::Open {
                 file: file.to_owned(),
                 does: "takes the new file and makes a new shadow before the next commit".into(),

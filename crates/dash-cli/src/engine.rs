@@ -1,0 +1,59 @@
+//! What this program asks of an engine of dash: to look at its files, and to plan a recovery.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::failure::Result;
+use crate::interrupt::Interrupt;
+use crate::recover::plan::Reply;
+
+/// A journal mode with files of its own.
+pub struct Engine {
+    /// What `PRAGMA journal_mode` and `dash convert --to` call it.
+    pub name: &'static str,
+    /// What is appended to a database's name for the files that tell this mode.
+    pub files: &'static [&'static str],
+    /// What the first commit under it does that takes long.
+    pub first_commit: &'static str,
+    /// What `dash recover --keep` can be given, each with a line of help.
+    pub keep: &'static [(&'static str, &'static str)],
+    /// Looks at a database's files; reads only.
+    pub look: fn(&Path) -> Result<Box<dyn Findings>>,
+}
+
+/// What was found.
+pub trait Findings {
+    /// Prints it for people.
+    fn print(&self);
+
+    /// The same for programs.
+    fn json(&self) -> Value;
+
+    /// Whether opening it would be refused.
+    fn is_refused(&self) -> bool;
+
+    /// Whether the database itself is there, whatever else is.
+    fn has_database(&self) -> bool;
+
+    /// Whether the engine has made anything for it yet.
+    fn is_used(&self) -> bool;
+
+    /// Whether anything of the engine lies beside it.
+    fn has_left_anything(&self) -> bool;
+
+    /// What to do about the database `file` after a crash; `keep` is one of [`Engine::keep`].
+    ///
+    /// # Errors
+    ///
+    /// If the files can't be read.
+    fn recovery(&self, file: &Path, keep: Option<&str>, interrupt: &Interrupt) -> Result<Reply>;
+}
+
+/// The file beside a database with this at the end of its name.
+pub fn sidecar(file: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(file);
+    name.push(suffix);
+    PathBuf::from(name)
+}

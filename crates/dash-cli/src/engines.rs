@@ -1,0 +1,33 @@
+//! The journal modes of dash that have files of their own: a new one is a line here.
+
+use std::path::Path;
+
+use crate::engine::{Engine, Findings, sidecar};
+use crate::failure::{Failure, Result};
+use crate::shadow;
+
+/// All of them; the first is what a database is opened in where nobody asks for one.
+pub const ENGINES: &[Engine] = &[shadow::ENGINE];
+
+/// The one that is taken where nobody asks for one.
+pub const DEFAULT: &Engine = &ENGINES[0];
+
+/// The engine of this name.
+pub fn named(name: &str) -> Option<&'static Engine> {
+    ENGINES.iter().find(|engine| engine.name.eq_ignore_ascii_case(name))
+}
+
+/// The engine whose files lie beside a database, if one's do.
+pub fn beside(file: &Path) -> Option<&'static Engine> {
+    let there = |suffix: &&str| sidecar(file, suffix).symlink_metadata().is_ok();
+    ENGINES.iter().find(|engine| engine.files.iter().any(there))
+}
+
+/// Looks at a database; symbolic links are followed, as SQLite does.
+pub fn look(file: &Path) -> Result<Box<dyn Findings>> {
+    let path = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    if path.is_dir() {
+        return Err(Failure::new(format!("{} is a folder, not a database", file.display())));
+    }
+    (beside(&path).unwrap_or(DEFAULT).look)(&path)
+}
