@@ -4,16 +4,19 @@
 //! it for the whole process; it also answers `dash_last_error()` when an open fails.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::failure::{Explain, Failure, Result};
 
 /// Name of the library file: SQLite derives the entry point from it.
 const LIBRARY: &str = "libdash.so";
+/// What means something in a URI, or could.
+const ESCAPED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'_').remove(b'-').remove(b'~');
 /// Overrides the search.
 const VARIABLE: &str = "DASH_LIBRARY";
 
@@ -136,20 +139,10 @@ pub fn uri(path: &Path) -> OsString {
 /// A path as part of a URI: every byte that means something there is escaped, so spaces, `?`, `#`,
 /// `%` and names that are not UTF-8 all work.
 pub fn escape(path: &Path) -> String {
-    let mut escaped = String::new();
-    // Two slashes at the start would be taken for a host name.
     let bytes = path.as_os_str().as_bytes();
-    if bytes.starts_with(b"//") {
-        escaped.push_str("//");
-    }
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-    }
-    escaped
+    // Two slashes at the start would be taken for a host name.
+    let before = if bytes.starts_with(b"//") { "//" } else { "" };
+    format!("{before}{}", percent_encode(bytes, ESCAPED))
 }
 
 #[cfg(test)]
