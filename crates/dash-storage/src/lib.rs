@@ -9,6 +9,10 @@
 //! A flush that failed says nothing about the pages it covered: a later success of the same call
 //! proves nothing, as the pages may be clean by then and were never written.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("dash needs Linux: locks of open file descriptions, renameat2 and futexes");
+
+#[cfg(target_os = "linux")]
 pub mod real;
 mod shared;
 pub mod simulated;
