@@ -41,7 +41,7 @@ impl Workers {
     }
 }
 
-/// What a handle is told.
+/// What a worker is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// So many steps.
@@ -50,7 +50,7 @@ pub enum Order {
     Time(Duration),
 }
 
-/// Somebody with a connection.
+/// A worker, as the measuring thread holds it.
 trait Handle {
     /// Tells it to begin.
     fn order(&mut self, order: Order) -> Result<()>;
@@ -59,7 +59,7 @@ trait Handle {
     fn result(&mut self) -> Result<Timed>;
 }
 
-/// All of them.
+/// All workers.
 pub struct Handles(Vec<Box<dyn Handle>>);
 
 impl Handles {
@@ -137,7 +137,7 @@ fn cpu() -> Option<u64> {
     Some(nanos(Duration::from(time)))
 }
 
-/// What is said of a handle that is gone.
+/// What is said of a worker that is gone.
 fn gone() -> Failure {
     Failure::new("one of the connections that work at the same time ended unasked")
 }

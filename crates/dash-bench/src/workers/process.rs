@@ -1,4 +1,4 @@
-//! A handle that is a process of its own: this program, started as [`super::worker`].
+//! A worker that is a process of its own: this program, started as [`super::worker`].
 
 use std::io::{BufReader, Read, Write};
 use std::path::Path;

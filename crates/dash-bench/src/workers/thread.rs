@@ -1,4 +1,4 @@
-//! A handle that is a thread of this process.
+//! A worker that is a thread of this process.
 
 use std::path::Path;
 use std::sync::Arc;
