@@ -36,13 +36,10 @@ pub(crate) const CIRCLES: &[Circle] = &[
             "vfs_calls",
         ],
     },
-    // A worker process is started as the program of either kind, and calls it.
-    Circle { in_crate: "dash-torture", modules: &["faults", "kill", "worker"] },
 ];
 
 /// Functions of more than 70 lines: file, name.
 pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[
     ("crates/dash-shadow/tests/every_failing_call_leaves_a_sound_database.rs", "story"),
-    ("crates/dash-torture/src/fs/play.rs", "transaction"),
     ("tests/any_history_gives_what_stock_sqlite_gives.rs", "history"),
 ];

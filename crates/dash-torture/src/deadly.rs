@@ -11,7 +11,7 @@ use crate::faults::sql::seccomp::{self, Answer};
 /// Calls that are left; the process lives on as long as nobody has set it.
 static LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
 
-/// The process dies before so many more calls have been made by who works in [`run`].
+/// The process dies before so many more calls have been made by the thread that works in [`run`].
 pub(crate) fn die_after(calls: i64) {
     LEFT.store(calls, SeqCst);
 }

@@ -1,18 +1,26 @@
 //! Proof of crash safety, engine by engine: what `dash torture` runs and the tests run in short.
 //!
-//! Four rings, a folder each, that share nothing but the types of this file: `sim` (every crash
-//! point on simulated storage), `fs` (real file systems on a recording block device), `faults`
-//! (every storage call made to fail) and `kill` (processes killed and stopped at random). `deadly`
-//! kills a process at a call, for `fs` and `kill`.
+//! Four rings, a folder each: `sim` (every crash point on simulated storage), `fs` (real file
+//! systems on a recording block device), `faults` (every storage call made to fail) and `kill`
+//! (processes killed and stopped at random). They try the engines of the table in `engines`, a line
+//! each; what only one engine has is in its folder, such as `shadow`. `deadly` kills a process at a
+//! call, for `fs` and `kill`.
 
+mod again;
 pub mod aim;
 mod deadly;
+mod engine;
+mod engines;
 pub mod faults;
 pub mod fs;
 pub mod kill;
 mod random;
+pub mod shadow;
 pub mod sim;
 pub mod sqlite;
+#[cfg(test)]
+mod toy;
+pub mod variant;
 pub mod worker;
 
 use std::path::PathBuf;

@@ -1,11 +1,46 @@
 //! Stock SQLite with the extension under test loaded: the rings that run SQL open databases here.
 
-use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, OpenFlags};
+
+/// What means something in a URI; the rest of a path stays as it is.
+const ESCAPED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'_').remove(b'-').remove(b'~');
+
+/// What is wrong with a state, or SQLite's error.
+#[derive(Debug)]
+pub enum Wrong {
+    /// No transaction ever left such a state.
+    Content(String),
+    /// An error of SQLite.
+    Sql(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Wrong {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+/// What is read of a database, and SQLite's own opinion, in one read transaction.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn sound<T>(
+    db: &Connection,
+    read: impl FnOnce(&Connection) -> Result<T, Wrong>,
+) -> Result<T, Wrong> {
+    db.execute_batch("BEGIN")?;
+    let state = read(db)?;
+    let verdict: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    db.execute_batch("COMMIT")?;
+    if verdict == "ok" { Ok(state) } else { Err(Wrong::Content(verdict)) }
+}
 
 /// Loads the extension into the SQLite that is linked here, once a process.
 ///
@@ -55,19 +90,16 @@ pub fn open_stock(path: &Path) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
-/// The URI of `path` in dash; every byte that means something there is escaped.
+/// The URI of `path` in dash.
 #[must_use]
 pub fn uri(path: &Path, parameters: &str) -> String {
-    let mut uri = "file:".to_owned();
-    for &byte in path.as_os_str().as_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            // Writing into a string can't fail.
-            let _ = write!(uri, "%{byte:02X}");
-        }
-    }
-    uri + "?vfs=dash" + parameters
+    format!("{}?vfs=dash{parameters}", stock_uri(path))
+}
+
+/// The URI of `path` for any SQLite; every byte that means something there is escaped.
+#[must_use]
+pub fn stock_uri(path: &Path) -> String {
+    format!("file:{}", percent_encode(path.as_os_str().as_bytes(), ESCAPED))
 }
 
 /// Makes dash say something else, so that [`last_error`] is not an older error; what it will say is

@@ -14,17 +14,16 @@
 
 use std::sync::{Arc, Mutex};
 
+use dash_torture::shadow::Simulation;
 use dash_torture::sim::plan::{Kind, Plan};
-use dash_torture::sim::subject::Subject;
-use dash_torture::sim::{Seen, Shadow, run_case};
+use dash_torture::sim::{Seen, run_case};
 
 fn explore(variant: &'static str) {
-    let subject: Arc<dyn Subject> = Arc::new(Shadow);
     for page in [512, 4096, 65_536] {
         let seen = Arc::new(Mutex::new(Seen::default()));
         for seed in 0..8 {
             let plan = Plan::new(Kind::of(seed), seed, page);
-            if let Err(violation) = run_case(&subject, variant, &plan, &seen) {
+            if let Err(violation) = run_case(&Simulation, variant, &plan, &seen) {
                 panic!("seed {seed}, {plan}: {}", violation.0);
             }
         }

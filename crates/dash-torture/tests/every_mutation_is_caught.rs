@@ -7,8 +7,8 @@
 extern crate dash_shadow_mutants as dash_shadow;
 
 // The same subject, over the engine with the ways to break it.
-use dash_torture::sim::subject;
-#[path = "../src/sim/shadow.rs"]
+use dash_torture::{sim, variant};
+#[path = "../src/shadow/subject.rs"]
 mod shadow;
 
 // Tests of the engine, each with what they share, over the engine with the ways to break it.
@@ -60,73 +60,72 @@ use std::sync::{Arc, Mutex};
 use dash_shadow_mutants::mutation::{self, Mutation};
 use dash_torture::sim::plan::Plan;
 use dash_torture::sim::{Seen, Violation, run_case};
-use shadow::Shadow;
-use subject::Subject;
+use shadow::Simulation;
 
 /// A way, the variant and the case that catch it, and the seed. The seed was found by trying one
 /// after the other from 0; where a change of the engine has moved it, the next ones are tried.
 type Row = (Mutation, &'static str, &'static str, u64);
 
 const TABLE: &[Row] = &[
-    (Mutation::CommitNotFlushed, "single", "pair/page=512", 0),
-    (Mutation::ExchangeBeforeFlush, "single", "pair/page=512", 0),
-    (Mutation::PreparedAgain, "single", "pair/page=512", 0),
-    (Mutation::FailedFlushRetried, "single", "crowd/page=512", 9),
-    (Mutation::FailedFlushNotUndone, "single", "crowd/page=512", 4),
-    (Mutation::NothingCarried, "single", "pair/page=512", 0),
-    (Mutation::SpilledPagesNotListed, "single", "pair/page=512", 1),
-    (Mutation::FirstPageNotCleared, "single", "pair/page=512", 0),
-    (Mutation::TailAlwaysCounts, "single", "pair/page=512", 0),
-    (Mutation::NoParent, "single", "pair/page=512", 0),
-    (Mutation::PagesNotPutAside, "single", "crowd/page=512", 0),
-    (Mutation::OverwritingNotAnnounced, "single", "crowd/page=512", 0),
-    (Mutation::PinnedReadersIgnored, "single", "crowd/page=512", 0),
-    (Mutation::StockReadersIgnored, "single", "crowd/page=512", 0),
-    (Mutation::NotDemoted, "single", "pair/page=512", 0),
-    (Mutation::NoNameFence, "single", "pair/page=512", 0),
-    (Mutation::NameFenceNotFlushed, "single", "pair/page=512", 0),
-    (Mutation::FenceInodeNotFlushed, "single", "pair/page=512/names=sector", 0),
-    (Mutation::EmptyFileNotFlushed, "single", "pair/page=512/names=sector", 0),
-    (Mutation::ShadowRemovedBesideFence, "single", "pair/page=512", 0),
-    (Mutation::NoHeaderFence, "single", "crowd/page=512", 0),
-    (Mutation::PageChecksumsIgnored, "single", "pair/page=512", 0),
-    (Mutation::FirstUnitOnlyChecked, "single", "pair/page=4096", 0),
-    (Mutation::LongListBelieved, "single", "pair/page=4096", 2),
-    (Mutation::BlockChecksumIgnored, "single", "pair/page=512", 9),
-    (Mutation::NoIntent, "single", "crowd/page=512", 25),
-    (Mutation::IntentNotFlushed, "single", "crowd/page=512", 110),
+    (Mutation::CommitNotFlushed, "single", "two_processes/page=512", 0),
+    (Mutation::ExchangeBeforeFlush, "single", "two_processes/page=512", 0),
+    (Mutation::PreparedAgain, "single", "two_processes/page=512", 0),
+    (Mutation::FailedFlushRetried, "single", "many_processes/page=512", 9),
+    (Mutation::FailedFlushNotUndone, "single", "many_processes/page=512", 4),
+    (Mutation::NothingCarried, "single", "two_processes/page=512", 0),
+    (Mutation::SpilledPagesNotListed, "single", "two_processes/page=512", 1),
+    (Mutation::FirstPageNotCleared, "single", "two_processes/page=512", 0),
+    (Mutation::TailAlwaysCounts, "single", "two_processes/page=512", 0),
+    (Mutation::NoParent, "single", "two_processes/page=512", 0),
+    (Mutation::PagesNotPutAside, "single", "many_processes/page=512", 0),
+    (Mutation::OverwritingNotAnnounced, "single", "many_processes/page=512", 0),
+    (Mutation::PinnedReadersIgnored, "single", "many_processes/page=512", 0),
+    (Mutation::StockReadersIgnored, "single", "many_processes/page=512", 0),
+    (Mutation::NotDemoted, "single", "two_processes/page=512", 0),
+    (Mutation::NoNameFence, "single", "two_processes/page=512", 0),
+    (Mutation::NameFenceNotFlushed, "single", "two_processes/page=512", 0),
+    (Mutation::FenceInodeNotFlushed, "single", "two_processes/page=512/names=sector", 0),
+    (Mutation::EmptyFileNotFlushed, "single", "two_processes/page=512/names=sector", 0),
+    (Mutation::ShadowRemovedBesideFence, "single", "two_processes/page=512", 0),
+    (Mutation::NoHeaderFence, "single", "many_processes/page=512", 0),
+    (Mutation::PageChecksumsIgnored, "single", "two_processes/page=512", 0),
+    (Mutation::FirstUnitOnlyChecked, "single", "two_processes/page=4096", 0),
+    (Mutation::LongListBelieved, "single", "two_processes/page=4096", 2),
+    (Mutation::BlockChecksumIgnored, "single", "two_processes/page=512", 9),
+    (Mutation::NoIntent, "single", "many_processes/page=512", 25),
+    (Mutation::IntentNotFlushed, "single", "many_processes/page=512", 110),
     (Mutation::NarrowedUnflushed, "single", "sessions/page=512", 0),
     (Mutation::UnflushedBuiltOn, "single", "sessions/page=512", 0),
-    (Mutation::RepairIgnoresIntent, "single", "pair/page=512", 0),
-    (Mutation::GrowthNotFlushed, "single", "pair/page=4096", 1),
-    (Mutation::NoUndo, "single", "pair/page=512", 1),
-    (Mutation::UndoneInPart, "single", "crowd/page=512", 6),
-    (Mutation::RestoreNotFlushed, "single", "pair/page=512", 1),
-    (Mutation::SettledWithoutCopying, "single", "pair/page=512", 7),
-    (Mutation::PaperLiteral, "paper", "pair/page=512", 0),
-    (Mutation::WinnerNotRewritten, "single", "crowd/page=512", 173),
-    (Mutation::WriterLockLost, "single", "crowd/page=512", 8),
-    (Mutation::StaleSnapshotMayWrite, "single", "crowd/page=512", 11),
-    (Mutation::FirstPageFirst, "single", "crowd/page=512", 32),
-    (Mutation::FirstPageWithOthers, "single", "crowd/page=65536", 9),
-    (Mutation::WinnerNotMadeDurable, "single", "pair/page=512", 2),
-    (Mutation::WinnerNotFlushed, "single", "pair/page=512", 2),
-    (Mutation::UndoneByNames, "single", "pair/page=512", 0),
-    (Mutation::DeadWriterIgnored, "single", "pair/page=4096", 0),
-    (Mutation::LifeIgnored, "single", "pair/page=512", 0),
-    (Mutation::NewShadowNotFlushed, "single", "pair/page=4096", 5),
-    (Mutation::NewShadowNameNotFlushed, "single", "pair/page=512", 0),
+    (Mutation::RepairIgnoresIntent, "single", "two_processes/page=512", 0),
+    (Mutation::GrowthNotFlushed, "single", "two_processes/page=4096", 1),
+    (Mutation::NoUndo, "single", "two_processes/page=512", 1),
+    (Mutation::UndoneInPart, "single", "many_processes/page=512", 6),
+    (Mutation::RestoreNotFlushed, "single", "two_processes/page=512", 1),
+    (Mutation::SettledWithoutCopying, "single", "two_processes/page=512", 7),
+    (Mutation::PaperLiteral, "paper", "two_processes/page=512", 0),
+    (Mutation::WinnerNotRewritten, "single", "many_processes/page=512", 173),
+    (Mutation::WriterLockLost, "single", "many_processes/page=512", 8),
+    (Mutation::StaleSnapshotMayWrite, "single", "many_processes/page=512", 11),
+    (Mutation::FirstPageFirst, "single", "many_processes/page=512", 32),
+    (Mutation::FirstPageWithOthers, "single", "many_processes/page=65536", 9),
+    (Mutation::WinnerNotMadeDurable, "single", "two_processes/page=512", 2),
+    (Mutation::WinnerNotFlushed, "single", "two_processes/page=512", 2),
+    (Mutation::UndoneByNames, "single", "two_processes/page=512", 0),
+    (Mutation::DeadWriterIgnored, "single", "two_processes/page=4096", 0),
+    (Mutation::LifeIgnored, "single", "two_processes/page=512", 0),
+    (Mutation::NewShadowNotFlushed, "single", "two_processes/page=4096", 5),
+    (Mutation::NewShadowNameNotFlushed, "single", "two_processes/page=512", 0),
     (Mutation::GoneSuperJournalNotFlushed, "single", "attached/page=512", 24),
     (Mutation::SuperJournalIgnored, "single", "attached/page=512", 0),
     (Mutation::SuperJournalRemovedEarly, "single", "attached/page=512", 0),
-    (Mutation::DeadWriterUndone, "single", "crowd/page=512", 201),
-    (Mutation::SettledBelieved, "single", "crowd/page=512", 483),
-    (Mutation::SupersededBeforeFlush, "single", "crowd/page=512", 483),
-    (Mutation::NaiveListReset, "single", "crowd/page=512", 132),
-    (Mutation::NameKeptFromStock, "single", "pair/page=512", 0),
-    (Mutation::NotProtected, "single", "pair/page=65536", 10),
-    (Mutation::ReplacedNotFenced, "single", "pair/page=512", 8),
-    (Mutation::FoundFenceBelieved, "single", "pair/page=512/names=sector", 2),
+    (Mutation::DeadWriterUndone, "single", "many_processes/page=512", 201),
+    (Mutation::SettledBelieved, "single", "many_processes/page=512", 483),
+    (Mutation::SupersededBeforeFlush, "single", "many_processes/page=512", 483),
+    (Mutation::NaiveListReset, "single", "many_processes/page=512", 132),
+    (Mutation::NameKeptFromStock, "single", "two_processes/page=512", 0),
+    (Mutation::NotProtected, "single", "two_processes/page=65536", 10),
+    (Mutation::ReplacedNotFenced, "single", "two_processes/page=512", 8),
+    (Mutation::FoundFenceBelieved, "single", "two_processes/page=512/names=sector", 2),
 ];
 
 /// A way, and the tests of the engine that catch it: what needs two accidents that fit together, or
@@ -239,15 +238,14 @@ const TOLD: &[Told] = &[
     ),
 ];
 
-/// Seeds tried after the one in the table: a crowd takes milliseconds, others up to a second.
+/// Seeds tried after the one in the table: many processes take milliseconds, others up to a second.
 fn more(case: &str) -> u64 {
-    if case.starts_with("crowd/") { 2000 } else { 24 }
+    if case.starts_with("many_processes/") { 2000 } else { 24 }
 }
 
 fn run(mutation: Option<Mutation>, variant: &'static str, plan: &Plan) -> Result<(), Violation> {
-    let subject: Arc<dyn Subject> = Arc::new(Shadow);
     mutation::set(mutation);
-    let result = run_case(&subject, variant, plan, &Arc::new(Mutex::new(Seen::default())));
+    let result = run_case(&Simulation, variant, plan, &Arc::new(Mutex::new(Seen::default())));
     mutation::set(None);
     result
 }
@@ -330,12 +328,13 @@ fn every_way_is_in_a_table() {
     assert!(absent.is_empty(), "no case for {absent:?}");
 }
 
-/// For a new row: DASH_MUTATION=a,b names ways, DASH_CASES=pair/page=512,crowd/page=512 cases.
+/// For a new row: `DASH_MUTATION=a,b` names ways, `DASH_CASES` cases, such as
+/// two_processes/page=512,many_processes/page=512.
 #[test]
 #[ignore = "how the table is made"]
 fn look_for_rows() {
     let wanted = std::env::var("DASH_MUTATION").unwrap_or_default();
-    let cases = std::env::var("DASH_CASES").unwrap_or_else(|_| "pair/page=512".to_owned());
+    let cases = std::env::var("DASH_CASES").unwrap_or_else(|_| "two_processes/page=512".to_owned());
     let cases: &'static str = cases.leak();
     let seeds = std::env::var("DASH_SEEDS").map(|seeds| seeds.parse().unwrap()).ok();
     let mut rows = Vec::new();

@@ -8,27 +8,27 @@ extern crate dash_shadow_mutants as dash_shadow;
 mod common;
 
 // The same subject, over the engine with the ways to break it.
-use dash_torture::sim::subject;
-#[path = "../src/sim/shadow.rs"]
+use dash_torture::{sim, variant};
+#[path = "../src/shadow/subject.rs"]
 mod shadow;
 
 use std::time::Duration;
 
 use dash_shadow_mutants::mutation::{self, Mutation};
 use dash_torture::{Summary, faults};
-use shadow::Shadow;
+use shadow::Simulation;
 
 /// Runs a part until it finds something, over the engine broken like this.
 fn failures(
     mutation: Option<Mutation>,
     seconds: u64,
     case: Option<&str>,
-    part: fn(&dyn subject::Subject, &dash_torture::Options) -> Summary,
+    part: fn(&dyn sim::subject::Subject, &dash_torture::Options) -> Summary,
 ) -> usize {
     let mut options = common::options(Duration::from_secs(seconds));
     options.case = case.map(str::to_owned);
     mutation::set(mutation);
-    let summary = part(&Shadow, &options);
+    let summary = part(&Simulation, &options);
     mutation::set(None);
     println!("{mutation:?}: {} cases, {} failures", summary.cases, summary.failures.len());
     summary.failures.iter().take(2).for_each(|failure| println!("{failure:?}"));
@@ -50,7 +50,7 @@ fn flushes_that_are_left_out_or_believed() {
 
 #[test]
 fn checksums_that_nobody_looks_at() {
-    let part = faults::run_damage_on;
+    let part = dash_torture::shadow::damage_on;
     assert_eq!(failures(None, 3, None, part), 0);
     let mutation = Mutation::BlockChecksumIgnored;
     assert!(failures(Some(mutation), 60, None, part) > 0, "{mutation:?} goes unseen");

@@ -6,16 +6,15 @@
 
 use std::sync::{Arc, Mutex};
 
+use dash_torture::shadow::Simulation;
 use dash_torture::sim::plan::Plan;
-use dash_torture::sim::subject::Subject;
-use dash_torture::sim::{Seen, Shadow, run_case};
+use dash_torture::sim::{Seen, run_case};
 
 fn explore(variant: &'static str, case: &str, seeds: std::ops::Range<u64>) {
-    let subject: Arc<dyn Subject> = Arc::new(Shadow);
     let seen = Arc::new(Mutex::new(Seen::default()));
     for seed in seeds {
         let plan = Plan::read(case, seed).unwrap();
-        if let Err(violation) = run_case(&subject, variant, &plan, &seen) {
+        if let Err(violation) = run_case(&Simulation, variant, &plan, &seen) {
             panic!("seed {seed}, {plan}: {}", violation.0);
         }
     }

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::database::{self, explained};
 use super::parts::{self, Link};
-use crate::deadly;
+use crate::{deadly, sqlite};
 
 /// A call takes longer only if it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,7 +41,7 @@ pub enum Said {
     Died,
 }
 
-/// The process, as seen by who tells it what to do.
+/// The process, as its master sees it.
 #[derive(Debug)]
 pub struct Actor {
     child: Child,
@@ -121,7 +121,7 @@ impl Drop for Actor {
 
 /// Plays the part.
 pub fn play(link: Link, library: &Path) -> Result<()> {
-    database::load(library).map_err(std::io::Error::other)?;
+    sqlite::load(library).map_err(std::io::Error::other)?;
     deadly::run(move || serve(link))
 }
 
@@ -138,7 +138,7 @@ fn serve(mut link: Link) {
         answer = match carry_out(&mut open, &request) {
             Ok(value) => value,
             Err(error) => {
-                let code = crate::sqlite::code(&error) & 0xff;
+                let code = sqlite::code(&error) & 0xff;
                 json!({ "code": code, "text": explained(&error) })
             }
         };

@@ -33,7 +33,7 @@ pub struct Look<'a> {
     pub is_attached: bool,
     /// What may be found.
     pub allowed: &'a Allowed,
-    /// Who comes first.
+    /// The visitor that comes first.
     pub visit: Visit,
     /// The journals that began between the last flush and the power cut.
     pub begun: &'a [Nonce],
@@ -86,7 +86,7 @@ impl Look<'_> {
     /// At a mounted file system.
     pub fn inside(&self, rig: &Rig, folder: &Path) -> Result<Checked, Wrong> {
         let visited = match self.opened {
-            Opened::Dash(_) | Opened::Guests => self.visit.make(self, rig, folder)?,
+            Opened::Dash(..) | Opened::Guests(_) => self.visit.make(self, rig, folder)?,
             Opened::Stock(..) => Visited::of_nobody(self.allowed),
         };
         let (after, acknowledged) = match self.opened_again(rig, folder, &visited.allowed) {
@@ -105,7 +105,7 @@ impl Look<'_> {
                     return Err(Wrong::Broken(what));
                 }
                 drop(db);
-                if self.opened == Opened::Guests {
+                if matches!(self.opened, Opened::Guests(_)) {
                     rusqlite::Connection::open(folder.join(name))
                         .and_then(|db| {
                             db.execute_batch("BEGIN IMMEDIATE; PRAGMA user_version = 7; ROLLBACK")

@@ -8,44 +8,69 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Result};
 
 use super::ledger::State;
+use crate::engine::{Engine, GUESTS};
+use crate::engines::{ENGINES, named};
+use crate::sqlite::{self, stock_uri};
+use crate::variant::Variant;
 
 /// How a database is opened and made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Opened {
-    /// Through dash, with this `dash_commit`.
-    Dash(&'static str),
-    /// Through dash, where stock SQLite writes, too.
-    Guests,
+    /// Through dash, in a variant of the engine of this name.
+    Dash(&'static str, &'static Variant),
+    /// Through dash in this engine, where stock SQLite writes, too.
+    Guests(&'static str),
     /// By stock SQLite, with this `journal_mode` and `synchronous`.
     Stock(&'static str, &'static str),
 }
 
+/// What shows that the rig can tell good from bad.
+const STOCK: [Opened; 5] = [
+    Opened::Stock("wal", "full"),
+    Opened::Stock("delete", "extra"),
+    Opened::Stock("wal", "normal"),
+    Opened::Stock("delete", "off"),
+    Opened::Stock("delete", "full"),
+];
+
 impl Opened {
-    /// All of them: what is to be proved, and what shows that the rig can tell good from bad.
-    pub const ALL: [Self; 9] = [
-        Self::Dash("single"),
-        Self::Dash("paper"),
-        Self::Dash("exclusive"),
-        Self::Guests,
-        Self::Stock("wal", "full"),
-        Self::Stock("delete", "extra"),
-        Self::Stock("wal", "normal"),
-        Self::Stock("delete", "off"),
-        Self::Stock("delete", "full"),
-    ];
+    /// All of them: what is to be proved, and stock SQLite.
+    pub fn all() -> Vec<Self> {
+        let of = |engine: &&'static dyn Engine| -> Vec<Self> {
+            let name = engine.name();
+            let variants = engine.loaded_variants().into_iter();
+            let guests = engine.loaded().map(|_| Self::Guests(name));
+            variants.map(|(variant, _)| Self::Dash(name, variant)).chain(guests).collect()
+        };
+        ENGINES.iter().flat_map(of).chain(STOCK).collect()
+    }
 
     /// Its name as an engine and variant.
     pub fn name(self) -> String {
         match self {
-            Self::Dash(protocol) => format!("shadow/{protocol}"),
-            Self::Guests => "shadow/guests".to_owned(),
+            Self::Dash(engine, variant) => format!("{engine}/{}", variant.name),
+            Self::Guests(engine) => format!("{engine}/{GUESTS}"),
             Self::Stock(mode, synchronous) => format!("stock/{mode}-{synchronous}"),
         }
     }
 
     /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|opened| opened.name() == name)
+        Self::all().into_iter().find(|opened| opened.name() == name)
+    }
+
+    /// The engine's name; `None` of stock SQLite.
+    pub fn engine(self) -> Option<&'static str> {
+        match self {
+            Self::Dash(engine, ..) | Self::Guests(engine) => Some(engine),
+            Self::Stock(..) => None,
+        }
+    }
+
+    /// The endings of the names of the files that belong to a database at rest, its own left out.
+    pub fn beside(self) -> &'static [&'static str] {
+        let loaded = self.engine().and_then(named).and_then(Engine::loaded);
+        loaded.map_or(&[], |loaded| loaded.beside())
     }
 
     /// Whether a database that becomes smaller survives a power cut. With `delete` and `full`
@@ -57,11 +82,10 @@ impl Opened {
     }
 
     fn uri(self, path: &Path) -> String {
-        let path = escaped(path);
         match self {
-            Self::Dash(protocol) => format!("file:{path}?vfs=dash&dash_commit={protocol}"),
-            Self::Guests => format!("file:{path}?vfs=dash"),
-            Self::Stock(..) => format!("file:{path}"),
+            Self::Dash(_, variant) => sqlite::uri(path, variant.uri.unwrap_or_default()),
+            Self::Guests(engine) => sqlite::uri(path, parameters_of(engine)[0]),
+            Self::Stock(..) => stock_uri(path),
         }
     }
 
@@ -78,7 +102,7 @@ impl Opened {
         match self {
             // The modes of stock SQLite that a program may switch to are as durable as dash with
             // this.
-            Self::Dash(_) | Self::Guests => db.execute_batch("PRAGMA synchronous = EXTRA")?,
+            Self::Dash(..) | Self::Guests(_) => db.execute_batch("PRAGMA synchronous = EXTRA")?,
             Self::Stock(mode, synchronous) => db.execute_batch(&format!(
                 "PRAGMA journal_mode = {mode}; PRAGMA synchronous = {synchronous}; \
                  PRAGMA wal_autocheckpoint = 60"
@@ -91,31 +115,18 @@ impl Opened {
 /// Opens a file as a stock reader does that must not change it.
 pub fn read_only(path: &Path) -> Result<Connection> {
     Connection::open_with_flags(
-        format!("file:{}?mode=ro", escaped(path)),
+        format!("{}?mode=ro", stock_uri(path)),
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
     )
 }
 
-/// Loads the extension into the SQLite that is linked here; it stays loaded.
-#[expect(unsafe_code, reason = "loading a shared library runs its code, and this one is our own")]
-pub fn load(library: &Path) -> Result<()> {
-    let scratch = Connection::open_in_memory()?;
-    // SAFETY: the file is the extension of this project; its entry point follows SQLite's contract.
-    unsafe {
-        let _guard = rusqlite::LoadExtensionGuard::new(&scratch)?;
-        scratch.load_extension(library, Some("sqlite3_dash_init"))
+/// The URI parameters of the variants of an engine; without the engine, none.
+pub fn parameters_of(engine: &str) -> Vec<&'static str> {
+    let variants = named(engine).map(Engine::loaded_variants).unwrap_or_default();
+    match variants.is_empty() {
+        true => vec![""],
+        false => variants.into_iter().map(|(_, parameters)| parameters).collect(),
     }
-}
-
-fn escaped(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte);
-    text.bytes()
-        .map(|byte| match keep(byte) {
-            true => char::from(byte).to_string(),
-            false => format!("%{byte:02X}"),
-        })
-        .collect()
 }
 
 /// A hash of all that is in a database: its schema, and each table's rows with their row numbers.
@@ -173,11 +184,8 @@ pub fn damage(db: &Connection, database: &str) -> Result<Option<String>> {
 
 /// An error as SQLite tells it, with what dash says of it.
 pub fn explained(error: &rusqlite::Error) -> String {
-    let more = Connection::open_in_memory().and_then(|db| {
-        db.query_row("SELECT dash_last_error()", [], |row| row.get::<_, Option<String>>(0))
-    });
-    match more {
-        Ok(Some(more)) if !more.is_empty() => format!("{error}; {more}"),
-        _ => error.to_string(),
+    match sqlite::last_error() {
+        more if more.is_empty() => error.to_string(),
+        more => format!("{error}; {more}"),
     }
 }

@@ -3,9 +3,9 @@
 //! or is killed, at a call that the seed chooses; some stock connections stay open from before dash
 //! came.
 //!
-//! Of each session it is known beforehand what must be found: who is let in to write finds the
-//! newest commit, or what a killed process had begun; who reads beside finds a commit, or is
-//! refused. Nobody may be refused once those who hold locks are gone.
+//! Of each session it is known beforehand what must be found: a writer that is let in finds the
+//! newest commit, or what a killed process had begun; a reader beside it finds a commit, or is
+//! refused. Nobody may be refused once the holders of locks are gone.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use super::actor::{Actor, Said};
-use super::database;
+use super::database::{self, Opened};
 use super::ledger::Ledger;
 use super::play::{BEGIN, DB, Ended, Play, REFUSALS, STAYER, text};
 use super::program::Draft;
@@ -31,16 +31,25 @@ const CALLS: u64 = 40;
 /// # Errors
 ///
 /// What must not be, and the sessions until then.
-pub fn perform(rig: &Rig, library: &Path, seed: u64) -> Result<Ledger, String> {
+pub fn perform(
+    rig: &Rig,
+    library: &Path,
+    engine: &'static str,
+    seed: u64,
+) -> Result<Ledger, String> {
     let mut rng = Rng::with_seed(seed);
-    let protocol = ["single", "single", "paper", "exclusive"][rng.usize(..4)];
+    // The first variant twice as often as the others.
+    let mut parameters = database::parameters_of(engine);
+    parameters.insert(0, parameters[0]);
+    let parameters = parameters[rng.usize(..parameters.len())];
     let model = Connection::open_in_memory().map_err(text)?;
     let ledger =
         Ledger { empty: database::state(&model, false).map_err(text)?, ..Ledger::default() };
     let mut play = Play {
         rig,
         library,
-        protocol,
+        opened: Opened::Guests(engine),
+        parameters,
         draft: Draft::new(rng),
         model,
         ledger,
@@ -88,22 +97,26 @@ impl Play<'_> {
     /// The content of one of the files reaches the disk, as it does after half a minute; its name
     /// need not.
     fn write_back(&mut self) -> Result<(), String> {
-        let name = if self.rng().bool() { "app.db" } else { "app.db-shadow" };
-        let Ok(file) = std::fs::File::open(self.rig.point().join(name)) else { return Ok(()) };
+        let beside = self.opened.beside();
+        let name = match self.rng().bool() || beside.is_empty() {
+            true => "app.db".to_owned(),
+            false => format!("app.db{}", beside[self.rng().usize(..beside.len())]),
+        };
+        let Ok(file) = std::fs::File::open(self.rig.point().join(&name)) else { return Ok(()) };
         self.tell(format!("{name} is written back"));
         write_back(&file).map_err(text)
     }
 
     /// A session of dash.
     fn dash(&mut self) -> Result<(), String> {
-        let parameters = format!("?vfs=dash&dash_commit={}", self.protocol);
-        self.tell(format!("dash {}", self.protocol));
+        let parameters = format!("?vfs=dash{}", self.parameters);
+        self.tell(format!("dash {}", self.parameters));
         let (mut actor, mut said) = self.actor(&parameters)?;
         for _ in 0..2 {
             if matches!(said, Said::Done(_)) {
                 said = actor.state(DB)?;
             }
-            // Somebody is there who may well hold a lock; not for ever.
+            // The process that stayed may well hold a lock; not for ever.
             if !matches!(said, Said::Done(_)) && self.stayer.take().is_some() {
                 (actor, said) = self.actor(&parameters)?;
             }
@@ -263,7 +276,7 @@ impl Play<'_> {
                 return Ok(());
             }
         }
-        // Who is still to die does not stay: it would die of anything.
+        // A process that is still to die does not stay: it would die of anything.
         if !dies && self.one_in(4) {
             self.tell("stays");
             self.stayer = Some(actor);

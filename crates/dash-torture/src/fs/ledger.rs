@@ -39,7 +39,7 @@ pub struct Ledger {
     /// through dash, stock SQLite wrote on the state before, and dash has not opened the database
     /// since. A power loss takes what tells that nobody was told of that commit.
     pub choices: Vec<Range<u64>>,
-    /// What was done, for those who look into a failure: from which position on, and what.
+    /// What was done, for the story of a failure: from which position on, and what.
     pub story: Vec<(u64, String)>,
 }
 

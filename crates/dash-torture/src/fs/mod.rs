@@ -22,7 +22,7 @@
 //! | `program`, `record`, `ledger`, `database` | what is recorded |
 //! | `guests`, `play`, `stock`, `actor` | programs in which stock SQLite writes, too, in processes that die |
 //! | `cuts`, `blocks`, `stage`, `images` | images |
-//! | `check`, `visit`, `saved` | a look at an image, who comes first, and a look at one that failed before |
+//! | `check`, `visit`, `saved` | a look at an image, its first visitor, and a look at one that failed before |
 //! | `failing`, `session` | devices that fail, fill up, turn read-only |
 
 mod actor;

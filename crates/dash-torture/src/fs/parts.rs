@@ -1,6 +1,6 @@
 //! The other processes of the ring, and the lines they send each other. The program that runs the
 //! ring is started again and told its part by an environment variable; the link is its standard
-//! input, so that a part notices at once when whoever started it is gone, however it went.
+//! input, so that a part notices at once when its parent is gone, however it went.
 //!
 //! Workers live in a mount namespace of their own: whatever ends them, the kernel unmounts all they
 //! mounted. A device is a process apart from its worker: a worker that waits in the kernel for
@@ -90,7 +90,7 @@ pub fn start(part: &str, folder: &Path) -> std::io::Result<(Child, Link)> {
         .env(FOLDER, folder)
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::null())
-        // Ctrl-C is for whoever runs the ring, who then ends the parts in order.
+        // Ctrl-C is for the process that runs the ring; that one ends the parts in order.
         .process_group(0)
         .spawn()?;
     Ok((child, Link::new(ours)?))

@@ -57,7 +57,7 @@ impl Calibration {
 /// Engine, variant and file system.
 pub fn targets() -> Vec<String> {
     let of = |opened: Opened| Kind::ALL.map(|kind| format!("{}/{}", opened.name(), kind.name()));
-    Opened::ALL.into_iter().flat_map(of).collect()
+    Opened::all().into_iter().flat_map(of).collect()
 }
 
 /// Runs the ring.
@@ -141,21 +141,21 @@ fn tasks(options: &Options, kinds: Vec<Kind>) -> impl Iterator<Item = Task> + Se
     let wants = |opened: &Opened| {
         kinds.iter().any(|kind| options.wants(&format!("{}/{}", opened.name(), kind.name())))
     };
-    let engines: Vec<Opened> = Opened::ALL.into_iter().filter(wants).collect();
+    let engines: Vec<Opened> = Opened::all().into_iter().filter(wants).collect();
     let of = |is_wanted: fn(&Opened) -> bool| -> Vec<Opened> {
         engines.iter().copied().filter(is_wanted).collect()
     };
-    let dash = of(|opened| matches!(opened, Opened::Dash(_)));
+    let dash = of(|opened| matches!(opened, Opened::Dash(..)));
+    let guests = of(|opened| matches!(opened, Opened::Guests(_)));
     let stock = of(|opened| matches!(opened, Opened::Stock(..)));
     // Every other program has guests.
-    let mut ours: Vec<Opened> = dash.clone();
-    if engines.contains(&Opened::Guests) {
-        let beside = |opened| [Opened::Guests, opened];
-        ours = dash.iter().copied().flat_map(beside).collect();
-        if dash.is_empty() {
-            ours.push(Opened::Guests);
-        }
-    }
+    let of_one = |a: &Opened, b: &Opened| a.engine() == b.engine();
+    let beside = |opened: &Opened| -> Vec<Opened> {
+        let with = guests.iter().filter(|guests| of_one(guests, opened));
+        with.chain([opened]).copied().collect()
+    };
+    let mut ours: Vec<Opened> = dash.iter().flat_map(beside).collect();
+    ours.extend(guests.iter().filter(|guests| !dash.iter().any(|dash| of_one(dash, guests))));
     // Short runs see every file system too.
     let images = options.time.as_secs().clamp(16, 200);
     let seed = options.seed.wrapping_mul(1 << 20);
@@ -238,7 +238,7 @@ pub fn calibrate(
         return Err(why);
     }
     let mut modes: Vec<Opened> =
-        Opened::ALL.into_iter().filter(|opened| matches!(opened, Opened::Stock(..))).collect();
+        Opened::all().into_iter().filter(|opened| matches!(opened, Opened::Stock(..))).collect();
     let per = images.div_ceil(3);
     let mut all: BTreeMap<String, (Summary, HashSet<u64>, Calibration)> = BTreeMap::new();
     for look in 0..LOOKS {

@@ -7,15 +7,17 @@ use rusqlite::{Connection, ffi};
 use serde_json::Value;
 
 use super::actor::{Actor, Said};
-use super::database;
+use super::database::{self, Opened};
 use super::ledger::{Commit, Doubtful, Ledger, State};
 use super::program::{Draft, tables};
 use super::rig::Rig;
 use super::stock::{Mode, Torn};
+use crate::sqlite::stock_uri;
 
 /// The name of an actor's connection.
 pub const DB: &str = "db";
-/// Who has had it open from before, maybe a file that is a copy no more: that one may not write.
+/// A process that has had it open from before, maybe a file that is a copy no more: that process
+/// may not write.
 pub const STAYER: &str = "a stock process that stayed";
 /// Begins to write: on a file that is not to be written `BEGIN IMMEDIATE` alone only reads.
 pub const BEGIN: &str = "BEGIN IMMEDIATE; PRAGMA user_version = 7";
@@ -55,8 +57,10 @@ pub struct Play<'a> {
     pub rig: &'a Rig,
     /// The extension.
     pub library: &'a Path,
-    /// `dash_commit`.
-    pub protocol: &'static str,
+    /// How dash opens the database, but for the variant.
+    pub opened: Opened,
+    /// The URI parameters of the variant.
+    pub parameters: &'static str,
     /// Draws everything.
     pub draft: Draft,
     /// The same content, in memory; in a transaction while something is pending.
@@ -118,7 +122,7 @@ impl Play<'_> {
     /// A process that opens the database, and what came of that.
     pub fn actor(&mut self, parameters: &str) -> Result<(Actor, Said), String> {
         let mut actor = Actor::start(self.library).map_err(text)?;
-        let uri = format!("file:{}/app.db{parameters}", self.rig.point().display());
+        let uri = stock_uri(&self.rig.point().join("app.db")) + parameters;
         let said = actor.open(DB, &uri)?;
         Ok((actor, said))
     }
@@ -185,13 +189,7 @@ impl Play<'_> {
         who: &str,
         mode: Option<Mode>,
     ) -> Result<Ended, String> {
-        let mut statements = match self.ledger.commits.is_empty() {
-            true => tables(&["main"]),
-            false if self.one_in(10) => self.draft.large(),
-            false => self.draft.transaction(),
-        };
-        // No two commits make the same content.
-        statements.push("UPDATE s SET n = n + 1000000".to_owned());
+        let batch = self.statements();
         let begun = self.position()?;
         match actor.run(DB, BEGIN)? {
             Said::Done(_) => {}
@@ -203,7 +201,6 @@ impl Play<'_> {
             Said::Died => return Ok(Ended::Died),
             Said::Refused(code, what) => return Err(format!("{who} reads: {what} ({code})")),
         }
-        let batch = statements.join("; ");
         self.model.execute_batch(&format!("BEGIN; {batch}")).map_err(text)?;
         let state = (database::content(&self.model, "main").map_err(text)?, 0);
         let torn = mode.map_or(Torn::Never, Mode::torn);
@@ -217,33 +214,13 @@ impl Play<'_> {
         }
         match said {
             Said::Done(_) => {
-                self.model.execute_batch("COMMIT").map_err(text)?;
-                let no_journal = mode.is_some_and(|mode| ["memory", "off"].contains(&mode.journal));
-                self.is_unnamed &= no_journal;
-                let is_durable = mode.is_none_or(Mode::is_durable) && !self.is_unnamed;
-                self.ledger.commits.push(Commit { begun, acknowledged, state, is_durable });
-                // Of what a log was copied from, its flushes say nothing.
-                let is_flushed = is_durable && mode.is_none_or(|mode| mode.journal != "wal");
-                if is_flushed && let Some(since) = self.torn.take() {
-                    self.ledger.torn.push(since..acknowledged);
-                }
-                self.may_return = match mode {
-                    Some(Mode { journal: "memory" | "off", .. }) => self.may_return,
-                    Some(mode) => !mode.is_durable() || mode.journal == "wal",
-                    None => false,
-                };
-                self.tell(format!("commit {}", self.ledger.commits.len() - 1));
-                Ok(Ended::Committed)
+                self.committed(Commit { begun, acknowledged, state, is_durable: false }, mode)
             }
             Said::Died => {
                 if torn != Torn::Never {
                     self.torn.get_or_insert(begun);
                 }
-                // A process of dash that died may not have come to flush the folder.
-                self.may_return |= mode.is_some();
-                self.is_unnamed |= mode.is_none() && self.ledger.commits.is_empty();
-                self.pending = Some(Pending { begun, state, of_dash: mode.is_none() });
-                self.tell("killed in a transaction");
+                self.died(Pending { begun, state, of_dash: mode.is_none() });
                 Ok(Ended::Died)
             }
             Said::Refused(code, what) => {
@@ -251,6 +228,48 @@ impl Play<'_> {
                 self.refused(code, &what, who)
             }
         }
+    }
+
+    /// What a transaction does.
+    fn statements(&mut self) -> String {
+        let mut statements = match self.ledger.commits.is_empty() {
+            true => tables(&["main"]),
+            false if self.one_in(10) => self.draft.large(),
+            false => self.draft.transaction(),
+        };
+        // No two commits make the same content.
+        statements.push("UPDATE s SET n = n + 1000000".to_owned());
+        statements.join("; ")
+    }
+
+    /// A transaction was acknowledged.
+    fn committed(&mut self, commit: Commit, mode: Option<Mode>) -> Result<Ended, String> {
+        self.model.execute_batch("COMMIT").map_err(text)?;
+        let no_journal = mode.is_some_and(|mode| ["memory", "off"].contains(&mode.journal));
+        self.is_unnamed &= no_journal;
+        let is_durable = mode.is_none_or(Mode::is_durable) && !self.is_unnamed;
+        self.ledger.commits.push(Commit { is_durable, ..commit });
+        // Of what a log was copied from, its flushes say nothing.
+        let is_flushed = is_durable && mode.is_none_or(|mode| mode.journal != "wal");
+        if is_flushed && let Some(since) = self.torn.take() {
+            self.ledger.torn.push(since..commit.acknowledged);
+        }
+        self.may_return = match mode {
+            Some(Mode { journal: "memory" | "off", .. }) => self.may_return,
+            Some(mode) => !mode.is_durable() || mode.journal == "wal",
+            None => false,
+        };
+        self.tell(format!("commit {}", self.ledger.commits.len() - 1));
+        Ok(Ended::Committed)
+    }
+
+    /// A process died in a transaction.
+    fn died(&mut self, pending: Pending) {
+        // A process of dash that died may not have come to flush the folder.
+        self.may_return |= !pending.of_dash;
+        self.is_unnamed |= pending.of_dash && self.ledger.commits.is_empty();
+        self.pending = Some(pending);
+        self.tell("killed in a transaction");
     }
 
     /// Whether a refusal is one that may be.

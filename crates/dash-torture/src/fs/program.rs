@@ -36,8 +36,9 @@ pub struct Program {
 pub struct Allowed {
     /// Steps, besides the first, which makes the tables.
     pub steps: usize,
-    /// A second database, and switches of `journal_mode`.
-    pub everything: bool,
+    /// A second database, and switches of `journal_mode` from this mode of dash and back; `None`:
+    /// neither.
+    pub mode: Option<&'static str>,
     /// What makes a database smaller: VACUUM, `auto_vacuum`.
     pub shrinks: bool,
 }
@@ -149,7 +150,7 @@ pub(super) fn fillers(seed: u64) -> u64 {
 /// The program of a seed. What is not allowed is left out, the rest is the same.
 pub fn generate(seed: u64, allowed: Allowed) -> Program {
     let mut rng = Rng::with_seed(seed);
-    let is_attached = allowed.everything && rng.u8(..4) == 0;
+    let is_attached = allowed.mode.is_some() && rng.u8(..4) == 0;
     let page_sizes = [512, 1024, 4096, 4096, 4096, 8192, 65536];
     let mut settings = vec![format!("PRAGMA page_size = {}", page_sizes[rng.usize(..7)])];
     if rng.bool() {
@@ -158,7 +159,7 @@ pub fn generate(seed: u64, allowed: Allowed) -> Program {
     if rng.u8(..4) == 0 {
         settings.push(format!("PRAGMA auto_vacuum = {}", rng.u8(1..3)));
     }
-    let is_exclusive = allowed.everything && !is_attached && rng.u8(..5) == 0;
+    let is_exclusive = allowed.mode.is_some() && !is_attached && rng.u8(..5) == 0;
     if is_exclusive {
         settings.push("PRAGMA locking_mode = exclusive".to_owned());
     }
@@ -176,10 +177,11 @@ pub fn generate(seed: u64, allowed: Allowed) -> Program {
             5 => Step::Maintain("PRAGMA main.incremental_vacuum".to_owned()),
             6..9 => Step::Reopen,
             9 => Step::Wait(draft.rng.u64(1..60)),
-            10 if allowed.everything && !is_attached && !is_exclusive => {
+            10 if allowed.mode.is_some() && !is_attached && !is_exclusive => {
                 is_plain = !is_plain;
                 let modes = ["delete", "truncate", "persist"];
-                let mode = if is_plain { modes[draft.rng.usize(..3)] } else { "shadow" };
+                let plain = is_plain.then(|| modes[draft.rng.usize(..3)]);
+                let mode = plain.or(allowed.mode).unwrap_or_default();
                 Step::Maintain(format!("PRAGMA main.journal_mode = {mode}"))
             }
             11 => {
@@ -203,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_seed_names_one_program() {
-        let allowed = Allowed { steps: 50, everything: true, shrinks: true };
+        let allowed = Allowed { steps: 50, mode: Some("shadow"), shrinks: true };
         for seed in 0..20 {
             assert_eq!(generate(seed, allowed).steps, generate(seed, allowed).steps);
         }
@@ -218,7 +220,7 @@ mod tests {
         };
         let mut left_out = 0;
         for seed in 0..20 {
-            let allowed = Allowed { steps: 40, everything: false, shrinks: true };
+            let allowed = Allowed { steps: 40, mode: None, shrinks: true };
             let all = generate(seed, allowed);
             let grows = generate(seed, Allowed { shrinks: false, ..allowed });
             assert_eq!(commits(&all), commits(&grows));

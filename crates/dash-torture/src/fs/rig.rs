@@ -231,7 +231,7 @@ impl Mounted {
         Ok(mount(none, &self.point, none, flags, none)?)
     }
 
-    /// Unmounts it, waiting for whoever closes files at this moment.
+    /// Unmounts it, waiting for processes that close files at this moment.
     pub fn unmount(mut self) -> Result<()> {
         self.is_mounted = false;
         let begun = Instant::now();

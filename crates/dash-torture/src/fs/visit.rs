@@ -1,6 +1,6 @@
-//! Who comes to an image before dash opens the database to write: a stock reader, a stock writer,
-//! somebody who copies the files by hand, a member that only reads. The image's hash says who it
-//! is.
+//! The visitor that comes to an image before dash opens the database to write: a stock reader, a
+//! stock writer, a user that copies the files by hand, a member that only reads. The image's hash
+//! says which.
 
 use std::fs;
 use std::path::Path;
@@ -11,22 +11,23 @@ use super::check::{Look, Wrong};
 use super::database::{self, Opened, explained};
 use super::ledger::{Allowed, State};
 use super::rig::Rig;
+use crate::sqlite;
 
-/// Who comes.
+/// A visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visit {
-    /// A stock reader, who must not change anything.
+    /// A stock reader. It must not change anything.
     Reads,
     /// A stock process that writes, if it is let in: it starts with the machine, earlier than those
     /// that use dash.
     Writes,
-    /// Somebody who copies both files.
+    /// A user copies the files.
     Copies(Way),
     /// A connection of dash that only reads.
     Member,
 }
 
-/// How somebody copies the files; some ways use an inode number again.
+/// How a user copies the files; some ways use an inode number again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// All into a folder, the old ones removed, all back (`cp -a`).
@@ -37,8 +38,8 @@ pub enum Way {
     Unpacked,
     /// `app.db` copied, and the copy put into its place.
     OnlyDatabase,
-    /// The same with the shadow.
-    OnlyShadow,
+    /// The same with a file beside it, of this ending.
+    OnlyBeside(&'static str),
 }
 
 /// What is to be expected after a visit.
@@ -61,11 +62,13 @@ impl Visited {
 }
 
 impl Visit {
-    /// Who comes to an image of this hash.
+    /// The visitor of an image of this hash.
     pub fn of(opened: Opened, hash: u64) -> Self {
-        if opened != Opened::Guests {
+        if !matches!(opened, Opened::Guests(_)) {
             return Self::Reads;
         }
+        let beside = opened.beside();
+        let at = usize::try_from(hash / 16 % beside.len().max(1) as u64).unwrap_or_default();
         match hash % 16 {
             0..6 => Self::Reads,
             6..10 => Self::Writes,
@@ -73,7 +76,10 @@ impl Visit {
             11 => Self::Copies(Way::BackReversed),
             12 => Self::Copies(Way::Unpacked),
             13 => Self::Copies(Way::OnlyDatabase),
-            14 => Self::Copies(Way::OnlyShadow),
+            14 => match beside.get(at) {
+                Some(ending) => Self::Copies(Way::OnlyBeside(ending)),
+                None => Self::Reads,
+            },
             _ => Self::Member,
         }
     }
@@ -170,8 +176,7 @@ fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
 /// A member that can't recover finds what may be found, or is refused.
 fn member(allowed: &Allowed, path: &Path) -> Result<(), Wrong> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let uri = format!("file:{}?vfs=dash&mode=ro", path.display());
-    let looked = Connection::open_with_flags(uri, flags)
+    let looked = Connection::open_with_flags(sqlite::uri(path, "&mode=ro"), flags)
         .and_then(|db| Ok((database::content(&db, "main")?, database::damage(&db, "main")?)));
     let what = match looked {
         Ok((content, None)) if allowed.now.iter().any(|state| state.0 == content) => return Ok(()),
@@ -195,7 +200,7 @@ impl Way {
     fn copy(self, folder: &Path) -> std::io::Result<()> {
         match self {
             Self::OnlyDatabase => return replace(folder, "app.db"),
-            Self::OnlyShadow => return replace(folder, "app.db-shadow"),
+            Self::OnlyBeside(ending) => return replace(folder, &format!("app.db{ending}")),
             _ => {}
         }
         let mut entries = read(folder)?;
@@ -269,8 +274,8 @@ mod tests {
 
     #[test]
     fn whoever_copies_by_hand_leaves_what_was_there() {
-        use Way::{Back, BackReversed, OnlyDatabase, OnlyShadow, Unpacked};
-        for way in [Back, BackReversed, Unpacked, OnlyDatabase, OnlyShadow] {
+        use Way::{Back, BackReversed, OnlyBeside, OnlyDatabase, Unpacked};
+        for way in [Back, BackReversed, Unpacked, OnlyDatabase, OnlyBeside("-shadow")] {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join("app.db"), b"one").unwrap();
             fs::write(folder.path().join("app.db-shadow"), b"two").unwrap();

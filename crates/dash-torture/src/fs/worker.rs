@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::blocks::Blocks;
 use super::check::{Look, Wrong};
-use super::database::{self, Opened};
+use super::database::Opened;
 use super::failing;
 use super::guests;
 use super::images::Images;
@@ -23,7 +23,7 @@ use super::rig::Rig;
 use super::saved;
 use super::stage::Stage;
 use super::visit::Visit;
-use crate::Failure;
+use crate::{Failure, sqlite};
 
 /// Plays the part.
 pub fn play(mut link: Link, folder: &Path) -> Result<()> {
@@ -53,13 +53,11 @@ pub fn play(mut link: Link, folder: &Path) -> Result<()> {
 
 fn run(rig: &Rig, job: &Job, fresh: &mut Fresh, sender: &UnixStream) -> Found {
     let mut found = Found::default();
-    let outcome = database::load(&job.library)
-        .map_err(|error| format!("loading {}: {error}", job.library.display()))
-        .and_then(|()| match &job.task {
-            Task::Images { .. } => images(rig, job, fresh, sender, &mut found),
-            Task::Faults { .. } => failing::run(rig, job, fresh, sender, &mut found),
-            Task::Saved(place) => again(rig, place, &mut found),
-        });
+    let outcome = sqlite::load(&job.library).and_then(|()| match &job.task {
+        Task::Images { .. } => images(rig, job, fresh, sender, &mut found),
+        Task::Faults { .. } => failing::run(rig, job, fresh, sender, &mut found),
+        Task::Saved(place) => again(rig, place, &mut found),
+    });
     if let Err(what) = outcome {
         let replay = replay(&job.task);
         found.failures.push(Failure { what: format!("{}: {what}", job.task.name()), replay });
@@ -115,16 +113,15 @@ fn images(
     let Task::Images { kind, opened, seed, images } = job.task else { return Ok(()) };
     let end = Instant::now() + Duration::from_millis(job.time);
     let (device, recording, is_attached) = match opened {
-        Opened::Guests => {
+        Opened::Guests(engine) => {
             let begun = Begun::new(rig, (kind, program::fillers(seed)), "", fresh)?;
-            let ledger = guests::perform(rig, &job.library, seed)?;
+            let ledger = guests::perform(rig, &job.library, engine, seed)?;
             let (device, recording) = begun.end(rig, ledger)?;
             (device, recording, false)
         }
-        Opened::Dash(_) | Opened::Stock(..) => {
-            let everything = matches!(opened, Opened::Dash(_));
-            let shrinks = opened.may_shrink();
-            let program = generate(seed, program::Allowed { steps: 40, everything, shrinks });
+        Opened::Dash(..) | Opened::Stock(..) => {
+            let (mode, shrinks) = (opened.engine(), opened.may_shrink());
+            let program = generate(seed, program::Allowed { steps: 40, mode, shrinks });
             let (device, recording) = record(rig, (kind, opened), &program, fresh)?;
             (device, recording, program.is_attached)
         }

@@ -4,28 +4,16 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use dash_storage::real::Real;
-
 use super::ledger;
 use super::roles::is_refusal;
-use super::workload::{self, SLOTS, State, Wrong};
-use crate::sqlite;
-
-/// Whether processes left something that an opener has to see to.
-pub fn needs_recovery(database: &Path) -> Result<bool, String> {
-    let seen = dash_shadow::inspect(&Real, database)
-        .map_err(|error| format!("inspecting what was left: {error}"))?;
-    let beside = &seen.beside;
-    Ok(beside.fence
-        || beside.coordination
-        || beside.renaming
-        || beside.journal.is_some_and(|len| len > 0))
-}
+use super::workload::{self, SLOTS, State};
+use crate::engine::Loaded;
+use crate::sqlite::{self, Wrong};
 
 /// A number that stands for all that processes left on disk, the memory they shared aside.
-pub fn fingerprint(database: &Path) -> u64 {
+pub fn fingerprint(loaded: &dyn Loaded, database: &Path) -> u64 {
     let mut hash = DefaultHasher::new();
-    for ending in ["", "-shadow", "-journal", "-shadow-tmp"] {
+    for ending in std::iter::once(&"").chain(loaded.may_be_left()) {
         let mut name = database.as_os_str().to_owned();
         name.push(ending);
         let name = Path::new(&name);
@@ -65,7 +53,11 @@ pub fn stock_looks(database: &Path) -> Result<bool, String> {
 
 /// Dash opens the database: every acknowledged commit is there, nothing is there that was never
 /// committed, and the database is at rest afterwards.
-pub fn dash_recovers(database: &Path, parameters: &str) -> Result<State, String> {
+pub fn dash_recovers(
+    loaded: &dyn Loaded,
+    database: &Path,
+    parameters: &str,
+) -> Result<State, String> {
     let failed = |what: &str, error: rusqlite::Error| {
         format!("{what} after the kill: {error}; {}", sqlite::last_error())
     };
@@ -77,7 +69,7 @@ pub fn dash_recovers(database: &Path, parameters: &str) -> Result<State, String>
     };
     within(&state, database)?;
     db.close().map_err(|(_, error)| failed("closing", error))?;
-    if needs_recovery(database)? {
+    if loaded.needs_recovery(database)? {
         return Err("the database was closed, and is not at rest".into());
     }
     let stock = sqlite::open_stock(database).map_err(|error| failed("stock: opening", error))?;

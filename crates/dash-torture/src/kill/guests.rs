@@ -68,7 +68,7 @@ impl Worker<'_> {
 
 impl Setting<'_> {
     /// A round in which a stock process is killed that has written half of a transaction into the
-    /// file, beside members who had it open before: they see none of it, neither before it is
+    /// file, beside members that had it open before: they see none of it, neither before it is
     /// rolled back nor after. `Err` says what must never happen.
     pub fn spilled(&self, dice: &mut Dice) -> Result<Report, String> {
         let mut report = Report::default();
@@ -87,7 +87,7 @@ impl Setting<'_> {
         report.spilled += u64::from(is_in);
         match dice.below(3) {
             0 => drop(check::stock_looks(self.database)?),
-            1 => match check::dash_recovers(self.database, self.parameters) {
+            1 => match check::dash_recovers(self.loaded, self.database, self.parameters) {
                 // As long as somebody reads a log of stock SQLite it can't be left.
                 Err(what) if !what.contains("is in WAL mode and in use") => return Err(what),
                 _ => {}
@@ -98,7 +98,7 @@ impl Setting<'_> {
         for member in members {
             report.take(member)?;
         }
-        check::dash_recovers(self.database, self.parameters)?;
+        check::dash_recovers(self.loaded, self.database, self.parameters)?;
         Ok(report)
     }
 }

@@ -23,21 +23,15 @@ use std::time::Instant;
 
 use round::{Report, Setting};
 
+use crate::again::{Again, Assignment};
 use crate::deadly;
+use crate::engine::{Engine, GUESTS, Loaded};
+use crate::engines::ENGINES;
 use crate::random::{Dice, mix};
-use crate::worker::{Again, Assignment};
 use crate::{Failure, Options, Summary, Watch, sqlite};
 
-/// The URI parameters that ask for a protocol.
-const PROTOCOLS: [&str; 3] = ["", "&dash_commit=paper", "&dash_commit=exclusive"];
-/// The variants: a name, the URI parameters that make it (`None`: any of them), and its share of
-/// the time. With guests, stock processes are among the four, and some that must not write.
-const VARIANTS: [(&str, Option<&str>, u32); 4] = [
-    ("shadow/single", Some(PROTOCOLS[0]), 1),
-    ("shadow/paper", Some(PROTOCOLS[1]), 1),
-    ("shadow/exclusive", Some(PROTOCOLS[2]), 1),
-    ("shadow/guests", None, 3),
-];
+/// Of the time, a variant with guests gets so many times what another one gets.
+const GUESTS_SHARE: u32 = 3;
 /// Every so many rounds a process is stopped instead of killed. With guests, as often two databases
 /// are written together, and a stock process is killed with half of a transaction in the file; half
 /// as often a script is alone.
@@ -59,30 +53,71 @@ pub(crate) fn worker(role: &str, assignment: &Assignment) -> Result<(), String> 
         .map_err(|error| error.to_string())?
 }
 
+/// A variant of an engine.
+struct Target {
+    engine: &'static dyn Engine,
+    loaded: &'static dyn Loaded,
+    variant: &'static str,
+    /// URI parameters; of several, with guests, one is drawn for each database. With guests, stock
+    /// processes are among the four, and some that must not write.
+    parameters: Vec<&'static str>,
+    has_guests: bool,
+}
+
+impl Target {
+    /// Those of an engine.
+    fn of(engine: &'static dyn Engine) -> Vec<Self> {
+        let Some(loaded) = engine.loaded() else { return Vec::new() };
+        let target = |variant, parameters, has_guests| Self {
+            engine,
+            loaded,
+            variant,
+            parameters,
+            has_guests,
+        };
+        let variants = engine.loaded_variants();
+        let all = variants.iter().map(|(_, uri)| *uri).collect();
+        let alone = variants.iter().map(|(variant, uri)| target(variant.name, vec![*uri], false));
+        alone.chain(std::iter::once(target(GUESTS, all, true))).collect()
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.engine.name(), self.variant)
+    }
+
+    fn share(&self) -> u32 {
+        if self.has_guests { GUESTS_SHARE } else { 1 }
+    }
+}
+
+fn all() -> impl Iterator<Item = Target> {
+    ENGINES.iter().flat_map(|engine| Target::of(*engine))
+}
+
 /// All that the ring tries.
 pub fn targets() -> Vec<String> {
-    VARIANTS.iter().map(|(name, ..)| (*name).to_owned()).collect()
+    all().map(|target| target.name()).collect()
 }
 
 /// Runs rounds until the time is over, each variant for its share of it. [`Summary::cases`] counts
 /// rounds, [`Summary::states`] what killed processes left, [`Summary::nested`] processes that were
 /// killed while they opened what killed processes had left.
 pub fn run(options: &Options, watch: &dyn Watch, again: &Again) -> Vec<Summary> {
-    let wanted: Vec<_> = VARIANTS.iter().filter(|(engine, ..)| options.wants(engine)).collect();
-    let shares = wanted.iter().map(|(.., share)| share).sum::<u32>().max(1);
+    let wanted: Vec<_> = all().filter(|target| options.wants(&target.name())).collect();
+    let shares = wanted.iter().map(Target::share).sum::<u32>().max(1);
     let begun = Instant::now();
     let mut summaries = Vec::new();
     let mut cases = 0;
     let mut given = 0;
-    for (engine, parameters, part) in wanted {
-        given += part;
+    for target in &wanted {
+        given += target.share();
         let share = options.time * given / shares;
         let mut go_on = |more: u64| {
             cases += more;
             let done = begun.elapsed().as_secs_f64() / options.time.as_secs_f64().max(0.001);
             watch.progress(cases, done) && begun.elapsed() < share
         };
-        summaries.push(variant(options, again, engine, *parameters, &mut go_on));
+        summaries.push(run_target(target, options, again, &mut go_on));
     }
     summaries
 }
@@ -95,21 +130,21 @@ fn seeds(options: &Options) -> Vec<u64> {
     }
 }
 
-fn variant(
+fn run_target(
+    target: &Target,
     options: &Options,
     again: &Again,
-    engine: &str,
-    parameters: Option<&str>,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Summary {
-    let mut summary = Summary { engine: engine.to_owned(), ..Summary::default() };
+    let engine = target.name();
+    let mut summary = Summary { engine: engine.clone(), ..Summary::default() };
     if let Err(reason) = sqlite::load(&options.library) {
         summary.skipped.push(reason);
         return summary;
     }
     let mut all = Report::default();
     for seed in seeds(options) {
-        let ran = database(options, again, parameters, seed, &mut all, &mut summary.cases, go_on);
+        let ran = database(target, options, again, seed, &mut all, &mut summary.cases, go_on);
         match ran {
             Ok(true) => {}
             Ok(false) => break,
@@ -131,9 +166,9 @@ fn variant(
 
 /// Rounds on one database; `false` when the time is over.
 fn database(
+    target: &Target,
     options: &Options,
     again: &Again,
-    parameters: Option<&str>,
     seed: u64,
     all: &mut Report,
     cases: &mut u64,
@@ -146,16 +181,26 @@ fn database(
         None => builder.tempdir(),
     }
     .map_err(|error| format!("making a folder: {error}"))?;
-    // Nobody looks in, too.
+    // The user nobody looks in, too.
     let rights = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), rights).map_err(|error| error.to_string())?;
     let path = folder.path().join("app.db");
     let mut dice = Dice::new(seed, 0);
-    let has_guests = parameters.is_none();
-    let parameters = parameters.or_else(|| dice.pick(&PROTOCOLS)).unwrap_or_default();
+    let parameters = match target.parameters[..] {
+        [only] => only,
+        ref several => dice.pick(several).unwrap_or_default(),
+    };
     let made = make(&path, parameters);
-    let setting =
-        Setting { again, library: &options.library, database: &path, parameters, has_guests };
+    let has_guests = target.has_guests;
+    let setting = Setting {
+        again,
+        engine: target.engine.name(),
+        loaded: target.loaded,
+        library: &options.library,
+        database: &path,
+        parameters,
+        has_guests,
+    };
     let rounds = || -> Result<bool, String> {
         made?;
         for round in 0..ROUNDS {

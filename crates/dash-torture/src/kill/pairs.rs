@@ -1,5 +1,5 @@
-//! Transactions over two databases: who reads both finds such a transaction in both or in neither,
-//! also where its process was killed in the middle and nobody has written since.
+//! Transactions over two databases: a reader of both finds such a transaction in both or in
+//! neither, also where its process was killed in the middle and nobody has written since.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::deadly;
 use crate::random::Dice;
 use crate::sqlite;
 
-/// The role of those who write.
+/// The role of the writers.
 pub(super) const WRITER: &str = "pair writer";
 /// Workers that write.
 const WRITERS: usize = 2;
@@ -173,7 +173,7 @@ impl Setting<'_> {
             writer.must_die()?;
             report.take(writer)?;
         }
-        // Nobody writes any more, and those who read have had the databases open all the time.
+        // Nobody writes any more, and the readers have had the databases open all the time.
         std::thread::sleep(AGAIN * 2);
         for reader in readers {
             report.take(reader)?;

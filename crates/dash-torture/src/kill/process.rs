@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::roles::Said;
-use crate::worker::{Again, Task};
+use crate::again::{Again, Task};
 
 /// How long a worker may take to begin.
 const PATIENCE: Duration = Duration::from_secs(60);

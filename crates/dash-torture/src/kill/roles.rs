@@ -9,16 +9,16 @@ use rusqlite::Connection;
 use super::guests;
 use super::ledger::{self, Ledger};
 use super::pairs;
-use super::workload::{self, SLOTS, Wrong};
+use super::workload::{self, SLOTS};
+use crate::again::Assignment;
 use crate::random::Dice;
-use crate::sqlite;
-use crate::worker::Assignment;
+use crate::sqlite::{self, Wrong};
 
 /// No worker lives longer: one that nobody kills ends by itself.
 pub(super) const LIFE: Duration = Duration::from_secs(60);
 /// A call that takes longer hangs.
 const HANG: Duration = Duration::from_secs(30);
-/// Long enough for somebody who polls for a lock to get it.
+/// Long enough for a process that polls for a lock to get it.
 const PAUSE: Duration = Duration::from_millis(60);
 /// `busy_timeout` of workers.
 pub(super) const TIMEOUT: Duration = Duration::from_millis(100);
@@ -76,7 +76,7 @@ pub(super) struct Worker<'a> {
     pub(super) dice: Dice,
     identity: Identity,
     pub(super) begun: Instant,
-    /// Of those who write.
+    /// Of a worker that writes.
     pub(super) ledger: Option<Ledger>,
 }
 
@@ -352,9 +352,9 @@ impl Worker<'_> {
         Ok(self.dice.below(6) > 0)
     }
 
-    /// Leaves mode shadow, commits as stock SQLite does, and comes back.
+    /// Leaves the engine's mode, commits as stock SQLite does, and comes back.
     fn convert(&mut self, db: &Connection) -> Result<bool, String> {
-        for mode in ["delete", "shadow"] {
+        for mode in ["delete", &self.assignment.task.engine] {
             let switched = self.timed("switching", || {
                 db.query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| {
                     row.get::<_, String>(0)

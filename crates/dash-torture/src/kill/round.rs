@@ -9,14 +9,19 @@ use super::check;
 use super::process::{End, Process};
 use super::roles::Said;
 use super::workload::SLOTS;
+use crate::again::{Again, Task};
+use crate::engine::Loaded;
 use crate::random::Dice;
-use crate::worker::{Again, Task};
 
 /// What all rounds of a run have in common.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     /// How workers are started.
     pub again: &'a Again,
+    /// The engine's name.
+    pub engine: &'static str,
+    /// The engine.
+    pub loaded: &'static dyn Loaded,
     /// The extension.
     pub library: &'a Path,
     /// The database.
@@ -141,7 +146,8 @@ impl Setting<'_> {
         let lingering = dice.below(4) == 0;
         let linger = if lingering { "&dash_linger=20" } else { "" };
         let parameters = format!("{}{linger}", self.parameters);
-        let task = Task { slot, seed: dice.draw(), parameters };
+        let (seed, engine) = (dice.draw(), self.engine.to_owned());
+        let task = Task { slot, seed, engine, parameters, ..Task::default() };
         Process::start(self.again, role, self.database, self.library, &task)
     }
 
@@ -181,10 +187,10 @@ impl Setting<'_> {
         let openers = ["writer", "visitor", "reader", "writer"];
         let mut before = false;
         for _ in 0..dice.below(4) {
-            if !check::needs_recovery(self.database)? {
+            if !self.loaded.needs_recovery(self.database)? {
                 break;
             }
-            report.states.insert(check::fingerprint(self.database));
+            report.states.insert(check::fingerprint(self.loaded, self.database));
             let several = 1 + usize::try_from(dice.below(4)).unwrap_or_default();
             let mut inside = 0;
             for end in self.start_and_kill(&openers[..several], OPENING, dice)? {
@@ -197,12 +203,12 @@ impl Setting<'_> {
             }
             before = inside > 0;
         }
-        report.states.insert(check::fingerprint(self.database));
+        report.states.insert(check::fingerprint(self.loaded, self.database));
         if dice.below(2) == 0 {
             report.stock_tried += 1;
             report.stock_saw += u64::from(check::stock_looks(self.database)?);
         }
-        check::dash_recovers(self.database, self.parameters)?;
+        check::dash_recovers(self.loaded, self.database, self.parameters)?;
         Ok(report)
     }
 }

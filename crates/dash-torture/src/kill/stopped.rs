@@ -9,9 +9,9 @@ use super::check;
 use super::process::Process;
 use super::roles::{Said, TIMEOUT};
 use super::round::{Report, Setting};
-use super::workload::{self, Wrong};
+use super::workload;
 use crate::random::Dice;
-use crate::sqlite;
+use crate::sqlite::{self, Wrong};
 
 impl Setting<'_> {
     /// A round with a stopped process; `Err` says what must never happen.
@@ -25,7 +25,7 @@ impl Setting<'_> {
         for process in ends {
             report.take(process)?;
         }
-        check::dash_recovers(self.database, self.parameters)?;
+        check::dash_recovers(self.loaded, self.database, self.parameters)?;
         Ok(report)
     }
 

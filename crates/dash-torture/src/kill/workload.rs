@@ -5,26 +5,12 @@
 use rusqlite::{Connection, params};
 
 use crate::random::{Dice, mix};
+use crate::sqlite::{self, Wrong};
 
 /// Workers that may write.
 pub const SLOTS: usize = 4;
 /// Rows of a worker that stay.
 const KEPT: u64 = 12;
-
-/// What must never happen, or what SQLite said.
-#[derive(Debug)]
-pub enum Wrong {
-    /// A state that was never committed.
-    Content(String),
-    /// An error of SQLite.
-    Sql(rusqlite::Error),
-}
-
-impl From<rusqlite::Error> for Wrong {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sql(error)
-    }
-}
 
 /// How many commits of each worker a state has.
 pub type State = Vec<u64>;
@@ -155,9 +141,5 @@ pub fn state(db: &Connection) -> Result<State, Wrong> {
 
 /// [`state`], and SQLite's own opinion.
 pub fn sound_state(db: &Connection) -> Result<State, Wrong> {
-    db.execute_batch("BEGIN")?;
-    let state = state(db)?;
-    let verdict: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
-    db.execute_batch("COMMIT")?;
-    if verdict == "ok" { Ok(state) } else { Err(Wrong::Content(verdict)) }
+    sqlite::sound(db, state)
 }

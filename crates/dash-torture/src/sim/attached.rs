@@ -5,9 +5,10 @@
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Enumerate, Machine, Random, Simulated};
+use dash_storage::simulated::{Machine, Random, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
+use super::commit::undoable;
 use super::content::{self, Content};
 use super::explore::{Checked, Explorer, changes, lock, wrong};
 use super::model::short;
@@ -151,15 +152,14 @@ fn commit_both(
     let names = PATHS.map(|path| format!("{path}-journal\0")).concat();
     file.write_at(names.as_bytes(), 0).map_err(failed)?;
     file.flush().and_then(|()| root.flush()).map_err(failed)?;
+    let decided = undoable(explorer.steps);
     for session in sessions.iter_mut() {
-        if !go_on() {
-            return Ok(());
+        for step in 0..decided {
+            if !go_on() {
+                return Ok(());
+            }
+            session.commit_step(step, Some(name))?;
         }
-        session.prepare(Some(name))?;
-        if !go_on() {
-            return Ok(());
-        }
-        session.flush()?;
     }
     if !go_on() {
         return Ok(());
@@ -170,10 +170,12 @@ fn commit_both(
     }
     root.flush().map_err(failed)?;
     for session in sessions.iter_mut() {
-        if !go_on() {
-            return Ok(());
+        for step in decided..explorer.steps.len() {
+            if !go_on() {
+                return Ok(());
+            }
+            session.commit_step(step, Some(name))?;
         }
-        session.publish()?;
         session.end()?;
     }
     Ok(())
@@ -188,22 +190,9 @@ fn watch(explorer: &Arc<Explorer>, machine: &Machine, pairs: &Arc<Mutex<Pairs>>,
         }
         let pairs = lock(&pairs).clone();
         let fates = if depth == 0 { FATES } else { 1 };
-        let mut all = Enumerate::new(fates);
-        let few = machine.survivor_count() <= u128::from(fates);
-        for _ in 0..fates {
-            let after = if few {
-                if !all.advance() {
-                    break;
-                }
-                machine.power_loss(&mut all)
-            } else {
-                machine.power_loss(&mut Random::new(dice.below(1 << 40)))
-            };
-            if let Err(violation) = check(&explorer, &after, &pairs, depth + 1, dice.one_in(2)) {
-                explorer.report(machine, violation, "some fate");
-                return;
-            }
-        }
+        explorer.cut_and(machine, fates, &mut dice, |after, dice| {
+            check(&explorer, after, &pairs, depth + 1, dice.one_in(2))
+        });
     });
 }
 

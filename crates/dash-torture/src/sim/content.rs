@@ -6,6 +6,7 @@ use std::path::Path;
 use dash_storage::simulated::Machine;
 use dash_storage::{Directory, OpenMode, Storage};
 
+use super::commit::undoable;
 use super::subject::{DB, Outcome, Session, Trouble};
 
 /// What a database holds: a value a page, never 0. Page 1 holds SQLite's header, too.
@@ -201,11 +202,21 @@ pub fn write_over(
     Ok(())
 }
 
-/// Makes what was written last.
+/// Does so many steps of a commit, from the first on.
+pub fn begin_commit(session: &mut dyn Session, steps: usize) -> Outcome<()> {
+    (0..steps).try_for_each(|step| session.commit_step(step, None))
+}
+
+/// Does the steps of a commit that can be undone.
+pub fn prepare(session: &mut dyn Session) -> Outcome<()> {
+    let steps = undoable(session.commit_steps());
+    begin_commit(session, steps)
+}
+
+/// Commits what was written.
 pub fn finish(session: &mut dyn Session) -> Outcome<()> {
-    session.prepare(None)?;
-    session.flush()?;
-    session.publish()
+    let steps = session.commit_steps().len();
+    begin_commit(session, steps)
 }
 
 /// A whole transaction: after success it must survive everything.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dash_storage::simulated::{Enumerate, Machine, OperationKind, Random};
 
+use super::commit::CommitStep;
 use super::content::{self, Content, as_stock};
 use super::model::{Model, short};
 use super::plan::Plan;
@@ -41,9 +42,11 @@ pub struct Seen {
 /// The database of a machine, checked against its model.
 pub struct Explorer {
     /// The engine.
-    pub subject: Arc<dyn Subject>,
+    pub subject: &'static dyn Subject,
     /// How it is opened.
     pub setup: Setup,
+    /// The steps of its commits.
+    pub steps: &'static [CommitStep],
     /// The case.
     pub plan: Plan,
     seen: Arc<Mutex<Seen>>,
@@ -85,15 +88,21 @@ const ALL_MAX: u128 = 1024;
 impl Explorer {
     /// Looks at one case.
     pub fn new(
-        subject: Arc<dyn Subject>,
+        subject: &'static dyn Subject,
         variant: &'static str,
         plan: Plan,
         seen: Arc<Mutex<Seen>>,
     ) -> Arc<Self> {
         let setup =
             Setup { variant, page: plan.page, sizes: plan.sizes(), secure: plan.is_secure() };
+        let steps = subject.commit_steps(&setup);
         let (checked, violation) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { subject, setup, plan, seen, checked, violation })
+        Arc::new(Self { subject, setup, steps, plan, seen, checked, violation })
+    }
+
+    /// What is known of a new database.
+    pub fn model(&self) -> Model {
+        Model::new(self.steps)
     }
 
     /// A new machine of the case's kind.
@@ -163,6 +172,18 @@ impl Explorer {
         depth: usize,
         dice: &mut Dice,
     ) {
+        self.cut_and(machine, fates, dice, |after, _| self.check(after, model, depth + 1));
+    }
+
+    /// The same, with another check of each machine that lost its power; the first violation is
+    /// reported.
+    pub fn cut_and(
+        &self,
+        machine: &Machine,
+        fates: u64,
+        dice: &mut Dice,
+        check: impl Fn(&Machine, &mut Dice) -> Checked<()>,
+    ) {
         let mut all = Enumerate::new(fates);
         let few = machine.survivor_count() <= u128::from(fates);
         for _ in 0..fates {
@@ -173,10 +194,9 @@ impl Explorer {
                 (machine.power_loss(&mut all), format!("fate {}", all.walked()))
             } else {
                 let seed = dice.below(1 << 40);
-                let fate = format!("random fate {seed}");
-                (self.plan.kind.lose_power(machine, seed), fate)
+                (self.plan.kind.lose_power(machine, seed), format!("random fate {seed}"))
             };
-            if let Err(violation) = self.check(&after, model, depth + 1) {
+            if let Err(violation) = check(&after, dice) {
                 self.report(machine, violation, &fate);
                 return;
             }
@@ -217,7 +237,7 @@ impl Explorer {
             let (seen, content) = (short(&seen), short(&content));
             return wrong!("a reader saw {seen}, then {content} was recovered");
         }
-        lock(&shared).seen(&content);
+        lock(&shared).on_disk(&content);
         match (hash >> 16) % 4 {
             0 => self.check_rest(machine, session, &content),
             // What is recovered again must go on in any case.
@@ -254,7 +274,8 @@ impl Explorer {
         check_bytes(&bytes, model, "a stock reader")
     }
 
-    /// Somebody who may not write opens it before it is recovered: refused, or what will be.
+    /// A process that may not write opens it before it is recovered: it is refused, or shown what
+    /// will be recovered.
     fn read_only(&self, machine: &Machine, model: &Model) -> Checked<Option<Content>> {
         let session = self.subject.open_for_reading(&machine.process(), DB);
         let Ok(content) = session.and_then(|mut session| self.read(&mut *session)) else {

@@ -2,22 +2,22 @@
 //! recovery checked against a model and cut again.
 
 mod attached;
+pub mod commit;
 pub mod content;
-mod crowd;
 mod explore;
+mod many_processes;
 mod model;
 mod neighbours;
-mod pair;
 pub mod plan;
 mod program;
 mod ring;
+pub mod rollback;
 mod sessions;
-mod shadow;
 mod shrink;
 mod sql;
 pub mod subject;
+mod two_processes;
 
 pub use explore::{Seen, Violation};
 pub use program::run as run_case;
 pub use ring::{run, run_on, targets};
-pub use shadow::Shadow;

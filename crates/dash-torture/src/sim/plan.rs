@@ -6,20 +6,20 @@ use std::str::FromStr;
 use dash_storage::simulated::{Machine, Metadata, Random};
 
 use super::sessions::Together;
-use super::subject::Sizes;
+use super::subject::{Claims, Sizes};
 use crate::random::mix;
 
 /// A kind of program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Two processes take turns; the power is cut at every step.
-    Pair,
+    /// They take turns; the power is cut at every step.
+    TwoProcesses,
     /// Many short sessions, one after the other, also under synchronous=OFF; the power is cut at
     /// every step, and goes for good now and then.
     Sessions,
-    /// Three processes, snapshots held for long; processes killed before any call, flushes that
-    /// fail, the power cut inside an action.
-    Crowd,
+    /// Three, and snapshots held for long; processes killed before any call, flushes that fail, the
+    /// power cut inside an action.
+    ManyProcesses,
     /// A transaction over two databases, under a super-journal.
     Attached,
     /// Statements, on an SQLite that runs on the engine.
@@ -30,27 +30,42 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Pair, Self::Sessions, Self::Crowd, Self::Attached, Self::Sql, Self::Neighbours];
+    pub const ALL: [Self; 6] = [
+        Self::TwoProcesses,
+        Self::Sessions,
+        Self::ManyProcesses,
+        Self::Attached,
+        Self::Sql,
+        Self::Neighbours,
+    ];
 
     /// Its name in a case.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Pair => "pair",
+            Self::TwoProcesses => "two_processes",
             Self::Sessions => "sessions",
-            Self::Crowd => "crowd",
+            Self::ManyProcesses => "many_processes",
             Self::Attached => "attached",
             Self::Sql => "sql",
             Self::Neighbours => "neighbours",
         }
     }
 
+    /// The kind of this name, or of one that it had formerly.
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "pair" => Some(Self::TwoProcesses),
+            "crowd" => Some(Self::ManyProcesses),
+            _ => Self::ALL.into_iter().find(|kind| kind.name() == name),
+        }
+    }
+
     /// The kind of the program with this seed, if nothing else is wished for.
     pub const fn of(seed: u64) -> Self {
         match seed % 8 {
-            0..=2 => Self::Pair,
+            0..=2 => Self::TwoProcesses,
             3 => Self::Sessions,
-            4 | 5 => Self::Crowd,
+            4 | 5 => Self::ManyProcesses,
             6 => Self::Attached,
             _ if seed % 16 == 15 => Self::Neighbours,
             _ => Self::Sql,
@@ -60,9 +75,9 @@ impl Kind {
     /// Actions of a whole program.
     const fn actions(self) -> usize {
         match self {
-            Self::Pair => 12,
+            Self::TwoProcesses => 12,
             Self::Sessions => 24,
-            Self::Crowd => 30,
+            Self::ManyProcesses => 30,
             Self::Attached => 4,
             Self::Sql => 8,
             Self::Neighbours => 10,
@@ -108,12 +123,25 @@ impl Plan {
         Self { kind, seed, page, depth: DEPTH, fates: FATES, metadata, keep }
     }
 
+    /// The program with this seed for an engine that promises this much.
+    pub fn claimed(seed: u64, page: usize, claims: Claims) -> Self {
+        let kind = match Kind::of(seed) {
+            Kind::Attached if !claims.several_databases => Kind::TwoProcesses,
+            Kind::Neighbours if !claims.stock_neighbours => Kind::Sql,
+            kind => kind,
+        };
+        let mut plan = Self::new(kind, seed, page);
+        if !claims.without_journal {
+            plan.metadata = Metadata::Journaled;
+        }
+        plan
+    }
+
     /// Reads a case's text; the seed is not part of it.
     pub fn read(case: &str, seed: u64) -> Result<Self, String> {
         let mut parts = case.split('/');
         let name = parts.next().unwrap_or_default();
-        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
-        let kind = kind.ok_or_else(|| format!("{name} is no kind of program"))?;
+        let kind = Kind::named(name).ok_or_else(|| format!("{name} is no kind of program"))?;
         let mut plan = Self::new(kind, seed, 4096);
         for part in parts {
             let (name, value) = part.split_once('=').unwrap_or(("", part));
@@ -225,12 +253,15 @@ mod tests {
 
     #[test]
     fn a_case_is_what_its_text_says() {
-        let mut plan = Plan::new(Kind::Crowd, 7, 512);
-        assert_eq!(plan.to_string(), "crowd/page=512");
+        let mut plan = Plan::new(Kind::ManyProcesses, 7, 512);
+        assert_eq!(plan.to_string(), "many_processes/page=512");
         plan.keep = vec![0, 3, 9];
         plan.depth = 1;
-        assert_eq!(plan.to_string(), "crowd/page=512/depth=1/keep=0.3.9");
+        assert_eq!(plan.to_string(), "many_processes/page=512/depth=1/keep=0.3.9");
         assert_eq!(Plan::read(&plan.to_string(), 7), Ok(plan));
-        assert!(Plan::read("pair/page=1000", 1).is_err());
+        assert!(Plan::read("two_processes/page=1000", 1).is_err());
+        for (former, now) in [("pair/page=512", "two_processes"), ("crowd/page=512", "many_")] {
+            assert!(Plan::read(former, 1).is_ok_and(|plan| plan.to_string().starts_with(now)));
+        }
     }
 }

@@ -7,21 +7,21 @@ use super::content::{Content, VALUES};
 use super::explore::{Checked, Explorer, Seen, Violation, wrong};
 use super::plan::{Kind, Plan};
 use super::subject::Subject;
-use super::{attached, crowd, neighbours, pair, sessions, sql};
+use super::{attached, many_processes, neighbours, sessions, sql, two_processes};
 use crate::random::Dice;
 
 /// Runs a case to its end.
 pub fn run(
-    subject: &Arc<dyn Subject>,
+    subject: &'static dyn Subject,
     variant: &'static str,
     plan: &Plan,
     seen: &Arc<Mutex<Seen>>,
 ) -> Checked<()> {
-    let explorer = Explorer::new(Arc::clone(subject), variant, plan.clone(), Arc::clone(seen));
+    let explorer = Explorer::new(subject, variant, plan.clone(), Arc::clone(seen));
     let ran = catch_unwind(AssertUnwindSafe(|| match plan.kind {
-        Kind::Pair => pair::run(&explorer),
+        Kind::TwoProcesses => two_processes::run(&explorer),
         Kind::Sessions => sessions::run(&explorer),
-        Kind::Crowd => crowd::run(&explorer),
+        Kind::ManyProcesses => many_processes::run(&explorer),
         Kind::Attached => attached::run(&explorer),
         Kind::Sql => sql::run(&explorer),
         Kind::Neighbours => neighbours::run(&explorer),

@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::explore::{Seen, lock};
-use super::plan::{Kind, Plan};
+use super::plan::Plan;
 use super::program;
-use super::shadow::Shadow;
 use super::shrink::shrink;
 use super::subject::Subject;
+use crate::engine::Engine;
+use crate::engines::ENGINES;
+use crate::variant::Variant;
 use crate::{Failure, Options, Ring, Summary, Watch};
 
 /// Programs run at once.
@@ -22,7 +24,7 @@ const FAILURES: usize = 3;
 
 /// An engine, one of its variants and a page size, and what was found so far.
 struct Target {
-    subject: Arc<dyn Subject>,
+    subject: &'static dyn Subject,
     variant: &'static str,
     page: usize,
     seen: Arc<Mutex<Seen>>,
@@ -37,12 +39,12 @@ impl Target {
 
     /// Runs a case, and another, smaller one if it fails.
     fn run(&self, plan: Plan) {
-        let result = program::run(&self.subject, self.variant, &plan, &self.seen);
+        let result = program::run(self.subject, self.variant, &plan, &self.seen);
         self.cases.fetch_add(1, Ordering::Relaxed);
         let Err(violation) = result else {
             return;
         };
-        let (plan, violation) = shrink(&self.subject, self.variant, plan, violation);
+        let (plan, violation) = shrink(self.subject, self.variant, plan, violation);
         let replay = format!(
             "dash torture --ring {} --engine {} --seed {} --case {plan}",
             Ring::Sim.name(),
@@ -70,26 +72,30 @@ impl Target {
 
 /// All that the ring tries.
 pub fn targets() -> Vec<String> {
-    let of = |variant: &&str| PAGES.map(|page| format!("{}/{variant}/{page}", Shadow.engine()));
-    Shadow.variants().iter().flat_map(of).collect()
+    let of = |engine: &&dyn Engine| -> Vec<String> {
+        let name = engine.name();
+        let pages = |variant: &Variant| PAGES.map(|page| format!("{name}/{}/{page}", variant.name));
+        engine.variants().iter().flat_map(pages).collect()
+    };
+    ENGINES.iter().flat_map(of).collect()
 }
 
 /// Runs the ring on all engines.
 pub fn run(options: &Options, watch: &dyn Watch) -> Vec<Summary> {
-    run_on(vec![Arc::new(Shadow)], options, watch)
+    let subjects: Vec<_> = ENGINES.iter().map(|engine| engine.subject()).collect();
+    run_on(&subjects, options, watch)
 }
 
 /// Runs the ring on these engines.
 pub fn run_on(
-    subjects: Vec<Arc<dyn Subject>>,
+    subjects: &[&'static dyn Subject],
     options: &Options,
     watch: &dyn Watch,
 ) -> Vec<Summary> {
     let mut targets = Vec::new();
-    for subject in subjects {
-        for &variant in subject.variants() {
+    for &subject in subjects {
+        for &Variant { name: variant, .. } in subject.variants() {
             for page in PAGES {
-                let subject = Arc::clone(&subject);
                 let (seen, failures) = (Arc::default(), Mutex::default());
                 let target =
                     Target { subject, variant, page, seen, cases: AtomicU64::new(0), failures };
@@ -137,7 +143,8 @@ fn run_all(targets: &[Target], options: &Options, watch: &dyn Watch) {
                     let at = usize::try_from(job % count).unwrap_or_default();
                     let (target, seed) = (&targets[at], options.seed + job / count);
                     if lock(&target.failures).len() < FAILURES {
-                        target.run(Plan::new(Kind::of(seed), seed, target.page));
+                        let claims = target.subject.claims();
+                        target.run(Plan::claimed(seed, target.page, claims));
                     } else if targets.iter().all(|t| lock(&t.failures).len() >= FAILURES) {
                         break;
                     }

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A case that fails, as small as could be found, and what is wrong with it.
 pub fn shrink(
-    subject: &Arc<dyn Subject>,
+    subject: &'static dyn Subject,
     variant: &'static str,
     plan: Plan,
     violation: Violation,

@@ -1,9 +1,16 @@
-//! What an engine has to be for this ring: opened on simulated storage and driven as SQLite drives
-//! a VFS. A new engine joins by implementing the two traits.
+//! What an engine has to be on simulated storage: opened by processes, and driven as SQLite drives
+//! a VFS. A new engine implements [`Subject`] and [`Session`], and says how the real SQLite runs on
+//! it ([`SqliteFiles`]).
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::sync::Arc;
 
+use dash_ffi::OpenFlags;
 use dash_storage::simulated::{Machine, Simulated};
+
+use super::commit::CommitStep;
+use crate::variant::Variant;
 
 /// The database's path on every machine.
 pub const DB: &str = "/app.db";
@@ -34,7 +41,7 @@ pub type Outcome<T> = Result<T, Trouble>;
 /// How a program's databases are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
-    /// One of [`Subject::variants`].
+    /// The name of one of [`Subject::variants`].
     pub variant: &'static str,
     /// Bytes of a page of the database.
     pub page: usize,
@@ -55,13 +62,36 @@ pub enum Sizes {
     Wide,
 }
 
+/// What an engine promises beyond commits that survive. Programs about what it does not promise are
+/// left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claims {
+    /// A transaction over several databases is there in all or in none, by a super-journal.
+    pub several_databases: bool,
+    /// Stock SQLite may write before, beside and after its sessions, in every mode, and loses
+    /// nothing.
+    pub stock_neighbours: bool,
+    /// Nothing is lost on a file system without a journal either, on which each inode reaches the
+    /// disk by itself.
+    pub without_journal: bool,
+}
+
 /// An engine.
 pub trait Subject: Send + Sync {
     /// Its name.
     fn engine(&self) -> &'static str;
 
     /// Its variants: ways to commit that are told apart on the command line.
-    fn variants(&self) -> &'static [&'static str];
+    fn variants(&self) -> &'static [Variant];
+
+    /// What it promises besides.
+    fn claims(&self) -> Claims;
+
+    /// The steps of a commit. The last one is kept always.
+    fn commit_steps(&self, setup: &Setup) -> &'static [CommitStep];
+
+    /// How the real SQLite runs on it.
+    fn sqlite_files(&self) -> &'static dyn SqliteFiles;
 
     /// Makes a new machine what the variant is meant for.
     fn prepare(&self, machine: &Machine, setup: &Setup);
@@ -69,8 +99,19 @@ pub trait Subject: Send + Sync {
     /// Opens a database, an empty one if there is none; recovers it if it has to.
     fn open(&self, process: &Simulated, path: &str, setup: &Setup) -> Outcome<Box<dyn Session>>;
 
-    /// Opens a database as somebody who may not write it.
+    /// Opens a database as a process that may not write it.
     fn open_for_reading(&self, process: &Simulated, path: &str) -> Outcome<Box<dyn Session>>;
+
+    /// Does something while nobody has the database open through the engine, and nobody can open
+    /// it: stock SQLite rolls back its own journal then.
+    fn while_closed(&self, process: &Simulated, path: &str, act: &mut dyn FnMut()) -> Outcome<()>;
+
+    /// The endings of the names of the files beside the database that somebody has to copy with
+    /// it.
+    fn beside(&self) -> &'static [&'static str];
+
+    /// Whether an error says that nobody but the user can tell which of two states counts.
+    fn leaves_a_choice(&self, error: &str) -> bool;
 
     /// Why stock SQLite would refuse to read what is under the name now; `None`: it would not, for
     /// any reason that is not in the bytes of the file.
@@ -79,18 +120,18 @@ pub trait Subject: Send + Sync {
     /// The format checker, on a database that somebody has open, right after a commit.
     fn check_committed(&self, machine: &Machine, path: &str) -> Result<(), String>;
 
-    /// What nobody who closes last may leave behind. `held`: the inodes that stock processes have
-    /// had open since before that.
+    /// The format checker, after the last connection has closed the database. `held`: the inodes
+    /// that stock processes have had open since before that.
     fn check_at_rest(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;
 
     /// What must hold whenever all processes of ours are gone, killed or not: no stock process may
-    /// write what another one has a former file of. `held`: as above.
+    /// write while another one has a former file open. `held`: as above.
     fn check_abandoned(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;
 }
 
 /// A connection to a database. Dropping it closes its files without a word, as a dead process does.
 pub trait Session: Send {
-    /// Takes a snapshot: `xLock(SHARED)`.
+    /// Takes a snapshot: `xLock(SHARED)`, or the read lock of WAL mode.
     fn begin_read(&mut self) -> Outcome<()>;
 
     /// Bytes of the database as the transaction sees it.
@@ -99,10 +140,11 @@ pub trait Session: Send {
     /// Reads; fewer bytes at the end of the database.
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Outcome<usize>;
 
-    /// Becomes the writer: `xLock(RESERVED)`.
+    /// Becomes the writer: `xLock(RESERVED)`, or the write lock of WAL mode. Finds out what became
+    /// of a writer that died.
     fn reserve(&mut self) -> Outcome<()>;
 
-    /// Keeps readers off what it is going to write: `xLock(EXCLUSIVE)`.
+    /// Keeps readers off what it is going to write: `xLock(EXCLUSIVE)`, nothing in WAL mode.
     fn exclude(&mut self) -> Outcome<()>;
 
     /// Both.
@@ -117,20 +159,17 @@ pub trait Session: Send {
     /// Cuts the database.
     fn truncate(&mut self, size: u64) -> Outcome<()>;
 
-    /// `SQLITE_FCNTL_SYNC`, with the name of the super-journal if there is one.
-    fn prepare(&mut self, super_journal: Option<&str>) -> Outcome<()>;
+    /// [`Subject::commit_steps`] of what it was opened with; none if it may not write.
+    fn commit_steps(&self) -> &'static [CommitStep];
 
-    /// `xSync`.
-    fn flush(&mut self) -> Outcome<()>;
+    /// Does one of these steps, by its place in the list; they are done in order.
+    /// `super_journal`: its name, if the transaction is over several databases.
+    fn commit_step(&mut self, step: usize, super_journal: Option<&str>) -> Outcome<()>;
 
-    /// `SQLITE_FCNTL_COMMIT_PHASETWO`: after success the transaction must survive everything;
-    /// without [`flush`](Self::flush) before (synchronous=OFF) everything but a power loss.
-    fn publish(&mut self) -> Outcome<()>;
-
-    /// Goes on as a reader, undoing what was not published: `xUnlock(SHARED)`.
+    /// Goes on as a reader, undoing what can still be undone: `xUnlock(SHARED)`.
     fn end_write(&mut self) -> Outcome<()>;
 
-    /// Ends the transaction, undoing what was not published: `xUnlock(NONE)`.
+    /// Ends the transaction, undoing what can still be undone: `xUnlock(NONE)`.
     fn end(&mut self) -> Outcome<()>;
 
     /// Does what the engine does in the background.
@@ -138,4 +177,54 @@ pub trait Session: Send {
 
     /// Closes.
     fn close(self: Box<Self>) -> Outcome<()>;
+}
+
+/// A process of a simulated machine in which the real SQLite runs, and the engine below it.
+#[derive(Clone)]
+pub struct World {
+    /// The process.
+    pub process: Simulated,
+    /// The engine.
+    pub subject: &'static dyn Subject,
+    /// How it is opened.
+    pub setup: Setup,
+}
+
+/// How the real SQLite runs on an engine: which of its files are the engine's, and what its calls
+/// are to the engine. [`Rollback`](super::rollback::Rollback) is the one for the rollback
+/// modes; an engine below SQLite's WAL mode brings its own, with `-wal` and shared memory.
+pub trait SqliteFiles: Send + Sync {
+    /// `PRAGMA journal_mode` of every connection.
+    fn journal_mode(&self) -> &'static str;
+
+    /// Whether SQLite undoes what it has written by writing what was there before, and syncs that:
+    /// so it does in the rollback modes. In WAL mode it forgets.
+    fn undoes_by_writing(&self) -> bool;
+
+    /// `xOpen`: a file by its name in the machine's root. The open database holds the world;
+    /// without it no other file of that connection is found. `None`: it opens no such file.
+    ///
+    /// # Errors
+    ///
+    /// With SQLite's code.
+    fn open(
+        &self,
+        world: &Arc<World>,
+        name: &OsStr,
+        flags: OpenFlags,
+    ) -> dash_ffi::Result<Option<Box<dyn dash_ffi::File>>>;
+
+    /// `xDelete`.
+    ///
+    /// # Errors
+    ///
+    /// With SQLite's code.
+    fn delete(&self, world: &World, name: &OsStr, flush_folder: bool) -> dash_ffi::Result<()>;
+
+    /// `xAccess`: whether there is such a file.
+    ///
+    /// # Errors
+    ///
+    /// With SQLite's code.
+    fn exists(&self, world: &World, name: &OsStr) -> dash_ffi::Result<bool>;
 }

@@ -2,13 +2,17 @@
 //! what was acknowledged survives a power loss right then and later, and after a flush that failed
 //! no later success stands on the pages that it lost.
 
+mod run;
 mod story;
 
 use dash_storage::simulated::Effect;
 
+pub use run::run;
 pub use story::Operation;
 
+use crate::sim::commit::undoable;
 use crate::sim::subject::{Setup, Sizes, Subject};
+use crate::variant::Variant;
 
 /// What a call does instead. A read never returns less than there is: the real home reads on.
 const EFFECTS: [(&str, Effect); 6] = [
@@ -41,14 +45,14 @@ impl Series {
     /// All for an engine.
     pub fn all(subject: &dyn Subject) -> Vec<Self> {
         let mut all = Vec::new();
-        for &variant in subject.variants() {
-            for &operation in Operation::ALL {
+        for &Variant { name: variant, .. } in subject.variants() {
+            let setup = Setup { variant, page: 512, sizes: Sizes::Tiny, secure: false };
+            for operation in Operation::all(undoable(subject.commit_steps(&setup))) {
                 for commits in BEFORE {
                     for effect in EFFECTS {
                         // For ever interrupted nobody gets anywhere.
                         let ways: &[bool] =
                             if effect.0 == "eintr" { &[false] } else { &[false, true] };
-                        let setup = Setup { variant, page: 512, sizes: Sizes::Tiny, secure: false };
                         all.extend(ways.iter().map(|&forever| Self {
                             operation,
                             setup,

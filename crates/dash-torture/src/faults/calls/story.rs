@@ -13,14 +13,14 @@ use crate::sim::subject::{DB, Outcome, Session, Subject, Trouble};
 pub enum Operation {
     /// Opens a database at rest (a new one after no commit).
     Open,
-    /// Opens it as one who may not write.
+    /// Opens it as a reader that may not write.
     OpenForReading,
-    /// Opens what a process has left that was killed at this stage of a commit.
-    OpenKilled(u8),
+    /// Opens what a process has left that was killed after so many steps of a commit.
+    OpenKilled(usize),
     /// Opens what a power loss has left of that.
-    OpenCut(u8),
-    /// Writes beside a process that was killed at this stage of a commit.
-    CommitBeside(u8),
+    OpenCut(usize),
+    /// Writes beside a process that was killed after so many steps of a commit.
+    CommitBeside(usize),
     /// Reads in a transaction.
     Read,
     /// A small commit.
@@ -31,7 +31,7 @@ pub enum Operation {
     Shrink,
     /// Rolls back what was written.
     Rollback,
-    /// Rolls back what was flushed.
+    /// Rolls back after all steps of a commit that can be undone.
     RollbackFlushed,
     /// What is done in the background.
     Idle,
@@ -40,28 +40,26 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::Open,
-        Self::OpenForReading,
-        Self::OpenKilled(0),
-        Self::OpenKilled(1),
-        Self::OpenKilled(2),
-        Self::OpenCut(0),
-        Self::OpenCut(1),
-        Self::OpenCut(2),
-        Self::CommitBeside(0),
-        Self::CommitBeside(1),
-        Self::CommitBeside(2),
-        Self::Read,
-        Self::Commit,
-        Self::Grow,
-        Self::Shrink,
-        Self::Rollback,
-        Self::RollbackFlushed,
-        Self::Idle,
-        Self::Close,
-    ];
+    /// All of them, for an engine of whose commits so many steps can be undone.
+    pub fn all(undoable: usize) -> Vec<Self> {
+        let stages = |of: fn(usize) -> Self| (0..=undoable).map(of);
+        [Self::Open, Self::OpenForReading]
+            .into_iter()
+            .chain(stages(Self::OpenKilled))
+            .chain(stages(Self::OpenCut))
+            .chain(stages(Self::CommitBeside))
+            .chain([
+                Self::Read,
+                Self::Commit,
+                Self::Grow,
+                Self::Shrink,
+                Self::Rollback,
+                Self::RollbackFlushed,
+                Self::Idle,
+                Self::Close,
+            ])
+            .collect()
+    }
 
     /// Its name in a case.
     pub fn name(self) -> String {
@@ -153,22 +151,17 @@ impl Case<'_> {
         Ok((process, session))
     }
 
-    /// A process commits something, and is killed at a stage of it.
+    /// A process commits something, and is killed after so many steps of that.
     fn casualty(
         &mut self,
-        stage: u8,
+        steps: usize,
         mut session: Box<dyn Session>,
         process: &Simulated,
     ) -> Outcome<()> {
         let next: Content =
             Operation::Grow.next(&self.known.content).iter().map(|v| v + 1).collect();
         content::write(&mut *session, self.size(), &next)?;
-        if stage > 0 {
-            session.prepare(None)?;
-        }
-        if stage > 1 {
-            session.flush()?;
-        }
+        content::begin_commit(&mut *session, steps)?;
         self.machine.kill(process);
         self.known.allowed.push(next);
         Ok(())
@@ -258,8 +251,7 @@ impl Case<'_> {
                     if self.series.operation == Operation::Rollback {
                         return Ok(());
                     }
-                    session.prepare(None)?;
-                    session.flush()
+                    content::prepare(&mut **session)
                 });
                 let ended = session.end();
                 written.and(ended)?;

@@ -9,11 +9,13 @@ use std::path::Path;
 
 use rusqlite::ffi;
 
+use super::part::{GoOn, case_folder, failed, shuffle};
 use super::sql::operation::{self, Operation};
-use super::sql::stage::{Stage, Wrong};
+use super::sql::stage::Stage;
 use super::sql::verdict::{Said, sound_again};
-use super::{GoOn, failed, shuffle};
-use crate::worker::{Again, Assignment, Task};
+use crate::again::{Again, Assignment, Task};
+use crate::engine::Engine;
+use crate::sqlite::Wrong;
 use crate::{Options, Summary, sqlite};
 
 /// Its role.
@@ -35,8 +37,8 @@ impl Case {
     }
 
     /// Runs it; how many allocations there were.
-    fn run(&self, folder: &Path) -> Result<u64, String> {
-        let mut stage = Stage::new(folder, "");
+    fn run(&self, folder: &Path, task: &Task) -> Result<u64, String> {
+        let mut stage = Stage::new(folder, &task.engine, &task.parameters);
         (self.operation.before)(&mut stage)
             .map_err(|error| format!("before: {error}; {}", sqlite::last_error()))?;
         allocator::arm(self.number, self.forever);
@@ -67,7 +69,7 @@ fn judge(said: &Said) -> Result<(), String> {
     Err(format!("not SQLITE_NOMEM: {said:?}"))
 }
 
-/// The worker. [`Task::parameters`] names one case, if any; [`Task::seed`] is that of the order.
+/// The worker. [`Task::seed`] is that of the order.
 pub fn worker(assignment: &Assignment) -> Result<(), String> {
     allocator::install()?;
     sqlite::load(&assignment.library)?;
@@ -76,22 +78,25 @@ pub fn worker(assignment: &Assignment) -> Result<(), String> {
     let mut cases = Vec::new();
     for operation in operation::ALL.iter().filter(|operation| operation.crash.is_none()) {
         let dry = Case { operation, forever: false, number: NEVER };
-        let folder = super::case_folder(parent)?;
-        let seen = dry.run(folder.path()).map_err(|what| format!("{}: {what}", dry.name()))?;
+        let folder = case_folder(parent)?;
+        let seen = dry
+            .run(folder.path(), &assignment.task)
+            .map_err(|what| format!("{}: {what}", dry.name()))?;
         for forever in [false, true] {
             cases.extend((0..seen).map(|number| Case { operation, forever, number }));
         }
     }
     say(&format!("all {}", cases.len()))?;
-    let wanted = &assignment.task.parameters;
+    let wanted = &assignment.task.case;
     if !wanted.is_empty() {
         cases.retain(|case| case.name() == *wanted);
     }
     shuffle(&mut cases, assignment.task.seed);
     for case in cases {
         say(&format!("case {}", case.name()))?;
-        let folder = super::case_folder(parent)?;
-        case.run(folder.path()).map_err(|what| format!("{}: {what}", case.name()))?;
+        let folder = case_folder(parent)?;
+        case.run(folder.path(), &assignment.task)
+            .map_err(|what| format!("{}: {what}", case.name()))?;
     }
     Ok(())
 }
@@ -102,15 +107,25 @@ fn say(line: &str) -> Result<(), String> {
 }
 
 /// The part: starts workers until the time is over, another one after each failure.
-pub fn run(options: &Options, again: &Again, summary: &mut Summary, go_on: &mut GoOn<'_>) {
-    let parent = match super::case_folder(options.folder.as_deref()) {
+pub fn run(
+    engine: &'static dyn Engine,
+    options: &Options,
+    again: &Again,
+    summary: &mut Summary,
+    go_on: &mut GoOn<'_>,
+) {
+    let parent = match case_folder(options.folder.as_deref()) {
         Ok(parent) => parent,
         Err(reason) => return summary.skipped.push(reason),
     };
     let file = parent.path().join("app.db");
+    // One variant does: what needs memory is the same in all.
+    let parameters = engine.loaded_variants().first().map_or("", |(_, uri)| uri);
     let mut all = 0;
     for seed in options.seed.. {
-        let task = Task { slot: 0, seed, parameters: options.case.clone().unwrap_or_default() };
+        let case = options.case.clone().unwrap_or_default();
+        let (engine, parameters) = (engine.name().to_owned(), parameters.to_owned());
+        let task = Task { slot: 0, seed, engine, parameters, case };
         let started = again.command(ROLE, &file, &options.library, &task).spawn();
         let mut child = match started {
             Ok(child) => child,

@@ -6,8 +6,9 @@ use std::io::{Read, Write};
 use super::Workers;
 use super::inject::{self, Effect, Fault, Injector};
 use super::stage::Stage;
+use crate::again::{Assignment, Task};
+use crate::faults::part::case_folder;
 use crate::sqlite;
-use crate::worker::{Assignment, Task};
 
 /// Its role.
 pub const ROLE: &str = "casualty";
@@ -40,10 +41,10 @@ pub fn worker(assignment: &Assignment) -> Result<(), String> {
     let number = assignment.task.slot as u64;
     let injector = Injector::new(folder, Fault { effect: Effect::Kill, forever: false, number });
     let newest = i64::try_from(assignment.task.seed).map_err(|error| error.to_string())?;
-    let parameters: &'static str = assignment.task.parameters.clone().leak();
+    let Task { engine, parameters, .. } = &assignment.task;
     inject::run(
         &injector,
-        || Stage { acknowledged: newest, begun: newest, ..Stage::new(folder, parameters) },
+        || Stage { acknowledged: newest, begun: newest, ..Stage::new(folder, engine, parameters) },
         |mut stage, injector| {
             injector.arm(true);
             work(&mut stage).map_err(|error| format!("the casualty: {error}"))
@@ -56,7 +57,9 @@ pub fn worker(assignment: &Assignment) -> Result<(), String> {
 /// Lets a worker be killed before this call; what it said.
 fn run(stage: &Stage, workers: &Workers<'_>, number: usize) -> Result<String, String> {
     let seed = u64::try_from(stage.acknowledged).unwrap_or_default();
-    let task = Task { slot: number, seed, parameters: stage.parameters.to_owned() };
+    let Stage { engine, parameters, .. } = stage;
+    let (engine, parameters) = (engine.clone(), parameters.clone());
+    let task = Task { slot: number, seed, engine, parameters, ..Task::default() };
     let mut child = workers
         .again
         .command(ROLE, &stage.path, workers.library, &task)
@@ -85,15 +88,15 @@ fn number(said: &str, word: &str) -> Option<i64> {
 pub fn crash(stage: &mut Stage, workers: &Workers<'_>, percent: u8) -> Result<(), String> {
     use std::sync::Mutex;
     // How many calls there are in all is found out on a copy, once for each protocol.
-    static KNOWN: Mutex<Vec<(&'static str, usize)>> = Mutex::new(Vec::new());
+    static KNOWN: Mutex<Vec<(String, usize)>> = Mutex::new(Vec::new());
     let known = || KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let parameters = stage.parameters;
-    let found = known().iter().find(|(known, _)| *known == parameters).map(|(_, calls)| *calls);
+    let variant = format!("{}{}", stage.engine, stage.parameters);
+    let found = known().iter().find(|(known, _)| *known == variant).map(|(_, calls)| *calls);
     let calls = match found {
         Some(calls) => calls,
         None => {
-            let folder = super::super::case_folder(stage.path.parent())?;
-            let mut other = Stage::new(folder.path(), parameters);
+            let folder = case_folder(stage.path.parent())?;
+            let mut other = Stage::new(folder.path(), &stage.engine, &stage.parameters);
             other
                 .open()
                 .and_then(|()| other.make())
@@ -102,7 +105,7 @@ pub fn crash(stage: &mut Stage, workers: &Workers<'_>, percent: u8) -> Result<()
             let said = run(&other, workers, usize::MAX)?;
             let calls = number(&said, "calls").ok_or("a worker did not count")?;
             let calls = usize::try_from(calls).map_err(|error| error.to_string())?;
-            known().push((parameters, calls));
+            known().push((variant, calls));
             calls
         }
     };

@@ -14,23 +14,25 @@ use std::sync::Arc;
 
 use inject::{Effect, Fault, Injector, Met};
 use operation::Operation;
-use stage::{Stage, Wrong};
+use stage::Stage;
 use verdict::Said;
 
-use crate::sqlite;
-use crate::worker::Again;
-
-/// Protocols: the URI parameters that ask for them.
-const PROTOCOLS: [&str; 3] =
-    ["&dash_commit=single", "&dash_commit=paper", "&dash_commit=exclusive"];
+use super::part::{GoOn, case_folder, failed, shuffle};
+use crate::again::Again;
+use crate::engine::Engine;
+use crate::sqlite::{self, Wrong};
+use crate::variant::Variant;
+use crate::{Options, Summary};
 
 /// A case.
 #[derive(Clone, Copy)]
 pub struct Case {
     /// What is done.
     pub operation: &'static Operation,
-    /// URI parameters.
-    pub parameters: &'static str,
+    /// The engine's name.
+    pub engine: &'static str,
+    /// The variant, and its URI parameters.
+    pub variant: (&'static Variant, &'static str),
     /// What fails.
     pub fault: Fault,
 }
@@ -38,10 +40,10 @@ pub struct Case {
 impl Case {
     /// In words, as in `--case`.
     pub fn name(&self) -> String {
-        let protocol = self.parameters.rsplit('=').next().unwrap_or_default();
+        let (Variant { name: variant, .. }, _) = self.variant;
         let Fault { effect, forever, number } = self.fault;
         let forever = if forever { "ever" } else { "once" };
-        format!("sql/{}/{protocol}/{}/{forever}/{number}", self.operation.name, effect.name())
+        format!("sql/{}/{variant}/{}/{forever}/{number}", self.operation.name, effect.name())
     }
 
     /// Runs it; the injector knows how many calls there were.
@@ -54,7 +56,7 @@ impl Case {
         let ran = inject::run(
             &injector,
             || {
-                let mut stage = Stage::new(folder, self.parameters);
+                let mut stage = Stage::new(folder, self.engine, self.variant.1);
                 (self.operation.before)(&mut stage).map_err(|error| explained(&error))?;
                 if let Some(percent) = self.operation.crash {
                     crashed::crash(&mut stage, workers, percent)?;
@@ -105,11 +107,10 @@ impl Case {
         Ok((stage, result))
     }
 
-    /// Whether the one flush that a commit stands on failed. The other protocols flush once more
-    /// after the commit point, what no commit stands on.
+    /// Whether a flush failed that a commit stands on.
     fn lost_flush(&self, met: &[Met]) -> bool {
         ["first-commit", "commit", "commit-large"].contains(&self.operation.name)
-            && self.parameters.ends_with("single")
+            && self.variant.0.every_flush_counts
             && matches!(self.fault.effect, Effect::Error(_))
             && met.iter().any(|met| met.kind == call::Kind::Flush)
     }
@@ -127,8 +128,9 @@ pub struct Workers<'a> {
     pub library: &'a Path,
 }
 
-/// All cases, in no particular order; `--case` names one.
-pub fn cases(
+/// All cases of an engine, in no particular order; `--case` names one.
+fn cases(
+    engine: &'static dyn Engine,
     folder: &Path,
     workers: &Workers<'_>,
     named: Option<&str>,
@@ -143,15 +145,15 @@ pub fn cases(
     ];
     let mut all = Vec::new();
     for operation in operation::ALL {
-        for parameters in PROTOCOLS {
+        for variant in engine.loaded_variants() {
             let fault = Fault { effect: Effect::Half, forever: false, number: u64::MAX };
-            let dry = Case { operation, parameters, fault };
+            let dry = Case { operation, engine: engine.name(), variant, fault };
             let prefix = dry.name();
             let prefix = prefix.rsplitn(4, '/').last().unwrap_or_default();
             if named.is_some_and(|named| !named.starts_with(prefix)) {
                 continue;
             }
-            let folder = super::case_folder(Some(folder))?;
+            let folder = case_folder(Some(folder))?;
             let counted = dry
                 .run(folder.path(), workers)
                 .map_err(|what| format!("{}, without any fault: {what}", dry.name()))?;
@@ -194,4 +196,44 @@ pub fn go_on(stage: &mut Stage) -> Result<(), String> {
         Err(Wrong::Content(what)) => Err(format!("the connection goes on with {what}")),
         Err(Wrong::Sql(_)) => Ok(()),
     }
+}
+
+/// The part of an engine.
+pub fn run(
+    engine: &'static dyn Engine,
+    options: &Options,
+    again: &Again,
+    summary: &mut Summary,
+    go_on: &mut GoOn<'_>,
+) {
+    let parent = case_folder(options.folder.as_deref());
+    let (parent, workers) = match (parent, sqlite::load(&options.library)) {
+        (Ok(parent), Ok(())) => (parent, Workers { again, library: &options.library }),
+        (Err(reason), _) | (_, Err(reason)) => {
+            summary.skipped.push(reason);
+            return;
+        }
+    };
+    let mut cases = match cases(engine, parent.path(), &workers, options.case.as_deref()) {
+        Ok(cases) => cases,
+        Err(reason) if reason.contains("seccomp: ") => {
+            summary.skipped.push(reason);
+            return;
+        }
+        Err(what) => {
+            failed(summary, &what, "sql");
+            return;
+        }
+    };
+    shuffle(&mut cases, options.seed);
+    for case in &cases {
+        let result = case_folder(Some(parent.path()))
+            .and_then(|folder| case.run(folder.path(), &workers).map(drop));
+        summary.cases += 1;
+        let enough = result.is_err_and(|what| failed(summary, &what, &case.name()));
+        if enough || !go_on() {
+            break;
+        }
+    }
+    summary.notes.push(format!("{} of {} system calls made to fail", summary.cases, cases.len()));
 }

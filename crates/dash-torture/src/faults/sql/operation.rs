@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 
-use super::stage::{Stage, Wrong, state};
-use crate::sqlite;
+use super::stage::{Stage, state};
+use crate::sqlite::{self, Wrong};
 
 /// An operation.
 pub struct Operation {
@@ -150,7 +150,7 @@ pub const ALL: &[Operation] = &[
     by_host(operation("vacuum", open_with_commits, vacuum)),
     operation("close", open_with_commits, |stage| Ok(stage.close()?)),
     by_host(operation("leave", open_with_commits, |stage| Ok(switch(stage.db(), "delete")?))),
-    by_host(operation("enter", in_mode_delete, |stage| Ok(switch(stage.db(), "shadow")?))),
+    by_host(operation("enter", in_mode_delete, |stage| Ok(switch(stage.db(), &stage.engine)?))),
 ];
 
 fn open_new(stage: &mut Stage) -> Result<(), Wrong> {

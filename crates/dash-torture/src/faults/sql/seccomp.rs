@@ -123,7 +123,7 @@ impl Listener {
         };
         match Errno::result(received) {
             Ok(_) => Ok(Some(question)),
-            // Who asked was killed, or a signal came.
+            // The thread that asked was killed, or a signal came.
             Err(Errno::ENOENT | Errno::EINTR) => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
 
-use crate::sqlite;
+use crate::sqlite::{self, Wrong};
 
 /// Rows that every commit changes; about a dozen pages.
 const ROWS: i64 = 40;
@@ -13,8 +13,10 @@ const ROWS: i64 = 40;
 pub struct Stage {
     /// Its path.
     pub path: PathBuf,
+    /// The engine's name, which is that of its mode.
+    pub engine: String,
     /// URI parameters.
-    pub parameters: &'static str,
+    pub parameters: String,
     /// The connection, if it is open.
     pub db: Option<Connection>,
     /// The newest commit that was acknowledged; 0: there are no tables.
@@ -25,26 +27,18 @@ pub struct Stage {
     pub attached: bool,
 }
 
-/// What is wrong with a state, or SQLite's error.
-#[derive(Debug)]
-pub enum Wrong {
-    /// No transaction ever left such a state.
-    Content(String),
-    /// An error of SQLite.
-    Sql(rusqlite::Error),
-}
-
-impl From<rusqlite::Error> for Wrong {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sql(error)
-    }
-}
-
 impl Stage {
     /// A database that is not there yet.
-    pub fn new(folder: &Path, parameters: &'static str) -> Self {
-        let path = folder.join("app.db");
-        Self { path, parameters, db: None, acknowledged: 0, begun: 0, attached: false }
+    pub fn new(folder: &Path, engine: &str, parameters: &str) -> Self {
+        Self {
+            path: folder.join("app.db"),
+            engine: engine.to_owned(),
+            parameters: parameters.to_owned(),
+            db: None,
+            acknowledged: 0,
+            begun: 0,
+            attached: false,
+        }
     }
 
     /// The second database.
@@ -59,7 +53,7 @@ impl Stage {
 
     /// Opens it, and reads.
     pub fn open(&mut self) -> rusqlite::Result<()> {
-        let db = sqlite::open(&self.path, self.parameters)?;
+        let db = sqlite::open(&self.path, &self.parameters)?;
         // Small, so that transactions spill; statements fail rather than wait.
         db.execute_batch("PRAGMA cache_size = 5")?;
         self.db = Some(db);
@@ -68,7 +62,7 @@ impl Stage {
 
     /// Opens the second one beside it.
     pub fn attach(&mut self) -> rusqlite::Result<()> {
-        let uri = sqlite::uri(&self.other(), self.parameters);
+        let uri = sqlite::uri(&self.other(), &self.parameters);
         self.db().execute("ATTACH ? AS other", [uri])?;
         self.attached = true;
         Ok(())
@@ -156,11 +150,7 @@ pub fn state(db: &Connection) -> Result<i64, Wrong> {
     )))
 }
 
-/// [`state`], and SQLite's own opinion, in one read transaction.
+/// [`state`], and SQLite's own opinion.
 pub fn sound_state(db: &Connection) -> Result<i64, Wrong> {
-    db.execute_batch("BEGIN")?;
-    let state = state(db)?;
-    let verdict: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
-    db.execute_batch("COMMIT")?;
-    if verdict == "ok" { Ok(state) } else { Err(Wrong::Content(verdict)) }
+    sqlite::sound(db, state)
 }

@@ -4,8 +4,8 @@ use rusqlite::ffi;
 
 use super::call::Kind;
 use super::inject::{Effect, Fault, Met};
-use super::stage::{Stage, Wrong, sound_state};
-use crate::sqlite;
+use super::stage::{Stage, sound_state};
+use crate::sqlite::{self, Wrong};
 
 /// An error as the program under faults got it.
 #[derive(Debug, Clone)]
@@ -133,7 +133,7 @@ pub fn sound_again(stage: &mut Stage) -> Result<(), String> {
     let mut stages = vec![stage.path.clone()];
     if stage.attached {
         stage.attach().map_err(|error| failed("attaching", &error))?;
-        let other = sqlite::open(&stage.other(), stage.parameters)
+        let other = sqlite::open(&stage.other(), &stage.parameters)
             .map_err(|error| failed("opening the other", &error))?;
         let beside = look(&other)?;
         if beside != state {

@@ -35,7 +35,9 @@ impl Neighbours {
         let opened = open_dash(&self.explorer, &self.machine.process());
         let mut model = lock(&self.model);
         let db = match opened {
-            Err(Violation(what)) if model.may_have_to_choose && image::has_to_choose(&what) => {
+            Err(Violation(what))
+                if model.may_have_to_choose && self.explorer.subject.leaves_a_choice(&what) =>
+            {
                 self.is_over = true;
                 return Ok(());
             }
@@ -46,7 +48,7 @@ impl Neighbours {
         if !model.allows(&content) {
             return wrong!("the power left {}, not {}", short(&content), model.shown());
         }
-        model.seen(&content);
+        model.on_disk(&content);
         self.content = content;
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! What a power loss left: who looks at it first, what each may see, and what dash makes of it.
+//! What a power loss left: the first processes to look at it, what each may see, and what dash
+//! makes of it.
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use dash_storage::simulated::{Enumerate, Everything, Machine, OperationKind, Random};
+use dash_storage::simulated::{Everything, Machine, OperationKind, Random};
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
 use rusqlite::Connection;
 
@@ -18,15 +19,6 @@ use crate::sim::sql::failed;
 use crate::sim::sql::statements::{digest, is_sound, transaction};
 use crate::sim::subject::DB;
 
-/// How dash says that both files hold commits that the other lacks, or that `app.db` is not what
-/// had that name, which nobody but the user can decide.
-const CHOOSE: [&str; 2] =
-    ["choose one with `dash recover", "was made by another program while it had no name"];
-
-pub(super) fn has_to_choose(what: &str) -> bool {
-    CHOOSE.iter().any(|choose| what.contains(choose))
-}
-
 /// Cuts the power now, with so many fates: all that there are, if they are not more.
 pub fn cut(
     explorer: &Arc<Explorer>,
@@ -36,24 +28,10 @@ pub fn cut(
     depth: usize,
     dice: &mut Dice,
 ) {
-    let mut all = Enumerate::new(fates);
-    let few = machine.survivor_count() <= u128::from(fates);
-    for _ in 0..fates {
-        let (after, fate) = if few {
-            if !all.advance() {
-                break;
-            }
-            (machine.power_loss(&mut all), format!("fate {}", all.walked()))
-        } else {
-            let seed = dice.below(1 << 40);
-            (machine.power_loss(&mut Random::new(seed)), format!("random fate {seed}"))
-        };
+    explorer.cut_and(machine, fates, dice, |after, dice| {
         // Not drawn from the image: SQLite's journals hold random numbers of its own.
-        if let Err(violation) = check(explorer, &after, model, depth + 1, dice.draw()) {
-            explorer.report(machine, violation, &fate);
-            return;
-        }
-    }
+        check(explorer, after, model, depth + 1, dice.draw())
+    });
 }
 
 /// Cuts at the steps of a recovery.
@@ -84,13 +62,17 @@ fn check(
     let mut before = String::new();
     stock_first(explorer, &image.power_loss(&mut Everything), model, &mut dice)?;
     if dice.one_in(4) {
-        copied_by_hand(image, &mut dice).map_err(|error| Violation(error.to_string()))?;
+        copied_by_hand(explorer, image, &mut dice).map_err(|error| Violation(error.to_string()))?;
         before = "copied by hand, ".into();
     } else if depth < explorer.plan.depth && dice.one_in(12) {
         watch(explorer, image, model, depth);
     }
     let (db, content) = match dash_opens(explorer, image, &before) {
-        Err(Violation(what)) if model.may_have_to_choose && has_to_choose(&what) => return Ok(()),
+        Err(Violation(what))
+            if model.may_have_to_choose && explorer.subject.leaves_a_choice(&what) =>
+        {
+            return Ok(());
+        }
         opened => opened?,
     };
     if !model.allows(&content) {
@@ -172,7 +154,7 @@ fn stock_first(
     };
     match dash_opens(explorer, &after, &format!("stock SQLite wrote by {manner}: ")) {
         Ok((_, content)) if newest && content == new => Ok(()),
-        Err(Violation(what)) if has_to_choose(&what) => Ok(()),
+        Err(Violation(what)) if explorer.subject.leaves_a_choice(&what) => Ok(()),
         Ok((_, content)) => {
             let (seen, new, content) = (short(&seen), short(&new), short(&content));
             wrong!(
@@ -185,13 +167,14 @@ fn stock_first(
     }
 }
 
-/// Both files are copied, and take the places of those they were copied from. One inode number may
-/// be that of before.
-fn copied_by_hand(machine: &Machine, dice: &mut Dice) -> std::io::Result<()> {
+/// All files of a database are copied, and take the places of those they were copied from. One
+/// inode number may be that of before.
+fn copied_by_hand(explorer: &Explorer, machine: &Machine, dice: &mut Dice) -> std::io::Result<()> {
     machine.set_inode_reuse(true);
     let folder = machine.process().open_directory(Path::new("/"))?;
     let mut copies = Vec::new();
-    let mut names = [DB.trim_start_matches('/').to_owned(), format!("{DB}-shadow")[1..].to_owned()];
+    let endings = std::iter::once(&"").chain(explorer.subject.beside());
+    let mut names: Vec<_> = endings.map(|ending| format!("{}{ending}", &DB[1..])).collect();
     if dice.one_in(2) {
         names.reverse();
     }

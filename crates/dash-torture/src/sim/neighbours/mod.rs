@@ -60,7 +60,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
     let mut neighbours = Neighbours {
         explorer: Arc::clone(explorer),
         machine: explorer.machine(),
-        model: Arc::new(Mutex::new(Model::new())),
+        model: Arc::new(Mutex::new(explorer.model())),
         quiet: Arc::default(),
         content: Content::new(),
         undecided: None,
@@ -82,7 +82,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
 
 /// Opens the database through dash: what stock SQLite left beside it goes first.
 fn open_dash(explorer: &Explorer, process: &Simulated) -> Checked<Connection> {
-    match clear(process.machine(), process) {
+    match clear(explorer.subject, process.machine(), process) {
         Ok(()) => sql::open(explorer, process),
         Err(what) => wrong!("opening through dash: {what}"),
     }
@@ -112,13 +112,13 @@ impl Neighbours {
         self.machine.write_back();
         self.ghost = false;
         if self.undecided.is_none() {
-            lock(&self.model).seen(&self.content);
+            lock(&self.model).on_disk(&self.content);
         }
         self.quiet.store(false, Ordering::Relaxed);
         Ok(())
     }
 
-    /// What somebody who opened it anew reads must be what everybody alive sees.
+    /// A process that has just opened it must read what everybody alive sees.
     fn sees(&mut self, who: &str, seen: Content) -> Checked<()> {
         if self.undecided.take_if(|dead| *dead == seen).is_some() {
             self.content = seen;
@@ -154,7 +154,7 @@ impl Neighbours {
             return Ok(());
         }
         if dice.one_in(4) {
-            // Who begins to write decides what became of a dead one's transaction.
+            // The next writer decides what became of a dead one's transaction.
             db.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
                 .map_err(|error| failed("beginning", &error))?;
         }

@@ -10,7 +10,7 @@ use super::vfs::Numbered;
 use crate::random::Dice;
 use crate::sim::content::Content;
 use crate::sim::sql::statements::{digest, is_sound};
-use crate::sim::subject::DB;
+use crate::sim::subject::{DB, Subject};
 
 /// `PRAGMA journal_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,7 +207,11 @@ const CLEAR: &str = "SELECT count(*) FROM sqlite_master; PRAGMA journal_mode=DEL
 
 /// What dash does before it opens a database beside which stock SQLite left something
 /// (leftovers.rs of crate `dash`).
-pub fn clear(machine: &Machine, process: &Simulated) -> std::result::Result<(), String> {
+pub fn clear(
+    subject: &dyn Subject,
+    machine: &Machine,
+    process: &Simulated,
+) -> std::result::Result<(), String> {
     let is_file = |name: &str| machine.file_view(name).is_some();
     if !is_file(&format!("{DB}-journal")) && !is_wal(machine) {
         return Ok(());
@@ -221,9 +225,7 @@ pub fn clear(machine: &Machine, process: &Simulated) -> std::result::Result<(), 
             false => Ok(()),
         }
     };
-    let cleared = dash_shadow::while_closed(process, DB.as_ref(), run);
-    match cleared.map_err(|error| error.to_string())? {
-        Ok(()) => Ok(()),
-        Err(error) => Err(format!("stock SQLite could not recover it: {error}")),
-    }
+    let mut ran = Ok(());
+    subject.while_closed(process, DB, &mut || ran = run()).map_err(|error| error.to_string())?;
+    ran.map_err(|error| format!("stock SQLite could not recover it: {error}"))
 }

@@ -64,7 +64,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
     let mut sessions = Sessions {
         explorer: Arc::clone(explorer),
         machine,
-        model: Arc::new(Mutex::new(Model::new())),
+        model: Arc::new(Mutex::new(explorer.model())),
         content: Content::new(),
         undecided: None,
         hot: 0,
@@ -77,7 +77,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
     content::commit(&mut *first, explorer.setup.page, &content)
         .and_then(|()| first.close())
         .map_err(|error| unexpected("the first session", &error))?;
-    lock(&sessions.model).seen(&content);
+    lock(&sessions.model).on_disk(&content);
     sessions.content = content;
     for action in explorer.plan.keep.clone() {
         sessions.act(&mut Dice::new(explorer.plan.seed, 4000 + action as u64))?;
@@ -186,7 +186,7 @@ impl Sessions {
         if !model.allows(&content) {
             return wrong!("the power left {}, not {}", short(&content), model.shown());
         }
-        model.seen(&content);
+        model.on_disk(&content);
         self.content = content;
         Ok(())
     }
@@ -209,7 +209,8 @@ impl Sessions {
         }
     }
 
-    /// Who stays open sees the newest state; stock processes a committed one, or none.
+    /// A session that stays open sees the newest state; a stock process sees a committed one, or is
+    /// refused.
     fn check_others(&mut self) -> Checked<()> {
         let (page, content) = (self.explorer.setup.page, &self.content);
         for (_, session) in &mut self.idle {

@@ -4,11 +4,12 @@ use dash_storage::simulated::Simulated;
 
 use super::{ATTEMPTS, KEPT, Sessions};
 use crate::random::Dice;
+use crate::sim::commit::undoable;
 use crate::sim::content::{self, Content, read_here};
 use crate::sim::explore::{Checked, lock, wrong};
 use crate::sim::model::short;
 use crate::sim::program::unexpected;
-use crate::sim::subject::{DB, Session, Trouble};
+use crate::sim::subject::{DB, Outcome, Session, Trouble};
 
 impl Sessions {
     /// One session. Where its process is killed meanwhile, what it was at stays undecided.
@@ -28,7 +29,8 @@ impl Sessions {
             }
             let new = self.change(dice);
             if dice.one_in(8) {
-                self.roll_back(&mut *session, new, dice.below(3))?;
+                let steps = dice.index(undoable(self.explorer.steps) + 1);
+                self.roll_back(&mut *session, new, steps)?;
             } else {
                 self.commit(&mut *session, new, !off || dice.one_in(3))?;
             }
@@ -41,7 +43,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Who begins to write decides what became of a dead one's transaction.
+    /// The next writer decides what became of a dead one's transaction.
     fn decide(&mut self, session: &mut dyn Session) -> Checked<()> {
         let Some(dead) = &self.undecided else {
             return Ok(());
@@ -63,11 +65,7 @@ impl Sessions {
             let (old, new) = (short(&self.content), short(dead));
             return wrong!("after a kill it is {}, not {old} or {new}", short(&seen));
         }
-        let number = model.tried(&seen);
-        match model.promises() {
-            true => model.acknowledged(number),
-            false => model.published(number),
-        }
+        model.seen(&seen);
         self.content = seen;
         self.undecided = None;
         Ok(())
@@ -77,16 +75,7 @@ impl Sessions {
         let number = lock(&self.model).tried(&new);
         self.undecided = Some(new.clone());
         let committed = content::write(session, self.explorer.setup.page, &new)
-            .and_then(|()| session.prepare(None))
-            .and_then(|()| if flushed { session.flush() } else { Ok(()) })
-            .and_then(|()| {
-                match flushed {
-                    // What it was made on is durable from now on.
-                    true => lock(&self.model).flushed(),
-                    false => lock(&self.model).published(number),
-                }
-                session.publish()
-            });
+            .and_then(|()| self.do_steps(session, number, flushed));
         let ended = session.end();
         committed.and(ended).map_err(|error| unexpected("committing", &error))?;
         self.undecided = None;
@@ -105,14 +94,31 @@ impl Sessions {
         }
     }
 
-    /// A transaction that is written, prepared, perhaps flushed, and rolled back.
-    fn roll_back(&mut self, session: &mut dyn Session, new: Content, stage: u64) -> Checked<()> {
+    /// The steps of a commit, under synchronous=OFF those that don't flush.
+    fn do_steps(&self, session: &mut dyn Session, number: usize, is_flushed: bool) -> Outcome<()> {
+        for (at, step) in self.explorer.steps.iter().enumerate() {
+            if step.is_flush && !is_flushed {
+                continue;
+            }
+            if !is_flushed && !step.can_be_undone {
+                lock(&self.model).published(number);
+            }
+            session.commit_step(at, None)?;
+            if step.is_flush {
+                // What it was made on is durable from now on.
+                lock(&self.model).flushed();
+            }
+        }
+        Ok(())
+    }
+
+    /// A transaction that is written and rolled back, after so many steps of its commit.
+    fn roll_back(&mut self, session: &mut dyn Session, new: Content, steps: usize) -> Checked<()> {
         let number = lock(&self.model).tried(&new);
         // Killed while it is undone it may as well have happened.
         self.undecided = Some(new.clone());
         content::write(session, self.explorer.setup.page, &new)
-            .and_then(|()| if stage > 0 { session.prepare(None) } else { Ok(()) })
-            .and_then(|()| if stage > 1 { session.flush() } else { Ok(()) })
+            .and_then(|()| content::begin_commit(session, steps))
             .and_then(|()| session.end())
             .map_err(|error| unexpected("rolling back", &error))?;
         self.undecided = None;

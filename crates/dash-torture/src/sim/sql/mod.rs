@@ -7,15 +7,14 @@ mod vfs;
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Enumerate, Machine, OperationKind, Random, Simulated};
+use dash_storage::simulated::{Machine, OperationKind, Random, Simulated};
 use rusqlite::{Connection, MAIN_DB};
 
 use super::explore::{Checked, Explorer, Violation, changes, lock, wrong};
 use super::model::{Model, short};
-use super::subject::DB;
+use super::subject::{DB, World};
 use crate::random::Dice;
 use statements::{digest, is_sound, prepare, transaction};
-use vfs::World;
 
 struct Sql {
     explorer: Arc<Explorer>,
@@ -27,7 +26,7 @@ struct Sql {
 /// Runs it.
 pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
     let machine = explorer.machine();
-    let model = Arc::new(Mutex::new(Model::new()));
+    let model = Arc::new(Mutex::new(explorer.model()));
     watch(explorer, &machine, &model, 0);
     let mut sql = Sql { explorer: Arc::clone(explorer), machine, model, open: None };
     for action in explorer.plan.keep.clone() {
@@ -40,7 +39,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
 
 /// Opens the database through the engine.
 pub(super) fn open(explorer: &Explorer, process: &Simulated) -> Checked<Connection> {
-    let (subject, setup) = (Arc::clone(&explorer.subject), explorer.setup);
+    let (subject, setup) = (explorer.subject, explorer.setup);
     let world = World { process: process.clone(), subject, setup };
     let db = vfs::open(world).map_err(|error| failed("opening", &error))?;
     prepare(&db, explorer).map_err(|error| failed("opening", &error))?;
@@ -123,22 +122,9 @@ fn watch(explorer: &Arc<Explorer>, machine: &Machine, model: &Arc<Mutex<Model>>,
             (_, false) => u64::from(dice.one_in(4)),
         };
         let model = lock(&model).clone();
-        let mut all = Enumerate::new(fates);
-        let few = machine.survivor_count() <= u128::from(fates);
-        for _ in 0..fates {
-            let after = if few {
-                if !all.advance() {
-                    break;
-                }
-                machine.power_loss(&mut all)
-            } else {
-                machine.power_loss(&mut Random::new(dice.below(1 << 40)))
-            };
-            if let Err(violation) = check(&explorer, &after, &model, depth + 1) {
-                explorer.report(machine, violation, "some fate");
-                return;
-            }
-        }
+        explorer.cut_and(machine, fates, &mut dice, |after, _| {
+            check(&explorer, after, &model, depth + 1)
+        });
     });
 }
 
@@ -164,7 +150,7 @@ fn check(explorer: &Arc<Explorer>, machine: &Machine, model: &Model, depth: usiz
     if !lock(&model).allows(&content) {
         return wrong!("recovered {}, not {}", short(&content), lock(&model).shown());
     }
-    lock(&model).seen(&content);
+    lock(&model).on_disk(&content);
     // It goes on, and what is committed now is durable.
     let mut dice = Dice::new(hash, 4200);
     let new = transaction(&db, &mut dice).and_then(|()| digest(&db));

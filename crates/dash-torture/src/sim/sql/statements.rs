@@ -6,15 +6,15 @@ use crate::random::Dice;
 use crate::sim::content::Content;
 use crate::sim::explore::Explorer;
 
-/// Settings of every connection. The journal is memory's: the engine needs none. A cache of a few
-/// pages makes SQLite write pages before the commit.
+/// Settings of every connection. A cache of a few pages makes SQLite write pages before the commit.
 pub fn prepare(db: &Connection, explorer: &Explorer) -> Result<()> {
     let page = explorer.setup.page;
+    let journal = explorer.subject.sqlite_files().journal_mode();
     let exclusive = if explorer.plan.seed % 5 == 1 { "EXCLUSIVE" } else { "NORMAL" };
     let vacuum = explorer.plan.seed % 3;
     db.set_prepared_statement_cache_capacity(0);
     db.execute_batch(&format!(
-        "PRAGMA journal_mode=MEMORY; PRAGMA temp_store=MEMORY; PRAGMA cache_size=8;
+        "PRAGMA journal_mode={journal}; PRAGMA temp_store=MEMORY; PRAGMA cache_size=8;
          PRAGMA synchronous=FULL; PRAGMA locking_mode={exclusive};
          PRAGMA page_size={page}; PRAGMA auto_vacuum={vacuum};"
     ))

@@ -1,6 +1,6 @@
-//! The program kind `crowd`: three processes and the snapshots of others, held for long. Before any
-//! call of an action its process may be killed, or the power may go; flushes fail and leave pages
-//! clean. Nobody may ever see anything but what a transaction left, nor go back.
+//! The program kind `many_processes`: three of them, and the snapshots of others, held for long.
+//! Before any call of an action its process may be killed, or the power may go; flushes fail and
+//! leave pages clean. Nobody may ever see anything but what a transaction left, nor go back.
 
 mod accident;
 mod guests;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use dash_storage::simulated::{Machine, Simulated, StockDescriptor};
 
 use crate::random::Dice;
+use crate::sim::commit::undoable;
 use crate::sim::content::{self, Content, Stock, as_stock, read_here};
 use crate::sim::explore::{Checked, Explorer, lock, wrong};
 use crate::sim::model::{Model, short};
@@ -32,7 +33,7 @@ struct Reader {
 use accident::Accident;
 use slow::Open;
 
-struct Crowd {
+struct ManyProcesses {
     explorer: Arc<Explorer>,
     machine: Machine,
     model: Model,
@@ -51,10 +52,10 @@ struct Crowd {
 /// Runs it.
 pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
     let machine = explorer.machine();
-    let mut crowd = Crowd {
+    let mut many = ManyProcesses {
         explorer: Arc::clone(explorer),
         machine,
-        model: Model::new(),
+        model: explorer.model(),
         live: [None, None, None],
         readers: Vec::new(),
         descriptors: Vec::new(),
@@ -63,13 +64,13 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
         faulty: false,
     };
     for action in explorer.plan.keep.clone() {
-        crowd.act(&mut Dice::new(explorer.plan.seed, 2000 + action as u64))?;
+        many.act(&mut Dice::new(explorer.plan.seed, 2000 + action as u64))?;
         explorer.result()?;
     }
     Ok(())
 }
 
-impl Crowd {
+impl ManyProcesses {
     fn size(&self) -> usize {
         self.explorer.setup.page
     }
@@ -101,7 +102,7 @@ impl Crowd {
     }
 
     fn allows(&self, who: &str, content: &Content) -> Checked<()> {
-        match self.model.allows(content) {
+        match self.model.shows(content) {
             true => Ok(()),
             false => wrong!("{who} sees {}, not {}", short(content), self.model.shown()),
         }
@@ -204,11 +205,10 @@ impl Crowd {
                 }
             }
             2 | 3 => {
-                let stage = dice.below(3);
+                let steps = dice.index(undoable(self.explorer.steps) + 1);
                 let session = self.session(i)?;
                 let written = content::write(session, size, new)
-                    .and_then(|()| if stage > 0 { session.prepare(None) } else { Ok(()) })
-                    .and_then(|()| if stage > 1 { session.flush() } else { Ok(()) });
+                    .and_then(|()| content::begin_commit(session, steps));
                 let ended = session.end();
                 let done = match written {
                     Err(Trouble::Busy) => ended,
@@ -250,7 +250,7 @@ impl Crowd {
         self.faulty = false;
         match self.look(0)? {
             Some(content) => {
-                self.model.seen(&content);
+                self.model.on_disk(&content);
                 Ok(())
             }
             None => wrong!("nobody gets to read after the power came back"),

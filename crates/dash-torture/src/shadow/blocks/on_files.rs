@@ -14,6 +14,7 @@ use dash_storage::real::Real;
 use dash_storage::simulated::Machine;
 
 use super::neighbours;
+use crate::faults::part::case_folder;
 use crate::random::Dice;
 
 /// What takes longer does not come to an end.
@@ -110,13 +111,13 @@ fn write(connection: &mut Connection<Real>, page: &mut [u8]) -> dash_shadow::Res
 ///
 /// What must never happen.
 pub fn run(machine: &Machine, dice: &mut Dice) -> Result<(), String> {
-    let folder = super::super::case_folder(None)?;
+    let folder = case_folder(None)?;
     bring(machine, folder.path(), dice).map_err(|error| format!("making files: {error}"))?;
     let path = folder.path().join("app.db");
     let (done, wait) = mpsc::channel();
     let thread = std::thread::spawn(move || {
         let used = catch_unwind(AssertUnwindSafe(|| use_it(&path)));
-        // Whoever has lost patience does not listen any more.
+        // A driver that has lost patience does not listen any more.
         drop(done.send(used.map(drop).map_err(|_| "a panic, on files".to_owned())));
     });
     let Ok(used) = wait.recv_timeout(PATIENCE) else {

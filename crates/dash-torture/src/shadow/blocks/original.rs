@@ -6,17 +6,17 @@ use dash_storage::simulated::{Everything, Machine, Nothing, Random};
 use dash_storage::{Directory, File, OpenMode, SharedMemory, Storage};
 
 use crate::sim::content::{self, Content};
-use crate::sim::subject::{DB, Outcome, Session, Setup, Subject};
+use crate::sim::subject::{DB, Outcome, Setup, Subject};
 
 /// How a database was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
     /// Closed.
     Closed,
-    /// Its writer was killed: 0 after writing, 1 after preparing, 2 after the flush.
-    Killed(u8),
+    /// Its writer was killed after so many steps of a commit.
+    Killed(usize),
     /// Then the power went; what was not flushed is lost, is there, or is there in part.
-    Cut(u8, Fate),
+    Cut(usize, Fate),
 }
 
 /// What survives a power loss.
@@ -94,7 +94,8 @@ impl Original {
             Left::Closed => session.close()?,
             Left::Killed(stage) | Left::Cut(stage, _) => {
                 let next = grown(&newest, size);
-                begin(&mut *session, setup.page, &next, stage)?;
+                content::write(&mut *session, setup.page, &next)?;
+                content::begin_commit(&mut *session, stage)?;
                 machine.kill(&process);
                 allowed.push(next);
             }
@@ -116,17 +117,6 @@ impl Original {
         subject.prepare(&copy, &self.setup);
         copy
     }
-}
-
-fn begin(session: &mut dyn Session, page: usize, content: &[u32], stage: u8) -> Outcome<()> {
-    content::write(session, page, content)?;
-    if stage > 0 {
-        session.prepare(None)?;
-    }
-    if stage > 1 {
-        session.flush()?;
-    }
-    Ok(())
 }
 
 /// Overwrites bytes of a file.

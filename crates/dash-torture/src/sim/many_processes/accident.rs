@@ -1,10 +1,10 @@
-//! What goes wrong in an action of a crowd, and when.
+//! What goes wrong in an action of many processes, and when.
 
 use std::sync::{Arc, Mutex};
 
 use dash_storage::simulated::{Effect, Fault, Machine, Operation, OperationKind, Random};
 
-use super::Crowd;
+use super::ManyProcesses;
 use crate::random::Dice;
 use crate::sim::explore::{changes, lock};
 
@@ -66,7 +66,7 @@ fn within(operation: &Operation, dice: &mut Dice) -> Option<usize> {
     usize::try_from(first + cut * CACHE_PAGE - range.start).ok()
 }
 
-impl Crowd {
+impl ManyProcesses {
     /// Sets what is to go wrong; what is left of the machine if the power goes.
     pub(super) fn arm(
         &mut self,

@@ -1,76 +1,45 @@
-//! The parts that run on simulated storage.
+//! The parts of the ring `faults` about blocks: all cases of each, or by seed until the time is
+//! over.
 
-use super::blocks::{self, damage::Damage, decode, forged, original::Original};
-use super::calls::Series;
-use super::{GoOn, failed, shuffle};
+use std::time::Instant;
+
+use super::damage::Damage;
+use super::original::Original;
+use super::{decode, forged, originals};
+use crate::again::Again;
+use crate::faults::part::{GoOn, failed, shuffle};
 use crate::random::mix;
+use crate::shadow::subject::Simulation;
 use crate::sim::subject::Subject;
 use crate::{Options, Summary};
 
-/// Lets every call of every operation fail.
-pub fn calls(
-    subject: &dyn Subject,
-    options: &Options,
-    summary: &mut Summary,
-    go_on: &mut GoOn<'_>,
-) {
-    let mut all = Series::all(subject);
-    let series = all.len();
-    if let Some(case) = &options.case {
-        // A case, or the beginning of the names of several.
-        all.retain(|series| {
-            let name = series.name();
-            case.starts_with(&format!("{name}/")) || name.starts_with(case)
-        });
-    }
-    shuffle(&mut all, options.seed);
-    let mut done = 0;
-    'all: for series in &all {
-        for number in 0.. {
-            let case = format!("{}/{number}", series.name());
-            let wanted = options
-                .case
-                .as_ref()
-                .is_none_or(|wanted| case == *wanted || series.name().starts_with(wanted));
-            if !wanted && number < 10_000 {
-                continue;
-            }
-            let result = series.run(subject, number);
-            summary.cases += 1;
-            let enough = match &result {
-                Err(what) => failed(summary, what, &case),
-                Ok(_) => false,
-            };
-            if enough || !go_on() {
-                break 'all;
-            }
-            let one = options.case.as_ref() == Some(&case);
-            if one || matches!(result, Ok(false)) {
-                break;
-            }
-        }
-        done += 1;
-    }
-    summary
-        .notes
-        .push(format!("{done} of {series} series of calls made to fail, one after the other"));
-}
-
-fn originals(subject: &dyn Subject, summary: &mut Summary) -> Vec<Original> {
-    blocks::originals(subject).unwrap_or_else(|error| {
+fn made(subject: &dyn Subject, summary: &mut Summary) -> Vec<Original> {
+    originals(subject).unwrap_or_else(|error| {
         failed(summary, &format!("making databases to be damaged: {error}"), "originals");
         Vec::new()
     })
 }
 
 /// Flips every bit, and tries every length.
-pub fn damage(
+pub fn damage_part(options: &Options, _: &Again, summary: &mut Summary, go_on: &mut GoOn<'_>) {
+    damage_all(&Simulation, options, summary, go_on);
+}
+
+/// The same to an engine that shadow's decoders can read, a broken one for instance.
+pub fn damage_on(subject: &dyn Subject, options: &Options) -> Summary {
+    let begun = Instant::now();
+    let mut summary = Summary { engine: "damage".into(), ..Summary::default() };
+    damage_all(subject, options, &mut summary, &mut || begun.elapsed() < options.time);
+    summary
+}
+
+fn damage_all(
     subject: &dyn Subject,
     options: &Options,
     summary: &mut Summary,
     go_on: &mut GoOn<'_>,
 ) {
-    let originals = originals(subject, summary);
+    let originals = made(subject, summary);
     let mut all: Vec<(&Original, Damage)> = originals
         .iter()
         .flat_map(|original| {
@@ -106,36 +75,23 @@ pub fn damage(
 }
 
 /// Forges blocks until the time is over.
-pub fn forged(
-    subject: &dyn Subject,
-    options: &Options,
-    summary: &mut Summary,
-    go_on: &mut GoOn<'_>,
-) {
-    by_seed(subject, options, summary, go_on, &|original, seed| {
-        forged::run(subject, original, seed)
-    });
+pub fn forged_part(options: &Options, _: &Again, summary: &mut Summary, go_on: &mut GoOn<'_>) {
+    by_seed(options, summary, go_on, &|original, seed| forged::run(&Simulation, original, seed));
 }
 
 /// Gives the decoders what no dash wrote, until the time is over.
-pub fn decoded(
-    subject: &dyn Subject,
-    options: &Options,
-    summary: &mut Summary,
-    go_on: &mut GoOn<'_>,
-) {
-    by_seed(subject, options, summary, go_on, &decode::run);
+pub fn decode_part(options: &Options, _: &Again, summary: &mut Summary, go_on: &mut GoOn<'_>) {
+    by_seed(options, summary, go_on, &decode::run);
 }
 
 /// Runs cases of random seeds until the time is over.
 fn by_seed(
-    subject: &dyn Subject,
     options: &Options,
     summary: &mut Summary,
     go_on: &mut GoOn<'_>,
     case: &dyn Fn(&Original, u64) -> Result<(), String>,
 ) {
-    let originals = originals(subject, summary);
+    let originals = made(&Simulation, summary);
     let named = options.case.as_deref().and_then(|case| case.rsplit_once('/'));
     for number in 0..u64::MAX {
         let seed = mix(options.seed ^ number << 20);

@@ -1,6 +1,6 @@
-//! Who looks on while a crowd works: snapshots held for long, and stock SQLite.
+//! Onlookers while many processes work: snapshots held for long, and stock SQLite.
 
-use super::{ATTEMPTS, Crowd, READERS, Reader};
+use super::{ATTEMPTS, ManyProcesses, READERS, Reader};
 use crate::random::Dice;
 use crate::sim::content::{Stock, as_stock, read_here};
 use crate::sim::explore::{Checked, check_bytes, wrong};
@@ -8,7 +8,7 @@ use crate::sim::model::short;
 use crate::sim::program::unexpected;
 use crate::sim::subject::{DB, Trouble};
 
-impl Crowd {
+impl ManyProcesses {
     /// Every snapshot is what it was.
     pub(super) fn check_readers(&mut self) -> Checked<()> {
         let size = self.size();
@@ -25,7 +25,7 @@ impl Crowd {
         Ok(())
     }
 
-    /// Who begins to write sees the newest state, and decides what it is.
+    /// A new writer sees the newest state, and decides what it is.
     pub(super) fn ask_a_writer(&mut self, i: usize) -> Checked<()> {
         let size = self.size();
         for _ in 0..ATTEMPTS {

@@ -1,6 +1,6 @@
-//! Write transactions that begin in one action of a crowd and end in a later one.
+//! Write transactions of many processes that begin in one action and end in a later one.
 
-use super::Crowd;
+use super::ManyProcesses;
 use crate::sim::content::{self, Content, read_here};
 use crate::sim::explore::{Checked, wrong};
 use crate::sim::model::short;
@@ -20,7 +20,7 @@ pub(super) struct Open {
     floor: u64,
 }
 
-impl Crowd {
+impl ManyProcesses {
     /// Begins a write transaction, perhaps writes it, and leaves it there for a while.
     pub(super) fn leave_open(
         &mut self,

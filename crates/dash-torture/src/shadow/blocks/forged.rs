@@ -1,5 +1,5 @@
 //! Blocks that are well-formed and lie: fields changed, and the checksums made right again. What
-//! they say may be believed, or not; whoever reads them neither panics nor searches nor allocates
+//! they say may be believed, or not; a reader of them neither panics nor searches nor allocates
 //! without end.
 
 use dash_shadow::format::{

@@ -1,26 +1,105 @@
-//! The engine `shadow` as a [`Subject`].
+//! The engine `shadow` on simulated storage.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use dash_shadow::format::{Place, State, first_page};
 use dash_shadow::inspect::{HeaderSeen, Opening, Report};
-use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Protocol, ReadOnly, Tuning, inspect};
+use dash_shadow::{
+    Connection, Error, LockLevel, OpenOptions, Protocol, ReadOnly, Tuning, inspect, while_closed,
+};
 use dash_storage::simulated::{Machine, Simulated};
 
-use super::subject::{Outcome, Session, Setup, Sizes, Subject, Trouble};
+use crate::sim::commit::{CommitStep, Kept, SqliteCall};
+use crate::sim::rollback::Rollback;
+use crate::sim::subject::{Claims, Outcome, Session, Setup, Sizes, SqliteFiles, Subject, Trouble};
+use crate::variant::Variant;
+
+const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "single",
+        what: "one flush",
+        uri: Some("&dash_commit=single"),
+        every_flush_counts: true,
+    },
+    // Both flush once more after the commit point.
+    Variant {
+        name: "paper",
+        what: "three flushes: Algorithm 1 of the paper",
+        uri: Some("&dash_commit=paper"),
+        every_flush_counts: false,
+    },
+    Variant {
+        name: "exclusive",
+        what: "two flushes: SHADOW-X of the paper",
+        uri: Some("&dash_commit=exclusive"),
+        every_flush_counts: false,
+    },
+    Variant {
+        name: "links",
+        what: "single, without an atomic exchange of names, with hard links",
+        uri: None,
+        every_flush_counts: true,
+    },
+    Variant {
+        name: "renames",
+        what: "single, with neither: three renames",
+        uri: None,
+        every_flush_counts: true,
+    },
+];
+
+/// A step after which a kill or a power loss leaves one state or the other.
+const fn undoable(name: &'static str, at: SqliteCall, is_flush: bool) -> CommitStep {
+    let (after_kill, after_power_loss, can_be_undone) = (Kept::Perhaps, Kept::Perhaps, true);
+    CommitStep { name, at, is_flush, after_kill, after_power_loss, can_be_undone }
+}
+
+const PREPARE: usize = 0;
+const FLUSH: usize = 1;
+const PUBLISH: usize = 2;
+
+const STEPS: &[CommitStep] = &[
+    undoable("prepare", SqliteCall::ControlSync, false),
+    undoable("flush", SqliteCall::Sync, true),
+    CommitStep {
+        name: "publish",
+        at: SqliteCall::CommitPhaseTwo,
+        is_flush: false,
+        after_kill: Kept::Always,
+        after_power_loss: Kept::Always,
+        can_be_undone: false,
+    },
+];
+
+/// How dash says that both files hold commits that the other lacks, or that `app.db` is not what
+/// had that name, which nobody but the user can decide.
+const CHOICES: [&str; 2] =
+    ["choose one with `dash recover", "was made by another program while it had no name"];
 
 /// Two copies, one flush, names exchanged.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Shadow;
+pub struct Simulation;
 
-impl Subject for Shadow {
+impl Subject for Simulation {
     fn engine(&self) -> &'static str {
         "shadow"
     }
 
-    fn variants(&self) -> &'static [&'static str] {
-        &["single", "paper", "exclusive", "links", "renames"]
+    fn variants(&self) -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn claims(&self) -> Claims {
+        Claims { several_databases: true, stock_neighbours: true, without_journal: true }
+    }
+
+    fn commit_steps(&self, _: &Setup) -> &'static [CommitStep] {
+        STEPS
+    }
+
+    fn sqlite_files(&self) -> &'static dyn SqliteFiles {
+        &Rollback
     }
 
     fn prepare(&self, machine: &Machine, setup: &Setup) {
@@ -49,6 +128,18 @@ impl Subject for Shadow {
     fn open_for_reading(&self, process: &Simulated, path: &str) -> Outcome<Box<dyn Session>> {
         let connection = ReadOnly::open(process, Path::new(path), false).map_err(trouble)?;
         Ok(Box::new(Reader(connection)))
+    }
+
+    fn while_closed(&self, process: &Simulated, path: &str, act: &mut dyn FnMut()) -> Outcome<()> {
+        while_closed(process, Path::new(path), act).map_err(trouble)
+    }
+
+    fn beside(&self) -> &'static [&'static str] {
+        &["-shadow"]
+    }
+
+    fn leaves_a_choice(&self, error: &str) -> bool {
+        CHOICES.iter().any(|choice| error.contains(choice))
     }
 
     fn stock_refuses(&self, machine: &Machine, path: &str) -> Option<&'static str> {
@@ -196,16 +287,18 @@ impl Session for Writer {
         self.0.truncate(size).map_err(trouble)
     }
 
-    fn prepare(&mut self, super_journal: Option<&str>) -> Outcome<()> {
-        self.0.prepare(super_journal.map(OsStr::new)).map_err(trouble)
+    fn commit_steps(&self) -> &'static [CommitStep] {
+        STEPS
     }
 
-    fn flush(&mut self) -> Outcome<()> {
-        self.0.flush().map_err(trouble)
-    }
-
-    fn publish(&mut self) -> Outcome<()> {
-        self.0.publish().map_err(trouble)
+    fn commit_step(&mut self, step: usize, super_journal: Option<&str>) -> Outcome<()> {
+        match step {
+            PREPARE => self.0.prepare(super_journal.map(OsStr::new)),
+            FLUSH => self.0.flush(),
+            PUBLISH => self.0.publish(),
+            _ => return Err(Trouble::Failed(format!("a commit has no step {step}"))),
+        }
+        .map_err(trouble)
     }
 
     fn end(&mut self) -> Outcome<()> {
@@ -254,15 +347,11 @@ impl Session for Reader {
         forbidden()
     }
 
-    fn prepare(&mut self, _: Option<&str>) -> Outcome<()> {
-        forbidden()
+    fn commit_steps(&self) -> &'static [CommitStep] {
+        &[]
     }
 
-    fn flush(&mut self) -> Outcome<()> {
-        forbidden()
-    }
-
-    fn publish(&mut self) -> Outcome<()> {
+    fn commit_step(&mut self, _: usize, _: Option<&str>) -> Outcome<()> {
         forbidden()
     }
 

@@ -1,4 +1,4 @@
-//! Somebody who may write `app.db-dash` writes nonsense into it while others have the database
+//! A process that may write `app.db-dash` writes nonsense into it while others have the database
 //! open: words of the head and of readers' entries, and records of the version store. Whatever they
 //! read there, those others get an answer in time or an error with words, no panic, no signal; and
 //! no file but the database's own is touched. What the database holds afterwards nobody promises:
@@ -15,13 +15,13 @@ use nix::time::{ClockId, clock_gettime};
 use rusqlite::Connection;
 
 use super::blocks::neighbours;
-use super::sql::verdict::Said;
-use super::{GoOn, failed};
+use crate::again::{Again, Assignment, Task};
+use crate::faults::part::{GoOn, case_folder, failed};
+use crate::faults::sql::verdict::Said;
 use crate::random::Dice;
-use crate::worker::{Again, Assignment, Task};
 use crate::{Options, Summary, sqlite};
 
-/// Its role.
+/// The part's name, and its workers' role.
 pub const ROLE: &str = "scribble";
 /// How long a round lasts.
 const ROUND: Duration = Duration::from_millis(1500);
@@ -218,7 +218,7 @@ struct Round {
 }
 
 fn round(options: &Options, again: &Again, seed: u64) -> Result<Round, String> {
-    let folder = super::case_folder(options.folder.as_deref())?;
+    let folder = case_folder(options.folder.as_deref())?;
     let path = folder.path().join("app.db");
     let explain = |error: rusqlite::Error| format!("making a database: {error}");
     let db = sqlite::open(&path, "").map_err(explain)?;
@@ -267,7 +267,7 @@ fn round(options: &Options, again: &Again, seed: u64) -> Result<Round, String> {
             return Err(format!("a file of {} bytes was made", found.blocks() * 512));
         }
     }
-    // Whoever comes next is answered, too.
+    // The next connection is answered, too.
     let mut seen = Seen::default();
     seen.session("writer", &path, &mut dice)?;
     Ok(done)

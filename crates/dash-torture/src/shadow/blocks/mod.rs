@@ -1,21 +1,24 @@
-//! Damage to what an engine keeps besides SQLite's pages, on the simulated home: every single bit,
-//! every length, and blocks that are well-formed and lie.
+//! Damage to what the engine keeps besides SQLite's pages, on the simulated home: every single bit,
+//! every length, and blocks that are well-formed and lie; some of it on real files.
 
-pub mod damage;
-pub mod decode;
-pub mod forged;
-pub mod forged_first_page;
+mod damage;
+mod decode;
+mod forged;
+mod forged_first_page;
 pub mod neighbours;
-pub mod on_files;
-pub mod original;
-pub mod verdict;
+mod on_files;
+mod original;
+mod run;
+mod verdict;
+
+pub use run::{damage_on, damage_part, decode_part, forged_part};
 
 use original::{Fate, Left, Original, Size};
 
 use crate::sim::subject::{Outcome, Setup, Sizes, Subject};
 
 /// The states of databases that are damaged.
-pub fn originals(subject: &dyn Subject) -> Outcome<Vec<Original>> {
+fn originals(subject: &dyn Subject) -> Outcome<Vec<Original>> {
     let setup = |variant| Setup { variant, page: 512, sizes: Sizes::Tiny, secure: false };
     let cut = |fate| Left::Cut(2, fate);
     let small = [

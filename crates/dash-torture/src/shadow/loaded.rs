@@ -1,0 +1,30 @@
+//! What the loaded extension keeps beside a database in mode `shadow`.
+
+use std::path::Path;
+
+use dash_storage::real::Real;
+
+use crate::engine::Loaded;
+
+/// The files.
+pub struct Files;
+
+impl Loaded for Files {
+    fn beside(&self) -> &'static [&'static str] {
+        &["-shadow"]
+    }
+
+    fn may_be_left(&self) -> &'static [&'static str] {
+        &["-shadow", "-journal", "-shadow-tmp"]
+    }
+
+    fn needs_recovery(&self, database: &Path) -> Result<bool, String> {
+        let seen = dash_shadow::inspect(&Real, database)
+            .map_err(|error| format!("inspecting what was left: {error}"))?;
+        let beside = &seen.beside;
+        Ok(beside.fence
+            || beside.coordination
+            || beside.renaming
+            || beside.journal.is_some_and(|len| len > 0))
+    }
+}
