@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use dash_testing::mounts::has_loop_devices;
+
 /// In memory where there is such a folder: nothing here depends on a disk.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
@@ -23,13 +25,9 @@ fn lab(words: &[&str], folder: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn is_root() -> bool {
-    nix::unistd::geteuid().is_root()
-}
-
 #[test]
 fn counts_repeat() {
-    if !is_root() {
+    if !has_loop_devices() {
         return;
     }
     let folder = folder();
@@ -67,7 +65,7 @@ fn a_papers_figures_stand_beside_measured_ones() {
     let line = text.lines().find(|line| line.contains("androbench: stock WAL")).unwrap();
     let figures: Vec<&str> = line.split_whitespace().rev().take(2).collect();
     assert_eq!(figures[1], "2.70", "{line}");
-    if is_root() {
+    if has_loop_devices() {
         let here: f64 = figures[0].parse().unwrap();
         assert!((1.0..5.0).contains(&here), "{line}");
     }
