@@ -192,7 +192,7 @@ fn shadow_kind<F: File>(
 ) -> Result<ShadowKind> {
     Ok(match block {
         None if found.fenced() && has_intent(found, moved) => ShadowKind::Torn,
-        None => ShadowKind::Alien,
+        None => ShadowKind::Unrelated,
         // Before what its tail says: stock SQLite may have left that alone.
         Some(_) if found.written_over(moved).is_some() => ShadowKind::Modified,
         Some(block) if matches!(block.state, State::Superseded | State::Settled) => {
@@ -271,7 +271,7 @@ fn superseded<F: File>(found: &Found<F>, block: &CommitBlock) -> ShadowKind {
         State::Settled => ShadowKind::Torn,
         _ if in_flight => ShadowKind::Torn,
         // A stock connection that had it open since it was app.db has written here.
-        _ => ShadowKind::Alien,
+        _ => ShadowKind::Unrelated,
     }
 }
 

@@ -47,7 +47,7 @@ pub enum ShadowKind {
     /// There is none, and the database was not closed cleanly: it may have held the newest commit.
     Lost,
     /// It has no block of ours that was written into it.
-    Alien,
+    Unrelated,
     /// It was being written.
     Torn,
     /// The state after a commit that nothing says was superseded.

@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 pub(crate) const ANY_SHADOW: &[ShadowKind] = &[
     ShadowKind::Missing,
     ShadowKind::Lost,
-    ShadowKind::Alien,
+    ShadowKind::Unrelated,
     ShadowKind::Torn,
     ShadowKind::Whole,
     ShadowKind::Pending,
@@ -18,7 +18,7 @@ pub(crate) const ANY_SHADOW: &[ShadowKind] = &[
 ];
 
 const PRESENT: &[ShadowKind] = &[
-    ShadowKind::Alien,
+    ShadowKind::Unrelated,
     ShadowKind::Torn,
     ShadowKind::Whole,
     ShadowKind::Pending,
@@ -86,7 +86,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         db: &[DbKind::Cut],
-        shadow: &[ShadowKind::Missing, ShadowKind::Lost, ShadowKind::Alien],
+        shadow: &[ShadowKind::Missing, ShadowKind::Lost, ShadowKind::Unrelated],
         relation: ANY,
         action: Action::KeepRebuild,
         story: "app.db was cut by hand: SQLite says so",
@@ -114,7 +114,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         db: &[DbKind::Empty],
-        shadow: &[ShadowKind::Missing, ShadowKind::Lost, ShadowKind::Alien],
+        shadow: &[ShadowKind::Missing, ShadowKind::Lost, ShadowKind::Unrelated],
         relation: ANY,
         action: Action::KeepRebuild,
         story: "a new database",
@@ -158,7 +158,7 @@ pub const TABLE: &[Row] = &[
         db: &[DbKind::Plain],
         shadow: &[
             ShadowKind::Missing,
-            ShadowKind::Alien,
+            ShadowKind::Unrelated,
             ShadowKind::Torn,
             ShadowKind::Pending,
             ShadowKind::Superseded,
@@ -197,7 +197,12 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         db: &[DbKind::Modified],
-        shadow: &[ShadowKind::Missing, ShadowKind::Alien, ShadowKind::Torn, ShadowKind::Superseded],
+        shadow: &[
+            ShadowKind::Missing,
+            ShadowKind::Unrelated,
+            ShadowKind::Torn,
+            ShadowKind::Superseded,
+        ],
         relation: ANY,
         action: Action::KeepRebuild,
         story: "stock SQLite wrote at rest",
@@ -228,7 +233,7 @@ pub const TABLE: &[Row] = &[
         shadow: &[
             ShadowKind::Missing,
             ShadowKind::Lost,
-            ShadowKind::Alien,
+            ShadowKind::Unrelated,
             ShadowKind::Torn,
             ShadowKind::Pending,
             ShadowKind::Superseded,
@@ -302,7 +307,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         db: &[DbKind::Whole],
-        shadow: &[ShadowKind::Missing, ShadowKind::Alien],
+        shadow: &[ShadowKind::Missing, ShadowKind::Unrelated],
         relation: ANY,
         action: Action::KeepRebuild,
         story: "the shadow was removed, as by going back to a plain file, or replaced by hand",
@@ -325,7 +330,7 @@ pub const TABLE: &[Row] = &[
         db: &[DbKind::Pending],
         shadow: &[
             ShadowKind::Missing,
-            ShadowKind::Alien,
+            ShadowKind::Unrelated,
             ShadowKind::Torn,
             ShadowKind::Pending,
             ShadowKind::Modified,
@@ -350,7 +355,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         db: &[DbKind::Superseded],
-        shadow: &[ShadowKind::Alien],
+        shadow: &[ShadowKind::Unrelated],
         relation: ANY,
         action: Action::KeepRebuild,
         story: "the shadow was put in the place of app.db by hand",

@@ -120,8 +120,8 @@ pub fn shadow(report: &Report) -> &'static str {
         ShadowKind::Lost => {
             "missing, though the database was not closed cleanly: it may have held the newest commit"
         }
-        ShadowKind::Alien if is_copy => "a copy made from elsewhere, not a shadow written here",
-        ShadowKind::Alien => "not a shadow of this database",
+        ShadowKind::Unrelated if is_copy => "a copy made from elsewhere, not a shadow written here",
+        ShadowKind::Unrelated => "not a shadow of this database",
         ShadowKind::Torn => "cut off while it was being written",
         ShadowKind::Whole => "the state after a commit of dash",
         ShadowKind::Pending => "a commit over several databases that was not finished",

@@ -130,7 +130,7 @@ fn objection(shadow: &Path, kind: ShadowKind, interrupt: &Interrupt) -> Result<O
         ShadowKind::Pending => Some(
             "The shadow is part of a transaction over several databases that was not finished: open those first, or restore a backup.".into(),
         ),
-        ShadowKind::Alien
+        ShadowKind::Unrelated
         | ShadowKind::Whole
         | ShadowKind::Modified
         | ShadowKind::Superseded => match check_untouched(shadow, interrupt)? {
