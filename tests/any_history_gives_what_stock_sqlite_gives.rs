@@ -81,6 +81,50 @@ fn upheaval(random: &mut Random) -> String {
     }
 }
 
+/// A session without locks in between, which the other connection can only read.
+fn exclusive_session(
+    random: &mut Random,
+    [db, other]: [&Connection; 2],
+    model: &Connection,
+    context: &str,
+) {
+    run(db, "PRAGMA locking_mode = exclusive");
+    for _ in 0..1 + random.below(4) {
+        let sql = change(random);
+        run(db, &sql);
+        run(model, &sql);
+        assert_eq!(content(other, ROWS), content(model, ROWS), "{context}, exclusive");
+    }
+    run(db, "PRAGMA locking_mode = normal; SELECT count(*) FROM t");
+}
+
+/// A transaction that is rolled back, in which one part was before.
+fn rolled_back(random: &mut Random, db: &Connection) {
+    let sql = change(random);
+    run(db, &format!("BEGIN; {sql}"));
+    if random.below(2) == 0 {
+        let (undone, kept) = (change(random), change(random));
+        run(db, &format!("SAVEPOINT s; {undone}; ROLLBACK TO s; {kept}"));
+    }
+    run(db, "ROLLBACK");
+}
+
+/// A transaction of several statements and savepoints, on both.
+fn transaction(random: &mut Random, both: [&Connection; 2]) {
+    let mut statements = vec!["BEGIN".to_owned()];
+    for _ in 0..1 + random.below(4) {
+        statements.push(change(random));
+        if random.below(3) == 0 {
+            statements.push(format!("SAVEPOINT s; {}", change(random)));
+            statements.push(random.one_of(&["ROLLBACK TO s", "RELEASE s"]).to_owned());
+        }
+    }
+    statements.push("COMMIT".to_owned());
+    for sql in &statements {
+        both.into_iter().for_each(|db| run(db, sql));
+    }
+}
+
 fn history(seed: u64, path: &Path) {
     let mut random = Random(seed);
     let model = Connection::open_in_memory().expect("opens");
@@ -100,51 +144,9 @@ fn history(seed: u64, path: &Path) {
                 run(db, &sql);
             }
             2 => connections[which] = suite::open(path),
-            6 => {
-                // A session without locks in between, which the other connection can only read.
-                run(db, "PRAGMA locking_mode = exclusive");
-                for _ in 0..1 + random.below(4) {
-                    let sql = change(&mut random);
-                    run(db, &sql);
-                    run(&model, &sql);
-                    assert_eq!(
-                        content(&connections[1 - which], ROWS),
-                        content(&model, ROWS),
-                        "{context}, exclusive"
-                    );
-                }
-                run(db, "PRAGMA locking_mode = normal; SELECT count(*) FROM t");
-            }
-            3 => {
-                let sql = change(&mut random);
-                run(db, &format!("BEGIN; {sql}"));
-                if random.below(2) == 0 {
-                    run(
-                        db,
-                        &format!(
-                            "SAVEPOINT s; {}; ROLLBACK TO s; {}",
-                            change(&mut random),
-                            change(&mut random)
-                        ),
-                    );
-                }
-                run(db, "ROLLBACK");
-            }
-            4 | 5 => {
-                let mut statements = vec!["BEGIN".to_owned()];
-                for _ in 0..1 + random.below(4) {
-                    statements.push(change(&mut random));
-                    if random.below(3) == 0 {
-                        statements.push(format!("SAVEPOINT s; {}", change(&mut random)));
-                        statements.push(random.one_of(&["ROLLBACK TO s", "RELEASE s"]).to_owned());
-                    }
-                }
-                statements.push("COMMIT".to_owned());
-                for sql in &statements {
-                    run(db, sql);
-                    run(&model, sql);
-                }
-            }
+            6 => exclusive_session(&mut random, [db, &connections[1 - which]], &model, &context),
+            3 => rolled_back(&mut random, db),
+            4 | 5 => transaction(&mut random, [db, &model]),
             _ => {
                 let sql = change(&mut random);
                 run(db, &sql);

@@ -86,6 +86,19 @@ fn story(
         allowed.push(next.clone());
     }
     drop(connection.close());
+    reopened(&machine, protocol, &allowed, next, &name, number);
+    met
+}
+
+/// Another connection finds what is allowed, and commits; a power loss keeps that.
+fn reopened(
+    machine: &Machine,
+    protocol: Protocol,
+    allowed: &[Content],
+    mut next: Content,
+    name: &str,
+    seed: u64,
+) {
     let process = machine.process();
     let mut other = open(&process, protocol)
         .unwrap_or_else(|error| panic!("{name}: reopen: {error}\n{}", machine.journal()));
@@ -95,11 +108,10 @@ fn story(
     commit(&mut other, &next).unwrap_or_else(|error| {
         panic!("{name}: commit after reopening: {error}\n{}", machine.journal())
     });
-    let after = machine.power_loss(&mut Random::new(number));
+    let after = machine.power_loss(&mut Random::new(seed));
     let process = after.process();
     let mut last = open(&process, protocol).unwrap();
     assert_eq!(read(&mut last).unwrap(), next, "{name}: last\n{}", machine.journal());
-    met
 }
 
 fn all(effect: Effect) {

@@ -22,6 +22,8 @@ fn failing_calls_are_errors_and_nothing_more() {
     summaries.iter().for_each(common::report);
     common::none_failed(&summaries);
     for summary in &summaries {
-        assert!(summary.cases > 50 || !summary.skipped.is_empty() || options.case.is_some());
+        // Some containers let nobody watch system calls.
+        let unwatched = summary.skipped.iter().any(|reason| reason.contains("seccomp"));
+        assert!(summary.cases > 50 || unwatched || options.case.is_some(), "{summary:?}");
     }
 }
