@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 /// How long the one that gave the lock up keeps back for the one that was woken.
-const PATIENCE: Duration = Duration::from_millis(2);
+pub const PATIENCE: Duration = Duration::from_millis(2);
 
 /// How long somebody is given who has just given the lock up and is about to take it again: it will
 /// hand it over. Without that, a waiter would be woken by every such gap, and find the lock taken.

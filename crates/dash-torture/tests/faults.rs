@@ -5,6 +5,7 @@ mod common;
 
 use std::time::Duration;
 
+use dash_testing::long::moment;
 use dash_torture::faults;
 use dash_torture::worker::Again;
 
@@ -17,7 +18,7 @@ fn worker() {
 #[test]
 fn failing_calls_are_errors_and_nothing_more() {
     let again = Again::this(&["--exact", "worker", "--nocapture", "--ignored"]).unwrap();
-    let options = common::options(Duration::from_secs(35));
+    let options = common::options(Duration::from_secs(moment(24, 35)));
     let summaries = faults::run(&options, &common::Quiet, &again);
     summaries.iter().for_each(common::report);
     common::none_failed(&summaries);
