@@ -7,7 +7,7 @@ use dash_engine::error::{Error, Result};
 use dash_storage::Storage;
 use std::time::Duration;
 
-/// How long who reads waits for a writer that is about to publish; then its busy handler decides.
+/// How long a reader waits for a writer that is about to publish; then its busy handler decides.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often it looks.

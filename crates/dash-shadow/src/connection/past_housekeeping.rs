@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// For how long it is not waited for again when that was in vain.
 const GRUDGE: Duration = Duration::from_secs(60);
 
-/// How often who waits looks again.
+/// How often a waiting connection looks again.
 const PAUSE: Duration = Duration::from_micros(100);
 
 fn nanos(time: Duration) -> u64 {

@@ -1,4 +1,4 @@
-//! How far a shadow is that was being settled ([`crate::connection`]) when it was left.
+//! How far a shadow is that was being settled ([`crate::connection::settle`]) when it was left.
 
 use crate::shared::coordination::{Coordination, Word};
 use dash_storage::File;

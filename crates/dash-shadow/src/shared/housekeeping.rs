@@ -9,8 +9,8 @@
 //!
 //! WRITER is held for moments, and never across a flush or the copying of pages. The shadow is held
 //! while pages are copied; a connection that wants it says so in a word that is looked at between
-//! two pieces. A stopped process keeps its locks: after [`PATIENCE`] the answer is `Busy`, and for
-//! [`GRUDGE`] it is given at once.
+//! two pieces. A stopped process keeps its locks: how long it is waited for is in
+//! [`crate::connection::past_housekeeping`].
 
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks;
