@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn an_engine_is_a_file_and_a_line() {
-        let summaries = sim::run(&options(20), &Toy::SOUND);
+        let summaries = sim::run(&options(10), &Toy::SOUND);
         assert_eq!(summaries.len(), 3, "one for each page size");
         sound(&summaries);
         assert!(summaries.iter().map(|summary| summary.states).sum::<u64>() > 2000);

@@ -4,6 +4,7 @@ mod common;
 
 use std::time::Duration;
 
+use dash_testing::long::moment;
 use dash_torture::kill;
 use dash_torture::worker::Again;
 
@@ -16,7 +17,7 @@ fn worker() {
 #[test]
 fn processes_killed_and_stopped_lose_nothing() {
     let again = Again::this(&["--exact", "worker", "--nocapture", "--ignored"]).unwrap();
-    let options = common::options(Duration::from_secs(24));
+    let options = common::options(Duration::from_secs(moment(16, 24)));
     let summaries = kill::run(&options, &common::Quiet, &again);
     assert!(summaries.len() >= 3);
     summaries.iter().for_each(common::report);

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dash_testing::long::moment;
 use dash_testing::{Need, skip};
 use dash_torture::{Options, Watch, fs};
 
@@ -50,7 +51,7 @@ fn left_out(reason: &str) {
 #[test]
 fn every_image_recovers_a_committed_prefix() {
     let seconds = std::env::var("DASH_TORTURE_SECONDS")
-        .map_or(16, |seconds| seconds.parse().expect("a number"));
+        .map_or(moment(12, 16), |seconds| seconds.parse().expect("a number"));
     let options = Options { engine: Some("shadow".to_owned()), ..options(seconds) };
     let mut failures = Vec::new();
     for summary in fs::run(&options, &Quiet) {
