@@ -30,8 +30,13 @@ const WAL_VERSION: u8 = 2;
 
 /// Taken together: rolls a hot journal back, checkpoints and leaves WAL mode, and removes a journal
 /// that a stock `journal_mode=PERSIST` or `TRUNCATE` kept.
+///
+/// WAL mode is left without a journal file. That writes two bytes of the header and its counters,
+/// which are in one sector, so nothing need be rolled back; and where the file system has no
+/// journal, one that was just begun may hold an older one after a power loss, which SQLite would
+/// roll back over what was committed since.
 const CLEAR: &str = "PRAGMA busy_timeout=2000; PRAGMA locking_mode=NORMAL; \
-     SELECT count(*) FROM sqlite_master; PRAGMA journal_mode=DELETE; \
+     SELECT count(*) FROM sqlite_master; PRAGMA journal_mode=MEMORY; \
      PRAGMA journal_mode=PERSIST; PRAGMA journal_mode=DELETE";
 
 /// What lies beside a database.

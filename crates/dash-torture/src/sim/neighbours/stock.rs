@@ -202,7 +202,7 @@ pub fn may_not_be_written(machine: &Machine) -> bool {
 }
 
 /// Leaves WAL mode, and removes a journal that was kept.
-const CLEAR: &str = "SELECT count(*) FROM sqlite_master; PRAGMA journal_mode=DELETE; \
+const CLEAR: &str = "SELECT count(*) FROM sqlite_master; PRAGMA journal_mode=MEMORY; \
     PRAGMA journal_mode=PERSIST; PRAGMA journal_mode=DELETE";
 
 /// What dash does before it opens a database beside which stock SQLite left something
