@@ -25,16 +25,7 @@ pub const PIECE: usize = 16 << 10;
 
 /// Reads exactly `buffer.len()` bytes; `false` if the file ends before.
 pub fn read_exact<F: File>(file: &F, buffer: &mut [u8], offset: u64) -> std::io::Result<bool> {
-    let mut done = 0;
-    while done < buffer.len() {
-        match file.read_at(&mut buffer[done..], offset + done as u64) {
-            Ok(0) => return Ok(false),
-            Ok(n) => done += n,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(true)
+    Ok(read_some(file, buffer, offset)? == buffer.len())
 }
 
 /// Reads `buffer.len()` bytes, with zeros where the file ends before.

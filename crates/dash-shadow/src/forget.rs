@@ -4,8 +4,7 @@
 use crate::file::tail::Tail;
 use crate::file::void_commit::void_commit;
 use crate::format::TAIL_LEN;
-use crate::format::header::Marks;
-use crate::format::header::{FENCE_OFFSET, Header};
+use crate::format::header::{FENCE_OFFSET, Header, Marks};
 use crate::names::Names;
 use crate::while_closed::while_closed;
 use dash_engine::error::{Context, Error, Operation, Result};

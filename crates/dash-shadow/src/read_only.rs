@@ -5,8 +5,7 @@
 //! names are right. With nobody alive the recovery table tells which copy is current, and that one
 //! is read wherever its name is: recovering is left to somebody who may write.
 
-use crate::format::header::Marks;
-use crate::format::header::{Header, plain};
+use crate::format::header::{Header, Marks, plain};
 use crate::mutation::{Mutation, broken};
 use crate::names::access::take_access_if_other;
 use crate::names::exchange::{hides_a_copy, look_up_db, open_db};

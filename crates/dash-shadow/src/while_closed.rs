@@ -1,7 +1,6 @@
 //! What only a closed database allows.
 
-use crate::format::header::Header;
-use crate::format::header::Marks;
+use crate::format::header::{Header, Marks};
 use crate::names::Names;
 use crate::names::access::open_coordination;
 use crate::recovery::left::left_in_coordination;

@@ -3,8 +3,7 @@
 
 use crate::connection::state::Connection;
 use crate::file::tail::{Tail, write_intent};
-use crate::format::header::Header;
-use crate::format::header::Marks;
+use crate::format::header::{Header, Marks};
 use crate::format::{State, TAIL_LEN};
 use crate::mutation::{Mutation, broken};
 use crate::recovery::published::Published;

@@ -3,8 +3,7 @@
 //! else mend the shadow before it is used.
 
 use crate::connection::state::Connection;
-use crate::format::header::Header;
-use crate::format::header::Marks;
+use crate::format::header::{Header, Marks};
 use crate::format::{CommitBlock, State};
 use crate::mutation::{Mutation, broken};
 use crate::names::exchange::finish_renames;

@@ -4,8 +4,7 @@
 use crate::connection::state::Connection;
 use crate::connection::transaction::stage::Stage;
 use crate::file::void_commit::void_commit;
-use crate::format::header::Marks;
-use crate::format::header::{FENCE_OFFSET, HEADER_LEN, Header};
+use crate::format::header::{FENCE_OFFSET, HEADER_LEN, Header, Marks};
 use crate::format::{Protocol, SECTOR, TAIL_LEN};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;

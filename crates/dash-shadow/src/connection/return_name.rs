@@ -23,8 +23,7 @@
 //!   are no such processes.
 
 use crate::connection::state::Connection;
-use crate::format::header::FENCE_OFFSET;
-use crate::format::header::Marks;
+use crate::format::header::{FENCE_OFFSET, Marks};
 use crate::mutation::{Mutation, broken};
 use crate::shared::life::open_elsewhere;
 use crate::shared::locks::{self, LockLevel};

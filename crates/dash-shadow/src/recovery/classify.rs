@@ -2,8 +2,7 @@
 //! about it is held as data in [`crate::recovery::table`].
 
 use crate::file::tail::has_buried_tail;
-use crate::format::header::Marks;
-use crate::format::header::{Header, LEAP};
+use crate::format::header::{Header, LEAP, Marks};
 use crate::format::{BlockError, CommitBlock, State, first_page};
 use crate::mutation::{Mutation, broken};
 use crate::recovery::examine::{DbKind, Found, Relation, ShadowKind};

@@ -3,8 +3,7 @@
 
 use crate::file::page_list::{read_units, units_match};
 use crate::file::tail::Tail;
-use crate::format::header::Header;
-use crate::format::header::Marks;
+use crate::format::header::{Header, Marks};
 use crate::format::{BLOCK, CommitBlock, SECTOR_BYTES, State, Unit, first_page};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Context, Operation, Result};

@@ -3,8 +3,7 @@
 use crate::file::page_list::global_page_list;
 use crate::file::tail::Tail;
 use crate::format::CommitBlock;
-use crate::format::header::Marks;
-use crate::format::header::{FENCE_OFFSET, Header};
+use crate::format::header::{FENCE_OFFSET, Header, Marks};
 use crate::mutation::{Mutation, broken};
 use crate::names::{Names, exchange, super_journal};
 use crate::options::OpenOptions;

@@ -2,8 +2,7 @@
 
 use crate::file::holes::Holes;
 use crate::file::page_list::read_units;
-use crate::format::header::FENCE_OFFSET;
-use crate::format::header::Marks;
+use crate::format::header::{FENCE_OFFSET, Marks};
 use crate::mutation::{Mutation, broken};
 use crate::recovery::examine::Found;
 use dash_engine::buffer_pool::{buffer_for, part_of};

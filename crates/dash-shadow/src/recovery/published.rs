@@ -3,8 +3,7 @@
 
 use crate::file::tail::Tail;
 use crate::file::void_commit::void_commit;
-use crate::format::header::Header;
-use crate::format::header::Marks;
+use crate::format::header::{Header, Marks};
 use crate::format::{
     BLOCK, BLOCK_LEN, CommitBlock, IntentBlock, Place, Protocol, SECTOR_BYTES, State, Unit,
     Vouched, first_page,

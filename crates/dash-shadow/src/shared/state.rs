@@ -1,7 +1,6 @@
 //! What the coordination file says of a copy, and of the shadow.
 
-use crate::format::header::Header;
-use crate::format::header::Marks;
+use crate::format::header::{Header, Marks};
 
 /// How far the shadow can be trusted to equal the current copy outside its page list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,7 @@ use crate::connection::state::Connection;
 use crate::connection::transaction::buffer::WriteBuffer;
 use crate::connection::transaction::stage::Stage;
 use crate::file::tail::write_commit;
-use crate::format::header::Marks;
-use crate::format::header::{HEADER_LEN, Header, LEAP, plain, seal};
+use crate::format::header::{HEADER_LEN, Header, LEAP, Marks, plain, seal};
 use crate::format::{
     CommitBlock, Place, SUPER_NAME_MAX, State, TAIL_LEN, Unit, first_page, list_len, unchanged_id,
 };
