@@ -150,7 +150,8 @@ impl Survivors for NamesAndPages {
         let pages = PAGE as u64..(base().len() * PAGE) as u64;
         match question {
             Question::Operations { .. } => self.0.min(answers - 1),
-            Question::Entry { .. } | Question::Inode { .. } | Question::Length { .. } => newest,
+            Question::Entry { .. } | Question::Inode { .. } => newest,
+            Question::Length { .. } | Question::Cut { .. } => newest,
             Question::Unit { offset, .. } if pages.contains(&offset) => newest,
             Question::Unit { .. } => 0,
         }

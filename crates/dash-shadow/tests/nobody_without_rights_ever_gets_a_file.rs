@@ -175,6 +175,15 @@ impl File for WatchedFile {
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.seen(self.inner.allocate(len))
     }
+    fn initialize(&self, range: Range<u64>) -> io::Result<()> {
+        self.seen(self.inner.initialize(range))
+    }
+    fn make_direct(&self) -> io::Result<Option<u32>> {
+        self.inner.make_direct()
+    }
+    fn write_durable_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.seen(self.inner.write_durable_at(data, offset))
+    }
     fn flush(&self) -> io::Result<()> {
         self.inner.flush()
     }
@@ -201,6 +210,9 @@ impl File for WatchedFile {
     }
     fn shared_memory(&self, words: usize) -> io::Result<Self::Memory> {
         self.seen(self.inner.shared_memory(words))
+    }
+    fn shared_region(&self, offset: u64, words: usize) -> io::Result<Self::Memory> {
+        self.seen(self.inner.shared_region(offset, words))
     }
 }
 

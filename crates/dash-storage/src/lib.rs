@@ -12,10 +12,13 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("dash needs Linux: locks of open file descriptions, renameat2 and futexes");
 
+mod blocks;
 #[cfg(target_os = "linux")]
 pub mod real;
 mod shared;
 pub mod simulated;
+
+pub use blocks::Blocks;
 
 use std::ffi::OsStr;
 use std::io::{self, IoSlice};
@@ -164,6 +167,10 @@ pub trait Directory: Send + Sync + 'static {
     fn flush(&self) -> io::Result<()>;
 }
 
+/// Where a [`File::shared_region`] may begin: at multiples of so many bytes. SQLite divides its
+/// `-shm` into regions of that size (wal.c `WALINDEX_PGSZ`).
+pub const REGION: u64 = 32 * 1024;
+
 /// Whether a lock keeps others from reading or only from writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
@@ -212,6 +219,28 @@ pub trait File: Send + Sync + 'static {
     /// can't run out of space (`posix_fallocate`, where the file system can). Never shrinks.
     fn allocate(&self, len: u64) -> io::Result<()>;
 
+    /// Has the blocks of `range` allocated *and* written, with zeros: where the file system writes
+    /// in place, no later write in it changes anything but the bytes. Extends the file. What was
+    /// there before is gone; nothing is durable before a flush. Through a direct description both
+    /// ends must be multiples of its block. An error may leave a part of it done.
+    fn initialize(&self, range: Range<u64>) -> io::Result<()>;
+
+    /// Has this description bypass the page cache from now on (`O_DIRECT`), and answers the block
+    /// in bytes, a power of two from 512 to 4096: offsets, lengths and addresses in memory
+    /// ([`Blocks`]) of all that is read and written through it must be multiples of it. It is what
+    /// the file system asks for, or what the device writes without reading first, if that is more.
+    /// `None` where the file system can't do so with this file: the description is as it was.
+    /// Whether it can may change with the file's first bytes, so it is asked after these.
+    ///
+    /// Others may read and write the file through the cache meanwhile. What is direct is not
+    /// durable: the device has a cache, too.
+    fn make_direct(&self) -> io::Result<Option<u32>>;
+
+    /// Writes all of `data` at `offset`, durable when this returns Ok (`RWF_DSYNC`: one write that
+    /// the device puts through its cache, where it can), with what is needed to read it. Other
+    /// bytes of the file are as durable as before. After an error any part of it may be there.
+    fn write_durable_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
+
     /// `fdatasync`: data and what is needed to read it (the length) are durable when this returns
     /// Ok.
     fn flush(&self) -> io::Result<()>;
@@ -250,6 +279,9 @@ pub trait File: Send + Sync + 'static {
     /// see to it that two don't do so at once), as memory shared with every process that does the
     /// same. Contents are lost with the machine, not with a process.
     fn shared_memory(&self, words: usize) -> io::Result<Self::Memory>;
+
+    /// The same of `words * 8` bytes from `offset` on, a multiple of [`REGION`].
+    fn shared_region(&self, offset: u64, words: usize) -> io::Result<Self::Memory>;
 }
 
 /// A read-only mapping whose contents other processes may change.
@@ -270,6 +302,9 @@ pub trait SharedMemory: Send + Sync + 'static {
     fn word(&self, index: usize) -> &AtomicU64;
     /// Number of words.
     fn len(&self) -> usize;
+    /// First byte of the words, which lie one behind the other: all of them in the real home, those
+    /// of one [`REGION`] of the file in simulated ones. Stays where it is as long as this lives.
+    fn start(&self) -> *mut u8;
     /// Waits while word `index` has the value `while_is`, until somebody changes it and calls
     /// [`SharedMemory::wake`]; values are told apart by their lower 32 bits (`futex(2)`). `false`
     /// if `time` was over first; in simulated homes it is over at once.

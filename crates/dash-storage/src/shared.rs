@@ -46,6 +46,18 @@ impl<F: File> File for Arc<F> {
         F::allocate(self, len)
     }
 
+    fn initialize(&self, range: Range<u64>) -> io::Result<()> {
+        F::initialize(self, range)
+    }
+
+    fn make_direct(&self) -> io::Result<Option<u32>> {
+        F::make_direct(self)
+    }
+
+    fn write_durable_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        F::write_durable_at(self, data, offset)
+    }
+
     fn flush(&self) -> io::Result<()> {
         F::flush(self)
     }
@@ -80,5 +92,9 @@ impl<F: File> File for Arc<F> {
 
     fn shared_memory(&self, words: usize) -> io::Result<Self::Memory> {
         F::shared_memory(self, words)
+    }
+
+    fn shared_region(&self, offset: u64, words: usize) -> io::Result<Self::Memory> {
+        F::shared_region(self, offset, words)
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a check that fails should panic")]
 
 mod homes {
+    pub mod direct;
     pub mod files;
     pub mod locks;
     pub mod names;
@@ -71,6 +72,14 @@ conformance! {
         who_else_has_a_file_open_is_told
         offsets_beyond_the_largest_are_errors
         a_clone_is_a_copy_or_unsupported;
+    direct:
+        what_is_written_around_the_cache_is_read_through_it
+        what_is_written_through_the_cache_is_read_around_it
+        a_direct_read_is_short_only_at_the_end
+        initializing_extends_and_leaves_zeros
+        a_direct_file_is_initialized_in_blocks
+        durable_writes_are_read_back
+        a_file_open_for_reading_takes_none_of_these;
     names:
         modes_open_and_make_as_documented
         metadata_tells_kind_size_and_identity
@@ -102,6 +111,9 @@ conformance! {
         a_word_out_of_range_panics
         memory_outlives_its_file
         memory_extends_the_file
+        a_region_is_shared_wherever_it_begins
+        a_region_has_the_bytes_of_the_file
+        the_words_of_a_region_lie_together_and_stay
         a_wait_ends_when_the_word_changes_or_the_time_is_over
         random_numbers_are_not_zero_and_differ
         the_clock_never_goes_back;

@@ -11,6 +11,14 @@ use crate::{Need, skip};
 pub struct Mount {
     point: PathBuf,
     _folder: tempfile::TempDir,
+    /// What it lies on, if that was made by itself.
+    _device: Option<LoopDevice>,
+}
+
+/// A block device in a file.
+struct LoopDevice {
+    name: String,
+    _folder: tempfile::TempDir,
 }
 
 /// A file system that `mkfs` makes in a file.
@@ -39,13 +47,13 @@ fn skipped(need: Need, why: &str) -> Option<Mount> {
     None
 }
 
-fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program)
         .args(arguments)
         .output()
         .map_err(|_| format!("{program} is not installed"))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
     Err(format!(
         "{program} {}: {}",
@@ -84,7 +92,7 @@ impl Mount {
         all.extend(more.iter().map(String::as_str));
         all.push(text(&point));
         match run("mount", &all) {
-            Ok(()) => Some(Self { point, _folder: folder }),
+            Ok(_) => Some(Self { point, _folder: folder, _device: None }),
             Err(why) => skipped(need, &why),
         }
     }
@@ -113,6 +121,32 @@ impl Mount {
         })
     }
 
+    /// A file system of `kind`, made with `options` and mounted with `mount`, on a device that has
+    /// sectors of so many bytes.
+    pub fn device(
+        kind: Kind,
+        megabytes: u64,
+        sector: u32,
+        options: &[&str],
+        mount: &str,
+    ) -> Option<Self> {
+        if !is_root() {
+            return skipped(kind.need(), "mounting takes root");
+        }
+        let device = match LoopDevice::new(megabytes, sector) {
+            Ok(device) => device,
+            Err(why) => return skipped(kind.need(), &why),
+        };
+        let mut mount = Self::new(kind.need(), &["-o", mount], |_| {
+            let mut arguments = options.to_vec();
+            arguments.push(&device.name);
+            run(&format!("mkfs.{}", kind.need().word()), &arguments)?;
+            Ok(vec![device.name.clone()])
+        })?;
+        mount._device = Some(device);
+        Some(mount)
+    }
+
     /// An overlay: what is written lies above `lower`, which stays as it is.
     pub fn overlay(lower: &Path) -> Option<Self> {
         let lower = lower.canonicalize().expect("exists");
@@ -136,7 +170,7 @@ impl Mount {
         let need = Need::Bind;
         let mount = Self::new(need, &["--bind", text(&folder)], |_| Ok(vec![]))?;
         match run("mount", &["-o", "remount,ro,bind", text(&mount.point)]) {
-            Ok(()) => Some(mount),
+            Ok(_) => Some(mount),
             Err(why) => skipped(need, &why),
         }
     }
@@ -148,9 +182,10 @@ impl Mount {
             return skipped(need, "mounting takes root");
         }
         match run("mount", &["--bind", text(file), text(point)]) {
-            Ok(()) => Some(Self {
+            Ok(_) => Some(Self {
                 point: point.to_owned(),
                 _folder: tempfile::tempdir().expect("a folder"),
+                _device: None,
             }),
             Err(why) => skipped(need, &why),
         }
@@ -161,6 +196,27 @@ impl Mount {
 /// otherwise the test is skipped.
 pub fn has_loop_devices() -> bool {
     Mount::image_for(Need::Loop, Kind::Ext4, 16, &["-q"]).is_some()
+}
+
+impl LoopDevice {
+    fn new(megabytes: u64, sector: u32) -> Result<Self, String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let image = folder.path().join("image");
+        let file = std::fs::File::create(&image).expect("new");
+        file.set_len(megabytes << 20).expect("sparse");
+        let sector = sector.to_string();
+        let arguments = ["--find", "--show", "--sector-size", &sector, text(&image)];
+        Ok(Self { name: run("losetup", &arguments)?, _folder: folder })
+    }
+}
+
+impl Drop for LoopDevice {
+    /// It goes when what is mounted on it does.
+    fn drop(&mut self) {
+        if let Err(why) = run("losetup", &["--detach", &self.name]) {
+            eprintln!("{why}");
+        }
+    }
 }
 
 impl Drop for Mount {

@@ -4,13 +4,13 @@
 //! through whatever descriptor they were taken. A stock SQLite connection in the same process has
 //! just such locks. So our descriptors are parked while there are any. The kernel doesn't tell a
 //! process its own POSIX locks, except to an open file description: `F_OFD_GETLK` reports them, if
-//! no other lock stands in front of them. Where another dash connection's lock of one byte does
-//! (those SQLite never shares), the bytes on both sides are asked for; behind any other lock
-//! `/proc/locks` knows, at milliseconds.
+//! no other lock stands in front of them. Where another dash connection's lock of one byte does,
+//! the bytes on both sides are asked for: nobody else can have that byte, or SQLite doesn't share
+//! it. It does share those of a `-shm`. Behind them, and behind any longer lock, `/proc/locks`
+//! knows, at milliseconds.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-
 use std::ops::Range;
 
 use super::lock;
@@ -26,16 +26,21 @@ pub(super) fn drops_locks(file: &fs::File, id: FileId) -> bool {
 /// How many locks of one byte are looked behind.
 const ASK_MOST: usize = 64;
 
+/// The bytes of a `-shm` that SQLite locks one by one, and shares: its eight locks, and the one
+/// that says that the connection is there (os_unix.c `UNIX_SHM_BASE`, `UNIX_SHM_DMS`).
+const SHM: Range<u64> = 120..129;
+
 /// What `F_OFD_GETLK` says; `None` if something stands in the way.
 fn asked(file: &fs::File, range: Range<u64>, most: usize) -> Option<bool> {
-    let Some((owner, found)) = lock::conflicting(file, range.clone(), LockKind::Exclusive).ok()?
-    else {
+    let Some(lock) = lock::conflicting(file, range.clone(), LockKind::Exclusive).ok()? else {
         return Some(false);
     };
-    if owner == own_process() {
+    if lock.owner == own_process() {
         return Some(true);
     }
-    if owner != lock::NO_OWNER || found.end - found.start != 1 || most == 0 {
+    let found = lock.range;
+    let hides = lock.kind == LockKind::Shared && SHM.contains(&found.start);
+    if lock.owner != lock::NO_OWNER || found.end - found.start != 1 || hides || most == 0 {
         return None;
     }
     let below = asked(file, range.start..found.start, most - 1)?;

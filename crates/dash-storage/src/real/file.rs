@@ -1,21 +1,23 @@
-//! An open file: positioned I/O until all is done, allocation, flushes, locks.
+//! An open file: positioned I/O until all is done, allocation, flushes, locks, memory.
 
 use std::fs;
 use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::uio::pwritev;
 use nix::unistd::{Whence, lseek};
+use rustix::io::{ReadWriteFlags, pwritev2};
 
 use super::descriptor::{self, Descriptor};
 use super::directory::not_regular;
 use super::memory::{Map, Memory};
-use super::{access, cache, clone, closing, in_place, lease, lock, uninterrupted};
-use crate::{FileId, FileKind, LockKind, Metadata};
+use super::uninterrupted;
+use super::{access, cache, clone, closing, direct, in_place, initialize, lease, lock};
+use crate::{FileId, FileKind, LockKind, Metadata, REGION};
 
 /// More buffers than this the kernel refuses in one call.
 const MOST_BUFFERS: usize = 1024;
@@ -26,11 +28,13 @@ pub struct File {
     id: FileId,
     writable: bool,
     locked: AtomicBool,
+    /// The block of a direct description, 0 if it is not direct.
+    direct: AtomicU32,
 }
 
 impl File {
     pub(super) fn new(descriptor: Descriptor, id: FileId, writable: bool) -> Self {
-        Self { descriptor, id, writable, locked: AtomicBool::new(false) }
+        Self { descriptor, id, writable, locked: AtomicBool::new(false), direct: AtomicU32::new(0) }
     }
 
     /// Asks a descriptor what file it is of.
@@ -48,10 +52,20 @@ impl File {
         Ok(Self::new(descriptor, id(&found), writable))
     }
 
-    fn write_all(&self, mut data: &[u8], mut offset: u64) -> io::Result<()> {
+    fn write_all(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.write_with(fs::File::write_at, data, offset)
+    }
+
+    /// Writes all of it, with as many calls as that takes.
+    fn write_with(
+        &self,
+        write: impl Fn(&fs::File, &[u8], u64) -> io::Result<usize>,
+        mut data: &[u8],
+        mut offset: u64,
+    ) -> io::Result<()> {
         let file = self.descriptor.file()?;
         while !data.is_empty() {
-            match file.write_at(data, offset) {
+            match write(file, data, offset) {
                 Ok(0) => return Err(Errno::EIO.into()),
                 Ok(written) => {
                     data = data.get(written..).unwrap_or_default();
@@ -118,11 +132,19 @@ impl crate::File for File {
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let file = self.descriptor.file()?;
+        let block = usize::try_from(self.direct.load(Ordering::Relaxed)).unwrap_or(0);
+        let at_block = |done: usize| block == 0 || done.is_multiple_of(block);
         let mut done = 0;
         while done < buffer.len() {
             match file.read_at(&mut buffer[done..], advance(offset, done)?) {
                 Ok(0) => break,
-                Ok(read) => done += read,
+                Ok(read) => {
+                    done += read;
+                    // The end of the file; going on from there would not be a multiple.
+                    if !at_block(done) {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -193,6 +215,34 @@ impl crate::File for File {
         if stat(file)?.len() < len { file.set_len(len) } else { Ok(()) }
     }
 
+    fn initialize(&self, range: Range<u64>) -> io::Result<()> {
+        let file = self.descriptor.file()?;
+        initialize::initialize(file, range, |zeros, at| self.write_all(zeros, at))
+    }
+
+    fn make_direct(&self) -> io::Result<Option<u32>> {
+        let block = direct::make(self.descriptor.file()?)?;
+        if let Some(block) = block {
+            self.direct.store(block, Ordering::Relaxed);
+        }
+        Ok(block)
+    }
+
+    fn write_durable_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        let write = |file: &fs::File, data: &[u8], offset| {
+            // The largest number means the descriptor's own place there.
+            libc::off_t::try_from(offset).map_err(|_| Errno::EINVAL)?;
+            Ok(pwritev2(file, &[IoSlice::new(data)], offset, ReadWriteFlags::DSYNC)?)
+        };
+        match self.write_with(write, data, offset) {
+            Err(error) if error.raw_os_error() == Some(Errno::ENOSYS as i32) => {}
+            Err(error) if error.raw_os_error() == Some(Errno::EOPNOTSUPP as i32) => {}
+            result => return result,
+        }
+        self.write_all(data, offset)?;
+        self.flush()
+    }
+
     fn flush(&self) -> io::Result<()> {
         self.descriptor.file()?.sync_data()
     }
@@ -237,21 +287,27 @@ impl crate::File for File {
         Map::new(self.descriptor.file()?, len)
     }
 
+    fn shared_memory(&self, words: usize) -> io::Result<Memory> {
+        self.shared_region(0, words)
+    }
+
     /// Writes zeros rather than cuts to length, so that touching a word can't run out of space, and
     /// rather than allocates: blocks that are never written back need not be freed (or discarded on
     /// the device, at milliseconds) when the file is removed. Only Btrfs needs the blocks first.
-    fn shared_memory(&self, words: usize) -> io::Result<Memory> {
+    fn shared_region(&self, offset: u64, words: usize) -> io::Result<Memory> {
         let file = self.descriptor.file()?;
+        if !offset.is_multiple_of(REGION) {
+            return Err(Errno::EINVAL.into());
+        }
         let len = words.checked_mul(8).and_then(|len| u64::try_from(len).ok());
-        let len = len.ok_or(Errno::EOVERFLOW)?;
+        let end = len.and_then(|len| offset.checked_add(len)).ok_or(Errno::EOVERFLOW)?;
         let old = stat(file)?.len();
         if old == 0 && in_place::keep(file).unwrap_or(false) {
-            self.allocate(len)?;
-        } else if old < len {
-            let missing = usize::try_from(len - old).map_err(|_| Errno::EOVERFLOW)?;
-            self.write_all(&vec![0; missing], old)?;
+            self.allocate(end)?;
+        } else if old < end {
+            initialize::write_zeros(old..end, |zeros, at| self.write_all(zeros, at))?;
         }
-        Memory::new(file, words)
+        Memory::new(file, offset, words)
     }
 }
 
@@ -270,6 +326,10 @@ impl Drop for File {
             descriptor::close_parked();
         }
         if needed {
+            if *self.direct.get_mut() != 0 {
+                // Who takes it over wants a usual one. Dropping a flag doesn't fail.
+                let _ = direct::unmake(file);
+            }
             self.descriptor.park(self.id, self.writable);
         }
     }

@@ -37,15 +37,25 @@ pub(super) fn conflict(
     range: Range<u64>,
     kind: LockKind,
 ) -> io::Result<Option<i32>> {
-    Ok(conflicting(file, range, kind)?.map(|(owner, _)| owner))
+    Ok(conflicting(file, range, kind)?.map(|found| found.owner))
 }
 
-/// The same, with the bytes that the conflicting lock covers.
+/// Somebody else's lock.
+pub(super) struct Conflict {
+    /// A process id, or [`NO_OWNER`].
+    pub(super) owner: i32,
+    /// The bytes it covers.
+    pub(super) range: Range<u64>,
+    /// What it keeps others from.
+    pub(super) kind: LockKind,
+}
+
+/// The lock that stands in the way; of several the one that was taken first.
 pub(super) fn conflicting(
     file: &fs::File,
     range: Range<u64>,
     kind: LockKind,
-) -> io::Result<Option<(i32, Range<u64>)>> {
+) -> io::Result<Option<Conflict>> {
     let Some(mut request) = request(range, type_of(kind))? else {
         return Ok(None);
     };
@@ -58,7 +68,11 @@ pub(super) fn conflicting(
         Ok(0) | Err(_) => u64::MAX,
         Ok(len) => start.saturating_add(len),
     };
-    Ok(Some((request.l_pid, start..end)))
+    let kind = match libc::c_int::from(request.l_type) {
+        libc::F_RDLCK => LockKind::Shared,
+        _ => LockKind::Exclusive,
+    };
+    Ok(Some(Conflict { owner: request.l_pid, range: start..end, kind }))
 }
 
 fn set(file: &fs::File, range: Range<u64>, lock_type: libc::c_int) -> nix::Result<()> {

@@ -43,14 +43,25 @@ impl ReadMap for Map {
     }
 }
 
-/// A file's beginning as words that processes share.
-pub struct Memory(Region);
+/// A part of a file as words that processes share.
+pub struct Memory {
+    region: Region,
+    /// Bytes of the region before the first word.
+    skip: usize,
+}
+
+/// The largest page of memory that Linux has: mappings begin at a multiple of it, so that the fork
+/// handler can put something else in their place.
+const LARGEST_PAGE: u64 = 64 * 1024;
 
 impl Memory {
-    /// Maps the first `words` words of a file that is at least so long.
-    pub(super) fn new(file: &fs::File, words: usize) -> io::Result<Self> {
-        let len = words.checked_mul(size_of::<AtomicU64>()).ok_or(Errno::EOVERFLOW)?;
-        Region::new(|| MmapOptions::new().len(len).map_raw(file)).map(Self)
+    /// Maps `words` words of a file that has them at `offset`, a multiple of 8.
+    pub(super) fn new(file: &fs::File, offset: u64, words: usize) -> io::Result<Self> {
+        let skip = usize::try_from(offset % LARGEST_PAGE).map_err(|_| Errno::EOVERFLOW)?;
+        let len = words.checked_mul(size_of::<AtomicU64>()).and_then(|len| len.checked_add(skip));
+        let (start, len) = (offset - offset % LARGEST_PAGE, len.ok_or(Errno::EOVERFLOW)?);
+        let region = Region::new(|| MmapOptions::new().offset(start).len(len).map_raw(file))?;
+        Ok(Self { region, skip })
     }
 }
 
@@ -59,15 +70,20 @@ impl SharedMemory for Memory {
         assert!(index < self.len(), "word {index} of {}", self.len());
         // SAFETY: the region is mapped readable and writable for as long as `self` lives (only its
         // destructor, which nobody can borrow from, takes the mapping out), starts on a page
-        // boundary, and has the word, by the assertion. Every access of this process is atomic;
+        // boundary, from which the first word is a multiple of 8 away, and has the word, by the
+        // assertion. Every access of this process is atomic;
         // other processes' accesses are outside the memory model, as with any shared memory. That
         // nobody cuts the file below what was allocated is the protocol's promise; if broken, the
         // access is a SIGBUS, not undefined.
-        unsafe { &*self.0.start().cast::<AtomicU64>().add(index) }
+        unsafe { &*self.start().cast::<AtomicU64>().add(index) }
     }
 
     fn len(&self) -> usize {
-        self.0.len / size_of::<AtomicU64>()
+        (self.region.len - self.skip) / size_of::<AtomicU64>()
+    }
+
+    fn start(&self) -> *mut u8 {
+        self.region.start().wrapping_add(self.skip)
     }
 
     fn wait(&self, index: usize, while_is: u64, time: Duration) -> bool {

@@ -4,7 +4,8 @@
 //! (mappings), `descriptor` (who owns an open descriptor), `closing` (when closing one would drop
 //! SQLite's own locks), `fork` (what a forked child may keep), `table` (the lock-free lists these
 //! need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
-//! (waiting for a shared word), `cache` (whether it is still the one of before), `lease` (who else
+//! (waiting for a shared word), `direct` (around the page cache), `initialize` (blocks that are
+//! written), `cache` (whether it is still the one of before), `lease` (who else
 //! has a file open), `random`.
 //!
 //! Invariants:
@@ -18,11 +19,13 @@ mod cache;
 mod clone;
 mod closing;
 mod descriptor;
+mod direct;
 mod directory;
 mod file;
 mod fork;
 mod futex;
 mod in_place;
+mod initialize;
 mod lease;
 mod lock;
 mod memory;

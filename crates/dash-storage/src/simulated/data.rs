@@ -3,8 +3,9 @@
 //! Upholds rules 2 to 5. Invariant: a unit without a pending entry has the same bytes in the cache
 //! and on the device; and the cache is zeros behind the length.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::mix;
@@ -24,6 +25,10 @@ pub(super) struct Data {
     pending: BTreeMap<u64, Pending>,
     /// Space is reserved up to here.
     reserved: u64,
+    /// What it was before a cut that survives as a whole or not at all, and is not durable.
+    before: Option<Box<Self>>,
+    /// Whether the next flush covers that.
+    cut_dirty: bool,
 }
 
 /// A unit that a power loss may leave with one of several values.
@@ -49,6 +54,8 @@ impl Data {
             length_dirty: false,
             pending: BTreeMap::new(),
             reserved: 0,
+            before: None,
+            cut_dirty: false,
         }
     }
 
@@ -73,12 +80,7 @@ impl Data {
                 self.note(unit);
             }
         }
-        let end = offset + data.len() as u64;
-        if end > self.len {
-            self.change_len(end);
-        } else if self.lengths.first().is_some_and(|&durable| end > durable) {
-            self.length_dirty = self.lengths.len() > 1;
-        }
+        self.reach(offset + data.len() as u64);
     }
 
     /// Cuts or extends.
@@ -102,11 +104,54 @@ impl Data {
         self.change_len(len);
     }
 
+    /// Cuts, where file systems do that as a whole: what a power loss leaves is what it would have
+    /// left before, or has this length, with none of what was cut off.
+    pub(super) fn cut_whole(&mut self, len: u64) {
+        self.before = Some(Box::new(self.clone()));
+        self.cut_dirty = true;
+        self.cache.cut(len);
+        self.durable.cut(len);
+        self.pending.split_off(&len.div_ceil(self.unit));
+        if !len.is_multiple_of(self.unit) {
+            self.note(len / self.unit);
+        }
+        self.reserved = self.reserved.min(len);
+        (self.len, self.lengths, self.length_dirty) = (len, vec![len], false);
+    }
+
     /// Extends, with space reserved.
     pub(super) fn allocate(&mut self, len: u64) {
         self.reserved = self.reserved.max(len);
         if len > self.len {
             self.change_len(len);
+        }
+    }
+
+    /// Makes zeros of a range, with space reserved; extends.
+    pub(super) fn initialize(&mut self, range: &Range<u64>) {
+        let units = range.start / self.unit..range.end.div_ceil(self.unit);
+        let cached = self.cache.numbers(range.start / PAGE);
+        let pages = cached.take_while(|&number| number < range.end.div_ceil(PAGE));
+        let pending = self.pending.range(units).map(|(unit, _)| unit * self.unit / PAGE);
+        // What is neither is zeros, on the device, too.
+        let pages: BTreeSet<u64> = pages.chain(pending).collect();
+        for page in pages {
+            let (start, end) = ((page * PAGE).max(range.start), ((page + 1) * PAGE).min(range.end));
+            self.cache.zero_in_page(start..end);
+            for unit in start / self.unit..end.div_ceil(self.unit) {
+                self.note(unit);
+            }
+        }
+        self.reserved = self.reserved.max(range.end);
+        self.reach(range.end);
+    }
+
+    /// Something was written that ends here.
+    fn reach(&mut self, end: u64) {
+        if end > self.len {
+            self.change_len(end);
+        } else if self.lengths.first().is_some_and(|&durable| end > durable) {
+            self.length_dirty = self.lengths.len() > 1;
         }
     }
 
@@ -161,7 +206,7 @@ impl Data {
 
     /// Whether a flush would have anything to do.
     pub(super) fn is_dirty(&self) -> bool {
-        self.length_dirty || self.pending.values().any(|pending| pending.dirty)
+        self.length_dirty || self.cut_dirty || self.pending.values().any(|pending| pending.dirty)
     }
 
     /// Makes durable what is dirty.
@@ -186,15 +231,55 @@ impl Data {
         }
         pending.retain(|_, pending| !pending.dirty);
         self.pending = pending;
+        if std::mem::take(&mut self.cut_dirty) {
+            self.before = None;
+        }
         if self.length_dirty {
             self.lengths = vec![self.len];
             self.length_dirty = false;
         }
     }
 
+    /// Makes durable what is dirty of a range that was just written, and a length that has it.
+    pub(super) fn flush_range(&mut self, range: &Range<u64>) {
+        let size = usize::try_from(self.unit).unwrap_or_default();
+        for unit in self.dirty_units(range) {
+            let offset = unit * self.unit;
+            let value = self.cache.page(offset / PAGE).slice(offset, size);
+            self.durable.write_in_page(value, offset);
+            self.pending.remove(&unit);
+        }
+        if self.length_dirty {
+            let end = range.end.min(self.len);
+            self.lengths.retain(|&len| len >= end);
+            self.length_dirty = self.lengths.len() > 1;
+        }
+        if std::mem::take(&mut self.cut_dirty) {
+            self.before = None;
+        }
+    }
+
+    /// The same, failed: clean, and as uncertain as before.
+    pub(super) fn lose_range(&mut self, range: &Range<u64>) {
+        for unit in self.dirty_units(range) {
+            if let Some(pending) = self.pending.get_mut(&unit) {
+                pending.dirty = false;
+            }
+        }
+        let needed = self.lengths.first().is_some_and(|&durable| durable < range.end);
+        self.length_dirty &= !needed;
+    }
+
+    fn dirty_units(&self, range: &Range<u64>) -> Vec<u64> {
+        let units = range.start / self.unit..range.end.div_ceil(self.unit);
+        let dirty = self.pending.range(units).filter(|(_, pending)| pending.dirty);
+        dirty.map(|(&unit, _)| unit).collect()
+    }
+
     /// A flush that failed: clean, and as uncertain as before.
     pub(super) fn lose_flush(&mut self) {
         self.pending.values_mut().for_each(|pending| pending.dirty = false);
+        // A cut is in a journal of the file system, which the next flush writes as well.
         self.length_dirty = false;
     }
 
@@ -206,16 +291,22 @@ impl Data {
                 count.saturating_mul(pending.values.len() as u128 + 1)
             })
         });
-        counts.fold(0, u128::saturating_add)
+        let before = self.before.as_ref().map_or(0, |before| before.survivor_count());
+        counts.fold(before, u128::saturating_add)
     }
 
     /// Whether nothing of it can be lost.
     pub(super) fn is_flushed(&self) -> bool {
-        self.pending.is_empty() && self.lengths.len() == 1
+        self.pending.is_empty() && self.lengths.len() == 1 && self.before.is_none()
     }
 
     /// The file after a power loss.
     pub(super) fn survive(&self, inode: u64, asking: &mut Asking<'_>) -> Self {
+        if let Some(before) = &self.before
+            && asking.ask(Question::Cut { inode }, 2, 1) == 0
+        {
+            return before.survive(inode, asking);
+        }
         let newest = self.lengths.iter().position(|&len| len == self.len).unwrap_or_default();
         let chosen = asking.ask(Question::Length { inode }, self.lengths.len(), newest);
         let len = self.lengths.get(chosen).copied().unwrap_or(self.len);
@@ -238,9 +329,10 @@ impl Data {
     /// A hash of everything a later read or power loss can tell.
     pub(super) fn hash(&self) -> u64 {
         let mut hash = mix(self.cache.hash() ^ self.len);
-        if self.pending.is_empty() && self.lengths.len() == 1 {
+        if self.is_flushed() {
             return hash;
         }
+        hash = self.before.iter().fold(hash, |hash, before| mix(hash ^ before.hash()));
         hash = mix(hash ^ self.durable.hash() ^ u64::from(self.length_dirty));
         hash = self.lengths.iter().fold(hash, |hash, len| mix(hash ^ len));
         let size = usize::try_from(self.unit).unwrap_or_default();

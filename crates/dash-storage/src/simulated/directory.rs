@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::AtomicU32;
 
 use super::data::Data;
 use super::errno;
@@ -79,7 +80,8 @@ impl crate::Directory for Directory {
             }
             let description = state.open(key, self.process.process)?;
             let id = state.metadata(key)?.id;
-            Ok(File { process: self.process.clone(), key, id, description, writable })
+            let (process, direct) = (self.process.clone(), AtomicU32::new(0));
+            Ok(File { process, key, id, description, writable, direct })
         })
     }
 

@@ -17,8 +17,9 @@ pub struct Fault {
 pub enum Effect {
     /// Fails with this errno; nothing happens.
     Error(i32),
-    /// A flush that fails with this errno and leaves the file clean but not durable. Other
-    /// operations, those of directories among them, fail and nothing happens.
+    /// A flush that fails with this errno and leaves the file clean but not durable; likewise a
+    /// durable write ([`OperationKind::WriteDurable`]) and its own bytes. Other operations, those
+    /// of directories among them, fail and nothing happens.
     LostFlush(i32),
     /// A write that fails with this errno after so many bytes. Other operations just fail.
     ShortWrite(usize, i32),

@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::errno;
 use super::fault::Effect;
@@ -12,7 +13,7 @@ use super::memory::Memory;
 use super::page::PAGE;
 use super::process::Simulated;
 use super::state::{Key, State};
-use crate::{FileId, LockKind, Metadata, ReadMap};
+use crate::{FileId, LockKind, Metadata, REGION, ReadMap};
 
 /// An open file description.
 pub struct File {
@@ -21,6 +22,8 @@ pub struct File {
     pub(super) id: FileId,
     pub(super) description: u64,
     pub(super) writable: bool,
+    /// The block of a direct description, 0 if it is not direct.
+    pub(super) direct: AtomicU32,
 }
 
 /// The mapping that simulated files don't have.
@@ -78,20 +81,61 @@ impl File {
         Owner::Description(self.description)
     }
 
-    fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {
+    /// EINVAL for what is not to be read or written through a direct description. Of memory only
+    /// the address and the length count.
+    fn check_memory(&self, memory: &[u8], offset: u64) -> io::Result<()> {
+        if memory.is_empty() {
+            return Ok(());
+        }
+        self.check_aligned([memory.as_ptr().addr() as u64, offset, memory.len() as u64])
+    }
+
+    fn check_aligned<const N: usize>(&self, numbers: [u64; N]) -> io::Result<()> {
+        let block = u64::from(self.direct.load(Ordering::Relaxed));
+        let aligned = block == 0 || numbers.iter().all(|number| number.is_multiple_of(block));
+        if aligned { Ok(()) } else { Err(errno(libc::EINVAL)) }
+    }
+
+    /// One operation for all of the parts.
+    fn write(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
+        let data = parts.iter().map(|part| &**part).collect::<Vec<_>>().concat();
         let range = offset..end(offset, data.len() as u64)?;
         self.change(OperationKind::Write, range, |state, effect| {
+            // Behind a part that is aligned the next one is, too.
+            parts.iter().try_for_each(|part| self.check_memory(part, offset))?;
             let (data, result) = match effect {
                 Some(Effect::ShortWrite(len, number)) => {
                     (&data[..len.min(data.len())], Err(errno(number)))
                 }
-                _ => (data, Ok(())),
+                _ => (&data[..], Ok(())),
             };
             if !data.is_empty() {
-                state.check_space(self.key, offset, data.len() as u64)?;
-                state.data_mut(self.key)?.write(data, offset);
+                state.write(self.key, data, offset)?;
             }
             result
+        })
+    }
+
+    /// The file's bytes give the words their first values; afterwards what is read and written is
+    /// the words, and what is cut off is zeros in them.
+    fn share(&self, kind: OperationKind, offset: u64, words: usize) -> io::Result<Memory> {
+        let overflow = || errno(libc::EOVERFLOW);
+        let len = (words as u64).checked_mul(8).ok_or_else(overflow)?;
+        let end = end(offset, len)?;
+        self.change(kind, offset..end, |state, _| {
+            if !offset.is_multiple_of(REGION) {
+                return Err(errno(libc::EINVAL));
+            }
+            let first = usize::try_from(offset / REGION).map_err(|_| overflow())?;
+            if state.data(self.key)?.len() < end {
+                self.reserve(state, end)?;
+            }
+            let data = state.data(self.key)?.clone();
+            let read = |bytes: &mut [u8], offset| {
+                data.read(bytes, offset);
+            };
+            let dead = Arc::clone(&self.process.dead);
+            Ok(state.inode_mut(self.key)?.words.share(first, words, dead, read))
         })
     }
 
@@ -122,6 +166,7 @@ impl crate::File for File {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let range = offset..end(offset, buffer.len() as u64)?;
         self.operate(OperationKind::Read, Some(range), |state, effect| {
+            self.check_memory(buffer, offset)?;
             let len = match effect {
                 Some(Effect::ShortRead(len)) => len.min(buffer.len()),
                 _ => buffer.len(),
@@ -133,18 +178,22 @@ impl crate::File for File {
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        self.write(data, offset)
+        self.write(&[IoSlice::new(data)], offset)
     }
 
     /// One operation; its parts may survive a power loss apart from each other, as those of any.
     fn write_vectored_at(&self, data: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
-        self.write(&data.iter().map(|part| &**part).collect::<Vec<_>>().concat(), offset)
+        self.write(data, offset)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.change(OperationKind::SetLen, 0..end(len, 0)?, |state, _| {
-            state.data_mut(self.key)?.set_len(len);
-            state.inode_mut(self.key)?.words.cut(len);
+            let whole = state.settings.whole_cuts;
+            match state.data_mut(self.key)? {
+                data if whole && len < data.len() => data.cut_whole(len),
+                data => data.set_len(len),
+            }
+            state.inode(self.key)?.words.zero(len..u64::MAX);
             Ok(())
         })
     }
@@ -157,6 +206,46 @@ impl crate::File for File {
 
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.change(OperationKind::Allocate, 0..end(len, 0)?, |state, _| self.reserve(state, len))
+    }
+
+    fn initialize(&self, range: Range<u64>) -> io::Result<()> {
+        end(range.end, 0)?;
+        self.change(OperationKind::Initialize, range.clone(), |state, _| {
+            if range.is_empty() {
+                return Ok(());
+            }
+            self.check_aligned([range.start, range.end])?;
+            state.check_space(self.key, 0, range.end)?;
+            state.data_mut(self.key)?.initialize(&range);
+            state.inode(self.key)?.words.zero(range);
+            Ok(())
+        })
+    }
+
+    fn make_direct(&self) -> io::Result<Option<u32>> {
+        self.operate(OperationKind::MakeDirect, None, |state, _| {
+            let block = state.settings.direct;
+            self.direct.store(block.unwrap_or(0), Ordering::Relaxed);
+            Ok(block)
+        })
+    }
+
+    /// Two operations, as the power may go in between.
+    fn write_durable_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.write_at(data, offset)?;
+        let range = offset..end(offset, data.len() as u64)?;
+        self.change(OperationKind::WriteDurable, range.clone(), |state, effect| {
+            if range.is_empty() {
+                return Ok(());
+            }
+            let data = state.data_mut(self.key)?;
+            if let Some(Effect::LostFlush(number)) = effect {
+                data.lose_range(&range);
+                return Err(errno(number));
+            }
+            data.flush_range(&range);
+            state.keep(self.key)
+        })
     }
 
     fn flush(&self) -> io::Result<()> {
@@ -243,21 +332,12 @@ impl crate::File for File {
         self.operate(OperationKind::Map, Some(0..len), |_, _| Err(errno(libc::EOPNOTSUPP)))
     }
 
-    /// The file's bytes give the words their first values; afterwards what is read is the words,
-    /// what is written to the bytes does not reach them, except that cutting the file makes zeros
-    /// of those behind.
     fn shared_memory(&self, words: usize) -> io::Result<Memory> {
-        let len = end(0, words as u64)?.checked_mul(8).ok_or_else(|| errno(libc::EOVERFLOW))?;
-        self.change(OperationKind::SharedMemory, 0..len, |state, _| {
-            if state.data(self.key)?.len() < len {
-                self.reserve(state, len)?;
-            }
-            let data = state.data(self.key)?.clone();
-            let read = |bytes: &mut [u8], offset| {
-                data.read(bytes, offset);
-            };
-            Ok(state.inode_mut(self.key)?.words.share(words, Arc::clone(&self.process.dead), read))
-        })
+        self.share(OperationKind::SharedMemory, 0, words)
+    }
+
+    fn shared_region(&self, offset: u64, words: usize) -> io::Result<Memory> {
+        self.share(OperationKind::SharedRegion, offset, words)
     }
 }
 

@@ -43,6 +43,9 @@ operations! {
     Write = "write",
     SetLen = "set length",
     Allocate = "allocate",
+    Initialize = "initialize",
+    MakeDirect = "make direct",
+    WriteDurable = "make written bytes durable",
     Flush = "flush",
     Lock = "lock",
     Unlock = "unlock",
@@ -51,6 +54,7 @@ operations! {
     CloneRange = "clone",
     Map = "map",
     SharedMemory = "share memory",
+    SharedRegion = "share a region",
 }
 
 /// An operation and what it was about.

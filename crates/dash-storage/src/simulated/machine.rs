@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::fault::{Effect, Fault};
 use super::journal::{Journal, Operation, OperationKind};
 use super::process::Simulated;
-use super::state::{Metadata, Settings, State};
+use super::settings::{Metadata, Settings};
+use super::state::State;
 use super::survivors::Survivors;
 use super::{mix, power};
 
@@ -36,17 +37,7 @@ impl Machine {
     /// A machine with an empty file system. The same seed gives the same random numbers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let settings = Settings {
-            unit: 512,
-            exchange: true,
-            links: true,
-            clone: false,
-            reuse_numbers: false,
-            read_only: false,
-            capacity: None,
-            metadata: Metadata::Journaled,
-        };
-        Self::start(State::new(settings), 0, mix(seed), (Vec::new(), 1))
+        Self::start(State::new(Settings::default()), 0, mix(seed), (Vec::new(), 1))
     }
 
     fn start(state: State, clock: u64, random: u64, (answers, lives): (Vec<usize>, u64)) -> Self {
@@ -101,6 +92,17 @@ impl Machine {
         let clock = self.0.clock.load(Ordering::Relaxed);
         let random = self.0.random.load(Ordering::Relaxed);
         Self::start(state, clock, random, (answers, self.0.lives + 1))
+    }
+
+    /// A new machine, on which every process of this one has just been killed: the same cache, with
+    /// what a power loss may leave of it, the same names, and a copy of the shared memory, so that
+    /// nothing that the dead store there is seen here. Locks, descriptors, and files without a name
+    /// are gone. This one stays as it is.
+    #[must_use]
+    pub fn killed(&self) -> Self {
+        let clock = self.0.clock.load(Ordering::Relaxed);
+        let random = self.0.random.load(Ordering::Relaxed);
+        Self::start(self.state().killed(), clock, random, (self.0.answers.clone(), self.0.lives))
     }
 
     /// How often the power came on: 1 for a machine that never lost it.
@@ -233,6 +235,26 @@ impl Machine {
         self.state().settings.clone = supported;
     }
 
+    /// In what blocks files can be written around the cache, 512 (the default) or 4096 bytes;
+    /// `None` if they can't.
+    ///
+    /// # Panics
+    ///
+    /// If it is another number.
+    pub fn set_direct(&self, block: Option<u32>) {
+        assert!(
+            matches!(block, None | Some(512 | 4096)),
+            "no device has blocks of {block:?} bytes"
+        );
+        self.state().settings.direct = block;
+    }
+
+    /// Whether a file that is cut is so as a whole or not at all after a power loss, as on file
+    /// systems that keep a journal; by default each sector may be zeros by itself.
+    pub fn set_whole_cuts(&self, whole: bool) {
+        self.state().settings.whole_cuts = whole;
+    }
+
     /// Whether a new inode gets the lowest number that no name or descriptor has, as many file
     /// systems do; by default numbers are not used again. With several directories in play a power
     /// loss may then leave two inodes of one number.
@@ -270,7 +292,7 @@ impl Machine {
         self.0.clock.fetch_add(OPERATION_NANOS, Ordering::Relaxed);
         let effect = state.faults.meet(operation.kind, operation.inode);
         let result = match (effect, operation.kind) {
-            (Some(Effect::LostFlush(_)), OperationKind::Flush)
+            (Some(Effect::LostFlush(_)), OperationKind::Flush | OperationKind::WriteDurable)
             | (Some(Effect::ShortWrite(..)), OperationKind::Write)
             | (None | Some(Effect::ShortRead(_)), _) => act(&mut state, effect),
             (Some(Effect::Error(number) | Effect::LostFlush(number)), _)

@@ -14,7 +14,8 @@
 //!    written again and flushed. So does the length, until a write beyond the durable end or a
 //!    call that sets it.
 //! 5. *Length.* After a power loss a file has its durable length or any it had since; what lies
-//!    behind what was ever written reads as zeros. Cutting writes zeros over what is cut.
+//!    behind what was ever written reads as zeros. Cutting writes zeros over what is cut, unless a
+//!    cut survives as a whole ([`Machine::set_whole_cuts`]).
 //! 6. *Names.* Of the operations on a directory since its last flush a prefix survives,
 //!    independently of data and of other directories. Only a directory's flush makes names durable;
 //!    a failed one leaves them as they were. Without a journal ([`Metadata`]) a name and what it
@@ -26,6 +27,11 @@
 //! 7. *Inodes* live as long as a name, a descriptor, or a possible survivor needs them.
 //! 8. *Shared memory* survives a kill, not a power loss, and is apart from the file's contents.
 //! 9. *Locks* belong to open descriptions, and go with them.
+//! 10. *Direct* I/O must be aligned, and is no more durable than that of the cache: what was
+//!     written waits for a flush, or is there before it.
+//! 11. *Durable writes* make their own sectors durable, and a length that has them. The power may
+//!     go in between: they are two operations, [`OperationKind::Write`] and
+//!     [`OperationKind::WriteDurable`].
 
 mod data;
 mod directory;
@@ -40,6 +46,7 @@ mod names;
 mod page;
 mod power;
 mod process;
+mod settings;
 mod state;
 mod stock;
 mod survivors;
@@ -55,7 +62,7 @@ pub use journal::{Entry, Journal, Operation, OperationKind};
 pub use machine::Machine;
 pub use memory::Memory;
 pub use process::Simulated;
-pub use state::Metadata;
+pub use settings::Metadata;
 pub use stock::StockDescriptor;
 pub use survivors::{Everything, Nothing, Question, Random, Replay, Survivors};
 

@@ -1,6 +1,7 @@
 //! Sparse contents made of shared pages: copying a file costs a pointer, changing it one page.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::mix;
@@ -81,6 +82,16 @@ impl Pages {
         page.bytes[start..start + data.len()].copy_from_slice(data);
     }
 
+    /// Makes zeros of bytes that lie in one page.
+    pub(super) fn zero_in_page(&mut self, range: Range<u64>) {
+        let len = usize::try_from(range.end - range.start).unwrap_or(BYTES);
+        if len == BYTES {
+            self.share(range.start / PAGE, None);
+        } else {
+            self.write_in_page(&ZEROS.bytes[..len], range.start);
+        }
+    }
+
     /// Reads; the caller knows the length of the file.
     pub(super) fn read(&self, buffer: &mut [u8], offset: u64) {
         for (place, part) in spans(offset, buffer.len()) {
@@ -115,10 +126,7 @@ impl Pages {
 }
 
 /// Splits `len` bytes at `offset` into parts that lie in one page each, with their place.
-pub(super) fn spans(
-    offset: u64,
-    len: usize,
-) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> {
+pub(super) fn spans(offset: u64, len: usize) -> impl Iterator<Item = (u64, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         let place = offset + done as u64;

@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::mix;
 use super::names::Names;
-use super::state::{Body, Inode, Key, Metadata, ROOT, State};
+use super::settings::Metadata;
+use super::state::{Body, Inode, Key, ROOT, State};
 use super::survivors::{Asking, Question, Survivors};
 
 /// The state after the power is back, and the answers that made it.

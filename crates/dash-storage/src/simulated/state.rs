@@ -15,38 +15,12 @@ use super::locks::{Locks, Owner};
 use super::memory::Words;
 use super::names::Names;
 use super::page::PAGE;
+use super::settings::{Metadata, Settings};
 use crate::{FileId, FileKind};
 
 /// An inode, for ever: its number may be used again, this never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(u64);
-
-/// How names and inodes survive a power loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Metadata {
-    /// A prefix of the operations on a directory survives: they are written to a journal first.
-    #[default]
-    Journaled,
-    /// There is no journal. The entries of a directory lie in one sector and so survive as a
-    /// prefix, but each inode survives on its own.
-    OneSector,
-    /// There is no journal, and the entries of a directory lie in sectors of their own: each name,
-    /// and each inode, survives on its own. An exchange may be torn in half.
-    Apart,
-}
-
-/// What kind of machine it is; a power loss leaves it alone.
-#[derive(Clone, Copy)]
-pub(super) struct Settings {
-    pub(super) unit: u64,
-    pub(super) exchange: bool,
-    pub(super) links: bool,
-    pub(super) clone: bool,
-    pub(super) reuse_numbers: bool,
-    pub(super) read_only: bool,
-    pub(super) capacity: Option<u64>,
-    pub(super) metadata: Metadata,
-}
 
 pub(super) struct Inode {
     pub(super) number: u64,
@@ -62,6 +36,7 @@ pub(super) struct Inode {
     opens: u64,
 }
 
+#[derive(Clone)]
 pub(super) enum Body {
     File(Data),
     Directory(Names),
@@ -150,6 +125,21 @@ impl State {
     /// The state of a new machine that has what is left of this one.
     pub(super) fn successor(&self, inodes: BTreeMap<Key, Inode>) -> Self {
         Self::restart(self.settings, inodes, self.next)
+    }
+
+    /// The state of the same machine with all processes gone, and what only they had.
+    pub(super) fn killed(&self) -> Self {
+        let left = |inode: &Inode| Inode {
+            body: inode.body.clone(),
+            locks: Locks::default(),
+            words: inode.words.copy(),
+            opens: 0,
+            ..*inode
+        };
+        let inodes = self.inodes.iter().map(|(&key, inode)| (key, left(inode))).collect();
+        let mut state = self.successor(inodes);
+        state.collect();
+        state
     }
 
     fn next(&mut self) -> u64 {
@@ -326,6 +316,14 @@ impl State {
             Body::File(data) => Ok(data),
             Body::Directory(_) => Err(errno(libc::EISDIR)),
         }
+    }
+
+    /// Writes into the cache.
+    pub(super) fn write(&mut self, key: Key, data: &[u8], offset: u64) -> io::Result<()> {
+        self.check_space(key, offset, data.len() as u64)?;
+        self.data_mut(key)?.write(data, offset);
+        self.inode(key)?.words.write(data, offset);
+        Ok(())
     }
 
     /// Its content or one of its names changes now.

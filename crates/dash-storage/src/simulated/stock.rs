@@ -65,9 +65,7 @@ impl StockDescriptor {
             return Err(errno(libc::EIO));
         }
         state.check_writable()?;
-        state.check_space(self.key, offset, data.len() as u64)?;
-        state.data_mut(self.key)?.write(data, offset);
-        Ok(())
+        state.write(self.key, data, offset)
     }
 
     /// Makes its writes durable.

@@ -33,6 +33,11 @@ pub enum Question {
         /// The file's inode number.
         inode: u64,
     },
+    /// Whether a cut of a file survives that does so as a whole (1), or the file is as it was.
+    Cut {
+        /// The file's inode number.
+        inode: u64,
+    },
     /// Which of its values a tearing unit has; 0 is the durable one.
     Unit {
         /// The file's inode number.

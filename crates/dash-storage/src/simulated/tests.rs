@@ -1,8 +1,10 @@
 //! The rules of the module's documentation, each attacked by a test that is named as the rule.
 
 mod data;
+mod direct;
 mod exploring;
 mod faults;
+mod killed;
 mod names;
 mod processes;
 mod survivors;

@@ -7,7 +7,7 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 
 use crate::Place;
 
-fn content(file: &impl File) -> Vec<u8> {
+pub fn content(file: &impl File) -> Vec<u8> {
     let len = usize::try_from(file.metadata().unwrap().len).unwrap();
     let mut bytes = vec![0xee; len];
     assert_eq!(file.read_at(&mut bytes, 0).unwrap(), len);

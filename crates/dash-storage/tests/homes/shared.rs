@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use dash_storage::{File, SharedMemory, Storage};
+use dash_storage::{File, REGION, SharedMemory, Storage};
 
 use crate::Place;
 
@@ -38,6 +38,59 @@ pub fn memory_extends_the_file<S: Storage>(place: Place<S>, _: &Path) {
     let _large = file.shared_memory(100).unwrap();
     let _small = file.shared_memory(1).unwrap();
     assert_eq!(file.metadata().unwrap().len, 800);
+}
+
+pub fn a_region_is_shared_wherever_it_begins<S: Storage>(place: Place<S>, _: &Path) {
+    let (one, two) = (place.open("shm"), place.open("shm"));
+    let third = one.shared_region(2 * REGION, 4096).unwrap();
+    assert_eq!((third.len(), one.metadata().unwrap().len), (4096, 3 * REGION));
+    let (second, again) = (two.shared_region(REGION, 4096), two.shared_region(2 * REGION, 4096));
+    let (second, again) = (second.unwrap(), again.unwrap());
+    third.word(4095).store(3, SeqCst);
+    second.word(0).store(2, SeqCst);
+    assert_eq!((again.word(4095).load(SeqCst), again.word(0).load(SeqCst)), (3, 0));
+    let all = one.shared_memory(3 * 4096).unwrap();
+    assert_eq!((all.word(4096).load(SeqCst), all.word(3 * 4096 - 1).load(SeqCst)), (2, 3));
+    assert_eq!(two.metadata().unwrap().len, 3 * REGION);
+    for wrong in [1, 4096, REGION - 8, REGION + 8] {
+        assert!(one.shared_region(wrong, 1).is_err(), "{wrong}");
+    }
+}
+
+pub fn a_region_has_the_bytes_of_the_file<S: Storage>(place: Place<S>, _: &Path) {
+    let file = place.open("shm");
+    file.write_at(&7_u64.to_le_bytes(), REGION + 8).unwrap();
+    let region = file.shared_region(REGION, 4096).unwrap();
+    assert_eq!((region.word(0).load(SeqCst), region.word(1).load(SeqCst)), (0, 7));
+    let mut bytes = [9; 8];
+    region.word(4095).store(5, SeqCst);
+    assert_eq!(file.read_at(&mut bytes, 2 * REGION - 8).unwrap(), 8);
+    assert_eq!(u64::from_le_bytes(bytes), 5);
+    file.write_at(b"\x01\x02", 2 * REGION - 9).unwrap();
+    assert_eq!(region.word(4094).load(SeqCst), 1 << 56);
+    assert_eq!(region.word(4095).load(SeqCst), 2);
+    file.initialize(REGION + 4096..2 * REGION).unwrap();
+    assert_eq!((region.word(1).load(SeqCst), region.word(4095).load(SeqCst)), (7, 0));
+}
+
+pub fn the_words_of_a_region_lie_together_and_stay<S: Storage>(place: Place<S>, _: &Path) {
+    let file = place.open("shm");
+    let first = file.shared_region(0, 4096).unwrap();
+    let second = file.shared_region(REGION, 4096).unwrap();
+    let starts = [&first, &second].map(SharedMemory::start);
+    for (region, start) in [&first, &second].into_iter().zip(starts) {
+        for index in [0, 1, 17, 4095] {
+            let word: *const _ = region.word(index);
+            assert_eq!(word.addr(), start.addr() + index * 8);
+        }
+        assert!(start.addr().is_multiple_of(8));
+    }
+    // Wherever the handles go, and however the file grows.
+    let moved = Box::new((second, first));
+    let _more = file.shared_region(20 * REGION, 4096).unwrap();
+    let _all = file.shared_memory(1).unwrap();
+    drop(file);
+    assert_eq!([moved.1.start(), moved.0.start()], starts);
 }
 
 pub fn a_wait_ends_when_the_word_changes_or_the_time_is_over<S: Storage>(

@@ -10,7 +10,7 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
 use super::{fixture, open};
-use crate::{Directory as _, File as _, LockKind, OpenMode, SharedMemory as _};
+use crate::{Directory as _, File as _, LockKind, OpenMode, REGION, SharedMemory as _};
 
 /// Runs `check` in a child and returns what it said.
 fn in_child(check: impl FnOnce() -> bool) -> bool {
@@ -110,14 +110,19 @@ fn hold_and_fork(path: &std::path::Path) -> i32 {
 fn a_child_sees_zeros_in_place_of_shared_memory() {
     let (_place, directory) = fixture();
     let file = open(&directory, "shm");
-    let memory = file.shared_memory(1024).unwrap();
-    memory.word(1023).store(7, Ordering::SeqCst);
-    assert!(in_child(|| {
-        let zero = memory.word(1023).load(Ordering::SeqCst) == 0;
-        memory.word(1023).store(9, Ordering::SeqCst);
-        zero
-    }));
-    assert_eq!(memory.word(1023).load(Ordering::SeqCst), 7);
+    // Two of these begin within a large page.
+    for (offset, words) in [(0, 1024), (REGION, 4096), (2 * REGION, 4096), (3 * REGION, 1)] {
+        let memory = file.shared_region(offset, words).unwrap();
+        let (start, last) = (memory.start(), words - 1);
+        memory.word(last).store(7, Ordering::SeqCst);
+        assert!(in_child(|| {
+            let zero = memory.word(last).load(Ordering::SeqCst) == 0;
+            memory.word(last).store(9, Ordering::SeqCst);
+            // What was pointed at is still there to be written, and is nobody else's.
+            zero && memory.start() == start && memory.word(last).load(Ordering::SeqCst) == 9
+        }));
+        assert_eq!(memory.word(last).load(Ordering::SeqCst), 7);
+    }
 }
 
 #[test]

@@ -2,29 +2,38 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use nix::fcntl::{FcntlArg, fcntl};
 
 use super::{NEW, fixture, open};
-use crate::{Directory as _, File as _, LockKind, OpenMode};
+use crate::{Directory as _, File as _, LockKind, OpenMode, REGION, SharedMemory as _};
 
 const SHARED_FIRST: u64 = 0x4000_0002;
-const SHARED_BYTES: std::ops::Range<u64> = SHARED_FIRST..SHARED_FIRST + 510;
+const SHARED_BYTES: Range<u64> = SHARED_FIRST..SHARED_FIRST + 510;
+/// The byte of a `-shm` that every connection shares while it is there.
+const PRESENT: Range<u64> = 128..129;
 
 /// What a stock connection does for a read transaction; its lock goes when the file does.
 fn stock_reader(path: &Path) -> fs::File {
+    stock(path, SHARED_BYTES)
+}
+
+/// The same of any bytes.
+fn stock(path: &Path, range: Range<u64>) -> fs::File {
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
-    fcntl(&file, FcntlArg::F_SETLK(&request(libc::F_RDLCK))).unwrap();
+    fcntl(&file, FcntlArg::F_SETLK(&request(libc::F_RDLCK, range))).unwrap();
     file
 }
 
-fn request(lock_type: i32) -> libc::flock {
+fn request(lock_type: i32, range: Range<u64>) -> libc::flock {
     libc::flock {
         l_type: i16::try_from(lock_type).unwrap(),
         l_whence: 0,
-        l_start: i64::try_from(SHARED_FIRST).unwrap(),
-        l_len: 510,
+        l_start: i64::try_from(range.start).unwrap(),
+        l_len: i64::try_from(range.end - range.start).unwrap(),
         l_pid: 0,
     }
 }
@@ -32,8 +41,13 @@ fn request(lock_type: i32) -> libc::flock {
 /// Whether a POSIX lock of this process is on the file, seen through a descriptor that is leaked
 /// (closing it would drop the lock).
 fn is_locked(path: &Path) -> bool {
+    is_locked_at(path, SHARED_BYTES)
+}
+
+/// The same of any bytes.
+fn is_locked_at(path: &Path, range: Range<u64>) -> bool {
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
-    let mut request = request(libc::F_WRLCK);
+    let mut request = request(libc::F_WRLCK, range);
     fcntl(&file, FcntlArg::F_OFD_GETLK(&mut request)).unwrap();
     std::mem::forget(file);
     request.l_pid == i32::try_from(std::process::id()).unwrap()
@@ -69,6 +83,45 @@ fn it_survives_when_another_lock_hides_it() {
     drop(file);
     drop(other);
     assert!(is_locked(&path));
+}
+
+/// A stock connection in WAL mode shares its bytes of the `-shm` with those of dash, and whoever
+/// asked found only the lock that was there first.
+#[test]
+fn it_survives_behind_a_byte_that_both_share() {
+    for byte in [120, 124, 127, PRESENT.start] {
+        let (place, directory) = fixture();
+        let path = place.path().join("db-shm");
+        let [first, second, third] = [(); 3].map(|()| open(&directory, "db-shm"));
+        assert!(first.try_lock(byte..byte + 1, LockKind::Shared).unwrap());
+        let _stock = stock(&path, byte..byte + 1);
+        assert!(second.try_lock(byte..byte + 1, LockKind::Shared).unwrap());
+        let region = third.shared_region(REGION, 4096).unwrap();
+        let start = region.start();
+        drop(third);
+        drop(second);
+        drop(first);
+        assert_eq!((region.start(), region.word(0).load(Ordering::SeqCst)), (start, 0));
+        drop(region);
+        assert!(is_locked_at(&path, byte..byte + 1), "byte {byte}");
+    }
+}
+
+#[test]
+fn a_direct_descriptor_is_an_usual_one_when_it_is_used_again() {
+    let (place, directory) = fixture();
+    let file = open(&directory, "db");
+    file.initialize(0..8192).unwrap();
+    if file.make_direct().unwrap().is_none() {
+        return; // Memory, where all are usual.
+    }
+    let _stock = stock_reader(&place.path().join("db"));
+    drop(file);
+    let file = open(&directory, "db");
+    file.write_at(b"any", 1001).unwrap();
+    let mut read = [0; 5];
+    assert_eq!(file.read_at(&mut read, 1000).unwrap(), 5);
+    assert_eq!(&read, b"\0any\0");
 }
 
 #[test]

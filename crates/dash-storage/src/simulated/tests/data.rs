@@ -52,6 +52,27 @@ fn a_write_within_a_sector_is_all_or_nothing() {
 }
 
 #[test]
+fn a_cut_may_survive_as_a_whole_or_not_at_all() {
+    let (machine, _directory, file) = with_file(1024);
+    machine.set_whole_cuts(true);
+    file.write_at(&sector(b'a'), 0).unwrap();
+    file.set_len(0).unwrap();
+    let (old, cut) = (char::from(0xdd).to_string().repeat(2), String::new());
+    let before = [old.clone(), old.replacen(char::from(0xdd), "a", 1)];
+    let mut expected = before.to_vec();
+    expected.push(cut.clone());
+    expected.sort();
+    assert_eq!(sector_outcomes(&machine, "db"), expected);
+    // What is written after it is on a file that was cut.
+    file.write_at(&sector(b'b'), 0).unwrap();
+    expected.extend(["b", "\0"].map(str::to_owned));
+    expected.sort();
+    assert_eq!(sector_outcomes(&machine, "db"), expected);
+    file.flush().unwrap();
+    assert_eq!(sector_outcomes(&machine, "db"), ["b"]);
+}
+
+#[test]
 fn writes_tear_in_pages_if_told_so() {
     let machine = Machine::new(1);
     machine.set_tearing_unit(4096);

@@ -1,0 +1,47 @@
+//! What kind of machine it is.
+
+/// How names and inodes survive a power loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Metadata {
+    /// A prefix of the operations on a directory survives: they are written to a journal first.
+    #[default]
+    Journaled,
+    /// There is no journal. The entries of a directory lie in one sector and so survive as a
+    /// prefix, but each inode survives on its own.
+    OneSector,
+    /// There is no journal, and the entries of a directory lie in sectors of their own: each name,
+    /// and each inode, survives on its own. An exchange may be torn in half.
+    Apart,
+}
+
+/// What a power loss leaves alone.
+#[derive(Clone, Copy)]
+pub(super) struct Settings {
+    pub(super) unit: u64,
+    pub(super) exchange: bool,
+    pub(super) links: bool,
+    pub(super) clone: bool,
+    pub(super) whole_cuts: bool,
+    pub(super) direct: Option<u32>,
+    pub(super) reuse_numbers: bool,
+    pub(super) read_only: bool,
+    pub(super) capacity: Option<u64>,
+    pub(super) metadata: Metadata,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            unit: 512,
+            exchange: true,
+            links: true,
+            clone: false,
+            whole_cuts: false,
+            direct: Some(512),
+            reuse_numbers: false,
+            read_only: false,
+            capacity: None,
+            metadata: Metadata::Journaled,
+        }
+    }
+}
