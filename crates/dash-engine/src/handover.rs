@@ -133,6 +133,33 @@ impl Line {
     }
 }
 
+impl Line {
+    /// The same without holding back: wakes the first in line that is alive, and returns at once.
+    ///
+    /// # Errors
+    ///
+    /// Those of `is_alive`.
+    pub fn wake_first<M: SharedMemory>(
+        &self,
+        memory: &M,
+        own: Option<usize>,
+        is_alive: impl Fn(usize) -> Result<bool>,
+    ) -> Result<()> {
+        if memory.word(self.waiting).load(SeqCst) == 0 {
+            return Ok(());
+        }
+        for _ in 0..self.entries {
+            let Some((ticket, entry)) = self.first(memory, own) else { break };
+            let alive = is_alive(entry)?;
+            if self.take(memory, entry, ticket) && alive {
+                memory.wake(self.ticket(entry));
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What became of the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handed {

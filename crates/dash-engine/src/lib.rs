@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod buffer_pool;
+pub mod coordination;
 pub mod copy;
 pub mod error;
 pub mod fence;

@@ -2,9 +2,9 @@
 
 use crate::format::header::{Header, Marks};
 use crate::names::Names;
-use crate::names::access::open_coordination;
 use crate::recovery::left::left_in_coordination;
 use crate::shared::locks;
+use dash_engine::coordination::open_coordination;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{Directory, File, FileKind, LockKind, Storage};
 use std::path::Path;
@@ -27,7 +27,8 @@ pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() 
     };
     let db = stat(&names.db)?;
     let was_there = stat(&names.coordination)?.is_some();
-    let (coordination, _) = open_coordination(storage, &directory, &names, db.as_ref())?;
+    let (coordination, _) =
+        open_coordination(storage, &directory, names.coordination_file(), db.as_ref())?;
     let holder = coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive);
     if holder.during(Operation::Lock, names.shown_coordination())?.is_some() {
         return Err(Error::Busy);

@@ -3,7 +3,7 @@
 
 use crate::connection::state::{Connection, Pair};
 use crate::mutation::{Mutation, broken};
-use crate::names::access::{names_keep_access, open_coordination, take_access};
+use crate::names::access::{names_keep_access, take_access};
 use crate::names::exchange::{finish_renames, look_up_db, open_db, other_links};
 use crate::names::{Names, mounted};
 use crate::options::OpenOptions;
@@ -12,6 +12,7 @@ use crate::shared::coordination::Coordination;
 use crate::shared::layout::Layout;
 use crate::shared::life::{hold_life, is_alone};
 use crate::shared::locks::{self, LockLevel};
+use dash_engine::coordination::open_coordination;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::{keep_stock_writers_out, share};
 use dash_engine::memory::{OPENING, headroom};
@@ -66,7 +67,8 @@ impl<S: Storage> Connection<S> {
             None => {}
         }
         mounted::check::<S>(&directory, &names)?;
-        let coordination = open_coordination(storage, &directory, &names, found.as_ref())?;
+        let coordination =
+            open_coordination(storage, &directory, names.coordination_file(), found.as_ref())?;
         Self::open_locked(storage, directory, directory_path, names, coordination, options)
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod mounted;
 pub(crate) mod orphan;
 pub(crate) mod super_journal;
 
+use dash_engine::coordination::CoordinationFile;
 use dash_engine::error::{Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -81,6 +82,12 @@ impl Names {
     /// The database's name for messages.
     pub fn shown(&self) -> &Arc<str> {
         &self.shown
+    }
+
+    /// The coordination file.
+    pub(crate) fn coordination_file(&self) -> CoordinationFile<'_> {
+        let (name, shown) = (&self.coordination, &self.shown_coordination);
+        CoordinationFile { name, shown, db: &self.shown }
     }
 
     /// The coordination file's name for messages.

@@ -2,16 +2,12 @@
 //! share a database: the second one is refused, by name. One that a crash left behind is made
 //! anew.
 
+use dash_engine::coordination::{DASH, LAYOUT, WAL_LAYOUTS};
+
 /// Raise it whenever a word gets another meaning. In every layout the first word is the mark, and
 /// that of a commit that failed stays where it is ([`crate::shared::failed`]): it outlives them
 /// all.
 const NUMBER: u64 = 2;
-
-/// First word of a coordination file, with the layout's number in its lowest bits.
-const DASH: u64 = 0x0001_6873_6164_0000;
-
-/// Those bits.
-const BITS: u64 = 0xFFFF;
 
 /// First word of one that is laid out as here.
 pub const MARK: u64 = DASH | NUMBER;
@@ -32,7 +28,7 @@ impl Layout {
     pub fn of(word: u64) -> Self {
         match word {
             MARK => Self::Ours,
-            _ if word & !BITS == DASH => Self::Other(word & BITS),
+            _ if word & !LAYOUT == DASH => Self::Other(word & LAYOUT),
             _ => Self::None,
         }
     }
@@ -42,6 +38,9 @@ impl Layout {
         let Self::Other(other) = self else {
             return None;
         };
+        if other >= WAL_LAYOUTS {
+            return Some(format!("{db} is open in mode wal: close it there first"));
+        }
         let whose = if other < NUMBER { "an older dash" } else { "a newer dash" };
         Some(format!(
             "{db} is open in {whose}, which shares it in another way (layout {other}; this one has layout {NUMBER}): \

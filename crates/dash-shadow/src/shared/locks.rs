@@ -21,20 +21,12 @@
 //! | KEEPS_SHADOW | exclusive: the connection that holds the shadow's SHARED range for housekeeping |
 //! | READER + i | exclusive: the connection that owns reader entry i |
 
+pub use dash_engine::coordination::{ALIVE, OPEN, WRITER};
 pub use dash_engine::locks::{ALL, LockLevel, PENDING, RESERVED, SHARED};
 use std::ops::Range;
 
 /// Held by whoever has the database open through dash.
 pub const LIFE: Range<u64> = 0x4000_0201..0x4000_0202;
-
-/// Held while opening, closing or recovering.
-pub const OPEN: Range<u64> = 0..1;
-
-/// Held by the write transaction.
-pub const WRITER: Range<u64> = 1..2;
-
-/// Held by every connection for its life; exclusive: the first and the last one.
-pub const ALIVE: Range<u64> = 2..3;
 
 /// Held while WRITER is held for housekeeping: a connection that meets it waits.
 pub const KEEPS_WRITER: Range<u64> = 3..4;

@@ -1,0 +1,177 @@
+//! The coordination file `app.db-dash`, whatever engine fills it: who may make it, who waits for
+//! whom, and the bytes that are locked in it in every mode, so that the modes refuse each other.
+
+use crate::error::{Context, Error, Operation, Result};
+use crate::open::open_own;
+use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::time::Duration;
+
+/// Held while opening, closing or recovering.
+pub const OPEN: Range<u64> = 0..1;
+
+/// Held by the write transaction.
+pub const WRITER: Range<u64> = 1..2;
+
+/// Held, shared, by every connection of dash for its life; exclusive: the first and the last one.
+pub const ALIVE: Range<u64> = 2..3;
+
+/// First word of a coordination file, with the layout's number in its lowest bits.
+pub const DASH: u64 = 0x0001_6873_6164_0000;
+
+/// Those bits.
+pub const LAYOUT: u64 = 0xFFFF;
+
+/// Layouts from this number on are those of mode wal.
+pub const WAL_LAYOUTS: u64 = 0x4000;
+
+/// The file's name, and what it and the database are called in messages.
+#[derive(Debug, Clone, Copy)]
+pub struct CoordinationFile<'a> {
+    /// Its name in the database's folder.
+    pub name: &'a OsStr,
+    /// The same, for messages.
+    pub shown: &'a str,
+    /// The database, for messages.
+    pub db: &'a str,
+}
+
+/// The permission bits that a new file may have while it is not known whose group it belongs to.
+pub const OWNERS_ALONE: u32 = 0o700;
+
+/// The bits of everybody else.
+const OTHERS: u32 = 0o077;
+
+/// The bits that let somebody else write.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// How long an opener waits for another one that opens, closes or recovers.
+const OPEN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it looks.
+const OPEN_PAUSE: Duration = Duration::from_micros(500);
+
+/// For how long a file may be its maker's alone before it is taken for left behind.
+const MAKING_PATIENCE: Duration = Duration::from_secs(1);
+
+/// For how long nobody but a reader holds OPEN before that is said: longer than between two looks.
+const READER_PATIENCE: Duration = Duration::from_millis(20);
+
+/// Opens the coordination file and waits for its OPEN lock. Tells whether the file has no bytes.
+/// `db`: what `app.db` is.
+pub fn open_coordination<S: Storage>(
+    storage: &S,
+    directory: &S::Directory,
+    which: CoordinationFile<'_>,
+    db: Option<&Metadata>,
+) -> Result<(S::File, bool)> {
+    let name = which.shown;
+    // Without an `app.db` its maker's alone, too: until there is one.
+    let permissions = db.map_or(0o600, |db| db.permissions) & OWNERS_ALONE;
+    let (mut waited, mut vanished) = (Duration::ZERO, false);
+    loop {
+        let mode = OpenMode::Create { permissions };
+        let file = match open_own::<S>(directory, which.name, mode) {
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                match (whose(directory, which)?, db) {
+                    (Some(found), Some(db)) if narrower(&found, db) => {
+                        if waited >= MAKING_PATIENCE {
+                            return Err(left_behind(name, found.owner));
+                        }
+                    }
+                    // It may have been given up just now; or this process may make none.
+                    (None, _) if !vanished => vanished = true,
+                    _ => return Err(error).during(Operation::Open, name),
+                }
+                storage.sleep(OPEN_PAUSE);
+                waited += OPEN_PAUSE;
+                continue;
+            }
+            opened => opened.during(Operation::Open, name)?,
+        };
+        wait_for_open(storage, &file, name, &mut waited)?;
+        // The last one to close may have removed it while this one waited.
+        let named = whose(directory, which)?;
+        if let Some(named) = named.filter(|named| named.id == file.id()) {
+            check_found(&named, db, which)?;
+            return Ok((file, named.len == 0));
+        }
+    }
+}
+
+/// Takes OPEN. A reader of the file can hold a lock there, too, for as long as it likes: no dash
+/// does.
+fn wait_for_open<S: Storage>(
+    storage: &S,
+    file: &S::File,
+    name: &str,
+    waited: &mut Duration,
+) -> Result<()> {
+    let mut by_a_reader = Duration::ZERO;
+    while !file.try_lock(OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
+        let conflict = |kind| file.lock_conflict(OPEN, kind).during(Operation::Lock, name);
+        by_a_reader = match conflict(LockKind::Shared)? {
+            None => by_a_reader + OPEN_PAUSE,
+            Some(_) => Duration::ZERO,
+        };
+        if by_a_reader >= READER_PATIENCE
+            && let Some(process) = conflict(LockKind::Exclusive)?
+        {
+            let who = match process {
+                0 => "another process".to_owned(),
+                id => format!("process {id}"),
+            };
+            return Err(Error::Held(format!(
+                "{who} holds a read lock on {name}, which no dash does: nobody can open the database until it is given up; \
+                 lslocks tells who it is"
+            )));
+        }
+        if *waited >= OPEN_PATIENCE {
+            return Err(Error::Busy);
+        }
+        storage.sleep(OPEN_PAUSE);
+        *waited += OPEN_PAUSE;
+    }
+    Ok(())
+}
+
+/// What is said of the coordination file.
+fn whose(directory: &impl Directory, which: CoordinationFile<'_>) -> Result<Option<Metadata>> {
+    directory.metadata(which.name).during(Operation::Stat, which.shown)
+}
+
+/// Whether others who have the database don't have this file yet.
+fn narrower(file: &Metadata, db: &Metadata) -> bool {
+    file.permissions & OTHERS == 0 && db.permissions & OTHERS != 0
+}
+
+fn left_behind(name: &str, owner: u32) -> Error {
+    Error::CantOpen(format!(
+        "{name} belongs to user {owner} alone: a process of that user makes it or was killed when it did; \
+         if none has the database open, remove it"
+    ))
+}
+
+/// Whether a coordination file may be written: it has no other name, and its maker has a right to
+/// the database.
+fn check_found(found: &Metadata, db: Option<&Metadata>, which: CoordinationFile<'_>) -> Result<()> {
+    let name = which.shown;
+    if found.kind != FileKind::Regular || found.links > 1 {
+        return Err(Error::CantOpen(format!(
+            "{name} is another file, too ({} hard links): dash does not write it; remove it",
+            found.links
+        )));
+    }
+    let Some(db) = db.filter(|_| found.len > 0) else {
+        return Ok(());
+    };
+    let may_write = [db.owner, 0].contains(&found.owner) || db.permissions & OTHERS_WRITE != 0;
+    if !may_write {
+        return Err(Error::CantOpen(format!(
+            "{name} belongs to user {}, who has no right to write {}: if no process has the database open, remove it",
+            found.owner, which.db
+        )));
+    }
+    Ok(())
+}
