@@ -1,0 +1,207 @@
+//! What one image of a unit has that another has not, as operations that make the new image of the
+//! old one from its beginning to its end:
+//!
+//! | tag | then | is |
+//! |---|---|---|
+//! | `00` + length | | keep: so many bytes are as in the old image, at the same place |
+//! | `01` + length | the bytes | data: so many new bytes |
+//! | `10000000` | offset u16, length − 1 u16 | copy: so many bytes that the old image has at the offset |
+//!
+//! The tag's upper two bits say what it is, its lower six how long: 0 to 59 is a length of 1 to 60;
+//! 60 is followed by a byte, length − 61; 61 by a u16, length − 1. What is behind the last
+//! operation is kept. An old image that there is not is zeros.
+//!
+//! Copies are an addition to WALDIO's runs of changed bytes: a row that grows moves its neighbours
+//! within the page, and what moved need not be logged again. To find them takes longer than to find
+//! runs, so they are looked for only on demand, and only where many new bytes stand in a row.
+
+use crate::runs::runs;
+use dash_engine::error::{Error, Result};
+
+mod copies;
+
+/// Longest image that is copied from: offset and length are 16 bits.
+pub const COPY_MAX: usize = 1 << 16;
+
+/// Equal bytes that are not worth ending a run for: two tags would take as many.
+const GAP: usize = 2;
+
+/// Runs of new bytes up to this length are not looked for in the old image.
+const SHORT_RUN: usize = 48;
+
+const KEEP: u8 = 0b0000_0000;
+const DATA: u8 = 0b0100_0000;
+const COPY: u8 = 0b1000_0000;
+const KIND: u8 = 0b1100_0000;
+/// Lengths up to this one are in the tag.
+const IN_TAG: usize = 60;
+const ONE_BYTE: u8 = 60;
+const TWO_BYTES: u8 = 61;
+/// Lengths up to this one take one byte behind the tag.
+const IN_BYTE: usize = IN_TAG + 256;
+/// Longest of one operation.
+const LONGEST: usize = 1 << 16;
+
+/// Whether a difference may copy from the old image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copies {
+    /// Runs of new bytes only.
+    No,
+    /// Wherever that makes it shorter.
+    WhereTheyPay,
+}
+
+/// The bytes are no difference, or none of an image of this length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the difference is damaged")]
+pub struct Damaged;
+
+/// The most that a difference of an image of `len` bytes takes.
+#[must_use]
+pub fn longest(len: usize) -> usize {
+    len + len / 32 + 16
+}
+
+/// Appends to `out` what turns `old` into `new`. Where `old` is shorter than `new`, it counts as
+/// zeros, and so does `None`; what it has behind `new`'s length is not looked at.
+///
+/// # Errors
+///
+/// [`Error::OutOfMemory`]; `out` is as it was then.
+pub fn encode(old: Option<&[u8]>, new: &[u8], copies: Copies, out: &mut Vec<u8>) -> Result<()> {
+    let old = old.unwrap_or(&[]);
+    let first = out.len();
+    let movable = encode_runs(old, new, out)?;
+    if copies == Copies::WhereTheyPay && movable > 0 && !old.is_empty() && old.len() <= COPY_MAX {
+        let second = out.len();
+        if let Err(error) = copies::encode(old, new, out) {
+            out.truncate(first);
+            return Err(error);
+        }
+        if out.len() - second < second - first {
+            out.drain(first..second);
+        } else {
+            out.truncate(second);
+        }
+    }
+    Ok(())
+}
+
+/// As [`encode`], without copies; how many bytes stand in runs in which copies may pay.
+pub(crate) fn encode_runs(old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+    out.try_reserve(longest(new.len())).map_err(|_| Error::OutOfMemory)?;
+    let mut movable = 0;
+    let mut writer = Writer { out, at: 0 };
+    runs(old, new, GAP, |start, end| {
+        writer.data(start, &new[start..end]);
+        if end - start > SHORT_RUN {
+            movable += end - start;
+        }
+    });
+    Ok(movable)
+}
+
+/// Operations, in the order of the new image.
+struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    at: usize,
+}
+
+impl Writer<'_> {
+    fn keep_to(&mut self, place: usize) {
+        let mut len = place - self.at;
+        while len > 0 {
+            let part = len.min(LONGEST);
+            self.tag(KEEP, part);
+            len -= part;
+        }
+        self.at = place;
+    }
+
+    fn data(&mut self, place: usize, bytes: &[u8]) {
+        self.keep_to(place);
+        for part in bytes.chunks(LONGEST) {
+            self.tag(DATA, part.len());
+            self.out.extend_from_slice(part);
+        }
+        self.at += bytes.len();
+    }
+
+    fn copy(&mut self, place: usize, from: usize, len: usize) {
+        self.keep_to(place);
+        let (from, less) = (from.to_le_bytes(), (len - 1).to_le_bytes());
+        self.out.extend_from_slice(&[COPY, from[0], from[1], less[0], less[1]]);
+        self.at += len;
+    }
+
+    /// `len` is 1 to [`LONGEST`].
+    fn tag(&mut self, kind: u8, len: usize) {
+        let less = (len - 1).to_le_bytes();
+        if len <= IN_TAG {
+            self.out.push(kind | less[0]);
+        } else if len <= IN_BYTE {
+            let less = (len - 1 - IN_TAG).to_le_bytes();
+            self.out.extend_from_slice(&[kind | ONE_BYTE, less[0]]);
+        } else {
+            self.out.extend_from_slice(&[kind | TWO_BYTES, less[0], less[1]]);
+        }
+    }
+}
+
+/// Makes `image` what `difference` makes of `old`; `None`, and what `old` is too short for, is
+/// zeros. Takes no memory.
+///
+/// # Errors
+///
+/// [`Damaged`], for whatever bytes; `image` holds anything then.
+pub fn apply(
+    difference: &[u8],
+    old: Option<&[u8]>,
+    image: &mut [u8],
+) -> std::result::Result<(), Damaged> {
+    let old = old.unwrap_or(&[]);
+    let same = old.len().min(image.len());
+    image[..same].copy_from_slice(&old[..same]);
+    image[same..].fill(0);
+    let mut rest = difference;
+    let mut at = 0;
+    while let Some((&tag, behind)) = rest.split_first() {
+        rest = behind;
+        if tag == COPY {
+            let from = number(&mut rest)?;
+            let len = number(&mut rest)? + 1;
+            let source = old.get(from..from + len).ok_or(Damaged)?;
+            image.get_mut(at..at + len).ok_or(Damaged)?.copy_from_slice(source);
+            at += len;
+        } else {
+            let len = length(tag, &mut rest)?;
+            let place = image.get_mut(at..at + len).ok_or(Damaged)?;
+            match tag & KIND {
+                KEEP => {}
+                DATA => place.copy_from_slice(take(&mut rest, len)?),
+                _ => return Err(Damaged),
+            }
+            at += len;
+        }
+    }
+    Ok(())
+}
+
+fn length(tag: u8, rest: &mut &[u8]) -> std::result::Result<usize, Damaged> {
+    match tag & !KIND {
+        ONE_BYTE => Ok(usize::from(take(rest, 1)?[0]) + IN_TAG + 1),
+        TWO_BYTES => Ok(number(rest)? + 1),
+        short if usize::from(short) < IN_TAG => Ok(usize::from(short) + 1),
+        _ => Err(Damaged),
+    }
+}
+
+fn number(rest: &mut &[u8]) -> std::result::Result<usize, Damaged> {
+    take(rest, 2).map(|bytes| usize::from(bytes[0]) | usize::from(bytes[1]) << 8)
+}
+
+fn take<'a>(rest: &mut &'a [u8], len: usize) -> std::result::Result<&'a [u8], Damaged> {
+    let (taken, left) = rest.split_at_checked(len).ok_or(Damaged)?;
+    *rest = left;
+    Ok(taken)
+}

@@ -1,0 +1,258 @@
+//! The log's file: made once, of blocks that are allocated and written (WALDIO's preallocation with
+//! explicit journaling), so that a commit changes bytes and nothing else of it. It is written
+//! around the page cache where the file system lets it be, and read through it.
+//!
+//! Who may write when is the engine's business: nothing here takes a lock.
+
+use crate::format::{Invalid, RING_START, SECTOR};
+use crate::head::Head;
+use crate::medium::{Buffered, Direct};
+use crate::ring::Ring;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_padded;
+use dash_engine::memory::zeros;
+use dash_engine::open::if_there;
+use dash_storage::{Blocks, Directory, File, OpenMode};
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+pub use crate::medium::Medium;
+
+/// The file's length, and the ring's, are multiples of this.
+const STEP: u64 = RING_START;
+
+/// The largest block that a head is believed, in bytes.
+const BLOCK_MAX: u32 = 4096;
+
+/// An open log.
+pub struct LogFile<F: File> {
+    /// Writes, locks.
+    file: Arc<F>,
+    /// Reads, through the page cache: another description of the same file, as one that is direct
+    /// reads whole blocks only, and slowly.
+    cached: F,
+    medium: Box<dyn Medium>,
+    direct: bool,
+    block: u32,
+    name: String,
+}
+
+impl<F: File> LogFile<F> {
+    /// Makes a log that is not there, with `ring` bytes of ring and zeros for a head. All but the
+    /// name is durable when this returns.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, [`std::io::ErrorKind::AlreadyExists`] among them. What was made is
+    /// removed then.
+    pub fn create<D: Directory<File = F>>(
+        directory: &D,
+        name: &OsStr,
+        permissions: u32,
+        ring: u64,
+    ) -> Result<Self> {
+        let shown = name.to_string_lossy().into_owned();
+        let mode = OpenMode::CreateNew { permissions };
+        let made = directory.open(name, mode).during(Operation::Open, &shown)?;
+        let filled = Self::fill(&made, ring, &shown)
+            .and_then(|()| Self::over(directory, name, made, shown))
+            .and_then(|log| log.grow(ring).map(|()| log));
+        // One that stays is no log: whoever opens it finds no head.
+        if filled.as_ref().is_err_and(|error| !matches!(error, Error::Moved(_))) {
+            let _ = directory.unlink(name);
+        }
+        filled
+    }
+
+    /// The first block, before anything is asked of the file: what it can do may depend on it.
+    fn fill(made: &F, ring: u64, name: &str) -> Result<()> {
+        if ring < STEP {
+            return Err(Error::Refused("a log needs a ring of 4 KiB at least".to_owned()));
+        }
+        made.initialize(0..RING_START).during(Operation::Resize, name)
+    }
+
+    /// Opens a log to read and write it; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; [`Error::Moved`] if the name changed hands meanwhile.
+    pub fn open<D: Directory<File = F>>(directory: &D, name: &OsStr) -> Result<Option<Self>> {
+        let Some(file) = if_there(directory.open(name, OpenMode::ReadWrite), name)? else {
+            return Ok(None);
+        };
+        Self::over(directory, name, file, name.to_string_lossy().into_owned()).map(Some)
+    }
+
+    /// Opens a log only to read it: all else fails. `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; [`Error::Moved`] if the name changed hands meanwhile.
+    pub fn open_to_read<D: Directory<File = F>>(
+        directory: &D,
+        name: &OsStr,
+    ) -> Result<Option<Self>> {
+        let Some(file) = if_there(directory.open(name, OpenMode::Read), name)? else {
+            return Ok(None);
+        };
+        let shown = name.to_string_lossy().into_owned();
+        Self::with(directory, name, file, shown, false).map(Some)
+    }
+
+    fn over<D: Directory<File = F>>(
+        directory: &D,
+        name: &OsStr,
+        file: F,
+        shown: String,
+    ) -> Result<Self> {
+        Self::with(directory, name, file, shown, true)
+    }
+
+    fn with<D: Directory<File = F>>(
+        directory: &D,
+        name: &OsStr,
+        file: F,
+        shown: String,
+        written: bool,
+    ) -> Result<Self> {
+        let cached = directory.open(name, OpenMode::Read).during(Operation::Open, &shown)?;
+        if cached.id() != file.id() {
+            return Err(Error::Moved(format!("{shown} was replaced while it was opened")));
+        }
+        let block =
+            if written { file.make_direct().during(Operation::Open, &shown)? } else { None };
+        let file = Arc::new(file);
+        let medium: Box<dyn Medium> = match block {
+            Some(block) => Box::new(Direct::new(Arc::clone(&file), block, shown.clone())),
+            None => Box::new(Buffered::new(Arc::clone(&file), shown.clone())),
+        };
+        let own = medium.block();
+        let mut log =
+            Self { file, cached, medium, direct: block.is_some(), block: own, name: shown };
+        // What the others pad records to, if that is more (LOG-5).
+        if let Ok(head) = log.read_head()?
+            && head.block.is_power_of_two()
+        {
+            log.block = own.max(head.block.min(BLOCK_MAX));
+        }
+        Ok(log)
+    }
+
+    /// Writes whole blocks at a position of the ring, not durable before a [`flush`](Self::flush):
+    /// what [`Builder::finish`](crate::record::Builder::finish) made with this log's block.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; any part of it may be written then.
+    pub fn write(&self, blocks: &[u8], position: u64) -> Result<()> {
+        self.medium.write(blocks, RING_START.saturating_add(position))
+    }
+
+    /// As [`write`](Self::write), and durable when it returns, with nothing else.
+    ///
+    /// # Errors
+    ///
+    /// As of [`write`](Self::write).
+    pub fn write_durable(&self, blocks: &[u8], position: u64) -> Result<()> {
+        self.medium.write_durable(blocks, RING_START.saturating_add(position))
+    }
+
+    /// Makes durable what was written, by whatever process.
+    ///
+    /// # Errors
+    ///
+    /// Those of the device: what was written since the last flush may be there or not, and a later
+    /// flush proves nothing (LOG-2).
+    pub fn flush(&self) -> Result<()> {
+        self.medium.flush()
+    }
+
+    /// Makes the ring `ring` bytes long, rounded up to 4 KiB; allocated, written and durable when
+    /// this returns (LOG-9). It never shrinks.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; a part may have been added then, which is a ring as well.
+    pub fn grow(&self, ring: u64) -> Result<()> {
+        let too_long = || Error::Refused(format!("{} can't be so long", self.name));
+        let from = self.len()?.max(RING_START).next_multiple_of(STEP);
+        let to = ring.checked_next_multiple_of(STEP).ok_or_else(too_long)?;
+        let to = to.checked_add(RING_START).ok_or_else(too_long)?;
+        if from < to {
+            self.file.initialize(from..to).during(Operation::Resize, &self.name)?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the head, not durable before a [`flush`](Self::flush).
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, [`Error::OutOfMemory`], and those of [`Head::encode`].
+    pub fn write_head(&self, head: &Head) -> Result<()> {
+        let sector = head.encode()?;
+        let len = usize::try_from(self.medium.block()).unwrap_or(SECTOR).max(SECTOR);
+        let mut block = Blocks::try_new(len).map_err(|_| Error::OutOfMemory)?;
+        block[..SECTOR].copy_from_slice(&sector);
+        self.medium.write(&block, 0)
+    }
+
+    /// The head, or why there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn read_head(&self) -> Result<std::result::Result<Head, Invalid>> {
+        let mut sector = [0; SECTOR];
+        read_padded(&self.cached, &mut sector, 0).during(Operation::Read, &self.name)?;
+        Ok(Head::decode(&sector))
+    }
+
+    /// All bytes of the file, as the page cache has them.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, [`Error::OutOfMemory`].
+    pub fn read_all(&self) -> Result<Vec<u8>> {
+        let mut bytes = zeros(self.len()?)?;
+        read_padded(&self.cached, &mut bytes, 0).during(Operation::Read, &self.name)?;
+        Ok(bytes)
+    }
+
+    /// The ring as it is now: any process may have made it longer.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn ring(&self) -> Result<Ring> {
+        let len = self.len()?.saturating_sub(RING_START);
+        Ok(Ring { len: len - len % STEP, block: self.block })
+    }
+
+    /// What records are padded to, in bytes: this description's block, or the head's as it was when
+    /// this was opened, if that was more.
+    pub fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// Whether the log is written around the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// The description that is written: for its identity, its locks, its owner and its rights.
+    pub fn file(&self) -> &F {
+        &self.file
+    }
+
+    /// The name it was opened by, for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> Result<u64> {
+        Ok(self.file.metadata().during(Operation::Stat, &self.name)?.len)
+    }
+}

@@ -1,0 +1,14 @@
+#![doc = include_str!("../FORMAT.md")]
+#![forbid(unsafe_code)]
+
+pub mod difference;
+pub mod file;
+pub mod format;
+pub mod group;
+pub mod head;
+pub mod images;
+mod medium;
+pub mod record;
+pub mod ring;
+mod runs;
+pub mod scan;

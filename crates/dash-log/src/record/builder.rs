@@ -1,0 +1,233 @@
+//! Builds records, one after the other in the same memory.
+
+use super::{BASE_PREVIOUS, BASE_ZEROS, MAGIC, VERSION, common, layout, put, put_length, seal};
+use crate::difference::{Copies, encode, encode_runs, longest};
+use dash_engine::error::{Error, Result};
+use dash_storage::Blocks;
+
+/// Images that are kept for the case that copies make the record a block shorter, in bytes. Of a
+/// record with more changes a block is a small part.
+const KEPT_MOST: usize = 256 << 10;
+
+/// Bytes of an entry beside its meta and its difference, at most.
+const ENTRY_MOST: usize = layout::DIFFERENCE_LEN + 5;
+
+/// The least that is asked for at once to write from.
+const BLOCKS_LEAST: usize = 16 << 10;
+
+/// Builds a record: [`begin`](Self::begin), [`push`](Self::push) for each image,
+/// [`finish`](Self::finish).
+///
+/// Differences are made of runs. Where copies may save a block, and only there, they are looked
+/// for when the record is finished.
+#[derive(Default)]
+pub struct Builder {
+    /// The record, without padding.
+    bytes: Vec<u8>,
+    /// The record as it is written.
+    blocks: Option<Blocks>,
+    /// The difference that is being made.
+    difference: Vec<u8>,
+    /// Entries that copies may make shorter, in order.
+    movable: Vec<Movable>,
+    /// Their images: the old one, then the new one.
+    images: Vec<u8>,
+    /// Bytes that copies may save, at the most.
+    hope: usize,
+    entries: u32,
+    unit_bytes: usize,
+    meta_len: usize,
+}
+
+/// An entry that copies may make shorter.
+struct Movable {
+    /// Where the length of its difference stands; the meta and the difference follow.
+    length_at: usize,
+    /// Where its difference stands.
+    difference_at: usize,
+    /// Where it ends.
+    end: usize,
+}
+
+fn too_long() -> Error {
+    Error::Refused("a record of the log would be too long".to_owned())
+}
+
+fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
+    vec.try_reserve(more).map_err(|_| Error::OutOfMemory)
+}
+
+impl Builder {
+    /// One that has no memory yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins a record, whatever was begun before. Images will have `unit_bytes`, entries
+    /// `meta_len` bytes of meta.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; [`Error::Refused`] for a context of 64 KiB or more.
+    pub fn begin(
+        &mut self,
+        id: u64,
+        sequence: u64,
+        flags: u16,
+        unit_bytes: u32,
+        meta_len: u16,
+        context: &[u8],
+    ) -> Result<()> {
+        let context_len = u16::try_from(context.len()).map_err(|_| too_long())?;
+        self.bytes.clear();
+        self.movable.clear();
+        self.images.clear();
+        self.hope = 0;
+        self.entries = 0;
+        self.unit_bytes = super::size(unit_bytes);
+        self.meta_len = usize::from(meta_len);
+        reserve(&mut self.bytes, layout::CONTEXT + context.len())?;
+        self.bytes.resize(layout::CONTEXT, 0);
+        let bytes = &mut self.bytes[..];
+        put(bytes, 0, &MAGIC);
+        put(bytes, common::VERSION, &VERSION.to_le_bytes());
+        put(bytes, common::ID, &id.to_le_bytes());
+        put(bytes, common::SEQUENCE, &sequence.to_le_bytes());
+        put(bytes, layout::FLAGS, &flags.to_le_bytes());
+        put(bytes, layout::META_LEN, &meta_len.to_le_bytes());
+        put(bytes, layout::UNIT_BYTES, &unit_bytes.to_le_bytes());
+        put(bytes, layout::CONTEXT_LEN, &context_len.to_le_bytes());
+        self.bytes.extend_from_slice(context);
+        Ok(())
+    }
+
+    /// Adds the image `new` of a unit, as a difference to `old`: the image of the entry before it
+    /// of this unit, in this record or an earlier one of the window. `None`: there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], with the record as it was; [`Error::Refused`] for lengths that are
+    /// not those of [`begin`](Self::begin).
+    pub fn push(&mut self, unit: u32, meta: &[u8], old: Option<&[u8]>, new: &[u8]) -> Result<()> {
+        let as_begun = |image: &[u8]| image.len() == self.unit_bytes;
+        if !as_begun(new) || !old.is_none_or(as_begun) || meta.len() != self.meta_len {
+            return Err(Error::Refused("an image of another length for the log".to_owned()));
+        }
+        self.difference.clear();
+        let movable = encode_runs(old.unwrap_or(&[]), new, &mut self.difference)?;
+        let len = u32::try_from(self.difference.len()).map_err(|_| too_long())?;
+        reserve(&mut self.bytes, ENTRY_MOST + meta.len() + self.difference.len())?;
+        self.bytes.extend_from_slice(&unit.to_le_bytes());
+        self.bytes.push(if old.is_some() { BASE_PREVIOUS } else { BASE_ZEROS });
+        let length_at = self.bytes.len();
+        put_length(len, &mut self.bytes);
+        self.bytes.extend_from_slice(meta);
+        let difference_at = self.bytes.len();
+        self.bytes.extend_from_slice(&self.difference);
+        self.entries += 1;
+        if let Some(old) = old
+            && movable > 0
+        {
+            let end = self.bytes.len();
+            self.keep(Movable { length_at, difference_at, end }, movable, old, new);
+        }
+        Ok(())
+    }
+
+    /// Keeps what copies may be looked for in. Without memory for that there will be none.
+    fn keep(&mut self, movable: Movable, hope: usize, old: &[u8], new: &[u8]) {
+        let images = old.len() + new.len();
+        if self.images.len() + images <= KEPT_MOST
+            && self.images.try_reserve(images).is_ok()
+            && self.movable.try_reserve(1).is_ok()
+        {
+            self.images.extend_from_slice(old);
+            self.images.extend_from_slice(new);
+            self.movable.push(movable);
+            self.hope += hope;
+        }
+    }
+
+    /// Bytes of the record so far, without padding.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether no image was pushed yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// Whether one more image might make the record longer than `limit` bytes. A record without an
+    /// image is never full.
+    #[must_use]
+    pub fn is_full(&self, limit: usize) -> bool {
+        let next = ENTRY_MOST + self.meta_len + longest(self.unit_bytes);
+        !self.is_empty() && self.bytes.len() + next > limit
+    }
+
+    /// The record as it is written: with its checksum, padded with zeros to a multiple of `block`
+    /// bytes, in memory that is aligned for direct I/O.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; [`Error::Refused`] for a record of 4 GiB.
+    pub fn finish(&mut self, block: u32) -> Result<&[u8]> {
+        let block = super::size(block).max(1);
+        self.shorten(block)?;
+        let length = self.bytes.len();
+        let padded = length.next_multiple_of(block);
+        let length_field = u32::try_from(length).map_err(|_| too_long())?;
+        let padded_field = u32::try_from(padded).map_err(|_| too_long())?;
+        put(&mut self.bytes, layout::LENGTH, &length_field.to_le_bytes());
+        put(&mut self.bytes, layout::PADDED, &padded_field.to_le_bytes());
+        put(&mut self.bytes, layout::ENTRIES, &self.entries.to_le_bytes());
+        seal(&mut self.bytes);
+        if self.blocks.as_ref().is_none_or(|blocks| blocks.len() < padded) {
+            self.blocks = None;
+            let room = padded.max(BLOCKS_LEAST).checked_next_power_of_two().unwrap_or(padded);
+            self.blocks = Some(Blocks::try_new(room).map_err(|_| Error::OutOfMemory)?);
+        }
+        let blocks = self.blocks.as_mut().ok_or(Error::OutOfMemory)?;
+        blocks[..length].copy_from_slice(&self.bytes);
+        blocks[length..padded].fill(0);
+        Ok(&blocks[..padded])
+    }
+
+    /// Has the movable entries copy, if that saves a block.
+    fn shorten(&mut self, block: usize) -> Result<()> {
+        let length = self.bytes.len();
+        // Bytes in the last block, and whether it isn't the only one.
+        let over = (length - 1) % block + 1;
+        if over == length || self.hope < over {
+            return Ok(());
+        }
+        let mut shorter = Vec::new();
+        reserve(&mut shorter, length)?;
+        let mut from = 0;
+        let pairs = self.images.chunks_exact(2 * self.unit_bytes);
+        for (movable, images) in self.movable.iter().zip(pairs) {
+            let (old, new) = images.split_at(self.unit_bytes);
+            self.difference.clear();
+            encode(Some(old), new, Copies::WhereTheyPay, &mut self.difference)?;
+            let len = u32::try_from(self.difference.len()).map_err(|_| too_long())?;
+            shorter.extend_from_slice(&self.bytes[from..movable.length_at]);
+            put_length(len, &mut shorter);
+            let meta_at = movable.difference_at - self.meta_len;
+            shorter.extend_from_slice(&self.bytes[meta_at..movable.difference_at]);
+            shorter.extend_from_slice(&self.difference);
+            from = movable.end;
+        }
+        shorter.extend_from_slice(&self.bytes[from..]);
+        if shorter.len().next_multiple_of(block) < length.next_multiple_of(block) {
+            self.bytes = shorter;
+            self.movable.clear();
+            self.images.clear();
+            self.hope = 0;
+        }
+        Ok(())
+    }
+}

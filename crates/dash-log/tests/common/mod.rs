@@ -1,0 +1,56 @@
+//! What the tests of the log share: images, records, a log's bytes.
+
+#![allow(dead_code, reason = "each test file uses a part of this")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking; its numbers are small"
+)]
+
+use dash_log::format::RING_START;
+use dash_log::head::{Head, State};
+use dash_log::record::Builder;
+
+pub const ID: u64 = 0x1122_3344_5566_7788;
+
+/// Bytes of an image in most tests.
+pub const UNIT: usize = 512;
+
+/// Bytes that look like nothing, the same for the same seed.
+pub fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let step = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    (0..len).map(step).collect()
+}
+
+/// A head in use, of no context.
+pub fn head(id: u64, sequence: u64) -> Head {
+    Head { id, state: State::InUse, block: 512, sequence, ring: 0, owner: 5, context: Vec::new() }
+}
+
+/// A record whose one image is noise of so many bytes, that is nothing but these.
+pub fn record(id: u64, sequence: u64, flags: u16, content: usize) -> Vec<u8> {
+    let mut builder = Builder::new();
+    builder.begin(id, sequence, flags, content as u32, 3, b"ctx").unwrap();
+    let image: Vec<u8> = noise(sequence, content).iter().map(|byte| byte | 1).collect();
+    builder.push(sequence as u32, b"abc", None, &image).unwrap();
+    builder.finish(512).unwrap().to_vec()
+}
+
+/// A log of this head with records at positions of its ring.
+pub fn log(head: Option<&Head>, ring: usize, records: &[(usize, &[u8])]) -> Vec<u8> {
+    let start = RING_START as usize;
+    let mut bytes = vec![0; start + ring];
+    if let Some(head) = head {
+        bytes[..512].copy_from_slice(&head.encode().unwrap());
+    }
+    for (position, record) in records {
+        bytes[start + position..start + position + record.len()].copy_from_slice(record);
+    }
+    bytes
+}
