@@ -1,0 +1,306 @@
+//! Frames into the log: one record, one write, one flush (header embedding, WALDIO).
+//!
+//! They are read back from `-wal`, whoever wrote them: SQLite writes a spilled page's frame again
+//! in place, and all headers behind it, until the transaction is committed, so what was written
+//! first is not what counts.
+
+use crate::connection::durable::Means;
+use crate::connection::state::Connection;
+use crate::context::{Generation, RecordContext, WAL_HEADER, salts_word};
+use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, frame_size};
+use crate::mutation::{Mutation, broken};
+use crate::process::{Leader, Window};
+use crate::shared::coordination::Word;
+use crate::shared::durable::unpack;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_exact;
+use dash_log::file::LogFile;
+use dash_log::record::WINDOW_START;
+use dash_log::ring::Ring;
+use dash_storage::Storage;
+use std::sync::Arc;
+
+/// What came of writing a record.
+enum Written {
+    /// It is in the log, and as durable as was asked for.
+    Durable,
+    /// There is no room for it without overwriting what may be needed.
+    Full,
+}
+
+/// What a record is about.
+#[derive(Clone, Copy)]
+struct Batch {
+    /// Bytes of a page.
+    page: u32,
+    first: u32,
+    last: u32,
+}
+
+impl<S: Storage> Connection<S> {
+    /// Makes frames `first` to `last` durable by a record, or by a flush of `-wal` where the log is
+    /// full or fails.
+    pub(crate) fn append(
+        &mut self,
+        leader: &mut Leader<S>,
+        page: u32,
+        (first, last): (u32, u32),
+        means: Means,
+    ) -> Result<()> {
+        let written = if first > last {
+            // They are written; only the flush is missing.
+            self.flush_log(leader).map(|()| Written::Durable)
+        } else {
+            let batch = Batch { page, first, last };
+            self.open_log(leader)?;
+            self.read_back(leader, batch)?;
+            self.build(leader, batch)?;
+            self.write_record(leader, means)
+        };
+        match written {
+            Ok(Written::Durable) => {
+                self.coordination.set_durable(last.max(self.coordination.durable().frame));
+                Ok(())
+            }
+            Ok(Written::Full) => self.wrap(leader, last),
+            // What the record holds may or may not be on the device. Its number is not used again,
+            // and what it was to make durable is so in `-wal` (WAL-9).
+            Err(Error::OutOfMemory) => Err(Error::OutOfMemory),
+            Err(_) => {
+                self.statistics.failed_flushes += 1;
+                self.skip_sequence();
+                self.coordination.set(Word::LogUnflushed, 0);
+                self.flush_wal(leader, last)
+            }
+        }
+    }
+
+    /// Reads frames of `-wal`.
+    fn read_back(&self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
+        let page = batch.page;
+        let count = u64::from(batch.last - batch.first + 1);
+        let len = count * frame_size(page);
+        let len = usize::try_from(len).map_err(|_| Error::OutOfMemory)?;
+        leader.frames.clear();
+        leader.frames.try_reserve(len).map_err(|_| Error::OutOfMemory)?;
+        leader.frames.resize(len, 0);
+        let name = Arc::clone(self.names.shown_wal());
+        let whole = read_exact(self.wal()?, &mut leader.frames, frame_offset(batch.first, page));
+        match whole.during(Operation::Read, &name)? {
+            true => Ok(()),
+            false => Err(self.strange("it is shorter than the index says")),
+        }
+    }
+
+    /// Makes a record of them.
+    fn build(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
+        let starts = self.coordination.get(Word::Window) == 0;
+        let start = if starts { Some(self.generation_in_wal()?) } else { None };
+        let page = batch.page;
+        self.catch_up(leader, batch, starts)?;
+        let context = RecordContext {
+            generation: self.coordination.get(Word::Generation),
+            first_frame: batch.first,
+            start,
+        };
+        let flags = if starts { WINDOW_START } else { 0 };
+        let sequence = self.coordination.get(Word::Sequence) + 1;
+        let meta = u16::try_from(FRAME_HEADER).unwrap_or_default();
+        leader.builder.begin(leader.id, sequence, flags, page, meta, &context.encode())?;
+        let size = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
+        for (number, frame) in (batch.first..).zip(leader.frames.chunks_exact(size)) {
+            let (header, image) = frame.split_at(FRAME_HEADER);
+            let Ok(bytes) = header.try_into() else { continue };
+            let parsed = FrameHeader::decode(bytes);
+            let salts = unpack(self.coordination.get(Word::Salts));
+            if parsed.salts != salts && !broken(Mutation::SaltsNotChecked) {
+                return Err(self.strange("a visible frame has other salts"));
+            }
+            let before = leader.window.last.get(&parsed.page).copied();
+            let old = match before {
+                None => None,
+                // In this record, already read.
+                Some(at) if at >= batch.first => {
+                    let from = usize::try_from(at - batch.first).unwrap_or_default() * size;
+                    leader.frames.get(from + FRAME_HEADER..from + size)
+                }
+                Some(at) => {
+                    leader.old.resize(size - FRAME_HEADER, 0);
+                    let place = frame_offset(at, page) + FRAME_HEADER as u64;
+                    let wal = self.wal.as_ref().ok_or(Error::OutOfMemory)?;
+                    let whole = read_exact(wal, &mut leader.old, place);
+                    whole.during(Operation::Read, self.names.shown_wal())?;
+                    Some(&leader.old[..])
+                }
+            };
+            leader.builder.push(parsed.page, header, old, image)?;
+            leader.window.last.insert(parsed.page, number);
+            leader.window.upto = number;
+        }
+        self.statistics.frames += u64::from(batch.last - batch.first + 1);
+        Ok(())
+    }
+
+    /// Brings the map of the window up to the frame before the batch: other processes may have
+    /// written records. Only images that the window holds are built on (WAL-15).
+    fn catch_up(&mut self, leader: &mut Leader<S>, batch: Batch, starts: bool) -> Result<()> {
+        let generation = self.coordination.get(Word::Generation);
+        let first = if starts && !broken(Mutation::BaseBeforeWindow) {
+            batch.first
+        } else {
+            u32::try_from(self.coordination.get(Word::WindowFrame)).unwrap_or(u32::MAX)
+        };
+        let window = &mut leader.window;
+        let known =
+            window.generation == generation && window.first == first && window.upto < batch.first;
+        if !known || starts {
+            *window =
+                Window { generation, first, upto: first.saturating_sub(1), ..Window::default() };
+        }
+        let page = batch.page;
+        let mut header = [0; FRAME_HEADER];
+        for number in window.upto + 1..batch.first {
+            let whole = read_exact(self.wal()?, &mut header, frame_offset(number, page));
+            whole.during(Operation::Read, self.names.shown_wal())?;
+            leader.window.last.insert(FrameHeader::decode(&header).page, number);
+        }
+        leader.window.upto = batch.first - 1;
+        Ok(())
+    }
+
+    /// Writes the record that was built, and flushes it.
+    fn write_record(&mut self, leader: &mut Leader<S>, means: Means) -> Result<Written> {
+        let Leader { log, builder, window, .. } = leader;
+        let log = log.as_mut().ok_or(Error::OutOfMemory)?;
+        let blocks = builder.finish(log.block())?;
+        let (c, len) = (&self.coordination, blocks.len() as u64);
+        let ring = Ring { len: c.get(Word::Ring), block: log.block() };
+        let (start, position) = (c.get(Word::Window), c.get(Word::Position));
+        let oldest = start.checked_sub(1);
+        let room = broken(Mutation::WrapsOverWindow) || ring.free(oldest, position, len);
+        let Some(place) = ring.next(position, len).filter(|_| room) else {
+            *window = Window::default();
+            return Ok(Written::Full);
+        };
+        c.set(Word::Writes, c.get(Word::Sequence) + 1);
+        // The head may have been written just before, and is no part of this write.
+        let means = if start == 0 && means == Means::Device { Means::Flush } else { means };
+        let early = broken(Mutation::WordsBeforeFlush);
+        if early {
+            publish(c, place, len, window.first);
+        }
+        let unflushed = match means {
+            Means::Device => log.write_durable(blocks, place).map(|()| false),
+            Means::Flush if broken(Mutation::RecordNotFlushed) => {
+                log.write(blocks, place).map(|()| false)
+            }
+            Means::Flush => log.write(blocks, place).and_then(|()| log.flush()).map(|()| false),
+            Means::Write => log.write(blocks, place).map(|()| true),
+        };
+        if unflushed.is_err() {
+            *window = Window::default();
+        }
+        let unflushed = unflushed?;
+        self.statistics.records += 1;
+        self.statistics.log_bytes += len;
+        self.statistics.log_flushes += u64::from(means != Means::Write);
+        if !early {
+            publish(c, place, len, window.first);
+        }
+        c.set(Word::Writes, 0);
+        if unflushed {
+            c.set(Word::LogUnflushed, 1);
+        } else if means == Means::Flush {
+            c.set(Word::LogUnflushed, 0);
+        }
+        Ok(Written::Durable)
+    }
+
+    /// Flushes records that were left in the device's cache.
+    fn flush_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
+        self.open_log(leader)?;
+        self.statistics.log_flushes += 1;
+        leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
+        self.coordination.set(Word::LogUnflushed, 0);
+        Ok(())
+    }
+
+    /// The log is full within a generation: everything is made durable in `-wal`, so all of the log
+    /// is free (WAL-8). A ring that was too small for a generation grows.
+    fn wrap(&mut self, leader: &mut Leader<S>, last: u32) -> Result<()> {
+        self.statistics.wraps += 1;
+        match broken(Mutation::WrapWithoutFlush) {
+            true => {
+                self.coordination.set(Word::Window, 0);
+                self.coordination.set_durable(last);
+            }
+            false => self.flush_wal(leader, last)?,
+        }
+        let old = self.coordination.get(Word::Ring);
+        let new = (old * 4).min(self.settings.tuning.ring_max);
+        if let Some(log) = leader.log.as_mut().filter(|_| new > old) {
+            // Without it the log goes on as it is.
+            if log.grow(new).is_ok() {
+                self.statistics.growths += 1;
+                self.coordination.set(Word::Ring, new);
+                self.coordination.set(Word::Position, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a record that may be in the log, unfinished, is not used again: two records of
+    /// one number would contradict each other (WAL-9).
+    pub(crate) fn skip_sequence(&self) {
+        let c = &self.coordination;
+        if !broken(Mutation::SequenceReused) {
+            c.set(Word::Sequence, c.get(Word::Sequence) + 1);
+        }
+        c.set(Word::Writes, 0);
+        c.set(Word::Window, 0);
+    }
+
+    /// The generation that `-wal` is in, by the header that is there.
+    fn generation_in_wal(&mut self) -> Result<Generation> {
+        let header = self.wal_header()?;
+        let current = |header: &[u8; WAL_HEADER]| {
+            salts_word(header) == self.coordination.get(Word::Salts)
+                || broken(Mutation::SaltsNotChecked)
+        };
+        match header.filter(current) {
+            Some(header) => Ok(self.generation(&header)),
+            None => {
+                Err(self.strange("its header is not the one that its frames were written under"))
+            }
+        }
+    }
+
+    /// A generation with this header, and the present numbers.
+    pub(crate) fn generation(&self, header: &[u8; WAL_HEADER]) -> Generation {
+        let c = &self.coordination;
+        let salt = |word| u32::try_from(c.get(word)).unwrap_or(0);
+        Generation {
+            number: c.get(Word::Generation),
+            header: *header,
+            first: salt(Word::FirstSalt),
+            predecessor: salt(Word::Predecessor),
+        }
+    }
+}
+
+/// Says where the newest record ends. Only once it is flushed: whoever leads after a death finds
+/// the log as it was before the unfinished record (WAL-7).
+fn publish<F: dash_storage::File>(
+    c: &crate::shared::coordination::Coordination<F>,
+    place: u64,
+    len: u64,
+    first_frame: u32,
+) {
+    if c.get(Word::Window) == 0 {
+        c.set(Word::WindowFrame, u64::from(first_frame));
+        c.set(Word::Window, place + 1);
+    }
+    c.set(Word::HeadVoid, 0);
+    c.set(Word::Position, place + len);
+    c.set(Word::Sequence, c.get(Word::Sequence) + 1);
+}

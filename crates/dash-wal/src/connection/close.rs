@@ -1,0 +1,163 @@
+//! Closing. The last connection leaves a plain SQLite file: no fence, no coordination file, and a
+//! log that counts no more.
+
+use crate::connection::state::Connection;
+use crate::context::HeadContext;
+use crate::mutation::{Mutation, broken};
+use crate::shared::coordination::Word;
+use crate::shared::locks::{ALIVE, OPEN};
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::locks::LockLevel;
+use dash_log::head::State;
+use dash_storage::{Directory, File, LockKind, Storage};
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often a closing connection looks whether the one that opens or closes is done.
+const CLOSE_ATTEMPTS: usize = 5000;
+
+/// For how long it waits each time.
+const CLOSE_PAUSE: Duration = Duration::from_micros(100);
+
+impl<S: Storage> Connection<S> {
+    /// `xDelete` of `-wal`: SQLite holds EXCLUSIVE, has checkpointed everything, and closes. The
+    /// order is WAL-6's: what the database holds is durable, then the log says that `-wal` is void,
+    /// then it goes, and when that is durable stock SQLite may come in.
+    ///
+    /// # Errors
+    ///
+    /// Those of the files; what is left then is what a crash would leave.
+    pub fn wal_delete(&mut self) -> Result<()> {
+        self.flush_database_if_dirty()?;
+        let fence = self.coordination.is(Word::Fence);
+        if fence && broken(Mutation::FenceRemovedEarly) {
+            self.lower_fence()?;
+        }
+        let session = self.coordination.is(Word::Session);
+        if session {
+            self.with_log_waiting(|connection, leader| connection.void_generation(leader))?;
+        }
+        let name = Arc::clone(self.names.shown_wal());
+        match self.directory.unlink(&self.names.wal) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            other => other.during(Operation::Delete, &name)?,
+        }
+        if session {
+            self.flush_directory()?;
+            // It is gone, and what others put in its place is none of the log's business.
+            self.with_log_waiting(|connection, leader| {
+                connection.open_log(leader)?;
+                connection.write_head(leader, State::Clean, &HeadContext::Nothing)
+            })?;
+        }
+        if fence {
+            self.lower_fence()?;
+        }
+        for word in [
+            Word::Session,
+            Word::WalNamed,
+            Word::Salts,
+            Word::FirstSalt,
+            Word::HeadVoid,
+            Word::StockCommits,
+        ] {
+            self.coordination.set(word, 0);
+        }
+        self.coordination.set_durable(0);
+        Ok(())
+    }
+
+    /// Gives everything back. Errors are reported, but the connection is closed in any case.
+    ///
+    /// # Errors
+    ///
+    /// Those of the files.
+    pub fn close(self) -> Result<()> {
+        self.close_telling(&mut |_| {})
+    }
+
+    /// [`close`](Self::close); `tell` hears what the user should know of what is left behind.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn close_telling(mut self, _tell: &mut dyn FnMut(&str)) -> Result<()> {
+        let unmapped = self.unmap(false);
+        let unlocked = self.database.unlock(LockLevel::None);
+        let left = self.leave();
+        unmapped.and(unlocked).and(left)
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        let name = Arc::clone(self.names.shown_coordination());
+        self.coordination.entry = None;
+        if !self.take_open(&name)? {
+            // Somebody takes very long to open: the next opener, or closer, cleans up.
+            return Ok(());
+        }
+        let named = self.directory.metadata(&self.names.coordination);
+        let named = named.during(Operation::Stat, &name)?;
+        if named.is_none_or(|named| named.id != self.coordination.file.id()) {
+            return Ok(());
+        }
+        let file = &self.coordination.file;
+        let alone = file.try_lock(ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
+        if !alone {
+            return file.unlock(ALIVE).during(Operation::Lock, &name);
+        }
+        // Only a clean state goes without its mark of being open.
+        self.rest()?;
+        self.database.release_hold()?;
+        self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)
+    }
+
+    /// Waits for the lock OPEN: its holder may be closing too, and then somebody must be the last.
+    fn take_open(&self, name: &str) -> Result<bool> {
+        for _ in 0..CLOSE_ATTEMPTS {
+            let got = self.coordination.file.try_lock(OPEN, LockKind::Exclusive);
+            if got.during(Operation::Lock, name)? {
+                return Ok(true);
+            }
+            self.storage.sleep(CLOSE_PAUSE);
+        }
+        Ok(false)
+    }
+
+    /// What a closed database looks like, if SQLite has not deleted `-wal`: because a stock reader
+    /// has the database open, or because it is to stay. It is durable by itself then, and goes on
+    /// without the log.
+    fn rest(&mut self) -> Result<()> {
+        self.check_sound()?;
+        self.flush_database_if_dirty()?;
+        if self.coordination.is(Word::Session) {
+            let wal = self.open_wal_again()?;
+            if let Some(wal) = &wal
+                && !broken(Mutation::KeptNotFlushed)
+            {
+                self.statistics.wal_flushes += 1;
+                wal.flush().during(Operation::Flush, self.names.shown_wal())?;
+            }
+            self.with_log_waiting(|connection, leader| {
+                connection.open_log(leader)?;
+                connection.write_head(leader, State::Clean, &HeadContext::Nothing)?;
+                connection.statistics.log_flushes += 1;
+                leader.log.as_ref().map_or(Ok(()), dash_log::file::LogFile::flush)
+            })?;
+            self.coordination.set(Word::Session, 0);
+        }
+        if self.coordination.is(Word::Fence) {
+            self.lower_fence()?;
+        }
+        Ok(())
+    }
+
+    /// `-wal`, which SQLite has closed; `None`: there is none.
+    fn open_wal_again(&self) -> Result<Option<S::File>> {
+        dash_engine::open::open_if_there::<S>(
+            &self.directory,
+            &self.names.wal,
+            dash_storage::OpenMode::ReadWrite,
+        )
+    }
+}

@@ -1,0 +1,130 @@
+//! The database's file: what SQLite reads, what a checkpoint copies, and its locks.
+
+use crate::connection::state::Connection;
+use crate::mutation::{Mutation, broken};
+use crate::shared::coordination::Word;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::locks::LockLevel;
+use dash_storage::{Directory, File, Storage};
+use std::sync::Arc;
+
+impl<S: Storage> Connection<S> {
+    /// Reads; fewer bytes at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.database.read(buffer, offset)
+    }
+
+    /// Writes: a checkpoint, or a transaction of a database that is not in WAL mode.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file, and of a log that is out of order: then no frame may reach the database.
+    pub fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        if self.wal.is_some() {
+            self.check_sound()?;
+            if !self.coordination.is(Word::DatabaseDirty) {
+                self.coordination.set(Word::DatabaseDirty, 1);
+            }
+            self.statistics.database_bytes += data.len() as u64;
+        }
+        self.database.write(data, offset)
+    }
+
+    /// Cuts or extends it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn truncate(&mut self, size: u64) -> Result<()> {
+        self.coordination.set(Word::DatabaseDirty, 1);
+        self.database.truncate(size)
+    }
+
+    /// Makes it durable.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn sync(&mut self) -> Result<()> {
+        self.statistics.database_flushes += 1;
+        self.database.sync()?;
+        self.coordination.set(Word::DatabaseDirty, 0);
+        Ok(())
+    }
+
+    /// The same, if a checkpoint under `synchronous=OFF` has left it, and any commit was to be
+    /// durable (WAL-12).
+    pub(crate) fn flush_database_if_dirty(&mut self) -> Result<()> {
+        let c = &self.coordination;
+        match c.is(Word::DatabaseDirty)
+            && c.is(Word::Promised)
+            && !broken(Mutation::DatabaseNotFlushed)
+        {
+            true => self.sync(),
+            false => Ok(()),
+        }
+    }
+
+    /// Its length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn size(&self) -> Result<u64> {
+        self.database.size()
+    }
+
+    /// The file itself, for mapping.
+    #[must_use]
+    pub fn file(&self) -> &Arc<S::File> {
+        self.database.file()
+    }
+
+    /// The lock held.
+    #[must_use]
+    pub fn level(&self) -> LockLevel {
+        self.database.level()
+    }
+
+    /// Raises the lock (os_unix.c `unixLock`).
+    ///
+    /// # Errors
+    ///
+    /// `Busy` while somebody is in the way.
+    pub fn lock(&mut self, level: LockLevel) -> Result<()> {
+        self.database.lock(level)
+    }
+
+    /// Lowers it (os_unix.c `posixUnlock`).
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        self.database.unlock(level)
+    }
+
+    /// Whether anybody holds RESERVED or more, other than to keep stock writers out.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn is_reserved(&mut self) -> Result<bool> {
+        self.database.is_reserved()
+    }
+
+    /// Whether the name stands for another file now, or for none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the directory.
+    pub fn has_moved(&self) -> Result<bool> {
+        let named = self.directory.metadata(&self.names.db);
+        let named = named.during(Operation::Stat, self.names.shown())?;
+        Ok(named.is_none_or(|named| named.id != self.database.file().id()))
+    }
+}

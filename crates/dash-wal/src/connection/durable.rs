@@ -1,0 +1,226 @@
+//! Waiting until a commit is durable: group synchronization by helping (WALDIO; WAL-5).
+//!
+//! Whoever finds its commit not durable takes the lock LOG and makes durable everything that is
+//! visible, whoever wrote it; the others wait until that is done, or until they can have the lock.
+//! No connection hands anything to another one, so nobody's death leaves anything undone.
+
+use crate::connection::state::{CommitFrame, Connection};
+use crate::frames;
+use crate::index::Index;
+use crate::mutation::{Mutation, broken};
+use crate::options::{Barrier, Durability};
+use crate::process::Leader;
+use crate::shared::coordination::Word;
+use crate::shared::durable::{pack, unpack};
+use crate::shared::locks;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_log::group::{Group, Turn};
+use dash_storage::{File, LockKind, Storage};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The words of a group flush.
+const GROUP: Group = Group { rounds: Word::Rounds as usize, awaited: Word::Awaited as usize };
+
+/// How long a header of the wal-index that is being written is waited for.
+const TORN: Duration = Duration::from_millis(5);
+
+/// How often it is looked at.
+const TORN_PAUSE: Duration = Duration::from_micros(50);
+
+/// What a flush is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// Write a record and flush the log.
+    Flush,
+    /// Write it through the device's cache.
+    Device,
+    /// Write it, and leave it in the device's cache.
+    Write,
+}
+
+impl<S: Storage> Connection<S> {
+    /// A commit, as durable as was chosen. `synced`: SQLite has asked for a flush of it.
+    pub(crate) fn make_commit_durable(&mut self, own: CommitFrame, synced: bool) -> Result<()> {
+        let means = match self.settings.durability {
+            Durability::Host if !synced => return Ok(()),
+            Durability::Host | Durability::Full => Means::Flush,
+            Durability::Device => Means::Device,
+            Durability::None => Means::Write,
+        };
+        if self.coordination.get(Word::Salts) != pack(own.salts) {
+            // Another generation began without this commit's read lock in the way: it can't.
+            return Err(
+                self.strange("a new header came before a commit in the old ones was durable")
+            );
+        }
+        self.coordination.set(Word::Promised, 1);
+        let records = self.statistics.records + self.statistics.wal_flushes;
+        self.make_durable(own.number, means)?;
+        if records == self.statistics.records + self.statistics.wal_flushes {
+            self.statistics.helped += 1;
+        }
+        Ok(())
+    }
+
+    /// Everything visible, before pages are copied into the database (WAL-14).
+    pub(crate) fn barrier(&mut self) -> Result<()> {
+        self.checkpoint.barrier = true;
+        if broken(Mutation::NoBarrier) {
+            return Ok(());
+        }
+        self.check_sound()?;
+        if self.settings.barrier == Barrier::Wal {
+            return self.flush_wal_alone();
+        }
+        let Some(end) = self.visible_end()? else {
+            // The index can't be read: a flush of `-wal` asks nobody how far it goes.
+            return self.flush_wal_alone();
+        };
+        if end == 0 {
+            return Ok(());
+        }
+        self.make_durable(end, Means::Flush)
+    }
+
+    /// The last visible frame of this generation. `None`: there is no index that says so.
+    pub(crate) fn visible_end(&mut self) -> Result<Option<u32>> {
+        let mut waited = Duration::ZERO;
+        loop {
+            let Some(index) = &self.index else { return Ok(None) };
+            if let Some(header) = index.header() {
+                let ours = pack(header.salts) == self.coordination.get(Word::Salts);
+                return Ok(Some(if ours { header.mx_frame } else { 0 }));
+            }
+            if waited >= TORN {
+                return Ok(None);
+            }
+            self.storage.sleep(TORN_PAUSE);
+            waited += TORN_PAUSE;
+        }
+    }
+
+    /// Comes back when frame `frame` of this generation is durable.
+    pub(crate) fn make_durable(&mut self, frame: u32, means: Means) -> Result<()> {
+        let memory = Arc::clone(&self.coordination.memory);
+        GROUP.commit(&*memory, || {
+            if self.is_durable(frame, means) {
+                return Ok(Turn::Durable);
+            }
+            self.check_sound()?;
+            let led = self.with_log(|connection, leader| connection.lead(leader, frame, means))?;
+            let durable = self.is_durable(frame, means);
+            Ok(led.map_or(Turn::Busy, |()| Turn::Led { durable }))
+        })
+    }
+
+    fn is_durable(&self, frame: u32, means: Means) -> bool {
+        self.coordination.is_durable(frame)
+            && (means == Means::Write || !self.coordination.is(Word::LogUnflushed))
+    }
+
+    /// Does something with the log as the only one; `None`: somebody else is at it.
+    fn with_log<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self, &mut Leader<S>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let process = Arc::clone(&self.process);
+        let Some(mut leader) = process.try_lead() else { return Ok(None) };
+        let name = Arc::clone(self.names.shown_coordination());
+        let got = self.coordination.file.try_lock(locks::LOG, LockKind::Exclusive);
+        if !got.during(Operation::Lock, &name)? {
+            return Ok(None);
+        }
+        let done = act(self, &mut leader);
+        let released = self.coordination.file.unlock(locks::LOG).during(Operation::Lock, &name);
+        let done = done?;
+        released?;
+        Ok(Some(done))
+    }
+
+    /// The same, waiting for whoever is at it.
+    pub(crate) fn with_log_waiting<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self, &mut Leader<S>) -> Result<T>,
+    ) -> Result<T> {
+        let memory = Arc::clone(&self.coordination.memory);
+        let (mut act, mut done) = (Some(act), None);
+        GROUP.commit(&*memory, || {
+            let led = self.with_log(|connection, leader| {
+                act.take().map(|act| act(connection, leader)).transpose()
+            })?;
+            Ok(match led {
+                None => Turn::Busy,
+                Some(result) => {
+                    done = result;
+                    Turn::Led { durable: true }
+                }
+            })
+        })?;
+        done.ok_or_else(|| self.strange("its log was left without a word"))
+    }
+
+    /// Makes everything visible durable, at least up to frame `frame`, which this connection knows
+    /// to be.
+    fn lead(&mut self, leader: &mut Leader<S>, frame: u32, means: Means) -> Result<()> {
+        if self.is_durable(frame, means) {
+            return Ok(());
+        }
+        self.check_sound()?;
+        let end = self.end_of_round(frame)?;
+        let page = self.page_size()?;
+        let Some(page) = page else {
+            return Err(self.strange("it has no header"));
+        };
+        let durable = self.coordination.durable();
+        let from = if durable.covers(self.coordination.get(Word::Generation), 0) {
+            durable.frame + 1
+        } else {
+            1
+        };
+        let frames = u64::from((end + 1).saturating_sub(from));
+        let bytes = frames * frames::frame_size(page);
+        if self.coordination.get(Word::Writes) != 0 {
+            // Whoever wrote it died: see there.
+            self.skip_sequence();
+            return self.flush_wal(leader, end);
+        }
+        if self.goes_without_log(bytes) {
+            return self.flush_wal(leader, end);
+        }
+        if !self.coordination.is(Word::Session) && !self.begin_session(leader)? {
+            return self.flush_wal(leader, end);
+        }
+        self.append(leader, page, (from, end), means)
+    }
+
+    /// The last frame that is visible and can be read back: one's own, and what came behind it.
+    fn end_of_round(&mut self, own: u32) -> Result<u32> {
+        if broken(Mutation::OwnFramesOnly) {
+            return Ok(own);
+        }
+        let index = self.index.as_ref().and_then(Index::header);
+        let ours = index.filter(|header| pack(header.salts) == self.coordination.get(Word::Salts));
+        Ok(ours.map_or(own, |header| header.mx_frame.max(own)))
+    }
+
+    /// Whether frames become durable by a flush of `-wal` now, for there is no log, there need be
+    /// none yet, or they are too many for it.
+    fn goes_without_log(&self, bytes: u64) -> bool {
+        let c = &self.coordination;
+        let few = c.get(Word::StockCommits) < self.settings.tuning.stock_commits;
+        let large = bytes > self.settings.tuning.record_max as u64;
+        let unknown = c.is(Word::Session) && c.get(Word::FirstSalt) == 0;
+        c.is(Word::WithoutLog) || !c.is(Word::Session) && few || large || unknown
+    }
+
+    /// What can't be, and must not be guessed about.
+    pub(crate) fn strange(&self, what: &str) -> Error {
+        let [salt1, salt2] = unpack(self.coordination.get(Word::Salts));
+        Error::Corrupt(format!(
+            "{}: {what} (salts {salt1:08x} {salt2:08x}): another program has written it; close all connections and open the \
+             database again",
+            self.names.shown_wal()
+        ))
+    }
+}

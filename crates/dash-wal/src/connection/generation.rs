@@ -1,0 +1,190 @@
+//! A new header of `-wal`: a generation begins, and the one before ends.
+//!
+//! In a session of the log the record that says so is durable before the header is in the page
+//! cache: who finds the header then knows that the record is there (WAL-10). It is a record of the
+//! former generation, too: where it would overwrite what that needs, `-wal` is flushed first
+//! (WAL-8).
+
+use crate::connection::state::Connection;
+use crate::context::{
+    Generation, HeadContext, RecordContext, WAL_HEADER, page_of, salts_of, salts_word,
+};
+use crate::mutation::{Mutation, broken};
+use crate::process::Leader;
+use crate::shared::coordination::Word;
+use crate::shared::durable::unpack;
+use dash_engine::error::{Error, Result};
+use dash_log::file::LogFile;
+use dash_log::head::State;
+use dash_log::record::WINDOW_START;
+use dash_log::ring::Ring;
+use dash_storage::Storage;
+
+impl<S: Storage> Connection<S> {
+    /// SQLite is about to write a header. WRITER is held.
+    pub(crate) fn begin_generation(&mut self, header: &[u8; WAL_HEADER]) -> Result<()> {
+        // A checkpoint without flushes may have been what emptied the one before.
+        self.flush_database_if_dirty()?;
+        self.statistics.generations += 1;
+        self.with_log_waiting(|connection, leader| connection.begin_in_log(leader, header))
+    }
+
+    fn begin_in_log(&mut self, leader: &mut Leader<S>, header: &[u8; WAL_HEADER]) -> Result<()> {
+        let old = self.wal_header()?;
+        let c = &self.coordination;
+        let session = c.is(Word::Session);
+        let again = session && c.get(Word::Salts) == salts_word(header);
+        if again && old.as_ref() == Some(header) {
+            // A transaction that began with it was rolled back.
+            return Ok(());
+        }
+        // What is there counts, and not what was announced: a writer may have died in between.
+        let [salt1, _] = salts_of(header);
+        let [before, _] = old.map_or_else(|| unpack(c.get(Word::Salts)), |old| salts_of(&old));
+        let blank = old.is_none();
+        let (mut first, mut predecessor) = (c.get(Word::FirstSalt), c.get(Word::Predecessor));
+        if again {
+            // The same salts, and another checkpoint sequence, which belongs to a connection.
+        } else if !session {
+            // Nobody has looked at what the device holds: the session's beginning flushes it.
+            (first, predecessor) = (0, 0);
+        } else if blank {
+            // The first frames of it become durable by a flush of `-wal`: a header that was never
+            // on the device could not be told from one that was cut off by somebody else.
+            (first, predecessor) = (0, 0);
+        } else if session && (first == 0 || salt1 != before.wrapping_add(1)) {
+            // The numbers don't tell which came first: only one header is left to be found.
+            self.flush_wal_file()?;
+            (first, predecessor) = (u64::from(salt1), u64::from(before));
+        }
+        let c = &self.coordination;
+        let number = c.get(Word::Generation) + 1;
+        let generation = Generation {
+            number,
+            header: *header,
+            first: u32::try_from(first).unwrap_or(0),
+            predecessor: u32::try_from(predecessor).unwrap_or(0),
+        };
+        if session && !blank && !broken(Mutation::NoGenerationRecord) {
+            self.write_generation(leader, generation)?;
+        } else {
+            // Nothing of it can be mistaken for what was there before: the first record says it.
+            c.set(Word::Window, 0);
+            c.set(Word::HeaderNew, u64::from(!blank && !session));
+        }
+        let c = &self.coordination;
+        c.set(Word::FirstSalt, first);
+        c.set(Word::Predecessor, predecessor);
+        c.set(Word::Salts, salts_word(header));
+        c.set(Word::Generation, number);
+        c.set_durable(0);
+        self.page = None;
+        Ok(())
+    }
+
+    /// Writes the record that a generation begins with, and flushes it.
+    fn write_generation(&mut self, leader: &mut Leader<S>, generation: Generation) -> Result<()> {
+        self.open_log(leader)?;
+        let context = RecordContext {
+            generation: generation.number,
+            first_frame: 1,
+            start: Some(generation),
+        };
+        for attempt in 0..3 {
+            let c = &self.coordination;
+            let Leader { log, builder, id, .. } = leader;
+            let log = log.as_mut().ok_or(Error::OutOfMemory)?;
+            let sequence = c.get(Word::Sequence) + 1;
+            let page = page_of(&generation.header);
+            builder.begin(*id, sequence, WINDOW_START, page, 0, &context.encode())?;
+            let blocks = builder.finish(log.block())?;
+            let len = blocks.len() as u64;
+            let ring = Ring { len: c.get(Word::Ring), block: log.block() };
+            let (position, start) = (c.get(Word::Position), c.get(Word::Window));
+            let oldest = start.checked_sub(1).filter(|_| !broken(Mutation::GenerationOverFullRing));
+            let free = ring.free(oldest, position, len);
+            if !free && attempt == 0 {
+                self.flush_wal_file()?;
+                self.coordination.set(Word::Window, 0);
+                continue;
+            }
+            let place = ring.next(position, len).ok_or(Error::OutOfMemory)?;
+            if c.get(Word::Writes) != 0 {
+                self.skip_sequence();
+                self.flush_wal_file()?;
+                continue;
+            }
+            c.set(Word::Writes, sequence);
+            let mut written = log.write(blocks, place);
+            if written.is_ok() && !broken(Mutation::GenerationNotFlushed) {
+                self.statistics.log_flushes += 1;
+                written = log.flush();
+            }
+            if let Err(error) = written {
+                // The header is not written, so the transaction is none.
+                self.skip_sequence();
+                self.flush_wal_file()?;
+                return Err(error);
+            }
+            self.statistics.records += 1;
+            self.statistics.log_bytes += len;
+            c.set(Word::LogUnflushed, 0);
+            c.set(Word::Window, place + 1);
+            c.set(Word::WindowFrame, 1);
+            c.set(Word::Position, place + len);
+            c.set(Word::Sequence, sequence);
+            c.set(Word::Writes, 0);
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// `-wal` is about to be cut to nothing: what it held is in the database, durably, and nothing
+    /// of it may count again (WAL-6). That is said before it is cut: frames that begin within a
+    /// generation could not be told from those of a file that lost its beginning.
+    pub(crate) fn end_generation(&mut self) -> Result<()> {
+        self.flush_database_if_dirty()?;
+        if self.coordination.is(Word::Session) {
+            self.with_log_waiting(|connection, leader| connection.void_generation(leader))?;
+        }
+        self.coordination.set(Word::Salts, 0);
+        self.coordination.set_durable(0);
+        Ok(())
+    }
+
+    /// Says in the log, durably, that `-wal` with the header of this generation, or of one before,
+    /// is void.
+    pub(crate) fn void_generation(&mut self, leader: &mut Leader<S>) -> Result<()> {
+        // Cut to nothing, it has been said already.
+        if self.coordination.get(Word::Salts) == 0 || broken(Mutation::NoEnd) {
+            return Ok(());
+        }
+        self.open_log(leader)?;
+        let salts = unpack(self.coordination.get(Word::Salts));
+        let mut header = [0; WAL_HEADER];
+        header[16..20].copy_from_slice(&salts[0].to_be_bytes());
+        header[20..24].copy_from_slice(&salts[1].to_be_bytes());
+        let context = HeadContext::Void(self.generation(&header));
+        self.write_head(leader, State::Clean, &context)?;
+        self.statistics.log_flushes += 1;
+        leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
+        self.coordination.set(Word::Window, 0);
+        self.coordination.set(Word::LogUnflushed, 0);
+        self.coordination.set(Word::HeadVoid, 1);
+        Ok(())
+    }
+
+    /// Takes that back, durably, once `-wal` has another header and what is behind it became
+    /// durable without a record: its salts may be drawn, and look like older ones.
+    pub(crate) fn take_back_void(&mut self, leader: &mut Leader<S>) -> Result<()> {
+        if !self.coordination.is(Word::HeadVoid) || !self.coordination.is(Word::Session) {
+            return Ok(());
+        }
+        self.open_log(leader)?;
+        self.write_head(leader, State::Clean, &HeadContext::Nothing)?;
+        self.statistics.log_flushes += 1;
+        leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
+        self.coordination.set(Word::HeadVoid, 0);
+        Ok(())
+    }
+}

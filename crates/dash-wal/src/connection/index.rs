@@ -1,0 +1,189 @@
+//! The wal-index (`xShm*`): SQLite's memory, and its locks.
+
+use crate::connection::durable::Means;
+use crate::connection::state::Connection;
+use crate::index::{self, Index};
+use crate::shared::coordination::Word;
+use dash_engine::error::{Error, Result};
+use dash_storage::{LockKind, Storage};
+use std::ops::Range;
+use std::ptr::NonNull;
+
+/// Bytes of a region.
+const REGION: usize = 32 << 10;
+
+impl<S: Storage> Connection<S> {
+    /// The index, opened at its first use.
+    fn open_index(&mut self) -> Result<&mut Index<S>> {
+        if self.index.is_none() {
+            let database = self.database.file();
+            let mut opened =
+                Index::open(&self.storage, &*self.directory, &self.names.shm, &**database)?;
+            match opened.exclude() {
+                Ok(()) => {
+                    self.look_again()?;
+                    opened.readmit()?;
+                }
+                // Others of dash have it, so nobody else has written since they looked.
+                Err(Error::Busy) => {}
+                Err(error) => return Err(error),
+            }
+            self.index = Some(opened);
+        }
+        self.index.as_mut().ok_or(Error::Busy)
+    }
+
+    /// Memory of region `index`; with `extend` it is made if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` while a stock program writes; those of the file.
+    pub fn map_region(
+        &mut self,
+        index: usize,
+        size: usize,
+        extend: bool,
+    ) -> Result<Option<NonNull<u8>>> {
+        if size != REGION {
+            return Err(Error::Refused(format!(
+                "regions of the wal-index have {REGION} bytes, not {size}"
+            )));
+        }
+        self.open_index()?.map_region(index, extend)
+    }
+
+    /// Takes slots.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` while somebody is in the way.
+    pub fn index_lock(&mut self, slots: Range<usize>, kind: LockKind) -> Result<()> {
+        let writer = slots.contains(&index::WRITE) && kind == LockKind::Exclusive;
+        if writer && self.transaction.reserved {
+            self.transaction.reserved = false;
+            return Ok(());
+        }
+        if writer {
+            self.check_sound()?;
+            self.transaction.pending = None;
+        }
+        let reads = slots.start > index::READ && kind == LockKind::Shared;
+        if reads && self.coordination.is(Word::HeldBack) && self.waits_to_read() {
+            return Err(Error::Busy);
+        }
+        let mut got = match &mut self.index {
+            Some(index) => index.lock(slots.clone(), kind, &self.coordination.file),
+            None => Err(Error::Busy),
+        };
+        let marks = slots.start > index::READ && kind == LockKind::Exclusive;
+        if marks && matches!(got, Err(Error::Busy)) && self.drain(slots.clone())? {
+            got = Ok(());
+        }
+        if writer {
+            match &got {
+                Ok(()) => self.coordination.set_writing(true),
+                Err(_) => self.statistics.busy += 1,
+            }
+        }
+        got?;
+        if slots.contains(&index::CKPT) && kind == LockKind::Exclusive {
+            self.checkpoint.barrier = false;
+            if let Err(error) = self.begin_draining() {
+                self.index_unlock(slots)?;
+                return Err(error);
+            }
+            return Ok(());
+        }
+        // What is read under READ(0) is in the database, and so was made durable before.
+        if self.settings.durable_reads && slots.start > index::READ && kind == LockKind::Shared {
+            return self.wait_until_durable(slots);
+        }
+        Ok(())
+    }
+
+    /// `dash_read=durable`: what is visible now is durable before it is read.
+    fn wait_until_durable(&mut self, slots: Range<usize>) -> Result<()> {
+        let waited = match self.visible_end() {
+            Ok(Some(end)) if end > 0 && self.wal.is_some() => self.make_durable(end, Means::Flush),
+            other => other.map(drop),
+        };
+        if waited.is_err() {
+            self.index_unlock(slots)?;
+        }
+        waited
+    }
+
+    /// Gives slots up.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn index_unlock(&mut self, slots: Range<usize>) -> Result<()> {
+        let exclusive = |index: &Index<S>, slot| index.held(slot) == Some(LockKind::Exclusive);
+        let writer = slots.contains(&index::WRITE)
+            && self.index.as_ref().is_some_and(|index| exclusive(index, index::WRITE));
+        if writer {
+            self.writer_released();
+            self.coordination.set(Word::Writing, 0);
+        } else if slots.start >= index::READ && slots.len() == 1 {
+            self.read_released();
+        }
+        if slots.contains(&index::CKPT) {
+            self.end_draining()?;
+        }
+        if let Some(index) = &mut self.index {
+            index.unlock(slots, &self.coordination.file)?;
+        }
+        if writer {
+            self.coordination.wake_first()?;
+        }
+        Ok(())
+    }
+
+    /// Takes WRITER ahead of SQLite, for its next attempt.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn try_writer(&mut self) -> Result<bool> {
+        if self.transaction.reserved {
+            return Ok(true);
+        }
+        if self.index.is_none() || self.coordination.is(Word::Poisoned) {
+            return Ok(false);
+        }
+        match self.index_lock(index::WRITE..index::WRITE + 1, LockKind::Exclusive) {
+            Ok(()) => {
+                self.transaction.reserved = true;
+                Ok(true)
+            }
+            Err(Error::Busy) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives it up, if SQLite has not come for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn release_writer(&mut self) -> Result<()> {
+        match std::mem::take(&mut self.transaction.reserved) {
+            true => self.index_unlock(index::WRITE..index::WRITE + 1),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives the index up; with `delete` also its file, if nobody else has it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn unmap(&mut self, delete: bool) -> Result<()> {
+        self.release_writer()?;
+        match self.index.take() {
+            Some(index) => index.unmap(&*self.directory, &self.coordination.file, delete),
+            None => Ok(()),
+        }
+    }
+}

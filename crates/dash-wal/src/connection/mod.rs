@@ -1,0 +1,30 @@
+//! A connection of SQLite's to a database in WAL mode.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `state` | what a connection has |
+//! | `open`, `close` | its beginning and end |
+//! | `database` | the database's file |
+//! | `wal_file` | `-wal`, and what its calls tell of transactions |
+//! | `index` | the wal-index and its locks |
+//! | `durable` | waiting until a commit is durable, by helping |
+//! | `append` | frames into the log |
+//! | `stock` | the way without the log: a flush of `-wal` |
+//! | `session` | beginning to use the log |
+//! | `generation` | a new header of `-wal` |
+//! | `checkpoint` | what must be durable before pages are copied |
+//! | `drain` | checkpoints that readers and writers overlap |
+
+mod append;
+mod checkpoint;
+mod close;
+mod database;
+mod drain;
+mod durable;
+mod generation;
+mod index;
+mod open;
+mod session;
+pub(crate) mod state;
+mod stock;
+mod wal_file;

@@ -1,0 +1,192 @@
+//! Opening: the first opener recovers, a later one joins. All under the lock OPEN.
+
+use crate::connection::state::{Checkpoint, Connection, Settings, Transaction};
+use crate::database::DatabaseFile;
+use crate::names::Names;
+use crate::options::OpenOptions;
+use crate::process::Process;
+use crate::recovery::Choice;
+use crate::recovery::look::orphaned;
+use crate::shared::coordination::{Coordination, Word};
+use crate::shared::locks::{ALIVE, OPEN};
+use crate::statistics::Statistics;
+use dash_engine::coordination::open_coordination;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::memory::{OPENING, headroom};
+use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+
+impl<S: Storage> Connection<S> {
+    /// Opens a database for reading and writing; recovers it first if nobody else has it open.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` while a stock program writes it; `CantOpen` with what to do.
+    pub fn open(
+        storage: &S,
+        path: &Path,
+        options: &OpenOptions,
+        process: &Arc<Process<S>>,
+    ) -> Result<Self> {
+        Self::open_choosing(storage, path, options, process, Choice::Ask)
+    }
+
+    /// The same, with what a person has decided.
+    pub(crate) fn open_choosing(
+        storage: &S,
+        path: &Path,
+        options: &OpenOptions,
+        process: &Arc<Process<S>>,
+        choice: Choice,
+    ) -> Result<Self> {
+        headroom(OPENING)?;
+        let (directory_path, names) = Names::split(path)?;
+        let directory = storage.open_directory(directory_path);
+        let directory = Arc::new(directory.during(Operation::Open, directory_path.display())?);
+        let db = names.shown().to_owned();
+        let found = directory.metadata(&names.db).during(Operation::Stat, &db)?;
+        match &found {
+            Some(found) if found.kind != FileKind::Regular => {
+                return Err(Error::CantOpen(format!("{db} is not a regular file")));
+            }
+            Some(found) if found.links > 1 => {
+                return Err(Error::CantOpen(format!(
+                    "{db} has {} hard links, and a log beside each of them would be another one: remove the other links",
+                    found.links
+                )));
+            }
+            None if !options.create => return Err(Error::CantOpen(format!("{db} does not exist"))),
+            None => {
+                if let Some(refusal) = orphaned::<S>(&directory, &names)? {
+                    return Err(refusal);
+                }
+            }
+            _ => {}
+        }
+        let which = names.coordination_file();
+        let (file, fresh) = open_coordination(storage, &*directory, which, found.as_ref())?;
+        let opened = (|| {
+            let mode = match options.create {
+                true => OpenMode::Create { permissions: options.permissions },
+                false => OpenMode::ReadWrite,
+            };
+            let database = directory.open(&names.db, mode).during(Operation::Open, &db)?;
+            Ok((Coordination::map(file)?, database))
+        })();
+        if opened.is_err() && fresh {
+            // Of no use to anybody, and its maker's alone.
+            drop(directory.unlink(&names.coordination));
+        }
+        let (coordination, database) = opened?;
+        let mut connection = Self {
+            storage: storage.clone(),
+            directory_path: directory_path.to_owned(),
+            database: DatabaseFile::new(Arc::new(database), &*db),
+            directory,
+            names,
+            coordination,
+            index: None,
+            wal: None,
+            page: None,
+            process: Arc::clone(process),
+            transaction: Transaction::default(),
+            checkpoint: Checkpoint::default(),
+            settings: Settings {
+                durability: options.durability,
+                barrier: options.barrier,
+                durable_reads: options.durable_reads,
+                tuning: options.tuning,
+            },
+            statistics: Statistics::default(),
+        };
+        connection.enter(fresh, choice)?;
+        Ok(connection)
+    }
+
+    /// Recovers, or joins the others; OPEN is held, and given up.
+    fn enter(&mut self, fresh: bool, choice: Choice) -> Result<()> {
+        let name = Arc::clone(self.names.shown_coordination());
+        let file = &self.coordination.file;
+        let alone = file.try_lock(ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
+        if alone {
+            drop(file.copy_access(self.database.file()));
+            let recovered = self.recover_first(choice);
+            if recovered.is_err() && fresh {
+                drop(self.directory.unlink(&self.names.coordination));
+            }
+            recovered?;
+        } else if choice == Choice::Ask {
+            self.join()?;
+        } else {
+            return Err(Error::Busy);
+        }
+        let file = &self.coordination.file;
+        if !file.try_lock(ALIVE, LockKind::Shared).during(Operation::Lock, &name)? {
+            return Err(Error::Busy);
+        }
+        self.coordination.register()?;
+        self.coordination.file.unlock(OPEN).during(Operation::Lock, &name)
+    }
+
+    /// Says what the connections of all processes share.
+    fn recover_first(&mut self, choice: Choice) -> Result<()> {
+        let life = self.coordination.file.cache_life();
+        let left = self.coordination.get(Word::CacheLife);
+        let same_life = self.coordination.is_ours() && left != 0 && Some(left) == life;
+        let recovered = self.recover(same_life, choice)?;
+        self.coordination.reset();
+        let id = self.database.file().id();
+        for (word, value) in [(Word::Device, id.device), (Word::Inode, id.inode)] {
+            self.coordination.set(word, value);
+        }
+        for (word, value) in recovered.words() {
+            self.coordination.set(word, value);
+        }
+        self.coordination.validate(life);
+        Ok(())
+    }
+
+    /// Stock SQLite may have written since the database was opened, as nobody of dash had the
+    /// wal-index. What is said of `-wal` is looked up again. Nobody else writes it meanwhile.
+    pub(crate) fn look_again(&mut self) -> Result<()> {
+        let c = &self.coordination;
+        let known = (c.get(Word::Salts), c.is(Word::Session));
+        let recovered = match known {
+            (_, true) => self.recover_alone(true, Choice::Ask)?,
+            (salts, false) => {
+                let found = self.describe_as_found()?;
+                if found.salts() == salts {
+                    return Ok(());
+                }
+                found
+            }
+        };
+        let sequence = self.coordination.get(Word::Sequence);
+        for (word, value) in recovered.words() {
+            self.coordination.set(word, value);
+        }
+        self.coordination.word(Word::Sequence).fetch_max(sequence, SeqCst);
+        for word in
+            [Word::Session, Word::Window, Word::StockCommits, Word::WalNamed, Word::HeaderNew]
+        {
+            self.coordination.set(word, 0);
+        }
+        Ok(())
+    }
+
+    fn join(&mut self) -> Result<()> {
+        if let Some(refusal) = self.coordination.refusal(self.names.shown()) {
+            return Err(refusal);
+        }
+        let (id, c) = (self.database.file().id(), &self.coordination);
+        match (c.get(Word::Device), c.get(Word::Inode)) == (id.device, id.inode) {
+            true => Ok(()),
+            false => Err(Error::CantOpen(format!(
+                "{} was replaced while other connections have the former one open: close them first",
+                self.names.shown()
+            ))),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Beginning to use the log. From the first record on the log is part of the database: a power loss
+//! may leave `-wal` behind what is in the database. So before it stock SQLite is kept out, durably,
+//! and all names are durable (WAL-1).
+
+use crate::connection::state::Connection;
+use crate::context::HeadContext;
+use crate::mutation::{Mutation, broken};
+use crate::names::Names;
+use crate::process::Leader;
+use crate::shared::coordination::Word;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::fence::{self, Found};
+use dash_engine::open::open_if_there;
+use dash_log::file::LogFile;
+use dash_log::head::{Head, State};
+use dash_storage::{Directory, File, OpenMode, Storage};
+use std::io::ErrorKind;
+
+impl<S: Storage> Connection<S> {
+    /// Begins a session of the log; the lock LOG is held. `false`: the log can't be had (no space
+    /// is left, or no right to make it), and commits become durable in stock fashion.
+    ///
+    /// # Errors
+    ///
+    /// Those after which nothing may be written: the name fence could not be made durable.
+    pub(crate) fn begin_session(&mut self, leader: &mut Leader<S>) -> Result<bool> {
+        match self.prepare_log(leader) {
+            Ok(()) => {}
+            Err(error) if leaves_stock_fashion(&error) => {
+                leader.log = None;
+                self.coordination.set(Word::WithoutLog, 1);
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+        // One flush makes all three names durable: that of the log, of `-wal`, and the fence.
+        self.raise_fence()?;
+        self.flush_directory()?;
+        if self.coordination.get(Word::FirstSalt) == 0 {
+            // What was written there before is of stock SQLite, or of a session without a log: no
+            // header but the present one may be on the device when the log begins to speak of it.
+            self.flush_wal_file()?;
+        }
+        self.write_head(leader, State::InUse, &HeadContext::Nothing)?;
+        self.coordination.set(Word::LogId, leader.id);
+        self.coordination.set(Word::WalNamed, 1);
+        self.coordination.set(Word::Window, 0);
+        self.coordination.set(Word::Session, 1);
+        Ok(true)
+    }
+
+    /// Opens the log, or makes one.
+    fn prepare_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
+        // It may have been removed at rest.
+        leader.log = None;
+        if !self.adopt_log(leader)? {
+            let permissions = self.database.metadata()?.permissions;
+            let ring = self.settings.tuning.ring_min;
+            let log = LogFile::create(&*self.directory, &self.names.log, permissions, ring)?;
+            // Whoever may use the database may use its log; as far as that can be.
+            drop(log.file().copy_access(self.database.file()));
+            (leader.id, leader.void, leader.log) = (self.storage.random(), 0, Some(log));
+            self.coordination.set(Word::Position, 0);
+            self.coordination.set(Word::Sequence, 0);
+        }
+        let Some(log) = &leader.log else { return Ok(()) };
+        self.coordination.set(Word::Ring, log.ring()?.len);
+        self.process.set_direct(log.is_direct());
+        Ok(())
+    }
+
+    /// Opens the log that is there. `false`: there is none, or one that was never used.
+    fn adopt_log(&mut self, leader: &mut Leader<S>) -> Result<bool> {
+        let Some(log) = LogFile::open(&*self.directory, &self.names.log)? else { return Ok(false) };
+        let (own, wanted) = (log.file().metadata(), self.database.metadata()?);
+        if own.is_ok_and(|own| !own.has_access_of(&wanted)) {
+            // What was done to the database's rights at rest is meant for its log, too.
+            drop(log.file().copy_access(self.database.file()));
+        }
+        let Ok(head) = log.read_head()? else {
+            // Recovery has looked at it: it holds nothing.
+            let gone = self.directory.unlink(&self.names.log);
+            gone.during(Operation::Delete, self.names.shown_log())?;
+            return Ok(false);
+        };
+        let c = &self.coordination;
+        c.set(Word::Sequence, c.get(Word::Sequence).max(head.sequence));
+        (leader.id, leader.void, leader.log) = (head.id, head.sequence, Some(log));
+        Ok(true)
+    }
+
+    /// Opens the log that a session is using, if this process has not.
+    pub(crate) fn open_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
+        if leader.log.is_some() && leader.id == self.coordination.get(Word::LogId) {
+            return Ok(());
+        }
+        let adopted = self.adopt_log(leader)?;
+        self.process.set_direct(leader.log.as_ref().is_some_and(LogFile::is_direct));
+        match adopted {
+            true => Ok(()),
+            false => Err(Error::CantOpen(format!(
+                "{} was removed while the database is open; the commits in it can't be told from {} alone: close all \
+                 connections, which makes everything durable without it",
+                self.names.shown_log(),
+                self.names.shown_wal()
+            ))),
+        }
+    }
+
+    /// Says in the log's head what its records are worth. Not flushed.
+    pub(crate) fn write_head(
+        &self,
+        leader: &mut Leader<S>,
+        state: State,
+        context: &HeadContext,
+    ) -> Result<()> {
+        let log = leader.log.as_ref().ok_or(Error::OutOfMemory)?;
+        let sequence = match state {
+            State::Clean => self.coordination.get(Word::Sequence),
+            // Records of a session before this one count no more, and those of this one do.
+            State::InUse => leader.void,
+        };
+        let head = Head {
+            id: leader.id,
+            state,
+            block: log.block(),
+            sequence,
+            ring: log.ring()?.len,
+            owner: self.database.file().id().inode,
+            context: context.encode(),
+        };
+        log.write_head(&head)
+    }
+
+    /// Puts up the name fence, to be made durable by a flush of the folder.
+    pub(crate) fn raise_fence(&mut self) -> Result<()> {
+        if broken(Mutation::NoNameFence) {
+            return Ok(());
+        }
+        self.coordination.set(Word::Fence, 1);
+        let (directory, names) = (&*self.directory, &self.names);
+        let found = fence::find(directory, &names.fence)?;
+        let name = match found {
+            Found::Journal if is_left_over::<S>(directory, names)? => {
+                fence::make(directory, &names.lowered)?;
+                &names.lowered
+            }
+            Found::Journal => {
+                let shown = names.fence.to_string_lossy();
+                return Err(Error::CantOpen(format!(
+                    "{shown} is a rollback journal, which no database in WAL mode has: open the database once with stock \
+                     SQLite, which rolls it back or removes it"
+                )));
+            }
+            Found::Fence => &names.fence,
+            Found::Nothing => {
+                fence::make(directory, &names.lowered)?;
+                &names.lowered
+            }
+        };
+        self.statistics.directory_flushes += 1;
+        fence::flush(&self.storage, &self.directory_path, name)?;
+        match found {
+            Found::Fence => Ok(()),
+            Found::Nothing | Found::Journal => {
+                fence::raise(directory, &names.lowered, &names.fence)
+            }
+        }
+    }
+
+    /// Takes it away. Where the file system has no journal a removed directory may be gone before
+    /// its name is; a renamed one is not.
+    pub(crate) fn lower_fence(&mut self) -> Result<()> {
+        let shown = self.names.fence.to_string_lossy();
+        let lowered = self.directory.rename(&self.names.fence, &self.names.lowered);
+        // An overlay renames no directory of its lower layer.
+        match lowered.or_else(|_| self.directory.remove_directory(&self.names.fence)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            other => other.during(Operation::Delete, shown)?,
+        }
+        self.flush_directory()?;
+        drop(self.directory.remove_directory(&self.names.lowered));
+        self.coordination.set(Word::Fence, 0);
+        Ok(())
+    }
+
+    /// Makes names durable.
+    pub(crate) fn flush_directory(&mut self) -> Result<()> {
+        self.statistics.directory_flushes += 1;
+        if broken(Mutation::DirectoryNotFlushed) {
+            return Ok(());
+        }
+        self.directory.flush().during(Operation::FlushDirectory, self.names.shown())
+    }
+}
+
+/// Whether a rollback journal is none that anybody would roll back: one that `journal_mode=PERSIST`
+/// or `TRUNCATE` has left. Then it is removed.
+fn is_left_over<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
+    let shown = names.fence.to_string_lossy();
+    let Some(journal) = open_if_there::<S>(directory, &names.fence, OpenMode::Read)? else {
+        return Ok(true);
+    };
+    let mut first = [0];
+    journal.read_at(&mut first, 0).during(Operation::Read, &shown)?;
+    if first != [0] {
+        return Ok(false);
+    }
+    directory.unlink(&names.fence).during(Operation::Delete, &shown)?;
+    Ok(true)
+}
+
+/// Whether an error is no reason to fail a commit: `-wal` can be flushed instead.
+fn leaves_stock_fashion(error: &Error) -> bool {
+    match error {
+        Error::Io { source, .. } => matches!(
+            source.kind(),
+            ErrorKind::StorageFull
+                | ErrorKind::QuotaExceeded
+                | ErrorKind::PermissionDenied
+                | ErrorKind::FileTooLarge
+        ),
+        _ => false,
+    }
+}

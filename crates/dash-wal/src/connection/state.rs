@@ -1,0 +1,159 @@
+//! What a connection has.
+
+use crate::database::DatabaseFile;
+use crate::index::Index;
+use crate::mutation::{Mutation, broken};
+use crate::names::Names;
+use crate::options::{Barrier, Durability, Tuning};
+use crate::process::Process;
+use crate::shared::coordination::{Coordination, Word};
+use crate::statistics::Statistics;
+use dash_engine::error::{Error, Result};
+use dash_engine::handover::Turn;
+use dash_storage::{File, Storage};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A connection: the database's file, `-wal` and the wal-index as SQLite uses them, and the log
+/// below. It is called by one thread at a time.
+pub struct Connection<S: Storage> {
+    pub(crate) storage: S,
+    pub(crate) directory: Arc<S::Directory>,
+    pub(crate) directory_path: PathBuf,
+    pub(crate) names: Names,
+    pub(crate) database: DatabaseFile<S::File>,
+    pub(crate) coordination: Coordination<S::File>,
+    pub(crate) index: Option<Index<S>>,
+    /// `-wal`, while SQLite has it open.
+    pub(crate) wal: Option<S::File>,
+    /// Bytes of a page in `-wal`, in the generation of this number.
+    pub(crate) page: Option<(u64, u32)>,
+    pub(crate) process: Arc<Process<S>>,
+    pub(crate) transaction: Transaction,
+    pub(crate) checkpoint: Checkpoint,
+    pub(crate) settings: Settings,
+    pub(crate) statistics: Statistics,
+}
+
+/// What was chosen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    pub durability: Durability,
+    pub barrier: Barrier,
+    pub durable_reads: bool,
+    pub tuning: Tuning,
+}
+
+/// The write transaction, as far as calls on `-wal` tell.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Transaction {
+    /// The commit frame that was written: a flush of `-wal` is then a commit's. It ends with the
+    /// lock WRITER, for a checkpoint's flush may be the next.
+    pub frame: Option<CommitFrame>,
+    /// The same, until COMMIT_PHASETWO asks for it, or the read lock falls without that.
+    pub pending: Option<CommitFrame>,
+    /// SQLite has asked for a flush of it.
+    pub synced: bool,
+    /// Other databases are written in the same transaction: it must be durable before it is
+    /// visible, for an error after that reaches nobody (WAL-3).
+    pub undeferred: bool,
+    /// WRITER was taken ahead of SQLite, by a sleep of its busy handler.
+    pub reserved: bool,
+}
+
+/// A frame that ends a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CommitFrame {
+    /// Its number in `-wal`.
+    pub number: u32,
+    /// The salts it was written with.
+    pub salts: [u32; 2],
+}
+
+/// A checkpoint, as far as calls tell.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Checkpoint {
+    /// Everything visible was made durable since the lock CKPT was taken.
+    pub barrier: bool,
+    /// Until when readers are kept back for it; 0: they are not.
+    pub deadline: u64,
+    /// It holds WRITER, which SQLite has not asked for.
+    pub holds_writer: bool,
+}
+
+impl<S: Storage> Connection<S> {
+    /// Sets what a commit is to survive.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.settings.durability = durability;
+    }
+
+    /// What a commit is to survive.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.settings.durability
+    }
+
+    /// Sets what a checkpoint relies on.
+    ///
+    /// # Errors
+    ///
+    /// Those of the flush of `-wal` that leaving the log takes.
+    pub fn set_barrier(&mut self, barrier: Barrier) -> Result<()> {
+        self.settings.barrier = barrier;
+        Ok(())
+    }
+
+    /// What a checkpoint relies on.
+    #[must_use]
+    pub fn chosen_barrier(&self) -> Barrier {
+        self.settings.barrier
+    }
+
+    /// Whether a reader waits until what it sees is durable.
+    pub fn set_durable_reads(&mut self, on: bool) {
+        self.settings.durable_reads = on;
+    }
+
+    /// Whether it does.
+    #[must_use]
+    pub fn durable_reads(&self) -> bool {
+        self.settings.durable_reads
+    }
+
+    /// Whether other databases are written in the transactions to come.
+    pub fn set_undeferred(&mut self, on: bool) {
+        self.transaction.undeferred = on;
+    }
+
+    /// Its place in line for WRITER.
+    #[must_use]
+    pub fn turn(&self) -> Option<Turn<<S::File as File>::Memory>> {
+        self.coordination.turn()
+    }
+
+    /// Counters.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let log = u64::from(self.coordination.is(Word::Session));
+        Statistics { log, direct: self.process.direct() & log, ..self.statistics }
+    }
+
+    /// `-wal`.
+    pub(crate) fn wal(&self) -> Result<&S::File> {
+        self.wal
+            .as_ref()
+            .ok_or_else(|| Error::CantOpen(format!("{} is not open", self.names.shown_wal())))
+    }
+
+    /// Fails if a flush failed that nothing could make good.
+    pub(crate) fn check_sound(&self) -> Result<()> {
+        match self.coordination.is(Word::Poisoned) && !broken(Mutation::GoesOnPoisoned) {
+            false => Ok(()),
+            true => Err(Error::Poisoned(format!(
+                "neither {} nor {} could be flushed; the last commits are visible, and whether they are durable is not known",
+                self.names.shown_log(),
+                self.names.shown_wal()
+            ))),
+        }
+    }
+}

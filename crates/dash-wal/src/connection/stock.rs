@@ -1,0 +1,100 @@
+//! The way without the log: a flush of `-wal`, as in stock SQLite.
+//!
+//! So the first commits of a session become durable, those that are too large for a record, and
+//! those after a flush of the log that failed. Whatever is in `-wal` by then is durable there, and
+//! the log's window ends: the next record starts one (WAL-9).
+
+use crate::connection::durable::Means;
+use crate::connection::state::{CommitFrame, Connection};
+use crate::context::salts_of;
+use crate::mutation::{Mutation, broken};
+use crate::process::Leader;
+use crate::shared::coordination::Word;
+use crate::shared::durable::{pack, unpack};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_storage::{Directory, File, Storage};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+
+impl<S: Storage> Connection<S> {
+    /// Flushes `-wal`, whose visible frames end at `end`. The lock LOG is held.
+    pub(crate) fn flush_wal(&mut self, leader: &mut Leader<S>, end: u32) -> Result<()> {
+        self.flush_wal_file()?;
+        self.take_back_void(leader)?;
+        self.coordination.set(Word::Window, 0);
+        self.coordination.set_durable(end);
+        self.coordination.word(Word::StockCommits).fetch_add(1, SeqCst);
+        Ok(())
+    }
+
+    /// The flush alone. A second one after it failed would prove nothing: the pages may be clean
+    /// by then.
+    pub(crate) fn flush_wal_file(&mut self) -> Result<()> {
+        let name = Arc::clone(self.names.shown_wal());
+        self.statistics.wal_flushes += 1;
+        if let Err(error) = self.wal()?.flush() {
+            self.coordination.set(Word::Poisoned, 1);
+            return Err(Error::Poisoned(format!(
+                "flushing {name}: {error}; the last commits are visible, and whether they are durable is not known"
+            )));
+        }
+        if !self.coordination.is(Word::WalNamed) {
+            self.statistics.directory_flushes += 1;
+            self.directory.flush().during(Operation::FlushDirectory, &name)?;
+            self.coordination.set(Word::WalNamed, 1);
+        }
+        // A header that was only announced is not there yet.
+        let salts = match self.wal_header()? {
+            Some(header) => salts_of(&header),
+            None => unpack(self.coordination.get(Word::Salts)),
+        };
+        self.coordination.set(Word::FirstSalt, u64::from(salts[0]));
+        self.coordination.set(Word::Predecessor, 0);
+        self.coordination.set(Word::HeaderNew, 0);
+        Ok(())
+    }
+
+    /// Flushes it as a barrier, with whatever is visible.
+    pub(crate) fn flush_wal_alone(&mut self) -> Result<()> {
+        self.with_log_waiting(|connection, leader| {
+            // Read before the flush: what comes later may miss it.
+            let end = connection.visible_end()?;
+            match end {
+                Some(end) => connection.flush_wal(leader, end),
+                None => {
+                    let durable = connection.coordination.durable();
+                    connection.flush_wal_file()?;
+                    connection.coordination.set(Word::Durable, durable.word());
+                    connection.coordination.set(Word::Window, 0);
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    /// Makes a transaction durable that is not visible yet, and may still be rolled back: never by
+    /// a record, for one of its frames in the log would count for more than the frame that the next
+    /// transaction puts in its place (WAL-3).
+    pub(crate) fn flush_wal_undeferred(&mut self, frame: CommitFrame) -> Result<()> {
+        if pack(frame.salts) != self.coordination.get(Word::Salts) {
+            return Err(self.strange("a commit frame has other salts than its header"));
+        }
+        if broken(Mutation::UndeferredInLog) {
+            return self.make_durable(frame.number, Means::Flush);
+        }
+        self.with_log_waiting(|connection, _| {
+            connection.flush_wal_file()?;
+            connection.coordination.set(Word::Window, 0);
+            Ok(())
+        })
+    }
+
+    /// A header that was written over an older one, where no log tells the two apart: no frame
+    /// behind it may be older than it is on the device.
+    pub(crate) fn settle_header(&mut self) -> Result<()> {
+        match self.coordination.is(Word::Session) {
+            true => Ok(()),
+            false => self.with_log_waiting(|connection, _| connection.flush_wal_file()),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `-wal` as SQLite uses it, and what its calls tell of transactions (wal.c `walFrames`).
+
+use crate::connection::state::{CommitFrame, Connection, Transaction};
+use crate::context::{WAL_HEADER, page_of};
+use crate::frames::{FRAME_HEADER, FrameHeader, Place, place_of};
+use crate::mutation::{Mutation, broken};
+use crate::shared::coordination::Word;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::{read_exact, read_some};
+use dash_engine::locks::LockLevel;
+use dash_storage::{Directory, File, OpenMode, Storage};
+use std::sync::Arc;
+
+impl<S: Storage> Connection<S> {
+    /// Opens it, a new one if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the directory.
+    pub fn wal_open(&mut self) -> Result<()> {
+        let name = Arc::clone(self.names.shown_wal());
+        let permissions = self.database.metadata()?.permissions;
+        let existed = self.directory.metadata(&self.names.wal).during(Operation::Stat, &name)?;
+        let mode = OpenMode::Create { permissions };
+        let wal = self.directory.open(&self.names.wal, mode).during(Operation::Open, &name)?;
+        if existed.is_none() {
+            // Whoever may use the database may use its log; as far as that can be.
+            drop(wal.copy_access(self.database.file()));
+        }
+        // A stock reader must not take a name fence for a hot journal, nor a stock writer begin
+        // (WAL-17).
+        self.database.hold_reserved()?;
+        if self.index.is_none() && self.database.level() == LockLevel::Exclusive {
+            // Under locking_mode=EXCLUSIVE there is no wal-index at which that would be done.
+            self.look_again()?;
+        }
+        self.wal = Some(wal);
+        Ok(())
+    }
+
+    /// Closes it.
+    ///
+    /// # Errors
+    ///
+    /// None; what was to be said is said by the calls before.
+    pub fn wal_close(&mut self) -> Result<()> {
+        self.wal = None;
+        self.transaction =
+            Transaction { undeferred: self.transaction.undeferred, ..Transaction::default() };
+        Ok(())
+    }
+
+    /// Reads; fewer bytes at the end.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn wal_read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let wal = self.wal()?;
+        read_some(wal, buffer, offset).during(Operation::Read, self.names.shown_wal())
+    }
+
+    /// Its length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn wal_size(&self) -> Result<u64> {
+        let metadata = self.wal()?.metadata();
+        metadata.map(|found| found.len).during(Operation::Stat, self.names.shown_wal())
+    }
+
+    /// Writes a header, a frame's header, or a page.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file, and of what a new generation needs.
+    pub fn wal_write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        self.check_sound()?;
+        let header = <&[u8; WAL_HEADER]>::try_from(data).ok().filter(|_| offset == 0);
+        if let Some(header) = header {
+            self.begin_generation(header)?;
+        }
+        if header.is_none()
+            && self.coordination.is(Word::HeaderNew)
+            && self.coordination.is(Word::Promised)
+        {
+            // Under `synchronous=OFF` SQLite has not asked for that.
+            self.settle_header()?;
+        }
+        let wal = self.wal()?;
+        wal.write_at(data, offset).during(Operation::Write, self.names.shown_wal())?;
+        self.statistics.wal_bytes += data.len() as u64;
+        if header.is_none() && data.len() == FRAME_HEADER {
+            self.note_frame(data, offset)?;
+        }
+        Ok(())
+    }
+
+    /// Remembers the frame that ends a transaction: number and salts of one's own, for the shared
+    /// index may be torn, or further on (WAL-2).
+    fn note_frame(&mut self, header: &[u8], offset: u64) -> Result<()> {
+        let Ok(header) = header.try_into() else { return Ok(()) };
+        let frame = FrameHeader::decode(header);
+        if !frame.is_commit() {
+            return Ok(());
+        }
+        let Some(page) = self.page_size()? else { return Ok(()) };
+        if let Some(Place::Frame { number, within: 0 }) = place_of(offset, page) {
+            self.transaction.frame = Some(CommitFrame { number, salts: frame.salts });
+        }
+        Ok(())
+    }
+
+    /// Bytes of a page in `-wal`; `None`: it has no header.
+    pub(crate) fn page_size(&mut self) -> Result<Option<u32>> {
+        let generation = self.coordination.get(Word::Generation);
+        if let Some((_, page)) = self.page.filter(|(of, _)| *of == generation) {
+            return Ok(Some(page));
+        }
+        let page = self.wal_header()?.map(|header| page_of(&header));
+        self.page = page.map(|page| (generation, page));
+        Ok(page)
+    }
+
+    /// `-wal`'s header, as it is in the page cache.
+    pub(crate) fn wal_header(&mut self) -> Result<Option<[u8; WAL_HEADER]>> {
+        let mut header = [0; WAL_HEADER];
+        let whole = read_exact(self.wal()?, &mut header, 0);
+        let whole = whole.during(Operation::Read, self.names.shown_wal())?;
+        Ok(whole.then_some(header))
+    }
+
+    /// `xSync`. While a commit frame was written and WRITER is held it is the commit's, which
+    /// COMMIT_PHASETWO makes good; else it is a barrier (WAL-14).
+    ///
+    /// # Errors
+    ///
+    /// Those of the flush.
+    pub fn wal_sync(&mut self) -> Result<()> {
+        match self.transaction.frame {
+            Some(frame) if self.transaction.undeferred => {
+                self.transaction.synced = false;
+                self.flush_wal_undeferred(frame)
+            }
+            Some(_) => {
+                self.transaction.synced = true;
+                Ok(())
+            }
+            None if self.header_is_new()? => self.settle_header(),
+            None => self.barrier(),
+        }
+    }
+
+    /// Cuts it. To nothing: the generation ends. To more: `journal_size_limit`, within the first
+    /// commit of a generation that goes on.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file, and of the log.
+    pub fn wal_truncate(&mut self, size: u64) -> Result<()> {
+        let ends = size == 0 || broken(Mutation::TruncationEndsGeneration);
+        if ends {
+            self.end_generation()?;
+        }
+        let wal = self.wal()?;
+        wal.set_len(size).during(Operation::Resize, self.names.shown_wal())?;
+        // What was cut must not come back, whatever the database is made of next.
+        match ends && self.coordination.is(Word::Promised) {
+            true => self.with_log_waiting(|connection, _| connection.flush_wal_file()),
+            false => Ok(()),
+        }
+    }
+
+    /// `SQLITE_FCNTL_COMMIT_PHASETWO`: SQLite has committed. Comes back when the commit is as
+    /// durable as it has to be.
+    ///
+    /// # Errors
+    ///
+    /// `Poisoned` if neither the log nor `-wal` could be flushed: the commit is visible, and
+    /// nobody knows whether it is durable.
+    pub fn committed(&mut self) -> Result<()> {
+        let own = self.transaction.frame.take().or(self.transaction.pending.take());
+        self.transaction.pending = None;
+        let synced = std::mem::take(&mut self.transaction.synced);
+        let Some(own) = own else { return Ok(()) };
+        self.statistics.commits += 1;
+        self.make_commit_durable(own, synced)
+    }
+
+    /// The transaction ends for WRITER: what is flushed from here on is no commit.
+    pub(crate) fn writer_released(&mut self) {
+        if !broken(Mutation::BarrierTakenForCommit) {
+            let frame = self.transaction.frame.take();
+            self.transaction.pending = frame.or(self.transaction.pending);
+        }
+    }
+
+    /// The read lock falls: nothing is asked of the transaction any more.
+    pub(crate) fn read_released(&mut self) {
+        self.transaction.pending = None;
+        self.transaction.synced = false;
+        if !broken(Mutation::BarrierTakenForCommit) {
+            self.transaction.frame = None;
+        }
+    }
+
+    /// Whether `-wal` holds the header of this generation and no frame counts yet.
+    fn header_is_new(&self) -> Result<bool> {
+        Ok(self.coordination.is(Word::HeaderNew))
+    }
+}

@@ -1,0 +1,230 @@
+//! What the engine writes into the log beside the frames: which generation of `-wal` a record is
+//! of, and which headers of `-wal` are older than it.
+//!
+//! SQLite's own numbers don't order generations: the checkpoint sequence belongs to a connection,
+//! and a header that was written into the page cache and never flushed may be missing on the device
+//! with any number of those before it. So dash counts generations itself, and says with each header
+//! which first salts may still be found (WAL-4).
+
+use crate::shared::durable::pack;
+use dash_engine::error::{Error, Result};
+
+/// Bytes of `-wal`'s header.
+pub const WAL_HEADER: usize = 32;
+
+/// A header of `-wal`, and its place among the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generation {
+    /// dash's own count.
+    pub number: u64,
+    /// The header, as SQLite wrote it.
+    pub header: [u8; WAL_HEADER],
+    /// The first salt1 of a header that may still be on the device: it rises by one with each
+    /// header, whichever connection writes it.
+    pub first: u32,
+    /// The salt1 of the header before, where this one does not follow it; else 0.
+    pub predecessor: u32,
+}
+
+/// How another header of `-wal` stands to a [`Generation`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// The same.
+    Same,
+    /// Written before.
+    Older,
+    /// Written since, or by somebody else.
+    Newer,
+}
+
+impl Generation {
+    /// Both salts.
+    pub fn salts(&self) -> [u32; 2] {
+        salts_of(&self.header)
+    }
+
+    /// How a valid header with these salts stands to it.
+    pub fn relation(&self, salts: [u32; 2]) -> Relation {
+        if salts == self.salts() {
+            return Relation::Same;
+        }
+        let [own, _] = self.salts();
+        let older = salts[0].wrapping_sub(self.first) < own.wrapping_sub(self.first);
+        match older || self.predecessor != 0 && salts[0] == self.predecessor {
+            true => Relation::Older,
+            false => Relation::Newer,
+        }
+    }
+}
+
+/// Bytes of a page, by a header of `-wal`.
+pub fn page_of(header: &[u8; WAL_HEADER]) -> u32 {
+    number(header, 8)
+}
+
+/// The salts of a header of `-wal`.
+pub fn salts_of(header: &[u8; WAL_HEADER]) -> [u32; 2] {
+    [number(header, 16), number(header, 20)]
+}
+
+/// A number of SQLite's, which is big-endian.
+fn number(bytes: &[u8], at: usize) -> u32 {
+    let bytes = bytes.get(at..at + 4).unwrap_or_default();
+    bytes.iter().fold(0, |number, &byte| number << 8 | u32::from(byte))
+}
+
+/// What a record says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordContext {
+    /// The generation's number.
+    pub generation: u64,
+    /// The frame of its first entry.
+    pub first_frame: u32,
+    /// The whole of it, in a record that a window starts with.
+    pub start: Option<Generation>,
+}
+
+impl RecordContext {
+    /// As bytes: generation u64, first frame u32; with a window's start also the header, the first
+    /// salt1 u32 and the predecessor's u32.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(52);
+        bytes.extend(self.generation.to_le_bytes());
+        bytes.extend(self.first_frame.to_le_bytes());
+        if let Some(start) = &self.start {
+            bytes.extend(start.header);
+            bytes.extend(start.first.to_le_bytes());
+            bytes.extend(start.predecessor.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// And back.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut rest = Bytes(bytes);
+        let generation = rest.u64()?;
+        let first_frame = rest.u32()?;
+        let start = match rest.0.is_empty() {
+            true => None,
+            false => Some(Generation {
+                number: generation,
+                header: rest.take()?,
+                first: rest.u32()?,
+                predecessor: rest.u32()?,
+            }),
+        };
+        Ok(Self { generation, first_frame, start })
+    }
+}
+
+/// What the log's head says of `-wal` while no record counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HeadContext {
+    /// Nothing: `-wal` is as SQLite has it.
+    #[default]
+    Nothing,
+    /// `-wal` with the header of this generation, or an older one, is void: what it held is in the
+    /// database, durably (WAL-6).
+    Void(Generation),
+}
+
+impl HeadContext {
+    /// As bytes: none, or those of a window's start.
+    pub fn encode(&self) -> Vec<u8> {
+        match *self {
+            Self::Nothing => Vec::new(),
+            Self::Void(start) => {
+                let generation = start.number;
+                RecordContext { generation, first_frame: 0, start: Some(start) }.encode()
+            }
+        }
+    }
+
+    /// And back.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        match bytes.is_empty() {
+            true => Ok(Self::Nothing),
+            false => {
+                let context = RecordContext::decode(bytes)?;
+                context.start.map(Self::Void).ok_or_else(damaged)
+            }
+        }
+    }
+}
+
+fn damaged() -> Error {
+    Error::Corrupt("the log holds what this version of dash did not write".into())
+}
+
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (found, rest) = self.0.split_first_chunk().ok_or_else(damaged)?;
+        self.0 = rest;
+        Ok(*found)
+    }
+
+    fn u64(&mut self) -> Result<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+}
+
+/// The salts as one word.
+pub fn salts_word(header: &[u8; WAL_HEADER]) -> u64 {
+    pack(salts_of(header))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generation(first: u32, own: u32, predecessor: u32) -> Generation {
+        let mut header = [7; WAL_HEADER];
+        header[16..20].copy_from_slice(&own.to_be_bytes());
+        Generation { number: 3, header, first, predecessor }
+    }
+
+    #[test]
+    fn older_headers_are_those_that_may_still_be_on_the_device() {
+        let salt2 = generation(5, 9, 0).salts()[1];
+        let of = |generation: Generation, salt1: u32, other: u32| {
+            generation.relation([salt1, salt2 ^ other])
+        };
+        let plain = generation(5, 9, 0);
+        assert_eq!(of(plain, 9, 0), Relation::Same);
+        assert_eq!(of(plain, 9, 1), Relation::Newer);
+        for salt1 in 5..9 {
+            assert_eq!(of(plain, salt1, 1), Relation::Older);
+        }
+        for salt1 in [0, 4, 10, u32::MAX] {
+            assert_eq!(of(plain, salt1, 1), Relation::Newer);
+        }
+        // The number goes round.
+        let around = generation(u32::MAX - 1, 1, 0);
+        assert_eq!(of(around, u32::MAX, 1), Relation::Older);
+        assert_eq!(of(around, 0, 1), Relation::Older);
+        assert_eq!(of(around, 2, 1), Relation::Newer);
+        let named = generation(9, 9, 4000);
+        assert_eq!(of(named, 4000, 1), Relation::Older);
+        assert_eq!(of(named, 8, 1), Relation::Newer);
+    }
+
+    #[test]
+    fn contexts_are_read_as_they_were_written() {
+        let start = generation(5, 9, 4);
+        for start in [None, Some(start)] {
+            let context = RecordContext { generation: 3, first_frame: 77, start };
+            assert_eq!(RecordContext::decode(&context.encode()).expect("whole"), context);
+        }
+        for context in [HeadContext::Nothing, HeadContext::Void(start)] {
+            assert_eq!(HeadContext::decode(&context.encode()).expect("whole"), context);
+        }
+        assert!(RecordContext::decode(&[1, 2, 3]).is_err());
+        assert!(HeadContext::decode(&[0; 12]).is_err());
+    }
+}

@@ -1,0 +1,78 @@
+//! The shared header of the wal-index, as SQLite's connections leave it for each other (wal.c
+//! `WalIndexHdr`): two copies of 48 bytes at the beginning, in the machine's byte order, and behind
+//! them what checkpoints have done.
+
+use crate::frames::{ByteOrder, Checksum, Salts, checksum};
+use dash_storage::SharedMemory;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// WALINDEX_MAX_VERSION.
+const VERSION: u32 = 3_007_000;
+
+/// Bytes of one copy of the header.
+const HEADER: usize = 48;
+
+/// Words of one copy.
+pub(super) const HEADER_WORDS: usize = HEADER / 8;
+
+/// The shared header of the wal-index (wal.c `WalIndexHdr`): what is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IndexHeader {
+    /// Changes with every transaction.
+    pub(crate) change: u32,
+    /// How `-wal` makes its checksums.
+    pub(crate) order: ByteOrder,
+    /// Bytes of a page.
+    pub(crate) page_size: u32,
+    /// The last frame that counts; 0: none.
+    pub(crate) mx_frame: u32,
+    /// Size of the database in pages.
+    pub(crate) pages: u32,
+    /// The checksum of the frame `mx_frame`.
+    pub(crate) frame_checksum: Checksum,
+    /// The generation's salts, as [`crate::frames`] reads them.
+    pub(crate) salts: Salts,
+}
+
+/// The header in region 0, where both copies are the same, initialised and whole.
+pub(super) fn read<M: SharedMemory>(memory: &M) -> Option<IndexHeader> {
+    // A writer fills the second copy first (wal.c `walIndexWriteHdr`).
+    let first = copy(memory, 0);
+    let second = copy(memory, HEADER_WORDS);
+    (first == second).then(|| decode(&first))?
+}
+
+/// A copy of the header, from word `first` on.
+pub(super) fn copy<M: SharedMemory>(memory: &M, first: usize) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    for (index, word) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *word = memory.word(first + index).load(SeqCst).to_ne_bytes();
+    }
+    bytes
+}
+
+/// What a copy says (wal.c `walIndexTryHdr`).
+pub(super) fn decode(bytes: &[u8; HEADER]) -> Option<IndexHeader> {
+    let number = |at| number(bytes, at);
+    let salt = |at: usize| number(at).to_be();
+    let sums = checksum(ByteOrder::NATIVE, &bytes[..40], [0, 0]);
+    if bytes[12] == 0 || number(0) != VERSION || sums != [number(40), number(44)] {
+        return None;
+    }
+    let size = u32::from(u16::from_ne_bytes([bytes[14], bytes[15]]));
+    Some(IndexHeader {
+        change: number(8),
+        order: if bytes[13] == 0 { ByteOrder::Little } else { ByteOrder::Big },
+        page_size: (size & 0xFE00) + ((size & 1) << 16),
+        mx_frame: number(16),
+        pages: number(20),
+        frame_checksum: [number(24), number(28)],
+        // Copied from `-wal` byte by byte.
+        salts: [salt(32), salt(36)],
+    })
+}
+
+/// A number in this machine's byte order.
+fn number(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}

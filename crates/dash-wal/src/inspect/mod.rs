@@ -1,0 +1,281 @@
+//! Looking at a database's files without touching them: what each is, who has it open, and what
+//! opening it would do. Nothing is written, locked, recovered or flushed.
+//!
+//! What is said of a database that somebody has open is a moment's view.
+
+mod report;
+
+use crate::context::Generation;
+use crate::frames::{FrameHeader, Prefix, WalHeader, walk};
+use crate::names::Names;
+use crate::recovery::look::{Log, Look, orphaned};
+use crate::recovery::rows::{Boot, explain};
+use crate::shared::coordination::{Left, left_in};
+use crate::shared::locks;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::fence::{self, Found};
+use dash_engine::header::Header;
+use dash_engine::io::read_header;
+use dash_engine::locks::{PENDING, RESERVED, SHARED};
+use dash_engine::open::open_if_there;
+use dash_log::file::LogFile;
+use dash_log::head::State;
+use dash_log::scan::Condition;
+use dash_storage::{File, LockKind, OpenMode, Storage};
+pub use report::*;
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+
+/// Looks at a database and everything beside it.
+///
+/// # Errors
+///
+/// Those of the file system. What is wrong with the log is part of the report.
+pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let open = |name| open_if_there::<S>(&directory, name, OpenMode::Read);
+    let (db, wal, shm) = (open(&names.db)?, open(&names.wal)?, open(&names.shm)?);
+    let coordination = open(&names.coordination)?;
+    let mut locks = Vec::new();
+    for (file, opened) in [
+        (LockedFile::Database, &db),
+        (LockedFile::Index, &shm),
+        (LockedFile::Coordination, &coordination),
+    ] {
+        if let Some(opened) = opened {
+            locks.extend(locks_of(opened, file, names.shown())?);
+        }
+    }
+    let open = locks.iter().any(|lock| lock.place == LockedPlace::Alive);
+    let coordination =
+        coordination.as_ref().map(|file| coordination_seen(file, names.shown())).transpose()?;
+    let same_cache = coordination.is_some_and(|seen| seen.is_ours && seen.same_cache);
+    let boot = if same_cache { Boot::Same } else { Boot::Other };
+    let found: Files<'_, S> =
+        Files { directory: &directory, names: &names, db: db.as_ref(), wal: wal.as_ref() };
+    let (log, relation, decided) = found.log(boot)?;
+    let database = db.as_ref().map(|file| database_seen(file, names.shown())).transpose()?;
+    let opening = opening(database.as_ref(), open, log.is_some(), decided);
+    let stands = fence::find(&directory, &names.fence)?;
+    Ok(Report {
+        database,
+        wal: wal.as_ref().map(|file| wal_seen(file, names.shown_wal())).transpose()?,
+        index: shm.map(|file| len_of(&file, names.shown())).transpose()?,
+        log,
+        relation,
+        fence: stands == Found::Fence,
+        journal: stands == Found::Journal,
+        coordination,
+        locks,
+        open,
+        opening,
+        names,
+    })
+}
+
+/// The files that decide.
+struct Files<'a, S: Storage> {
+    directory: &'a S::Directory,
+    names: &'a Names,
+    db: Option<&'a S::File>,
+    wal: Option<&'a S::File>,
+}
+
+type LogFound = (
+    Option<std::result::Result<LogSeen, String>>,
+    Option<Relation>,
+    std::result::Result<(Action, &'static str), (Refusal, String)>,
+);
+
+impl<S: Storage> Files<'_, S> {
+    /// The log, how `-wal` stands to it, and what is to be done, by the table.
+    fn log(&self, boot: Boot) -> Result<LogFound> {
+        let Some(file) = LogFile::open_to_read(self.directory, &self.names.log)? else {
+            let story = "there is no log, so -wal holds all there is";
+            return Ok((None, None, Ok((Action::Leave, story))));
+        };
+        let refused = |kind, text: String| Ok((Some(Err(text.clone())), None, Err((kind, text))));
+        let Some(database) = self.db else {
+            return Ok(match orphaned::<S>(self.directory, self.names)? {
+                Some(refusal) => {
+                    let text = refusal.to_string();
+                    (Some(Err(text.clone())), None, Err((Refusal::DatabaseMissing, text)))
+                }
+                None => (None, None, Ok((Action::Leave, "the log holds nothing"))),
+            });
+        };
+        let len = len_of(file.file(), self.names.shown_log())?;
+        let look = Look::<S> { names: self.names, database };
+        let log = match look.log(file) {
+            Ok(log) => log,
+            Err(Error::CantOpen(text)) => return refused(Refusal::Newer, text),
+            Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
+            Err(other) => return Err(other),
+        };
+        let situation = match look.situation(&log, self.wal, boot) {
+            Ok(situation) => situation,
+            // Of the images in the log.
+            Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
+            Err(other) => return Err(other),
+        };
+        let decided = match explain(situation) {
+            (Action::RefuseAbsent, _) => Err((Refusal::WalRemoved, look.missing_wal().to_string())),
+            (Action::RefuseGap, _) => Err((Refusal::WalCut, look.missing_frames().to_string())),
+            done => Ok(done),
+        };
+        let relation = log.generation().map(|_| situation.wal);
+        Ok((Some(Ok(log_seen(&log, len)?)), relation, decided))
+    }
+}
+
+fn opening(
+    database: Option<&DatabaseSeen>,
+    open: bool,
+    has_log: bool,
+    decided: std::result::Result<(Action, &'static str), (Refusal, String)>,
+) -> Opening {
+    if open {
+        return Opening::Join;
+    }
+    if let Some(database) = database.filter(|database| database.links > 1) {
+        return Opening::HardLinks(database.links);
+    }
+    let is_wal = database.and_then(|found| found.header).is_some_and(|header| header.is_wal);
+    match decided {
+        Err((kind, text)) => Opening::Refuse(kind, text),
+        Ok(_) if database.is_none() => Opening::Create,
+        Ok((Action::Leave, _)) if !is_wal && !has_log => Opening::OtherMode,
+        Ok((action, story)) => Opening::Row(action, story),
+    }
+}
+
+fn database_seen<F: File>(file: &F, name: &str) -> Result<DatabaseSeen> {
+    let metadata = file.metadata().during(Operation::Stat, name)?;
+    let header = read_header(file, name)?;
+    let seen = |header: Header| HeaderSeen {
+        is_sqlite: header.is_sqlite(),
+        is_wal: header.is_sqlite() && header.is_wal(),
+        page_size: header.page_size(),
+        counter: header.change_counter(),
+    };
+    let (id, len, links) = (metadata.id, metadata.len, metadata.links);
+    Ok(DatabaseSeen { id, len, links, header: header.map(seen) })
+}
+
+fn wal_seen<F: File>(file: &F, name: &str) -> Result<WalSeen> {
+    let len = len_of(file, name)?;
+    let Some(header) = WalHeader::read(file, name)? else {
+        return Ok(WalSeen { len, header: None });
+    };
+    let mut commits = 0;
+    let prefix = walk(file, &header, Prefix::before_all(&header), name, |_, frame, _| {
+        commits += u32::from(frame.is_commit());
+        ControlFlow::Continue(())
+    })?;
+    let header = WalHeaderSeen {
+        page_size: header.page_size,
+        sequence: header.sequence,
+        salts: header.salts,
+        frames: prefix.last,
+        committed: prefix.committed,
+        commits,
+        pages: prefix.pages,
+    };
+    Ok(WalSeen { len, header: Some(header) })
+}
+
+fn log_seen<F: File>(log: &Log<F>, len: u64) -> Result<LogSeen> {
+    let (scan, head) = (&log.scan, &log.scan.head);
+    let (mut frames, mut commits) = (0, 0);
+    for record in scan.records() {
+        let record = record?;
+        frames += record.count;
+        for entry in record.entries() {
+            let header = entry.meta.try_into().map(FrameHeader::decode);
+            commits += u32::from(header.is_ok_and(|header| header.is_commit()));
+        }
+    }
+    let of = |generation: &Generation| GenerationSeen {
+        number: generation.number,
+        salts: generation.salts(),
+        first: generation.first,
+    };
+    let chain = match (&log.chain, scan.chain.first(), scan.chain.last()) {
+        (Some(chain), Some(first), Some(last)) => Some(ChainSeen {
+            sequences: (first.sequence, last.sequence),
+            place: (first.position, last.position + u64::from(last.padded)),
+            bytes: scan.chain.iter().map(|place| u64::from(place.padded)).sum(),
+            generation: of(&chain.generation),
+            first_frame: chain.first_frame,
+            frames,
+            commits,
+        }),
+        _ => None,
+    };
+    let is = match (scan.condition, head.state) {
+        (Condition::Whole, State::Clean) => HeadIs::Clean,
+        (Condition::Whole, State::InUse) => HeadIs::InUse,
+        (Condition::Absent, _) => HeadIs::Absent,
+        (Condition::Damaged, _) => HeadIs::Damaged,
+    };
+    let voids = log.generation().filter(|_| chain.is_none()).map(|generation| of(&generation));
+    Ok(LogSeen {
+        len,
+        head: is,
+        id: head.id,
+        block: head.block,
+        ring: head.ring,
+        void: head.sequence,
+        greatest: scan.greatest,
+        owner: head.owner,
+        chain,
+        voids,
+    })
+}
+
+fn coordination_seen<F: File>(file: &F, name: &str) -> Result<CoordinationSeen> {
+    let Left { is_ours, cache_life } = left_in(file, name)?;
+    let same_cache = cache_life.is_some() && cache_life == file.cache_life();
+    Ok(CoordinationSeen { is_ours, same_cache })
+}
+
+fn len_of<F: File>(file: &F, name: &str) -> Result<u64> {
+    Ok(file.metadata().during(Operation::Stat, name)?.len)
+}
+
+fn places(file: LockedFile) -> Vec<(LockedPlace, Range<u64>)> {
+    use LockedPlace as P;
+    match file {
+        LockedFile::Database => {
+            vec![(P::Pending, PENDING), (P::Reserved, RESERVED), (P::Shared, SHARED)]
+        }
+        LockedFile::Index => vec![(P::Stock, 120..123), (P::Readers, 123..128)],
+        LockedFile::Coordination => vec![
+            (P::Open, locks::OPEN),
+            (P::Writer, locks::WRITER),
+            (P::Alive, locks::ALIVE),
+            (P::Checkpoint, locks::CKPT),
+            (P::Recovery, locks::RECOVER),
+            (P::Log, locks::LOG),
+        ],
+    }
+}
+
+fn locks_of<F: File>(opened: &F, file: LockedFile, name: &str) -> Result<Vec<Lock>> {
+    let ask = |range, kind| opened.lock_conflict(range, kind).during(Operation::Lock, name);
+    let mut held = Vec::new();
+    for (place, range) in places(file) {
+        // An exclusive lock stands in the way of a shared one, any lock in that of an exclusive
+        // one.
+        let (kind, process) = match ask(range.clone(), LockKind::Shared)? {
+            Some(process) => (LockKind::Exclusive, process),
+            None => match ask(range, LockKind::Exclusive)? {
+                Some(process) => (LockKind::Shared, process),
+                None => continue,
+            },
+        };
+        held.push(Lock { file, place, kind, process: (process > 0).then_some(process) });
+    }
+    Ok(held)
+}

@@ -1,0 +1,33 @@
+#![doc = include_str!("../FORMAT.md")]
+#![forbid(unsafe_code)]
+
+mod connection;
+mod context;
+mod database;
+mod frames;
+mod index;
+pub mod inspect;
+#[cfg(feature = "mutations")]
+pub mod mutation;
+#[cfg(not(feature = "mutations"))]
+mod mutation;
+mod names;
+mod options;
+mod process;
+mod recover;
+mod recovery;
+mod shared;
+mod statistics;
+#[cfg(test)]
+mod testing;
+
+pub use connection::state::Connection;
+pub use dash_engine::error::{Error, Operation, Result};
+pub use dash_engine::handover::Turn;
+pub use dash_engine::locks::LockLevel;
+pub use inspect::{Report, inspect};
+pub use names::Names;
+pub use options::{Barrier, Durability, OpenOptions, Tuning};
+pub use process::Process;
+pub use recover::{Choice, recover};
+pub use statistics::Statistics;

@@ -1,0 +1,100 @@
+//! Named ways to break the protocol, for the test of the tests: each must be caught.
+//!
+//! Without the cargo feature `mutations`, which only the unpublished package `dash-wal-mutants`
+//! has, nothing is ever broken, and the compiler leaves the ways out.
+
+#[cfg(feature = "mutations")]
+pub(crate) use active::broken;
+#[cfg(feature = "mutations")]
+pub use active::{hits, set};
+
+macro_rules! mutations {
+    ($($name:ident = $what:literal,)*) => {
+        /// A way to break the protocol.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Mutation {
+            $(#[doc = $what] $name,)*
+        }
+
+        #[cfg(feature = "mutations")]
+        impl Mutation {
+            /// All of them, with what is broken.
+            pub const ALL: &[(Self, &str)] = &[$((Self::$name, $what),)*];
+        }
+    };
+}
+
+mutations! {
+    RecordNotFlushed = "a record is written, and the log not flushed",
+    BarrierTakenForCommit = "a checkpoint's flush is taken for that of a commit whose flush was never asked for",
+    NoBarrier = "a checkpoint copies pages that are durable nowhere else",
+    NoForcedBarrier = "a checkpoint under synchronous=OFF copies pages that are durable nowhere else",
+    DatabaseNotFlushed = "a generation begins, or the log is given up, while pages of a checkpoint are not flushed",
+    OwnFramesOnly = "whoever flushes logs its own frames, not those before",
+    SaltsNotChecked = "frames of another generation are logged under the numbers of this one",
+    BaseBeforeWindow = "a difference is made against an image that the window does not hold",
+    WordsBeforeFlush = "the log's end moves in shared memory before the record is flushed",
+    WrapsOverWindow = "a record overwrites the window that it belongs to",
+    WrapWithoutFlush = "the log goes round within a generation without a flush of -wal",
+    GenerationOverFullRing = "the record of a new generation overwrites the window of the one before",
+    NoGenerationRecord = "a generation begins without a record",
+    GenerationNotFlushed = "a header of -wal is written before the record of its generation is durable",
+    TruncationEndsGeneration = "journal_size_limit ends the generation whose first commit it comes in",
+    UndeferredInLog = "a transaction that may be rolled back is put into the log",
+    NoNameFence = "no name fence is made",
+    FenceRemovedEarly = "the name fence goes before the log says that -wal is void",
+    DirectoryNotFlushed = "names are not made durable",
+    NoEnd = "a closed database's log does not say that -wal is void",
+    EndIgnored = "a -wal that the log calls void is read",
+    KeptNotFlushed = "a -wal that stays behind is not flushed",
+    PrefixByNumber = "frames of -wal are believed where their headers differ from the log's",
+    RecoveredNotFlushed = "what recovery wrote into -wal is not flushed before the log is used again",
+    LogTrustedAfterKill = "records that a killed process left in the cache are taken for durable",
+    WalNotRewritten = "frames that a killed process left in the cache are flushed without being written again",
+    OlderLogReplayed = "a log is replayed over a -wal that is newer",
+    OrderBySequence = "generations are ordered by SQLite's checkpoint sequence",
+    SuccessorOnly = "only the header before is older than a generation's",
+    HeaderLeftOld = "a generation whose header was never written is not given it",
+    AbsentRefused = "a log without a -wal is refused",
+    AbsentBelieved = "a log without a -wal is discarded, whatever the database holds",
+    SequenceReused = "an opener uses a sequence again",
+    NoLife = "what a killed process left is treated as what a power loss left",
+    GoesOnPoisoned = "the engine goes on after both flushes failed",
+}
+
+#[cfg(feature = "mutations")]
+mod active {
+    use super::Mutation;
+    use std::cell::Cell;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
+        static HITS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Breaks the protocol in this thread from now on; `None` mends it.
+    pub fn set(mutation: Option<Mutation>) {
+        if mutation.is_some() {
+            HITS.set(0);
+        }
+        ACTIVE.set(mutation);
+    }
+
+    /// Whether the protocol is to be broken so.
+    pub(crate) fn broken(mutation: Mutation) -> bool {
+        let broken = ACTIVE.get() == Some(mutation);
+        HITS.set(HITS.get() + u64::from(broken));
+        broken
+    }
+
+    /// How often this thread came to a place that was broken, since the last mutation was set.
+    pub fn hits() -> u64 {
+        HITS.get()
+    }
+}
+
+/// Never.
+#[cfg(not(feature = "mutations"))]
+pub(crate) const fn broken(_: Mutation) -> bool {
+    false
+}

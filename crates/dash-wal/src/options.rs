@@ -1,0 +1,99 @@
+//! How to open a database, and what a commit is to survive.
+
+/// When a commit is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// As `PRAGMA synchronous` says: FULL and EXTRA are durable when a commit returns, NORMAL at
+    /// the next checkpoint, OFF never.
+    #[default]
+    Host,
+    /// Durable when the commit returns, whatever `synchronous` says: one write and one flush.
+    Full,
+    /// The same by one write that the device is to put through its cache (`RWF_DSYNC`).
+    Device,
+    /// Written past the page cache and not flushed: durable where the device's cache is.
+    None,
+}
+
+/// What makes `-wal`'s frames durable before a checkpoint copies them into the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Barrier {
+    /// The log: every frame is in it.
+    #[default]
+    Log,
+    /// A flush of `-wal`. It writes every frame a second time; the log is not part of the database.
+    Wal,
+}
+
+/// How to open a database for reading and writing.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// Make an empty database if there is none.
+    pub create: bool,
+    /// Permission bits of a new database.
+    pub permissions: u32,
+    /// When a commit is durable.
+    pub durability: Durability,
+    /// What a checkpoint relies on.
+    pub barrier: Barrier,
+    /// A reader waits until what it sees is durable.
+    pub durable_reads: bool,
+    /// Sizes.
+    pub tuning: Tuning,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            create: true,
+            permissions: 0o644,
+            durability: Durability::default(),
+            barrier: Barrier::default(),
+            durable_reads: false,
+            tuning: Tuning::default(),
+        }
+    }
+}
+
+/// Sizes that trade space, memory and flushes; none of them is part of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// Bytes of the ring of a new log; a multiple of 4096.
+    pub ring_min: u64,
+    /// The ring grows up to so many bytes.
+    pub ring_max: u64,
+    /// A record has at most about so many bytes; frames that need more become durable by a flush of
+    /// `-wal`.
+    pub record_max: usize,
+    /// So many commits of a session become durable by a flush of `-wal`, as in stock SQLite, before
+    /// the log is begun: a program that opens, changes and closes needs no log.
+    pub stock_commits: u64,
+    /// From so many frames on a checkpoint keeps writers and new readers back.
+    pub drain_frames: u32,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            ring_min: 256 << 10,
+            ring_max: 64 << 20,
+            record_max: 1 << 20,
+            stock_commits: 1,
+            drain_frames: 4000,
+        }
+    }
+}
+
+impl Tuning {
+    /// The smallest sizes that work: for explorers.
+    #[must_use]
+    pub fn tiny() -> Self {
+        Self {
+            ring_min: 16 << 10,
+            ring_max: 64 << 10,
+            record_max: 8 << 10,
+            stock_commits: 1,
+            drain_frames: 40,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What the connections of one process share about one database: the log, open, and what was
+//! written to it last. It is only a memory of what the files hold: a process that has none reads
+//! it there.
+
+use dash_log::file::LogFile;
+use dash_log::record::Builder;
+use dash_storage::Storage;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+/// Shared by the connections of a process, for one database.
+pub struct Process<S: Storage> {
+    leader: Mutex<Leader<S>>,
+    direct: AtomicU64,
+}
+
+impl<S: Storage> Default for Process<S> {
+    fn default() -> Self {
+        Self { leader: Mutex::default(), direct: AtomicU64::new(0) }
+    }
+}
+
+impl<S: Storage> Process<S> {
+    /// The right to write the log, among the threads of this process.
+    pub(crate) fn try_lead(&self) -> Option<MutexGuard<'_, Leader<S>>> {
+        match self.leader.try_lock() {
+            Ok(leader) => Some(leader),
+            // A panic left what is only a memory: it is forgotten.
+            Err(TryLockError::Poisoned(poisoned)) => {
+                let mut leader = poisoned.into_inner();
+                *leader = Leader::default();
+                self.leader.clear_poison();
+                Some(leader)
+            }
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// 1: the log is written past the page cache.
+    pub(crate) fn direct(&self) -> u64 {
+        self.direct.load(Relaxed)
+    }
+
+    pub(crate) fn set_direct(&self, direct: bool) {
+        self.direct.store(u64::from(direct), Relaxed);
+    }
+}
+
+/// What whoever writes the log needs.
+pub(crate) struct Leader<S: Storage> {
+    /// The log, once this process has opened it.
+    pub log: Option<LogFile<S::File>>,
+    /// Its id.
+    pub id: u64,
+    /// Records up to this sequence are void.
+    pub void: u64,
+    pub builder: Builder,
+    pub window: Window,
+    /// Frames read back.
+    pub frames: Vec<u8>,
+    /// The image that a difference is made against.
+    pub old: Vec<u8>,
+}
+
+impl<S: Storage> Default for Leader<S> {
+    fn default() -> Self {
+        Self {
+            log: None,
+            id: 0,
+            void: 0,
+            builder: Builder::new(),
+            window: Window::default(),
+            frames: Vec::new(),
+            old: Vec::new(),
+        }
+    }
+}
+
+/// Where the last image of each page is, of those in the retained window.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    /// Of which generation it speaks,
+    pub generation: u64,
+    /// from which frame on,
+    pub first: u32,
+    /// and up to which.
+    pub upto: u32,
+    /// The last frame of each page.
+    pub last: HashMap<u32, u32>,
+}

@@ -1,0 +1,49 @@
+//! A `-wal` made of the log alone, in the place of one that was removed by hand: because a person
+//! says so.
+//!
+//! The log may begin within the generation. Its first frame becomes frame 1 then, and what was
+//! before it is in the database as far as a checkpoint had copied it, or lost. So each frame gets a
+//! checksum of its own.
+
+use super::look::{Chain, Log};
+use crate::connection::state::Connection;
+use crate::frames::{FRAME_HEADER, WalHeader, checksum, frame_offset};
+use dash_engine::error::{Context, Operation, Result};
+use dash_log::images::Images;
+use dash_storage::{Directory, File, OpenMode, Storage};
+
+impl<S: Storage> Connection<S> {
+    /// Makes it; durable when this returns, name and all.
+    pub(super) fn make_wal_anew(&self, log: &Log<S::File>, chain: &Chain) -> Result<S::File> {
+        let name = self.names.shown_wal();
+        let permissions = self.database.metadata()?.permissions;
+        let mode = OpenMode::Create { permissions };
+        let wal = self.directory.open(&self.names.wal, mode).during(Operation::Open, name)?;
+        drop(wal.copy_access(self.database.file()));
+        let bytes = &chain.generation.header;
+        let header = WalHeader::decode(bytes, name)?;
+        let header = header.ok_or_else(|| self.look().damaged_log("it has no header of -wal"))?;
+        wal.write_at(bytes, 0).during(Operation::Write, name)?;
+        let mut images = Images::new(header.page_size);
+        let (mut sums, mut number) = (header.checksum, 0);
+        for record in log.scan.records() {
+            for entry in record?.entries() {
+                let image = images.feed(&entry)?;
+                let mut frame: [u8; FRAME_HEADER] =
+                    entry.meta.try_into().map_err(|_| self.look().damaged_log("a frame is cut"))?;
+                sums = checksum(header.order, &frame[..8], sums);
+                sums = checksum(header.order, image, sums);
+                frame[16..20].copy_from_slice(&sums[0].to_be_bytes());
+                frame[20..].copy_from_slice(&sums[1].to_be_bytes());
+                number += 1;
+                let at = frame_offset(number, header.page_size);
+                wal.write_at(&frame, at).during(Operation::Write, name)?;
+                let behind = at + FRAME_HEADER as u64;
+                wal.write_at(image, behind).during(Operation::Write, name)?;
+            }
+        }
+        wal.flush().during(Operation::Flush, name)?;
+        self.directory.flush().during(Operation::FlushDirectory, name)?;
+        Ok(wal)
+    }
+}

@@ -1,0 +1,222 @@
+//! What recovery looks at: the log, `-wal`'s header, the pages of the database. Nothing is changed,
+//! so [`crate::inspect`] looks at the same.
+
+use super::rows::{Boot, Database, LogSays, Situation, WalIs};
+use crate::context::{Generation, HeadContext, RecordContext, Relation, WAL_HEADER, salts_of};
+use crate::frames::{Prefix, WalHeader, valid_prefix};
+use crate::mutation::{Mutation, broken};
+use crate::names::Names;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_exact;
+use dash_log::file::LogFile;
+use dash_log::head::State;
+use dash_log::scan::{Condition, Scan, scan};
+use dash_storage::{File, Storage};
+
+/// Where to look.
+pub(crate) struct Look<'a, S: Storage> {
+    pub(crate) names: &'a Names,
+    /// The database's file.
+    pub(crate) database: &'a S::File,
+}
+
+/// A log, read.
+pub(crate) struct Log<F: File> {
+    pub(crate) file: LogFile<F>,
+    pub(crate) scan: Scan,
+    /// What its head says while no record counts.
+    pub(crate) head: HeadContext,
+    /// What its chain is about, if there is one.
+    pub(crate) chain: Option<Chain>,
+}
+
+/// A chain of records.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chain {
+    pub(crate) generation: Generation,
+    pub(crate) first_frame: u32,
+    /// Whether it has any frame.
+    pub(crate) has_frames: bool,
+}
+
+impl<F: File> Log<F> {
+    /// The generation that it speaks of.
+    pub(crate) fn generation(&self) -> Option<Generation> {
+        match (&self.chain, &self.head) {
+            (Some(chain), _) => Some(chain.generation),
+            (None, HeadContext::Void(generation)) => Some(*generation),
+            (None, HeadContext::Nothing) => None,
+        }
+    }
+
+    /// dash's number of the newest generation it knows.
+    pub(crate) fn number(&self) -> u64 {
+        self.generation().map_or(self.scan.greatest, |generation| generation.number)
+    }
+
+    fn says(&self) -> LogSays {
+        match &self.chain {
+            Some(chain) if !chain.has_frames => LogSays::Generation,
+            Some(chain) => LogSays::Frames { from_the_first: chain.first_frame <= 1 },
+            None if self.generation().is_some() && !broken(Mutation::EndIgnored) => LogSays::Void,
+            None => LogSays::Nothing,
+        }
+    }
+}
+
+/// Why a database that isn't there isn't made: its log is, and holds commits of it.
+pub(crate) fn orphaned<S: Storage>(
+    directory: &S::Directory,
+    names: &Names,
+) -> Result<Option<Error>> {
+    let Some(file) = LogFile::open_to_read(directory, &names.log)? else { return Ok(None) };
+    if scan(&file)?.chain.is_empty() {
+        return Ok(None);
+    }
+    let (db, wal, log) = (names.shown(), names.shown_wal(), names.shown_log());
+    Ok(Some(Error::CantOpen(format!(
+        "{db} is missing, but {log} holds commits of it: put {db} back; for a backup or a new one remove {log} and {wal} first"
+    ))))
+}
+
+impl<S: Storage> Look<'_, S> {
+    /// What a log says.
+    pub(crate) fn log(&self, file: LogFile<S::File>) -> Result<Log<S::File>> {
+        let scan = scan(&file)?;
+        let head = match scan.condition {
+            Condition::Whole if scan.head.state == State::Clean => {
+                HeadContext::decode(&scan.head.context)?
+            }
+            _ => HeadContext::Nothing,
+        };
+        let mut chain: Option<Chain> = None;
+        for record in scan.records() {
+            let record = record?;
+            let context = RecordContext::decode(record.context)?;
+            match (&mut chain, context.start) {
+                (_, Some(generation)) => {
+                    let (first_frame, has_frames) = (context.first_frame, record.count > 0);
+                    chain = Some(Chain { generation, first_frame, has_frames });
+                }
+                (Some(chain), None) if context.generation == chain.generation.number => {
+                    chain.has_frames |= record.count > 0;
+                }
+                _ => {
+                    return Err(
+                        self.damaged_log("a record is of another generation than those before it")
+                    );
+                }
+            }
+        }
+        Ok(Log { file, scan, head, chain })
+    }
+
+    /// How things stand, for the table.
+    pub(crate) fn situation(
+        &self,
+        log: &Log<S::File>,
+        wal: Option<&S::File>,
+        boot: Boot,
+    ) -> Result<Situation> {
+        let wal_is = match self.relation(log.generation(), wal)? {
+            // The header was durable before the first record, so it was cut to nothing since,
+            // which is a deletion by another name.
+            WalIs::Blank if log.chain.is_some() => WalIs::Absent,
+            wal_is => wal_is,
+        };
+        let reaches = match (&log.chain, wal, wal_is) {
+            (Some(chain), Some(wal), WalIs::Same) => self.prefix_reaches(wal, chain.first_frame)?,
+            _ => true,
+        };
+        let database = match (&log.chain, wal_is) {
+            (Some(_), WalIs::Absent)
+                if broken(Mutation::AbsentRefused)
+                    || !broken(Mutation::AbsentBelieved) && self.holds_older_image(log)? =>
+            {
+                Database::HoldsOlderImage
+            }
+            _ => Database::Complete,
+        };
+        Ok(Situation { boot, log: log.says(), wal: wal_is, database, reaches })
+    }
+
+    /// How `-wal` stands to the generation that the log speaks of.
+    fn relation(&self, generation: Option<Generation>, wal: Option<&S::File>) -> Result<WalIs> {
+        let Some(wal) = wal else { return Ok(WalIs::Absent) };
+        let Some(header) = raw_header(wal, self.names.shown_wal())? else {
+            return Ok(WalIs::Blank);
+        };
+        let Some(generation) = generation else { return Ok(WalIs::Newer) };
+        if broken(Mutation::OrderBySequence) {
+            return Ok(by_sequence(&generation, &header));
+        }
+        Ok(match generation.relation(salts_of(&header)) {
+            Relation::Same => WalIs::Same,
+            Relation::Older
+                if broken(Mutation::SuccessorOnly) && !follows(&generation, &header) =>
+            {
+                WalIs::Newer
+            }
+            Relation::Older => WalIs::Older,
+            Relation::Newer if broken(Mutation::OlderLogReplayed) => WalIs::Older,
+            Relation::Newer => WalIs::Newer,
+        })
+    }
+
+    /// Whether `-wal` has all frames before `first`.
+    fn prefix_reaches(&self, wal: &S::File, first: u32) -> Result<bool> {
+        let name = self.names.shown_wal();
+        if first <= 1 {
+            return Ok(true);
+        }
+        let Some(header) = WalHeader::read(wal, name)? else { return Ok(false) };
+        let prefix = valid_prefix(wal, &header, Prefix::before_all(&header), name)?;
+        Ok(prefix.last + 1 >= first)
+    }
+
+    /// What no crash leaves in a log.
+    pub(crate) fn damaged_log(&self, what: &str) -> Error {
+        Error::Corrupt(format!(
+            "{}: {what}; no crash leaves that. `dash recover {}` tells what can be done",
+            self.names.shown_log(),
+            self.names.shown()
+        ))
+    }
+
+    /// Why a database isn't opened whose `-wal` was removed by hand.
+    pub(crate) fn missing_wal(&self) -> Error {
+        let (db, wal, log) = (self.names.shown(), self.names.shown_wal(), self.names.shown_log());
+        Error::CantOpen(format!(
+            "{wal} is missing: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `dash recover {db}` \
+             choose: --keep takes the commits from the log, --discard the database as it is"
+        ))
+    }
+
+    /// Why a database isn't opened whose `-wal` is shorter than any crash leaves it.
+    pub(crate) fn missing_frames(&self) -> Error {
+        self.damaged_log("-wal lacks frames that come before those in the log")
+    }
+}
+
+/// Whether a header is the one right before that of a generation.
+fn follows(generation: &Generation, header: &[u8; WAL_HEADER]) -> bool {
+    salts_of(header)[0].wrapping_add(1) == generation.salts()[0]
+}
+
+/// The order that SQLite's checkpoint sequence seems to tell, which belongs to a connection.
+fn by_sequence(generation: &Generation, header: &[u8; WAL_HEADER]) -> WalIs {
+    let sequence = |header: &[u8; WAL_HEADER]| header[12..16].to_vec();
+    match sequence(header).cmp(&sequence(&generation.header)) {
+        _ if salts_of(header) == generation.salts() => WalIs::Same,
+        std::cmp::Ordering::Less => WalIs::Older,
+        _ => WalIs::Newer,
+    }
+}
+
+/// The header of `-wal`, if it is a valid one.
+pub(crate) fn raw_header<F: File>(wal: &F, name: &str) -> Result<Option<[u8; WAL_HEADER]>> {
+    let mut header = [0; WAL_HEADER];
+    let whole = read_exact(wal, &mut header, 0).during(Operation::Read, name)?;
+    let valid = whole && WalHeader::decode(&header, name).is_ok_and(|found| found.is_some());
+    Ok(valid.then_some(header))
+}

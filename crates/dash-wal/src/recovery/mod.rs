@@ -1,0 +1,258 @@
+//! What the first opener makes of what it finds. What is looked at is in [`look`], the decision is
+//! a table ([`rows`]); here is what is done.
+//!
+//! Nothing is taken for durable because it is there: the page cache of a killed process looks like
+//! the disk. What is acted upon is written again and flushed first (WAL-11).
+
+mod absent;
+mod anew;
+pub(crate) mod look;
+mod replay;
+pub(crate) mod rows;
+
+use crate::connection::state::Connection;
+use crate::context::HeadContext;
+use crate::frames::{Prefix, WalHeader, valid_prefix};
+use crate::index::Index;
+use crate::mutation::{Mutation, broken};
+use crate::shared::coordination::Word;
+use crate::shared::durable::{DurableEnd, pack};
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::fence::{self, Found};
+use dash_engine::io::read_padded;
+use dash_engine::memory::zeros;
+use dash_engine::open::open_if_there;
+use dash_log::file::LogFile;
+use dash_log::head::{Head, State};
+use dash_log::scan::Condition;
+use dash_storage::{Directory, File, OpenMode, Storage};
+use look::{Log, Look};
+use rows::{Action, Boot, LogSays, decide};
+use std::sync::Arc;
+
+/// What a person has decided, where a database is refused because its `-wal` was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// Nothing: it is refused.
+    #[default]
+    Ask,
+    /// The commits of the log: `-wal` is made anew from it.
+    Keep,
+    /// The database as it is: the log is void.
+    Discard,
+}
+
+/// What is known once it is done.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Recovered {
+    generation: u64,
+    salts: u64,
+    durable: u32,
+    first_salt: u32,
+    sequence: u64,
+    position: u64,
+    fence: bool,
+    dirty: bool,
+    promised: bool,
+}
+
+impl Recovered {
+    /// The salts of `-wal`'s header; 0: it has none.
+    pub fn salts(&self) -> u64 {
+        self.salts
+    }
+    /// As the coordination file has it.
+    pub fn words(&self) -> [(Word, u64); 9] {
+        [
+            // A checkpoint of processes that were killed may have copied pages and not flushed
+            // them.
+            (Word::DatabaseDirty, u64::from(self.dirty)),
+            (Word::Promised, u64::from(self.promised)),
+            (Word::Generation, self.generation),
+            (Word::Salts, self.salts),
+            (Word::Durable, DurableEnd::new(self.generation, self.durable).word()),
+            (Word::FirstSalt, u64::from(self.first_salt)),
+            (Word::Sequence, self.sequence),
+            (Word::Position, self.position),
+            (Word::Fence, u64::from(self.fence)),
+        ]
+    }
+}
+
+impl<S: Storage> Connection<S> {
+    /// Recovers; nobody else has the database open through dash. `same_cache`: its last users were
+    /// killed, and the page cache is still theirs.
+    pub(crate) fn recover(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
+        let stock = self.keep_stock_out()?;
+        let recovered = self.recover_alone(same_cache && !broken(Mutation::NoLife), choice);
+        if let Some(mut index) = stock {
+            index.readmit()?;
+            index.unmap(&*self.directory, &self.coordination.file, false)?;
+        }
+        recovered
+    }
+
+    /// No stock process that was there before may write meanwhile.
+    fn keep_stock_out(&self) -> Result<Option<Index<S>>> {
+        let found =
+            self.directory.metadata(&self.names.shm).during(Operation::Stat, self.names.shown())?;
+        if found.is_none() {
+            return Ok(None);
+        }
+        let mut index =
+            Index::open(&self.storage, &*self.directory, &self.names.shm, &**self.database.file())?;
+        index.exclude()?;
+        Ok(Some(index))
+    }
+
+    pub(crate) fn recover_alone(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
+        let found = fence::find(&*self.directory, &self.names.fence)?;
+        // A fence that was being put up or taken away keeps nobody out.
+        drop(self.directory.remove_directory(&self.names.lowered));
+        let mut wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let mut recovered = Recovered { fence: found == Found::Fence, ..Recovered::default() };
+        let log = LogFile::open(&*self.directory, &self.names.log)?;
+        let log = log.map(|file| self.look().log(file)).transpose()?;
+        recovered.dirty = same_cache;
+        if same_cache {
+            self.write_again(log.as_ref(), wal.as_ref())?;
+        }
+        if let Some(log) = &log {
+            recovered.sequence = log.scan.greatest;
+            if broken(Mutation::SequenceReused) {
+                recovered.sequence = log.scan.chain.last().map_or(0, |last| last.sequence);
+            }
+            recovered.position = log.scan.end_position;
+            recovered.generation = log.number();
+            let boot = if same_cache { Boot::Same } else { Boot::Other };
+            wal = self.act(log, wal, boot, choice)?;
+        }
+        self.describe(wal.as_ref(), same_cache || log.is_some(), &mut recovered)?;
+        if let Some(log) = log.filter(Log::says_anything) {
+            // All of it is in `-wal` now, durably, and others may go on from there; or `-wal` was
+            // deleted, and that may yet be undone.
+            let deleted = log.generation().filter(|_| wal.is_none());
+            log.close(deleted.map_or(HeadContext::Nothing, HeadContext::Void))?;
+        }
+        Ok(recovered)
+    }
+
+    /// What is known of a `-wal` that no log speaks of.
+    pub(crate) fn describe_as_found(&self) -> Result<Recovered> {
+        let c = &self.coordination;
+        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let mut recovered = Recovered {
+            generation: c.get(Word::Generation),
+            sequence: c.get(Word::Sequence),
+            position: c.get(Word::Position),
+            fence: c.is(Word::Fence),
+            ..Recovered::default()
+        };
+        self.describe(wal.as_ref(), false, &mut recovered)?;
+        Ok(recovered)
+    }
+
+    fn look(&self) -> Look<'_, S> {
+        Look { names: &self.names, database: self.database.file() }
+    }
+
+    /// What `-wal` holds now.
+    fn describe(
+        &self,
+        wal: Option<&S::File>,
+        flushed: bool,
+        recovered: &mut Recovered,
+    ) -> Result<()> {
+        let name = Arc::clone(self.names.shown_wal());
+        let Some(wal) = wal else { return Ok(()) };
+        let Some(header) = WalHeader::read(wal, &name)? else { return Ok(()) };
+        recovered.generation += 1;
+        recovered.salts = pack(header.salts);
+        recovered.promised = true;
+        if flushed {
+            // Whatever was found, it is durable now; without a log nobody has flushed it.
+            if !broken(Mutation::RecoveredNotFlushed) {
+                wal.flush().during(Operation::Flush, &name)?;
+            }
+            let prefix = valid_prefix(wal, &header, Prefix::before_all(&header), &name)?;
+            recovered.durable = prefix.committed;
+            recovered.first_salt = header.salts[0];
+        }
+        Ok(())
+    }
+
+    /// Writes what a killed process left in the caches, so that a flush of it counts.
+    fn write_again(&self, log: Option<&Log<S::File>>, wal: Option<&S::File>) -> Result<()> {
+        if let Some(log) = log.filter(|_| !broken(Mutation::LogTrustedAfterKill)) {
+            log.write_again()?;
+        }
+        // Also without a log: a flush of it may have failed, after which the pages look clean.
+        let Some(wal) = wal else { return Ok(()) };
+        let name = Arc::clone(self.names.shown_wal());
+        let len = wal.metadata().during(Operation::Stat, &name)?.len;
+        let mut at = 0;
+        let mut buffer = zeros(len.min(1 << 20))?;
+        while at < len && !broken(Mutation::WalNotRewritten) {
+            let part = usize::try_from((len - at).min(1 << 20)).unwrap_or_default();
+            read_padded(wal, &mut buffer[..part], at).during(Operation::Read, &name)?;
+            wal.write_at(&buffer[..part], at).during(Operation::Write, &name)?;
+            at += part as u64;
+        }
+        wal.flush().during(Operation::Flush, &name)
+    }
+
+    /// Looks the situation up, and does what the table says; gives `-wal` back, which may be a new
+    /// one.
+    fn act(
+        &self,
+        log: &Log<S::File>,
+        wal: Option<S::File>,
+        boot: Boot,
+        choice: Choice,
+    ) -> Result<Option<S::File>> {
+        let situation = self.look().situation(log, wal.as_ref(), boot)?;
+        if situation.log == LogSays::Generation && broken(Mutation::HeaderLeftOld) {
+            return Ok(wal);
+        }
+        let name = self.names.shown_wal();
+        match (decide(situation), &log.chain, &wal) {
+            (Action::Leave | Action::Discard, ..) => {}
+            (Action::Blank, _, Some(wal)) => {
+                wal.set_len(0).during(Operation::Resize, name)?;
+                wal.flush().during(Operation::Flush, name)?;
+            }
+            (Action::Replay, Some(chain), Some(wal)) => self.replay(log, chain, wal)?,
+            (Action::RefuseAbsent, Some(chain), _) => match choice {
+                Choice::Ask => return Err(self.look().missing_wal()),
+                Choice::Keep => return self.make_wal_anew(log, chain).map(Some),
+                Choice::Discard => {}
+            },
+            _ => return Err(self.look().missing_frames()),
+        }
+        Ok(wal)
+    }
+}
+
+impl<F: File> Log<F> {
+    /// Whether it has records that count, or calls a `-wal` void.
+    fn says_anything(&self) -> bool {
+        self.chain.is_some() || self.head != HeadContext::Nothing
+    }
+
+    /// Says, durably, that no record counts any more.
+    fn close(&self, context: HeadContext) -> Result<()> {
+        let (state, sequence) = (State::Clean, self.scan.greatest);
+        let head = Head { state, sequence, context: context.encode(), ..self.scan.head.clone() };
+        self.file.write_head(&head)?;
+        self.file.flush()
+    }
+
+    /// Writes the head and the chain again, and flushes them.
+    fn write_again(&self) -> Result<()> {
+        if self.scan.condition == Condition::Whole {
+            self.file.write_head(&self.scan.head)?;
+        }
+        self.scan.rewrite(&self.file)?;
+        self.file.flush()
+    }
+}

@@ -1,0 +1,264 @@
+//! The table of recovery: what is found, and what is done about it. The first row that fits counts.
+
+/// What became of the caches of those who had the database open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Boot {
+    /// They are still there: processes were killed. What they left was written again.
+    Same,
+    /// They are gone, or that can't be told.
+    Other,
+}
+
+/// What the log says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogSays {
+    /// Nothing.
+    Nothing,
+    /// `-wal` of a generation, or of one before, is void.
+    Void,
+    /// A generation began; no frame of it is in the log.
+    Generation,
+    /// Frames of a generation.
+    Frames {
+        /// Its first frame is among them, so that nothing of `-wal` is needed.
+        from_the_first: bool,
+    },
+}
+
+/// How `-wal` stands to the generation that the log speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WalIs {
+    /// There is none.
+    Absent,
+    /// Its header is of a generation before.
+    Older,
+    /// It has no header.
+    Blank,
+    /// Its header is that generation's.
+    Same,
+    /// Its header is of a generation since, or not of dash's.
+    Newer,
+}
+
+/// What the database holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Database {
+    /// Nothing that speaks against a complete checkpoint.
+    Complete,
+    /// A page as it was before its last image in the log.
+    HoldsOlderImage,
+}
+
+/// All that is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Situation {
+    pub boot: Boot,
+    pub log: LogSays,
+    pub wal: WalIs,
+    pub database: Database,
+    /// `-wal` has all frames before the log's first one.
+    pub reaches: bool,
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing: SQLite's own recovery reads `-wal`.
+    Leave,
+    /// `-wal` is made empty.
+    Blank,
+    /// The header, where it is another one, and the log's frames from the first difference on go
+    /// into `-wal`.
+    Replay,
+    /// The log says that it is void.
+    Discard,
+    /// The database is not opened: `-wal` was removed by hand.
+    RefuseAbsent,
+    /// The database is not opened: what no crash leaves.
+    RefuseGap,
+}
+
+/// A row: what must be so, what is done, and the story that leads there. `None` fits anything.
+struct Row {
+    log: fn(LogSays) -> bool,
+    wal: &'static [WalIs],
+    database: Option<Database>,
+    reaches: Option<bool>,
+    action: Action,
+    story: &'static str,
+}
+
+impl Row {
+    fn fits(&self, situation: &Situation) -> bool {
+        // Whether processes were killed or the power was lost makes no difference here: what they
+        // left in the caches was written again and flushed before.
+        let Situation { boot: Boot::Same | Boot::Other, log, wal, database, reaches } = *situation;
+        (self.log)(log)
+            && self.wal.contains(&wal)
+            && self.database.is_none_or(|wanted| wanted == database)
+            && self.reaches.is_none_or(|wanted| wanted == reaches)
+    }
+}
+
+const ANY: &[WalIs] = &[WalIs::Absent, WalIs::Blank, WalIs::Older, WalIs::Same, WalIs::Newer];
+
+fn frames(log: LogSays) -> bool {
+    matches!(log, LogSays::Frames { .. })
+}
+
+fn chain(log: LogSays) -> bool {
+    frames(log) || log == LogSays::Generation
+}
+
+fn whole(log: LogSays) -> bool {
+    log == LogSays::Generation || log == LogSays::Frames { from_the_first: true }
+}
+
+fn row(
+    log: fn(LogSays) -> bool,
+    wal: &'static [WalIs],
+    action: Action,
+    story: &'static str,
+) -> Row {
+    Row { log, wal, database: None, reaches: None, action, story }
+}
+
+fn rows() -> [Row; 10] {
+    use Action as A;
+    use WalIs as W;
+    [
+        row(
+            |log| log == LogSays::Nothing,
+            ANY,
+            A::Leave,
+            "the log was never used, or it was closed with all that counts in -wal, or cut off before its first record",
+        ),
+        row(
+            |log| log == LogSays::Void,
+            &[W::Same, W::Older, W::Blank],
+            A::Blank,
+            "a close, or a checkpoint that cut -wal, was itself cut off before the deletion was durable",
+        ),
+        row(
+            |log| log == LogSays::Void,
+            &[W::Absent, W::Newer],
+            A::Leave,
+            "it was closed cleanly; what -wal holds, if anything, came later",
+        ),
+        Row {
+            database: Some(Database::HoldsOlderImage),
+            ..row(
+                chain,
+                &[W::Absent, W::Blank],
+                A::RefuseAbsent,
+                "-wal was removed by hand: a deletion by SQLite comes after a complete checkpoint",
+            )
+        },
+        row(
+            chain,
+            &[W::Absent, W::Blank],
+            A::Discard,
+            "a stock program that had survived, or a close that was cut off, checkpointed everything and deleted -wal",
+        ),
+        Row {
+            reaches: Some(false),
+            ..row(frames, &[W::Same], A::RefuseGap, "-wal was cut, or replaced by another one")
+        },
+        row(
+            chain,
+            &[W::Same],
+            A::Replay,
+            "the power was lost, or all processes were killed; then there is mostly nothing to write",
+        ),
+        row(
+            whole,
+            &[W::Older],
+            A::Replay,
+            "the newest header of -wal was never written, or never flushed",
+        ),
+        row(
+            frames,
+            &[W::Older],
+            A::RefuseGap,
+            "the log begins within a generation, so the header of that one was flushed, and -wal has another",
+        ),
+        row(
+            chain,
+            &[W::Newer],
+            A::Leave,
+            "a stock program that had survived began -wal anew after a complete checkpoint",
+        ),
+    ]
+}
+
+/// What is to be done.
+pub(crate) fn decide(situation: Situation) -> Action {
+    explain(situation).0
+}
+
+/// The same, and the story that leads there.
+pub(crate) fn explain(situation: Situation) -> (Action, &'static str) {
+    let none = (Action::RefuseGap, "no row of the table fits");
+    rows().iter().find(|row| row.fits(&situation)).map_or(none, |row| (row.action, row.story))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Situation> {
+        let logs = [
+            LogSays::Nothing,
+            LogSays::Void,
+            LogSays::Generation,
+            LogSays::Frames { from_the_first: true },
+            LogSays::Frames { from_the_first: false },
+        ];
+        let mut all = Vec::new();
+        for boot in [Boot::Same, Boot::Other] {
+            for log in logs {
+                for &wal in ANY {
+                    for database in [Database::Complete, Database::HoldsOlderImage] {
+                        for reaches in [true, false] {
+                            all.push(Situation { boot, log, wal, database, reaches });
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Said once more, another way round: what each action is good for.
+    #[test]
+    fn the_table_does_what_each_action_is_for() {
+        for situation in all() {
+            let Situation { log, wal, database, reaches, .. } = situation;
+            let expected = match (log, wal) {
+                (LogSays::Nothing, _) => Action::Leave,
+                (LogSays::Void, WalIs::Older | WalIs::Same | WalIs::Blank) => Action::Blank,
+                (LogSays::Void, _) => Action::Leave,
+                (_, WalIs::Absent | WalIs::Blank) if database == Database::HoldsOlderImage => {
+                    Action::RefuseAbsent
+                }
+                (_, WalIs::Absent | WalIs::Blank) => Action::Discard,
+                (LogSays::Frames { .. }, WalIs::Same) if !reaches => Action::RefuseGap,
+                (_, WalIs::Same) => Action::Replay,
+                (LogSays::Frames { from_the_first: false }, WalIs::Older) => Action::RefuseGap,
+                (_, WalIs::Older) => Action::Replay,
+                (_, WalIs::Newer) => Action::Leave,
+            };
+            assert_eq!(decide(situation), expected, "{situation:?}");
+        }
+    }
+
+    #[test]
+    fn every_row_is_reached() {
+        for (number, row) in rows().iter().enumerate() {
+            let first = |situation: &Situation| {
+                rows().iter().position(|row| row.fits(situation)) == Some(number)
+            };
+            assert!(all().iter().any(first), "row {number}: {:?}", row.action);
+        }
+    }
+}

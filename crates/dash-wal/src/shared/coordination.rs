@@ -1,0 +1,223 @@
+//! The coordination file `app.db-dash`: words of memory shared by the connections of all processes
+//! that have the database open. It exists while somebody does, is made anew by the first opener and
+//! holds nothing that recovery needs, but whether the page cache of its writers is still there.
+//!
+//! Words about the log are written by the holder of the lock LOG only, and only after the flush of
+//! what they speak of (WAL-7): the next one to hold it after a death finds the log as it was before
+//! the unfinished record.
+
+use crate::shared::durable::DurableEnd;
+use dash_engine::coordination::{DASH, LAYOUT, WAL_LAYOUTS};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_padded;
+use dash_storage::{File, SharedMemory};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// Words of the file.
+pub(crate) const WORDS: usize = 4096;
+
+/// Words of an entry: one cache line.
+pub(crate) const ENTRY: usize = 8;
+
+/// Where the entries begin.
+pub(crate) const ENTRIES: usize = 64;
+
+/// How many connections have an entry of their own.
+pub(crate) const MAX_ENTRIES: usize = (WORDS - ENTRIES) / ENTRY;
+
+/// Raise it whenever a word gets another meaning.
+const NUMBER: u64 = WAL_LAYOUTS;
+
+/// First word of one that is laid out as here.
+const MARK: u64 = DASH | NUMBER;
+
+/// Words of the head.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Word {
+    Magic = 0,
+    /// Which cache all this is true of; 0: that can't be told.
+    CacheLife = 1,
+    /// `-wal`'s generation, in dash's own count; 0: it has no header yet.
+    Generation = 2,
+    /// The salts of `-wal`'s header.
+    Salts = 3,
+    /// A [`DurableEnd`].
+    Durable = 4,
+    /// The first salt1 of a header of `-wal` that may still be on the device.
+    FirstSalt = 5,
+    /// 1: the log is in use: name fence, log and names are durable.
+    Session = 6,
+    /// Position behind the newest record, in bytes from the ring's beginning.
+    Position = 7,
+    /// Sequence of the newest record.
+    Sequence = 8,
+    /// 1 + the position of the record that the retained window starts with; 0: there is no window,
+    /// and the next record starts one.
+    Window = 9,
+    /// First frame that is in the window.
+    WindowFrame = 10,
+    /// 1: pages were copied into the database and not flushed since.
+    DatabaseDirty = 11,
+    /// 1: a flush failed, and so did the way round it: nothing is written any more.
+    Poisoned = 12,
+    /// Commits that became durable in stock fashion since the first opener.
+    StockCommits = 13,
+    /// 1: the name of `-wal` is durable.
+    WalNamed = 14,
+    /// Counts the rounds of flushing; who waits for one sleeps here.
+    Rounds = 15,
+    /// Whether somebody waits for one: see [`dash_log::group`].
+    Awaited = 16,
+    /// 1: a name fence stands, or may.
+    Fence = 17,
+    /// The salt1 before the newest one, if that does not follow it; see [`crate::context`].
+    Predecessor = 18,
+    /// 1: the log can't be had, and commits become durable in stock fashion.
+    WithoutLog = 19,
+    /// 1: somebody holds WRITER and will look whether others wait. See
+    /// [`crate::shared::entries`] for these.
+    Writing = 20,
+    /// Connections that wait for WRITER, or died of it.
+    Waiting = 21,
+    /// Tickets drawn.
+    Tickets = 22,
+    /// 1 + the entry that WRITER is being handed to; 0: none.
+    HandedTo = 23,
+    /// Entries ever used.
+    EntryHigh = 24,
+    /// Until when new readers are held back, in nanoseconds of the clock; 0: they are not.
+    HeldBack = 25,
+    /// When a checkpoint last did so, likewise.
+    Drained = 26,
+    /// Bytes of the log's ring.
+    Ring = 27,
+    /// 1: a record was written and not flushed (durability `none`).
+    LogUnflushed = 28,
+    /// 1: a header was written over an older one, and neither the log nor a flush tells yet.
+    HeaderNew = 29,
+    /// Sequence of the record that is being written; 0: none. Not 0 under a fresh LOG lock: the one
+    /// that wrote it died.
+    Writes = 30,
+    /// The database's file.
+    Device = 31,
+    Inode = 32,
+    /// The log's id.
+    LogId = 33,
+    /// When a writer last held readers back to begin `-wal` anew, in nanoseconds of the clock.
+    Restarted = 34,
+    /// 1: the log's head calls a `-wal` void, and no record was written since.
+    HeadVoid = 35,
+    /// 1: commits may be in `-wal` that are to survive a power loss.
+    Promised = 36,
+}
+
+/// What one tells whoever only reads it.
+pub(crate) struct Left {
+    /// A first opener has filled it as here.
+    pub(crate) is_ours: bool,
+    /// The cache that all this is true of, where that can be told.
+    pub(crate) cache_life: Option<u64>,
+}
+
+/// Reads it without mapping it.
+pub(crate) fn left_in<F: File>(file: &F, name: &str) -> Result<Left> {
+    let word = |word: Word| {
+        let mut bytes = [0; size_of::<u64>()];
+        let place = (word as usize * size_of::<u64>()) as u64;
+        read_padded(file, &mut bytes, place).during(Operation::Read, name)?;
+        Ok(u64::from_ne_bytes(bytes))
+    };
+    let life = word(Word::CacheLife)?;
+    Ok(Left { is_ours: word(Word::Magic)? == MARK, cache_life: (life != 0).then_some(life) })
+}
+
+/// The mapped coordination file and this connection's entry.
+pub(crate) struct Coordination<F: File> {
+    pub(crate) file: F,
+    pub(crate) memory: Arc<F::Memory>,
+    pub(crate) entry: Option<usize>,
+}
+
+impl<F: File> Coordination<F> {
+    /// Maps the file.
+    pub fn map(file: F) -> Result<Self> {
+        let memory = file.shared_memory(WORDS).during(Operation::Map, "the coordination file")?;
+        Ok(Self { file, memory: Arc::new(memory), entry: None })
+    }
+
+    pub fn word(&self, word: Word) -> &AtomicU64 {
+        self.memory.word(word as usize)
+    }
+
+    pub fn get(&self, word: Word) -> u64 {
+        self.word(word).load(SeqCst)
+    }
+
+    pub fn set(&self, word: Word, value: u64) {
+        self.word(word).store(value, SeqCst);
+    }
+
+    /// Whether a first opener has filled it as here.
+    pub fn is_ours(&self) -> bool {
+        self.get(Word::Magic) == MARK
+    }
+
+    /// Why a connection can't join those who have filled it in another way.
+    pub fn refusal(&self, db: &str) -> Option<Error> {
+        let magic = self.get(Word::Magic);
+        if magic == MARK {
+            return None;
+        }
+        let text = match magic & LAYOUT {
+            _ if magic & !LAYOUT != DASH => {
+                format!("{db} is being opened by a process that was stopped in it; end that first")
+            }
+            other if other < WAL_LAYOUTS => {
+                format!("{db} is open in mode shadow: close it there first")
+            }
+            other => format!(
+                "{db} is open in another version of dash (layout {other}; this one has layout {NUMBER}): close it there \
+                 first, or use that version here, too"
+            ),
+        };
+        Some(Error::CantOpen(text))
+    }
+
+    /// Empties it; only the first opener may.
+    pub fn reset(&self) {
+        for index in 0..self.memory.len() {
+            if self.memory.word(index).load(SeqCst) != 0 {
+                self.memory.word(index).store(0, SeqCst);
+            }
+        }
+    }
+
+    /// Marks it filled, by connections in the cache `life`.
+    pub fn validate(&self, life: Option<u64>) {
+        self.set(Word::CacheLife, life.unwrap_or(0));
+        self.set(Word::Magic, MARK);
+    }
+
+    /// How far `-wal` is durable.
+    pub fn durable(&self) -> DurableEnd {
+        DurableEnd::of(self.get(Word::Durable))
+    }
+
+    /// Says so.
+    pub fn set_durable(&self, frame: u32) {
+        let end = DurableEnd::new(self.get(Word::Generation), frame);
+        self.set(Word::Durable, end.word());
+    }
+
+    /// Whether frame `frame` of the generation is durable.
+    pub fn is_durable(&self, frame: u32) -> bool {
+        self.durable().covers(self.get(Word::Generation), frame)
+    }
+
+    /// Whether a flag is set.
+    pub fn is(&self, word: Word) -> bool {
+        self.get(word) != 0
+    }
+}

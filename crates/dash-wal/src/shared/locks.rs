@@ -1,0 +1,30 @@
+//! Which byte of the coordination file is locked for what. All locks are open-file-description
+//! locks that never wait.
+//!
+//! | byte | who holds it |
+//! |---|---|
+//! | OPEN, WRITER, ALIVE | see [`dash_engine::coordination`]; WRITER is slot 0 of the wal-index |
+//! | CKPT, RECOVER | exclusive: whoever holds slots 1 and 2 of the wal-index |
+//! | LOG | exclusive: whoever writes the log |
+//! | ENTRY + i | exclusive: the connection that owns entry i |
+//!
+//! On SQLite's own bytes of `-shm` (120 to 122) every connection of dash holds a shared lock: stock
+//! writers, checkpoints and recoveries wait, and stock readers don't notice.
+
+pub use dash_engine::coordination::{ALIVE, OPEN, WRITER};
+use std::ops::Range;
+
+/// Slot 1 of the wal-index.
+pub const CKPT: Range<u64> = 5..6;
+
+/// Slot 2 of the wal-index.
+pub const RECOVER: Range<u64> = 6..7;
+
+/// Held by whoever writes the log.
+pub const LOG: Range<u64> = 7..8;
+
+/// Held by the owner of an entry.
+pub fn entry(entry: usize) -> Range<u64> {
+    let byte = 16 + entry as u64;
+    byte..byte + 1
+}

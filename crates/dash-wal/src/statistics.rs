@@ -1,0 +1,72 @@
+//! Counters of one connection, exact, for `dash_stats`.
+
+/// What a connection has done since it was opened. Bytes are bytes handed to the storage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Transactions that SQLite has committed.
+    pub commits: u64,
+    /// Of these, those that were durable by somebody else's flush.
+    pub helped: u64,
+    /// Records written to the log.
+    pub records: u64,
+    /// Frames in them.
+    pub frames: u64,
+    /// Bytes of them, padding included.
+    pub log_bytes: u64,
+    /// Flushes of the log.
+    pub log_flushes: u64,
+    /// Flushes of `-wal`.
+    pub wal_flushes: u64,
+    /// Flushes of the database.
+    pub database_flushes: u64,
+    /// Flushes of the directory.
+    pub directory_flushes: u64,
+    /// Bytes written to `-wal`'s page cache.
+    pub wal_bytes: u64,
+    /// Bytes written to the database.
+    pub database_bytes: u64,
+    /// Generations of `-wal` begun.
+    pub generations: u64,
+    /// Times the log was full within a generation.
+    pub wraps: u64,
+    /// Times the log was made longer.
+    pub growths: u64,
+    /// Checkpoints begun.
+    pub checkpoints: u64,
+    /// Flushes of the log that failed and were made good by one of `-wal`.
+    pub failed_flushes: u64,
+    /// Lock attempts on WRITER that found somebody in the way.
+    pub busy: u64,
+    /// 1: the log is in use; 0: commits become durable in stock fashion.
+    pub log: u64,
+    /// 1: it is written past the page cache.
+    pub direct: u64,
+}
+
+impl Statistics {
+    /// Names and values, in the order of the fields.
+    #[must_use]
+    pub fn rows(&self) -> [(&'static str, u64); 19] {
+        [
+            ("commits", self.commits),
+            ("helped", self.helped),
+            ("records", self.records),
+            ("frames", self.frames),
+            ("log_bytes", self.log_bytes),
+            ("log_flushes", self.log_flushes),
+            ("wal_flushes", self.wal_flushes),
+            ("database_flushes", self.database_flushes),
+            ("directory_flushes", self.directory_flushes),
+            ("wal_bytes", self.wal_bytes),
+            ("database_bytes", self.database_bytes),
+            ("generations", self.generations),
+            ("wraps", self.wraps),
+            ("growths", self.growths),
+            ("checkpoints", self.checkpoints),
+            ("failed_flushes", self.failed_flushes),
+            ("busy", self.busy),
+            ("log", self.log),
+            ("direct", self.direct),
+        ]
+    }
+}
