@@ -1,13 +1,13 @@
 //! The routines of one SQLite copy that dash calls, copied out of the table that copy handed over.
 //!
 //! Invariants: nothing is read from a table of a version before 3.31 but its version; every routine
-//! here but one was present when copied, so a call needs no check; texts go through `"%s"`, never
+//! here but three was present when copied, so a call needs no check; texts go through `"%s"`, never
 //! as formats.
 
 use crate::code::Code;
 use crate::sys::{
-    ApiRoutines, CompileOptionUsed, Connection, Context, CreateFunction, Destructor, EntryPoint,
-    Exec, Module, RawValue, RawVfs,
+    ApiRoutines, CompileOptionUsed, Connection, Context, CreateFunction, DbName, Destructor,
+    EntryPoint, Exec, Module, RawValue, RawVfs, TxnState,
 };
 use core::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::ffi::CString;
@@ -15,6 +15,13 @@ use std::ffi::CString;
 /// The oldest SQLite that dash runs in: 3.31.0, the first whose filename routines and innocuous
 /// tables it needs.
 pub const OLDEST_SQLITE: i32 = 3_031_000;
+
+/// The versions that appended `sqlite3_txn_state` and `sqlite3_db_name` to the table.
+const TXN_STATE_SINCE: i32 = 3_034_000;
+const DB_NAME_SINCE: i32 = 3_039_000;
+
+/// `SQLITE_TXN_WRITE`.
+const TXN_WRITE: c_int = 2;
 
 macro_rules! routines {
     ($($name:ident: $signature:ty,)*) => {
@@ -24,6 +31,8 @@ macro_rules! routines {
         pub(crate) struct Api {
             version: i32,
             compileoption_used: Option<CompileOptionUsed>,
+            txn_state: Option<TxnState>,
+            db_name: Option<DbName>,
             $(pub(crate) $name: $signature,)*
         }
 
@@ -53,7 +62,17 @@ macro_rules! routines {
                     version,
                     // SAFETY: as below.
                     compileoption_used: unsafe { (*table).compileoption_used },
-                    // SAFETY: of 3.31 and later, so the table has every field of `ApiRoutines`.
+                    txn_state: match version >= TXN_STATE_SINCE {
+                        // SAFETY: of a version that has the field.
+                        true => unsafe { (*table).txn_state },
+                        false => None,
+                    },
+                    db_name: match version >= DB_NAME_SINCE {
+                        // SAFETY: of a version that has the field.
+                        true => unsafe { (*table).db_name },
+                        false => None,
+                    },
+                    // SAFETY: of 3.31 and later, which have all of these.
                     $($name: unsafe { (*table).$name }
                         .ok_or(Unusable::Missing { name: stringify!($name), mprintf })?,)*
                 })
@@ -78,6 +97,7 @@ routines! {
         *mut Connection, *const c_char, *const Module, *mut c_void, Option<Destructor>,
     ) -> c_int,
     db_filename: unsafe extern "C" fn(*mut Connection, *const c_char) -> *const c_char,
+    db_readonly: unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int,
     declare_vtab: unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int,
     file_control: unsafe extern "C" fn(*mut Connection, *const c_char, c_int, *mut c_void) -> c_int,
     filename_database: unsafe extern "C" fn(*const c_char) -> *const c_char,
@@ -167,6 +187,33 @@ impl Api {
         self.compileoption_used.is_some_and(|used| unsafe { used(option.as_ptr()) } != 0)
     }
 
+    /// The name of the database with a number in a connection: 0 is `main`, 1 is `temp`, those that
+    /// were attached follow. Null behind the last one, and in an SQLite before 3.39, which can't
+    /// tell.
+    ///
+    /// # Safety
+    ///
+    /// `db` is an open connection of this SQLite, locked by this thread.
+    pub(crate) unsafe fn db_name(&self, db: *mut Connection, number: c_int) -> *const c_char {
+        // SAFETY: as the caller states.
+        self.db_name.map_or(core::ptr::null(), |name| unsafe { name(db, number) })
+    }
+
+    /// Whether a transaction that writes is open on a database; `None` in an SQLite before 3.34,
+    /// which can't tell.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Api::db_name`]; `schema` is a C string.
+    pub(crate) unsafe fn is_written(
+        &self,
+        db: *mut Connection,
+        schema: *const c_char,
+    ) -> Option<bool> {
+        // SAFETY: as the caller states.
+        self.txn_state.map(|state| unsafe { state(db, schema) } == TXN_WRITE)
+    }
+
     /// Writes a line to the error log of the host.
     pub(crate) fn log(&self, code: Code, text: &str) {
         let text = c_text(text);
@@ -245,6 +292,7 @@ mod tests {
             create_function_v2 is sqlite3_create_function_v2,
             create_module_v2 is sqlite3_create_module_v2,
             db_filename is sqlite3_db_filename,
+            db_readonly is sqlite3_db_readonly,
             declare_vtab is sqlite3_declare_vtab,
             errmsg is sqlite3_errmsg,
             exec is sqlite3_exec,
@@ -277,6 +325,14 @@ mod tests {
         assert_eq!(
             api.compileoption_used.map(|used| used as *const c_void),
             Some(ffi::sqlite3_compileoption_used as *const c_void)
+        );
+        assert_eq!(
+            api.txn_state.map(|state| state as *const c_void),
+            Some(ffi::sqlite3_txn_state as *const c_void)
+        );
+        assert_eq!(
+            api.db_name.map(|name| name as *const c_void),
+            Some(ffi::sqlite3_db_name as *const c_void)
         );
         assert_eq!(api.version(), rusqlite::version_number());
         // The last field of 3.31, which closes the count.

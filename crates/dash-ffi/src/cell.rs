@@ -3,16 +3,17 @@
 //!
 //! Invariants: at most one `&mut` to the file exists, also when a callback, a function and another
 //! connection of a shared cache meet; a thread that is inside does not get in again; a panic inside
-//! latches the file.
+//! latches the file. Two files may share one door: a log has that of its database.
 
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::file::{File, latched};
 use crate::name::Lease;
 use crate::slot::Slot;
+use crate::sys::Connection;
 use crate::window::Window;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -97,10 +98,23 @@ impl Gate {
     }
 }
 
+/// The door of a file, for another one that is to be behind it, too: whoever is inside the one is
+/// inside both.
+#[derive(Clone)]
+pub struct Door(pub(crate) Arc<Gate>);
+
+impl core::fmt::Debug for Door {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Door")
+    }
+}
+
 /// A file and its door.
 pub(crate) struct FileCell {
     pub(crate) slot: &'static Slot,
     gate: Arc<Gate>,
+    /// Where the file's b-tree has its connection (`SQLITE_FCNTL_PDB`); null until it has said so.
+    connection: AtomicPtr<*mut Connection>,
     /// Only who is inside looks at it.
     state: UnsafeCell<State>,
     window: Option<Arc<Window>>,
@@ -132,7 +146,8 @@ impl FileCell {
     pub(crate) fn new(slot: &'static Slot, file: Box<dyn File>, lease: Lease) -> Self {
         Self {
             slot,
-            gate: Arc::default(),
+            gate: file.door().map_or_else(Arc::default, |door| door.0),
+            connection: AtomicPtr::default(),
             window: file.window(),
             state: UnsafeCell::new(State { file: Some(file), latched: None }),
             lease,
@@ -142,6 +157,24 @@ impl FileCell {
     /// The door, for a busy handler that must know who is inside.
     pub(crate) fn gate(&self) -> Arc<Gate> {
         Arc::clone(&self.gate)
+    }
+
+    /// Notes where the b-tree says that it has its connection: once, when it has opened the file.
+    pub(crate) fn belongs_to(&self, connection: *mut *mut Connection) {
+        let null = core::ptr::null_mut();
+        let _ = self.connection.compare_exchange(
+            null,
+            connection,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        // A second one would be an application's, of which nothing is known.
+    }
+
+    /// Where the b-tree has its connection: that which is calling, in a callback of the file. Null:
+    /// no b-tree has opened it.
+    pub(crate) fn connection(&self) -> *mut *mut Connection {
+        self.connection.load(Ordering::Relaxed)
     }
 
     /// Pages that SQLite may have without a call.

@@ -1,8 +1,9 @@
-//! `ConnectionRef`: the connection that an SQL function or a table runs on.
+//! `ConnectionRef`: the connection that an SQL function or a table runs on. `ConnectionHandle` and
+//! `KeptConnection`: the one that a file belongs to.
 
-use crate::cell::Way;
+use crate::cell::{Door, FileCell, Gate, Way};
 use crate::code::{Code, OK};
-use crate::error::remember;
+use crate::error::{Error, Result, remember};
 use crate::file::File;
 use crate::file_calls::Handle;
 use crate::guard::guarded;
@@ -10,11 +11,12 @@ use crate::name::path;
 use crate::op;
 use crate::slot::Slot;
 use crate::sys::{Connection, RawFile};
-use core::ffi::CStr;
+use core::ffi::{CStr, c_char, c_void};
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 use std::ffi::CString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A connection, during a callback that runs on it: open, and locked by this thread.
 pub struct ConnectionRef<'a> {
@@ -67,6 +69,78 @@ impl ConnectionRef<'_> {
         (!name.is_empty()).then(|| path(name).to_path_buf())
     }
 
+    /// Whether the transaction in hand also writes a file other than that of the database at `own`.
+    /// An SQLite before 3.39 tells that of `main` only, and one before 3.34 takes a `main` that can
+    /// be written for one that is.
+    #[must_use]
+    pub fn writes_another_file(&self, own: &Path) -> bool {
+        let (api, db) = (self.slot.api, self.as_ptr());
+        let is_other = |schema: *const c_char| {
+            // SAFETY: an open connection that this thread holds, and a C string.
+            let name = unsafe { (api.db_filename)(db, schema) };
+            if name.is_null() {
+                return false;
+            }
+            // SAFETY: SQLite's own name of the database, there while it is attached.
+            let name = unsafe { CStr::from_ptr(name) };
+            // SAFETY: as above.
+            let is_written = || unsafe {
+                api.is_written(db, schema).unwrap_or_else(|| (api.db_readonly)(db, schema) == 0)
+            };
+            !name.is_empty() && path(name) != own && is_written()
+        };
+        if is_other(c"main".as_ptr()) {
+            return true;
+        }
+        // 0 is `main`, 1 is `temp`.
+        (2..)
+            // SAFETY: an open connection that this thread holds.
+            .map(|number| unsafe { api.db_name(db, number) })
+            .take_while(|schema| !schema.is_null())
+            .any(is_other)
+    }
+
+    /// The name of the database that a file is of.
+    pub(crate) fn schema_of(&self, file: *mut RawFile) -> Option<String> {
+        let (api, db) = (self.slot.api, self.as_ptr());
+        let is_its = |schema: &CStr| {
+            let mut found: *mut RawFile = null_mut();
+            let place = (&raw mut found).cast();
+            // SAFETY: as in `with_file`.
+            let code = unsafe { (api.file_control)(db, schema.as_ptr(), op::FILE_POINTER, place) };
+            code == OK && core::ptr::eq(found, file)
+        };
+        if is_its(c"main") {
+            return Some("main".to_owned());
+        }
+        (2..)
+            // SAFETY: an open connection that this thread holds.
+            .map(|number| unsafe { api.db_name(db, number) })
+            .take_while(|schema| !schema.is_null())
+            // SAFETY: not null, so SQLite's own name of a database, there while it is attached.
+            .map(|schema| unsafe { CStr::from_ptr(schema) })
+            .find(|schema| is_its(schema))
+            .map(|schema| schema.to_string_lossy().into_owned())
+    }
+
+    /// Runs statements on it.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's code and message.
+    pub(crate) fn run(&self, sql: &str) -> Result<()> {
+        let sql = CString::new(sql).map_err(|_| Code::MISUSE)?;
+        let (api, db) = (self.slot.api, self.as_ptr());
+        // SAFETY: an open connection and a C string; no callback, no message wanted.
+        let code = unsafe { (api.exec)(db, sql.as_ptr(), None, null_mut(), null_mut()) };
+        let Some(code) = Code::from_raw(code) else {
+            return Ok(());
+        };
+        // SAFETY: an open connection; its message is a C string that stays until the next call.
+        let text = unsafe { CStr::from_ptr((api.errmsg)(db)) };
+        Err(Error::new(code, text.to_string_lossy()))
+    }
+
     /// Shows the file of a database to `visit`. `None` if there is no such database, if its file is
     /// not one of this extension's (opened through another VFS, or in memory), if a panic has put
     /// it out of use, or if this thread is inside the file already. A panic in `visit` puts the
@@ -99,5 +173,85 @@ impl ConnectionRef<'_> {
 impl core::fmt::Debug for ConnectionRef<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("ConnectionRef").field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
+/// The connection behind a file: its number is that of
+/// [`ConnectionRef::id`](crate::ConnectionRef::id).
+pub struct ConnectionHandle<'a> {
+    raw: *mut *mut Connection,
+    id: usize,
+    cell: &'a FileCell,
+}
+
+impl<'a> ConnectionHandle<'a> {
+    /// # Safety
+    ///
+    /// `raw` points to the pointer of a connection, as the b-tree of the file in `cell` passes it.
+    pub(crate) unsafe fn new(raw: *mut *mut Connection, cell: &'a FileCell) -> Self {
+        // SAFETY: as the caller states.
+        let id = unsafe { *raw }.addr();
+        Self { raw, id, cell }
+    }
+
+    /// The connection, for later callbacks of the file.
+    #[must_use]
+    pub fn keep(&self) -> KeptConnection {
+        KeptConnection { raw: self.cell.connection(), gate: self.cell.gate(), slot: self.cell.slot }
+    }
+
+    /// A number that no other connection of the process has while this one is open.
+    #[must_use]
+    pub const fn id(&self) -> usize {
+        self.id
+    }
+
+    pub(crate) fn raw(&self) -> *mut c_void {
+        self.raw.cast()
+    }
+}
+
+impl core::fmt::Debug for ConnectionHandle<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ConnectionHandle").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// The connection that opened a file; of a shared cache, the one that is calling.
+pub struct KeptConnection {
+    /// Where the b-tree has it: there while the file is open.
+    raw: *mut *mut Connection,
+    gate: Arc<Gate>,
+    slot: &'static Slot,
+}
+
+// SAFETY: the pointer is used only by the thread that is inside a callback of the file (see
+// `visit`).
+unsafe impl Send for KeptConnection {}
+
+impl KeptConnection {
+    /// Shows the connection to `visit`; `None` outside a callback of the file, or of one that
+    /// shares its door.
+    pub fn visit<R>(&self, visit: impl FnOnce(&ConnectionRef<'_>) -> R) -> Option<R> {
+        if self.raw.is_null() || !self.gate.in_callback() {
+            return None;
+        }
+        // SAFETY: this thread is inside a callback of the file, or of one that is open only while
+        // the file is: so its b-tree is there, has said who is calling, and this thread holds that
+        // connection.
+        let connection = unsafe { ConnectionRef::new(*self.raw, self.slot) }?;
+        Some(visit(&connection))
+    }
+
+    /// The door of the file, for a log that is to share it.
+    #[must_use]
+    pub fn door(&self) -> Door {
+        Door(Arc::clone(&self.gate))
+    }
+}
+
+impl core::fmt::Debug for KeptConnection {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("KeptConnection").finish_non_exhaustive()
     }
 }

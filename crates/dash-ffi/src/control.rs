@@ -6,9 +6,10 @@
 
 use crate::api::{Api, c_text};
 use crate::cell::Gate;
+use crate::connection::ConnectionHandle;
+use crate::errand::Errand;
 use crate::error::Result;
 use crate::name::c_path;
-use crate::sys::Connection;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::fmt;
 use core::marker::PhantomData;
@@ -149,6 +150,7 @@ pub struct Pragma<'a> {
     /// What C passed: answer, name, value.
     raw: *mut *mut c_char,
     api: &'a Api,
+    errand: &'a Errand<'a>,
 }
 
 impl<'a> Pragma<'a> {
@@ -158,7 +160,11 @@ impl<'a> Pragma<'a> {
     ///
     /// `raw` points to three C strings for `'a`: a place for an answer in memory of the SQLite of
     /// `api`, the name, and the value or null.
-    pub(crate) unsafe fn new(raw: *mut *mut c_char, api: &'a Api) -> Option<Self> {
+    pub(crate) unsafe fn new(
+        raw: *mut *mut c_char,
+        api: &'a Api,
+        errand: &'a Errand<'a>,
+    ) -> Option<Self> {
         // SAFETY: three pointers, as the caller states.
         let (name, value) = unsafe { (*raw.add(1), *raw.add(2)) };
         if name.is_null() {
@@ -171,7 +177,7 @@ impl<'a> Pragma<'a> {
             // SAFETY: not null, and a C string, as the caller states.
             false => Some(unsafe { CStr::from_ptr(value) }.to_str().ok()?),
         };
-        Some(Self { name, value, raw, api })
+        Some(Self { name, value, raw, api, errand })
     }
 
     /// The name, spelled as the user did.
@@ -193,6 +199,22 @@ impl<'a> Pragma<'a> {
         // SAFETY: the first of the three pointers, null or a text that was allocated by this
         // SQLite.
         unsafe { self.api.replace(&mut *self.raw, text) }
+    }
+
+    /// Has statements run on the file's own connection, outside the file, when this control has
+    /// returned; then the PRAGMA comes a second time, and [`Pragma::ran`] says what became of them.
+    /// They get the name of the file's database in that connection, quoted.
+    ///
+    /// `false`: not possible, as the connection or the name is not known (an SQLite before 3.39
+    /// names none but `main` and `temp`).
+    pub fn run_first(&self, statements: impl FnOnce(&str) -> String) -> bool {
+        self.errand.order(statements)
+    }
+
+    /// What became of the statements that the file asked for when the PRAGMA came first.
+    #[must_use]
+    pub fn ran(&self) -> Option<Result<()>> {
+        self.errand.outcome()
     }
 
     pub(crate) fn raw(&mut self) -> *mut c_void {
@@ -309,35 +331,5 @@ impl BusyHandler {
 impl fmt::Debug for BusyHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BusyHandler").finish_non_exhaustive()
-    }
-}
-
-/// The connection behind a file: its number is that of
-/// [`ConnectionRef::id`](crate::ConnectionRef::id).
-#[derive(Debug)]
-pub struct ConnectionHandle<'a> {
-    raw: *mut *mut Connection,
-    id: usize,
-    marker: PhantomData<&'a mut *mut Connection>,
-}
-
-impl ConnectionHandle<'_> {
-    /// # Safety
-    ///
-    /// `raw` points to the pointer of a connection.
-    pub(crate) unsafe fn new(raw: *mut *mut Connection) -> Self {
-        // SAFETY: as the caller states.
-        let id = unsafe { *raw }.addr();
-        Self { raw, id, marker: PhantomData }
-    }
-
-    /// A number that no other connection of the process has while this one is open.
-    #[must_use]
-    pub const fn id(&self) -> usize {
-        self.id
-    }
-
-    pub(crate) fn raw(&self) -> *mut c_void {
-        self.raw.cast()
     }
 }

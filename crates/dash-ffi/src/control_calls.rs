@@ -1,17 +1,19 @@
 //! The trampoline of `xFileControl`: from a number and a pointer to [`FileControl`], and back.
 //!
 //! Rules that hold here, whatever the file does: VFSNAME names our VFS before what the file
-//! answers; the message of an error on a PRAGMA becomes the text that the user reads; what a file
-//! does not handle is `SQLITE_NOTFOUND`.
+//! answers; the message of an error on a PRAGMA becomes the text that the user reads; statements
+//! that a file wants run for a PRAGMA run outside the file; what a file does not handle is
+//! `SQLITE_NOTFOUND`.
 
 use crate::api::{Api, c_text};
 use crate::cell::FileCell;
 use crate::code::{Code, OK};
+use crate::connection::{ConnectionHandle, ConnectionRef};
 use crate::control::{
-    BusyHandler, ConnectionHandle, FileControl, Handled, Pragma, TempFilename, UnknownControl,
-    VfsName,
+    BusyHandler, FileControl, Handled, Pragma, TempFilename, UnknownControl, VfsName,
 };
-use crate::error::{Result, report};
+use crate::errand::{Errand, Place};
+use crate::error::{Error, Result, report};
 use crate::file_calls::{Handle, enter};
 use crate::name::path;
 use crate::op;
@@ -31,7 +33,11 @@ pub(crate) unsafe extern "C" fn x_file_control(
     let result = unsafe {
         match op {
             op::VFSNAME if !argument.is_null() => vfs_name(cell, argument.cast()),
-            op::PRAGMA if !argument.is_null() => pragma(cell, argument.cast()),
+            op::PRAGMA if !argument.is_null() => {
+                let result = pragma(cell, file, argument.cast());
+                fit(cell, file);
+                result
+            }
             op::HAS_MOVED if !argument.is_null() => has_moved(cell, argument.cast()),
             _ => plain(cell, op, argument),
         }
@@ -98,7 +104,8 @@ unsafe fn decode<'a>(
             }
             op::COMMIT_PHASETWO => FileControl::CommitPhaseTwo,
             op::PDB if !argument.is_null() => {
-                FileControl::Pdb(ConnectionHandle::new(argument.cast()))
+                cell.belongs_to(argument.cast());
+                FileControl::Pdb(ConnectionHandle::new(argument.cast(), cell))
             }
             op::BEGIN_ATOMIC_WRITE => FileControl::BeginAtomicWrite,
             op::COMMIT_ATOMIC_WRITE => FileControl::CommitAtomicWrite,
@@ -138,20 +145,54 @@ unsafe fn vfs_name(cell: &FileCell, place: *mut *mut c_char) -> Result<Handled> 
     asked.map(|_| Handled::Yes)
 }
 
-/// PRAGMA: the file's answer, or the message of its error, is what the user reads.
+/// The connection that a PRAGMA is given on, if it is known, and the file it is about.
+struct Home<'a> {
+    connection: Option<ConnectionRef<'a>>,
+    file: *mut RawFile,
+}
+
+impl Place for Home<'_> {
+    fn schema(&self) -> Option<String> {
+        self.connection.as_ref()?.schema_of(self.file)
+    }
+
+    fn run(&self, sql: &str) -> Result<()> {
+        match &self.connection {
+            Some(connection) => connection.run(sql),
+            None => Err(Error::from(Code::MISUSE)),
+        }
+    }
+}
+
+/// PRAGMA: the file's answer, or the message of its error, is what the user reads. It is sent again
+/// when the statements have run that the file asked for.
 ///
 /// # Safety
 ///
-/// `texts` points to three C strings: a place for the answer, which SQLite frees if the control is
-/// handled, the name, and the value or null.
-unsafe fn pragma(cell: &FileCell, texts: *mut *mut c_char) -> Result<Handled> {
+/// `file` is that of the cell, and open. `texts` points to three C strings: a place for the answer,
+/// which SQLite frees if the control is handled, the name, and the value or null.
+unsafe fn pragma(cell: &FileCell, file: *mut RawFile, texts: *mut *mut c_char) -> Result<Handled> {
     let api: &Api = cell.slot.api;
-    // SAFETY: as the caller states.
-    let control = match unsafe { Pragma::new(texts, api) } {
-        Some(pragma) => FileControl::Pragma(pragma),
-        None => FileControl::Unknown(UnknownControl::new(op::PRAGMA, texts.cast())),
+    // SAFETY: SQLite sends a PRAGMA to the file of a b-tree, on the connection that it belongs to;
+    // so the place that it has told is good, and the connection this thread's.
+    let connection = unsafe {
+        let place = cell.connection();
+        if place.is_null() { None } else { ConnectionRef::new(*place, cell.slot) }
     };
-    let result = send(cell, control);
+    let home = Home { connection, file };
+    let errand = Errand::new(&home);
+    let ask = || {
+        // SAFETY: as the caller states.
+        let control = match unsafe { Pragma::new(texts, api, &errand) } {
+            Some(pragma) => FileControl::Pragma(pragma),
+            None => FileControl::Unknown(UnknownControl::new(op::PRAGMA, texts.cast())),
+        };
+        send(cell, control)
+    };
+    let mut result = ask();
+    if errand.run() {
+        result = ask();
+    }
     // SAFETY: the first text is null or was allocated by this SQLite; the pragma is gone.
     unsafe {
         match &result {
@@ -167,6 +208,18 @@ unsafe fn pragma(cell: &FileCell, texts: *mut *mut c_char) -> Result<Handled> {
         }
     }
     result
+}
+
+/// Gives a file the method table that it needs after a PRAGMA, which may have changed its mode.
+///
+/// # Safety
+///
+/// `file` is that of the cell, and open.
+unsafe fn fit(cell: &FileCell, file: *mut RawFile) {
+    if let Ok(has) = enter(cell, "xFileControl", |file| Ok(file.has_shared_memory())) {
+        // SAFETY: as the caller states.
+        unsafe { Handle::fit(file, has) };
+    }
 }
 
 /// HAS_MOVED: an int for C, a truth value for the file.

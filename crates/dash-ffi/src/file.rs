@@ -4,6 +4,7 @@
 //! besides [`ConnectionRef::with_file`](crate::ConnectionRef::with_file). A file is called by one
 //! thread at a time and never again after [`File::close`].
 
+use crate::cell::Door;
 use crate::code::Code;
 use crate::control::{FileControl, Handled};
 use crate::error::{Error, Result};
@@ -92,8 +93,9 @@ pub trait File: Send + 'static {
     /// work.
     fn device_characteristics(&mut self) -> DeviceCharacteristics;
 
-    /// Whether WAL mode is possible, asked once, after opening. Without shared memory SQLite keeps
-    /// its rollback mode when asked for WAL, as it does for a stock VFS that lacks it.
+    /// Whether WAL mode is possible, asked after opening, and after every `unlock` and PRAGMA.
+    /// Without shared memory SQLite keeps its rollback mode when asked for WAL, as it does for a
+    /// stock VFS that lacks it. The answer stays while SQLite has a log of the file open.
     fn has_shared_memory(&self) -> bool {
         false
     }
@@ -157,6 +159,11 @@ pub trait File: Send + 'static {
     /// Where the file will say which of its pages lie in memory, asked once, after opening. Pages
     /// from the window are given out and taken back without a call of the file.
     fn window(&self) -> Option<Arc<Window>> {
+        None
+    }
+
+    /// The door of a file that this one shares, asked once, after opening; `None`: its own.
+    fn door(&self) -> Option<Door> {
         None
     }
 

@@ -17,6 +17,7 @@ use crate::window::Window;
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
 use core::ptr::{NonNull, null};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// What SQLite allocates for each file (`szOsFile`): the head that it knows, then ours.
 #[repr(C)]
@@ -34,11 +35,21 @@ impl Handle {
     ///
     /// `file` points to memory for a [`Handle`] that no open file is in.
     pub(crate) unsafe fn fill(file: *mut RawFile, cell: FileCell, has_shared_memory: bool) {
-        let methods =
-            if has_shared_memory { &raw const METHODS } else { &raw const METHODS_WITHOUT_SHM };
+        let head = RawFile { methods: table(has_shared_memory) };
         let cell = Box::into_raw(Box::new(cell));
         // SAFETY: memory for a handle, as the caller states.
-        unsafe { file.cast::<Handle>().write(Handle { head: RawFile { methods }, cell }) };
+        unsafe { file.cast::<Handle>().write(Handle { head, cell }) };
+    }
+
+    /// Gives the handle the table for a file with shared memory, or for one without.
+    ///
+    /// # Safety
+    ///
+    /// `file` is an open handle of ours; SQLite has no log of it open if shared memory goes away.
+    pub(crate) unsafe fn fit(file: *mut RawFile, has_shared_memory: bool) {
+        // SAFETY: an open handle; others only read the field, and either table will do for them.
+        let place = unsafe { AtomicPtr::from_ptr((&raw mut (*file).methods).cast()) };
+        place.store(table(has_shared_memory).cast_mut(), Ordering::Relaxed);
     }
 
     /// The file in a handle; `None` if it isn't one of ours.
@@ -61,7 +72,7 @@ impl Handle {
     }
 }
 
-/// WAL mode is possible with this table.
+/// With it WAL mode is possible.
 static METHODS: IoMethods = IoMethods {
     version: 3,
     close: Some(x_close),
@@ -84,10 +95,14 @@ static METHODS: IoMethods = IoMethods {
     unfetch: Some(x_unfetch),
 };
 
-/// For files without shared memory: SQLite then answers `PRAGMA journal_mode=WAL` with the mode it
-/// keeps.
+/// Without shared memory SQLite answers `PRAGMA journal_mode=WAL` with the mode it keeps.
 static METHODS_WITHOUT_SHM: IoMethods =
     IoMethods { shm_map: None, shm_lock: None, shm_barrier: None, shm_unmap: None, ..METHODS };
+
+/// The table for a file.
+fn table(has_shared_memory: bool) -> *const IoMethods {
+    if has_shared_memory { &raw const METHODS } else { &raw const METHODS_WITHOUT_SHM }
+}
 
 /// Calls the file of a handle behind the wall, and answers the number for SQLite.
 ///
@@ -236,8 +251,17 @@ unsafe extern "C" fn x_lock(file: *mut RawFile, level: c_int) -> c_int {
 }
 
 unsafe extern "C" fn x_unlock(file: *mut RawFile, level: c_int) -> c_int {
+    let mut has = None;
+    let unlock = |file: &mut dyn File| {
+        file.unlock(LockLevel::from_raw(level)?)?;
+        has = Some(file.has_shared_memory());
+        Ok(())
+    };
     // SAFETY: SQLite passes an open file of ours.
-    unsafe { call(file, "xUnlock", |file| file.unlock(LockLevel::from_raw(level)?)) }
+    let code = unsafe { call(file, "xUnlock", unlock) };
+    // SAFETY: as above; a file keeps its shared memory while SQLite has a log of it open.
+    has.inspect(|has| unsafe { Handle::fit(file, *has) });
+    code
 }
 
 unsafe extern "C" fn x_check_reserved_lock(file: *mut RawFile, reserved: *mut c_int) -> c_int {

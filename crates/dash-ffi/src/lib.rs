@@ -30,6 +30,7 @@ mod code;
 mod connection;
 mod control;
 mod control_calls;
+mod errand;
 mod error;
 mod exit;
 mod extension;
@@ -54,11 +55,11 @@ mod vfs_calls;
 mod window;
 
 pub use api::OLDEST_SQLITE;
+pub use cell::Door;
 pub use code::Code;
-pub use connection::ConnectionRef;
+pub use connection::{ConnectionHandle, ConnectionRef, KeptConnection};
 pub use control::{
-    BusyHandler, ConnectionHandle, FileControl, Handled, Pragma, TempFilename, UnknownControl,
-    VfsName,
+    BusyHandler, FileControl, Handled, Pragma, TempFilename, UnknownControl, VfsName,
 };
 pub use error::{Error, Result, last_error};
 pub use exit::{at_exit, temporary_folders};

@@ -37,6 +37,15 @@ impl Op {
     }
 }
 
+/// What `PRAGMA dash_time_reads` says, or a message with what it may say.
+pub fn times_reads(value: &str) -> Result<bool, String> {
+    match value.to_ascii_lowercase().as_str() {
+        "on" | "1" | "true" | "yes" => Ok(true),
+        "off" | "0" | "false" | "no" => Ok(false),
+        _ => Err(format!("no such dash_time_reads: {value}; there are on, off")),
+    }
+}
+
 /// Histograms in nanoseconds, two significant digits; none until there is a first value.
 #[derive(Default)]
 pub struct Latencies([Option<Histogram<u64>>; 4]);

@@ -8,19 +8,13 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 
-use crate::errors::{forbids_writing, to_sqlite};
+use crate::by_stock::{self, Work};
 
-/// How long opening waits for a stock writer, or for another connection that opens or closes;
-/// SQLite has no busy handler there.
-pub const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it looks.
-pub const PAUSE: Duration = Duration::from_millis(2);
 /// Length of the header that SQLite itself reads first.
 pub const HEADER: usize = 100;
 
@@ -90,11 +84,51 @@ impl Neighbours {
     ///
     /// `SQLITE_CANTOPEN` if they can't be looked for.
     pub fn find(&self) -> Result<Option<Leftover>> {
-        if self.length_of(&self.wal)?.is_some_and(|len| len > 0) {
+        if self.has_wal()? {
             return Ok(Some(Leftover::Wal));
         }
         // An empty one is in the way of the name fence.
-        Ok(self.length_of(&self.journal)?.map(|_| Leftover::Journal))
+        Ok(self.has_journal()?.then_some(Leftover::Journal))
+    }
+
+    /// Whether there is a WAL that is not empty.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if it can't be looked for.
+    pub fn has_wal(&self) -> Result<bool> {
+        Ok(self.length_of(&self.wal)?.is_some_and(|len| len > 0))
+    }
+
+    /// Whether the database at `path` itself says that it is in WAL mode. No, if it can't be read:
+    /// opening will say why.
+    pub fn says_wal(&self, path: &Path) -> bool {
+        let look = || {
+            let file = self.folder.as_ref()?.open(path.file_name()?, OpenMode::Read).ok()?;
+            let mut header = [0; VERSIONS.end];
+            file.read_at(&mut header, 0).ok()?;
+            Some(says_wal(&header))
+        };
+        look().unwrap_or(false)
+    }
+
+    /// Whether there is a rollback journal, hot or not.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if it can't be looked for.
+    pub fn has_journal(&self) -> Result<bool> {
+        Ok(self.length_of(&self.journal)?.is_some())
+    }
+
+    /// Whether the name fence stands.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if it can't be looked for.
+    pub fn has_fence(&self) -> Result<bool> {
+        let found = self.look_for(&self.journal)?;
+        Ok(found.is_some_and(|found| found.kind == FileKind::Directory))
     }
 
     /// Whether only stock SQLite can make sense of what lies there, for a connection that may only
@@ -148,7 +182,7 @@ impl Neighbours {
     /// Removes an empty folder under the name of stock SQLite's shared memory. The check of a file
     /// system without a journal may leave one there, where that file had the inode number of a
     /// former name fence, and stock SQLite can't open the database beside it.
-    fn remove_folder_for_shared_memory(&self) {
+    pub fn remove_folder_for_shared_memory(&self) {
         if let (Some(folder), Ok(Some(found))) = (&self.folder, self.look_for(&self.memory))
             && found.kind == FileKind::Directory
         {
@@ -216,11 +250,18 @@ pub fn fenced(journal: &Path) -> Error {
     Error::new(
         Code::CANTOPEN,
         format!(
-            "{} is a directory, the name fence of mode shadow: the database is open there or was not closed cleanly; \
+            "{} is a directory, the name fence of dash: the database is open through it or was not closed cleanly; \
              open it once through dash without the parameter journal_mode, or end the processes that have it open",
             journal.display()
         ),
     )
+}
+
+/// Whether something has a journal's name that can be none: a name fence; what opening would wait
+/// for.
+pub fn is_no_journal(path: &Path) -> bool {
+    let kind = path.symlink_metadata().map(|found| found.file_type());
+    kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink())
 }
 
 /// Whether stock SQLite can be left to refuse a file that is no database: nothing is under the
@@ -236,30 +277,12 @@ pub fn can_be_left_to_stock(path: &Path) -> bool {
     look().unwrap_or(false)
 }
 
-/// Whether a database that is not open is in WAL mode. No, if it can't be read: opening will say
-/// why.
-pub fn in_wal_mode(path: &Path) -> bool {
-    let look = || {
-        let folder = Real.open_directory(path.parent()?).ok()?;
-        let file = folder.open(path.file_name()?, OpenMode::Read).ok()?;
-        let mut header = [0; VERSIONS.end];
-        file.read_at(&mut header, 0).ok()?;
-        Some(says_wal(&header))
-    };
-    look().unwrap_or(false)
-}
-
 /// Lets stock SQLite deal with a leftover. `flags` are those the database is opened with.
 ///
 /// # Errors
 ///
 /// `SQLITE_BUSY` if another process uses the WAL, or stock SQLite's own error, each with a message.
 pub fn clear(host: &HostVfs, path: &Path, flags: OpenFlags, leftover: Leftover) -> Result<()> {
-    let flags = if flags.contains(OpenFlags::CREATE) {
-        OpenFlags::READWRITE | OpenFlags::CREATE
-    } else {
-        OpenFlags::READWRITE
-    };
     let shown = path.display();
     let in_use = || {
         let has = match leftover {
@@ -271,43 +294,23 @@ pub fn clear(host: &HostVfs, path: &Path, flags: OpenFlags, leftover: Leftover) 
             format!("{shown} {has} and in use by another process; close it there first"),
         )
     };
-    // Under stock SQLite's feet names must not be exchanged: it knows its journal by name, and
-    // would take the journal of somebody who writes the other copy for its own.
-    let run = || {
+    let is_needed = || {
         // Somebody else may have dealt with it since it was seen, and have made a name fence.
+        let beside = Neighbours::of(path);
         let there = match leftover {
-            Leftover::Journal => Neighbours::of(path).find()?.is_some(),
-            Leftover::Wal => Neighbours::of(path).find()?.is_some() || in_wal_mode(path),
+            Leftover::Journal => beside.find()?.is_some(),
+            Leftover::Wal => beside.find()?.is_some() || beside.says_wal(path),
         };
         if there {
-            Neighbours::of(path).remove_folder_for_shared_memory();
-            host.run(path, flags, CLEAR)
-        } else {
-            Ok(())
+            beside.remove_folder_for_shared_memory();
         }
+        Ok(there)
     };
-    let begun = Instant::now();
-    let cleared = loop {
-        match dash_shadow::while_closed(&Real, path, run) {
-            Err(dash_shadow::Error::Busy) if begun.elapsed() < PATIENCE => {
-                host.sleep(PAUSE);
-            }
-            Err(dash_shadow::Error::Busy) => return Err(in_use()),
-            Err(error) if forbids_writing(&error) => {
-                return Err(Error::new(Code::CANTOPEN, error.to_string()));
-            }
-            other => break other.map_err(to_sqlite)?,
-        }
-    };
-    cleared.map_err(|error| match error.code.primary() {
-        Code::BUSY | Code::LOCKED => in_use(),
-        _ => Error::new(
-            error.code,
-            format!(
-                "stock SQLite could not recover {shown} from what it had left beside it: {error}"
-            ),
-        ),
-    })?;
+    let could_not =
+        format!("stock SQLite could not recover {shown} from what it had left beside it");
+    let (is_needed, in_use): (&dyn Fn() -> _, &dyn Fn() -> _) = (&is_needed, &in_use);
+    let work = Work { sql: CLEAR, is_needed, in_use, could_not: &could_not };
+    by_stock::run(host, path, flags, &work)?;
     match Neighbours::of(path).find()? {
         None => Ok(()),
         Some(_) => Err(in_use()),

@@ -2,7 +2,8 @@
 //!
 //! This crate is the loadable extension `libdash.so` (which the package `libdash` makes of it) and
 //! the same as a Rust crate (see [`register!`]). It registers the VFS `dash`, which hands main
-//! databases to an engine (the crate `dash-shadow`) and everything else to the VFS below.
+//! databases to an engine (the crates `dash-shadow` and `dash-wal`) and everything else to the VFS
+//! below.
 //!
 //! # Opening
 //!
@@ -16,8 +17,12 @@
 //!
 //! | URI parameter | values |
 //! |---|---|
-//! | `journal_mode` | `shadow` (default); `delete`, `truncate`, `persist`, `memory` or `off`: a plain file with SQLite's own journal (which of the five, the PRAGMA of the same name says; it starts as `delete`) |
+//! | `journal_mode` | `shadow` (default); `wal`; `delete`, `truncate`, `persist`, `memory` or `off`: a plain file with SQLite's own journal (which of the five, the PRAGMA of the same name says; it starts as `delete`) |
 //! | `dash_commit` | `single` (default), `paper`, `exclusive`: how many flushes a commit makes (1, 3, 2) |
+//! | `dash_default` | `shadow`: the mode also of a file in WAL mode, and whatever `PRAGMA journal_mode=wal` asks for |
+//! | `dash_durability` | in mode wal: `host` (default), `full`, `device`, `none`: what a commit survives |
+//! | `dash_barrier` | in mode wal: `log` (default), `wal`: what a checkpoint relies on |
+//! | `dash_read` | in mode wal: `latest` (default), `durable`: whether readers wait until what they see is durable |
 //! | `dash_linger` | milliseconds, 0 (default) to 60000: for how long the database stays open in this process after its last connection has closed. A program that opens it for every change then pays one flush a change. Meanwhile stock writers get "database is locked", and a kill is a crash |
 //!
 //! A misspelt one fails the open; `dash_last_error()`, on any connection, tells why. SQLite's own
@@ -27,7 +32,8 @@
 //!
 //! # Modes
 //!
-//! `vfs=dash` means mode `shadow`, unless the URI says otherwise: an existing plain database is
+//! `vfs=dash` means mode `wal` for a file in WAL mode and mode `shadow` for any other, unless the
+//! URI says otherwise. In mode `shadow` an existing plain database is
 //! taken over by its first write. From then on `app.db-shadow` lies beside it, and the pair stays
 //! in mode shadow through whatever opens it with dash. Between sessions `app.db` is a plain SQLite
 //! file that any program may read and write.
@@ -39,12 +45,16 @@
 //! process agree on the mode: one that is opened while others are there joins theirs, and an
 //! explicit `journal_mode` against theirs fails.
 //!
-//! `PRAGMA journal_mode=wal` changes nothing and answers `shadow`: programs that always ask for WAL
-//! run. A file that is in WAL mode is taken out of it when it is opened for writing, if nobody else
-//! uses it; if only for reading, it is read as stock does. A hot journal that stock SQLite left is
-//! rolled back first, by stock SQLite.
+//! `PRAGMA journal_mode=wal` enters SQLite's own WAL mode, which the file keeps, as in stock
+//! SQLite. SQLite runs as ever, with `-wal` and `-shm` in their stock formats; commits become
+//! durable in a log of dash's. Whoever wants mode `shadow` from programs that ask for WAL as a
+//! habit says so by `dash_default=shadow`. A hot journal that stock SQLite left is rolled back
+//! first, by stock SQLite.
 //!
 //! # What `synchronous` means
+//!
+//! In mode wal it means what it does in stock SQLite, unless `dash_durability` says otherwise. In
+//! mode shadow:
 //!
 //! | `PRAGMA synchronous` | flushes of a commit | a commit that returned survives |
 //! |---|---|---|
@@ -55,14 +65,14 @@
 //!
 //! | | |
 //! |---|---|
-//! | `PRAGMA journal_mode`, `PRAGMA dash_commit`, `PRAGMA dash_time_reads` | the module `pragma` has the table |
+//! | `PRAGMA journal_mode`, `PRAGMA dash_commit`, `PRAGMA dash_durability` and others | the module `pragma` has the table |
 //! | `dash_version()` | such as `0.1.0` |
-//! | `dash_engine([schema])` | `shadow`; `plain`: through dash, in one of SQLite's own modes; `none`: not on dash |
+//! | `dash_engine([schema])` | `shadow`; `wal`; `plain`: through dash, in one of SQLite's own modes; `none`: not on dash |
 //! | `dash_last_error()` | the message of the last error, also of a failed open |
 //! | `dash_stats(name, value)`, `dash_stats('aux')` | counters of this connection |
 //! | `dash_latency(op, count, p50, p90, p99, p999, max)` | microseconds, on this connection |
 //!
-//! # Where it differs from stock
+//! # Where mode shadow differs from stock
 //!
 //! - A reader doesn't keep a writer from committing, and a writer no readers, as in WAL mode:
 //!   `BEGIN EXCLUSIVE` keeps out writers only.
@@ -75,6 +85,8 @@
 //!   `busy_timeout` that is an I/O error, and the transaction is rolled back when the reader has
 //!   left.
 
+mod by_stock;
+mod controls;
 mod entry;
 mod errors;
 mod functions;
@@ -97,6 +109,7 @@ mod tables;
 mod toy;
 mod vfs;
 mod wake;
+mod wal;
 
 pub use entry::{
     automatic, register_with, sqlite3_dash_init, sqlite3_dashdefault_init, sqlite3_extension_init,

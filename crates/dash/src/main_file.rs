@@ -12,6 +12,7 @@ use dash_ffi::{
 use dash_storage::real;
 
 use crate::errors::inherited;
+use crate::mode::caller::Caller;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Parameters, Request};
 
@@ -33,6 +34,8 @@ pub struct MainFile {
     pub(crate) chunk: Option<i32>,
     /// [`real::forks`] when it was opened.
     pub(crate) forks: u64,
+    /// By which it is known when SQLite opens a file beside it.
+    pub(crate) caller: Caller,
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do.
     pub(crate) membership: Option<Membership>,
 }
@@ -53,6 +56,7 @@ pub(crate) fn opened(
         window: request.window.clone(),
         chunk: None,
         forks: real::forks(),
+        caller: request.caller,
         membership,
     };
     Opened { file: Box::new(file), flags }
@@ -75,6 +79,7 @@ impl MainFile {
 impl File for MainFile {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.check_process()?;
+        self.caller.note();
         self.database.read(buffer, offset)
     }
 
@@ -90,15 +95,18 @@ impl File for MainFile {
 
     fn sync(&mut self, flags: SyncFlags) -> Result<()> {
         self.check_process()?;
+        self.caller.note();
         self.database.sync(flags)
     }
 
     fn size(&mut self) -> Result<u64> {
+        self.caller.note();
         self.database.size()
     }
 
     fn lock(&mut self, level: LockLevel) -> Result<()> {
         self.check_process()?;
+        self.caller.note();
         self.database.lock(level)
     }
 
@@ -106,7 +114,9 @@ impl File for MainFile {
         if self.is_inherited() {
             return Ok(()); // the locks are the parent's
         }
-        self.database.unlock(level)
+        self.caller.note();
+        self.database.unlock(level)?;
+        if level == LockLevel::None && self.database.is_left() { self.follow() } else { Ok(()) }
     }
 
     fn check_reserved_lock(&mut self) -> Result<bool> {
@@ -116,6 +126,7 @@ impl File for MainFile {
 
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
         self.check_process()?;
+        self.caller.note();
         match control {
             FileControl::Pragma(pragma) => return self.pragma(pragma),
             FileControl::ChunkSize(size) => self.chunk = Some(size),
@@ -137,10 +148,18 @@ impl File for MainFile {
     }
 
     fn shm_map(&mut self, region: usize, size: usize, extend: bool) -> Result<ShmMapping> {
+        self.check_process()?;
         self.database.shm_map(region, size, extend)
     }
 
     fn shm_lock(&mut self, slot: usize, count: usize, lock: ShmLock) -> Result<()> {
+        if self.is_inherited() {
+            return match lock {
+                ShmLock::LockShared | ShmLock::LockExclusive => Err(inherited(&self.path)),
+                ShmLock::UnlockShared | ShmLock::UnlockExclusive => Ok(()), // the parent's
+            };
+        }
+        self.caller.note();
         self.database.shm_lock(slot, count, lock)
     }
 
@@ -149,6 +168,10 @@ impl File for MainFile {
     }
 
     fn shm_unmap(&mut self, delete: bool) -> Result<()> {
+        self.caller.note();
+        if self.is_inherited() {
+            return Ok(());
+        }
         self.database.shm_unmap(delete)
     }
 

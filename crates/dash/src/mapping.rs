@@ -116,6 +116,14 @@ impl Maps {
         Ok(Some(unsafe { PagePointer::new(address) }))
     }
 
+    /// Maps anew from now on, as soon as every page is back: the file may have been cut.
+    pub fn forget(&mut self) {
+        self.window.close();
+        if self.window.pages_out() == 0 {
+            self.maps.clear();
+        }
+    }
+
     /// Takes a page back.
     pub fn give_back(&mut self) {
         self.window.take_back();

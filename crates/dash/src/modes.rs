@@ -1,11 +1,12 @@
 //! The journal modes of dash: a new one is a line here.
 
 use crate::mode::Modes;
-use crate::{plain, shadow};
+use crate::{plain, shadow, wal};
 
 /// All of them; the first is taken where nobody asks for one.
 pub static MODES: Modes = Modes(&[
     shadow::MODE,
+    wal::MODE,
     plain::MODE,
     #[cfg(test)]
     crate::toy::MODE,

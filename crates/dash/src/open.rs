@@ -5,7 +5,8 @@
 //! | in memory, without a name | the host |
 //! | `journal_mode=delete` (or another of SQLite's own) | a plain file, through the host |
 //! | other connections of this process have it open as a plain file | likewise |
-//! | for reading: with a hot journal of stock SQLite, or in WAL mode | through the host, as stock does |
+//! | in WAL mode | mode wal, unless `dash_default` says otherwise |
+//! | for reading: with a hot journal of stock SQLite, or in WAL mode and closed | through the host, as stock does |
 //! | no SQLite database, and no shadow beside it | likewise: SQLite itself says so, at the first read |
 //! | for reading, or nothing else is possible | the engine, read-only |
 //! | all else | the engine |
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use dash_ffi::{Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
 
 use crate::leftovers::Neighbours;
+use crate::mode::caller::Caller;
 use crate::mode::{Mode, Opening, Parameters, Request, registry};
 use crate::modes::MODES;
 
@@ -28,9 +30,15 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
     let parameters = Parameters::of(&name, &MODES)?;
     let reading = !flags.contains(OpenFlags::READWRITE) || parameters.immutable;
     let beside = Neighbours::of(path);
-    let request = Request { host, name, path, flags, parameters, window: Arc::default(), beside };
-    let default = default_mode(&request)?;
-    if reading && request.stock_has_to_read()? {
+    let caller = Caller::new(path);
+    let window = Arc::default();
+    let request = Request { host, name, path, flags, parameters, window, beside, caller };
+    let wanted = request.parameters.mode;
+    let chosen = match wanted.or_else(|| registry::mode_of(path)) {
+        Some(mode) => mode,
+        None => left_in(&request)?,
+    };
+    if reading && chosen.stock_has_to_read(&request)? {
         return request.plain(None);
     }
     if request.parameters.nolock && !reading {
@@ -39,12 +47,16 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
             "nolock=1: without locks the copy that a commit goes to is not safe; for reading a file that nobody writes use immutable=1",
         ));
     }
-    let wanted = request.parameters.mode;
     for mode in MODES.all() {
         mode.prepare(path, wanted.is_some_and(|wanted| wanted != mode));
     }
-    let joined = registry::join(path, wanted, default);
+    let joined = registry::join(path, wanted, chosen);
     let (membership, mode) = joined.map_err(|mode| conflict(path, mode))?;
+    if !reading && membership.is_alone() {
+        for other in MODES.all().filter(|other| *other != mode) {
+            other.give_way(&request, mode)?;
+        }
+    }
     mode.open(Opening { request, reading, membership })
 }
 
@@ -65,9 +77,14 @@ pub fn through_host(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Res
 }
 
 /// The mode where nobody asks for one: that which the file keeps, or else the first.
-fn default_mode(request: &Request<'_>) -> Result<&'static dyn Mode> {
+fn left_in(request: &Request<'_>) -> Result<&'static dyn Mode> {
     for mode in MODES.all() {
-        if mode.recognises(request.path, &request.beside)? {
+        if mode.recognises(request)? {
+            for other in MODES.all().filter(|other| *other != mode) {
+                if other.holds(request)? {
+                    return Ok(other);
+                }
+            }
             return Ok(mode);
         }
     }

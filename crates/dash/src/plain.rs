@@ -47,7 +47,7 @@ impl Mode for Plain {
         // too.
         let request = &opening.request;
         let wal =
-            request.beside.find()? == Some(Leftover::Wal) || leftovers::in_wal_mode(request.path);
+            request.beside.find()? == Some(Leftover::Wal) || request.beside.says_wal(request.path);
         if !opening.reading && wal {
             leftovers::clear(request.host, request.path, request.flags, Leftover::Wal)?;
         }

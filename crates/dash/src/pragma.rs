@@ -3,6 +3,7 @@
 //! | PRAGMA | without a value | with a value |
 //! |---|---|---|
 //! | `journal_mode` | `shadow`, or SQLite's own answer | changes the mode, see [`crate::switch`]; a name that is none answers the mode in force, as SQLite does |
+//! | `dash_durability`, `dash_barrier`, `dash_read` | what is chosen | in mode wal: chooses it for this connection |
 //! | `locking_mode` | SQLite's | SQLite's; under `exclusive` reading keeps others from writing, too; with `dash_commit=paper` it makes that `exclusive` |
 //! | `secure_delete` | SQLite's | SQLite's; on or fast, what is deleted is also gone from the shadow at rest |
 //! | `dash_commit` | `single`, `paper` or `exclusive` | chooses it for this connection |
@@ -18,10 +19,26 @@
 use dash_ffi::{Code, Error, FileControl, Handled, Pragma, Result};
 
 use crate::main_file::MainFile;
+use crate::mode::registry::Membership;
+use crate::mode::{DEFAULT, Mode, in_use};
 use crate::modes::MODES;
 
 fn wrong(message: impl Into<String>) -> Error {
     Error::new(Code::ERROR, message)
+}
+
+/// Whether programs ask for a mode whenever they open a database: where it can't be had just now
+/// they go on in the one in force, which SQLite answers, too, where it can't change the mode.
+fn is_habit(mode: &dyn Mode) -> bool {
+    mode.is_sqlites() && !mode.is_plain()
+}
+
+/// How far a change of the mode is.
+enum Change {
+    /// It is made, or SQLite makes it.
+    Made,
+    /// Statements have to run first.
+    Begun,
 }
 
 impl MainFile {
@@ -49,18 +66,86 @@ impl MainFile {
     fn journal_mode(&mut self, mut pragma: Pragma<'_>) -> Result<Handled> {
         let wanted = pragma.value().and_then(|name| MODES.named(name));
         match (wanted, pragma.value()) {
-            (Some(mode), _) if mode != self.mode => self.switch(mode)?,
+            (Some(mode), _) if mode == self.mode => {}
+            // Leaving dash is nothing that is asked for in passing.
+            (Some(mode), _) if self.parameters.stays_in(self.mode) && !mode.is_plain() => {
+                self.decline(mode);
+            }
+            (Some(mode), _) => match self.change(mode, &pragma)? {
+                Change::Made => {}
+                // The PRAGMA comes again.
+                Change::Begun => return Ok(Handled::Yes),
+            },
             // SQLite changes nothing and answers the mode in force, which hosts count on.
             (None, Some(value)) => self.host.note(Code::NOTICE, &MODES.unknown(value)),
-            _ => {}
+            (None, None) => {}
         }
-        if self.mode.is_plain() {
+        if self.mode.is_sqlites() {
             // SQLite's own: it sets the pager's mode and answers. Asked for WAL it asks the file
-            // for shared memory, gets none, and answers the mode it keeps.
+            // for shared memory, and without that it answers the mode it keeps.
             return self.pass_on(pragma);
         }
         pragma.answer(self.mode.names()[0]);
         Ok(Handled::Yes)
+    }
+
+    /// `dash_default` says that a database stays where it is, whatever a program asks for out of
+    /// habit.
+    fn decline(&self, mode: &'static dyn Mode) {
+        let (to, stays) = (mode.names()[0], self.mode.names()[0]);
+        let message = format!(
+            "journal_mode={to}: the database stays in mode {stays}, as {DEFAULT}={stays} says"
+        );
+        self.host.note(Code::NOTICE, &message);
+    }
+
+    /// To another mode, if SQLite does not go there by itself.
+    fn change(&mut self, to: &'static dyn Mode, pragma: &Pragma<'_>) -> Result<Change> {
+        let in_sqlites_hands = self.mode.is_sqlites() && !self.mode.is_plain();
+        match self.database.may_leave() {
+            Err(error) if error.code.primary() == Code::READONLY => return Err(error),
+            Err(still_there) if in_sqlites_hands => match pragma.ran() {
+                _ if to.is_plain() => return Ok(Change::Made),
+                None => return self.ask_sqlite_to_leave(to, pragma),
+                Some(Ok(())) => return Err(still_there),
+                Some(Err(error)) => return Err(self.not_left(to, &error)),
+            },
+            _ => match self.switch(to) {
+                Err(error) if error.code.primary() == Code::BUSY && is_habit(to) => {
+                    self.host.note(Code::NOTICE, error.message.as_deref().unwrap_or_default());
+                }
+                other => other?,
+            },
+        }
+        Ok(Change::Made)
+    }
+
+    /// SQLite gives up its own mode first, by a statement of its own on this connection.
+    fn ask_sqlite_to_leave(&self, to: &'static dyn Mode, pragma: &Pragma<'_>) -> Result<Change> {
+        if !self.membership.as_ref().is_some_and(Membership::is_alone) {
+            return Err(in_use(&self.path));
+        }
+        match pragma.run_first(|schema| format!("PRAGMA {schema}.journal_mode=DELETE")) {
+            true => Ok(Change::Begun),
+            false => Err(wrong(format!(
+                "this SQLite does not tell dash the name of the database: give it in PRAGMA NAME.journal_mode=DELETE, \
+                 and then in PRAGMA NAME.journal_mode={}",
+                to.names()[0]
+            ))),
+        }
+    }
+
+    fn not_left(&self, to: &'static dyn Mode, error: &Error) -> Error {
+        match error.code.primary() {
+            Code::BUSY | Code::LOCKED => in_use(&self.path),
+            _ => Error::new(
+                error.code,
+                format!(
+                    "journal_mode={} needs SQLite to leave its own first: {error}",
+                    to.names()[0]
+                ),
+            ),
+        }
     }
 
     /// Why a PRAGMA of dash has no answer here.

@@ -13,7 +13,7 @@ use crate::gone::Gone;
 use crate::main_file::MainFile;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Switching, gone, in_use};
-use crate::plain::PlainFile;
+use crate::plain::{self, PlainFile};
 
 impl MainFile {
     /// To another mode.
@@ -95,6 +95,21 @@ impl MainFile {
             parameters: &self.parameters,
             window: &self.window,
             membership,
+            caller: self.caller,
         }
+    }
+
+    /// To where SQLite has gone by itself, if no other connection of this process is there: to a
+    /// plain file. At once, for what SQLite may do next depends on whether there is shared memory.
+    pub(crate) fn follow(&mut self) -> Result<()> {
+        let membership = self.membership.as_ref();
+        if !membership.is_some_and(|membership| membership.switch(plain::MODE)) {
+            return Ok(());
+        }
+        let left = std::mem::replace(&mut self.database, Box::new(Gone));
+        let file = left.leave(&mut self.parameters, &self.path, &self.host)?;
+        self.database = Box::new(PlainFile::at_rest(file, &self.path));
+        self.mode = plain::MODE;
+        Ok(())
     }
 }

@@ -9,11 +9,10 @@ use dash_ffi::{
     Opened, Result, SyncFlags,
 };
 
-use crate::leftovers::Neighbours;
 use crate::main_file::opened;
 use crate::mode::Parameters;
 use crate::mode::{Database, Mode, Parameter, Statistic};
-use crate::mode::{Opening, Switching};
+use crate::mode::{Opening, Request, Switching};
 
 /// The mode.
 pub const MODE: &dyn Mode = &Toy;
@@ -47,8 +46,8 @@ impl Mode for Toy {
     }
 
     /// The mode stays with a file as long as another one lies beside it.
-    fn recognises(&self, path: &Path, _: &Neighbours) -> Result<bool> {
-        Ok(path.with_extension("toy").exists())
+    fn recognises(&self, request: &Request<'_>) -> Result<bool> {
+        Ok(request.path.with_extension("toy").exists())
     }
 
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {

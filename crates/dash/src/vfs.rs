@@ -35,18 +35,15 @@ impl Vfs for Dash {
             (Some(kind), Some(path)) => (kind, path),
             _ => return open::through_host(host, name, flags),
         };
-        match registry::open_beside(path, kind)? {
-            Some(file) => Ok(Opened { file, flags }),
+        match registry::open_beside(path, flags)? {
+            Some(opened) => Ok(opened),
             None if kind == FileKind::MainJournal && path.is_dir() => Err(leftovers::fenced(path)),
             None => open::through_host(host, name, flags),
         }
     }
 
     fn delete(&self, host: &HostVfs, path: &Path, sync_dir: bool) -> Result<()> {
-        match registry::exists_beside(path) {
-            Some(_) => Ok(()),
-            None => host.delete(path, sync_dir),
-        }
+        registry::delete_beside(path).unwrap_or_else(|| host.delete(path, sync_dir))
     }
 
     fn access(&self, host: &HostVfs, path: &Path, check: AccessCheck) -> Result<bool> {

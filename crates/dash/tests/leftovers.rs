@@ -6,6 +6,9 @@ use common::*;
 const FILL: &str = "CREATE TABLE t(id INTEGER PRIMARY KEY, x); \
      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<2000) INSERT INTO t(x) SELECT hex(zeroblob(100)) FROM n";
 
+/// A database stays in mode shadow whatever it was left in.
+const SHADOW: &str = "&dash_default=shadow";
+
 /// A database and the hot journal of a transaction that was cut off in the middle.
 fn hot_journal(folder: &Folder, name: &str) {
     let stock = folder.stock("source.db");
@@ -70,7 +73,7 @@ fn a_file_in_wal_mode_is_taken_out_of_it() {
         .execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES (1)")
         .expect("commits");
     drop(stock);
-    let db = folder.open("app.db");
+    let db = folder.try_open("app.db", SHADOW).expect("opens");
     assert_eq!(text(&db, "PRAGMA journal_mode"), "shadow");
     db.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 2);
@@ -91,7 +94,7 @@ fn a_wal_that_a_killed_process_left_is_checkpointed_first() {
         )
         .expect("copies");
     }
-    let db = folder.open("app.db");
+    let db = folder.try_open("app.db", SHADOW).expect("opens");
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 2000);
     assert!(!folder.exists("app.db-wal") && !folder.exists("app.db-shm"));
     whole(&db);
@@ -107,6 +110,8 @@ fn a_file_in_wal_mode_and_in_use_is_refused_with_what_to_do() {
         )
         .expect("writes");
     assert_eq!(code(folder.try_open("app.db", "")), ErrorCode::DatabaseBusy);
+    assert!(last_error(&stock).contains("in use by another process"), "{}", last_error(&stock));
+    assert_eq!(code(folder.try_open("app.db", SHADOW)), ErrorCode::DatabaseBusy);
     let said = last_error(&stock);
     assert!(
         said.contains("is in WAL mode and in use by another process; close it there first"),

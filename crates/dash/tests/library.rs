@@ -59,7 +59,9 @@ fn a_host_loads_the_library_on_a_scratch_connection_and_then_opens() {
     }
     drop(db);
     let db = Connection::open(&path).expect("opens");
-    assert_eq!(text(&db, "PRAGMA journal_mode=wal"), "shadow");
+    assert_eq!(text(&db, "SELECT dash_engine()"), "shadow");
+    assert_eq!(text(&db, "PRAGMA journal_mode=wal"), "wal");
+    assert_eq!(text(&db, "SELECT dash_engine()"), "wal");
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 1);
 }
 

@@ -36,7 +36,6 @@ fn a_plain_file_is_stock_in_every_way() {
     let db = folder.try_open("app.db", "&journal_mode=delete").expect("opens");
     assert_eq!(text(&db, "PRAGMA journal_mode"), "delete");
     assert_eq!(text(&db, "PRAGMA journal_mode=persist"), "persist");
-    assert_eq!(text(&db, "PRAGMA journal_mode=wal"), "persist");
     assert!(message(db.execute_batch("PRAGMA dash_commit")).contains("not in mode shadow"));
     db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
     assert!(folder.path("app.db-journal").is_file());

@@ -1,10 +1,11 @@
 //! `sqlite3_api_routines`: the table of function pointers that SQLite hands to an extension.
 //!
-//! Owns the order of its fields, which is SQLite's ABI: fields are only ever appended, so this
-//! prefix, which ends with the last field of 3.31, is valid for that version and every later one.
-//! Fields that dash never calls keep their name and place but not their type.
+//! Owns the order of its fields, which is SQLite's ABI: fields are only ever appended, so the
+//! prefix up to `filename_wal`, the last field of 3.31, is valid for that version and every later
+//! one. Fields that dash never calls keep their name and place but not their type.
 //!
-//! Invariant: no field is read before `libversion_number` has answered 3.31 or later (see `api`).
+//! Invariant: no field is read before `libversion_number` has answered 3.31 or later, and none
+//! behind `filename_wal` before it has answered the version that appended it (see `api`).
 
 use super::{
     Connection, Context, CreateFunction, Destructor, EntryPoint, Module, RawValue, RawVfs,
@@ -16,6 +17,11 @@ pub(crate) type Unused = *const c_void;
 /// `sqlite3_compileoption_used`, which an SQLite may be built without.
 pub(crate) type CompileOptionUsed = unsafe extern "C" fn(*const c_char) -> c_int;
 
+/// `sqlite3_txn_state`, since 3.34.
+pub(crate) type TxnState = unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int;
+/// `sqlite3_db_name`, since 3.39.
+pub(crate) type DbName = unsafe extern "C" fn(*mut Connection, c_int) -> *const c_char;
+
 /// `sqlite3_exec`; dash passes no callback and takes no message from it.
 pub(crate) type Exec = unsafe extern "C" fn(
     *mut Connection,
@@ -25,7 +31,7 @@ pub(crate) type Exec = unsafe extern "C" fn(
     *mut *mut c_char,
 ) -> c_int;
 
-/// The pointer table of the host's SQLite, up to the last field of version 3.31.
+/// The pointer table of the host's SQLite, up to the last field that dash reads.
 ///
 /// Opaque to other crates: they only pass its address from an entry point to [`load`](crate::load).
 #[repr(C)]
@@ -223,7 +229,7 @@ pub struct ApiRoutines {
     pub(crate) close_v2: Unused,
     pub(crate) db_filename:
         Option<unsafe extern "C" fn(*mut Connection, *const c_char) -> *const c_char>,
-    pub(crate) db_readonly: Unused,
+    pub(crate) db_readonly: Option<unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int>,
     pub(crate) db_release_memory: Unused,
     pub(crate) errstr: Unused,
     pub(crate) stmt_busy: Unused,
@@ -294,6 +300,23 @@ pub struct ApiRoutines {
     pub(crate) filename_database: Option<unsafe extern "C" fn(*const c_char) -> *const c_char>,
     pub(crate) filename_journal: Unused,
     pub(crate) filename_wal: Unused,
+    // From here on later versions only.
+    pub(crate) create_filename: Unused,
+    pub(crate) free_filename: Unused,
+    pub(crate) database_file_object: Unused,
+    pub(crate) txn_state: Option<TxnState>,
+    pub(crate) changes64: Unused,
+    pub(crate) total_changes64: Unused,
+    pub(crate) autovacuum_pages: Unused,
+    pub(crate) error_offset: Unused,
+    pub(crate) vtab_rhs_value: Unused,
+    pub(crate) vtab_distinct: Unused,
+    pub(crate) vtab_in: Unused,
+    pub(crate) vtab_in_first: Unused,
+    pub(crate) vtab_in_next: Unused,
+    pub(crate) deserialize: Unused,
+    pub(crate) serialize: Unused,
+    pub(crate) db_name: Option<DbName>,
 }
 
 /// Field numbers, counted in sqlite3ext.h; every field is one pointer wide.
@@ -335,5 +358,8 @@ const _: () = {
     assert!(offset_of!(ApiRoutines, result_text64) == 202 * POINTER);
     assert!(offset_of!(ApiRoutines, uri_key) == 245 * POINTER);
     assert!(offset_of!(ApiRoutines, filename_database) == 246 * POINTER);
-    assert!(size_of::<ApiRoutines>() == 249 * POINTER);
+    assert!(offset_of!(ApiRoutines, filename_wal) == 248 * POINTER);
+    assert!(offset_of!(ApiRoutines, txn_state) == 252 * POINTER);
+    assert!(offset_of!(ApiRoutines, db_name) == 264 * POINTER);
+    assert!(size_of::<ApiRoutines>() == 265 * POINTER);
 };

@@ -16,8 +16,8 @@ pub use pass::{PassFile, PassVfs};
 
 use core::ffi::{CStr, c_char, c_int};
 use dash_ffi::{
-    ApiRoutines, BusyHandler, Code, Connection, Context, Error, Extension, FunctionFlags, Result,
-    ScalarFunction, SlotInfo, TableFunction, Value, Vfs,
+    ApiRoutines, BusyHandler, Code, Connection, Context, Error, Extension, FunctionFlags,
+    KeptConnection, Result, ScalarFunction, SlotInfo, TableFunction, Value, Vfs,
 };
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -42,6 +42,7 @@ pub struct Probe {
     events: Mutex<Vec<String>>,
     faults: Mutex<HashMap<&'static str, Fault>>,
     pub busy: Mutex<Option<BusyHandler>>,
+    pub kept: Mutex<Option<KeptConnection>>,
 }
 
 impl Probe {

@@ -4,12 +4,12 @@ use super::{Fault, Probe, probe};
 use core::any::Any;
 use core::ffi::CStr;
 use dash_ffi::{
-    AccessCheck, DeviceCharacteristics, File, FileControl, FileName, FullPathname, Handled,
-    HostFile, HostVfs, LockLevel, OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping,
-    SyncFlags, Vfs,
+    AccessCheck, Code, DeviceCharacteristics, Door, Error, File, FileControl, FileKind, FileName,
+    FullPathname, Handled, HostFile, HostVfs, LockLevel, OpenFlags, Opened, PagePointer, Pragma,
+    Result, ShmLock, ShmMapping, SyncFlags, Vfs,
 };
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub struct PassVfs;
@@ -33,7 +33,8 @@ impl Vfs for PassVfs {
             None => host.open(name, flags)?,
         };
         let shared_memory = name.uri_parameter("shm") != Some(OsStr::new("no"));
-        Ok(Opened { file: Box::new(PassFile { host, probe, shared_memory }), flags })
+        let path = name.path().map(Path::to_path_buf).unwrap_or_default();
+        Ok(Opened { file: Box::new(PassFile { host, probe, path, kind, shared_memory }), flags })
     }
 
     fn delete(&self, host: &HostVfs, path: &Path, sync_dir: bool) -> Result<()> {
@@ -56,6 +57,8 @@ impl Vfs for PassVfs {
 pub struct PassFile {
     pub host: HostFile,
     pub probe: Arc<Probe>,
+    path: PathBuf,
+    kind: Option<FileKind>,
     shared_memory: bool,
 }
 
@@ -63,6 +66,34 @@ impl PassFile {
     fn call(&self, call: &str, detail: impl std::fmt::Debug) -> Result<()> {
         self.probe.note(format!("{call} {detail:?}"));
         self.probe.check(call)
+    }
+
+    /// Whether the connection behind the file writes another one, too, if it can be asked.
+    fn note_others(&self) {
+        if !matches!(self.kind, Some(FileKind::MainDb | FileKind::Wal)) {
+            return;
+        }
+        let own = self.path.to_string_lossy();
+        let own = Path::new(own.strip_suffix("-wal").unwrap_or(&own));
+        let kept = self.probe.kept.lock().unwrap();
+        let others = kept
+            .as_ref()
+            .and_then(|kept| kept.visit(|connection| connection.writes_another_file(own)));
+        self.probe.note(format!("others {others:?}"));
+    }
+
+    /// `PRAGMA pass_run=…`: statements, `%` for the schema.
+    fn run(&self, mut pragma: Pragma<'_>) -> Result<Handled> {
+        let sql = pragma.value().unwrap_or_default();
+        match pragma.ran() {
+            None if pragma.run_first(|schema| sql.replace('%', schema)) => {}
+            None => return Err(Error::new(Code::ERROR, "whose connection?")),
+            Some(outcome) => {
+                outcome?;
+                pragma.answer("ran");
+            }
+        }
+        Ok(Handled::Yes)
     }
 }
 
@@ -88,6 +119,7 @@ impl File for PassFile {
 
     fn sync(&mut self, flags: SyncFlags) -> Result<()> {
         self.call("xSync", flags)?;
+        self.note_others();
         self.host.sync(flags)
     }
 
@@ -129,6 +161,15 @@ impl File for PassFile {
                     pragma.answer("replaced");
                     pragma.answer(value);
                 }
+                return Ok(Handled::Yes);
+            }
+            FileControl::Pragma(pragma) if pragma.name() == "pass_run" => return self.run(pragma),
+            FileControl::Pragma(pragma) if pragma.name() == "pass_shm" => {
+                self.shared_memory = pragma.value() == Some("on");
+                return Ok(Handled::Yes);
+            }
+            FileControl::Pdb(connection) => {
+                *self.probe.kept.lock().unwrap() = Some(connection.keep());
                 return Ok(Handled::Yes);
             }
             control => return self.host.file_control(control),
@@ -176,6 +217,12 @@ impl File for PassFile {
     fn unfetch(&mut self, offset: u64, page: Option<PagePointer>) -> Result<()> {
         self.call("xUnfetch", page.is_some())?;
         self.host.unfetch(offset, page)
+    }
+
+    /// A log is behind the door of its database.
+    fn door(&self) -> Option<Door> {
+        let kept = self.probe.kept.lock().unwrap();
+        kept.as_ref().filter(|_| self.kind == Some(FileKind::Wal)).map(|kept| kept.door())
     }
 
     fn close(self: Box<Self>) -> Result<()> {

@@ -7,12 +7,15 @@
 mod common;
 
 mod a_busy_handler_is_called_only_inside_its_file;
+mod a_file_may_know_its_connection;
+mod a_method_table_follows_the_mode;
 mod a_panic_becomes_an_error_and_latches_the_file;
 mod commit_phase_two_errors_reach_the_application;
 mod databases_work_in_every_journal_mode;
 mod functions_take_and_give_every_type;
 mod names_of_our_own_open_files_of_the_host;
 mod pragma_texts_reach_the_user;
+mod statements_run_before_a_pragma_is_answered;
 mod tables_are_eponymous_and_know_their_schema;
 mod typed_controls_reach_the_wrapped_file;
 mod uri_parameters_come_with_non_utf8_paths;

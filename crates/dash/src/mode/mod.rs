@@ -5,21 +5,22 @@
 //! A new mode is a folder with these two and a line in [`crate::modes`]. It knows this folder, and
 //! nothing of the other modes.
 
+pub mod caller;
 mod parameters;
+mod permissions;
 pub mod registry;
 mod request;
 mod table;
 
-pub use parameters::Parameters;
+pub use parameters::{DEFAULT, Parameters};
 pub use request::{Opening, Request, Switching};
 pub use table::Modes;
 
 use core::fmt;
 use std::path::Path;
 
-use dash_ffi::{Code, Error, File, FileKind, HostFile, HostVfs, Result, Value};
+use dash_ffi::{Code, Error, File, HostFile, HostVfs, OpenFlags, Opened, Result, Value};
 
-use crate::leftovers::Neighbours;
 use registry::Shared;
 
 /// A journal mode, as `PRAGMA journal_mode` and the URI parameter `journal_mode` choose it.
@@ -39,6 +40,12 @@ pub trait Mode: Sync {
         false
     }
 
+    /// Whether SQLite itself keeps what makes a commit one: then it answers `PRAGMA journal_mode`,
+    /// and leaves the mode by itself where another one of its own is asked for.
+    fn is_sqlites(&self) -> bool {
+        self.is_plain()
+    }
+
     /// The PRAGMAs that only its databases answer.
     fn pragmas(&self) -> &'static [&'static str] {
         &[]
@@ -55,19 +62,48 @@ pub trait Mode: Sync {
     /// # Errors
     ///
     /// `SQLITE_CANTOPEN` if it can't be looked at.
-    fn recognises(&self, _path: &Path, _beside: &Neighbours) -> Result<bool> {
+    fn recognises(&self, _request: &Request<'_>) -> Result<bool> {
         Ok(false)
+    }
+
+    /// Whether something of this mode lies there that was not closed: no other one may begin before
+    /// it was seen to.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if it can't be looked at.
+    fn holds(&self, _request: &Request<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Whether stock SQLite has to read what lies there, for a connection that may only read.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if it can't be looked at.
+    fn stock_has_to_read(&self, request: &Request<'_>) -> Result<bool> {
+        request.stock_has_to_read()
     }
 
     /// Somebody is about to open a database, in this mode or in another one that was asked for.
     fn prepare(&self, _path: &Path, _other: bool) {}
+
+    /// Leaves to another mode, which is about to open it for writing, a database in which nothing
+    /// of this one is left to do, nor in that one's way. Nothing, where it never had it.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't.
+    fn give_way(&self, _request: &Request<'_>, _to: &dyn Mode) -> Result<()> {
+        Ok(())
+    }
 
     /// Opens a database that SQLite asks for.
     ///
     /// # Errors
     ///
     /// Why it can't be opened; no lock is left.
-    fn open(&self, opening: Opening<'_>) -> Result<dash_ffi::Opened>;
+    fn open(&self, opening: Opening<'_>) -> Result<Opened>;
 
     /// Opens what another mode has left, a plain SQLite file at rest, under the same connection.
     ///
@@ -85,9 +121,15 @@ pub trait Mode: Sync {
         &self,
         _shared: &Shared,
         _path: &Path,
-        _kind: FileKind,
-    ) -> Result<Option<Box<dyn File>>> {
+        _flags: OpenFlags,
+    ) -> Result<Option<Opened>> {
         Ok(None)
+    }
+
+    /// Deletes such a file; `None`: the host does. One that is only said to be there, or not to be,
+    /// needs no deleting.
+    fn delete_beside(&self, shared: &Shared, path: &Path, beside: Beside) -> Option<Result<()>> {
+        self.exists_beside(shared, path, beside).map(|_| Ok(()))
     }
 
     /// Whether there is such a file; `None`: the host looks.
@@ -144,6 +186,12 @@ pub trait Database: File {
     /// The rows of `dash_latency`; `None`: dash doesn't write it.
     fn latencies(&self) -> Option<Vec<LatencyRow>> {
         None
+    }
+
+    /// Whether SQLite has taken it out of the mode by itself, without a word: what lies there is a
+    /// plain file, and this connection holds no lock on it.
+    fn is_left(&self) -> bool {
+        false
     }
 
     /// Whether the mode can be changed now.

@@ -15,6 +15,9 @@ use super::{Mode, Modes};
 
 /// The parameter that chooses the mode.
 const JOURNAL_MODE: &str = "journal_mode";
+/// The parameter of the mode that a database stays in whatever it was left in, and whatever `PRAGMA
+/// journal_mode` asks for in passing.
+pub const DEFAULT: &str = "dash_default";
 /// How many letters a name may be away from one of dash's and still be taken for it.
 const NEAR: usize = 2;
 
@@ -100,6 +103,11 @@ impl Parameters {
     /// One of the modes' own, if it was given.
     pub(crate) fn own(&self, name: &str) -> Option<&str> {
         self.own.get(name).map(String::as_str)
+    }
+
+    /// Whether a database that is not told otherwise by the URI stays in this mode.
+    pub(crate) fn stays_in(&self, mode: &dyn Mode) -> bool {
+        self.own(DEFAULT).is_some_and(|name| mode.names().contains(&name))
     }
 
     /// As if the URI had asked for this.
@@ -241,8 +249,13 @@ mod tests {
     #[test]
     fn a_misspelt_parameter_or_value_fails_with_the_right_names() {
         for (key, value, hint) in [
-            ("journal_mode", "shadwo", "shadow, delete"),
-            ("journal_mode", "wal", "isn't available"),
+            ("journal_mode", "shadwo", "shadow, wal, delete"),
+            ("journal_mode", "statement", "isn't available"),
+            ("dash_default", "wal", "there is only shadow"),
+            ("dash_defualt", "shadow", "dash_default"),
+            ("dash_durability", "fully", "host, full, device, none"),
+            ("dash_barrier", "shm", "log, wal"),
+            ("dash_read", "dirty", "latest, durable"),
             ("journalmode", "shadow", "journal_mode"),
             ("jornal_mode", "shadow", "journal_mode"),
             ("Journal-Mode", "shadow", "journal_mode"),

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use dash_ffi::{File, FileKind, Result};
+use dash_ffi::{OpenFlags, Opened, Result};
 
 use super::{Beside, Mode};
 use crate::wake::Queue;
@@ -89,6 +89,12 @@ impl Membership {
         &self.shared
     }
 
+    /// Whether no other connection of this process has it open.
+    pub fn is_alone(&self) -> bool {
+        let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
+        databases.get(&self.path).is_some_and(|listed| listed.connections == 1)
+    }
+
     /// Changes the mode; `false` if this is not the only connection.
     pub fn switch(&self, mode: &'static dyn Mode) -> bool {
         let mut databases = DATABASES.write().unwrap_or_else(PoisonError::into_inner);
@@ -136,13 +142,31 @@ pub fn join(
     Ok((Membership { path, shared }, listed.mode))
 }
 
-/// Asks the mode of the database that a path is beside, if one is listed.
-fn ask<R>(path: &Path, ask: impl FnOnce(&dyn Mode, &Arc<Shared>, Beside) -> R) -> Option<R> {
+/// The database that a path is beside, by the path's name, and what it would be.
+fn beside(path: &Path) -> Option<(&[u8], Beside)> {
     let path = path.as_os_str().as_bytes();
-    let (path, beside) =
-        BESIDE.iter().find_map(|(suffix, beside)| Some((path.strip_suffix(*suffix)?, *beside)))?;
+    BESIDE.iter().find_map(|(suffix, beside)| Some((path.strip_suffix(*suffix)?, *beside)))
+}
+
+/// Asks the mode of the database that a path is beside, if one is listed. The list is held
+/// meanwhile: for questions that need no file.
+fn ask<R>(path: &Path, ask: impl FnOnce(&dyn Mode, &Arc<Shared>, Beside) -> R) -> Option<R> {
+    let (path, beside) = beside(path)?;
     let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
     databases.get(path).map(|listed| ask(listed.mode, &listed.shared, beside))
+}
+
+/// The same, for what may take its time.
+fn find(path: &Path) -> Option<(&'static dyn Mode, Arc<Shared>, Beside)> {
+    let (path, beside) = beside(path)?;
+    let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
+    databases.get(path).map(|listed| (listed.mode, Arc::clone(&listed.shared), beside))
+}
+
+/// The mode that a database is open in here, if it is.
+pub fn mode_of(path: &Path) -> Option<&'static dyn Mode> {
+    let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
+    databases.get(path.as_os_str().as_bytes()).map(|listed| listed.mode)
 }
 
 /// Opens a file beside a listed database; `None`: it is the host's.
@@ -150,9 +174,17 @@ fn ask<R>(path: &Path, ask: impl FnOnce(&dyn Mode, &Arc<Shared>, Beside) -> R) -
 /// # Errors
 ///
 /// What the mode says.
-pub fn open_beside(path: &Path, kind: FileKind) -> Result<Option<Box<dyn File>>> {
-    let found = ask(path, |mode, shared, _| mode.open_beside(shared, path, kind));
-    found.unwrap_or(Ok(None))
+pub fn open_beside(path: &Path, flags: OpenFlags) -> Result<Option<Opened>> {
+    match find(path) {
+        Some((mode, shared, _)) => mode.open_beside(&shared, path, flags),
+        None => Ok(None),
+    }
+}
+
+/// Deletes a file beside a listed database; `None`: the host does.
+pub fn delete_beside(path: &Path) -> Option<Result<()>> {
+    let (mode, shared, beside) = find(path)?;
+    mode.delete_beside(&shared, path, beside)
 }
 
 /// Whether there is a file beside a listed database; `None`: the host looks.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dash_ffi::{Code, FileName, HostVfs, OpenFlags, Result, Window};
 
 use super::Parameters;
+use super::caller::Caller;
 use super::registry::Membership;
 use crate::leftovers::Neighbours;
 
@@ -19,6 +20,8 @@ pub struct Request<'a> {
     pub(crate) window: Arc<Window>,
     /// What lies beside it.
     pub(crate) beside: Neighbours,
+    /// The file that SQLite gets, among those of the process.
+    pub(crate) caller: Caller,
 }
 
 /// A database that a mode is to open.
@@ -38,6 +41,7 @@ pub struct Switching<'a> {
     pub(crate) parameters: &'a Parameters,
     pub(crate) window: &'a Arc<Window>,
     pub(crate) membership: &'a Membership,
+    pub(crate) caller: Caller,
 }
 
 impl Request<'_> {

@@ -3,7 +3,7 @@
 use super::{Mode, Parameter};
 
 /// Names of modes that dash is to have.
-const NOT_YET: [&str; 3] = ["wal", "statement", "inpage"];
+const NOT_YET: [&str; 2] = ["statement", "inpage"];
 
 /// The modes there are; the first is taken where nobody asks for one.
 pub struct Modes(pub &'static [&'static dyn Mode]);

@@ -1,16 +1,15 @@
 //! The file controls of a database in mode shadow. Among them is the commit: SYNC prepares it,
 //! `xSync` flushes it, COMMIT_PHASETWO publishes it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use dash_ffi::{FileControl, Handled, Result};
 use dash_shadow::{Error as EngineError, Protocol};
-use dash_storage::Storage;
-use dash_storage::real::Real;
 
 use super::file::ShadowFile;
 use super::super_journal;
+use crate::controls::{answer_temporary_name, lock_number, set_mmap_size, toggle};
 use crate::latency::Op;
 
 impl ShadowFile {
@@ -23,7 +22,7 @@ impl ShadowFile {
             FileControl::HasMoved(moved) => {
                 *moved = self.engine.has_moved().map_err(|error| self.failed(error))?;
             }
-            FileControl::MmapSize(size) => self.set_mmap_size(size),
+            FileControl::MmapSize(size) => set_mmap_size(&mut self.maps, size),
             FileControl::VfsName(mut name) => name.answer("shadow"),
             FileControl::LockState(level) => *level = lock_number(self.engine.level()),
             FileControl::LastErrno(errno) => *errno = self.errno,
@@ -32,7 +31,7 @@ impl ShadowFile {
                 toggle(&mut self.powersafe_overwrite, setting);
             }
             FileControl::ExternalReader(reader) => *reader = 0,
-            FileControl::TempFilename(mut name) => name.answer(&temporary_name())?,
+            FileControl::TempFilename(name) => return answer_temporary_name(name),
             // The engine grows its files as it sees fit, and knows its connections already. A chunk
             // size is kept one level up, for the plain file that may come.
             FileControl::SizeHint(_)
@@ -94,40 +93,5 @@ impl ShadowFile {
             }
         }
         Ok(())
-    }
-
-    fn set_mmap_size(&mut self, size: &mut i64) {
-        let old = match u64::try_from(*size) {
-            Ok(limit) => self.maps.set_limit(limit),
-            Err(_) => self.maps.limit(),
-        };
-        *size = i64::try_from(old).unwrap_or(i64::MAX);
-    }
-}
-
-/// A path for a temporary file, as the stock VFS answers `SQLITE_FCNTL_TEMPFILENAME`. Nobody will
-/// draw it again, so nobody looks whether it is free.
-pub(crate) fn temporary_name() -> PathBuf {
-    let folder = std::env::var_os("SQLITE_TMPDIR").map(PathBuf::from).filter(|path| path.is_dir());
-    let folder = folder.unwrap_or_else(std::env::temp_dir);
-    folder.join(format!("etilqs_{:016x}", Real.random()))
-}
-
-/// Sets a truth value, or answers it if the setting is negative.
-fn toggle(value: &mut bool, setting: &mut i32) {
-    if *setting < 0 {
-        *setting = i32::from(*value);
-    } else {
-        *value = *setting != 0;
-    }
-}
-
-fn lock_number(level: dash_shadow::LockLevel) -> i32 {
-    match level {
-        dash_shadow::LockLevel::None => 0,
-        dash_shadow::LockLevel::Shared => 1,
-        dash_shadow::LockLevel::Reserved => 2,
-        dash_shadow::LockLevel::Pending => 3,
-        dash_shadow::LockLevel::Exclusive => 4,
     }
 }

@@ -17,23 +17,13 @@ use dash_storage::real::Real;
 
 use super::shared::Prepared;
 use super::{linger, settle};
+use crate::controls::engine_level;
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
 use crate::mode::registry::{Shared, Writing};
 use crate::wake::{self, Cause, Reader};
-
-/// The engine's name of a lock level.
-pub fn engine_level(level: LockLevel) -> dash_shadow::LockLevel {
-    match level {
-        LockLevel::None => dash_shadow::LockLevel::None,
-        LockLevel::Shared => dash_shadow::LockLevel::Shared,
-        LockLevel::Reserved => dash_shadow::LockLevel::Reserved,
-        LockLevel::Pending => dash_shadow::LockLevel::Pending,
-        LockLevel::Exclusive => dash_shadow::LockLevel::Exclusive,
-    }
-}
 
 /// What is promised of a database in mode shadow:
 ///

@@ -1,19 +1,19 @@
 //! Leaving mode shadow: what stays is a plain SQLite file, without a shadow.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use dash_ffi::{Error, File, HostFile, HostVfs, LockLevel, OpenFlags, Result};
-use dash_shadow::Operation;
+use dash_ffi::{Code, Error, File, HostFile, HostVfs, LockLevel, OpenFlags, Result};
+use dash_shadow::{Connection, Error as EngineError, OpenOptions, Operation};
 use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 
 use super::file::ShadowFile;
 use super::{linger, parameters};
+use crate::by_stock::{PATIENCE, PAUSE};
 use crate::errors::to_sqlite;
 use crate::leftovers::HEADER;
-use crate::mode::Parameters;
-use crate::mode::in_use;
+use crate::mode::{Parameters, Request, in_use};
 use crate::plain::has_moved;
 
 impl ShadowFile {
@@ -32,13 +32,52 @@ impl ShadowFile {
     }
 }
 
+/// Whether there is a shadow that may hold the newest commit: whoever had the database open has not
+/// closed it.
+pub(super) fn is_unfinished(path: &Path) -> Result<bool> {
+    Ok(has_shadow(path)? && !dash_shadow::is_at_rest(&Real, path).map_err(to_sqlite)?)
+}
+
+fn has_shadow(path: &Path) -> Result<bool> {
+    let (folder, names) = dash_shadow::Names::split(path).map_err(to_sqlite)?;
+    let found = Real.open_directory(folder).and_then(|folder| folder.metadata(&names.shadow));
+    let found = found.map_err(|error| {
+        let name = names.shadow.to_string_lossy();
+        Error::new(Code::CANTOPEN, format!("looking for {name}: {error}"))
+    })?;
+    Ok(found.is_some())
+}
+
+/// See [`crate::mode::Mode::give_way`]: gives the newest copy its name, as after any opening, and
+/// removes the other one.
+pub(super) fn give_way(request: &Request<'_>) -> Result<()> {
+    let Request { host, path, .. } = request;
+    if !has_shadow(path)? {
+        return Ok(());
+    }
+    let options = OpenOptions { create: false, ..OpenOptions::default() };
+    let begun = Instant::now();
+    let engine = loop {
+        match Connection::open(&Real, path, &options) {
+            Err(EngineError::Busy) if begun.elapsed() < PATIENCE => {
+                host.sleep(PAUSE);
+            }
+            Err(EngineError::Busy) => return Err(in_use(path)),
+            other => break other.map_err(to_sqlite)?,
+        }
+    };
+    let mut tell = |message: &str| host.note(Code::WARNING, message);
+    engine.close_telling(&mut tell).map_err(to_sqlite)?;
+    File::close(Box::new(become_plain(path, host)?))
+}
+
 /// Opens the file through the host and removes the shadow, under a lock that no connection of dash,
 /// old or new, lets pass: RESERVED.
 fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
     let (mut file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
     for level in [LockLevel::Shared, LockLevel::Reserved] {
         file.lock(level).map_err(|error: Error| match error.code.primary() {
-            dash_ffi::Code::BUSY => in_use(path),
+            Code::BUSY => in_use(path),
             _ => error,
         })?;
     }
@@ -59,7 +98,7 @@ fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
         remove_shadow(path)
     });
     match removed {
-        Err(dash_shadow::Error::Busy) => return Err(in_use(path)),
+        Err(EngineError::Busy) => return Err(in_use(path)),
         other => other.map_err(to_sqlite)??,
     }
     file.unlock(LockLevel::None)?;
@@ -72,7 +111,7 @@ fn remove_shadow(path: &Path) -> Result<()> {
     let failed = |operation: Operation| {
         move |source| {
             let name = format!("{}-shadow", path.display());
-            to_sqlite(dash_shadow::Error::Io { operation, name, source })
+            to_sqlite(EngineError::Io { operation, name, source })
         }
     };
     let (folder, names) = dash_shadow::Names::split(path).map_err(to_sqlite)?;

@@ -22,11 +22,12 @@ mod super_journal;
 
 use std::path::Path;
 
-use dash_ffi::{Code, File, FileKind, Opened, Result, Side};
+use dash_ffi::{Code, Error, File, FileKind, OpenFlags, Opened, Result, Side};
 
+use crate::leftovers;
 use crate::mode::registry::Shared;
 use crate::mode::{Beside, Database, Mode, Parameter};
-use crate::mode::{Opening, Switching};
+use crate::mode::{Opening, Request, Switching};
 use journal::Journal;
 use shared::Prepared;
 use super_journal::Marker;
@@ -58,6 +59,22 @@ impl Mode for Shadow {
         parameters::ALL
     }
 
+    /// `dash_default=shadow`: whatever it was left in.
+    fn recognises(&self, request: &Request<'_>) -> Result<bool> {
+        Ok(request.parameters.stays_in(self))
+    }
+
+    fn holds(&self, request: &Request<'_>) -> Result<bool> {
+        leaving::is_unfinished(request.path)
+    }
+
+    fn give_way(&self, request: &Request<'_>, to: &dyn Mode) -> Result<()> {
+        match to.is_plain() {
+            true => Ok(()),
+            false => leaving::give_way(request),
+        }
+    }
+
     fn prepare(&self, path: &Path, other: bool) {
         if other { linger::end(path) } else { linger::check(path) }
     }
@@ -81,22 +98,24 @@ impl Mode for Shadow {
         &self,
         shared: &Shared,
         path: &Path,
-        kind: FileKind,
-    ) -> Result<Option<Box<dyn File>>> {
+        flags: OpenFlags,
+    ) -> Result<Option<Opened>> {
         if !shared.has_writers() {
             return Ok(None);
         }
-        Ok(match kind {
-            FileKind::MainJournal => {
+        let file: Option<Box<dyn File>> = match flags.kind() {
+            Some(FileKind::MainJournal) => {
                 let folder = path.parent().unwrap_or(Path::new("/")).to_path_buf();
                 Some(Box::new(Side(Journal::new(folder))))
             }
-            FileKind::SuperJournal => {
+            Some(FileKind::SuperJournal) => {
                 let under = shared.of::<Prepared>().super_journal().ok_or(Code::CANTOPEN)?;
                 Some(Box::new(Side(Marker::new(&under))))
             }
+            Some(FileKind::Wal) => return Err(no_log(path)),
             _ => None,
-        })
+        };
+        Ok(file.map(|file| Opened { file, flags }))
     }
 
     /// There are none, except that a journal is claimed while the database is prepared under a
@@ -106,17 +125,22 @@ impl Mode for Shadow {
             (Beside::Journal, true) => Some(shared.of::<Prepared>().is_prepared()),
             (Beside::Wal, true) => Some(false),
             // A directory of that name is a name fence, and a file may be a stock writer's.
-            (Beside::Journal, false) if is_no_journal(path) => Some(false),
+            (Beside::Journal, false) if leftovers::is_no_journal(path) => Some(false),
             _ => None,
         }
     }
 }
 
-/// Whether something has a journal's name that can be none: a name fence; what opening would wait
-/// for.
-fn is_no_journal(path: &Path) -> bool {
-    let kind = path.symlink_metadata().map(|found| found.file_type());
-    kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink())
+/// SQLite puts an attached database into WAL mode unseen, and even without shared memory where
+/// locking_mode=EXCLUSIVE lets it do without. What it then wrote to a log of its own would be no
+/// commit of the engine's.
+fn no_log(path: &Path) -> Error {
+    let message = format!(
+        "{}: a database in mode shadow has no such file; PRAGMA journal_mode=wal with the name of its schema puts it into \
+         mode wal",
+        path.display()
+    );
+    Error::new(Code::CANTOPEN, message)
 }
 
 #[cfg(test)]
@@ -133,7 +157,7 @@ mod tests {
         assert_eq!(exists(journal), None);
         let (member, _) = join(path, None, MODE).expect("alone");
         assert_eq!(exists(journal), None, "who only reads keeps nobody from making one");
-        let opens = || registry::open_beside(journal, FileKind::MainJournal);
+        let opens = || registry::open_beside(journal, OpenFlags::MAIN_JOURNAL);
         assert!(opens().expect("no error").is_none());
         let writing = Writing::new(member.shared());
         assert_eq!(exists(journal), Some(false));

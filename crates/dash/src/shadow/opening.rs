@@ -8,21 +8,18 @@ use std::time::Instant;
 use dash_ffi::{Code, Error, File, HostVfs, OpenFlags, Opened, Result};
 use dash_shadow::{Connection, Error as EngineError};
 use dash_storage::real::Real;
-use dash_storage::{Directory, Storage};
 
 use super::file::ShadowFile;
 use super::read_only::ReadOnlyFile;
 use super::{MODE, orphans, parameters, secure_delete};
+use crate::by_stock::{PATIENCE, PAUSE};
 use crate::errors::{forbids_writing, to_sqlite};
-use crate::leftovers::{self, HEADER, Leftover, Neighbours, PATIENCE, PAUSE};
+use crate::leftovers::{self, HEADER, Leftover, Neighbours};
 use crate::main_file::opened;
 use crate::mode::Parameters;
 use crate::mode::registry::Membership;
 use crate::mode::{Request, Switching};
 use crate::plain;
-
-/// Permissions of a new database, before the umask; SQLite's own.
-const PERMISSIONS: u32 = 0o644;
 
 impl Request<'_> {
     /// `why`: what kept it from being opened for writing, if that was wanted.
@@ -196,27 +193,9 @@ pub fn engine(
 
 /// Under a connection that had the file open in another mode.
 pub(super) fn entered(switching: &Switching<'_>) -> Result<ShadowFile> {
-    let Switching { host, path, parameters, window, membership } = switching;
+    let Switching { host, path, parameters, window, membership, .. } = switching;
     let neighbours = Neighbours::of(path);
     let engine = engine(host, path, parameters, OpenFlags::READWRITE, &neighbours)?;
     let shared = membership.shared().clone();
     Ok(ShadowFile::new(engine, path, shared, parameters.psow(), (*window).clone()))
-}
-
-impl Parameters {
-    /// Whether to promise powersafe overwrite.
-    pub(crate) fn psow(&self) -> bool {
-        self.powersafe_overwrite.unwrap_or(true)
-    }
-
-    /// The permissions of a new database.
-    fn permissions(&self) -> u32 {
-        let of = || {
-            let model = self.mode_of.as_deref()?;
-            let folder = Real.open_directory(model.parent()?).ok()?;
-            let found = folder.metadata(model.file_name()?).ok()??;
-            Some(found.permissions)
-        };
-        of().unwrap_or(PERMISSIONS)
-    }
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use dash_shadow::Protocol;
 
-use crate::mode::Parameter;
-use crate::mode::Parameters;
+use crate::mode::{DEFAULT, Parameter, Parameters};
 
 /// How many flushes a commit makes.
 pub const COMMIT: &str = "dash_commit";
@@ -17,6 +16,7 @@ const LINGER_MAX: Duration = Duration::from_mins(1);
 /// All of them.
 pub const ALL: &[Parameter] = &[
     Parameter { name: COMMIT, value: "PROTOCOL", check: |text| protocol(text).map(drop) },
+    Parameter { name: DEFAULT, value: "MODE", check: default },
     Parameter { name: LINGER, value: "MILLISECONDS", check: |text| linger(text).map(drop) },
 ];
 
@@ -24,6 +24,14 @@ pub const ALL: &[Parameter] = &[
 pub fn protocol(name: &str) -> Result<Protocol, String> {
     Protocol::from_name(name)
         .ok_or_else(|| format!("no such dash_commit: {name}; there are single, paper, exclusive"))
+}
+
+/// What a database stays in that is not told otherwise.
+fn default(name: &str) -> Result<(), String> {
+    match name {
+        "shadow" => Ok(()),
+        _ => Err(format!("{DEFAULT}={name}: there is only shadow")),
+    }
 }
 
 /// The time that `dash_linger` names, in milliseconds.

@@ -5,6 +5,7 @@ use dash_shadow::Protocol;
 
 use super::file::ShadowFile;
 use super::parameters;
+use crate::latency::times_reads;
 
 /// Those that are its own.
 pub const ALL: &[&str] = &["dash_commit", "dash_time_reads"];
@@ -49,15 +50,7 @@ impl ShadowFile {
 
     fn dash_time_reads(&mut self, value: Option<&str>) -> Result<&'static str> {
         if let Some(value) = value {
-            self.time_reads = match value.to_ascii_lowercase().as_str() {
-                "on" | "1" | "true" | "yes" => true,
-                "off" | "0" | "false" | "no" => false,
-                _ => {
-                    return Err(wrong(format!(
-                        "no such dash_time_reads: {value}; there are on, off"
-                    )));
-                }
-            };
+            self.time_reads = times_reads(value).map_err(wrong)?;
         }
         Ok(if self.time_reads { "on" } else { "off" })
     }

@@ -12,9 +12,8 @@ use dash_ffi::{
 use dash_shadow::{Error as EngineError, ReadOnly};
 use dash_storage::real::Real;
 
-use super::control::temporary_name;
-use super::file::engine_level;
 use super::{MODE, pragma};
+use crate::controls::{answer_temporary_name, engine_level, set_mmap_size};
 use crate::errors::{errno_of, to_sqlite};
 use crate::leftovers::Neighbours;
 use crate::main_file::SECTOR;
@@ -204,16 +203,10 @@ impl File for ReadOnlyFile {
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
         match control {
             FileControl::VfsName(mut name) => name.answer("shadow"),
-            FileControl::MmapSize(size) => {
-                let old = match u64::try_from(*size) {
-                    Ok(limit) => self.maps.set_limit(limit),
-                    Err(_) => self.maps.limit(),
-                };
-                *size = i64::try_from(old).unwrap_or(i64::MAX);
-            }
+            FileControl::MmapSize(size) => set_mmap_size(&mut self.maps, size),
             FileControl::HasMoved(moved) => *moved = false,
             FileControl::LastErrno(errno) => *errno = self.errno,
-            FileControl::TempFilename(mut name) => name.answer(&temporary_name())?,
+            FileControl::TempFilename(name) => return answer_temporary_name(name),
             FileControl::BusyHandler(_) | FileControl::Pdb(_) => {}
             FileControl::Sync { .. } | FileControl::CommitPhaseTwo => {}
             _ => return Ok(Handled::No),

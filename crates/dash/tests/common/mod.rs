@@ -73,10 +73,12 @@ pub fn number(db: &Connection, sql: &str) -> i64 {
     text(db, sql).parse().expect("a number")
 }
 
+#[track_caller]
 pub fn message(result: Result<impl Sized>) -> String {
     result.map(drop).expect_err("fails").to_string()
 }
 
+#[track_caller]
 pub fn code(result: Result<impl Sized>) -> ErrorCode {
     match result.map(drop).expect_err("fails") {
         rusqlite::Error::SqliteFailure(error, _) => error.code,

@@ -17,6 +17,11 @@
 //! debt above [`OWED_MAX`], or [`EARLY_MAX`] wake-ups in a row that did not lead to the lock
 //! (somebody who did not wait was faster), is slept off before the next attempt. `xSleep` answers
 //! the time really slept.
+//!
+//! So much for the engines whose lock is `xLock`'s. Where WRITER is a slot of the wal-index it is
+//! waited for as [`writer`] says.
+
+pub mod writer;
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -255,6 +260,9 @@ pub fn succeeded() -> Option<Waited> {
 
 /// `xSleep`: for about `time`, or until the lock that this thread failed to get is given up.
 pub fn sleep(host: &HostVfs, time: Duration) -> Duration {
+    if let Some(slept) = writer::sleep(host, time) {
+        return slept;
+    }
     let waiting = WAITING.try_with(|waiting| waiting.borrow_mut().take()).ok().flatten();
     let Some(mut waiting) = waiting.filter(|waiting| waiting.failed) else {
         return host.sleep(time);

@@ -1,0 +1,62 @@
+//! The file controls of a database in mode wal. Among them is the end of a commit: it is visible
+//! when COMMIT_PHASETWO comes, and durable when that returns.
+
+use std::time::Instant;
+
+use dash_ffi::{FileControl, Handled, Result};
+use dash_wal::Connection;
+
+use super::file::WalFile;
+use crate::controls::{answer_temporary_name, lock_number, set_mmap_size, toggle};
+use crate::latency::Op;
+
+impl WalFile {
+    /// Answers a control; PRAGMA is answered one level up, or by SQLite.
+    pub(super) fn control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        match control {
+            FileControl::CommitPhaseTwo => self.committed()?,
+            FileControl::CheckpointStart => {
+                self.link.state().call(Connection::checkpoint_starts)?;
+            }
+            FileControl::CheckpointDone => self.link.state().engine()?.checkpoint_done(),
+            FileControl::HasMoved(moved) => {
+                *moved = self.link.state().call(|engine| engine.has_moved())?;
+            }
+            FileControl::Pdb(connection) => self.link.state().kept = Some(connection.keep()),
+            FileControl::MmapSize(size) => set_mmap_size(&mut self.maps, size),
+            FileControl::VfsName(mut name) => name.answer("wal"),
+            FileControl::LockState(level) => {
+                *level = lock_number(self.link.state().engine()?.level());
+            }
+            FileControl::LastErrno(errno) => *errno = self.link.state().errno,
+            FileControl::PersistWal(setting) => toggle(&mut self.persist_wal, setting),
+            FileControl::PowersafeOverwrite(setting) => {
+                toggle(&mut self.powersafe_overwrite, setting);
+            }
+            FileControl::TempFilename(name) => return answer_temporary_name(name),
+            // A checkpoint makes the file longer as it goes. SQLite's own busy handler is called by
+            // SQLite. SYNC is about a journal, which is a file of the host's.
+            FileControl::SizeHint(_)
+            | FileControl::ChunkSize(_)
+            | FileControl::Overwrite(_)
+            | FileControl::BusyHandler(_)
+            | FileControl::Sync { .. } => {}
+            // EXTERNAL_READER among them: the engine knows of readers, not whose they are.
+            _ => return Ok(Handled::No),
+        }
+        Ok(Handled::Yes)
+    }
+
+    /// COMMIT_PHASETWO: waits until the commit is durable, as far as it is to be.
+    fn committed(&mut self) -> Result<()> {
+        let mut state = self.link.state();
+        let begun = state.begun.take();
+        let since = Instant::now();
+        state.call(Connection::committed)?;
+        if let Some(begun) = begun {
+            state.latencies.record(Op::Flush, since);
+            state.latencies.record(Op::Commit, begun);
+        }
+        Ok(())
+    }
+}

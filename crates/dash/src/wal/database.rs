@@ -1,0 +1,94 @@
+//! What a database in mode wal is to the rest of this crate: PRAGMAs, statistics, the ways to end
+//! it.
+
+use std::path::Path;
+
+use dash_ffi::{Code, Error, HostFile, HostVfs, OpenFlags, Result, Value};
+use dash_wal::LockLevel;
+
+use super::file::WalFile;
+use super::{MODE, opening, parameters};
+use crate::errors::to_sqlite;
+use crate::mode::{Database, IN_TRANSACTION, LatencyRow, Parameters, Statistic};
+use crate::plain;
+
+impl Database for WalFile {
+    /// Once SQLite has left WAL mode, what it does from here on it does to a plain file.
+    fn engine(&self) -> &'static str {
+        if self.is_left() { plain::MODE.engine() } else { MODE.engine() }
+    }
+
+    fn pragma(&mut self, name: &str, value: Option<&str>) -> Option<Result<String>> {
+        self.answer(name, value)
+    }
+
+    fn statistics(&self) -> Option<Vec<Statistic>> {
+        let mut state = self.link.state();
+        let mut rows = state.engine().ok()?.statistics().rows().to_vec();
+        // Locks that were waited for, and had as soon as whoever was in the way was done.
+        rows.push(("wakeups", self.wakeups));
+        Some(rows)
+    }
+
+    fn latencies(&self) -> Option<Vec<LatencyRow>> {
+        let rows = self.link.state().latencies.rows().into_iter().map(|row| {
+            let count = i64::try_from(row.count).unwrap_or(i64::MAX);
+            let mut values = vec![row.op.name().into(), count.into()];
+            values.extend(row.times.into_iter().map(Value::Real));
+            values
+        });
+        Some(rows.collect())
+    }
+
+    fn is_left(&self) -> bool {
+        let unlocked =
+            || self.link.state().engine().is_ok_and(|engine| engine.level() == LockLevel::None);
+        self.is_left && unlocked()
+    }
+
+    /// Only SQLite leaves WAL mode.
+    fn may_leave(&mut self) -> Result<()> {
+        if self.link.is_read_only {
+            return Err(self.refusal());
+        }
+        let mut state = self.link.state();
+        let unlocked = state.engine()?.level() == LockLevel::None;
+        match unlocked && !Self::says_wal(&mut state)? {
+            true => Ok(()),
+            false => Err(Error::new(Code::ERROR, IN_TRANSACTION)),
+        }
+    }
+
+    fn leave(
+        self: Box<Self>,
+        kept: &mut Parameters,
+        path: &Path,
+        host: &HostVfs,
+    ) -> Result<HostFile> {
+        let mut state = self.link.state();
+        let engine = state.engine()?;
+        kept.set_own(parameters::DURABILITY, parameters::name_of(engine.durability()));
+        kept.set_own(parameters::BARRIER, parameters::name_of_barrier(engine.chosen_barrier()));
+        kept.set_own(parameters::READ, parameters::name_of_reads(engine.durable_reads()));
+        drop(state);
+        kept.powersafe_overwrite = Some(self.powersafe_overwrite);
+        self.close_engine(&mut |message| host.note(Code::WARNING, message))?;
+        opening::remove_log(path);
+        let (file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
+        Ok(file)
+    }
+
+    fn end(self: Box<Self>, _: &Parameters, host: &HostVfs) -> Result<()> {
+        self.close_engine(&mut |message| host.note(Code::WARNING, message))
+    }
+}
+
+impl WalFile {
+    /// Closes the engine; what the user should know is told.
+    pub(super) fn close_engine(self, tell: &mut dyn FnMut(&str)) -> Result<()> {
+        match self.link.take() {
+            Some(engine) => engine.close_telling(tell).map_err(to_sqlite),
+            None => Ok(()),
+        }
+    }
+}

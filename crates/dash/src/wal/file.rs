@@ -1,0 +1,295 @@
+//! A database in mode wal, as SQLite sees it: every file method, mapped onto the engine.
+//!
+//! SQLite commits by itself, in `-wal` and in the wal-index; the engine looks on, and makes it
+//! durable in `SQLITE_FCNTL_COMMIT_PHASETWO` ([`super::control`]).
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
+
+use dash_ffi::{
+    Code, DeviceCharacteristics, Error, File, FileControl, Handled, LockLevel, PagePointer, Result,
+    ShmLock, ShmMapping, SyncFlags, Window,
+};
+use dash_storage::LockKind;
+use dash_wal::Connection;
+
+use super::link::{Link, State};
+use super::region;
+use crate::controls::engine_level;
+use crate::latency::Op;
+use crate::leftovers::{HEADER, says_wal};
+use crate::main_file::SECTOR;
+use crate::mapping::Maps;
+use crate::wake::writer;
+
+/// What is promised of a database in mode wal: what the stock VFS promises of a file.
+///
+/// - `POWERSAFE_OVERWRITE`, unless the user said `psow=0`: frames are not padded to sectors;
+/// - `SUBPAGE_READ`: reads of any place and length are served.
+///
+/// Not promised: `SAFE_APPEND` (the journal with which SQLite enters and leaves the mode is a file
+/// of the host's), `SEQUENTIAL` (SQLite would not flush a new header of `-wal`, at which the engine
+/// begins a generation), `ATOMIC*`, `BATCH_ATOMIC`, `UNDELETABLE_WHEN_OPEN`, `IMMUTABLE`.
+const PROMISES: DeviceCharacteristics = DeviceCharacteristics::SUBPAGE_READ;
+
+/// Slots of the wal-index (wal.c): WRITER, and the first of the readers'.
+const WRITER: usize = 0;
+const FIRST_READER: usize = 3;
+/// So fast SQLite gives WRITER up again if its snapshot is old.
+const AT_ONCE: Duration = Duration::from_millis(1);
+
+/// An open database.
+pub struct WalFile {
+    pub(super) link: Arc<Link>,
+    pub(super) maps: Maps,
+    pub(super) powersafe_overwrite: bool,
+    pub(super) persist_wal: bool,
+    pub(super) time_reads: bool,
+    /// SQLite has taken the database out of WAL mode.
+    pub(super) is_left: bool,
+    /// WRITER could not be had, and SQLite has done nothing since but to stop reading.
+    failed: bool,
+    /// Since when it has WRITER, and has written nothing.
+    idle: Option<Instant>,
+    /// Locks that this connection got when who was in the way woke it.
+    pub(super) wakeups: u64,
+    /// Why it can't be written, where somebody wanted to.
+    pub(super) why: Option<String>,
+}
+
+impl WalFile {
+    /// Around an open engine.
+    pub fn new(link: Arc<Link>, powersafe_overwrite: bool, window: Arc<Window>) -> Self {
+        Self {
+            link,
+            maps: Maps::new(window),
+            powersafe_overwrite,
+            persist_wal: false,
+            time_reads: false,
+            is_left: false,
+            failed: false,
+            idle: None,
+            wakeups: 0,
+            why: None,
+        }
+    }
+
+    /// SQLite does something else than to sleep until it may write.
+    fn go_on(&mut self) {
+        if std::mem::take(&mut self.failed) {
+            writer::forget();
+        }
+    }
+
+    /// Takes WRITER, or the next sleep of this thread does.
+    fn become_writer(&mut self) -> Result<()> {
+        if self.link.state().reserved.is_none() {
+            writer::let_pass(&self.link.urgent);
+        }
+        let mut state = self.link.state();
+        let taken = state.call(|engine| engine.index_lock(WRITER..WRITER + 1, LockKind::Exclusive));
+        state.reserved = None;
+        match taken {
+            Ok(()) => {
+                self.failed = false;
+                self.idle = Some(Instant::now());
+                if let Some(waited) = writer::succeeded() {
+                    state.latencies.record(Op::LockWait, waited.since);
+                    self.wakeups += u64::from(waited.woken);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                drop(state);
+                if error.code == Code::BUSY {
+                    self.wait_next();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// The next sleep of this thread takes WRITER, if it comes next.
+    fn wait_next(&mut self) {
+        self.failed = true;
+        writer::failed(Arc::clone(&self.link) as Arc<_>);
+    }
+
+    /// Gives WRITER up. At once, if SQLite finds that somebody has committed since it began to
+    /// read: with the lock in its hands when it begins it will not find that again.
+    fn cease_to_write(&mut self) -> Result<()> {
+        let unlocked = self.link.state().call(|engine| engine.index_unlock(WRITER..WRITER + 1));
+        if self.idle.take().is_some_and(|since| since.elapsed() < AT_ONCE) {
+            self.wait_next();
+        }
+        unlocked
+    }
+
+    /// What a change is answered, where SQLite may only read.
+    pub(super) fn refusal(&self) -> Error {
+        let message = "the database was opened for reading only";
+        match &self.why {
+            Some(why) => Error::new(Code::READONLY, format!("{message}: {why}")),
+            None => Error::new(Code::READONLY, message),
+        }
+    }
+
+    /// Whether the database's header says WAL mode. An empty file says nothing.
+    pub(super) fn says_wal(state: &mut State) -> Result<bool> {
+        let mut header = [0; HEADER];
+        let len = state.call(|engine| engine.read(&mut header, 0))?;
+        Ok(says_wal(&header[..len]))
+    }
+}
+
+impl File for WalFile {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let mut state = self.link.state();
+        if !self.time_reads {
+            return state.call(|engine| engine.read(buffer, offset));
+        }
+        let begun = Instant::now();
+        let read = state.call(|engine| engine.read(buffer, offset));
+        state.latencies.record(Op::Read, begun);
+        read
+    }
+
+    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        self.go_on();
+        if self.link.is_read_only {
+            return Err(self.refusal());
+        }
+        self.link.state().call(|engine| engine.write(data, offset))?;
+        if offset == 0 && data.len() >= HEADER {
+            self.is_left = !says_wal(data);
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        if self.link.is_read_only {
+            return Err(self.refusal());
+        }
+        self.link.state().call(|engine| engine.truncate(size))
+    }
+
+    fn sync(&mut self, _: SyncFlags) -> Result<()> {
+        self.link.state().call(Connection::sync)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.link.state().call(|engine| engine.size())
+    }
+
+    fn lock(&mut self, level: LockLevel) -> Result<()> {
+        self.go_on();
+        self.link.state().call(|engine| engine.lock(engine_level(level)))
+    }
+
+    fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        self.go_on();
+        let mut state = self.link.state();
+        state.give_up();
+        state.call(|engine| engine.unlock(engine_level(level)))
+    }
+
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        self.link.state().call(Connection::is_reserved)
+    }
+
+    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        self.control(control)
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        SECTOR
+    }
+
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        match self.powersafe_overwrite {
+            true => PROMISES | DeviceCharacteristics::POWERSAFE_OVERWRITE,
+            false => PROMISES,
+        }
+    }
+
+    fn has_shared_memory(&self) -> bool {
+        true
+    }
+
+    fn shm_map(&mut self, region: usize, size: usize, extend: bool) -> Result<ShmMapping> {
+        self.go_on();
+        let mapped = self.link.state().call(|engine| engine.map_region(region, size, extend));
+        mapped.map(region::mapping)
+    }
+
+    fn shm_lock(&mut self, slot: usize, count: usize, lock: ShmLock) -> Result<()> {
+        let end = slot.checked_add(count).ok_or(Code::MISUSE)?;
+        let is_writer = slot == WRITER && count == 1;
+        let kind = match lock {
+            ShmLock::UnlockExclusive if is_writer => return self.cease_to_write(),
+            ShmLock::LockExclusive if is_writer => return self.become_writer(),
+            ShmLock::LockExclusive => Some(LockKind::Exclusive),
+            ShmLock::LockShared => Some(LockKind::Shared),
+            ShmLock::UnlockShared | ShmLock::UnlockExclusive => None,
+        };
+        let stops_reading = lock == ShmLock::UnlockShared && slot >= FIRST_READER;
+        if !stops_reading {
+            self.go_on();
+        }
+        self.idle = None;
+        let mut state = self.link.state();
+        if stops_reading {
+            // It was given WRITER, and did not want it.
+            state.give_up();
+        }
+        state.call(|engine| match kind {
+            Some(kind) => engine.index_lock(slot..end, kind),
+            None => engine.index_unlock(slot..end),
+        })
+    }
+
+    /// The memory is the machine's own. SQLite orders nothing between taking WRITER and finding
+    /// that its snapshot is old.
+    fn shm_barrier(&mut self) {
+        self.idle = None;
+        fence(Ordering::SeqCst);
+    }
+
+    fn shm_unmap(&mut self, delete: bool) -> Result<()> {
+        self.go_on();
+        let mut state = self.link.state();
+        state.give_up();
+        state.call(|engine| engine.unmap(delete))
+    }
+
+    /// A checkpoint writes no page that a reader may still want from here, which is SQLite's own
+    /// rule for any process that maps the file.
+    fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
+        let Some(range) = self.maps.range(offset, amount) else {
+            return Ok(None);
+        };
+        let mut state = self.link.state();
+        let file = state.engine()?.file();
+        // Where mapping fails, reading works.
+        Ok(self.maps.page(file, &range, Some(u64::MAX)).unwrap_or(None))
+    }
+
+    fn unfetch(&mut self, _: u64, page: Option<PagePointer>) -> Result<()> {
+        match page {
+            Some(_) => self.maps.give_back(),
+            // The file may be another one than when it was mapped.
+            None => self.maps.forget(),
+        }
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.close_engine(&mut |_| ())
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}

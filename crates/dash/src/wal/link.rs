@@ -1,0 +1,221 @@
+//! What the database's file, its log and a sleeping busy handler have in common: one connection of
+//! the engine, and what is remembered between their calls.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+
+use dash_ffi::{Code, Error, KeptConnection, Result};
+use dash_storage::real::{Memory, Real};
+use dash_wal::{Connection, Error as EngineError, LockLevel, Turn};
+
+use super::reservations;
+use crate::errors::{errno_of, to_sqlite};
+use crate::latency::Latencies;
+use crate::mode::caller::Caller;
+use crate::wake::writer::{Reserve, Urgent};
+
+/// A connection of the engine. SQLite calls one of its files at a time; a thread of dash's own may
+/// come between two calls.
+pub struct Link {
+    pub caller: Caller,
+    /// The database's.
+    pub path: PathBuf,
+    /// Whether SQLite may only read.
+    pub is_read_only: bool,
+    /// Who has waited too long for WRITER, of this process.
+    pub urgent: Arc<Urgent>,
+    state: Mutex<State>,
+    /// Whether [`reservations`] looks after it.
+    pub watched: AtomicBool,
+}
+
+/// See [`Link`].
+#[derive(Default)]
+pub struct State {
+    /// None: it is closed.
+    connection: Option<Connection<Real>>,
+    /// SQLite's own connection, to be asked about its other databases.
+    pub kept: Option<KeptConnection>,
+    /// Since when WRITER has been held for SQLite, which has not come for it yet.
+    pub reserved: Option<Instant>,
+    /// Whether the connection has `-wal` open.
+    pub has_log: bool,
+    /// Whether the transaction in hand writes another file, too.
+    pub undeferred: bool,
+    /// When the commit frame was written.
+    pub begun: Option<Instant>,
+    pub latencies: Latencies,
+    /// The `errno` of the last failure.
+    pub errno: i32,
+}
+
+impl State {
+    /// The engine.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_IOERR` once it is closed.
+    pub fn engine(&mut self) -> Result<&mut Connection<Real>> {
+        self.connection
+            .as_mut()
+            .ok_or_else(|| Error::new(Code::IOERR, "the database's file is closed"))
+    }
+
+    /// Calls the engine; keeps the `errno` of a failure.
+    ///
+    /// # Errors
+    ///
+    /// The engine's, as SQLite is told of it.
+    #[inline]
+    pub fn call<R>(
+        &mut self,
+        call: impl FnOnce(&mut Connection<Real>) -> core::result::Result<R, EngineError>,
+    ) -> Result<R> {
+        let result = call(self.engine()?);
+        result.map_err(|error| {
+            self.errno = errno_of(&error);
+            to_sqlite(error)
+        })
+    }
+
+    /// Gives WRITER up that was taken for SQLite, if it is still held so.
+    pub fn give_up(&mut self) {
+        if self.reserved.take().is_some() {
+            // What fails here fails again where SQLite sees it.
+            drop(self.call(Connection::release_writer));
+        }
+    }
+}
+
+impl Link {
+    /// Around an open engine; known to [`Links::caller`] as long as somebody has it.
+    pub fn new(
+        engine: Connection<Real>,
+        links: &Links,
+        caller: Caller,
+        path: PathBuf,
+        is_read_only: bool,
+    ) -> Arc<Self> {
+        let state = State { connection: Some(engine), ..State::default() };
+        let link = Arc::new(Self {
+            caller,
+            path,
+            is_read_only,
+            urgent: Arc::clone(&links.urgent),
+            state: Mutex::new(state),
+            watched: AtomicBool::new(false),
+        });
+        links.add(&link);
+        link
+    }
+
+    /// Everything that changes.
+    #[inline]
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the engine out, to be closed.
+    pub fn take(&self) -> Option<Connection<Real>> {
+        let mut state = self.state();
+        state.give_up();
+        state.kept = None;
+        state.connection.take()
+    }
+
+    /// `xDelete` of `-wal`: the end of what is in the log.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    pub fn delete_log(&self) -> Result<()> {
+        self.state().call(Connection::wal_delete)
+    }
+}
+
+impl Reserve for Link {
+    fn was_called_last(&self) -> bool {
+        Caller::last() == self.caller
+    }
+
+    fn reserve(&self) -> bool {
+        if !reservations::can_be_watched() {
+            return false;
+        }
+        let mut state = self.state();
+        let reserved = state.call(Connection::try_writer).unwrap_or(false);
+        if reserved {
+            state.reserved = Some(Instant::now());
+        }
+        reserved
+    }
+
+    fn watch(self: Arc<Self>) {
+        if !self.watched.swap(true, Ordering::SeqCst) {
+            reservations::watch(self);
+        }
+    }
+
+    fn give_up(&self) {
+        self.state().give_up();
+    }
+
+    fn urgent(&self) -> Arc<Urgent> {
+        Arc::clone(&self.urgent)
+    }
+
+    fn turn(&self) -> Option<Turn<Memory>> {
+        self.state().engine().ok().and_then(|engine| engine.turn())
+    }
+}
+
+/// The connections of this process to one database.
+#[derive(Default)]
+pub struct Links {
+    list: Mutex<Vec<Weak<Link>>>,
+    urgent: Arc<Urgent>,
+}
+
+impl Links {
+    fn add(&self, link: &Arc<Link>) {
+        let mut links = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|link| link.strong_count() > 0);
+        links.push(Arc::downgrade(link));
+    }
+
+    /// The connection whose `-wal` SQLite opens or deletes: that which it has called last in this
+    /// thread. `None`: a connection that stock SQLite's rules read through the host.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if that can't be told.
+    pub fn caller(&self) -> Result<Option<Arc<Link>>> {
+        let links = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let links: Vec<_> = links.iter().filter_map(Weak::upgrade).collect();
+        let last = Caller::last();
+        let Some(some) = links.first() else {
+            return Ok(None);
+        };
+        if let Some(link) = links.iter().find(|link| link.caller == last) {
+            return Ok(Some(Arc::clone(link)));
+        }
+        if some.caller.database == last.database {
+            return Ok(None);
+        }
+        // Under locking_mode=EXCLUSIVE SQLite may have called nothing of it in this statement.
+        let may_be = |link: &&Arc<Link>| {
+            let mut state = link.state();
+            !state.has_log
+                && state.engine().is_ok_and(|engine| engine.level() == LockLevel::Exclusive)
+        };
+        match links.iter().find(may_be) {
+            Some(link) => Ok(Some(Arc::clone(link))),
+            None => Err(Error::new(
+                Code::CANTOPEN,
+                "a log is opened for a connection that has not locked its database",
+            )),
+        }
+    }
+}

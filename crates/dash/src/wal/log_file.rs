@@ -1,0 +1,161 @@
+//! `-wal`, as SQLite sees it: SQLite opens it on behalf of a connection, and closes it first.
+
+use std::any::Any;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use dash_ffi::{
+    Code, DeviceCharacteristics, Door, Error, File, FileControl, Handled, LockLevel, OpenFlags,
+    Opened, Result, SyncFlags,
+};
+use dash_wal::Connection;
+
+use super::link::{Link, State};
+use crate::latency::Op;
+use crate::main_file::SECTOR;
+
+/// Bytes of a frame's header; SQLite writes it by itself, before the page.
+const FRAME_HEADER: usize = 24;
+/// Where it has the size of the database, which only the last frame of a transaction has.
+const COMMIT_SIZE: std::ops::Range<usize> = 4..8;
+
+/// See the module.
+struct LogFile {
+    link: Arc<Link>,
+    door: Option<Door>,
+}
+
+/// Opens it.
+///
+/// # Errors
+///
+/// The engine's.
+pub fn open(link: Arc<Link>, _: &Path, flags: OpenFlags) -> Result<Opened> {
+    let mut state = link.state();
+    state.call(Connection::wal_open)?;
+    state.has_log = true;
+    let door = state.kept.as_ref().map(dash_ffi::KeptConnection::door);
+    drop(state);
+    // SQLite then neither writes it nor begins a checkpoint.
+    let flags = match link.is_read_only {
+        true => flags.without(OpenFlags::READWRITE | OpenFlags::CREATE) | OpenFlags::READONLY,
+        false => flags,
+    };
+    Ok(Opened { file: Box::new(LogFile { link, door }), flags })
+}
+
+/// Whether this ends a transaction.
+fn is_commit_frame(data: &[u8]) -> bool {
+    data.len() == FRAME_HEADER && data[COMMIT_SIZE] != [0; 4]
+}
+
+impl LogFile {
+    /// Before a commit frame: an error after a commit has become visible reaches nobody where its
+    /// transaction also writes other files, so there it has to be durable before.
+    fn begin_commit(&self, state: &mut State) -> Result<()> {
+        state.begun = Some(Instant::now());
+        let others = state.kept.as_ref().and_then(|kept| {
+            kept.visit(|connection| connection.writes_another_file(&self.link.path))
+        });
+        let undeferred = others.unwrap_or(false);
+        if undeferred != state.undeferred {
+            state.undeferred = undeferred;
+            state.engine()?.set_undeferred(undeferred);
+        }
+        Ok(())
+    }
+}
+
+impl File for LogFile {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.link.state().call(|engine| engine.wal_read(buffer, offset))
+    }
+
+    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        if self.link.is_read_only {
+            return Err(Code::READONLY.into());
+        }
+        let mut state = self.link.state();
+        if is_commit_frame(data) {
+            self.begin_commit(&mut state)?;
+        }
+        state.call(|engine| engine.wal_write(data, offset))
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        self.link.state().call(|engine| engine.wal_truncate(size))
+    }
+
+    fn sync(&mut self, _: SyncFlags) -> Result<()> {
+        let begun = Instant::now();
+        let mut state = self.link.state();
+        let synced = state.call(Connection::wal_sync);
+        state.latencies.record(Op::Flush, begun);
+        synced
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.link.state().call(|engine| engine.wal_size())
+    }
+
+    fn lock(&mut self, _: LockLevel) -> Result<()> {
+        Ok(())
+    }
+
+    fn unlock(&mut self, _: LockLevel) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn file_control(&mut self, _: FileControl<'_>) -> Result<Handled> {
+        Ok(Handled::No)
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        SECTOR
+    }
+
+    /// SQLite asks the database's file.
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        DeviceCharacteristics::empty()
+    }
+
+    /// The database's: SQLite is in one of the two at a time, and what is known of its connection
+    /// is known in both.
+    fn door(&self) -> Option<Door> {
+        self.door.clone()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        let mut state = self.link.state();
+        state.has_log = false;
+        match state.engine() {
+            Ok(_) => state.call(Connection::wal_close),
+            // The database's file was closed before, against the rule.
+            Err(Error { .. }) => Ok(()),
+        }
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_frame_of_a_transaction_ends_it() {
+        let mut header = [7; FRAME_HEADER];
+        assert!(is_commit_frame(&header));
+        header[COMMIT_SIZE].fill(0);
+        assert!(!is_commit_frame(&header));
+        assert!(!is_commit_frame(&[7; 32]), "the header of the log itself");
+        assert!(!is_commit_frame(&[7; 512]), "a page");
+    }
+}

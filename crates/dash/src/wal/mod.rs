@@ -1,0 +1,126 @@
+//! Mode wal: SQLite's own WAL mode, whose commits become durable in dash's log (the crate
+//! `dash-wal`), as SQLite sees it.
+//!
+//! SQLite keeps `-wal` and the wal-index as ever; every call on them, and on the database, goes to
+//! one connection of the engine ([`link`]), whichever file it is made on.
+
+mod control;
+mod database;
+mod file;
+mod link;
+mod log_file;
+mod opening;
+mod parameters;
+mod pragma;
+mod region;
+mod reservations;
+
+use std::path::Path;
+
+use dash_ffi::{FileKind, OpenFlags, Opened, Result};
+
+use crate::leftovers;
+use crate::mode::registry::{self, Shared};
+use crate::mode::{Beside, Database, Mode, Parameter};
+use crate::mode::{Opening, Request, Switching};
+use link::Links;
+
+/// The mode.
+pub const MODE: &dyn Mode = &Wal;
+
+/// See [`MODE`].
+pub struct Wal;
+
+impl Mode for Wal {
+    fn engine(&self) -> &'static str {
+        "wal"
+    }
+
+    fn names(&self) -> &'static [&'static str] {
+        &["wal"]
+    }
+
+    fn described(&self) -> &'static str {
+        "in mode wal"
+    }
+
+    fn is_sqlites(&self) -> bool {
+        true
+    }
+
+    fn pragmas(&self) -> &'static [&'static str] {
+        pragma::ALL
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        parameters::ALL
+    }
+
+    /// A file keeps this mode, as in stock SQLite.
+    fn recognises(&self, request: &Request<'_>) -> Result<bool> {
+        Ok(request.beside.has_wal()? || request.beside.says_wal(request.path))
+    }
+
+    fn holds(&self, request: &Request<'_>) -> Result<bool> {
+        opening::is_unfinished(request)
+    }
+
+    /// Stock SQLite reads it where no session of dash's log is under way: what is durable may be in
+    /// the log alone.
+    fn stock_has_to_read(&self, request: &Request<'_>) -> Result<bool> {
+        let parameters = &request.parameters;
+        if parameters.immutable || parameters.nolock {
+            return Ok(true);
+        }
+        let is_open_here = registry::mode_of(request.path).is_some_and(|mode| mode == MODE);
+        Ok(!is_open_here && !opening::is_unfinished(request)?)
+    }
+
+    fn give_way(&self, request: &Request<'_>, _: &dyn Mode) -> Result<()> {
+        opening::finish(request)
+    }
+
+    fn open(&self, opening: Opening<'_>) -> Result<Opened> {
+        let Opening { request, reading, membership } = opening;
+        match reading {
+            true => request.wal_for_reading(membership, None),
+            false => request.wal_for_writing(membership),
+        }
+    }
+
+    fn enter(&self, switching: &Switching<'_>) -> Result<Box<dyn Database>> {
+        Ok(Box::new(opening::entered(switching)?))
+    }
+
+    /// The log, on behalf of the connection that this thread has just called; the rollback journal
+    /// with which SQLite enters and leaves the mode is the host's.
+    fn open_beside(
+        &self,
+        shared: &Shared,
+        path: &Path,
+        flags: OpenFlags,
+    ) -> Result<Option<Opened>> {
+        if flags.kind() != Some(FileKind::Wal) {
+            return Ok(None);
+        }
+        match shared.of::<Links>().caller()? {
+            Some(link) => log_file::open(link, path, flags).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn delete_beside(&self, shared: &Shared, _: &Path, beside: Beside) -> Option<Result<()>> {
+        if beside != Beside::Wal {
+            return None;
+        }
+        match shared.of::<Links>().caller() {
+            Ok(link) => Some(link?.delete_log()),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// Both are files; but a directory under the journal's name is the name fence.
+    fn exists_beside(&self, _: &Shared, path: &Path, beside: Beside) -> Option<bool> {
+        (beside == Beside::Journal && leftovers::is_no_journal(path)).then_some(false)
+    }
+}

@@ -1,0 +1,266 @@
+//! Opening a database in mode wal: by the engine, after stock SQLite has put it into WAL mode where
+//! it is not yet; through the host where it is only read and nothing of dash is under way.
+
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use dash_ffi::{Code, Error, HostVfs, OpenFlags, Opened, Result};
+use dash_storage::real::Real;
+use dash_storage::{Directory, Storage};
+use dash_wal::{Connection, Error as EngineError, Names, Process};
+
+use super::file::WalFile;
+use super::link::{Link, Links};
+use super::{MODE, parameters};
+use crate::by_stock::{self, PATIENCE, PAUSE, Work};
+use crate::errors::{forbids_writing, to_sqlite};
+use crate::leftovers::{HEADER, Neighbours, says_wal};
+use crate::main_file::opened;
+use crate::mode::registry::Membership;
+use crate::mode::{Parameters, Request, Switching};
+
+/// Taken together: rolls a hot journal back, removes one that stock SQLite kept, which would be in
+/// the way of the name fence, and enters WAL mode. That writes two bytes of the header and its
+/// counters, which are in one sector, so nothing need be rolled back.
+const ENTER: &str = "PRAGMA busy_timeout=2000; PRAGMA locking_mode=NORMAL; \
+     SELECT count(*) FROM sqlite_master; PRAGMA journal_mode=MEMORY; \
+     PRAGMA journal_mode=PERSIST; PRAGMA journal_mode=DELETE; \
+     PRAGMA journal_mode=MEMORY; PRAGMA journal_mode=WAL";
+/// The same, for an empty file, which SQLite fills by its journal's rules.
+const BEGIN: &str = "PRAGMA busy_timeout=2000; PRAGMA locking_mode=NORMAL; PRAGMA journal_mode=WAL";
+
+/// Why the engine could not open a database for writing.
+enum Failed {
+    /// Writing is not allowed here.
+    Forbidden(Error),
+    /// Anything else.
+    Other(Error),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        match error.code.primary() {
+            Code::READONLY => Self::Forbidden(error),
+            _ => Self::Other(error),
+        }
+    }
+}
+
+impl From<EngineError> for Failed {
+    fn from(error: EngineError) -> Self {
+        match forbids_writing(&error) {
+            true => Self::Forbidden(to_sqlite(error)),
+            false => Self::Other(to_sqlite(error)),
+        }
+    }
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Forbidden(error) | Failed::Other(error) => error,
+        }
+    }
+}
+
+impl Request<'_> {
+    pub(super) fn wal_for_writing(&self, membership: Membership) -> Result<Opened> {
+        let begins = membership.is_alone();
+        match self.wal_engine(&membership, begins) {
+            Ok(engine) => Ok(self.wal_opened(engine, membership, None)),
+            // As the stock VFS does: what can't be written may still be read.
+            Err(Failed::Forbidden(error)) => {
+                self.wal_for_reading(membership, Some(error.to_string())).map_err(|_| error)
+            }
+            Err(Failed::Other(error)) => Err(error),
+        }
+    }
+
+    /// `why`: what kept it from being opened for writing, if that was wanted. Without the rights
+    /// that the engine needs, stock's rules say what can be read.
+    pub(super) fn wal_for_reading(
+        &self,
+        membership: Membership,
+        why: Option<String>,
+    ) -> Result<Opened> {
+        if why.is_none()
+            && let Ok(engine) = self.wal_engine(&membership, false)
+        {
+            return Ok(self.wal_opened(engine, membership, Some(String::new())));
+        }
+        drop(membership);
+        self.plain(None)
+    }
+
+    fn wal_engine(
+        &self,
+        membership: &Membership,
+        begins: bool,
+    ) -> core::result::Result<Connection<Real>, Failed> {
+        let process = membership.shared().of();
+        engine(self.host, self.path, &self.parameters, self.flags, begins, &process)
+    }
+
+    /// `read_only`: why SQLite may not write.
+    fn wal_opened(
+        &self,
+        engine: Connection<Real>,
+        membership: Membership,
+        read_only: Option<String>,
+    ) -> Opened {
+        let links = membership.shared().of::<Links>();
+        let path = self.path.to_path_buf();
+        let link = Link::new(engine, &links, self.caller, path, read_only.is_some());
+        let mut file = WalFile::new(link, self.parameters.psow(), self.window.clone());
+        let flags = match &read_only {
+            Some(_) => {
+                self.flags.without(OpenFlags::READWRITE | OpenFlags::CREATE) | OpenFlags::READONLY
+            }
+            None => self.flags,
+        };
+        file.why = read_only.filter(|why| !why.is_empty());
+        opened(self, (MODE, Box::new(file)), flags, Some(membership))
+    }
+}
+
+/// Opens the engine. `begins`: nobody else in this process has the database open, so that it may
+/// have to be put into WAL mode first.
+fn engine(
+    host: &HostVfs,
+    path: &Path,
+    parameters: &Parameters,
+    flags: OpenFlags,
+    begins: bool,
+    process: &Arc<Process<Real>>,
+) -> core::result::Result<Connection<Real>, Failed> {
+    let beside = Neighbours::of(path);
+    beside.leave_the_fence_its_name()?;
+    let options = parameters::options(parameters, flags.contains(OpenFlags::CREATE));
+    let begun = Instant::now();
+    if begins {
+        beside.remove_folder_for_shared_memory();
+    }
+    loop {
+        if begins {
+            put_into_wal_mode(host, path, parameters, flags, &beside)?;
+        }
+        match Connection::open(&Real, path, &options, process) {
+            Ok(mut engine) => {
+                if !begins || is_in_wal_mode(&mut engine, &beside)? {
+                    return Ok(engine);
+                }
+                engine.close()?;
+            }
+            Err(EngineError::Busy) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if begun.elapsed() >= PATIENCE {
+            return Err(Failed::Other(in_use(path)));
+        }
+        host.sleep(PAUSE);
+    }
+}
+
+fn in_use(path: &Path) -> Error {
+    Error::new(
+        Code::BUSY,
+        format!("{} is in use by another process, which writes it or opens it", path.display()),
+    )
+}
+
+/// Whether it is, as stock SQLite will see it: a log that is there is read, whatever the header
+/// says.
+fn is_in_wal_mode(
+    engine: &mut Connection<Real>,
+    beside: &Neighbours,
+) -> core::result::Result<bool, Failed> {
+    let mut header = [0; HEADER];
+    let len = engine.read(&mut header, 0)?;
+    Ok(says_wal(&header[..len]) || beside.has_wal()?)
+}
+
+/// Has stock SQLite put a database into WAL mode, if it is not.
+fn put_into_wal_mode(
+    host: &HostVfs,
+    path: &Path,
+    parameters: &Parameters,
+    flags: OpenFlags,
+    beside: &Neighbours,
+) -> Result<()> {
+    let is_needed = || Ok(!beside.says_wal(path) && !beside.has_wal()?);
+    let there = std::fs::metadata(path).ok();
+    let create = flags.contains(OpenFlags::CREATE);
+    if !is_needed()? || (there.is_none() && !create) {
+        return Ok(());
+    }
+    if there.is_none() {
+        let mut options = std::fs::OpenOptions::new();
+        let options = options.write(true).create_new(true).mode(parameters.permissions());
+        if let Err(error) = options.open(path)
+            && error.kind() != std::io::ErrorKind::AlreadyExists
+        {
+            let message = format!("making {}: {error}", path.display());
+            return Err(Error::new(Code::CANTOPEN, message));
+        }
+    }
+    let is_empty = there.is_none_or(|there| there.len() == 0) && !beside.has_journal()?;
+    let could_not = format!("stock SQLite could not put {} into WAL mode", path.display());
+    let in_use = || in_use(path);
+    let sql = if is_empty { BEGIN } else { ENTER };
+    let (is_needed, in_use): (&dyn Fn() -> _, &dyn Fn() -> _) = (&is_needed, &in_use);
+    by_stock::run(host, path, flags, &Work { sql, is_needed, in_use, could_not: &could_not })?;
+    match beside.says_wal(path) || beside.has_wal()? {
+        true => Ok(()),
+        false => Err(Error::new(Code::CANTOPEN, format!("{could_not}: it stays as it is"))),
+    }
+}
+
+/// Under a connection that had the file open in another mode. An empty file is put into WAL mode by
+/// SQLite itself, with the page size that it was told.
+pub(super) fn entered(switching: &Switching<'_>) -> Result<WalFile> {
+    let Switching { host, path, parameters, window, membership, caller } = switching;
+    let is_empty = std::fs::metadata(path).is_ok_and(|found| found.len() == 0);
+    let (shared, flags) = (membership.shared(), OpenFlags::READWRITE);
+    let engine = engine(host, path, parameters, flags, !is_empty, &shared.of())?;
+    let link = Link::new(engine, &shared.of::<Links>(), *caller, path.to_path_buf(), false);
+    Ok(WalFile::new(link, parameters.psow(), (*window).clone()))
+}
+
+/// Whether somebody has begun a session of the log that was not ended: it is under way, or was cut
+/// off.
+pub(super) fn is_unfinished(request: &Request<'_>) -> Result<bool> {
+    Ok(request.beside.has_fence()? && has_log(request.path)?)
+}
+
+fn has_log(path: &Path) -> Result<bool> {
+    let (folder, names) = Names::split(path).map_err(to_sqlite)?;
+    let found = Real.open_directory(folder).and_then(|folder| folder.metadata(&names.log));
+    let found = found.map_err(|error| {
+        Error::new(Code::CANTOPEN, format!("looking for {}: {error}", names.shown_log()))
+    })?;
+    Ok(found.is_some())
+}
+
+/// Ends a session that was cut off: the engine recovers it when it opens the database.
+pub(super) fn finish(request: &Request<'_>) -> Result<()> {
+    if !is_unfinished(request)? {
+        return Ok(());
+    }
+    let process = Arc::default();
+    let flags = OpenFlags::READWRITE;
+    let engine = engine(request.host, request.path, &request.parameters, flags, false, &process)?;
+    let mut tell = |message: &str| request.host.note(Code::WARNING, message);
+    engine.close_telling(&mut tell).map_err(to_sqlite)
+}
+
+/// Removes the log of a database that has left the mode. It says that it is clean, so one that
+/// stays harms nobody.
+pub(super) fn remove_log(path: &Path) {
+    let Ok((folder, names)) = Names::split(path) else {
+        return;
+    };
+    let remove = || Real.open_directory(folder).and_then(|folder| folder.unlink(&names.log));
+    drop(dash_shadow::while_closed(&Real, path, remove));
+}

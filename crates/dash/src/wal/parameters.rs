@@ -1,0 +1,90 @@
+//! The URI parameters of mode wal, and the words for what the engine can do.
+
+use dash_wal::{Barrier, Durability};
+
+use crate::mode::{Parameter, Parameters};
+
+/// When a commit is durable.
+pub const DURABILITY: &str = "dash_durability";
+/// What a checkpoint relies on.
+pub const BARRIER: &str = "dash_barrier";
+/// Whether readers wait.
+pub const READ: &str = "dash_read";
+
+/// All of them.
+pub const ALL: &[Parameter] = &[
+    Parameter { name: DURABILITY, value: "KIND", check: |text| durability(text).map(drop) },
+    Parameter { name: BARRIER, value: "FILE", check: |text| barrier(text).map(drop) },
+    Parameter { name: READ, value: "WHAT", check: |text| reads(text).map(drop) },
+];
+
+const DURABILITIES: [(&str, Durability); 4] = [
+    ("host", Durability::Host),
+    ("full", Durability::Full),
+    ("device", Durability::Device),
+    ("none", Durability::None),
+];
+const BARRIERS: [(&str, Barrier); 2] = [("log", Barrier::Log), ("wal", Barrier::Wal)];
+const READS: [(&str, bool); 2] = [("latest", false), ("durable", true)];
+
+/// What a word stands for, or a message with the right ones.
+fn find<T: Copy>(parameter: &str, words: &[(&'static str, T)], text: &str) -> Result<T, String> {
+    let found = words.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        format!("no such {parameter}: {text}; there are {}", words.join(", "))
+    })
+}
+
+fn name<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
+    words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
+}
+
+/// The durability of a name.
+pub fn durability(text: &str) -> Result<Durability, String> {
+    find(DURABILITY, &DURABILITIES, text)
+}
+
+/// The barrier of a name.
+pub fn barrier(text: &str) -> Result<Barrier, String> {
+    find(BARRIER, &BARRIERS, text)
+}
+
+/// Whether readers wait, of a name.
+pub fn reads(text: &str) -> Result<bool, String> {
+    find(READ, &READS, text)
+}
+
+/// The name of a durability.
+pub fn name_of(durability: Durability) -> &'static str {
+    name(&DURABILITIES, &durability)
+}
+
+/// The name of a barrier.
+pub fn name_of_barrier(barrier: Barrier) -> &'static str {
+    name(&BARRIERS, &barrier)
+}
+
+/// The name of what readers see.
+pub fn name_of_reads(durable: bool) -> &'static str {
+    name(&READS, &durable)
+}
+
+/// What was asked for, or else the defaults.
+pub fn options(parameters: &Parameters, create: bool) -> dash_wal::OpenOptions {
+    fn own<T: Default>(
+        parameters: &Parameters,
+        name: &str,
+        read: fn(&str) -> Result<T, String>,
+    ) -> T {
+        parameters.own(name).and_then(|text| read(text).ok()).unwrap_or_default()
+    }
+    dash_wal::OpenOptions {
+        create,
+        permissions: parameters.permissions(),
+        durability: own(parameters, DURABILITY, durability),
+        barrier: own(parameters, BARRIER, barrier),
+        durable_reads: own(parameters, READ, reads),
+        ..dash_wal::OpenOptions::default()
+    }
+}

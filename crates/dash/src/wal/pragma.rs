@@ -1,0 +1,66 @@
+//! The PRAGMAs of mode wal, and those of mode shadow that mean nothing here.
+
+use dash_ffi::{Code, Error, Result};
+
+use super::file::WalFile;
+use super::parameters::{self, BARRIER, DURABILITY, READ};
+
+/// Those that are its own.
+pub const ALL: &[&str] = &[DURABILITY, BARRIER, READ];
+
+fn wrong(message: String) -> Error {
+    Error::new(Code::ERROR, message)
+}
+
+impl WalFile {
+    /// See [`crate::mode::Database::pragma`].
+    pub(super) fn answer(&mut self, name: &str, value: Option<&str>) -> Option<Result<String>> {
+        let answer = match name {
+            DURABILITY => self.dash_durability(value),
+            BARRIER => self.dash_barrier(value),
+            READ => self.dash_read(value),
+            "dash_time_reads" => self.dash_time_reads(value),
+            "dash_commit" => Err(wrong(
+                "dash_commit means nothing in mode wal: a commit is one write and one flush, which commits of several \
+                 connections share; PRAGMA dash_durability says what it survives"
+                    .to_owned(),
+            )),
+            _ => return None,
+        };
+        Some(answer.map(str::to_owned))
+    }
+
+    fn dash_durability(&mut self, value: Option<&str>) -> Result<&'static str> {
+        let mut state = self.link.state();
+        let engine = state.engine()?;
+        if let Some(value) = value {
+            engine.set_durability(parameters::durability(value).map_err(wrong)?);
+        }
+        Ok(parameters::name_of(engine.durability()))
+    }
+
+    fn dash_barrier(&mut self, value: Option<&str>) -> Result<&'static str> {
+        let mut state = self.link.state();
+        if let Some(value) = value {
+            let barrier = parameters::barrier(value).map_err(wrong)?;
+            state.call(|engine| engine.set_barrier(barrier))?;
+        }
+        Ok(parameters::name_of_barrier(state.engine()?.chosen_barrier()))
+    }
+
+    fn dash_read(&mut self, value: Option<&str>) -> Result<&'static str> {
+        let mut state = self.link.state();
+        let engine = state.engine()?;
+        if let Some(value) = value {
+            engine.set_durable_reads(parameters::reads(value).map_err(wrong)?);
+        }
+        Ok(parameters::name_of_reads(engine.durable_reads()))
+    }
+
+    fn dash_time_reads(&mut self, value: Option<&str>) -> Result<&'static str> {
+        if let Some(value) = value {
+            self.time_reads = crate::latency::times_reads(value).map_err(wrong)?;
+        }
+        Ok(if self.time_reads { "on" } else { "off" })
+    }
+}

@@ -1,0 +1,71 @@
+//! What can be chosen and asked.
+
+use crate::common::*;
+use crate::create;
+
+#[test]
+fn each_choice_is_a_pragma_and_a_parameter() {
+    let folder = Folder::new();
+    let db = create(&folder, "app.db");
+    for (name, values) in [
+        ("dash_durability", &["host", "full", "device", "none"][..]),
+        ("dash_barrier", &["log", "wal"]),
+        ("dash_read", &["latest", "durable"]),
+    ] {
+        assert_eq!(text(&db, &format!("PRAGMA {name}")), values[0]);
+        for value in values.iter().rev() {
+            assert_eq!(text(&db, &format!("PRAGMA {name}={value}")), *value);
+            assert_eq!(text(&db, &format!("PRAGMA {name}")), *value);
+            let asked = folder.try_open("app.db", &format!("&{name}={value}")).expect("opens");
+            assert_eq!(text(&asked, &format!("PRAGMA {name}")), *value);
+            db.execute_batch("CREATE TABLE IF NOT EXISTS t(x); INSERT INTO t VALUES (1)")
+                .expect("commits");
+            asked.execute_batch("INSERT INTO t VALUES (1)").expect("commits");
+        }
+        let wrong = message(db.execute_batch(&format!("PRAGMA {name}=often")));
+        assert!(wrong.contains(&values.join(", ")), "{wrong}");
+        assert_eq!(
+            code(folder.try_open("app.db", &format!("&{name}=often"))),
+            ErrorCode::CannotOpen
+        );
+        let shadow = folder.open("shadow.db");
+        let elsewhere = message(shadow.execute_batch(&format!("PRAGMA {name}")));
+        assert!(elsewhere.contains("not in mode wal"), "{elsewhere}");
+    }
+}
+
+#[test]
+fn what_means_nothing_here_says_so() {
+    let folder = Folder::new();
+    let db = create(&folder, "app.db");
+    let said = message(db.execute_batch("PRAGMA dash_commit"));
+    assert!(said.contains("dash_commit means nothing in mode wal"), "{said}");
+    assert!(said.contains("dash_durability"), "{said}");
+}
+
+#[test]
+fn statistics_and_latencies_count_commits() {
+    let folder = Folder::new();
+    let db = create(&folder, "app.db");
+    db.execute_batch("PRAGMA synchronous=FULL; CREATE TABLE t(x)").expect("commits");
+    let statistic =
+        |name: &str| number(&db, &format!("SELECT value FROM dash_stats WHERE name = '{name}'"));
+    let before = statistic("commits");
+    for x in 0..10 {
+        db.execute("INSERT INTO t VALUES (?)", [x]).expect("commits");
+    }
+    assert_eq!(statistic("commits") - before, 10);
+    let count = |op: &str| {
+        number(&db, &format!("SELECT coalesce(sum(count), 0) FROM dash_latency WHERE op = '{op}'"))
+    };
+    assert_eq!(count("commit"), 11);
+    assert!(count("flush") >= 11);
+    assert_eq!(count("read"), 0);
+    assert_eq!(text(&db, "PRAGMA dash_time_reads=on"), "on");
+    db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").expect("checkpoints");
+    let second = folder.open("app.db");
+    second.execute_batch("PRAGMA dash_time_reads=on; SELECT * FROM t").expect("reads");
+    let reads = "SELECT sum(count) FROM dash_latency WHERE op = 'read'";
+    assert!(number(&second, reads) > 0);
+    assert_eq!(text(&db, "SELECT count(*) FROM dash_stats WHERE name = 'wakeups'"), "1");
+}
