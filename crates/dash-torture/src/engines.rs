@@ -6,6 +6,7 @@ use crate::engine::Engine;
 /// The table.
 pub const ENGINES: &[&dyn Engine] = &[
     &crate::shadow::Shadow,
+    &crate::wal::Wal,
     #[cfg(test)]
     &crate::toy::Toy::SOUND,
 ];

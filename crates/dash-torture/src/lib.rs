@@ -19,8 +19,11 @@ pub mod shadow;
 pub mod sim;
 pub mod sqlite;
 #[cfg(test)]
+mod stock_wal;
+#[cfg(test)]
 mod toy;
 pub mod variant;
+pub mod wal;
 pub mod worker;
 
 use std::path::PathBuf;

@@ -13,7 +13,8 @@ use crate::engine::{Engine, Loaded};
 use crate::faults::part::Part;
 use crate::sim::commit::{CommitStep, Kept, SqliteCall};
 use crate::sim::rollback::Rollback;
-use crate::sim::subject::{Claims, Outcome, Session, Setup, SqliteFiles, Subject, Trouble};
+use crate::sim::subject::{Claims, Outcome, Session, Sessions, Setup};
+use crate::sim::subject::{SqliteFiles, Subject, Trouble};
 use crate::variant::Variant;
 
 const NEW: OpenMode = OpenMode::CreateNew { permissions: 0o644 };
@@ -72,11 +73,16 @@ impl Subject for Toy {
     }
 
     fn claims(&self) -> Claims {
-        Claims { several_databases: false, stock_neighbours: false, without_journal: false }
+        Claims {
+            wal_mode: None,
+            several_databases: false,
+            stock_neighbours: false,
+            without_journal: false,
+        }
     }
 
-    fn commit_steps(&self, _: &Setup) -> &'static [CommitStep] {
-        STEPS
+    fn sessions(&self) -> Option<&dyn Sessions> {
+        Some(self)
     }
 
     fn sqlite_files(&self) -> &'static dyn SqliteFiles {
@@ -84,6 +90,21 @@ impl Subject for Toy {
     }
 
     fn prepare(&self, _: &Machine, _: &Setup) {}
+
+    fn beside(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn check_at_rest(&self, machine: &Machine, path: &str, _: &[u64]) -> Result<(), String> {
+        let is_left = machine.exists(format!("{path}-new"));
+        (!is_left).then_some(()).ok_or_else(|| format!("{path}-new is left behind"))
+    }
+}
+
+impl Sessions for Toy {
+    fn commit_steps(&self, _: &Setup) -> &'static [CommitStep] {
+        STEPS
+    }
 
     fn open(&self, process: &Simulated, path: &str, _: &Setup) -> Outcome<Box<dyn Session>> {
         let (folder, name) = split(process, path)?;
@@ -101,29 +122,8 @@ impl Subject for Toy {
         Ok(())
     }
 
-    fn beside(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn leaves_a_choice(&self, _: &str) -> bool {
-        false
-    }
-
-    fn stock_refuses(&self, _: &Machine, _: &str) -> Option<&'static str> {
-        None
-    }
-
     fn check_committed(&self, machine: &Machine, path: &str) -> Result<(), String> {
         machine.exists(path).then_some(()).ok_or_else(|| format!("{path} is missing"))
-    }
-
-    fn check_at_rest(&self, machine: &Machine, path: &str, _: &[u64]) -> Result<(), String> {
-        let is_left = machine.exists(format!("{path}-new"));
-        (!is_left).then_some(()).ok_or_else(|| format!("{path}-new is left behind"))
-    }
-
-    fn check_abandoned(&self, _: &Machine, _: &str, _: &[u64]) -> Result<(), String> {
-        Ok(())
     }
 }
 

@@ -12,7 +12,9 @@ use dash_storage::simulated::{Machine, Simulated};
 
 use crate::sim::commit::{CommitStep, Kept, SqliteCall};
 use crate::sim::rollback::Rollback;
-use crate::sim::subject::{Claims, Outcome, Session, Setup, Sizes, SqliteFiles, Subject, Trouble};
+use crate::sim::subject::{
+    Claims, Outcome, Session, Sessions, Setup, Sizes, SqliteFiles, Subject, Trouble,
+};
 use crate::variant::Variant;
 
 const VARIANTS: &[Variant] = &[
@@ -91,11 +93,16 @@ impl Subject for Simulation {
     }
 
     fn claims(&self) -> Claims {
-        Claims { several_databases: true, stock_neighbours: true, without_journal: true }
+        Claims {
+            wal_mode: None,
+            several_databases: true,
+            stock_neighbours: true,
+            without_journal: true,
+        }
     }
 
-    fn commit_steps(&self, _: &Setup) -> &'static [CommitStep] {
-        STEPS
+    fn sessions(&self) -> Option<&dyn Sessions> {
+        Some(self)
     }
 
     fn sqlite_files(&self) -> &'static dyn SqliteFiles {
@@ -105,6 +112,56 @@ impl Subject for Simulation {
     fn prepare(&self, machine: &Machine, setup: &Setup) {
         machine.set_exchange_supported(!["links", "renames"].contains(&setup.variant));
         machine.set_links_supported(setup.variant != "renames");
+    }
+
+    fn beside(&self) -> &'static [&'static str] {
+        &["-shadow"]
+    }
+
+    fn leaves_a_choice(&self, error: &str) -> bool {
+        CHOICES.iter().any(|choice| error.contains(choice))
+    }
+
+    fn stock_refuses(&self, machine: &Machine, path: &str) -> Option<&'static str> {
+        // A directory in the journal's place: "disk I/O error", nothing touched.
+        machine.exists(format!("{path}-journal")).then_some("the name fence stands")
+    }
+
+    fn check_at_rest(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String> {
+        for name in ["-dash", "-journal", "-shadow-tmp"] {
+            if machine.exists(format!("{path}{name}")) {
+                return Err(format!("{path}{name} is left behind"));
+            }
+        }
+        let report = look(machine, path)?;
+        if let Opening::Refuse(_, message) = &report.opening {
+            return Err(message.clone());
+        }
+        let is_held =
+            |name: &str| machine.open_stock(name).is_ok_and(|file| held.contains(&file.inode()));
+        let held_shadow = is_held(&format!("{path}-shadow"));
+        if held_shadow && !is_held(path) {
+            return Err(format!("a stock process that has had {path} open has {path}-shadow now"));
+        }
+        let Some(header) = report.database.as_ref().and_then(|seen| seen.header) else {
+            return Ok(());
+        };
+        if header.is_demoted || header.is_fenced {
+            return Err(format!("{path} is marked at rest"));
+        }
+        let protected = header.is_protected;
+        if protected != (held_shadow && header.is_sqlite) {
+            return Err(format!(
+                "{path} is protected: {protected}; its other copy is open: {held_shadow}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Sessions for Simulation {
+    fn commit_steps(&self, _: &Setup) -> &'static [CommitStep] {
+        STEPS
     }
 
     fn open(&self, process: &Simulated, path: &str, setup: &Setup) -> Outcome<Box<dyn Session>> {
@@ -132,19 +189,6 @@ impl Subject for Simulation {
 
     fn while_closed(&self, process: &Simulated, path: &str, act: &mut dyn FnMut()) -> Outcome<()> {
         while_closed(process, Path::new(path), act).map_err(trouble)
-    }
-
-    fn beside(&self) -> &'static [&'static str] {
-        &["-shadow"]
-    }
-
-    fn leaves_a_choice(&self, error: &str) -> bool {
-        CHOICES.iter().any(|choice| error.contains(choice))
-    }
-
-    fn stock_refuses(&self, machine: &Machine, path: &str) -> Option<&'static str> {
-        // A directory in the journal's place: "disk I/O error", nothing touched.
-        machine.exists(format!("{path}-journal")).then_some("the name fence stands")
     }
 
     fn check_committed(&self, machine: &Machine, path: &str) -> Result<(), String> {
@@ -188,37 +232,6 @@ impl Subject for Simulation {
             if !listed(at) && place(&a) != place(&b) {
                 return Err(format!("the copies differ at {at}, which no page list names"));
             }
-        }
-        Ok(())
-    }
-
-    fn check_at_rest(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String> {
-        for name in ["-dash", "-journal", "-shadow-tmp"] {
-            if machine.exists(format!("{path}{name}")) {
-                return Err(format!("{path}{name} is left behind"));
-            }
-        }
-        let report = look(machine, path)?;
-        if let Opening::Refuse(_, message) = &report.opening {
-            return Err(message.clone());
-        }
-        let is_held =
-            |name: &str| machine.open_stock(name).is_ok_and(|file| held.contains(&file.inode()));
-        let held_shadow = is_held(&format!("{path}-shadow"));
-        if held_shadow && !is_held(path) {
-            return Err(format!("a stock process that has had {path} open has {path}-shadow now"));
-        }
-        let Some(header) = report.database.as_ref().and_then(|seen| seen.header) else {
-            return Ok(());
-        };
-        if header.is_demoted || header.is_fenced {
-            return Err(format!("{path} is marked at rest"));
-        }
-        let protected = header.is_protected;
-        if protected != (held_shadow && header.is_sqlite) {
-            return Err(format!(
-                "{path} is protected: {protected}; its other copy is open: {held_shadow}"
-            ));
         }
         Ok(())
     }

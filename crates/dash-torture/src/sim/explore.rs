@@ -11,7 +11,7 @@ use dash_storage::simulated::{Enumerate, Machine, OperationKind, Random};
 use super::commit::CommitStep;
 use super::content::{self, Content, as_stock};
 use super::model::{Model, short};
-use super::plan::Plan;
+use super::plan::{Kind, Plan};
 use super::subject::{DB, Outcome, Session, Setup, Subject};
 use crate::random::Dice;
 
@@ -75,6 +75,8 @@ pub fn changes(kind: OperationKind) -> bool {
             | K::Write
             | K::SetLen
             | K::Allocate
+            | K::Initialize
+            | K::WriteDurable
             | K::Flush
             | K::CloneRange
     )
@@ -111,6 +113,8 @@ impl Explorer {
         machine.set_tearing_unit(self.plan.tear());
         machine.set_metadata(self.plan.metadata);
         machine.set_clone_supported(self.plan.seed % 5 == 4);
+        // Half of a log that was cut is no log: SQLite, too, relies on that.
+        machine.set_whole_cuts(self.plan.kind == Kind::Wal);
         self.subject.prepare(&machine, &self.setup);
         machine
     }

@@ -15,9 +15,15 @@ pub mod rollback;
 mod sessions;
 mod shrink;
 mod sql;
+pub(crate) mod stock;
 pub mod subject;
 mod two_processes;
+mod wal;
 
 pub use explore::{Seen, Violation};
 pub use program::run as run_case;
 pub use ring::{run, run_on, targets};
+pub use sql::vfs::open as open_sqlite;
+pub use stock::Stock;
+pub use stock::file as stock_file;
+pub use stock::index::Saved;

@@ -26,17 +26,20 @@ pub enum Kind {
     Sql,
     /// The same, and stock SQLite in all its journal modes between, beside and after.
     Neighbours,
+    /// Statements in WAL mode, for an engine whose transactions are SQLite's own.
+    Wal,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::TwoProcesses,
         Self::Sessions,
         Self::ManyProcesses,
         Self::Attached,
         Self::Sql,
         Self::Neighbours,
+        Self::Wal,
     ];
 
     /// Its name in a case.
@@ -48,6 +51,7 @@ impl Kind {
             Self::Attached => "attached",
             Self::Sql => "sql",
             Self::Neighbours => "neighbours",
+            Self::Wal => "wal",
         }
     }
 
@@ -60,7 +64,8 @@ impl Kind {
         }
     }
 
-    /// The kind of the program with this seed, if nothing else is wished for.
+    /// The kind of the program with this seed, if nothing else is wished for, for an engine that
+    /// has transactions of its own.
     pub const fn of(seed: u64) -> Self {
         match seed % 8 {
             0..=2 => Self::TwoProcesses,
@@ -81,13 +86,16 @@ impl Kind {
             Self::Attached => 4,
             Self::Sql => 8,
             Self::Neighbours => 10,
+            Self::Wal => 24,
         }
     }
 
     /// What a power loss leaves, drawn from a seed.
     pub fn lose_power(self, machine: &Machine, seed: u64) -> Machine {
         match self {
-            Self::Sessions if seed % 2 == 1 => machine.power_loss(&mut Together::new(seed)),
+            Self::Sessions | Self::Wal if seed % 2 == 1 => {
+                machine.power_loss(&mut Together::new(seed))
+            }
             _ => machine.power_loss(&mut Random::new(seed)),
         }
     }
@@ -126,6 +134,7 @@ impl Plan {
     /// The program with this seed for an engine that promises this much.
     pub fn claimed(seed: u64, page: usize, claims: Claims) -> Self {
         let kind = match Kind::of(seed) {
+            _ if claims.wal_mode.is_some() => Kind::Wal,
             Kind::Attached if !claims.several_databases => Kind::TwoProcesses,
             Kind::Neighbours if !claims.stock_neighbours => Kind::Sql,
             kind => kind,

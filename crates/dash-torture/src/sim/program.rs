@@ -7,7 +7,7 @@ use super::content::{Content, VALUES};
 use super::explore::{Checked, Explorer, Seen, Violation, wrong};
 use super::plan::{Kind, Plan};
 use super::subject::Subject;
-use super::{attached, many_processes, neighbours, sessions, sql, two_processes};
+use super::{attached, many_processes, neighbours, sessions, sql, two_processes, wal};
 use crate::random::Dice;
 
 /// Runs a case to its end.
@@ -25,6 +25,7 @@ pub fn run(
         Kind::Attached => attached::run(&explorer),
         Kind::Sql => sql::run(&explorer),
         Kind::Neighbours => neighbours::run(&explorer),
+        Kind::Wal => wal::run(&explorer),
     }));
     match ran {
         Ok(Ok(())) => explorer.result(),

@@ -2,9 +2,11 @@
 //! a VFS. A new engine implements [`Subject`] and [`Session`], and says how the real SQLite runs on
 //! it ([`SqliteFiles`]).
 
+use std::any::Any;
 use std::ffi::OsStr;
 use std::fmt;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use dash_ffi::OpenFlags;
 use dash_storage::simulated::{Machine, Simulated};
@@ -66,6 +68,9 @@ pub enum Sizes {
 /// left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
+    /// Its transactions are SQLite's own, in WAL mode: programs of statements in that mode are for
+    /// it, and no others.
+    pub wal_mode: Option<WalMode>,
     /// A transaction over several databases is there in all or in none, by a super-journal.
     pub several_databases: bool,
     /// Stock SQLite may write before, beside and after its sessions, in every mode, and loses
@@ -74,6 +79,22 @@ pub struct Claims {
     /// Nothing is lost on a file system without a journal either, on which each inode reaches the
     /// disk by itself.
     pub without_journal: bool,
+}
+
+/// What an engine below SQLite's WAL mode promises beyond what stock SQLite does: a commit under
+/// `synchronous=FULL` survives a power loss, all others a kill, and each of them only after those
+/// before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WalMode {
+    /// Connections with `synchronous=OFF` beside others take away nothing of that: their own
+    /// commits may be lost, and tear nothing.
+    pub beside_off: bool,
+    /// Of a flush that failed no later one is believed.
+    pub failed_flushes: bool,
+    /// Stock SQLite may not write as long as a connection of the engine is open.
+    pub keeps_stock_writers_out: bool,
+    /// `PRAGMA dash_durability`, `dash_barrier` mean something.
+    pub pragmas: bool,
 }
 
 /// An engine.
@@ -87,14 +108,39 @@ pub trait Subject: Send + Sync {
     /// What it promises besides.
     fn claims(&self) -> Claims;
 
-    /// The steps of a commit. The last one is kept always.
-    fn commit_steps(&self, setup: &Setup) -> &'static [CommitStep];
+    /// The engine page by page; `None`: its transactions are SQLite's own ([`Claims::wal_mode`]).
+    fn sessions(&self) -> Option<&dyn Sessions>;
 
     /// How the real SQLite runs on it.
     fn sqlite_files(&self) -> &'static dyn SqliteFiles;
 
     /// Makes a new machine what the variant is meant for.
     fn prepare(&self, machine: &Machine, setup: &Setup);
+
+    /// The endings of the names of the files beside the database that somebody has to copy with
+    /// it.
+    fn beside(&self) -> &'static [&'static str];
+
+    /// Whether an error says that nobody but the user can tell which of two states counts.
+    fn leaves_a_choice(&self, _error: &str) -> bool {
+        false
+    }
+
+    /// Why stock SQLite would refuse to read what is under the name now; `None`: it would not, for
+    /// any reason that is not in the bytes of the file.
+    fn stock_refuses(&self, _machine: &Machine, _path: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// The format checker, after the last connection has closed the database. `held`: the inodes
+    /// that stock processes have had open since before that.
+    fn check_at_rest(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;
+}
+
+/// An engine whose transactions are its own, driven page by page.
+pub trait Sessions: Send + Sync {
+    /// The steps of a commit. The last one is kept always.
+    fn commit_steps(&self, setup: &Setup) -> &'static [CommitStep];
 
     /// Opens a database, an empty one if there is none; recovers it if it has to.
     fn open(&self, process: &Simulated, path: &str, setup: &Setup) -> Outcome<Box<dyn Session>>;
@@ -106,27 +152,68 @@ pub trait Subject: Send + Sync {
     /// it: stock SQLite rolls back its own journal then.
     fn while_closed(&self, process: &Simulated, path: &str, act: &mut dyn FnMut()) -> Outcome<()>;
 
-    /// The endings of the names of the files beside the database that somebody has to copy with
-    /// it.
-    fn beside(&self) -> &'static [&'static str];
-
-    /// Whether an error says that nobody but the user can tell which of two states counts.
-    fn leaves_a_choice(&self, error: &str) -> bool;
-
-    /// Why stock SQLite would refuse to read what is under the name now; `None`: it would not, for
-    /// any reason that is not in the bytes of the file.
-    fn stock_refuses(&self, machine: &Machine, path: &str) -> Option<&'static str>;
-
     /// The format checker, on a database that somebody has open, right after a commit.
     fn check_committed(&self, machine: &Machine, path: &str) -> Result<(), String>;
 
-    /// The format checker, after the last connection has closed the database. `held`: the inodes
-    /// that stock processes have had open since before that.
-    fn check_at_rest(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;
-
     /// What must hold whenever all processes of ours are gone, killed or not: no stock process may
     /// write while another one has a former file open. `held`: as above.
-    fn check_abandoned(&self, machine: &Machine, path: &str, held: &[u64]) -> Result<(), String>;
+    fn check_abandoned(
+        &self,
+        _machine: &Machine,
+        _path: &str,
+        _held: &[u64],
+    ) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// What programs of pages ask. An engine without sessions answers [`Trouble::Failed`], or that
+/// nothing is wrong.
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "each as in Sessions")]
+impl dyn Subject + '_ {
+    fn driven(&self) -> Outcome<&dyn Sessions> {
+        let none = || Trouble::Failed(format!("{} has no transactions of its own", self.engine()));
+        self.sessions().ok_or_else(none)
+    }
+
+    pub fn commit_steps(&self, setup: &Setup) -> &'static [CommitStep] {
+        self.sessions().map_or(&[], |sessions| sessions.commit_steps(setup))
+    }
+
+    pub fn open(
+        &self,
+        process: &Simulated,
+        path: &str,
+        setup: &Setup,
+    ) -> Outcome<Box<dyn Session>> {
+        self.driven()?.open(process, path, setup)
+    }
+
+    pub fn open_for_reading(&self, process: &Simulated, path: &str) -> Outcome<Box<dyn Session>> {
+        self.driven()?.open_for_reading(process, path)
+    }
+
+    pub fn while_closed(
+        &self,
+        process: &Simulated,
+        path: &str,
+        act: &mut dyn FnMut(),
+    ) -> Outcome<()> {
+        self.driven()?.while_closed(process, path, act)
+    }
+
+    pub fn check_committed(&self, machine: &Machine, path: &str) -> Result<(), String> {
+        self.sessions().map_or(Ok(()), |sessions| sessions.check_committed(machine, path))
+    }
+
+    pub fn check_abandoned(
+        &self,
+        machine: &Machine,
+        path: &str,
+        held: &[u64],
+    ) -> Result<(), String> {
+        self.sessions().map_or(Ok(()), |sessions| sessions.check_abandoned(machine, path, held))
+    }
 }
 
 /// A connection to a database. Dropping it closes its files without a word, as a dead process does.
@@ -159,7 +246,7 @@ pub trait Session: Send {
     /// Cuts the database.
     fn truncate(&mut self, size: u64) -> Outcome<()>;
 
-    /// [`Subject::commit_steps`] of what it was opened with; none if it may not write.
+    /// [`Sessions::commit_steps`] of what it was opened with; none if it may not write.
     fn commit_steps(&self) -> &'static [CommitStep];
 
     /// Does one of these steps, by its place in the list; they are done in order.
@@ -179,7 +266,11 @@ pub trait Session: Send {
     fn close(self: Box<Self>) -> Outcome<()>;
 }
 
-/// A process of a simulated machine in which the real SQLite runs, and the engine below it.
+/// What an engine keeps for the connections of a process, or for one of them; what that is only it
+/// knows.
+pub type Slot = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
+
+/// A connection of the real SQLite in a process of a simulated machine, and the engine below it.
 #[derive(Clone)]
 pub struct World {
     /// The process.
@@ -188,6 +279,30 @@ pub struct World {
     pub subject: &'static dyn Subject,
     /// How it is opened.
     pub setup: Setup,
+    /// What the engine keeps for all connections of the process,
+    pub of_process: Slot,
+    /// and for this one.
+    pub of_connection: Slot,
+}
+
+impl World {
+    /// The first connection of a process.
+    pub fn new(process: Simulated, subject: &'static dyn Subject, setup: Setup) -> Self {
+        let (of_process, of_connection) = Default::default();
+        Self { process, subject, setup, of_process, of_connection }
+    }
+
+    /// Whether a path names a folder, such as a name fence.
+    pub fn is_folder(&self, path: &Path) -> bool {
+        let machine = self.process.machine();
+        machine.exists(path) && machine.file_view(path).is_none()
+    }
+
+    /// One more in the same process.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self { of_connection: Slot::default(), ..self.clone() }
+    }
 }
 
 /// How the real SQLite runs on an engine: which of its files are the engine's, and what its calls

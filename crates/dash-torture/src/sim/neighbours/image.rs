@@ -10,13 +10,13 @@ use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
 use rusqlite::Connection;
 
 use super::open_dash;
-use super::stock::{Journal, Level, Manner, Stock};
 use crate::random::Dice;
 use crate::sim::content::Content;
 use crate::sim::explore::{Checked, Explorer, Violation, changes, wrong};
 use crate::sim::model::{Model, short};
 use crate::sim::sql::failed;
 use crate::sim::sql::statements::{digest, is_sound, transaction};
+use crate::sim::stock::{Journal, Level, Manner, Stock};
 use crate::sim::subject::DB;
 
 /// Cuts the power now, with so many fates: all that there are, if they are not more.

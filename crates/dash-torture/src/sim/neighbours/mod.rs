@@ -10,8 +10,6 @@
 
 mod ends;
 mod image;
-mod stock;
-mod vfs;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,10 +22,10 @@ use super::explore::{Checked, Explorer, lock, wrong};
 use super::model::{Model, short};
 use super::sql::statements::{digest, transaction};
 use super::sql::{self, failed};
+use super::stock::{self, Manner, Stock, clear, is_busy, is_read_only};
 use super::subject::DB;
 use crate::random::Dice;
 use ends::End;
-use stock::{Manner, Stock, clear, is_busy, is_read_only};
 
 /// Stock connections that stay, at most.
 const KEPT: usize = 2;

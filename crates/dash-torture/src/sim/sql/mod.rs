@@ -3,7 +3,7 @@
 //! some transaction left, and so must what stock SQLite is shown under the name.
 
 pub(super) mod statements;
-mod vfs;
+pub(super) mod vfs;
 
 use std::sync::{Arc, Mutex};
 
@@ -40,7 +40,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
 /// Opens the database through the engine.
 pub(super) fn open(explorer: &Explorer, process: &Simulated) -> Checked<Connection> {
     let (subject, setup) = (explorer.subject, explorer.setup);
-    let world = World { process: process.clone(), subject, setup };
+    let world = World::new(process.clone(), subject, setup);
     let db = vfs::open(world).map_err(|error| failed("opening", &error))?;
     prepare(&db, explorer).map_err(|error| failed("opening", &error))?;
     Ok(db)

@@ -1,4 +1,9 @@
-//! A process of stock SQLite: how it journals, what it promises, what it does.
+//! A process of stock SQLite: how it journals, what it promises, what it does. It is the real one,
+//! on a VFS that does on a simulated machine what `unix` does.
+
+pub mod file;
+pub mod index;
+mod vfs;
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +11,8 @@ use std::time::Duration;
 use dash_storage::simulated::{Machine, Simulated};
 use rusqlite::{Connection, ErrorCode, Result};
 
-use super::vfs::Numbered;
+use vfs::Numbered;
+
 use crate::random::Dice;
 use crate::sim::content::Content;
 use crate::sim::sql::statements::{digest, is_sound};
@@ -48,7 +54,7 @@ impl fmt::Display for Manner {
 impl Manner {
     /// Any; a WAL only where a file that was removed can't come back alone, for then stock SQLite
     /// would read an old one.
-    pub fn draw(dice: &mut Dice, wal: bool) -> Self {
+    pub(crate) fn draw(dice: &mut Dice, wal: bool) -> Self {
         use Journal as J;
         let journals = [J::Delete, J::Truncate, J::Persist, J::Memory, J::Off, J::Memory, J::Wal];
         let levels = [Level::Off, Level::Normal, Level::Full, Level::Full, Level::Extra];
@@ -100,7 +106,9 @@ impl Manner {
 
 /// A connection of stock SQLite in a process of its own.
 pub struct Stock {
+    /// The process.
     pub process: Simulated,
+    /// SQLite's.
     pub db: Connection,
     /// What it has open, whatever that is called later.
     pub inode: u64,
@@ -109,32 +117,49 @@ pub struct Stock {
 
 impl Stock {
     /// Opens the database, as a program would that means to write, with a cache of a few pages.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
     pub fn open(machine: &Machine) -> Result<Self> {
         Self::open_in(machine.process())
     }
 
     /// The same, in this process.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
     pub fn open_in(process: Simulated) -> Result<Self> {
-        let stock = Self::open_once(process)?;
+        let stock = Self::open_once(process, false)?;
         match stock.content() {
             // A hot journal was rolled back, and the file is in WAL mode again.
             Err(error)
                 if error.sqlite_error_code() == Some(ErrorCode::CannotOpen)
                     && is_wal(stock.process.machine()) =>
             {
-                Self::open_once(stock.process)
+                Self::open_once(stock.process, false)
             }
             _ => Ok(stock),
         }
     }
 
-    fn open_once(process: Simulated) -> Result<Self> {
-        let number = Numbered::new(&process);
+    /// The same, with shared memory: in WAL mode it may be one of several.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
+    pub fn open_sharing(process: Simulated) -> Result<Self> {
+        Self::open_once(process, true)
+    }
+
+    fn open_once(process: Simulated, shared_memory: bool) -> Result<Self> {
+        let number = Numbered::new(&process, shared_memory);
         let db = Connection::open(number.uri(DB.trim_start_matches('/')))?;
         db.set_prepared_statement_cache_capacity(0);
         db.busy_timeout(Duration::ZERO)?;
-        if is_wal(process.machine()) {
-            // This VFS, like many, has no shared memory.
+        if !shared_memory && is_wal(process.machine()) {
+            // Many a VFS has no shared memory.
             db.execute_batch("PRAGMA locking_mode=EXCLUSIVE")?;
         }
         // Only the second of these reads the file.
@@ -145,6 +170,10 @@ impl Stock {
     }
 
     /// Sets how it journals.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
     pub fn set(&self, manner: Manner) -> Result<()> {
         let wal = manner.journal == Journal::Wal;
         if wal {
@@ -164,11 +193,19 @@ impl Stock {
     }
 
     /// What it reads.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
     pub fn content(&self) -> Result<Content> {
         digest(&self.db)
     }
 
     /// What it reads, and whether `integrity_check` finds nothing wrong.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's.
     pub fn checked(&self) -> Result<(bool, Content)> {
         Ok((is_sound(&self.db)?, self.content()?))
     }

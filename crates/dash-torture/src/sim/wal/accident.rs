@@ -1,0 +1,145 @@
+//! What may befall a process inside a call: it is killed before, within or after an operation of
+//! storage, or all of them are, or the power goes; and the cuts at every step.
+
+use std::sync::{Arc, Mutex};
+
+use dash_storage::simulated::{Effect, Fault, Machine, Operation, OperationKind, Simulated};
+
+use super::history::{Cause, History};
+use super::image::Images;
+use crate::random::Dice;
+use crate::sim::explore::{changes, lock};
+use crate::sim::stock::index::Saved;
+use crate::sim::subject::DB;
+
+/// Steps within which an action is cut off, if it is.
+const STEPS: u64 = 24;
+
+/// What an accident leaves.
+pub enum End {
+    /// There was none.
+    Own,
+    /// A process is dead; others may live. The shared memory is to be as it was then.
+    Killed(Simulated, Saved),
+    /// Nobody lives on this machine, which takes the place of the other one.
+    Gone(Machine, Cause),
+}
+
+/// What is going to happen, and to whom.
+struct Armed {
+    victim: Simulated,
+    /// Steps until then.
+    steps: u64,
+    how: How,
+}
+
+enum How {
+    Before,
+    After,
+    Within(usize),
+    All,
+    Power(u64),
+}
+
+/// What the watcher of the program's machine knows.
+#[derive(Default)]
+pub struct Accidents {
+    armed: Option<Armed>,
+    end: Option<End>,
+}
+
+impl Accidents {
+    /// Something will befall this process within its next steps, or not.
+    pub fn arm(&mut self, victim: &Simulated, dice: &mut Dice) {
+        let how = match dice.below(16) {
+            0 => How::Before,
+            1 => How::After,
+            2 => How::Within(dice.index(1200)),
+            3 => How::All,
+            4 => How::Power(dice.below(1 << 40)),
+            _ => return,
+        };
+        self.armed = Some(Armed { victim: victim.clone(), steps: dice.below(STEPS), how });
+    }
+
+    /// What has become of it.
+    pub fn take(&mut self) -> End {
+        self.armed = None;
+        self.end.take().unwrap_or(End::Own)
+    }
+
+    /// Whether there was an accident, so that nothing counts any more.
+    fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// The moment before an operation.
+    fn meet(&mut self, images: &Images, machine: &Machine, kind: OperationKind) {
+        let Some(armed) = &mut self.armed else { return };
+        let within = matches!(armed.how, How::Within(_)) && kind != OperationKind::Write;
+        if armed.steps > 0 || within {
+            armed.steps = armed.steps.saturating_sub(1);
+            return;
+        }
+        let Some(Armed { victim, how, .. }) = self.armed.take() else { return };
+        let saved = Saved::take(machine, DB);
+        let end = match how {
+            How::All => End::Gone(machine.killed(), Cause::Kill),
+            How::Power(seed) => {
+                End::Gone(images.explorer.plan.kind.lose_power(machine, seed), Cause::Power)
+            }
+            How::Before | How::After | How::Within(_) => End::Killed(victim.clone(), saved),
+        };
+        self.end = Some(end);
+        match how {
+            How::After => machine.kill_after(&victim),
+            How::Within(len) => machine.kill_within(&victim, len),
+            _ => machine.kill(&victim),
+        }
+    }
+}
+
+/// Cuts at every step of a machine, and has its accidents happen.
+pub fn watch(
+    images: &Arc<Images>,
+    machine: &Machine,
+    history: &Arc<Mutex<History>>,
+    accidents: &Arc<Mutex<Accidents>>,
+) {
+    let images = Arc::clone(images);
+    let (history, accidents) = (Arc::clone(history), Arc::clone(accidents));
+    let mut dice = Dice::new(images.explorer.plan.seed, 6300);
+    machine.watch(move |machine, operation: &Operation| {
+        let over = lock(&accidents).is_over();
+        if over || !changes(operation.kind) || images.explorer.result().is_err() {
+            return;
+        }
+        let flush = matches!(operation.kind, OperationKind::Flush | OperationKind::FlushDirectory);
+        let losses = match (flush, dice.below(4)) {
+            (true, 0) => images.explorer.plan.fates,
+            (true, _) => 1,
+            (false, 0) => 1,
+            (false, _) => 0,
+        };
+        let kills = u64::from(dice.one_in(8));
+        let known = lock(&history).clone();
+        images.cut(machine, &known, (losses, kills), 0, &mut dice);
+        lock(&accidents).meet(&images, machine, operation.kind);
+    });
+}
+
+/// One flush, or two, or all of some, are going to fail and leave their pages clean.
+pub fn lose_flushes(machine: &Machine, dice: &mut Dice) {
+    let kinds = [OperationKind::Flush, OperationKind::Flush, OperationKind::WriteDurable];
+    let kind = kinds[dice.index(kinds.len())];
+    let fault = || Fault::new(Effect::LostFlush(libc::EIO)).on(kind);
+    let skip = dice.below(3);
+    match dice.below(4) {
+        0 | 1 => machine.fail(fault().after(skip)),
+        2 => {
+            machine.fail(fault().after(skip));
+            machine.fail(fault().after(skip));
+        }
+        _ => machine.fail(fault().after(skip).forever()),
+    }
+}

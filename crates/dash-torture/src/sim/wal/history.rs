@@ -1,0 +1,233 @@
+//! What the oracle knows: the commits in their order, which of them are durable, and those that
+//! were cut off.
+//!
+//! In WAL mode commits have one order, and whatever a power loss leaves is all of them up to one. A
+//! commit that was cut off stands or falls with what it was made on, as long as nobody has made
+//! anything else of that.
+
+use std::sync::Arc;
+
+use crate::sim::content::Content;
+use crate::sim::model::short;
+
+/// Why all processes are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The power went: what was flushed is there.
+    Power,
+    /// They were killed: what was written is there.
+    Kill,
+}
+
+/// A commit that was cut off, and the number of the one it was made on.
+#[derive(Debug, Clone)]
+struct Ghost {
+    base: usize,
+    content: Arc<Content>,
+}
+
+/// The history of one database.
+#[derive(Debug, Clone)]
+pub struct History {
+    /// Everybody alive sees the last one.
+    commits: Vec<Arc<Content>>,
+    /// No power loss leaves less than this one.
+    durable: usize,
+    /// What is being committed right now.
+    in_flight: Option<Arc<Content>>,
+    ghosts: Vec<Ghost>,
+    /// All processes are gone, for this cause, and nobody has looked since.
+    unseen: Option<Cause>,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        let commits = vec![Arc::default()];
+        Self { commits, durable: 0, in_flight: None, ghosts: Vec::new(), unseen: None }
+    }
+}
+
+impl History {
+    fn newest(&self) -> usize {
+        self.commits.len() - 1
+    }
+
+    /// What everybody alive sees, unless a commit that was cut off has come true.
+    pub fn last(&self) -> Content {
+        self.commits.last().map(|content| content.to_vec()).unwrap_or_default()
+    }
+
+    /// Tells states of the oracle apart.
+    pub fn mark(&self) -> u64 {
+        (self.durable as u64) << 32 | self.ghosts.len() as u64
+    }
+
+    /// A transaction is going to be committed.
+    pub fn begins(&mut self, content: &Content) {
+        self.in_flight = Some(Arc::new(content.clone()));
+    }
+
+    /// It was: for good, or for as long as the power is on.
+    pub fn committed(&mut self, for_good: bool) {
+        if let Some(content) = self.in_flight.take() {
+            self.commits.push(content);
+        }
+        if for_good {
+            self.flushed();
+        }
+    }
+
+    /// It was cut off.
+    pub fn cut_off(&mut self) {
+        if let Some(content) = self.in_flight.take() {
+            self.ghosts.push(Ghost { base: self.newest(), content });
+        }
+    }
+
+    /// All processes are gone.
+    pub fn ended(&mut self, cause: Cause) {
+        self.cut_off();
+        self.unseen = match self.unseen {
+            Some(Cause::Power) => Some(Cause::Power),
+            _ => Some(cause),
+        };
+    }
+
+    /// Whether nobody has looked since all were gone.
+    pub fn is_unseen(&self) -> bool {
+        self.unseen.is_some()
+    }
+
+    /// All that was committed is durable.
+    pub fn flushed(&mut self) {
+        self.durable = self.newest();
+        self.ghosts.retain(|ghost| ghost.base >= self.durable);
+    }
+
+    /// A process sees this: if it is the first one to come, what is left; else the newest commit,
+    /// or one that was cut off after others could see it.
+    ///
+    /// # Errors
+    ///
+    /// What it should have seen.
+    pub fn sees(&mut self, content: &Content) -> Result<(), String> {
+        if let Some(cause) = self.unseen.take() {
+            return self.found(cause, content);
+        }
+        if self.in_flight.is_none() && **self.last_ref() == *content {
+            return Ok(());
+        }
+        self.cut_off();
+        self.check(Cause::Kill, content)?;
+        self.comes_true(content);
+        Ok(())
+    }
+
+    /// The first process to come sees this.
+    fn found(&mut self, cause: Cause, content: &Content) -> Result<(), String> {
+        self.check(cause, content).map_err(|what| format!("{what}, after {cause:?}"))?;
+        match cause {
+            Cause::Power => {
+                // What it did not find never comes back.
+                let commits = vec![Arc::new(content.clone())];
+                *self = Self { commits, ..Self::default() };
+            }
+            Cause::Kill => {
+                let base = self.newest();
+                self.comes_true(content);
+                self.ghosts.retain(|ghost| ghost.base != base);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody may find this.
+    fn check(&self, cause: Cause, content: &Content) -> Result<(), String> {
+        if self.after(cause).any(|allowed| **allowed == *content) {
+            return Ok(());
+        }
+        let all: Vec<_> = self.after(cause).map(|allowed| short(allowed)).collect();
+        let ever = self.commits.iter().rposition(|old| **old == *content);
+        let what = match ever {
+            Some(number) => format!("commit {number} of {}", self.newest()),
+            None => "nothing that was committed".to_owned(),
+        };
+        Err(format!(
+            "{}, {what}, and not {} (durable: {})",
+            short(content),
+            all.join(" or "),
+            self.durable
+        ))
+    }
+
+    /// What may be found.
+    fn after(&self, cause: Cause) -> impl Iterator<Item = &Arc<Content>> {
+        let from = match cause {
+            Cause::Power => self.durable,
+            Cause::Kill => self.newest(),
+        };
+        let ghosts = self.ghosts.iter().filter(move |ghost| ghost.base >= from);
+        let ghosts = ghosts.map(|ghost| &ghost.content).chain(&self.in_flight);
+        self.commits[from..].iter().chain(ghosts)
+    }
+
+    fn last_ref(&self) -> &Arc<Content> {
+        &self.commits[self.newest()]
+    }
+
+    /// What was cut off counts, if it is this.
+    fn comes_true(&mut self, content: &Content) {
+        if **self.last_ref() != *content {
+            self.commits.push(Arc::new(content.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commit(history: &mut History, value: u32, for_good: bool) {
+        history.begins(&vec![value]);
+        history.committed(for_good);
+    }
+
+    fn looks(history: &mut History, cause: Cause, value: u32) -> Result<(), String> {
+        history.ended(cause);
+        history.sees(&vec![value])
+    }
+
+    #[test]
+    fn a_power_loss_leaves_a_prefix_that_is_not_older_than_what_was_flushed() {
+        let mut history = History::default();
+        commit(&mut history, 1, true);
+        commit(&mut history, 2, false);
+        commit(&mut history, 3, false);
+        for (value, power, kill) in [(1, true, false), (2, true, false), (3, true, true)] {
+            assert_eq!(history.check(Cause::Power, &vec![value]).is_ok(), power);
+            assert_eq!(history.check(Cause::Kill, &vec![value]).is_ok(), kill);
+        }
+        assert!(history.check(Cause::Power, &vec![]).is_err());
+        commit(&mut history, 4, true);
+        assert!(history.check(Cause::Power, &vec![3]).is_err());
+    }
+
+    #[test]
+    fn what_was_cut_off_stands_or_falls_until_somebody_has_looked() {
+        let mut history = History::default();
+        commit(&mut history, 1, true);
+        history.begins(&vec![2]);
+        history.cut_off();
+        let mut found = history.clone();
+        assert!(looks(&mut found, Cause::Kill, 2).is_ok());
+        assert!(found.check(Cause::Kill, &vec![1]).is_err() && found.durable == 1);
+        let mut lost = history.clone();
+        assert!(looks(&mut lost, Cause::Power, 1).is_ok());
+        assert!(lost.check(Cause::Power, &vec![2]).is_err(), "it never comes back");
+        commit(&mut history, 3, false);
+        assert!(history.check(Cause::Kill, &vec![2]).is_err());
+        assert!(history.check(Cause::Power, &vec![2]).is_ok(), "nothing is flushed since");
+        history.flushed();
+        assert!(history.check(Cause::Power, &vec![2]).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! Stock SQLite beside the engine: connections that were opened before it came, or while it is
+//! there; that read beside it, and write, checkpoint and close after it was killed.
+
+use super::Wal;
+use super::image::stock_levels;
+use super::settings::{Promise, stock_promise};
+use crate::random::Dice;
+use crate::sim::explore::{Checked, lock, wrong};
+use crate::sim::sql::failed;
+use crate::sim::sql::statements::{digest, transaction};
+use crate::sim::stock::{Stock, is_busy};
+use crate::sim::subject::DB;
+
+/// Stock connections at most.
+const KEPT: usize = 2;
+
+impl Wal {
+    /// One action of a stock connection, which may be killed in it.
+    pub(super) fn neighbour_acts(&mut self, dice: &mut Dice) -> Checked<()> {
+        if self.stock.len() < KEPT && dice.one_in(2) {
+            let done = self.neighbour_comes(dice);
+            self.settle(done)?;
+            return self.look(dice);
+        }
+        if self.stock.is_empty() {
+            return Ok(());
+        }
+        let at = dice.index(self.stock.len());
+        let victim = self.stock[at].process.clone();
+        self.arm(&victim, dice);
+        if std::env::var("DASH_STORY").is_ok() {
+            eprintln!("STOCK {at} at step {}", self.machine.steps());
+        }
+        let done = match dice.below(8) {
+            0 | 1 => {
+                let stock = self.stock.remove(at);
+                stock.db.close().map_err(|(_, error)| failed("stock SQLite closes", &error))
+            }
+            2 => self.neighbour_checkpoints(at, dice),
+            3..6 => self.neighbour_writes(at, dice),
+            _ => self.neighbour_reads(at),
+        };
+        self.settle(done)?;
+        self.look(dice)
+    }
+
+    /// Whether a connection of the engine is open.
+    fn is_open(&self) -> bool {
+        self.connections.iter().any(Option::is_some)
+    }
+
+    /// One is opened: what it is shown is as good as what the engine would be.
+    fn neighbour_comes(&mut self, dice: &mut Dice) -> Checked<()> {
+        if !self.machine.exists(DB) || lock(&self.history).is_unseen() && dice.one_in(2) {
+            return Ok(());
+        }
+        let fence = self.explorer().subject.stock_refuses(&self.machine, DB).is_some();
+        let process = self.machine.process();
+        let opened = Stock::open_sharing(process)
+            .and_then(|stock| stock.checked().map(|seen| (stock, seen)));
+        let (stock, (sound, seen)) = match opened {
+            Ok(opened) => opened,
+            Err(_) if fence && !self.is_open() => return Ok(()),
+            Err(error) => return Err(failed("stock SQLite opens it", &error)),
+        };
+        let known = lock(&self.history).sees(&seen);
+        match known {
+            Err(what) => wrong!("stock SQLite sees {what}"),
+            Ok(()) if !sound => wrong!("integrity_check of stock SQLite fails"),
+            Ok(()) => {
+                self.stock.push(stock);
+                Ok(())
+            }
+        }
+    }
+
+    fn neighbour_reads(&mut self, at: usize) -> Checked<()> {
+        let seen = self.stock[at].content();
+        let seen = seen.map_err(|error| failed("stock SQLite reads", &error))?;
+        match lock(&self.history).sees(&seen) {
+            Ok(()) => Ok(()),
+            Err(what) => wrong!("stock SQLite sees {what}"),
+        }
+    }
+
+    /// It writes, unless somebody else does, or the engine keeps it out.
+    fn neighbour_writes(&mut self, at: usize, dice: &mut Dice) -> Checked<()> {
+        let writing = self.is_being_written();
+        let kept_out = self.is_open() && self.settings().claims.keeps_stock_writers_out;
+        let level = stock_levels(&self.machine)[usize::from(!dice.one_in(3))];
+        let stock = &self.stock[at].db;
+        let begun = stock
+            .execute_batch(&format!("PRAGMA synchronous={level:?}; PRAGMA wal_autocheckpoint=7"))
+            .and_then(|()| transaction(stock, dice))
+            .and_then(|()| digest(stock));
+        let new = match begun {
+            Ok(_) if writing || kept_out => return wrong!("stock SQLite writes beside others"),
+            Ok(new) => new,
+            Err(error) if is_busy(&error) && (writing || kept_out) => return Ok(()),
+            Err(error) => return Err(failed("stock SQLite writes", &error)),
+        };
+        if dice.one_in(5) {
+            let undone = stock.execute_batch("ROLLBACK");
+            return undone.map_err(|error| failed("stock SQLite rolls back", &error));
+        }
+        lock(&self.history).begins(&new);
+        let done = stock.execute_batch("COMMIT");
+        done.map_err(|error| failed("stock SQLite commits", &error))?;
+        lock(&self.history).committed(stock_promise(level) == Promise::Durable);
+        Ok(())
+    }
+
+    fn neighbour_checkpoints(&mut self, at: usize, dice: &mut Dice) -> Checked<()> {
+        let mode = ["PASSIVE", "RESTART", "TRUNCATE"][dice.index(3)];
+        let run = format!("PRAGMA wal_checkpoint({mode})");
+        match self.stock[at].db.query_row(&run, [], |_| Ok(())) {
+            Ok(()) => Ok(()),
+            Err(error) if is_busy(&error) => Ok(()),
+            Err(error) => Err(failed("stock SQLite checkpoints", &error)),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What a program of kind `wal` draws from its seed, and how its connections are opened.
+
+use rusqlite::{Connection, Result};
+
+use crate::random::{Dice, mix};
+use crate::sim::explore::{Checked, Explorer, wrong};
+use crate::sim::sql::{failed, vfs};
+use crate::sim::stock::Level;
+use crate::sim::subject::{WalMode, World};
+
+/// How a database is locked, and where the wal-index is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locking {
+    /// Transaction by transaction.
+    Normal,
+    /// By one connection for itself, once it has the shared memory,
+    Shared,
+    /// and before it would have had it: the wal-index is its own.
+    Heap,
+}
+
+/// How far one may rely on a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// It survives everything.
+    Durable,
+    /// It survives as long as the power is on.
+    Visible,
+}
+
+/// The settings of a program.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What the engine promises.
+    pub claims: WalMode,
+    /// Bytes of a page.
+    page: usize,
+    vacuum: u64,
+    /// In which process each connection is.
+    pub places: Vec<usize>,
+    /// How it is locked.
+    pub locking: Locking,
+    /// `PRAGMA wal_autocheckpoint`.
+    auto_checkpoint: u64,
+    /// `PRAGMA journal_size_limit`.
+    size_limit: i64,
+    /// Whether `-wal` stays when the last one closes.
+    pub keeps_log: bool,
+    /// `PRAGMA cache_size`: with a few pages SQLite writes before the commit.
+    cache: u64,
+    /// Whether nobody, or hardly anybody, flushes.
+    pub is_lazy: bool,
+    /// Whether stock SQLite takes part.
+    pub has_neighbours: bool,
+    /// Whether flushes fail.
+    pub has_faults: bool,
+    /// `PRAGMA dash_barrier`, if it is set.
+    barrier: Option<&'static str>,
+    /// `PRAGMA dash_durability`.
+    durability: &'static str,
+}
+
+impl Settings {
+    /// Those of a case.
+    pub fn draw(explorer: &Explorer, claims: WalMode) -> Self {
+        let seed = mix(explorer.plan.seed ^ 0x7761_6c00);
+        let mut dice = Dice::new(seed, 6000);
+        let places = [vec![0], vec![0, 0], vec![0, 1], vec![0, 0, 1], vec![0, 1, 2]];
+        let places = dice.pick(&places).unwrap_or_default();
+        let alone = places.len() == 1;
+        let lockings = [Locking::Normal, Locking::Normal, Locking::Shared, Locking::Heap];
+        let locking = if alone { lockings[dice.index(4)] } else { Locking::Normal };
+        let has_neighbours = locking == Locking::Normal && dice.one_in(3);
+        let kinds = ["host", "host", "host", "host", "full", "device", "none"];
+        let durability = kinds[dice.index(kinds.len())];
+        Self {
+            claims,
+            page: explorer.setup.page,
+            vacuum: dice.below(3),
+            places,
+            locking,
+            auto_checkpoint: [0, 1, 3, 10, 10, 1000][dice.index(6)],
+            size_limit: [-1, -1, 0, 9000][dice.index(4)],
+            keeps_log: dice.one_in(4),
+            cache: [4, 8, 8, 2000][dice.index(4)],
+            is_lazy: dice.one_in(5),
+            has_neighbours,
+            has_faults: claims.failed_flushes && !has_neighbours && dice.one_in(4),
+            barrier: (claims.pragmas && dice.one_in(8)).then_some("wal"),
+            durability: if claims.pragmas { durability } else { "host" },
+        }
+    }
+
+    /// A level of `synchronous`; OFF only beside a connection that was promised something.
+    pub fn level(&self, is_promised: bool, dice: &mut Dice) -> Level {
+        let most = if self.is_lazy { 8 } else { 1 };
+        match dice.below(8 + most) {
+            0..8 => [Level::Full, Level::Extra][usize::from(dice.one_in(8))],
+            8 | 9 if self.claims.beside_off && is_promised && dice.one_in(2) => Level::Off,
+            _ => Level::Normal,
+        }
+    }
+
+    /// What a commit of a connection at this level is worth.
+    pub fn promise(&self, level: Level) -> Promise {
+        match self.durability {
+            "full" | "device" => Promise::Durable,
+            "none" => Promise::Visible,
+            _ => stock_promise(level),
+        }
+    }
+
+    /// Whether a whole checkpoint of such a connection makes durable what was committed.
+    pub fn checkpoint_flushes(&self, level: Level) -> bool {
+        self.durability != "none" && (level > Level::Off || self.claims.beside_off)
+    }
+
+    /// Opens the database through the engine, in WAL mode.
+    pub fn open(&self, world: World, level: Level) -> Checked<Connection> {
+        let db = vfs::open(world).map_err(|error| failed("opening", &error))?;
+        let mode = self.prepare(&db, level).map_err(|error| failed("opening", &error))?;
+        match mode.as_str() {
+            "wal" => Ok(db),
+            _ => wrong!("opening: the journal mode stays {mode}"),
+        }
+    }
+
+    fn prepare(&self, db: &Connection, level: Level) -> Result<String> {
+        db.set_prepared_statement_cache_capacity(0);
+        db.busy_timeout(std::time::Duration::ZERO)?;
+        let Self { page, vacuum, cache, .. } = self;
+        if self.locking == Locking::Heap {
+            db.execute_batch("PRAGMA locking_mode=EXCLUSIVE")?;
+        }
+        if self.claims.pragmas {
+            let (durability, keeps) = (self.durability, u8::from(self.keeps_log));
+            db.execute_batch(&format!(
+                "PRAGMA dash_durability={durability}; PRAGMA keeps_log={keeps}"
+            ))?;
+            if let Some(barrier) = self.barrier {
+                db.execute_batch(&format!("PRAGMA dash_barrier={barrier}"))?;
+            }
+        }
+        // Entering the mode is a transaction with a journal.
+        db.execute_batch(&format!(
+            "PRAGMA temp_store=MEMORY; PRAGMA cache_size={cache}; PRAGMA synchronous=EXTRA"
+        ))?;
+        let pages: i64 = db.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+        if pages == 0 {
+            db.execute_batch(&format!("PRAGMA page_size={page}; PRAGMA auto_vacuum={vacuum}"))?;
+        }
+        let mode = enter(db)?;
+        self.set(db, level)?;
+        if self.locking == Locking::Shared {
+            db.execute_batch("PRAGMA locking_mode=EXCLUSIVE; SELECT count(*) FROM sqlite_schema")?;
+        }
+        Ok(mode)
+    }
+
+    /// Sets what can be set at any time.
+    pub fn set(&self, db: &Connection, level: Level) -> Result<()> {
+        let Self { auto_checkpoint, size_limit, .. } = self;
+        db.execute_batch(&format!(
+            "PRAGMA synchronous={level:?}; PRAGMA wal_autocheckpoint={auto_checkpoint};
+             PRAGMA journal_size_limit={size_limit}"
+        ))
+    }
+}
+
+/// What a commit of stock SQLite is worth.
+pub fn stock_promise(level: Level) -> Promise {
+    if level >= Level::Full { Promise::Durable } else { Promise::Visible }
+}
+
+/// Enters WAL mode; answers the mode that it is in then.
+pub fn enter(db: &Connection) -> Result<String> {
+    db.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))
+}

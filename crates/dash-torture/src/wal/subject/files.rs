@@ -1,0 +1,344 @@
+//! SQLite's files below its WAL mode: the database and `-wal` are the engine's, a rollback journal,
+//! with which the mode is entered and left, is a plain file.
+
+use std::any::Any;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dash_ffi::{
+    AccessCheck, Code, DeviceCharacteristics, Error, File, FileControl, FileKind, Handled,
+    LockLevel, OpenFlags, Pragma, Result, SharedRegion, ShmLock, ShmMapping, SyncFlags,
+};
+use dash_storage::LockKind;
+use dash_storage::simulated::Simulated;
+use dash_wal::{Barrier, Durability, OpenOptions, Process, Tuning};
+
+use crate::sim::stock_file as file;
+use crate::sim::subject::{DB, Sizes, SqliteFiles, World};
+
+type Connection = dash_wal::Connection<Simulated>;
+
+/// See above.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Files;
+
+impl SqliteFiles for Files {
+    fn journal_mode(&self) -> &'static str {
+        "WAL"
+    }
+
+    fn undoes_by_writing(&self) -> bool {
+        false
+    }
+
+    fn open(
+        &self,
+        world: &Arc<World>,
+        name: &OsStr,
+        flags: OpenFlags,
+    ) -> Result<Option<Box<dyn File>>> {
+        match flags.kind() {
+            Some(FileKind::MainDb) => {
+                let connection = Arc::new(Shared::open(world)?);
+                // A world is one connection's.
+                drop(world.of_connection.set(Arc::clone(&connection) as Arc<_>));
+                let world = Arc::clone(world);
+                Ok(Some(Box::new(Database { connection, keeps_log: false, _world: world })))
+            }
+            Some(FileKind::Wal) => {
+                let connection = of(world).ok_or(Code::CANTOPEN)?;
+                engine(connection.get()?.wal_open(), Code::CANTOPEN)?;
+                Ok(Some(Box::new(Log { connection, _world: Arc::clone(world) })))
+            }
+            Some(FileKind::MainJournal) => {
+                let (process, shared_memory) = (world.process.clone(), false);
+                let files = file::Files { process, shared_memory };
+                Ok(Some(Box::new(file::open(&files, name, flags)?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn delete(&self, world: &World, name: &OsStr, flush_folder: bool) -> Result<()> {
+        match of(world) {
+            Some(connection) if name.as_encoded_bytes().ends_with(b"-wal") => {
+                engine(connection.get()?.wal_delete(), Code::IOERR_DELETE)
+            }
+            _ => file::delete(&world.process, name, flush_folder),
+        }
+    }
+
+    /// The name fence is no journal.
+    fn exists(&self, world: &World, name: &OsStr) -> Result<bool> {
+        let path = Path::new("/").join(name);
+        if name.as_encoded_bytes().ends_with(b"-journal") && world.is_folder(&path) {
+            return Ok(false);
+        }
+        file::access(&world.process, name, AccessCheck::Exists)
+    }
+}
+
+/// An engine's result as SQLite's.
+fn engine<T>(result: dash_wal::Result<T>, code: Code) -> Result<T> {
+    use dash_wal::Error as E;
+    result.map_err(|error| match error {
+        E::Busy | E::Held(_) => Code::BUSY.into(),
+        E::BusySnapshot => Code::BUSY_SNAPSHOT.into(),
+        error => Error::new(code, error.to_string()),
+    })
+}
+
+/// What the calls of a connection's files go to.
+struct Shared(Mutex<Option<Connection>>);
+
+/// The connection of a world.
+fn of(world: &World) -> Option<Arc<Shared>> {
+    let kept = Arc::clone(world.of_connection.get()?);
+    kept.downcast().ok()
+}
+
+impl Shared {
+    fn open(world: &World) -> Result<Self> {
+        let new = || Arc::new(Process::<Simulated>::default()) as Arc<dyn Any + Send + Sync>;
+        let process = Arc::clone(world.of_process.get_or_init(new));
+        let process = process.downcast::<Process<Simulated>>().map_err(|_| Code::INTERNAL)?;
+        let barrier = if world.setup.variant == "barrier" { Barrier::Wal } else { Barrier::Log };
+        let tuning = match world.setup.sizes {
+            Sizes::Usual => Tuning::default(),
+            Sizes::Tiny | Sizes::Wide => Tuning::tiny(),
+        };
+        let options = OpenOptions { barrier, tuning, ..OpenOptions::default() };
+        let opened = Connection::open(&world.process, Path::new(DB), &options, &process);
+        engine(opened, Code::CANTOPEN).map(|connection| Self(Mutex::new(Some(connection))))
+    }
+
+    fn get(&self) -> Result<Held<'_>> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_some() { Ok(Held(held)) } else { Err(Code::MISUSE.into()) }
+    }
+
+    fn close(&self) -> Result<()> {
+        let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        connection.map_or(Ok(()), |connection| engine(connection.close(), Code::IOERR_CLOSE))
+    }
+}
+
+/// An open connection, locked.
+struct Held<'a>(MutexGuard<'a, Option<Connection>>);
+
+impl std::ops::Deref for Held<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.0.as_ref().unwrap_or_else(|| unreachable!("Shared::get has looked"))
+    }
+}
+
+impl std::ops::DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.0.as_mut().unwrap_or_else(|| unreachable!("Shared::get has looked"))
+    }
+}
+
+/// The level, in the engine's words.
+fn level(level: LockLevel) -> dash_wal::LockLevel {
+    match level {
+        LockLevel::None => dash_wal::LockLevel::None,
+        LockLevel::Shared => dash_wal::LockLevel::Shared,
+        LockLevel::Reserved => dash_wal::LockLevel::Reserved,
+        LockLevel::Pending => dash_wal::LockLevel::Pending,
+        LockLevel::Exclusive => dash_wal::LockLevel::Exclusive,
+    }
+}
+
+/// The database.
+struct Database {
+    connection: Arc<Shared>,
+    /// Whether `-wal` stays when the last one closes.
+    keeps_log: bool,
+    _world: Arc<World>,
+}
+
+impl Database {
+    fn pragma(&mut self, pragma: &Pragma<'_>) -> Result<Handled> {
+        let value = pragma.value().unwrap_or_default();
+        let mut connection = self.connection.get()?;
+        match pragma.name() {
+            "dash_durability" => connection.set_durability(match value {
+                "full" => Durability::Full,
+                "device" => Durability::Device,
+                "none" => Durability::None,
+                _ => Durability::Host,
+            }),
+            "dash_barrier" => {
+                let barrier = if value == "wal" { Barrier::Wal } else { Barrier::Log };
+                engine(connection.set_barrier(barrier), Code::IOERR)?;
+            }
+            "dash_read" => connection.set_durable_reads(value == "durable"),
+            "keeps_log" => self.keeps_log = value == "1",
+            // As if other databases were written in the same transactions.
+            "undeferred" => connection.set_undeferred(value == "1"),
+            _ => return Ok(Handled::No),
+        }
+        Ok(Handled::Yes)
+    }
+}
+
+impl File for Database {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        engine(self.connection.get()?.read(buffer, offset), Code::IOERR_READ)
+    }
+
+    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        engine(self.connection.get()?.write(data, offset), Code::IOERR_WRITE)
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        engine(self.connection.get()?.truncate(size), Code::IOERR_TRUNCATE)
+    }
+
+    fn sync(&mut self, _: SyncFlags) -> Result<()> {
+        engine(self.connection.get()?.sync(), Code::IOERR_FSYNC)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        engine(self.connection.get()?.size(), Code::IOERR_FSTAT)
+    }
+
+    fn lock(&mut self, to: LockLevel) -> Result<()> {
+        engine(self.connection.get()?.lock(level(to)), Code::IOERR_LOCK)
+    }
+
+    fn unlock(&mut self, to: LockLevel) -> Result<()> {
+        engine(self.connection.get()?.unlock(level(to)), Code::IOERR_UNLOCK)
+    }
+
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        engine(self.connection.get()?.is_reserved(), Code::IOERR_CHECKRESERVEDLOCK)
+    }
+
+    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        match control {
+            FileControl::Pragma(pragma) => return self.pragma(&pragma),
+            FileControl::PersistWal(answer) => file::keep_log(&mut self.keeps_log, answer),
+            FileControl::HasMoved(moved) => {
+                *moved = engine(self.connection.get()?.has_moved(), Code::IOERR_FSTAT)?;
+            }
+            FileControl::CommitPhaseTwo => {
+                engine(self.connection.get()?.committed(), Code::IOERR_FSYNC)?;
+            }
+            FileControl::CheckpointStart => {
+                engine(self.connection.get()?.checkpoint_starts(), Code::IOERR_FSYNC)?;
+            }
+            FileControl::CheckpointDone => self.connection.get()?.checkpoint_done(),
+            _ => return Ok(Handled::No),
+        }
+        Ok(Handled::Yes)
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        4096
+    }
+
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        DeviceCharacteristics::POWERSAFE_OVERWRITE | DeviceCharacteristics::SUBPAGE_READ
+    }
+
+    fn has_shared_memory(&self) -> bool {
+        true
+    }
+
+    fn shm_map(&mut self, region: usize, size: usize, extend: bool) -> Result<ShmMapping> {
+        let mapped = self.connection.get()?.map_region(region, size, extend);
+        let mapped = engine(mapped, Code::IOERR_SHMMAP)?;
+        // SAFETY: the engine's region lies in one piece, which it holds until SQLite unmaps it or
+        // closes the database; all who have it use it as shared memory.
+        #[expect(unsafe_code, reason = "SQLite has a pointer to it")]
+        let region = mapped.map(|start| unsafe { SharedRegion::new(start) });
+        Ok(ShmMapping { region, read_only: false })
+    }
+
+    fn shm_lock(&mut self, slot: usize, count: usize, lock: ShmLock) -> Result<()> {
+        let slots = slot..slot + count;
+        let mut connection = self.connection.get()?;
+        let done = match lock {
+            ShmLock::LockShared => connection.index_lock(slots, LockKind::Shared),
+            ShmLock::LockExclusive => connection.index_lock(slots, LockKind::Exclusive),
+            ShmLock::UnlockShared | ShmLock::UnlockExclusive => connection.index_unlock(slots),
+        };
+        engine(done, Code::IOERR_SHMLOCK)
+    }
+
+    fn shm_unmap(&mut self, delete: bool) -> Result<()> {
+        engine(self.connection.get()?.unmap(delete), Code::IOERR_SHMMAP)
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.connection.close()
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// `-wal`.
+struct Log {
+    connection: Arc<Shared>,
+    _world: Arc<World>,
+}
+
+impl File for Log {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        engine(self.connection.get()?.wal_read(buffer, offset), Code::IOERR_READ)
+    }
+
+    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        engine(self.connection.get()?.wal_write(data, offset), Code::IOERR_WRITE)
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        engine(self.connection.get()?.wal_truncate(size), Code::IOERR_TRUNCATE)
+    }
+
+    fn sync(&mut self, _: SyncFlags) -> Result<()> {
+        engine(self.connection.get()?.wal_sync(), Code::IOERR_FSYNC)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        engine(self.connection.get()?.wal_size(), Code::IOERR_FSTAT)
+    }
+
+    fn lock(&mut self, _: LockLevel) -> Result<()> {
+        Ok(())
+    }
+
+    fn unlock(&mut self, _: LockLevel) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn file_control(&mut self, _: FileControl<'_>) -> Result<Handled> {
+        Ok(Handled::No)
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        4096
+    }
+
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        DeviceCharacteristics::POWERSAFE_OVERWRITE | DeviceCharacteristics::SUBPAGE_READ
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        engine(self.connection.get()?.wal_close(), Code::IOERR_CLOSE)
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}

@@ -1,0 +1,89 @@
+//! The engine `wal` on simulated storage.
+
+mod files;
+
+use dash_storage::simulated::Machine;
+
+use crate::sim::subject::{Claims, Sessions, Setup, SqliteFiles, Subject, WalMode};
+use crate::variant::Variant;
+
+const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "log",
+        what: "a checkpoint relies on the log",
+        uri: Some("&journal_mode=wal"),
+        every_flush_counts: false,
+    },
+    Variant {
+        name: "barrier",
+        what: "a checkpoint relies on a flush of -wal",
+        uri: Some("&journal_mode=wal&dash_barrier=wal"),
+        every_flush_counts: false,
+    },
+];
+
+/// SQLite's WAL mode, with a log.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Simulation;
+
+impl Subject for Simulation {
+    fn engine(&self) -> &'static str {
+        "wal"
+    }
+
+    fn variants(&self) -> &'static [Variant] {
+        VARIANTS
+    }
+
+    fn claims(&self) -> Claims {
+        let wal_mode = WalMode {
+            beside_off: true,
+            failed_flushes: true,
+            keeps_stock_writers_out: true,
+            pragmas: true,
+        };
+        Claims {
+            wal_mode: Some(wal_mode),
+            several_databases: false,
+            stock_neighbours: true,
+            without_journal: false,
+        }
+    }
+
+    fn sessions(&self) -> Option<&dyn Sessions> {
+        None
+    }
+
+    fn sqlite_files(&self) -> &'static dyn SqliteFiles {
+        &files::Files
+    }
+
+    fn prepare(&self, _: &Machine, _: &Setup) {}
+
+    fn beside(&self) -> &'static [&'static str] {
+        &["-wal", "-dashlog"]
+    }
+
+    fn leaves_a_choice(&self, _: &str) -> bool {
+        false
+    }
+
+    fn stock_refuses(&self, machine: &Machine, path: &str) -> Option<&'static str> {
+        // A directory in the journal's place: "disk I/O error", nothing touched.
+        let journal = format!("{path}-journal");
+        let is_folder = machine.exists(&journal) && machine.file_view(&journal).is_none();
+        is_folder.then_some("the name fence stands")
+    }
+
+    fn check_at_rest(&self, machine: &Machine, path: &str, _: &[u64]) -> Result<(), String> {
+        for ending in ["-dash"] {
+            if machine.exists(format!("{path}{ending}")) {
+                return Err(format!("{path}{ending} is left behind"));
+            }
+        }
+        match self.stock_refuses(machine, path) {
+            Some(_) => Err("the name fence is left behind".to_owned()),
+            None => Ok(()),
+        }
+    }
+}

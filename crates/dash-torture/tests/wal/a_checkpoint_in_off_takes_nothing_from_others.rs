@@ -1,0 +1,61 @@
+//! WAL-12: under `synchronous=OFF` a checkpoint asks for no flush at all. What others have
+//! committed in FULL is to survive it all the same.
+
+use crate::common::Tale;
+
+fn off_does(sql: &[&str], same_process: bool) {
+    let (tale, db) = Tale::begun();
+    let off = if same_process { db.another() } else { tale.open() };
+    off.synchronous("OFF");
+    for _ in 0..2 {
+        db.put();
+        // Pages that no record holds, and others that some hold.
+        off.scribble(3).unwrap();
+        off.put_in_it();
+        tale.watch();
+        for sql in sql {
+            off.ok(sql);
+        }
+        off.put();
+        db.put();
+        tale.done();
+        tale.survives_all();
+    }
+    tale.watch();
+    db.close();
+    off.close();
+    tale.done();
+    tale.survives_all();
+}
+
+#[test]
+pub(crate) fn passive() {
+    off_does(&["PRAGMA wal_checkpoint(PASSIVE)"], false);
+    off_does(&["PRAGMA wal_checkpoint(PASSIVE)"], true);
+}
+
+#[test]
+pub(crate) fn restart() {
+    off_does(&["PRAGMA wal_checkpoint(RESTART)"], false);
+}
+
+#[test]
+pub(crate) fn truncate() {
+    off_does(&["PRAGMA wal_checkpoint(TRUNCATE)"], false);
+}
+
+/// The next header is another connection's, which knows nothing of pages that were not flushed.
+#[test]
+pub(crate) fn and_then_somebody_else_begins_anew() {
+    let (tale, db) = Tale::begun();
+    let off = tale.open();
+    off.synchronous("OFF");
+    for _ in 0..3 {
+        db.put();
+        off.checkpoint("PASSIVE");
+        tale.watch();
+        db.put();
+        tale.done();
+        tale.survives_all();
+    }
+}

@@ -1,0 +1,142 @@
+//! WAL-9: after a flush of the log that failed nobody knows what of it is on the device. `-wal` is
+//! flushed instead, the window ends, and the number is not used again. If that fails, too, nothing
+//! is written any more.
+
+use dash_storage::simulated::{Effect, Fault, OperationKind};
+
+use crate::common::{Db, Tale};
+
+/// EIO, and the pages are clean.
+const LOST: Effect = Effect::LostFlush(libc::EIO);
+
+fn lost(inode: u64) -> Fault {
+    Fault::new(LOST).on(OperationKind::Flush).of_inode(inode)
+}
+
+/// The log's next flush fails, wherever in the ring it is.
+#[test]
+pub(crate) fn by_a_flush_of_wal() {
+    for commits in 0..14 {
+        let (tale, db) = Tale::begun();
+        for _ in 0..commits {
+            db.put();
+        }
+        let wal = tale.flushes("-wal");
+        tale.machine.fail(lost(tale.inode("-dashlog")));
+        db.put();
+        tale.machine.stop_failing();
+        assert_eq!(tale.flushes("-wal"), wal + 1);
+        tale.survives_all();
+        for _ in 0..3 {
+            db.put();
+            tale.survives_all();
+        }
+        db.restart();
+        tale.survives_all();
+    }
+}
+
+#[test]
+pub(crate) fn by_flushes_of_wal_for_ever() {
+    let (tale, db) = Tale::begun();
+    tale.machine.fail(lost(tale.inode("-dashlog")).forever());
+    for _ in 0..6 {
+        db.put();
+        tale.survives_all();
+    }
+    db.checkpoint("PASSIVE");
+    tale.survives_all();
+}
+
+/// Also where the write fails, whole or in part.
+#[test]
+pub(crate) fn also_where_the_write_fails() {
+    for effect in [Effect::Error(libc::EIO), Effect::ShortWrite(700, libc::EIO)] {
+        let (tale, db) = Tale::begun();
+        for _ in 0..3 {
+            let log = tale.inode("-dashlog");
+            tale.machine.fail(Fault::new(effect).on(OperationKind::Write).of_inode(log));
+            db.put();
+            tale.machine.stop_failing();
+            tale.survives_all();
+            db.put();
+            tale.survives_all();
+        }
+    }
+}
+
+/// The record of a new generation can't be flushed: its transaction fails, as it is not visible
+/// yet, and the next one begins it.
+#[test]
+pub(crate) fn also_where_a_generation_begins() {
+    let (tale, db) = Tale::begun();
+    for _ in 0..3 {
+        db.put();
+        db.checkpoint("RESTART");
+        tale.machine.fail(lost(tale.inode("-dashlog")));
+        let begun = db.scribble(1).and_then(|()| db.run("COMMIT"));
+        tale.machine.stop_failing();
+        if begun.is_err() {
+            drop(db.run("ROLLBACK"));
+        }
+        tale.survives_all();
+        db.put();
+        tale.survives_all();
+    }
+}
+
+/// Both fail: the commit is visible, and nobody knows whether it is durable.
+fn poisoned() -> (Tale, Db) {
+    let (tale, db) = Tale::begun();
+    db.put();
+    for ending in ["-dashlog", "-wal"] {
+        tale.machine.fail(lost(tale.inode(ending)));
+    }
+    let told = db.try_put().unwrap_err();
+    assert!(told.contains("not known"), "{told}");
+    tale.machine.stop_failing();
+    (tale, db)
+}
+
+#[test]
+pub(crate) fn or_nothing_is_written_any_more() {
+    let (tale, db) = poisoned();
+    let seen = tale.tried();
+    assert_eq!(db.content(), seen, "it is visible");
+    tale.survives_all();
+    let other = tale.open();
+    for connection in [&db, &other] {
+        assert!(connection.scribble(1).is_err(), "it goes on writing");
+        drop(connection.run("ROLLBACK"));
+        let copied = connection.value::<i64>("PRAGMA wal_checkpoint(PASSIVE)");
+        assert_ne!(copied, Ok(0), "it copies what is durable nowhere");
+        assert_eq!(connection.content(), seen, "it still reads");
+    }
+    tale.survives_all();
+}
+
+/// And the next opener doesn't believe a flush of pages that are clean.
+#[test]
+pub(crate) fn and_the_next_opener_believes_nothing() {
+    for closes in [false, true] {
+        let (tale, db) = poisoned();
+        if closes {
+            drop(db.db.close());
+        } else {
+            db.kill();
+        }
+        tale.survives_all();
+        let next = tale.open();
+        assert_eq!(next.content(), tale.tried(), "the caches still have it");
+        tale.all_counts();
+        tale.survives_all();
+        tale.watch();
+        next.checkpoint("PASSIVE");
+        next.put();
+        next.checkpoint("RESTART");
+        next.put();
+        next.close();
+        tale.done();
+        tale.survives_all();
+    }
+}

@@ -1,0 +1,75 @@
+//! WAL-13: what was rolled back, or never became visible, leaves valid frames in `-wal`, and the
+//! next transaction uses their numbers again. The device may keep the former ones.
+
+use dash_storage::simulated::OperationKind;
+
+use crate::common::{PAGE, Tale};
+
+#[test]
+pub(crate) fn after_a_transaction_that_spilled_was_rolled_back() {
+    for (rows, written_back) in [(30, false), (30, true), (60, true), (200, true)] {
+        let (tale, db) = Tale::begun();
+        for _ in 0..3 {
+            db.put();
+            db.scribble(rows).unwrap();
+            db.ok("ROLLBACK");
+            if written_back {
+                tale.machine.write_back();
+            }
+            tale.survives_all();
+            db.put();
+            tale.survives_all();
+            db.put();
+            tale.survives_all();
+        }
+    }
+}
+
+/// Frames that spilled, and were written again in place before the commit.
+#[test]
+pub(crate) fn after_a_transaction_that_spilled_was_committed() {
+    let (tale, db) = Tale::begun();
+    for _ in 0..3 {
+        db.scribble(16).unwrap();
+        db.ok("UPDATE big SET v = randomblob(390)");
+        db.ok("SAVEPOINT s; UPDATE big SET v = randomblob(380); ROLLBACK TO s; RELEASE s");
+        db.put_in_it();
+        tale.survives_all();
+        db.put();
+        tale.survives_all();
+    }
+}
+
+/// A process dies with its commit frame in `-wal`, and before the index says so. Its frames are
+/// valid, end at a commit, and were never visible.
+#[test]
+pub(crate) fn after_a_process_died_before_its_commit_was_visible() {
+    for (after, written_back) in [(false, false), (true, false), (false, true), (true, true)] {
+        for written in 0..8 {
+            let (tale, db) = Tale::begun();
+            db.put();
+            let (wal, mut pages) = (tale.inode("-wal"), 0);
+            let other = tale.open();
+            other.dies(
+                after,
+                move |operation| {
+                    let range = operation.range.clone().unwrap_or_default();
+                    let is_page = operation.kind == OperationKind::Write
+                        && operation.inode == wal
+                        && range.end - range.start == PAGE as u64;
+                    pages += usize::from(is_page);
+                    is_page && pages == written + 1
+                },
+                |other| drop(other.scribble(4).and_then(|()| other.run("COMMIT"))),
+            );
+            if written_back {
+                tale.machine.write_back();
+            }
+            tale.survives_all();
+            db.put();
+            tale.survives_all();
+            db.put();
+            tale.survives_all();
+        }
+    }
+}

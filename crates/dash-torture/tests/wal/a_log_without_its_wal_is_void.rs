@@ -1,0 +1,85 @@
+//! WAL-16: the name of `-wal` was durable before the first record, so one that is missing was
+//! deleted, which follows a complete checkpoint. A database that holds an older image of a page
+//! says that it was a hand.
+
+use crate::common::{Db, Tale, remove};
+
+/// A session whose checkpoint did not get the last commits.
+fn session() -> (Tale, Db) {
+    let (tale, db) = Tale::begun();
+    db.put();
+    // As long as it reads no other generation begins.
+    let reader = tale.open();
+    reader.ok("BEGIN; SELECT * FROM t");
+    db.checkpoint("PASSIVE");
+    db.put();
+    reader.kill();
+    (tale, db)
+}
+
+#[test]
+pub(crate) fn unless_the_database_lacks_what_it_says() {
+    for power in [false, true] {
+        let (tale, db) = session();
+        db.kill();
+        let tale = match power {
+            true => {
+                let mut all = dash_storage::simulated::Everything;
+                tale.after(tale.machine.power_loss(&mut all))
+            }
+            false => tale,
+        };
+        remove(&tale.machine, "-wal");
+        let refused = tale.try_open().err().unwrap();
+        assert!(refused.contains("app.db-wal is missing"), "{refused}");
+        assert!(refused.contains("dash recover"), "{refused}");
+        // Nothing was touched: put back, it is all there.
+        assert!(!tale.machine.exists("/app.db-wal"));
+    }
+}
+
+/// A stock connection that was there before checkpoints everything, and deletes it.
+#[test]
+pub(crate) fn after_a_stock_survivor_deleted_it() {
+    for writes in 0..3 {
+        let (tale, db) = session();
+        let stock = tale.open_stock();
+        db.kill();
+        tale.watch();
+        for _ in 0..writes {
+            tale.put_stock(&stock).unwrap();
+        }
+        stock.db.close().unwrap();
+        tale.done();
+        assert!(!tale.machine.exists("/app.db-wal"), "stock SQLite has deleted it");
+        tale.survives_all();
+        tale.survives(&tale.machine.killed()).unwrap();
+        let next = tale.open();
+        tale.watch();
+        next.put();
+        next.put();
+        next.close();
+        tale.done();
+        tale.survives_all();
+    }
+}
+
+/// The close was cut off right after the deletion.
+#[test]
+pub(crate) fn after_a_close_that_was_cut_off() {
+    use dash_storage::simulated::OperationKind;
+    for after in [false, true] {
+        let (tale, db) = session();
+        let died = db.dies(
+            after,
+            |operation| {
+                operation.kind == OperationKind::Unlink
+                    && operation.names.iter().any(|name| name == "app.db-wal")
+            },
+            |db| drop(db.run("PRAGMA journal_mode=DELETE")),
+        );
+        assert!(died);
+        tale.survives_all();
+        tale.survives(&tale.machine.killed()).unwrap();
+    }
+}

@@ -1,0 +1,155 @@
+//! The engine `wal`, invariant by invariant: the real SQLite on simulated storage, and accidents
+//! that fit together. The engine is the one with the ways to break it, so that each story is told
+//! once more over an engine that is broken in the way that it is about, and must fail then.
+//! `DASH_MUTATION` breaks it in one way for all stories.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+extern crate dash_wal_mutants as dash_wal;
+
+// The same subject, over the engine with the ways to break it.
+use dash_torture::{sim, variant};
+#[path = "../../src/wal/subject/mod.rs"]
+mod subject;
+
+mod common;
+
+mod a_checkpoint_in_off_takes_nothing_from_others;
+mod a_closed_database_is_plain_whatever_is_lost;
+mod a_commit_is_as_durable_as_was_chosen;
+mod a_commit_is_known_by_its_own_frame;
+mod a_difference_is_made_against_the_window;
+mod a_flush_that_failed_is_made_good;
+mod a_frame_that_was_written_twice_is_as_the_log_has_it;
+mod a_generation_is_announced_before_its_header;
+mod a_leader_that_dies_leaves_no_hole;
+mod a_log_that_is_not_its_own_changes_nothing;
+mod a_log_without_its_wal_is_void;
+mod a_normal_commit_is_durable_with_the_next_checkpoint;
+mod a_process_that_is_killed_takes_nobody_along;
+mod before_the_first_record_all_names_are_durable;
+mod entering_and_leaving_the_mode_loses_nothing;
+mod older_headers_are_told_from_newer_ones;
+mod stock_sqlite_reads_along_and_does_not_write;
+mod the_ring_overwrites_nothing_that_is_needed;
+mod what_a_killed_process_left_is_written_again;
+mod what_a_stock_survivor_writes_after_a_kill_is_kept;
+mod what_may_be_rolled_back_is_not_in_the_log;
+mod whoever_flushes_takes_everybody_along;
+mod without_a_log_commits_are_durable_in_wal;
+
+use dash_wal::mutation::{self, Mutation};
+
+use a_checkpoint_in_off_takes_nothing_from_others as off;
+use a_closed_database_is_plain_whatever_is_lost as closed;
+use a_commit_is_known_by_its_own_frame as own_frame;
+use a_difference_is_made_against_the_window as difference;
+use a_flush_that_failed_is_made_good as failed;
+use a_frame_that_was_written_twice_is_as_the_log_has_it as twice;
+use a_generation_is_announced_before_its_header as generation;
+use a_log_without_its_wal_is_void as absent;
+use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
+use before_the_first_record_all_names_are_durable as names;
+use older_headers_are_told_from_newer_ones as headers;
+use the_ring_overwrites_nothing_that_is_needed as ring;
+use what_a_stock_survivor_writes_after_a_kill_is_kept as survivor;
+use what_may_be_rolled_back_is_not_in_the_log as undeferred;
+
+/// A way to break the engine, and the stories that see it.
+type Told = (Mutation, &'static [fn()]);
+
+const TOLD: &[Told] = &[
+    (Mutation::RecordNotFlushed, &[normal::and_a_full_one_at_once]),
+    (Mutation::NoBarrier, &[normal::in_the_same_connection]),
+    (Mutation::NoForcedBarrier, &[off::passive, off::restart]),
+    (
+        Mutation::DatabaseNotFlushed,
+        &[off::and_then_somebody_else_begins_anew, closed::when_a_checkpoint_truncates_it],
+    ),
+    (Mutation::OwnFramesOnly, &[own_frame::and_others_may_be_further]),
+    (
+        Mutation::BaseBeforeWindow,
+        &[difference::after_a_failed_flush, difference::after_a_large_transaction],
+    ),
+    (Mutation::WrapsOverWindow, &[ring::within_a_generation]),
+    (Mutation::WrapWithoutFlush, &[ring::within_a_generation]),
+    (Mutation::GenerationOverFullRing, &[ring::at_the_end_of_one]),
+    (Mutation::NoGenerationRecord, &[generation::whatever_is_lost_between_the_two]),
+    (Mutation::GenerationNotFlushed, &[generation::whatever_is_lost_between_the_two]),
+    (Mutation::TruncationEndsGeneration, &[closed::not_by_a_limit_in_its_first_commit]),
+    (Mutation::UndeferredInLog, &[undeferred::where_it_is_rolled_back]),
+    (Mutation::NoNameFence, &[names::at_its_first_byte]),
+    (Mutation::FenceRemovedEarly, &[closed::when_the_last_one_closes]),
+    (Mutation::DirectoryNotFlushed, &[names::at_its_first_byte]),
+    (Mutation::NoEnd, &[closed::and_an_older_value_may_come_back]),
+    (Mutation::EndIgnored, &[closed::when_the_last_one_closes]),
+    (Mutation::KeptNotFlushed, &[closed::when_it_is_to_stay]),
+    (
+        Mutation::PrefixByNumber,
+        &[
+            twice::after_a_process_died_before_its_commit_was_visible,
+            twice::after_a_transaction_that_spilled_was_rolled_back,
+        ],
+    ),
+    (Mutation::RecoveredNotFlushed, &[normal::and_a_full_one_at_once]),
+    (Mutation::WalNotRewritten, &[failed::and_the_next_opener_believes_nothing]),
+    (Mutation::OlderLogReplayed, &[survivor::that_it_writes_under_another_header]),
+    (Mutation::OrderBySequence, &[headers::whichever_connection_wrote_them]),
+    (Mutation::SuccessorOnly, &[headers::however_many_were_lost]),
+    (Mutation::HeaderLeftOld, &[generation::and_whoever_comes_next_goes_on]),
+    (Mutation::AbsentRefused, &[absent::after_a_stock_survivor_deleted_it]),
+    (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
+    (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
+    (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),
+];
+
+/// Ways that break nothing by themselves, and what stands behind each.
+const HARMLESS: &[(Mutation, &str)] = &[
+    (
+        Mutation::BarrierTakenForCommit,
+        "CKPT_START makes the barrier that a checkpoint's flush was not",
+    ),
+    (
+        Mutation::SaltsNotChecked,
+        "whoever reads frames back holds a read lock, or CKPT, until that is done",
+    ),
+    (
+        Mutation::WordsBeforeFlush,
+        "who finds the word Writes set flushes -wal, and skips the number",
+    ),
+    (
+        Mutation::LogTrustedAfterKill,
+        "recovery makes -wal durable, and the log void, before anybody goes on",
+    ),
+    (
+        Mutation::SequenceReused,
+        "a session begins behind the sequence in the head, which is the greatest",
+    ),
+];
+
+#[test]
+fn every_way_to_break_it_is_seen() {
+    let mut unseen = Vec::new();
+    for (mutation, stories) in TOLD {
+        for (number, story) in stories.iter().enumerate() {
+            mutation::set(Some(*mutation));
+            let passed = std::panic::catch_unwind(story).is_ok();
+            mutation::set(None);
+            let reached = mutation::hits();
+            println!("{mutation:?} {number}: seen {}, reached {reached} times", !passed);
+            if passed || reached == 0 {
+                unseen.push((mutation, number));
+            }
+        }
+    }
+    assert!(unseen.is_empty(), "no story sees {unseen:?}");
+}
+
+#[test]
+fn every_way_is_in_a_table() {
+    let told = TOLD.iter().map(|(mutation, _)| mutation);
+    let all: Vec<_> = told.chain(HARMLESS.iter().map(|(mutation, _)| mutation)).collect();
+    let absent: Vec<_> =
+        Mutation::ALL.iter().map(|(mutation, _)| mutation).filter(|m| !all.contains(m)).collect();
+    assert!(absent.is_empty(), "no story for {absent:?}");
+}

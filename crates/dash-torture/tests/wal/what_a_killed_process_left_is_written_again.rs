@@ -1,0 +1,121 @@
+//! WAL-11: the page cache of a killed process looks like the disk. What recovery acts upon, and
+//! what it leaves, is written again and flushed, or the next power loss takes it.
+
+use std::sync::{Arc, Mutex};
+
+use crate::common::{Tale, changes, losses};
+
+/// Everybody is killed before each step of `act`; the next one opens, does something, and the power
+/// goes.
+fn killed_in(begin: impl Fn() -> (Tale, crate::common::Db), act: impl Fn(&crate::common::Db)) {
+    let (tale, db) = begin();
+    let images: Arc<Mutex<Vec<Tale>>> = Arc::default();
+    let (kept, history) = (Arc::clone(&images), tale.clone());
+    tale.machine.watch(move |machine, operation| {
+        if changes(operation.kind) {
+            kept.lock().unwrap().push(history.after(machine.killed()));
+        }
+    });
+    act(&db);
+    tale.machine.watch(|_, _| {});
+    tale.survives(&tale.machine.killed()).unwrap();
+    let images = std::mem::take(&mut *images.lock().unwrap());
+    assert!(images.len() > 3);
+    for image in images {
+        goes_on(image);
+    }
+}
+
+/// The next opener, cut at every step.
+fn goes_on(tale: Tale) {
+    // The state in the log's head.
+    let in_use = tale.machine.file_view("/app.db-dashlog").is_some_and(|log| log[24] == 1);
+    tale.watch();
+    let next = tale.open();
+    let found = next.content();
+    tale.done();
+    let tale = tale.with(found);
+    if in_use {
+        // What was recovered from a log is durable; without one it is stock SQLite's to say.
+        tale.all_counts();
+    }
+    for (fate, after) in losses(&tale.machine, 2) {
+        tale.survives(&after).unwrap_or_else(|what| panic!("opened, {fate}: {what}"));
+    }
+    let next = next.of(&tale);
+    tale.watch();
+    next.put();
+    next.checkpoint("PASSIVE");
+    next.restart();
+    next.close();
+    tale.done();
+    tale.survives_all();
+}
+
+#[test]
+pub(crate) fn in_a_commit() {
+    killed_in(Tale::begun, |db| db.put());
+}
+
+#[test]
+pub(crate) fn in_the_first_commits() {
+    killed_in(
+        || {
+            let tale = Tale::new();
+            let db = tale.open();
+            (tale, db)
+        },
+        |db| {
+            db.put();
+            db.put();
+        },
+    );
+}
+
+#[test]
+pub(crate) fn in_a_checkpoint_and_a_new_generation() {
+    killed_in(Tale::begun, |db| {
+        db.put();
+        db.restart();
+        db.put();
+    });
+}
+
+#[test]
+pub(crate) fn in_a_truncation() {
+    killed_in(Tale::begun, |db| {
+        db.checkpoint("TRUNCATE");
+        db.put();
+    });
+}
+
+/// And killed again in the recovery.
+#[test]
+pub(crate) fn in_the_recovery_of_a_killed_process() {
+    let (tale, db) = Tale::begun();
+    db.synchronous("NORMAL");
+    db.put();
+    db.synchronous("FULL");
+    db.put();
+    db.kill();
+    killed_in(
+        || {
+            let tale = tale.after(tale.machine.killed());
+            let db = tale.open();
+            (tale, db)
+        },
+        |db| db.put(),
+    );
+    let steps: Arc<Mutex<Vec<Tale>>> = Arc::default();
+    let (kept, history) = (Arc::clone(&steps), tale.clone());
+    tale.machine.watch(move |machine, operation| {
+        if changes(operation.kind) {
+            kept.lock().unwrap().push(history.after(machine.killed()));
+        }
+    });
+    tale.open().kill();
+    tale.machine.watch(|_, _| {});
+    for image in std::mem::take(&mut *steps.lock().unwrap()) {
+        goes_on(image);
+    }
+}

@@ -1,0 +1,76 @@
+//! WAL-9, and where there is no room for a log, no direct I/O, or other blocks: a commit is as
+//! durable as ever.
+
+use dash_storage::simulated::{Effect, Fault, Machine, OperationKind};
+
+use crate::common::Tale;
+
+#[test]
+pub(crate) fn where_there_is_no_room_for_it() {
+    for errno in [libc::ENOSPC, libc::EDQUOT, libc::EFBIG] {
+        let tale = Tale::new();
+        let db = tale.open();
+        let fault = Fault::new(Effect::Error(errno)).on(OperationKind::Initialize);
+        tale.machine.fail(fault.forever());
+        tale.watch();
+        for _ in 0..4 {
+            db.put();
+        }
+        db.restart();
+        db.put();
+        tale.done();
+        tale.survives_all();
+        tale.watch();
+        db.close();
+        tale.done();
+        tale.survives_all();
+        tale.machine.stop_failing();
+        let next = tale.open();
+        tale.watch();
+        for _ in 0..3 {
+            next.put();
+        }
+        tale.done();
+        tale.survives_all();
+    }
+}
+
+#[test]
+pub(crate) fn where_it_can_not_be_longer() {
+    let (tale, db) = Tale::begun();
+    let fault = Fault::new(Effect::Error(libc::ENOSPC)).on(OperationKind::Initialize);
+    tale.machine.fail(fault.forever());
+    for _ in 0..40 {
+        db.put();
+        tale.survives_all();
+    }
+}
+
+/// The log is written through the page cache, or in larger blocks.
+#[test]
+pub(crate) fn whatever_its_blocks() {
+    for direct in [None, Some(4096)] {
+        let machine = Machine::new(1);
+        machine.set_direct(direct);
+        let tale = Tale::on(machine);
+        let db = tale.open();
+        tale.watch();
+        for _ in 0..3 {
+            db.put();
+        }
+        db.restart();
+        tale.done();
+        tale.survives_all();
+        // Whoever comes next may have others.
+        db.kill();
+        tale.machine.set_direct(Some(512));
+        let next = tale.open();
+        tale.watch();
+        for _ in 0..3 {
+            next.put();
+        }
+        next.close();
+        tale.done();
+        tale.survives_all();
+    }
+}

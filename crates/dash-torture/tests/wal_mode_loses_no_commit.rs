@@ -1,0 +1,80 @@
+//! The crash explorer in short, for the engine below SQLite's WAL mode: connections in several
+//! processes, all levels of `synchronous`, checkpoints, spills, stock neighbours, kills, flushes
+//! that fail; the power cut at every step, and in the recovery, and in the recovery of that.
+//!
+//! It attacks WAL-1 to WAL-17 together: what is found is always all commits up to one.
+//! `DASH_TORTURE_TRY` and `DASH_SEEDS` name other seeds, `DASH_TORTURE_CASE` the rest of a case.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dash_torture::sim::plan::Plan;
+use dash_torture::sim::{self, Seen, Violation, run_case};
+use dash_torture::wal::Simulation;
+
+fn asked(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn explore(variant: &'static str, page: usize) {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let from = asked("DASH_TORTURE_TRY").unwrap_or(0);
+    let mut failed = Vec::new();
+    for seed in from..from + asked("DASH_SEEDS").unwrap_or(8) {
+        let case = std::env::var("DASH_TORTURE_CASE").unwrap_or_else(|_| "wal".to_owned());
+        let plan = Plan::read(&format!("{case}/page={page}"), seed).unwrap();
+        if let Err(Violation(what)) = run_case(&Simulation, variant, &plan, &seen) {
+            println!("{variant}/{page} seed {seed}: {what}\n");
+            failed.push((seed, plan));
+        }
+    }
+    let counts = {
+        let seen = seen.lock().unwrap();
+        [&seen.states, &seen.nested, &seen.nested_twice].map(|set| set.len())
+    };
+    println!("{variant}/{page}: {counts:?} distinct states, nested, nested twice");
+    if let Some((seed, plan)) = failed.first() {
+        // Again, and smaller.
+        let engine = Some(format!("wal/{variant}/{page}"));
+        let case = Some(plan.to_string());
+        let options = sim_options(*seed, engine, case);
+        for failure in sim::run(&options, &common::Quiet).iter().flat_map(|found| &found.failures) {
+            println!("{}\n    again: {}", failure.what, failure.replay);
+        }
+    }
+    assert!(failed.is_empty(), "{variant}/{page}: {failed:?}");
+}
+
+fn sim_options(seed: u64, engine: Option<String>, case: Option<String>) -> dash_torture::Options {
+    let (folder, library) = (None, std::path::PathBuf::new());
+    dash_torture::Options { seed, time: Duration::from_secs(60), folder, library, engine, case }
+}
+
+#[test]
+fn log_512() {
+    explore("log", 512);
+}
+
+#[test]
+fn log_1024() {
+    explore("log", 1024);
+}
+
+#[test]
+fn log_4096() {
+    explore("log", 4096);
+}
+
+#[test]
+fn barrier_512() {
+    explore("barrier", 512);
+}
+
+#[test]
+fn barrier_4096() {
+    explore("barrier", 4096);
+}
