@@ -102,7 +102,12 @@ pub fn room(folder: &Path, size: u64, rows: &[&Row]) -> Result<()> {
 }
 
 /// What a reader must know about these rows.
-pub fn notes(workers: Workers, rows: &[&Row], source: Source) -> Vec<String> {
+pub fn notes(
+    workers: Workers,
+    (work, shift): (Option<usize>, u64),
+    rows: &[&Row],
+    source: Source,
+) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |text: &str| {
         if !text.is_empty() && !notes.iter().any(|said| said == text) {
@@ -121,10 +126,15 @@ pub fn notes(workers: Workers, rows: &[&Row], source: Source) -> Vec<String> {
         }
         Source::Nothing => "nothing is written",
     });
-    if workers != Workers::Alone {
-        note(
-            "connections work at the same time for 100 ms a block (recordings: the same steps), busy_timeout 20 s; they have no real-time priority, so measure them on an idle machine",
-        );
+    let idle = "they have no real-time priority, so measure them on an idle machine";
+    match (workers, work) {
+        (Workers::Alone, _) => {}
+        (_, Some(work)) => note(&format!(
+            "fixed work: each connection makes {work} commits a block, at the same time as the others; commits/s is all of them by the time the last one took; {idle}"
+        )),
+        (_, None) => note(&format!(
+            "connections work at the same time for {shift} ms a block (recordings: the same steps), busy_timeout 20 s unless --busy says otherwise; {idle}"
+        )),
     }
     others.iter().for_each(|row: &&Row| note(row.note));
     notes

@@ -25,6 +25,8 @@ pub struct Timed {
     pub elapsed: u64,
     /// Statements that failed.
     pub failures: u64,
+    /// How many each of several connections wrote.
+    pub shares: Vec<u64>,
     /// Processor time of this process, its own and the kernel's for it; none where others work
     /// beside.
     pub cpu: Option<u64>,
@@ -78,6 +80,8 @@ pub struct Measured {
     pub cpu: Vec<f64>,
     /// Statements that failed.
     pub failures: u64,
+    /// How many transactions each of several connections wrote.
+    pub shares: Vec<u64>,
     /// The disk throttled, and did not stop.
     pub throttled: bool,
 }
@@ -213,6 +217,7 @@ impl Measured {
             written: Vec::new(),
             cpu: Vec::new(),
             failures: 0,
+            shares: Vec::new(),
             throttled: false,
         })
     }
@@ -226,6 +231,10 @@ impl Measured {
         self.writes.add_within(&timed.writes, timed.elapsed);
         self.reads.add_within(&timed.reads, timed.elapsed);
         self.failures += timed.failures;
+        self.shares.resize(timed.shares.len(), 0);
+        for (all, block) in self.shares.iter_mut().zip(&timed.shares) {
+            *all += block;
+        }
         let all = count(timed.writes.len() + timed.reads.len());
         self.cpu.extend(timed.cpu.filter(|_| all > 0).map(|cpu| per(cpu, all) / 1000.0));
         self.written.extend(written.map(|written| (count(timed.writes.len()), written)));

@@ -49,9 +49,9 @@ pub struct Loop {
 struct Attached(Option<PathBuf>);
 
 impl Loop {
-    /// Makes an image of `size` bytes in `folder`, and mounts it; `options` are further ones of
-    /// mkfs.ext4.
-    pub fn new(folder: &Path, size: u64, options: &[&str]) -> Result<Self> {
+    /// Makes an image of `size` bytes in `folder`, a device with blocks of `block` bytes over it,
+    /// and mounts that; `options` are further ones of mkfs.ext4.
+    pub fn new(folder: &Path, size: u64, block: u32, options: &[&str]) -> Result<Self> {
         let image = tempfile::Builder::new()
             .prefix("dash-bench-")
             .suffix(".img")
@@ -60,7 +60,8 @@ impl Loop {
         fill(image.as_file(), size)
             .explain(format!("writing {size} bytes of image in {}", folder.display()))?;
         let image_path = image.path().to_string_lossy().into_owned();
-        let shown = run("losetup", &["--find", "--show", "--direct-io=on", &image_path])?;
+        let blocks = format!("--sector-size={block}");
+        let shown = run("losetup", &["--find", "--show", "--direct-io=on", &blocks, &image_path])?;
         let device = Attached(Some(PathBuf::from(shown.trim())));
         drop(image);
         let name = shown.trim().to_owned();

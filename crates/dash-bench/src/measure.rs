@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -27,8 +28,6 @@ use crate::{choose, strace};
 const WARM: usize = 2;
 /// Steps that strace counts.
 const CALLS: usize = 400;
-/// How long workers work at a time.
-const SHIFT: std::time::Duration = std::time::Duration::from_millis(100);
 /// What every row's database is copied from is made so.
 const BASE: &Row = named("floor");
 /// Rows that flush four times and more run blocks of a quarter: a virtual disk has only so many
@@ -43,6 +42,10 @@ struct Job<'a> {
     volume: &'a Volume,
     folder: TempDir,
     block: usize,
+    /// A block is so much work; else so much time.
+    fixed: bool,
+    /// That time.
+    shift: Duration,
 }
 
 /// A row with what it works on.
@@ -59,8 +62,16 @@ pub fn run(options: &Options, volume: &Volume, command: String) -> Result<Table>
     let workload = settings.workload()?;
     let workers = choose::workers(&*workload, options.workers()?)?;
     let rows = choose::rows(&*workload, workers, settings.name, &options.rows)?;
-    let block = options.block.unwrap_or_else(|| workload.block()).max(1);
-    let job = Job { folder: volume.folder("bench")?, workload, settings, workers, volume, block };
+    let block = options.work.or(options.block).unwrap_or_else(|| workload.block()).max(1);
+    if options.work.is_some() && workers == Workers::Alone {
+        return Err(Failure::new(
+            "--work is for several connections; --block says how much one does",
+        ));
+    }
+    let fixed = options.work.is_some() || workload.steps().is_some();
+    let folder = volume.folder("bench")?;
+    let shift = Duration::from_millis(options.shift);
+    let job = Job { folder, workload, settings, workers, volume, block, fixed, shift };
     let sides = job.prepare(&rows)?;
     let mut lanes = sides.iter().map(|side| job.lane(side)).collect::<Result<Vec<_>>>()?;
     let steps = job.workload.steps().map_or(usize::MAX, |steps| steps.div_ceil(block));
@@ -68,7 +79,7 @@ pub fn run(options: &Options, volume: &Volume, command: String) -> Result<Table>
         Length { rounds: options.rounds().min(steps), size: block, patience: options.patience() };
     // What ends by itself must be run to its end, whatever the clock says.
     let length = match job.workload.steps() {
-        Some(_) => Length { rounds: steps, patience: std::time::Duration::MAX, ..length },
+        Some(_) => Length { rounds: steps, patience: Duration::MAX, ..length },
         None => length,
     };
     let title = format!("{} on {}", job.workload.title(), volume.label);
@@ -83,6 +94,8 @@ pub fn run(options: &Options, volume: &Volume, command: String) -> Result<Table>
     let mut lines = Vec::new();
     for (row, measured) in rows.iter().zip(&measured) {
         let mut line = Line::of(row, writes, measured, compared).with_cost(measured, source);
+        // Where all do the same work, that they did is no news.
+        line.slowest = line.slowest.filter(|_| !fixed);
         if options.calls || (source == Source::Calls && strace::is_there()) {
             line.calls = job.calls(row)?;
             if let (Some(cost), Some(calls), Source::Calls) = (&mut line.cost, &line.calls, source)
@@ -92,8 +105,9 @@ pub fn run(options: &Options, volume: &Volume, command: String) -> Result<Table>
         }
         lines.push(line);
     }
-    let mut notes = choose::notes(workers, &rows, source);
-    if measured.iter().any(|lane| lane.throttled) {
+    let mut notes = choose::notes(workers, (options.work, options.shift), &rows, source);
+    let throttled = measured.iter().any(|lane| lane.throttled);
+    if throttled {
         notes.push(
             "THE DISK THROTTLED or the machine was busy, and did not stop: times are worth little"
                 .into(),
@@ -108,6 +122,7 @@ pub fn run(options: &Options, volume: &Volume, command: String) -> Result<Table>
         source,
         rounds: measured.iter().map(|lane| lane.rounds()).max().unwrap_or(0),
         baseline: baseline.name.to_owned(),
+        throttled,
         lines,
         notes,
     })
@@ -164,7 +179,7 @@ impl Job<'_> {
             (_, workers) => self.together(side, workers)?,
         };
         let heavy = side.row.sqlite().is_some_and(Sqlite::is_rollback);
-        let even = self.workload.steps().is_some() || !self.workload.writes();
+        let even = self.fixed || !self.workload.writes();
         let divisor = if heavy && !even && self.block >= 8 * DIVISOR { DIVISOR } else { 1 };
         let lane = lane.divided_by(divisor);
         if !self.workload.writes() {
@@ -206,12 +221,12 @@ impl Job<'_> {
     fn together<'a>(&'a self, side: &'a Side, workers: Workers) -> Result<Lane<'a>> {
         let mut handles =
             Handles::start(workers, &self.workload, &self.settings, side.row, &side.file)?;
-        let steps = self.workload.steps().is_some();
-        if !steps {
-            handles.run(Order::Time(SHIFT))?;
+        let (fixed, shift) = (self.fixed, self.shift);
+        if self.workload.steps().is_none() {
+            handles.run(Order::Time(shift))?;
         }
         Ok(Lane::of_blocks(side.row.name, move |size| {
-            handles.run(if steps { Order::Steps(size) } else { Order::Time(SHIFT) })
+            handles.run(if fixed { Order::Steps(size) } else { Order::Time(shift) })
         }))
     }
 

@@ -34,12 +34,26 @@ pub struct Choice {
     /// Recorded SQL: loading.sql once, then one connection per file of benchset/; or plain *.sql
     #[arg(long, value_name = "FOLDER")]
     pub replay: Option<PathBuf>,
+    /// How long one of several connections waits for another one (insert, update)
+    #[arg(long, value_name = "SECONDS", default_value_t = BUSY)]
+    pub busy: u64,
 }
+
+/// Seconds that a connection waits for another one.
+const BUSY: u64 = 20;
 
 impl Choice {
     /// A workload with so many operations per transaction, else as usual.
     pub fn of(workload: Name, operations: usize) -> Self {
-        Self { workload, operations, size: None, skew: Skew::Uniform, share: 50, replay: None }
+        Self {
+            workload,
+            operations,
+            size: None,
+            skew: Skew::Uniform,
+            share: 50,
+            replay: None,
+            busy: BUSY,
+        }
     }
 
     /// As settings; a folder to replay chooses the workload.
@@ -54,6 +68,7 @@ impl Choice {
             skew: self.skew,
             share: self.share,
             replay: self.replay.clone(),
+            busy: self.busy,
         })
     }
 }
@@ -87,6 +102,13 @@ pub struct Options {
     /// Connections at the same time, each in its own process (1 to 16)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub processes: usize,
+    /// Fixed work: each of several connections commits so many transactions, however long that
+    /// takes; else all of them work for 100 ms a block
+    #[arg(long, value_name = "N")]
+    pub work: Option<usize>,
+    /// For how long several connections work in a block, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = SHIFT)]
+    pub shift: u64,
     /// Where databases are made (and removed); choose the disk to measure
     #[arg(long, value_name = "PATH", default_value = ".")]
     pub dir: PathBuf,
@@ -107,6 +129,8 @@ pub struct Options {
     pub calls: bool,
 }
 
+/// How long workers work at a time, in milliseconds.
+const SHIFT: u64 = 100;
 /// Rounds unless another number is named.
 const ROUNDS: usize = 30;
 
@@ -119,6 +143,8 @@ impl Options {
             baseline: rows.first().copied().unwrap_or(named("delete")),
             threads: 1,
             processes: 0,
+            work: None,
+            shift: SHIFT,
             dir: PathBuf::from("."),
             on,
             rounds: None,

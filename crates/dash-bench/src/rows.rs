@@ -119,6 +119,24 @@ pub const ROWS: &[Row] = &[
         note: "",
     },
     Row {
+        word: "dash-wal",
+        name: "dash WAL",
+        about: "dash in WAL mode: commits become durable in its log",
+        kind: Kind::Sqlite(Sqlite::dash("wal", "vfs=dash&journal_mode=wal", 1)),
+        durability: KEEPS,
+        usual: &[Usual::Commits, Usual::Lives, Usual::Reads],
+        note: DASH_WAL,
+    },
+    Row {
+        word: "dash-wal-barrier",
+        name: "dash WAL, -wal flushed",
+        about: "The same with `dash_barrier=wal`: checkpoints flush `-wal`, and don't rely on the log",
+        kind: Kind::Sqlite(Sqlite::dash("wal", "vfs=dash&journal_mode=wal&dash_barrier=wal", 1)),
+        durability: KEEPS,
+        usual: &[],
+        note: DASH_WAL,
+    },
+    Row {
         word: "dash-linger",
         name: "dash lingering",
         about: "dash, kept open for a second after its last close",
@@ -207,6 +225,9 @@ pub const ROWS: &[Row] = &[
 ];
 
 const REGIMES: &str = "stock WAL growing: the log is cut before each block, as after every open; recycled: it is overwritten from its start; checkpoints are off the clock in both, and among the commits in the row `wal`";
+
+const DASH_WAL: &str =
+    "dash WAL: checkpoints are among the commits, as they come, and their bytes are counted";
 
 /// The row of this word; as a constant, a wrong word does not compile.
 ///

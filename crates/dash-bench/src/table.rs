@@ -26,6 +26,8 @@ pub struct Table {
     pub rounds: usize,
     /// The row that `speed` compares with.
     pub baseline: String,
+    /// The disk throttled, or the machine was busy, and did not stop: times are worth little.
+    pub throttled: bool,
     /// Its rows.
     pub lines: Vec<Line>,
     /// What else a reader must know.
@@ -55,6 +57,8 @@ pub struct Spread {
     pub low: f64,
     /// A quarter lies above.
     pub high: f64,
+    /// The best round.
+    pub best: f64,
 }
 
 /// Latencies, in microseconds.
@@ -127,6 +131,8 @@ pub struct Line {
     pub calls: Option<Calls>,
     /// Statements that failed.
     pub failures: u64,
+    /// Of several connections, what the one that wrote least wrote as a share of the most.
+    pub slowest: Option<f64>,
     /// Latency over percentile: `(percentile, microseconds)`.
     #[serde(skip)]
     pub curve: Vec<(f64, f64)>,
@@ -152,7 +158,8 @@ impl Spread {
         let quarter = sorted.len() / 4;
         let at = |index: usize| sorted.get(index).copied().unwrap_or(0.0);
         let high = sorted.len().saturating_sub(1 + quarter);
-        Self { median: median(&sorted), low: at(quarter), high: at(high) }
+        let best = at(sorted.len().saturating_sub(1));
+        Self { median: median(&sorted), low: at(quarter), high: at(high), best }
     }
 }
 
@@ -196,6 +203,7 @@ impl Line {
             cost: None,
             calls: None,
             failures: measured.failures,
+            slowest: slowest(&measured.shares),
             curve: CURVE.iter().map(|percentile| (*percentile, sample.at(*percentile))).collect(),
         }
     }
@@ -228,6 +236,12 @@ impl Line {
     }
 }
 
+/// The least as a share of the most.
+fn slowest(shares: &[u64]) -> Option<f64> {
+    let (least, most) = (shares.iter().min()?, shares.iter().max()?);
+    (shares.len() > 1).then(|| per(*least, *most))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,8 +249,8 @@ mod tests {
     #[test]
     fn a_spread_is_the_middle_and_the_quarters() {
         let spread = Spread::of(&[5.0, 1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(spread, Spread { median: 3.0, low: 2.0, high: 4.0 });
+        assert_eq!(spread, Spread { median: 3.0, low: 2.0, high: 4.0, best: 5.0 });
         assert_eq!(Spread::of(&[]), Spread::default());
-        assert_eq!(Spread::of(&[7.0]), Spread { median: 7.0, low: 7.0, high: 7.0 });
+        assert_eq!(Spread::of(&[7.0]), Spread { median: 7.0, low: 7.0, high: 7.0, best: 7.0 });
     }
 }

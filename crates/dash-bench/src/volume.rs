@@ -1,6 +1,6 @@
 //! Where things are measured: V, the file system of `--dir` itself; J, journaled ext4 on a loop
 //! device over a file in `--dir`; L, the same over memory, for exact counts; N, as L without a
-//! journal.
+//! journal; B, as L with blocks of 4 KiB.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,15 @@ use crate::machine;
 const DISK_IMAGE: u64 = 1 << 30;
 /// Size of the image in memory.
 const MEMORY_IMAGE: u64 = 512 << 20;
+/// Bytes of a block of most of them, and of B.
+const BLOCK: u32 = 512;
+const LARGE_BLOCK: u32 = 4096;
 /// A folder in memory.
 const MEMORY: &str = "/dev/shm";
 
 /// A volume to measure in.
 pub struct Volume {
-    /// `V`, `J`, `L` or `N`.
+    /// `V`, `J`, `L`, `N` or `B`.
     pub label: &'static str,
     /// What it is.
     pub what: String,
@@ -42,13 +45,13 @@ impl Volume {
         label: &'static str,
         under: &Path,
         size: u64,
-        options: &[&str],
+        (block, options): (u32, &[&str]),
         what: &str,
     ) -> Result<Self> {
         if !loops::allowed() {
             return Err(Failure::new("needs root: loop devices and mounts"));
         }
-        let mount = Loop::new(under, size, options)?;
+        let mount = Loop::new(under, size, block, options)?;
         let folder = mount.folder().to_owned();
         let device = Device::of(&folder);
         let in_memory = under == Path::new(MEMORY);
@@ -101,6 +104,7 @@ pub struct Volumes {
     j: OnceCell<Volume>,
     l: OnceCell<Volume>,
     n: OnceCell<Volume>,
+    b: OnceCell<Volume>,
 }
 
 impl Volumes {
@@ -113,6 +117,7 @@ impl Volumes {
             j: OnceCell::new(),
             l: OnceCell::new(),
             n: OnceCell::new(),
+            b: OnceCell::new(),
         })
     }
 
@@ -151,7 +156,7 @@ impl Volumes {
                 "J",
                 &self.home,
                 DISK_IMAGE,
-                &[],
+                (BLOCK, &[]),
                 "loop device over a file in --dir, direct I/O",
             )
         })
@@ -160,7 +165,8 @@ impl Volumes {
     /// Journaled ext4 over memory.
     pub fn l(&self) -> Result<&Volume> {
         made(&self.l, || {
-            Volume::on_loop("L", Path::new(MEMORY), MEMORY_IMAGE, &[], "loop device over memory")
+            let what = "loop device over memory";
+            Volume::on_loop("L", Path::new(MEMORY), MEMORY_IMAGE, (BLOCK, &[]), what)
         })
     }
 
@@ -172,9 +178,17 @@ impl Volumes {
                 "N",
                 Path::new(MEMORY),
                 MEMORY_IMAGE,
-                &no_journal,
+                (BLOCK, &no_journal),
                 "loop device over memory",
             )
+        })
+    }
+
+    /// Journaled ext4 over memory, on a device whose blocks are of 4 KiB, as those of most disks.
+    pub fn b(&self) -> Result<&Volume> {
+        made(&self.b, || {
+            let what = "loop device over memory, blocks of 4 KiB";
+            Volume::on_loop("B", Path::new(MEMORY), MEMORY_IMAGE, (LARGE_BLOCK, &[]), what)
         })
     }
 
@@ -189,7 +203,7 @@ impl Volumes {
 
     /// What the volumes that were used are.
     pub fn described(&self) -> Vec<String> {
-        let made = [self.v.get(), self.j.get(), self.l.get(), self.n.get()];
+        let made = [&self.v, &self.j, &self.l, &self.n, &self.b].map(OnceCell::get);
         made.into_iter()
             .flatten()
             .map(|volume| format!("{}: {}", volume.label, volume.what))

@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let file = &arguments.file;
     if !file.is_file() && !engines::look(file)?.has_database() {
         return Err(Failure::new(format!(
-            "{0} is missing, but its shadow is there: run `dash recover {0}`",
+            "{0} is missing, but files of dash are beside it: run `dash recover {0}`",
             file.display()
         )));
     }

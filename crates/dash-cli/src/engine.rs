@@ -15,6 +15,8 @@ pub struct Engine {
     pub name: &'static str,
     /// What is appended to a database's name for the files that tell this mode.
     pub files: &'static [&'static str],
+    /// Whether the database itself says that it is opened in this mode, whatever lies beside it.
+    pub claims: fn(&Path) -> bool,
     /// What the first commit under it does that takes long.
     pub first_commit: &'static str,
     /// What `dash recover --keep` can be given, each with a line of help.

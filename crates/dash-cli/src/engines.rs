@@ -4,10 +4,10 @@ use std::path::Path;
 
 use crate::engine::{Engine, Findings, sidecar};
 use crate::failure::{Failure, Result};
-use crate::shadow;
+use crate::{shadow, wal};
 
 /// All of them; the first is what a database is opened in where nobody asks for one.
-pub const ENGINES: &[Engine] = &[shadow::ENGINE];
+pub const ENGINES: &[Engine] = &[shadow::ENGINE, wal::ENGINE];
 
 /// The one that is taken where nobody asks for one.
 pub const DEFAULT: &Engine = &ENGINES[0];
@@ -17,10 +17,11 @@ pub fn named(name: &str) -> Option<&'static Engine> {
     ENGINES.iter().find(|engine| engine.name.eq_ignore_ascii_case(name))
 }
 
-/// The engine whose files lie beside a database, if one's do.
+/// The engine that a database says is its own, or else the one whose files lie beside it.
 pub fn beside(file: &Path) -> Option<&'static Engine> {
     let there = |suffix: &&str| sidecar(file, suffix).symlink_metadata().is_ok();
-    ENGINES.iter().find(|engine| engine.files.iter().any(there))
+    let claimed = ENGINES.iter().find(|engine| (engine.claims)(file));
+    claimed.or_else(|| ENGINES.iter().find(|engine| engine.files.iter().any(there)))
 }
 
 /// Looks at a database; symbolic links are followed, as SQLite does.

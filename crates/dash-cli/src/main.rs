@@ -20,6 +20,7 @@ mod recover;
 mod shadow;
 mod shell;
 mod torture;
+mod wal;
 
 use std::process::ExitCode;
 

@@ -79,7 +79,7 @@ fn reading_writes_nothing_and_mixing_does_both() {
         let table = table(&words);
         assert_eq!(table["writes"], false);
         assert_eq!(table["source"], "nothing");
-        assert_eq!(lines(&table).len(), 5, "the shims are beside what they pass through to");
+        assert_eq!(lines(&table).len(), 6, "the shims are beside what they pass through to");
     }
     let mixed = table(&["--workload", "mixed", "--block", "100", "--rows", "wal,dash-single"]);
     for line in lines(&mixed) {
@@ -98,6 +98,15 @@ fn many_connections_all_work() {
         for line in lines(&table) {
             assert!(line["latency"]["count"].as_u64().unwrap() > 2, "{}", line["name"]);
             assert_eq!(line["failures"], 0);
+            let slowest = line["slowest"].as_f64().unwrap();
+            assert!((0.0..=1.0).contains(&slowest), "{slowest}");
+        }
+        let work = ["--rows", "wal,dash-wal", "--work", "7"];
+        let table = self::table(&[&crew[..], &work].concat());
+        let connections: u64 = crew[1].parse().unwrap();
+        for line in lines(&table) {
+            assert_eq!(line["latency"]["count"], 2 * 7 * connections, "{}", line["name"]);
+            assert!(line["slowest"].is_null());
         }
     }
 }

@@ -81,10 +81,8 @@ fn what_can_not_be_written_is_named() {
 fn any_journal_mode_may_be_asked_for() {
     let home = Home::new();
     home.shadowed();
-    for (mode, reason) in [("wal", "isn't available"), ("nonsense", "no such journal_mode")] {
-        let run = home.dash(&["convert", "app.db", "--to", mode]).is(1);
-        run.says("stays in journal mode shadow").says(reason);
-    }
+    let run = home.dash(&["convert", "app.db", "--to", "nonsense"]).is(1);
+    run.says("stays in journal mode shadow").says("no such journal_mode");
     home.dash(&["convert", "app.db", "--to", "a b"]).is(2).says("one word");
     home.dash(&["convert", "app.db", "--to", "TRUNCATE"]).is(0).says("ordinary SQLite file");
     assert_eq!(home.contents().keys().collect::<Vec<_>>(), ["app.db"]);

@@ -16,6 +16,14 @@ pub const EXCLUSIVE: &Row = named("dash-exclusive");
 pub const PAPER: &Row = named("dash-paper");
 /// dash, kept open for a second after its last close.
 pub const LINGER: &Row = named("dash-linger");
+/// dash in WAL mode.
+pub const DASH_WAL: &Row = named("dash-wal");
+/// The same, its checkpoints relying on `-wal` alone.
+pub const DASH_WAL_BARRIER: &Row = named("dash-wal-barrier");
+/// Stock WAL, `synchronous=NORMAL`.
+pub const NORMAL: &Row = named("wal-normal");
+/// A write with a flush, and no database.
+pub const LIMIT: &Row = named("limit");
 /// Stock WAL as it comes.
 pub const WAL: &Row = named("wal");
 /// Stock WAL, every commit makes the log longer.

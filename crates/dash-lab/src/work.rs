@@ -24,7 +24,7 @@ pub struct Arguments {
 }
 
 /// What to do.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Job {
     /// Autocommit point reads, everything in SQLite's cache.
     Read,
@@ -32,6 +32,8 @@ pub enum Job {
     ReadSmallCache,
     /// Autocommit inserts.
     Insert,
+    /// Autocommit inserts that no checkpoint follows.
+    LongLog,
     /// Transactions of scattered updates; says `ready` after the first, and goes on.
     Scatter,
 }
@@ -43,6 +45,7 @@ impl Job {
             Self::Read => "read",
             Self::ReadSmallCache => "read-small-cache",
             Self::Insert => "insert",
+            Self::LongLog => "long-log",
             Self::Scatter => "scatter",
         }
     }
@@ -58,6 +61,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Job::Insert => {
             let mut insert = data::Inserter::new(&db)?;
             (0..arguments.count).try_for_each(|_| insert.step())
+        }
+        Job::LongLog => {
+            let off = db.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()));
+            off.explain("wal_autocheckpoint")?;
+            let mut insert = data::Inserter::into(&db, "log")?;
+            (0..arguments.count).try_for_each(|done| {
+                // Whoever watches the log must see it before it is full.
+                if done % 200 == 0 {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
+                insert.step()
+            })
         }
         Job::Scatter => scatter(&db, arguments.count, &arguments.path),
     }

@@ -10,71 +10,94 @@ pub struct Cells {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Of a table; `sentences` spells durability out.
+/// Which columns a table has beside those that all have.
+struct Columns {
+    writes: bool,
+    beside: bool,
+    cpu: bool,
+    cost: bool,
+    calls: bool,
+    slowest: bool,
+    failures: bool,
+}
+
+/// Of a table.
 pub fn of(table: &Table) -> Cells {
-    let beside = table.lines.iter().any(|line| line.reads.is_some());
-    let cpu = table.lines.iter().any(|line| line.cpu_us.is_some());
-    let calls = table.lines.iter().any(|line| line.calls.is_some());
-    let failures = table.lines.iter().any(|line| line.failures > 0);
+    let any = |has: fn(&Line) -> bool| table.lines.iter().any(has);
+    let columns = Columns {
+        writes: table.writes,
+        beside: any(|line| line.reads.is_some()),
+        cpu: any(|line| line.cpu_us.is_some()),
+        cost: table.source != Source::Nothing,
+        calls: any(|line| line.calls.is_some()),
+        slowest: table.writes && any(|line| line.slowest.is_some()),
+        failures: any(|line| line.failures > 0),
+    };
+    let rows = table.lines.iter().map(|line| row(line, &columns)).collect();
+    Cells { heading: heading(table, &columns), rows }
+}
+
+fn heading(table: &Table, columns: &Columns) -> Vec<String> {
     let mut heading = vec!["row".to_owned()];
-    if table.writes {
+    if columns.writes {
         heading.push("power loss".into());
     }
     heading.push(if table.writes { "commits/s" } else { "reads/s" }.into());
     heading.push(format!("x {}", table.baseline));
     heading.extend(["p50 us", "p90", "p99", "p99.9", "max"].map(String::from));
-    if cpu {
+    if columns.cpu {
         heading.push("cpu us".into());
     }
-    if table.source != Source::Nothing {
+    if columns.cost {
         heading.extend(["flushes", "writes", "KiB", "later KiB"].map(String::from));
     }
-    if beside {
+    if columns.beside {
         heading.extend(["reads/s", "read p50 us", "read p99"].map(String::from));
     }
-    if calls {
+    if columns.calls {
         heading.push("calls".into());
     }
-    if failures {
+    if columns.slowest {
+        heading.push("slowest/fastest".into());
+    }
+    if columns.failures {
         heading.push("failed".into());
     }
-    let rows = table
-        .lines
-        .iter()
-        .map(|line| {
-            let mut row = vec![line.name.clone()];
-            if table.writes {
-                row.push(line.after_power_loss.to_owned());
-            }
-            row.push(whole(line.rate.median));
-            row.push(speed(line));
-            let latency = &line.latency;
-            row.extend(
-                [latency.p50, latency.p90, latency.p99, latency.p999, latency.max].map(micros),
-            );
-            if cpu {
-                row.push(line.cpu_us.map_or("-".into(), micros));
-            }
-            if table.source != Source::Nothing {
-                row.extend(cost(line));
-            }
-            if beside {
-                row.extend(match &line.reads {
-                    Some((rate, reads)) => [whole(*rate), micros(reads.p50), micros(reads.p99)],
-                    None => ["-", "-", "-"].map(String::from),
-                });
-            }
-            if calls {
-                let calls = line.calls.as_ref();
-                row.push(calls.map_or("-".into(), |calls| format!("{:.1}", calls.total)));
-            }
-            if failures {
-                row.push(line.failures.to_string());
-            }
-            row
-        })
-        .collect();
-    Cells { heading, rows }
+    heading
+}
+
+fn row(line: &Line, columns: &Columns) -> Vec<String> {
+    let mut row = vec![line.name.clone()];
+    if columns.writes {
+        row.push(line.after_power_loss.to_owned());
+    }
+    row.push(whole(line.rate.median));
+    row.push(speed(line));
+    let latency = &line.latency;
+    row.extend([latency.p50, latency.p90, latency.p99, latency.p999, latency.max].map(micros));
+    if columns.cpu {
+        row.push(line.cpu_us.map_or("-".into(), micros));
+    }
+    if columns.cost {
+        row.extend(cost(line));
+    }
+    if columns.beside {
+        row.extend(match &line.reads {
+            Some((rate, reads)) => [whole(*rate), micros(reads.p50), micros(reads.p99)],
+            None => ["-", "-", "-"].map(String::from),
+        });
+    }
+    if columns.calls {
+        let calls = line.calls.as_ref();
+        row.push(calls.map_or("-".into(), |calls| format!("{:.1}", calls.total)));
+    }
+    if columns.slowest {
+        row.push(line.slowest.map_or("-".into(), |share| format!("{share:.2}")));
+    }
+    if columns.failures {
+        row.push(line.failures.to_string());
+    }
+    row
 }
 
 fn speed(line: &Line) -> String {

@@ -88,9 +88,11 @@ impl Handles {
         let mut all = Timed::default();
         for handle in &mut self.0 {
             let one = handle.result()?;
+            let did = crate::numbers::count(one.writes.len());
             all.writes.extend(one.writes);
             all.reads.extend(one.reads);
             all.failures += one.failures;
+            all.shares.push(did);
         }
         all.elapsed = nanos(begun.elapsed());
         Ok(all)
@@ -118,6 +120,7 @@ pub fn work(session: &mut dyn Session, order: Order) -> Result<Timed> {
         match step {
             Step::Wrote => timed.writes.push(took),
             Step::Read => timed.reads.push(took),
+            Step::Failed => {}
             Step::End => break,
         }
         if now - all >= time {

@@ -70,7 +70,8 @@ impl Handle for Process {
 
     fn result(&mut self) -> Result<Timed> {
         let (elapsed, failures) = (self.number()?, self.number()?);
-        Ok(Timed { writes: self.numbers()?, reads: self.numbers()?, elapsed, failures, cpu: None })
+        let (writes, reads) = (self.numbers()?, self.numbers()?);
+        Ok(Timed { writes, reads, elapsed, failures, ..Timed::default() })
     }
 }
 

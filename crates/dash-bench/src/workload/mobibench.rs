@@ -2,7 +2,9 @@
 //! of 100 bytes, each operation on its own table, no index. The original updates with a constant,
 //! and SQLite skips writes that change nothing; here the value differs each time.
 
-use rusqlite::Statement;
+use std::time::Duration;
+
+use rusqlite::{ErrorCode, Statement};
 
 use super::data::{Permutation, add, body, bytes_of, fill, rows_of};
 use super::skew::{Keys, Skew};
@@ -18,6 +20,7 @@ pub struct Mobibench {
     operations: usize,
     rows: i64,
     skew: Skew,
+    busy: Duration,
 }
 
 impl Mobibench {
@@ -27,7 +30,8 @@ impl Mobibench {
         let usual = if settings.name == Name::Insert { 0 } else { ROWS };
         let each = |bytes: u64| rows_of(bytes / crate::numbers::count(operations));
         let rows = settings.size.map_or(usual, each);
-        Self { kind: settings.name, operations, rows, skew: settings.skew }
+        let busy = Duration::from_secs(settings.busy);
+        Self { kind: settings.name, operations, rows, skew: settings.skew, busy }
     }
 }
 
@@ -69,6 +73,7 @@ impl Workload for Mobibench {
 
     fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
         let db = worker.db()?;
+        db.busy_timeout(self.busy).explain("setting the busy timeout")?;
         let sql = |table: usize| match self.kind {
             Name::Update => format!("UPDATE t{table} SET body = ?1 WHERE id = ?2"),
             Name::Delete => format!("DELETE FROM t{table} WHERE id = ?1"),
@@ -86,6 +91,8 @@ impl Workload for Mobibench {
             rows: self.rows,
             // Every connection writes values of its own.
             turn: worker.seed() << 40,
+            alone: worker.of == 1,
+            failures: 0,
         }))
     }
 }
@@ -98,6 +105,39 @@ struct Running<'a> {
     gone: Permutation,
     rows: i64,
     turn: u64,
+    alone: bool,
+    failures: u64,
+}
+
+impl Running<'_> {
+    fn transaction(&mut self) -> rusqlite::Result<()> {
+        let body = body(self.turn);
+        let many = self.statements.len() > 1;
+        if many {
+            execute(self.db, "BEGIN IMMEDIATE")?;
+        }
+        for statement in &mut self.statements {
+            match self.kind {
+                Name::Update => statement.execute((&body, self.keys.next())),
+                Name::Delete => statement.execute([self.gone.next()]),
+                _ => statement.execute([&body]),
+            }?;
+        }
+        if many { execute(self.db, "COMMIT") } else { Ok(()) }
+    }
+}
+
+/// Whether it failed because another connection was there.
+fn is_for_others(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed
+        )
+    )
 }
 
 impl Session for Running<'_> {
@@ -120,38 +160,30 @@ impl Session for Running<'_> {
 
     fn step(&mut self) -> Result<Step> {
         self.turn += 1;
-        let body = body(self.turn);
-        let many = self.statements.len() > 1;
-        if many {
-            begin(self.db)?;
-        }
-        for statement in &mut self.statements {
-            match self.kind {
-                Name::Update => statement.execute((&body, self.keys.next())),
-                Name::Delete => statement.execute([self.gone.next()]),
-                _ => statement.execute([&body]),
+        match self.transaction() {
+            Err(error) if !self.alone && is_for_others(&error) => {
+                self.failures += 1;
+                Ok(Step::Failed)
             }
-            .explain("an operation")?;
+            other => other.explain("a transaction").map(|()| Step::Wrote),
         }
-        if many {
-            commit(self.db)?;
-        }
-        Ok(Step::Wrote)
+    }
+
+    fn failures(&self) -> u64 {
+        self.failures
     }
 }
 
 /// BEGIN, as an application that means to write says it: nobody can be in between.
 pub fn begin(db: &rusqlite::Connection) -> Result<()> {
-    db.prepare_cached("BEGIN IMMEDIATE")
-        .and_then(|mut begin| begin.execute([]))
-        .map(drop)
-        .explain("BEGIN")
+    execute(db, "BEGIN IMMEDIATE").explain("BEGIN")
 }
 
 /// COMMIT.
 pub fn commit(db: &rusqlite::Connection) -> Result<()> {
-    db.prepare_cached("COMMIT")
-        .and_then(|mut commit| commit.execute([]))
-        .map(drop)
-        .explain("COMMIT")
+    execute(db, "COMMIT").explain("COMMIT")
+}
+
+fn execute(db: &rusqlite::Connection, sql: &str) -> rusqlite::Result<()> {
+    db.prepare_cached(sql)?.execute([]).map(drop)
 }

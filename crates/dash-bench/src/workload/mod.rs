@@ -73,6 +73,8 @@ pub struct Settings {
     pub share: usize,
     /// The recorded SQL.
     pub replay: Option<PathBuf>,
+    /// Seconds that one of several connections waits for another one.
+    pub busy: u64,
 }
 
 /// A step wrote, or only read.
@@ -82,6 +84,8 @@ pub enum Step {
     Wrote,
     /// It changed nothing.
     Read,
+    /// Another connection was in the way for too long; nothing was done, and it counts as failed.
+    Failed,
     /// There is nothing left to do; nothing was done.
     End,
 }
@@ -205,6 +209,7 @@ impl Settings {
         push("--operations", self.operations.to_string().into());
         push("--skew", skew.unwrap_or_default().into());
         push("--share", self.share.to_string().into());
+        push("--busy", self.busy.to_string().into());
         if let Some(size) = self.size {
             push("--size", size.to_string().into());
         }

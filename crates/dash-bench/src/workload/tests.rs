@@ -7,7 +7,15 @@ use crate::extension::Extension;
 use crate::rows::named;
 
 fn settings(name: Name) -> Settings {
-    Settings { name, operations: 3, size: Some(40_000), skew: Skew::Zipf, share: 50, replay: None }
+    Settings {
+        name,
+        operations: 3,
+        size: Some(40_000),
+        skew: Skew::Zipf,
+        share: 50,
+        replay: None,
+        busy: 20,
+    }
 }
 
 /// Runs so many steps on some engines; what the last one left behind.

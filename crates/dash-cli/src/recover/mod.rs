@@ -23,9 +23,13 @@ use plan::{Plan, Reply};
 pub struct Arguments {
     /// The database
     file: PathBuf,
-    /// Which of the files to keep, where each holds commits that the other lacks
-    #[arg(long, value_parser = choices())]
+    /// Which of the files to keep, where each holds commits that the other lacks; alone, in WAL
+    /// mode, the commits of FILE-dashlog where FILE-wal was removed
+    #[arg(long, value_parser = choices(), num_args = 0..=1, default_missing_value = "log")]
     keep: Option<String>,
+    /// Takes the database as it is, without what only other files hold: `--keep database`
+    #[arg(long, conflicts_with = "keep")]
+    discard: bool,
     /// Goes ahead without asking
     #[arg(long)]
     yes: bool,
@@ -33,8 +37,10 @@ pub struct Arguments {
 
 /// What engines let a person choose between.
 fn choices() -> PossibleValuesParser {
-    let all = ENGINES.iter().flat_map(|engine| engine.keep);
-    all.map(|(word, help)| PossibleValue::new(word).help(help)).into()
+    let mut all: Vec<_> = ENGINES.iter().flat_map(|engine| engine.keep).collect();
+    all.sort();
+    all.dedup_by_key(|(word, _)| *word);
+    all.into_iter().map(|(word, help)| PossibleValue::new(word).help(help)).into()
 }
 
 /// Runs the command.
@@ -42,7 +48,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let file = resolve(&arguments.file)?;
     let found = engines::look(&file)?;
     let interrupt = Interrupt::catch()?;
-    let plan = match found.recovery(&file, arguments.keep.as_deref(), &interrupt)? {
+    let keep = if arguments.discard { Some("database") } else { arguments.keep.as_deref() };
+    let plan = match found.recovery(&file, keep, &interrupt)? {
         Reply::Do(plan) => plan,
         Reply::Tell(text) => {
             say!("{text}");

@@ -38,6 +38,15 @@ pub enum Step {
         /// What does it.
         by: fn(&Path) -> Result<()>,
     },
+    /// Does what a person has decided.
+    Decide {
+        /// In words.
+        what: String,
+        /// The database.
+        file: PathBuf,
+        /// What does it.
+        by: fn(&Path) -> Result<()>,
+    },
     /// Opens the database through dash, which recovers it, and checks it.
     Open {
         /// The database.
@@ -63,6 +72,7 @@ impl Display for Step {
             Self::Forget { file, .. } => {
                 write!(f, "take {} as it is, whatever dash noted of a second copy", file.display())
             }
+            Self::Decide { what, .. } => f.write_str(what),
             Self::Open { file, does } => write!(
                 f,
                 "open {} through dash, which {does}; then run integrity_check",

@@ -30,7 +30,7 @@ pub fn run(steps: &[Step], extension: &Extension, interrupt: &Interrupt) -> Resu
             Step::Rename { from, to } => rename(from, to)?,
             Step::Copy { from, to } => copy(from, to)?,
             Step::Rewrite { from, to } => rewrite(from, to)?,
-            Step::Forget { file, by } => by(file)?,
+            Step::Forget { file, by } | Step::Decide { file, by, .. } => by(file)?,
             Step::Open { file, .. } => {
                 if let Some(outcome) = open(file, extension, interrupt)? {
                     return Ok(outcome);

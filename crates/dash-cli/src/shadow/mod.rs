@@ -21,6 +21,7 @@ use inspect::{Holders, json, text};
 pub const ENGINE: Engine = Engine {
     name: "shadow",
     files: &["-shadow"],
+    claims: |_| false,
     first_commit: "making the second copy",
     keep: &recover::KEEP,
     look,

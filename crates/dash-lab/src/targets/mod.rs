@@ -13,6 +13,7 @@ mod scanners;
 mod scans;
 mod snapshot;
 mod tail;
+mod wal;
 
 use std::path::PathBuf;
 
@@ -31,9 +32,12 @@ pub struct Arguments {
     /// Where databases are made (and removed); choose the disk to measure
     #[arg(long, value_name = "PATH", default_value = ".")]
     dir: PathBuf,
-    /// Only these rows, separated by commas
+    /// Only these rows, separated by commas; `wal` are all whose names begin with `wal-`
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
+    /// Recordings: facebook and twitter in this folder
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
     /// A tenth of the operations: to see whether it works
     #[arg(long)]
     quick: bool,
@@ -46,6 +50,8 @@ pub struct Arguments {
 pub struct Bench {
     /// Where.
     pub volumes: Volumes,
+    /// Recordings.
+    pub traces: Option<PathBuf>,
     quick: bool,
 }
 
@@ -79,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let chosen = choose(&arguments.only)?;
     let session::Bench { volumes, extension, real_time, .. } =
         session::Bench::start(&arguments.dir)?;
-    let bench = Bench { volumes, quick: arguments.quick };
+    let bench = Bench { volumes, traces: arguments.traces.clone(), quick: arguments.quick };
     let mut header = machine::lines();
     header.push(format!(
         "dash {} ({}), SQLite {}",
@@ -131,15 +137,17 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 fn choose(only: &[String]) -> Result<Vec<Measure>> {
-    if let Some(unknown) = only.iter().find(|name| !ROWS.iter().any(|(row, _)| row == name)) {
-        let known: Vec<_> = ROWS.iter().map(|(name, _)| *name).collect();
+    let all = || ROWS.into_iter().chain(wal::SECTIONS);
+    let names = |row: &str, wanted: &str| {
+        row.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    if let Some(unknown) = only.iter().find(|name| !all().any(|(row, _)| names(row, name))) {
+        let known: Vec<_> = all().map(|(name, _)| name).collect();
         return Err(Failure::new(format!(
             "there is no row {unknown}; there are {}",
             known.join(", ")
         )));
     }
-    Ok(ROWS
-        .into_iter()
-        .filter(|(name, _)| only.is_empty() || only.iter().any(|wanted| wanted == name))
-        .collect())
+    let chosen = |row: &Measure| only.is_empty() || only.iter().any(|name| names(row.0, name));
+    Ok(all().filter(chosen).collect())
 }

@@ -6,12 +6,12 @@ use crate::failure::{Explain, Result};
 use crate::interleave::{self, Lane};
 use crate::report::{Section, Target};
 use crate::row::Row;
-use crate::sides::{DELETE, READS_ONLY, SINGLE, WAL};
+use crate::sides::{DASH_WAL, DELETE, READS_ONLY, SINGLE, WAL};
 
 const ROUNDS: usize = 40;
 /// Blocks this short are timed as one.
 const BLOCK: usize = 2000;
-const SIDES: [&Row; 3] = [SINGLE, WAL, DELETE];
+const SIDES: [&Row; 4] = [SINGLE, WAL, DELETE, DASH_WAL];
 
 /// Makes the section.
 pub fn measure(bench: &Bench) -> Result<Section> {
@@ -38,7 +38,13 @@ pub fn measure(bench: &Bench) -> Result<Section> {
         }
         let samples =
             interleave::run(&format!("reading, {title}"), None, &mut lanes, bench.many(ROUNDS), 1)?;
-        if let [dash, wal, delete] = &samples[..] {
+        if let [dash, wal, delete, dash_wal] = &samples[..] {
+            section.target(
+                format!("{title}: dash WAL / stock WAL"),
+                dash_wal.ratio_to(wal, |block| block.mean),
+                "x",
+                Target::AtMost(1.03),
+            );
             section.target(
                 format!("{title}: dash / stock WAL"),
                 dash.ratio_to(wal, |block| block.mean),

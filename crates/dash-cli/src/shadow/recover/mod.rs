@@ -47,8 +47,13 @@ pub fn reply(
     keep: Option<&str>,
     interrupt: &Interrupt,
 ) -> Result<Reply> {
-    let keep = keep.and_then(Keep::named);
     let shown = file.display();
+    if let Some(other) = keep.filter(|keep| Keep::named(keep).is_none()) {
+        return Ok(Reply::Tell(format!(
+            "nothing was done: {shown} has no {other}, as it is in mode shadow: --keep database, or --keep shadow"
+        )));
+    }
+    let keep = keep.and_then(Keep::named);
     match (&report.opening, keep) {
         _ if needs_recovery(report) => {}
         (_, Some(keep)) => {

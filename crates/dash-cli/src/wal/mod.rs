@@ -1,0 +1,86 @@
+//! What this program knows of mode wal: what its files are (`inspect`), and what to do about them
+//! after a crash (`recover`).
+
+mod inspect;
+mod recover;
+
+use std::path::Path;
+
+use dash_storage::real::Real;
+use dash_wal::Report;
+use dash_wal::inspect::Opening;
+use serde_json::Value;
+
+use crate::engine::{Engine, Findings};
+use crate::failure::{Explain, Failure, Result};
+use crate::interrupt::Interrupt;
+use crate::recover::plan::Reply;
+use inspect::{Holders, json, text};
+
+/// For the table of engines.
+pub const ENGINE: Engine = Engine {
+    name: "wal",
+    files: &["-dashlog"],
+    claims: is_in_wal_mode,
+    first_commit: "putting it into WAL mode",
+    keep: &recover::KEEP,
+    look,
+};
+
+/// What was found, and who holds locks on it.
+struct Found {
+    report: Report,
+    holders: Vec<Holders>,
+}
+
+/// Whether SQLite's header says so; then it is opened in this mode, whatever lies beside it.
+fn is_in_wal_mode(path: &Path) -> bool {
+    let mut start = [0; 20];
+    let read = std::fs::File::open(path)
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut start));
+    read.is_ok() && start.starts_with(b"SQLite format 3\0") && start[18..] == [2, 2]
+}
+
+fn look(path: &Path) -> Result<Box<dyn Findings>> {
+    let report =
+        dash_wal::inspect(&Real, path).explain(format!("looking at {}", path.display()))?;
+    if report.database.is_none() && report.log.is_none() && report.wal.is_none() {
+        return Err(Failure::new(format!(
+            "{} does not exist, nor does a log of it",
+            path.display()
+        )));
+    }
+    let holders = inspect::holders_of(path, &report);
+    Ok(Box::new(Found { report, holders }))
+}
+
+impl Findings for Found {
+    fn print(&self) {
+        text::print(&self.report, &self.holders);
+    }
+
+    fn json(&self) -> Value {
+        json::report(&self.report, &self.holders)
+    }
+
+    fn is_refused(&self) -> bool {
+        matches!(self.report.opening, Opening::Refuse(..) | Opening::HardLinks(_))
+    }
+
+    fn has_database(&self) -> bool {
+        self.report.database.is_some()
+    }
+
+    fn is_used(&self) -> bool {
+        self.report.log.is_some()
+    }
+
+    fn has_left_anything(&self) -> bool {
+        let Report { wal, log, fence, coordination, .. } = &self.report;
+        wal.is_some() || log.is_some() || *fence || coordination.is_some()
+    }
+
+    fn recovery(&self, file: &Path, keep: Option<&str>, _: &Interrupt) -> Result<Reply> {
+        recover::reply(file, &self.report, keep)
+    }
+}

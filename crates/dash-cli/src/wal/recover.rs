@@ -1,0 +1,167 @@
+//! What `dash recover` does about a database in WAL mode: opening recovers it, unless its `-wal`
+//! was removed or cut by hand, or its log is damaged. Then a person decides.
+
+use std::path::Path;
+
+use dash_storage::real::Real;
+use dash_wal::inspect::{Action, ChainSeen, Opening, Refusal};
+use dash_wal::{Choice, Report};
+
+use super::inspect::words;
+use crate::engine::sidecar;
+use crate::failure::{Explain, Result};
+use crate::recover::plan::{Plan, Reply, Step, free_name};
+
+/// What `--keep` can be given.
+pub const KEEP: [(&str, &str); 2] =
+    [(DATABASE, "What is named FILE"), (LOG, "The commits in FILE-dashlog")];
+
+const DATABASE: &str = "database";
+const LOG: &str = "log";
+
+/// What to do.
+pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> {
+    let shown = file.display();
+    if let Some(other) = keep.filter(|keep| ![DATABASE, LOG].contains(keep)) {
+        return Ok(Reply::Tell(format!(
+            "nothing was done: {shown} is in WAL mode and has no {other}; --keep takes the commits of its log, --discard the \
+             database as it is"
+        )));
+    }
+    let Opening::Refuse(refusal, message) = &report.opening else {
+        return Ok(match keep {
+            Some(_) => Reply::Tell(format!(
+                "nothing was done: there is nothing to choose; opening {shown} {}",
+                words::opening(report)
+            )),
+            None => unrefused(file, report),
+        });
+    };
+    let Some(keep) = keep else { return Ok(Reply::Tell(undecided(file, *refusal, message))) };
+    let chain = report.log.as_ref().and_then(|log| log.as_ref().ok()?.chain);
+    Ok(match (refusal, keep) {
+        (Refusal::Newer | Refusal::DatabaseMissing, _) => Reply::Tell(message.clone()),
+        (Refusal::WalRemoved, LOG) => keep_log(file, chain.as_ref()),
+        (Refusal::WalCut, LOG) => Reply::Tell(format!(
+            "nothing was done: frames that come before those in the log were in {shown}-wal alone; restore a backup, or add \
+             --discard to go on with the database as it is"
+        )),
+        (Refusal::Damaged, LOG) => Reply::Tell(format!("nothing was done: {message}")),
+        (Refusal::WalRemoved, _) => discard_log(file, chain.as_ref(), false),
+        (Refusal::WalCut, _) => discard_log(file, chain.as_ref(), true),
+        (Refusal::Damaged, _) => without_log(file, message),
+    })
+}
+
+/// What opening does by itself.
+fn unrefused(file: &Path, report: &Report) -> Reply {
+    let shown = file.display();
+    let left = report.fence || report.coordination.is_some();
+    match &report.opening {
+        Opening::HardLinks(_) => {
+            Reply::Tell(format!("{shown}: opening {}", words::opening(report)))
+        }
+        Opening::Row(action, _) if left || *action != Action::Leave => Reply::Do(Plan {
+            why: format!("{shown} was left in the middle of something."),
+            steps: vec![open(file, &words::opening(report))],
+        }),
+        _ => Reply::Nothing(format!(
+            "{shown} needs no recovery: opening it {}; for damage that no crash of dash made, PRAGMA integrity_check looks",
+            words::opening(report)
+        )),
+    }
+}
+
+/// What a person is told who has not decided yet.
+fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
+    let shown = file.display();
+    match refusal {
+        Refusal::Newer | Refusal::DatabaseMissing | Refusal::WalRemoved => message.to_owned(),
+        Refusal::WalCut => format!(
+            "{message}. The sure way is to put the right {shown}-wal back, or a backup. --discard takes {shown} as it is, without \
+             {shown}-wal and the log: the commits in them are lost, and it may mix two states"
+        ),
+        Refusal::Damaged => format!(
+            "{message}. The sure way is a backup. --discard takes {shown} and {shown}-wal without the log: commits that only \
+             the log held are lost, and after a power loss it may mix two states"
+        ),
+    }
+}
+
+/// A new `-wal` from the log.
+fn keep_log(file: &Path, chain: Option<&ChainSeen>) -> Reply {
+    let (shown, log) = (file.display(), sidecar(file, "-dashlog"));
+    let Some(chain) = chain else {
+        return Reply::Tell(format!("nothing was done: {} holds no commit", log.display()));
+    };
+    let before = match chain.first_frame {
+        0 | 1 => String::new(),
+        first => format!(
+            " Lost, too, is what {shown}-wal alone held before them, its frames 1 to {}, as far as no checkpoint had copied it;              then the database mixes two states: integrity_check looks.",
+            first - 1
+        ),
+    };
+    let by = |file: &Path| decide(file, Choice::Keep);
+    Reply::Do(Plan {
+        why: format!(
+            "{shown}-wal is gone, and the log holds {} of it. Taken are the log's. Lost is what was written into {shown} since \
+             {shown}-wal was removed, if anything was.{before}",
+            words::counted(chain.commits, "commit")
+        ),
+        steps: vec![
+            Step::Copy { from: file.to_owned(), to: free_name(file) },
+            Step::Copy { from: log.clone(), to: free_name(&log) },
+            Step::Decide {
+                what: format!("make {shown}-wal anew from the commits in {}", log.display()),
+                file: file.to_owned(),
+                by,
+            },
+            open(file, "reads the commits in it"),
+        ],
+    })
+}
+
+/// The database as it is; `-wal`, where there is one, goes aside.
+fn discard_log(file: &Path, chain: Option<&ChainSeen>, has_wal: bool) -> Reply {
+    let (shown, log, wal) = (file.display(), sidecar(file, "-dashlog"), sidecar(file, "-wal"));
+    let lost = chain.map_or(0, |chain| chain.commits);
+    let by = |file: &Path| decide(file, Choice::Discard);
+    let mut steps = vec![Step::Copy { from: log.clone(), to: free_name(&log) }];
+    if has_wal {
+        steps.push(Step::Rename { from: wal.clone(), to: free_name(&wal) });
+    }
+    steps.push(Step::Decide {
+        what: format!("mark {} void, so that {shown} counts as it is", log.display()),
+        file: file.to_owned(),
+        by,
+    });
+    steps.push(open(file, "takes it as it is"));
+    let why = format!(
+        "Taken is {shown} as it is. Lost are those of the {} in the log that no checkpoint had copied, and what {shown}-wal held \
+         before them. Where a checkpoint was cut off it mixes two states: integrity_check looks.",
+        words::counted(lost, "commit")
+    );
+    Reply::Do(Plan { why, steps })
+}
+
+/// The database and its `-wal`, as if there were no log.
+fn without_log(file: &Path, message: &str) -> Reply {
+    let (shown, log) = (file.display(), sidecar(file, "-dashlog"));
+    Reply::Do(Plan {
+        why: format!(
+            "{message}. Taken are {shown} and {shown}-wal without it. Commits that only the log held are lost."
+        ),
+        steps: vec![
+            Step::Rename { from: log.clone(), to: free_name(&log) },
+            open(file, "leaves everything to SQLite's own recovery of -wal"),
+        ],
+    })
+}
+
+fn open(file: &Path, does: &str) -> Step {
+    Step::Open { file: file.to_owned(), does: does.to_owned() }
+}
+
+fn decide(file: &Path, choice: Choice) -> Result<()> {
+    dash_wal::recover(&Real, file, choice).explain(format!("recovering {}", file.display()))
+}

@@ -1,0 +1,293 @@
+//! `dash inspect`, `recover` and `convert` for databases in WAL mode.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use common::Home;
+use rusqlite::Connection;
+use serde_json::Value;
+
+/// Bytes of `-wal` up to the end of so many frames.
+fn wal_bytes(frames: u64) -> u64 {
+    32 + frames * (24 + 4096)
+}
+
+/// A database with 200 rows, and so many commits of a row each on top that a killed process left in
+/// `-wal` and in the log. The first commit of a session needs no log, so that begins with the
+/// second.
+fn killed(commits: usize) -> Home {
+    let home = Home::new();
+    drop(home.plain());
+    home.dash(&["convert", "app.db", "--to", "wal"]).is(0);
+    let insert = |number| format!("INSERT INTO t (body) VALUES ('by dash {number}');");
+    run_and_kill(&home, &(0..commits).map(insert).collect::<Vec<_>>());
+    home
+}
+
+/// Runs statements in one session, whose process is killed then.
+fn run_and_kill(home: &Home, statements: &[String]) {
+    let mut shell = home
+        .command(&["shell", "app.db"])
+        .env("PATH", "")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = shell.stdin.take().unwrap();
+    for statement in statements {
+        writeln!(input, "{statement}").unwrap();
+    }
+    writeln!(input, "SELECT 'done';").unwrap();
+    let mut said = String::new();
+    let mut output = BufReader::new(shell.stdout.take().unwrap());
+    while said != "done\n" {
+        said.clear();
+        assert_ne!(output.read_line(&mut said).unwrap(), 0, "it ended before");
+    }
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+}
+
+/// What a power loss leaves of it, `-wal` with so many frames.
+fn lose_power(home: &Home, frames: u64) {
+    fs::remove_file(home.file("app.db-dash")).unwrap();
+    fs::remove_file(home.file("app.db-shm")).unwrap();
+    let wal = fs::OpenOptions::new().write(true).open(home.file("app.db-wal")).unwrap();
+    wal.set_len(wal_bytes(frames)).unwrap();
+}
+
+/// The database as of so many commits, checkpointed by stock SQLite, and no `-wal`: what a hand
+/// leaves that removes it after a checkpoint was cut off.
+fn remove_wal(home: &Home, checkpointed: u64) {
+    let aside = home.path().join("aside");
+    fs::create_dir(&aside).unwrap();
+    for name in ["app.db", "app.db-wal"] {
+        fs::copy(home.file(name), aside.join(name)).unwrap();
+    }
+    let wal = fs::OpenOptions::new().write(true).open(aside.join("app.db-wal")).unwrap();
+    wal.set_len(wal_bytes(checkpointed)).unwrap();
+    let stock = Connection::open(aside.join("app.db")).unwrap();
+    stock.query_row("PRAGMA wal_checkpoint", [], |_| Ok(())).unwrap();
+    drop(stock);
+    fs::copy(aside.join("app.db"), home.db()).unwrap();
+    fs::remove_dir_all(aside).unwrap();
+    lose_power(home, 0);
+    fs::remove_file(home.file("app.db-wal")).unwrap();
+}
+
+/// Neither the database nor what it needs has changed; the wal-index and the coordination file may.
+fn as_before(home: &Home, before: &BTreeMap<String, Vec<u8>>) {
+    let after = home.contents();
+    for name in ["app.db", "app.db-wal", "app.db-dashlog"] {
+        assert!(before.get(name) == after.get(name), "{name} has changed");
+    }
+}
+
+fn json(home: &Home) -> Value {
+    serde_json::from_str(&home.dash(&["inspect", "app.db", "--json"]).out()).unwrap()
+}
+
+/// By stock SQLite, so there must be no fence any more.
+fn whole_with(home: &Home, rows: i64) {
+    assert_eq!(home.stock_rows(), rows);
+    let stock = Connection::open(home.db()).unwrap();
+    let check: String = stock.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(check, "ok");
+}
+
+#[test]
+fn inspecting_changes_no_byte_and_no_name() {
+    let home = killed(4);
+    let before = home.contents();
+    home.dash(&["inspect", "app.db"])
+        .is(0)
+        .says("in WAL mode")
+        .says("frames  4 valid, 4 commits")
+        .says("records 1 to 3: frames 2 to 4, 3 commits")
+        .says("left behind by processes that were killed")
+        .says("writes the log's frames into -wal");
+    let report = json(&home);
+    assert_eq!(report["log"]["window"]["first_frame"], 2);
+    assert_eq!(report["relation"], "same");
+    assert_eq!(report["name_fence"], true);
+    assert_eq!(report["opening"]["does"], "Replay");
+    assert!(before == home.contents(), "something has changed");
+}
+
+#[test]
+fn a_database_that_is_open_or_at_rest_says_so() {
+    let home = Home::new();
+    drop(home.plain());
+    home.dash(&["convert", "app.db", "--to", "wal"]).is(0);
+    home.sql("INSERT INTO t (body) VALUES ('a'); INSERT INTO t (body) VALUES ('b')");
+    let report = json(&home);
+    assert_eq!(report["log"]["head"], "clean");
+    assert_eq!(report["open"], false);
+    assert_eq!(report["opening"]["does"], "Leave");
+    home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
+    home.dash(&["recover", "app.db", "--discard"]).is(1).says("nothing to choose");
+}
+
+#[test]
+fn what_a_power_loss_took_from_wal_comes_back_from_the_log() {
+    for frames in [1, 3] {
+        let home = killed(5);
+        lose_power(&home, frames);
+        let before = home.contents();
+        home.dash(&["recover", "app.db"]).is(2).says("add --yes");
+        assert!(before == home.contents(), "something has changed");
+        home.dash(&["recover", "app.db", "--yes"]).is(0).says("the power was lost");
+        whole_with(&home, 205);
+        home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
+    }
+}
+
+/// The database holds an older image of a page than the log, which no checkpoint leaves (WAL-16).
+#[test]
+fn of_a_removed_wal_and_its_log_a_person_chooses() {
+    for (choice, rows) in [(&["--keep"][..], 205), (&["--keep", "log"], 205), (&["--discard"], 203)]
+    {
+        let home = killed(5);
+        remove_wal(&home, 3);
+        let before = home.contents();
+        home.dash(&["inspect", "app.db"]).is(1).says("app.db-wal is missing").says("--discard");
+        home.dash(&["recover", "app.db", "--yes"]).is(1).says("--keep takes the commits");
+        home.dash(&["shell", "app.db", "--", "SELECT 1"]).is(2).says("dash recover");
+        as_before(&home, &before);
+        let run = home.dash(&[&["recover", "app.db", "--yes"], choice].concat()).is(0);
+        run.says(if rows == 205 { "Lost is what was written" } else { "Lost are those of the 4" });
+        whole_with(&home, rows);
+        let after = home.contents();
+        assert_eq!(after.get("app.db-dashlog.before-recover-1"), before.get("app.db-dashlog"));
+        home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
+        home.sql("INSERT INTO t (body) VALUES ('on')");
+        whole_with(&home, rows + 1);
+    }
+}
+
+/// A stock program deletes `-wal` after it has checkpointed everything (WAL-16).
+#[test]
+fn a_wal_that_was_checkpointed_and_deleted_is_not_missed() {
+    let home = killed(5);
+    remove_wal(&home, 5);
+    home.dash(&["inspect", "app.db"]).is(0).says("marks the log void");
+    home.dash(&["recover", "app.db", "--yes"]).is(0);
+    whole_with(&home, 205);
+}
+
+#[test]
+fn a_wal_that_was_cut_is_refused_and_can_be_given_up() {
+    let home = killed(5);
+    lose_power(&home, 0);
+    home.dash(&["inspect", "app.db"]).is(1).says("lacks frames");
+    home.dash(&["recover", "app.db", "--yes"]).is(1).says("may mix two states");
+    home.dash(&["recover", "app.db", "--yes", "--keep"]).is(1).says("alone");
+    home.dash(&["recover", "app.db", "--yes", "--discard"]).is(0);
+    whole_with(&home, 200);
+    assert!(home.file("app.db-wal.before-recover-1").exists());
+}
+
+#[test]
+fn a_log_of_a_newer_dash_is_left_alone() {
+    let home = killed(3);
+    let log = fs::OpenOptions::new().write(true).open(home.file("app.db-dashlog")).unwrap();
+    log.write_all_at(&2_u32.to_le_bytes(), 8).unwrap();
+    let before = home.contents();
+    home.dash(&["inspect", "app.db"]).is(1).says("newer version of dash");
+    for choice in [&[][..], &["--keep"], &["--discard"]] {
+        let run = home.dash(&[&["recover", "app.db", "--yes"], choice].concat()).is(1);
+        run.says("newer version of dash");
+    }
+    home.dash(&["shell", "app.db", "--", "SELECT 1"]).is(2).says("newer version of dash");
+    as_before(&home, &before);
+}
+
+#[test]
+fn a_database_is_not_made_beside_its_log() {
+    let home = killed(3);
+    fs::remove_file(home.db()).unwrap();
+    let before = home.contents();
+    home.dash(&["inspect", "app.db"]).is(1).says("app.db is missing, but app.db-dashlog holds");
+    home.dash(&["recover", "app.db", "--yes", "--discard"]).is(1).says("put app.db back");
+    home.dash(&["convert", "app.db", "--to", "plain"]).is(2).says("dash recover");
+    assert!(before == home.contents(), "something has changed");
+}
+
+#[test]
+fn there_and_back_in_every_direction_keeps_every_row() {
+    let home = Home::new();
+    drop(home.plain());
+    let mut rows = 200;
+    for mode in ["wal", "shadow", "wal", "plain", "shadow", "plain", "wal", "plain"] {
+        home.dash(&["convert", "app.db", "--to", mode]).is(0);
+        let report = json(&home);
+        assert_eq!(report["mode"] == "wal", mode == "wal", "{mode}: {report:#}");
+        if mode == "plain" {
+            assert_eq!(home.contents().keys().collect::<Vec<_>>(), ["app.db"]);
+        } else {
+            home.sql("INSERT INTO t (body) VALUES ('x'); INSERT INTO t (body) VALUES ('y')");
+            rows += 2;
+        }
+        let count = home.sql("SELECT count(*) FROM t");
+        assert_eq!(count, format!("{rows}\n"), "{mode}");
+    }
+    whole_with(&home, rows);
+}
+
+/// Writes what the engine keeps of each format that is released, for ever; never again for the same
+/// one. `crates/dash-wal/tests/released_formats_open_for_ever.rs` reads it.
+#[test]
+#[ignore = "writes the stored samples of the engine"]
+fn make_the_samples() {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dash-wal/tests/samples/v1");
+    let update = |turn: usize| {
+        let (row, length) = (turn * 7 % 20 + 1, 10 + turn * 13 % 60);
+        format!("UPDATE t SET body = printf('%0{length}d', {turn}) WHERE id = {row};")
+    };
+    let insert = |turn: usize| {
+        format!(
+            "INSERT INTO t (body) SELECT printf('%0120d', id) FROM t WHERE id > {turn} LIMIT 9;"
+        )
+    };
+    let work = |turns: std::ops::Range<usize>| -> Vec<String> {
+        turns.map(|turn| if turn % 4 == 3 { insert(turn) } else { update(turn) }).collect()
+    };
+    for sample in ["within", "generation", "rest"] {
+        let home = Home::new();
+        let stock = Connection::open(home.db()).unwrap();
+        stock
+            .execute_batch(
+                "PRAGMA page_size = 512; CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT);
+                 WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
+                 INSERT INTO t SELECT i, printf('%040d', i) FROM n",
+            )
+            .unwrap();
+        drop(stock);
+        home.dash(&["convert", "app.db", "--to", "wal"]).is(0);
+        let restart = vec!["PRAGMA wal_checkpoint(RESTART);".to_owned()];
+        match sample {
+            "within" => run_and_kill(&home, &work(0..9)),
+            "generation" => run_and_kill(&home, &[work(0..5), restart, work(5..12)].concat()),
+            _ => drop(home.sql(&work(0..6).concat())),
+        }
+        let folder = samples.join(sample);
+        fs::create_dir_all(&folder).unwrap();
+        for name in ["app.db", "app.db-wal", "app.db-dashlog"] {
+            let Ok(mut bytes) = fs::read(home.file(name)) else { continue };
+            if name == "app.db-dashlog" {
+                // The ring is long, and nothing was written there.
+                let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+                bytes.truncate(used.next_multiple_of(512));
+            }
+            fs::write(folder.join(name), bytes).unwrap();
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What mode wal sets itself, beside stock WAL: bytes and flushes first, which are exact, then
+//! times. `--only wal` measures all of it.
+
+mod counts;
+mod cycles;
+mod overlap;
+mod recovery;
+mod tail;
+mod time;
+mod traces;
+mod writers;
+
+use super::Measure;
+use crate::report::Section;
+use crate::table::Table;
+
+/// Every section of it.
+pub const SECTIONS: [Measure; 9] = [
+    ("wal-counts", counts::measure),
+    ("wal-cycles", cycles::measure),
+    ("wal-traces", traces::measure),
+    ("wal-time", time::measure),
+    ("wal-tail", tail::measure),
+    ("wal-threads", writers::threads),
+    ("wal-processes", writers::processes),
+    ("wal-overlap", overlap::measure),
+    ("wal-recovery", recovery::measure),
+];
+
+/// Times of a throttled disk meet no target and miss none: they are no measurement.
+fn doubt(section: &mut Section, title: &str, table: &Table) {
+    if table.throttled {
+        section.fail(format!(
+            "{title}: the disk throttled, or the machine was busy, to the end: measure again"
+        ));
+    }
+}
