@@ -61,30 +61,38 @@ db.close()
 say('done', 1)
 ";
 
-fn forked(more: &str) {
+fn forked(mode: &str, more: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("app.db");
+    let db = suite::open(&path);
+    assert_eq!(suite::one::<String>(&db, &format!("PRAGMA journal_mode={mode}")), mode);
     run(
-        &suite::open(&path),
+        &db,
         "CREATE TABLE t(v, w); WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 2000) \
          INSERT INTO t SELECT 1, hex(randomblob(100)) FROM c",
     );
+    drop(db);
     let Some(mut command) = python(SCRIPT, &[&path, Path::new(more)]) else { return };
     let output = command.output().expect("starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("done: 1") && !said.contains("wrong: "), "{said}");
-    let stock = at_rest(&path);
+    let stock = if mode == "wal" { suite::stock(&path) } else { at_rest(&path) };
     let rows = if more.is_empty() { 2001 } else { 2000 };
     assert_eq!(suite::one::<i64>(&stock, "SELECT count(*) FROM t"), rows);
 }
 
 #[test]
 fn in_whatever_the_child_does_with_it() {
-    forked("");
+    forked("shadow", "");
 }
 
 #[test]
 fn also_one_for_reading_only() {
-    forked("&mode=ro");
+    forked("shadow", "&mode=ro");
+}
+
+#[test]
+fn and_one_in_mode_wal() {
+    forked("wal", "");
 }

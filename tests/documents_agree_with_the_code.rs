@@ -50,6 +50,8 @@ fn the_reference_has_every_name_of_the_code() {
         quoted("dash/src/shadow/database.rs", "fn statistics", "Some(rows)", "(\""),
         quoted("dash/src/latency.rs", "pub fn name", "pub struct", "=> \""),
         quoted("dash-shadow/src/statistics.rs", "pub fn rows", "]\n    }", "(\""),
+        quoted("dash-wal/src/statistics.rs", "pub fn rows", "]\n    }", "(\""),
+        quoted("dash/src/wal/database.rs", "fn statistics", "Some(rows)", "(\""),
         quoted("dash-terminal/src/extension.rs", "const VARIABLE", ";", "= \""),
     ];
     let entries: Vec<_> = text("crates/dash/src/entry.rs")
@@ -102,8 +104,9 @@ fn every_link_leads_to_a_file() {
 fn the_architecture_names_files_and_functions_that_exist() {
     let architecture = text("crates/ARCHITECTURE.md");
     let sources: Vec<_> =
-        ["dash", "dash-engine", "dash-ffi", "dash-shadow", "dash-storage", "dash-cli"]
+        ["dash", "dash-engine", "dash-ffi", "dash-log", "dash-shadow", "dash-storage", "dash-wal"]
             .into_iter()
+            .chain(["dash-cli"])
             .flat_map(|name| sources(&root().join("crates").join(name).join("src")))
             .collect();
     let spans: Vec<_> = architecture.split('`').collect();

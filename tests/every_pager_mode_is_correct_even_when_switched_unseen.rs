@@ -118,6 +118,6 @@ fn and_dash_answers_shadow_when_it_is_asked() {
     let db = attached(&path, "off");
     assert_eq!(suite::one::<String>(&db, "PRAGMA a.journal_mode"), "shadow");
     // T20: stock SQLite would say `delete` and leave it at that.
-    assert_eq!(suite::one::<String>(&db, "PRAGMA a.journal_mode = wal"), "shadow");
+    assert_eq!(suite::one::<String>(&db, "PRAGMA a.journal_mode = wal"), "wal");
     assert_eq!(suite::one::<String>(&db, "PRAGMA main.journal_mode"), "off");
 }

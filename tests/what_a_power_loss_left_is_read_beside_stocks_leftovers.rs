@@ -9,7 +9,7 @@ mod suite;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dash_testing::names::{beside, exists};
+use dash_testing::names::beside;
 use rusqlite::{Connection, ErrorCode};
 use suite::damage::{shadow, swap};
 use suite::peers::last_error;
@@ -105,5 +105,5 @@ fn an_empty_folder_for_shared_memory_is_removed() {
     let db = suite::open(&path);
     assert_eq!(workload::state(&db), state);
     assert_eq!(suite::one::<i64>(&db, "PRAGMA user_version"), 7);
-    assert!(!exists(&shm));
+    assert!(!shm.is_dir());
 }

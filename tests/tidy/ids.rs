@@ -23,7 +23,8 @@ pub(crate) fn words(text: &str) -> Vec<(usize, String)> {
 /// Words like `SHADOW-3`.
 pub(crate) fn is_invariant(word: &str) -> bool {
     word.split_once('-').is_some_and(|(name, number)| {
-        matches!(name, "SHADOW" | "WAL" | "STATEMENT" | "INPAGE") && number.parse::<u32>().is_ok()
+        matches!(name, "LOG" | "SHADOW" | "WAL" | "STATEMENT" | "INPAGE")
+            && number.parse::<u32>().is_ok()
     })
 }
 
