@@ -99,8 +99,13 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the flush of `-wal` that leaving the log takes.
     pub fn set_barrier(&mut self, barrier: Barrier) -> Result<()> {
+        let leaves_log = barrier == Barrier::Wal && self.settings.barrier == Barrier::Log;
         self.settings.barrier = barrier;
-        Ok(())
+        // What was checkpointed before rested on the log alone.
+        match leaves_log && self.wal.is_some() && self.coordination.is(Word::Session) {
+            true => self.flush_wal_alone(),
+            false => Ok(()),
+        }
     }
 
     /// What a checkpoint relies on.
