@@ -105,7 +105,9 @@ impl Wal {
     }
 
     fn roll_back(&mut self, at: usize, dice: &mut Dice) -> Checked<()> {
-        let before = lock(&self.history).last();
+        // What a killed process was about may have come about, which the history leaves open.
+        let before = digest(&self.connection(at, dice)?.db);
+        let before = before.map_err(|error| failed("reading", &error))?;
         let Some(_) = self.write(at, dice)? else { return Ok(()) };
         let db = &self.connection(at, dice)?.db;
         if dice.one_in(2) {
