@@ -168,9 +168,7 @@ impl<S: Storage> Connection<S> {
             self.coordination.set(word, value);
         }
         self.coordination.word(Word::Sequence).fetch_max(sequence, SeqCst);
-        for word in
-            [Word::Session, Word::Window, Word::StockCommits, Word::WalNamed, Word::HeaderNew]
-        {
+        for word in [Word::Session, Word::Window, Word::StockCommits, Word::HeaderNew] {
             self.coordination.set(word, 0);
         }
         Ok(())

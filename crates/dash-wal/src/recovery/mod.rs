@@ -54,6 +54,8 @@ pub(crate) struct Recovered {
     fence: bool,
     dirty: bool,
     promised: bool,
+    /// The name of `-wal` is durable.
+    named: bool,
 }
 
 impl Recovered {
@@ -62,12 +64,13 @@ impl Recovered {
         self.salts
     }
     /// As the coordination file has it.
-    pub fn words(&self) -> [(Word, u64); 9] {
+    pub fn words(&self) -> [(Word, u64); 10] {
         [
             // A checkpoint of processes that were killed may have copied pages and not flushed
             // them.
             (Word::DatabaseDirty, u64::from(self.dirty)),
             (Word::Promised, u64::from(self.promised)),
+            (Word::WalNamed, u64::from(self.named)),
             (Word::Generation, self.generation),
             (Word::Salts, self.salts),
             (Word::Durable, DurableEnd::new(self.generation, self.durable).word()),
@@ -175,6 +178,9 @@ impl<S: Storage> Connection<S> {
                 wal.flush().during(Operation::Flush, &name)?;
             }
             let prefix = valid_prefix(wal, &header, Prefix::before_all(&header), &name)?;
+            // And so must its name be: whoever made it may have died before that was flushed.
+            self.directory.flush().during(Operation::FlushDirectory, &name)?;
+            recovered.named = true;
             recovered.durable = prefix.committed;
             recovered.first_salt = header.salts[0];
         }
