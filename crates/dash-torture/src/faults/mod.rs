@@ -47,12 +47,15 @@ fn all() -> Vec<(String, Run)> {
 
 /// All that it tries of an engine.
 fn of(engine: &'static dyn Engine) -> Vec<(String, Run)> {
-    let mut all: Vec<(&str, Run)> = vec![(
-        "calls",
-        Box::new(move |options, _, summary, go_on| {
-            calls::run(engine.subject(), options, summary, go_on);
-        }),
-    )];
+    let mut all: Vec<(&str, Run)> = Vec::new();
+    if engine.subject().sessions().is_some() {
+        all.push((
+            "calls",
+            Box::new(move |options, _, summary, go_on| {
+                calls::run(engine.subject(), options, summary, go_on);
+            }),
+        ));
+    }
     if engine.loaded().is_some() {
         all.push((
             "sql",

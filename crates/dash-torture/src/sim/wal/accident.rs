@@ -69,7 +69,7 @@ impl Accidents {
     }
 
     /// Whether there was an accident, so that nothing counts any more.
-    fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.end.is_some()
     }
 

@@ -18,7 +18,8 @@ impl Wal {
         match row {
             // All that is in the log is in the database.
             Ok((0, log, copied)) if log == copied && log >= 0 => {
-                if self.settings().checkpoint_flushes(level) {
+                let told = !lock(&self.accidents).is_over();
+                if told && self.settings().checkpoint_flushes(level) {
                     lock(&self.history).flushed();
                 }
                 Ok(())

@@ -52,6 +52,11 @@ impl History {
         self.commits.len() - 1
     }
 
+    /// What everybody alive sees, unless a commit that was cut off has come true.
+    pub fn last(&self) -> Content {
+        self.commits.last().map(|content| content.to_vec()).unwrap_or_default()
+    }
+
     /// Tells states of the oracle apart.
     pub fn mark(&self) -> u64 {
         (self.durable as u64) << 32 | self.ghosts.len() as u64

@@ -134,18 +134,7 @@ impl Wal {
             accident::lose_flushes(&self.machine, dice);
             self.is_faulty = true;
         }
-        if std::env::var("DASH_STORY").is_ok() {
-            eprintln!("ACT connection {at} at step {}", self.machine.steps());
-        }
         let done = self.work(at, dice);
-        if std::env::var("DASH_STORY").is_ok() {
-            eprintln!(
-                "DONE {:?} at step {} {}",
-                done,
-                self.machine.steps(),
-                story::story(&self.machine, u64::MAX)
-            );
-        }
         self.machine.stop_failing();
         self.settle(done)?;
         self.look(dice)
@@ -195,13 +184,6 @@ impl Wal {
     /// All processes are gone; the next one that comes finds what they left.
     fn all_gone(&mut self, machine: Machine, cause: Cause) -> Checked<()> {
         self.machine.watch(|_, _| {});
-        if std::env::var("DASH_STORY").is_ok() {
-            eprintln!(
-                "GONE {cause:?}: {}\n{}",
-                story::files(&machine),
-                story::story(&self.machine, u64::MAX)
-            );
-        }
         lock(&self.history).ended(cause);
         self.processes.iter_mut().for_each(|process| drop(process.take()));
         self.connections.iter_mut().for_each(|connection| drop(connection.take()));

@@ -28,9 +28,6 @@ impl Wal {
         let at = dice.index(self.stock.len());
         let victim = self.stock[at].process.clone();
         self.arm(&victim, dice);
-        if std::env::var("DASH_STORY").is_ok() {
-            eprintln!("STOCK {at} at step {}", self.machine.steps());
-        }
         let done = match dice.below(8) {
             0 | 1 => {
                 let stock = self.stock.remove(at);
@@ -106,6 +103,9 @@ impl Wal {
         lock(&self.history).begins(&new);
         let done = stock.execute_batch("COMMIT");
         done.map_err(|error| failed("stock SQLite commits", &error))?;
+        if lock(&self.accidents).is_over() {
+            return Ok(());
+        }
         lock(&self.history).committed(stock_promise(level) == Promise::Durable);
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::sim::explore::changes;
 use crate::sim::subject::DB;
 
 /// Lines told.
-const LINES: usize = 60;
+const LINES: usize = 40;
 
 /// The endings of the names that are known.
 const ENDINGS: [&str; 6] = ["", "-wal", "-dashlog", "-journal", "-dash", "-shm"];
