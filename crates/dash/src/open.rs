@@ -16,10 +16,14 @@ use std::sync::Arc;
 
 use dash_ffi::{Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
 
+use crate::by_stock::PAUSE;
 use crate::leftovers::Neighbours;
 use crate::mode::caller::Caller;
 use crate::mode::{Mode, Opening, Parameters, Request, registry};
 use crate::modes::MODES;
+
+/// How often a database is looked at again that another process has put into another mode since.
+const ATTEMPTS: usize = 5;
 
 /// Opens a file of kind main database.
 pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
@@ -27,17 +31,43 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
         Some(path) if !flags.contains(OpenFlags::MEMORY) => path,
         _ => return through_host(host, name, flags),
     };
+    for _ in 0..ATTEMPTS {
+        let request = request(host, name, path, flags)?;
+        let chosen = chosen(&request)?;
+        let opened = open_in(request, chosen);
+        let refused = opened.as_ref().is_err_and(|error| error.code.primary() == Code::CANTOPEN);
+        if !refused || self::chosen(&self::request(host, name, path, flags)?)? == chosen {
+            return opened;
+        }
+        host.sleep(PAUSE);
+    }
+    let request = request(host, name, path, flags)?;
+    let chosen = chosen(&request)?;
+    open_in(request, chosen)
+}
+
+fn request<'a>(
+    host: &'a HostVfs,
+    name: FileName<'a>,
+    path: &'a Path,
+    flags: OpenFlags,
+) -> Result<Request<'a>> {
     let parameters = Parameters::of(&name, &MODES)?;
-    let reading = !flags.contains(OpenFlags::READWRITE) || parameters.immutable;
-    let beside = Neighbours::of(path);
-    let caller = Caller::new(path);
-    let window = Arc::default();
-    let request = Request { host, name, path, flags, parameters, window, beside, caller };
-    let wanted = request.parameters.mode;
-    let chosen = match wanted.or_else(|| registry::mode_of(path)) {
-        Some(mode) => mode,
-        None => left_in(&request)?,
-    };
+    let (beside, caller, window) = (Neighbours::of(path), Caller::new(path), Arc::default());
+    Ok(Request { host, name, path, flags, parameters, window, beside, caller })
+}
+
+/// The mode that is asked for, or that others of this process have, or that the file is in.
+fn chosen(request: &Request<'_>) -> Result<&'static dyn Mode> {
+    match request.parameters.mode.or_else(|| registry::mode_of(request.path)) {
+        Some(mode) => Ok(mode),
+        None => left_in(request),
+    }
+}
+
+fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
+    let (path, wanted) = (request.path, request.parameters.mode);
+    let reading = !request.flags.contains(OpenFlags::READWRITE) || request.parameters.immutable;
     if reading && chosen.stock_has_to_read(&request)? {
         return request.plain(None);
     }
