@@ -21,20 +21,20 @@ const VARIANTS: &[Variant] = &[
     Variant {
         name: "single",
         what: "one flush",
-        uri: Some("&dash_commit=single"),
+        uri: Some("&dash_commit=single&dash_default=shadow"),
         every_flush_counts: true,
     },
     // Both flush once more after the commit point.
     Variant {
         name: "paper",
         what: "three flushes: Algorithm 1 of the paper",
-        uri: Some("&dash_commit=paper"),
+        uri: Some("&dash_commit=paper&dash_default=shadow"),
         every_flush_counts: false,
     },
     Variant {
         name: "exclusive",
         what: "two flushes: SHADOW-X of the paper",
-        uri: Some("&dash_commit=exclusive"),
+        uri: Some("&dash_commit=exclusive&dash_default=shadow"),
         every_flush_counts: false,
     },
     Variant {
