@@ -78,10 +78,14 @@ fn version_1_from_the_first_frame() {
     let ChainSeen { first_frame, frames, commits, generation, .. } = chain(&said);
     assert_eq!((first_frame, commits, generation.number), (1, 7, 2));
     let end = 32 + usize::try_from(frames).unwrap() * FRAME;
-    // Nothing of it, or a torn part; behind the last frame lie remains of the former generation.
-    for there in [0, 20, 32, 32 + 30, 32 + FRAME, end - FRAME - 1, end] {
+    // A torn part of it; behind the last frame lie remains of the former generation.
+    for there in [32, 32 + 30, 32 + FRAME, end - FRAME - 1, end] {
         let (wal, _) = recovered("generation", &whole[..there]);
         assert!(wal == whole[..end], "{there} bytes were there");
+    }
+    // A header of such a generation lies over an older one: without any it was emptied since.
+    for there in [0, 20] {
+        assert_eq!(recovered("generation", &whole[..there]).0, whole[..there]);
     }
     let (wal, _) = recovered("generation", &whole);
     assert!(wal == whole);
@@ -95,7 +99,7 @@ fn version_1_at_rest() {
     let said = inspect(&Real, &path).unwrap();
     let seen = said.log.unwrap().unwrap();
     assert_eq!((seen.head, seen.chain), (HeadIs::Clean, None));
-    assert!(seen.voids.is_some() && seen.greatest > 0, "{seen:?}");
+    assert!(seen.voids.is_none() && seen.greatest > 0, "{seen:?}");
     recover(&Real, &path, Choice::Ask).unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     assert_eq!(fs::read(&path).unwrap(), sample("rest", "app.db"));
