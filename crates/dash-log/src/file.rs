@@ -9,7 +9,7 @@ use crate::head::Head;
 use crate::medium::{Buffered, Direct};
 use crate::ring::Ring;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_engine::io::read_padded;
+use dash_engine::io::{read_padded, read_some};
 use dash_engine::memory::zeros;
 use dash_engine::open::if_there;
 use dash_storage::{Blocks, Directory, File, OpenMode};
@@ -208,6 +208,16 @@ impl<F: File> LogFile<F> {
         let mut sector = [0; SECTOR];
         read_padded(&self.cached, &mut sector, 0).during(Operation::Read, &self.name)?;
         Ok(Head::decode(&sector))
+    }
+
+    /// Reads from a position of the ring on, as the page cache has it; fewer bytes at its end.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn read(&self, buffer: &mut [u8], position: u64) -> Result<usize> {
+        let at = RING_START.saturating_add(position);
+        read_some(&self.cached, buffer, at).during(Operation::Read, &self.name)
     }
 
     /// All bytes of the file, as the page cache has them.

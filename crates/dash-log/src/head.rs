@@ -10,6 +10,9 @@ use dash_engine::error::{Error, Result};
 /// Begins a head.
 pub const MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHG";
 
+/// No position.
+const UNSAID: u64 = u64::MAX;
+
 /// Offsets in the head, behind what it has in common with a record.
 pub mod layout {
     /// State, u32.
@@ -22,10 +25,12 @@ pub mod layout {
     pub const RING: usize = 40;
     /// Inode number of the database, u64.
     pub const OWNER: usize = 48;
+    /// Where the first record goes that is not void, u64; all bits set: that is not said.
+    pub const NEXT: usize = 56;
     /// Length of the context, u16.
-    pub const CONTEXT_LEN: usize = 56;
+    pub const CONTEXT_LEN: usize = 64;
     /// The engine's context.
-    pub const CONTEXT: usize = 58;
+    pub const CONTEXT: usize = 66;
     const _: () = assert!(CONTEXT + crate::format::HEAD_CONTEXT_MAX <= crate::format::SECTOR);
 }
 
@@ -53,6 +58,9 @@ pub struct Head {
     pub ring: u64,
     /// Inode number of the database when this was written.
     pub owner: u64,
+    /// Where the next record goes, as [`Ring::next`](crate::ring::Ring::next) takes it: said of a
+    /// log at rest, so that nobody need read the ring to see that no record counts (LOG-12).
+    pub next: Option<u64>,
     /// What the engine keeps here, at most [`HEAD_CONTEXT_MAX`] bytes.
     pub context: Vec<u8>,
 }
@@ -79,6 +87,8 @@ impl Head {
         put(&mut bytes, layout::SEQUENCE, &self.sequence.to_le_bytes());
         put(&mut bytes, layout::RING, &self.ring.to_le_bytes());
         put(&mut bytes, layout::OWNER, &self.owner.to_le_bytes());
+        let next = self.next.unwrap_or(UNSAID);
+        put(&mut bytes, layout::NEXT, &next.to_le_bytes());
         put(&mut bytes, layout::CONTEXT_LEN, &len.to_le_bytes());
         put(&mut bytes, layout::CONTEXT, &self.context);
         seal(&mut bytes);
@@ -117,6 +127,7 @@ impl Head {
             sequence: u64_at(sector, layout::SEQUENCE),
             ring: u64_at(sector, layout::RING),
             owner: u64_at(sector, layout::OWNER),
+            next: Some(u64_at(sector, layout::NEXT)).filter(|&next| next != UNSAID),
             context: sector[layout::CONTEXT..layout::CONTEXT + len].to_vec(),
         })
     }

@@ -1,10 +1,11 @@
-//! What a log says: its head, and the chain of records that counts. One pass over the file.
+//! What a log says: its head, and the chain of records that counts. One pass over the file, or a
+//! look at two places where the head says that it is at rest.
 //!
 //! What is found need not be durable, as it is read from the page cache or the device's: whoever
 //! acts on it makes it durable, or something that says the same (LOG-2).
 
 use crate::file::LogFile;
-use crate::format::{Beginning, Invalid, RING_START, SECTOR_LEN};
+use crate::format::{Beginning, Invalid, RING_START, SECTOR, SECTOR_LEN};
 use crate::head::{Head, State};
 use crate::record::{MAGIC, Record, WINDOW_START};
 use dash_engine::error::{Error, Result};
@@ -64,7 +65,27 @@ pub struct Scan {
 ///
 /// Those of the file system, [`Error::OutOfMemory`], and as of [`Scan::examine`].
 pub fn scan<F: File>(log: &LogFile<F>) -> Result<Scan> {
-    Scan::examine(log.read_all()?, log.name())
+    match log.read_head()? {
+        Ok(head) if is_at_rest(log, &head)? => Ok(Scan::at_rest(head, log.name())),
+        _ => Scan::examine(log.read_all()?, log.name()),
+    }
+}
+
+/// Whether no record counts, as none begins where the first one would (LOG-12).
+fn is_at_rest<F: File>(log: &LogFile<F>, head: &Head) -> Result<bool> {
+    let Some(next) = head.next else { return Ok(false) };
+    let counts = |here: &[u8]| {
+        Beginning::of(here, MAGIC).is_some_and(|it| it.id == head.id && it.sequence > head.sequence)
+    };
+    let mut blocks = [0; 2 * RING_START as usize];
+    // There, at the next multiple of whatever block, or at the ring's beginning.
+    for position in [next, 0] {
+        let read = log.read(&mut blocks, position)?;
+        if blocks[..read].chunks(SECTOR).any(counts) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 impl Scan {
@@ -96,6 +117,19 @@ impl Scan {
         let end = last.map_or(0, |place| place.position + u64::from(place.padded));
         let end_position = end.min((bytes.len() as u64).saturating_sub(RING_START));
         Ok(Self { head, condition, chain, greatest, end_position, bytes, name: name.to_owned() })
+    }
+
+    /// A log at rest with this head.
+    fn at_rest(head: Head, name: &str) -> Self {
+        Self {
+            condition: Condition::Whole,
+            chain: Vec::new(),
+            greatest: head.sequence,
+            end_position: head.next.unwrap_or(0),
+            bytes: Vec::new(),
+            name: name.to_owned(),
+            head,
+        }
     }
 
     /// A record of the chain.
@@ -186,6 +220,7 @@ fn without_head(bytes: &[u8], found: &[RecordPlace], name: &str) -> Result<Head>
         sequence: 0,
         ring: (bytes.len() as u64).saturating_sub(RING_START),
         owner: 0,
+        next: None,
         context: Vec::new(),
     })
 }

@@ -87,6 +87,7 @@ fn head() {
         sequence: number(0x31, 8),
         ring: number(0x41, 8),
         owner: number(0x51, 8),
+        next: Some(number(0x61, 8)),
         context: (0..HEAD_CONTEXT_MAX).map(|byte| byte as u8 | 1).collect(),
     };
     let values = [
@@ -96,6 +97,7 @@ fn head() {
         ("sequence", bytes(0x31, 8)),
         ("ring", bytes(0x41, 8)),
         ("owner", bytes(0x51, 8)),
+        ("next", bytes(0x61, 8)),
         ("context length", vec![0, 1]),
         ("context", head.context.clone()),
     ];

@@ -31,6 +31,7 @@ fn head() -> Head {
         sequence: 6,
         ring: 4096,
         owner: 42,
+        next: None,
         context: b"of the engine".to_vec(),
     }
 }

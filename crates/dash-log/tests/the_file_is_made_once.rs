@@ -28,6 +28,41 @@ fn name() -> &'static OsStr {
     OsStr::new("app.db-dashlog")
 }
 
+/// The ring of a log at rest is not read: only where the next record goes is looked at.
+#[test]
+fn a_log_at_rest_is_told_by_its_head() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Real.open_directory(folder.path()).unwrap();
+    let log = LogFile::create(&home, name(), 0o600, RING).unwrap();
+    let next = 3 * u64::from(log.block()) + 512;
+    let said = Head { next: Some(next), block: log.block(), ..head(ID, 4) };
+    log.write_head(&said).unwrap();
+    let put = |sequence: u64, position: u64| {
+        let mut builder = Builder::new();
+        builder.begin(ID, sequence, WINDOW_START, 512, 0, b"").unwrap();
+        log.write(builder.finish(log.block()).unwrap(), position).unwrap();
+    };
+    let at_rest = || {
+        let scan = scan(&log).unwrap();
+        assert_eq!((scan.condition, &scan.head), (Condition::Whole, &said));
+        scan.chain.is_empty() && (scan.greatest, scan.end_position) == (4, next)
+    };
+    assert!(at_rest());
+    let block = u64::from(log.block());
+    put(4, next.next_multiple_of(block));
+    assert!(at_rest(), "it is void");
+    // No dash writes one there first; that it isn't found shows that nobody looks there.
+    put(5, 10 * block);
+    assert!(at_rest());
+    for position in [next.next_multiple_of(block), 0] {
+        put(6, position);
+        assert!(!at_rest());
+        assert_eq!(scan(&log).unwrap().chain[0].sequence, 6);
+        put(1, position);
+        assert!(at_rest());
+    }
+}
+
 /// Records of growing images, one behind the other; returns how many.
 fn fill<F: File>(log: &LogFile<F>) -> u64 {
     log.write_head(&Head { block: log.block(), ..head(ID, 0) }).unwrap();

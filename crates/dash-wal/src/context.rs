@@ -123,16 +123,20 @@ pub enum HeadContext {
     /// Nothing: `-wal` is as SQLite has it.
     #[default]
     Nothing,
+    /// The same, and the last connection has closed the database: so many flushes had made its
+    /// commits durable since the first one opened it. The next session is taken to be as long.
+    Closed { flushes: u32 },
     /// `-wal` with the header of this generation, or an older one, is void: what it held is in the
     /// database, durably (WAL-6).
     Void(Generation),
 }
 
 impl HeadContext {
-    /// As bytes: none, or those of a window's start.
+    /// As bytes: none; the flushes, u32; or those of a window's start.
     pub fn encode(&self) -> Vec<u8> {
         match *self {
             Self::Nothing => Vec::new(),
+            Self::Closed { flushes } => flushes.to_le_bytes().to_vec(),
             Self::Void(start) => {
                 let generation = start.number;
                 RecordContext { generation, first_frame: 0, start: Some(start) }.encode()
@@ -142,9 +146,10 @@ impl HeadContext {
 
     /// And back.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        match bytes.is_empty() {
-            true => Ok(Self::Nothing),
-            false => {
+        match bytes.len() {
+            0 => Ok(Self::Nothing),
+            4 => Ok(Self::Closed { flushes: Bytes(bytes).u32()? }),
+            _ => {
                 let context = RecordContext::decode(bytes)?;
                 context.start.map(Self::Void).ok_or_else(damaged)
             }
@@ -221,7 +226,8 @@ mod tests {
             let context = RecordContext { generation: 3, first_frame: 77, start };
             assert_eq!(RecordContext::decode(&context.encode()).expect("whole"), context);
         }
-        for context in [HeadContext::Nothing, HeadContext::Void(start)] {
+        let closed = HeadContext::Closed { flushes: 7 };
+        for context in [HeadContext::Nothing, closed, HeadContext::Void(start)] {
             assert_eq!(HeadContext::decode(&context.encode()).expect("whole"), context);
         }
         assert!(RecordContext::decode(&[1, 2, 3]).is_err());

@@ -57,6 +57,7 @@ mutations! {
     HeaderLeftOld = "a generation whose header was never written is not given it",
     AbsentRefused = "a log without a -wal is refused",
     AbsentBelieved = "a log without a -wal is discarded, whatever the database holds",
+    SessionBeginsElsewhere = "a session's first record goes elsewhere than the head of the log at rest says",
     SequenceReused = "an opener uses a sequence again",
     NoLife = "what a killed process left is treated as what a power loss left",
     GoesOnPoisoned = "the engine goes on after both flushes failed",

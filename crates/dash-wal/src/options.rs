@@ -68,6 +68,10 @@ pub struct Tuning {
     /// So many commits of a session become durable by a flush of `-wal`, as in stock SQLite, before
     /// the log is begun: a program that opens, changes and closes needs no log.
     pub stock_commits: u64,
+    /// If the session before had fewer flushes than this, so many commits of the next one become
+    /// durable so. Beginning and ending a session of the log costs about as many flushes as the log
+    /// saves in as many commits.
+    pub short_session: u64,
     /// From so many frames on a checkpoint keeps writers and new readers back.
     pub drain_frames: u32,
 }
@@ -79,6 +83,7 @@ impl Default for Tuning {
             ring_max: 64 << 20,
             record_max: 1 << 20,
             stock_commits: 1,
+            short_session: 8,
             drain_frames: 4000,
         }
     }
@@ -93,6 +98,7 @@ impl Tuning {
             ring_max: 64 << 10,
             record_max: 8 << 10,
             stock_commits: 1,
+            short_session: 3,
             drain_frames: 40,
         }
     }

@@ -30,7 +30,16 @@ pub fn noise(seed: u64, len: usize) -> Vec<u8> {
 
 /// A head in use, of no context.
 pub fn head(id: u64, sequence: u64) -> Head {
-    Head { id, state: State::InUse, block: 512, sequence, ring: 0, owner: 5, context: Vec::new() }
+    Head {
+        id,
+        state: State::InUse,
+        block: 512,
+        sequence,
+        ring: 0,
+        owner: 5,
+        next: None,
+        context: Vec::new(),
+    }
 }
 
 /// A record whose one image is noise of so many bytes, that is nothing but these.

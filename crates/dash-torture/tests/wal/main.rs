@@ -23,6 +23,7 @@ mod a_flush_that_failed_is_made_good;
 mod a_frame_that_was_written_twice_is_as_the_log_has_it;
 mod a_generation_is_announced_before_its_header;
 mod a_leader_that_dies_leaves_no_hole;
+mod a_log_at_rest_says_where_it_goes_on;
 mod a_log_that_is_not_its_own_changes_nothing;
 mod a_log_without_its_wal_is_void;
 mod a_normal_commit_is_durable_with_the_next_checkpoint;
@@ -47,6 +48,7 @@ use a_difference_is_made_against_the_window as difference;
 use a_flush_that_failed_is_made_good as failed;
 use a_frame_that_was_written_twice_is_as_the_log_has_it as twice;
 use a_generation_is_announced_before_its_header as generation;
+use a_log_at_rest_says_where_it_goes_on as at_rest;
 use a_log_without_its_wal_is_void as absent;
 use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
 use before_the_first_record_all_names_are_durable as names;
@@ -99,6 +101,7 @@ const TOLD: &[Told] = &[
     (Mutation::HeaderLeftOld, &[generation::and_whoever_comes_next_goes_on]),
     (Mutation::AbsentRefused, &[absent::after_a_stock_survivor_deleted_it]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
+    (Mutation::SessionBeginsElsewhere, &[at_rest::after_flushes_that_failed_too]),
     (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),
 ];

@@ -48,7 +48,7 @@ impl<S: Storage> Connection<S> {
             // It is gone, and what others put in its place is none of the log's business.
             self.with_log_waiting(|connection, leader| {
                 connection.open_log(leader)?;
-                connection.write_head(leader, State::Clean, &HeadContext::Nothing)
+                connection.write_head(leader, State::Clean, &connection.closed())
             })?;
         }
         if fence {
@@ -140,7 +140,7 @@ impl<S: Storage> Connection<S> {
             }
             self.with_log_waiting(|connection, leader| {
                 connection.open_log(leader)?;
-                connection.write_head(leader, State::Clean, &HeadContext::Nothing)?;
+                connection.write_head(leader, State::Clean, &connection.closed())?;
                 connection.statistics.log_flushes += 1;
                 leader.log.as_ref().map_or(Ok(()), dash_log::file::LogFile::flush)
             })?;
@@ -150,6 +150,14 @@ impl<S: Storage> Connection<S> {
             self.lower_fence()?;
         }
         Ok(())
+    }
+
+    /// What the log's head says of a session that ends.
+    fn closed(&self) -> HeadContext {
+        let c = &self.coordination;
+        let records = c.get(Word::Sequence).saturating_sub(c.get(Word::FirstSequence));
+        let flushes = records + c.get(Word::StockCommits);
+        HeadContext::Closed { flushes: u32::try_from(flushes).unwrap_or(u32::MAX) }
     }
 
     /// `-wal`, which SQLite has closed; `None`: there is none.

@@ -208,7 +208,7 @@ impl<S: Storage> Connection<S> {
     /// none yet, or they are too many for it.
     fn goes_without_log(&self, bytes: u64) -> bool {
         let c = &self.coordination;
-        let few = c.get(Word::StockCommits) < self.settings.tuning.stock_commits;
+        let few = c.get(Word::StockCommits) < c.get(Word::StockFirst);
         let large = bytes > self.settings.tuning.record_max as u64;
         let unknown = c.is(Word::Session) && c.get(Word::FirstSalt) == 0;
         c.is(Word::WithoutLog) || !c.is(Word::Session) && few || large || unknown

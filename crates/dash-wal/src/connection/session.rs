@@ -43,6 +43,7 @@ impl<S: Storage> Connection<S> {
         }
         self.write_head(leader, State::InUse, &HeadContext::Nothing)?;
         self.coordination.set(Word::LogId, leader.id);
+        self.coordination.set(Word::FirstSequence, self.coordination.get(Word::Sequence));
         self.coordination.set(Word::WalNamed, 1);
         self.coordination.set(Word::Window, 0);
         self.coordination.set(Word::Session, 1);
@@ -65,6 +66,9 @@ impl<S: Storage> Connection<S> {
         }
         let Some(log) = &leader.log else { return Ok(()) };
         self.coordination.set(Word::Ring, log.ring()?.len);
+        if broken(Mutation::SessionBeginsElsewhere) {
+            self.coordination.set(Word::Position, 12 << 10);
+        }
         self.process.set_direct(log.is_direct());
         Ok(())
     }
@@ -120,6 +124,10 @@ impl<S: Storage> Connection<S> {
             // Records of a session before this one count no more, and those of this one do.
             State::InUse => leader.void,
         };
+        let next = match context {
+            HeadContext::Closed { .. } => Some(self.coordination.get(Word::Position)),
+            HeadContext::Nothing | HeadContext::Void(_) => None,
+        };
         let head = Head {
             id: leader.id,
             state,
@@ -127,6 +135,7 @@ impl<S: Storage> Connection<S> {
             sequence,
             ring: log.ring()?.len,
             owner: self.database.file().id().inode,
+            next,
             context: context.encode(),
         };
         log.write_head(&head)

@@ -45,7 +45,7 @@ impl<F: File> Log<F> {
         match (&self.chain, &self.head) {
             (Some(chain), _) => Some(chain.generation),
             (None, HeadContext::Void(generation)) => Some(*generation),
-            (None, HeadContext::Nothing) => None,
+            (None, HeadContext::Nothing | HeadContext::Closed { .. }) => None,
         }
     }
 

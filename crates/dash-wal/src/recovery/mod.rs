@@ -15,6 +15,7 @@ use crate::context::HeadContext;
 use crate::frames::{Prefix, WalHeader, valid_prefix};
 use crate::index::Index;
 use crate::mutation::{Mutation, broken};
+use crate::options::Tuning;
 use crate::shared::coordination::Word;
 use crate::shared::durable::{DurableEnd, pack};
 use dash_engine::error::{Context, Operation, Result};
@@ -56,6 +57,8 @@ pub(crate) struct Recovered {
     promised: bool,
     /// The name of `-wal` is durable.
     named: bool,
+    /// Commits that are to become durable in stock fashion first.
+    stock_first: u64,
 }
 
 impl Recovered {
@@ -64,13 +67,14 @@ impl Recovered {
         self.salts
     }
     /// As the coordination file has it.
-    pub fn words(&self) -> [(Word, u64); 10] {
+    pub fn words(&self) -> [(Word, u64); 11] {
         [
             // A checkpoint of processes that were killed may have copied pages and not flushed
             // them.
             (Word::DatabaseDirty, u64::from(self.dirty)),
             (Word::Promised, u64::from(self.promised)),
             (Word::WalNamed, u64::from(self.named)),
+            (Word::StockFirst, self.stock_first),
             (Word::Generation, self.generation),
             (Word::Salts, self.salts),
             (Word::Durable, DurableEnd::new(self.generation, self.durable).word()),
@@ -113,7 +117,9 @@ impl<S: Storage> Connection<S> {
         // A fence that was being put up or taken away keeps nobody out.
         drop(self.directory.remove_directory(&self.names.lowered));
         let mut wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
-        let mut recovered = Recovered { fence: found == Found::Fence, ..Recovered::default() };
+        let stock_first = self.settings.tuning.stock_commits;
+        let fence = found == Found::Fence;
+        let mut recovered = Recovered { fence, stock_first, ..Recovered::default() };
         let log = LogFile::open(&*self.directory, &self.names.log)?;
         let log = log.map(|file| self.look().log(file)).transpose()?;
         recovered.dirty = same_cache;
@@ -127,6 +133,7 @@ impl<S: Storage> Connection<S> {
             }
             recovered.position = log.scan.end_position;
             recovered.generation = log.number();
+            recovered.stock_first = log.stock_first(&self.settings.tuning);
             let boot = if same_cache { Boot::Same } else { Boot::Other };
             wal = self.act(log, wal, boot, choice)?;
         }
@@ -149,6 +156,7 @@ impl<S: Storage> Connection<S> {
             sequence: c.get(Word::Sequence),
             position: c.get(Word::Position),
             fence: c.is(Word::Fence),
+            stock_first: c.get(Word::StockFirst),
             ..Recovered::default()
         };
         self.describe(wal.as_ref(), false, &mut recovered)?;
@@ -242,13 +250,26 @@ impl<S: Storage> Connection<S> {
 impl<F: File> Log<F> {
     /// Whether it has records that count, or calls a `-wal` void.
     fn says_anything(&self) -> bool {
-        self.chain.is_some() || self.head != HeadContext::Nothing
+        self.chain.is_some() || matches!(self.head, HeadContext::Void(_))
+    }
+
+    /// How many commits of the next session become durable in stock fashion: more where the one
+    /// before was short, as a program that opens the database for each request makes them.
+    fn stock_first(&self, tuning: &Tuning) -> u64 {
+        match self.head {
+            HeadContext::Closed { flushes } if u64::from(flushes) < tuning.short_session => {
+                tuning.short_session.max(tuning.stock_commits)
+            }
+            _ => tuning.stock_commits,
+        }
     }
 
     /// Says, durably, that no record counts any more.
     fn close(&self, context: HeadContext) -> Result<()> {
         let (state, sequence) = (State::Clean, self.scan.greatest);
-        let head = Head { state, sequence, context: context.encode(), ..self.scan.head.clone() };
+        let next = Some(self.scan.end_position);
+        let context = context.encode();
+        let head = Head { state, sequence, next, context, ..self.scan.head.clone() };
         self.file.write_head(&head)?;
         self.file.flush()
     }

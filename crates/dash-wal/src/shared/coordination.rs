@@ -111,6 +111,10 @@ pub(crate) enum Word {
     HeadVoid = 35,
     /// 1: commits may be in `-wal` that are to survive a power loss.
     Promised = 36,
+    /// So many commits become durable in stock fashion before the log is begun.
+    StockFirst = 37,
+    /// Sequence of the newest record when the session of the log began.
+    FirstSequence = 38,
 }
 
 /// What one tells whoever only reads it.
