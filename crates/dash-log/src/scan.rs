@@ -25,6 +25,9 @@ pub enum Condition {
     Damaged,
 }
 
+/// Twice the largest block: where a record that goes to a position begins is within.
+const TWO_BLOCKS: usize = 8192;
+
 /// Where a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPlace {
@@ -77,7 +80,7 @@ fn is_at_rest<F: File>(log: &LogFile<F>, head: &Head) -> Result<bool> {
     let counts = |here: &[u8]| {
         Beginning::of(here, MAGIC).is_some_and(|it| it.id == head.id && it.sequence > head.sequence)
     };
-    let mut blocks = [0; 2 * RING_START as usize];
+    let mut blocks = [0; TWO_BLOCKS];
     // There, at the next multiple of whatever block, or at the ring's beginning.
     for position in [next, 0] {
         let read = log.read(&mut blocks, position)?;

@@ -28,6 +28,7 @@ mod a_log_that_is_not_its_own_changes_nothing;
 mod a_log_without_its_wal_is_void;
 mod a_normal_commit_is_durable_with_the_next_checkpoint;
 mod a_process_that_is_killed_takes_nobody_along;
+mod a_stopped_leader_stops_nobody;
 mod before_the_first_record_all_names_are_durable;
 mod entering_and_leaving_the_mode_loses_nothing;
 mod older_headers_are_told_from_newer_ones;
@@ -51,6 +52,7 @@ use a_generation_is_announced_before_its_header as generation;
 use a_log_at_rest_says_where_it_goes_on as at_rest;
 use a_log_without_its_wal_is_void as absent;
 use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
+use a_stopped_leader_stops_nobody as stopped;
 use before_the_first_record_all_names_are_durable as names;
 use older_headers_are_told_from_newer_ones as headers;
 use the_ring_overwrites_nothing_that_is_needed as ring;
@@ -101,6 +103,9 @@ const TOLD: &[Told] = &[
     (Mutation::HeaderLeftOld, &[generation::and_whoever_comes_next_goes_on]),
     (Mutation::AbsentRefused, &[absent::after_a_stock_survivor_deleted_it]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
+    (Mutation::StoppedBelieved, &[stopped::who_commits]),
+    (Mutation::RecoversBesideExclusive, &[survivor::while_it_has_the_database_for_itself]),
+    (Mutation::DeletionUndone, &[absent::after_a_close_that_was_cut_off]),
     (Mutation::SessionBeginsElsewhere, &[at_rest::after_flushes_that_failed_too]),
     (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),

@@ -105,3 +105,22 @@ pub(crate) fn that_it_writes_after_a_truncation() {
         );
     }
 }
+
+/// Under `locking_mode=EXCLUSIVE` it holds no lock of the wal-index, and writes nevertheless.
+#[test]
+pub(crate) fn while_it_has_the_database_for_itself() {
+    let tale = Tale::new();
+    let db = tale.open();
+    db.put();
+    db.kill();
+    let stock = tale.open_stock();
+    stock.db.execute_batch("PRAGMA locking_mode=EXCLUSIVE").unwrap();
+    tale.put_stock(&stock).unwrap();
+    let writes = tale.writes("-wal");
+    let refused = tale.try_open().err().unwrap();
+    assert!(refused.contains("locked"), "{refused}");
+    assert_eq!(tale.writes("-wal"), writes, "nothing is written under it");
+    tale.put_stock(&stock).unwrap();
+    drop(stock);
+    tale.survives_all();
+}

@@ -25,6 +25,13 @@ const GROUP: Group = Group { rounds: Word::Rounds as usize, awaited: Word::Await
 /// How long a header of the wal-index that is being written is waited for.
 const TORN: Duration = Duration::from_millis(5);
 
+/// How often another connection's flush is waited for, each time for 5 ms or until a round ends,
+/// before its process is taken to be stopped.
+const PATIENCE: u32 = 200;
+
+/// The same for whoever can't do without the log.
+const LONGEST: u32 = 2000;
+
 /// How often it is looked at.
 const TORN_PAUSE: Duration = Duration::from_micros(50);
 
@@ -103,6 +110,7 @@ impl<S: Storage> Connection<S> {
     /// Comes back when frame `frame` of this generation is durable.
     pub(crate) fn make_durable(&mut self, frame: u32, means: Means) -> Result<()> {
         let memory = Arc::clone(&self.coordination.memory);
+        let mut turns = 0;
         GROUP.commit(&*memory, || {
             if self.is_durable(frame, means) {
                 return Ok(Turn::Durable);
@@ -110,7 +118,13 @@ impl<S: Storage> Connection<S> {
             self.check_sound()?;
             let led = self.with_log(|connection, leader| connection.lead(leader, frame, means))?;
             let durable = self.is_durable(frame, means);
-            Ok(led.map_or(Turn::Busy, |()| Turn::Led { durable }))
+            match led {
+                Some(()) => Ok(Turn::Led { durable }),
+                None if has_waited(&mut turns, PATIENCE) => {
+                    self.flush_wal_beside_leader().map(|()| Turn::Durable)
+                }
+                None => Ok(Turn::Busy),
+            }
         })
     }
 
@@ -144,12 +158,13 @@ impl<S: Storage> Connection<S> {
         act: impl FnOnce(&mut Self, &mut Leader<S>) -> Result<T>,
     ) -> Result<T> {
         let memory = Arc::clone(&self.coordination.memory);
-        let (mut act, mut done) = (Some(act), None);
+        let (mut act, mut done, mut turns) = (Some(act), None, 0);
         GROUP.commit(&*memory, || {
             let led = self.with_log(|connection, leader| {
                 act.take().map(|act| act(connection, leader)).transpose()
             })?;
             Ok(match led {
+                None if has_waited(&mut turns, LONGEST) => return Err(Error::Busy),
                 None => Turn::Busy,
                 Some(result) => {
                     done = result;
@@ -223,4 +238,10 @@ impl<S: Storage> Connection<S> {
             self.names.shown_wal()
         ))
     }
+}
+
+/// Whether this is one turn more than so many.
+fn has_waited(turns: &mut u32, patience: u32) -> bool {
+    *turns += 1;
+    *turns > patience
 }

@@ -27,17 +27,21 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// The flush alone. A second one after it failed would prove nothing: the pages may be clean
-    /// by then.
+    /// A second flush after one that failed would prove nothing: the pages may be clean by then.
+    fn flush_or_poison(&mut self) -> Result<()> {
+        let Err(error) = self.wal()?.flush() else { return Ok(()) };
+        self.coordination.set(Word::Poisoned, 1);
+        Err(Error::Poisoned(format!(
+            "flushing {}: {error}; the last commits are visible, and whether they are durable is not known",
+            self.names.shown_wal()
+        )))
+    }
+
+    /// The flush alone, and what follows from it for the log.
     pub(crate) fn flush_wal_file(&mut self) -> Result<()> {
-        let name = Arc::clone(self.names.shown_wal());
         self.statistics.wal_flushes += 1;
-        if let Err(error) = self.wal()?.flush() {
-            self.coordination.set(Word::Poisoned, 1);
-            return Err(Error::Poisoned(format!(
-                "flushing {name}: {error}; the last commits are visible, and whether they are durable is not known"
-            )));
-        }
+        self.flush_or_poison()?;
+        let name = Arc::clone(self.names.shown_wal());
         if !self.coordination.is(Word::WalNamed) {
             self.statistics.directory_flushes += 1;
             self.directory.flush().during(Operation::FlushDirectory, &name)?;
@@ -51,6 +55,21 @@ impl<S: Storage> Connection<S> {
         self.coordination.set(Word::FirstSalt, u64::from(salts[0]));
         self.coordination.set(Word::Predecessor, 0);
         self.coordination.set(Word::HeaderNew, 0);
+        Ok(())
+    }
+
+    /// Makes what one has written durable while another connection holds the log, and perhaps for
+    /// ever, as its process was stopped: by a flush of `-wal` that nobody is told of (WAL-5). The
+    /// log, whatever becomes of it, holds the same frames, or a part of them.
+    pub(crate) fn flush_wal_beside_leader(&mut self) -> Result<()> {
+        if broken(Mutation::StoppedBelieved) {
+            return Ok(());
+        }
+        self.statistics.wal_flushes += 1;
+        self.flush_or_poison()?;
+        if !self.coordination.is(Word::WalNamed) {
+            self.flush_directory()?;
+        }
         Ok(())
     }
 

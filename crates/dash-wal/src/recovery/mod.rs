@@ -21,6 +21,7 @@ use crate::shared::durable::{DurableEnd, pack};
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::io::read_padded;
+use dash_engine::locks::LockLevel;
 use dash_engine::memory::zeros;
 use dash_engine::open::open_if_there;
 use dash_log::file::LogFile;
@@ -90,8 +91,21 @@ impl<S: Storage> Connection<S> {
     /// Recovers; nobody else has the database open through dash. `same_cache`: its last users were
     /// killed, and the page cache is still theirs.
     pub(crate) fn recover(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
+        // Under locking_mode=EXCLUSIVE stock SQLite writes and checkpoints without any lock of the
+        // wal-index; and whoever closes last deletes `-wal`.
+        if !broken(Mutation::RecoversBesideExclusive) {
+            self.database.lock(LockLevel::Shared)?;
+        }
+        let recovered = self.recover_locked(same_cache && !broken(Mutation::NoLife), choice);
+        let unlocked = self.database.unlock(LockLevel::None);
+        let recovered = recovered?;
+        unlocked?;
+        Ok(recovered)
+    }
+
+    fn recover_locked(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
         let stock = self.keep_stock_out()?;
-        let recovered = self.recover_alone(same_cache && !broken(Mutation::NoLife), choice);
+        let recovered = self.recover_alone(same_cache, choice);
         if let Some(mut index) = stock {
             index.readmit()?;
             index.unmap(&*self.directory, &self.coordination.file, false)?;
@@ -140,9 +154,12 @@ impl<S: Storage> Connection<S> {
         self.describe(wal.as_ref(), same_cache || log.is_some(), &mut recovered)?;
         if let Some(log) = log.filter(Log::says_anything) {
             // All of it is in `-wal` now, durably, and others may go on from there; or `-wal` was
-            // deleted, and that may yet be undone.
-            let deleted = log.generation().filter(|_| wal.is_none());
-            log.close(deleted.map_or(HeadContext::Nothing, HeadContext::Void))?;
+            // deleted, and that must not be undone when the log says nothing of it any more.
+            if wal.is_none() && !broken(Mutation::DeletionUndone) {
+                let name = self.names.shown_wal();
+                self.directory.flush().during(Operation::FlushDirectory, name)?;
+            }
+            log.close()?;
         }
         Ok(recovered)
     }
@@ -265,10 +282,10 @@ impl<F: File> Log<F> {
     }
 
     /// Says, durably, that no record counts any more.
-    fn close(&self, context: HeadContext) -> Result<()> {
+    fn close(&self) -> Result<()> {
         let (state, sequence) = (State::Clean, self.scan.greatest);
         let next = Some(self.scan.end_position);
-        let context = context.encode();
+        let context = HeadContext::Nothing.encode();
         let head = Head { state, sequence, next, context, ..self.scan.head.clone() };
         self.file.write_head(&head)?;
         self.file.flush()

@@ -83,7 +83,7 @@ impl Db {
         let number = self.tale.told.tried.fetch_add(1, SeqCst) + 1;
         self.run("COMMIT")?;
         if !self.lazy.load(SeqCst) {
-            self.tale.told.acknowledged.store(number, SeqCst);
+            self.tale.told.acknowledged.fetch_max(number, SeqCst);
         }
         Ok(())
     }
