@@ -24,6 +24,7 @@ mod slots;
 pub(crate) use header::IndexHeader;
 pub(crate) use slots::{CKPT, READ, WRITE};
 
+use crate::frames::Checksum;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::share;
 use dash_storage::{Directory, File, LockKind, Metadata, OpenMode, REGION, SharedMemory, Storage};
@@ -243,6 +244,14 @@ impl<S: Storage> Index<S> {
     /// not mapped.
     pub(crate) fn header(&self) -> Option<IndexHeader> {
         header::read(self.regions.first()?.as_ref()?)
+    }
+
+    /// Says that frame `last`, if that is the last one, has another checksum than the header has.
+    /// WRITE is held.
+    pub(crate) fn set_frame_checksum(&self, last: u32, sums: Checksum) {
+        if let Some(Some(memory)) = self.regions.first() {
+            header::set_frame_checksum(memory, last, sums);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::connection::durable::Means;
 use crate::connection::state::Connection;
+use crate::connection::sums::is_unsummed;
 use crate::context::{Generation, RecordContext, WAL_HEADER, salts_word};
 use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, frame_size};
 use crate::mutation::{Mutation, broken};
@@ -19,6 +20,13 @@ use dash_log::record::WINDOW_START;
 use dash_log::ring::Ring;
 use dash_storage::Storage;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How often frames are read whose writer is about to sum them up.
+const SUM_ATTEMPTS: usize = 50;
+
+/// For how long it is waited for each time.
+const SUM_PAUSE: Duration = Duration::from_millis(1);
 
 /// What came of writing a record.
 enum Written {
@@ -75,8 +83,22 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Reads frames of `-wal`.
+    /// Reads frames of `-wal`. Some that are visible may be without salts for a moment, where their
+    /// writer was in no hurry: see [`crate::connection::sums`].
     fn read_back(&self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
+        for _ in 0..SUM_ATTEMPTS {
+            self.read_frames(leader, batch)?;
+            let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
+            let mut headers = leader.frames.chunks_exact(size).filter_map(<[u8]>::first_chunk);
+            if !headers.any(is_unsummed) {
+                break;
+            }
+            self.storage.sleep(SUM_PAUSE);
+        }
+        Ok(())
+    }
+
+    fn read_frames(&self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
         let page = batch.page;
         let count = u64::from(batch.last - batch.first + 1);
         let len = count * frame_size(page);

@@ -122,7 +122,9 @@ impl<S: Storage> Connection<S> {
         let exclusive = |index: &Index<S>, slot| index.held(slot) == Some(LockKind::Exclusive);
         let writer = slots.contains(&index::WRITE)
             && self.index.as_ref().is_some_and(|index| exclusive(index, index::WRITE));
+        let mut told = Ok(());
         if writer {
+            told = self.tell_sums();
             self.writer_released();
             self.coordination.set(Word::Writing, 0);
         } else if slots.start >= index::READ && slots.len() == 1 {
@@ -137,7 +139,7 @@ impl<S: Storage> Connection<S> {
         if writer {
             self.coordination.wake_first()?;
         }
-        Ok(())
+        told
     }
 
     /// Takes WRITER ahead of SQLite, for its next attempt.

@@ -27,4 +27,5 @@ mod open;
 mod session;
 pub(crate) mod state;
 mod stock;
+pub(crate) mod sums;
 mod wal_file;

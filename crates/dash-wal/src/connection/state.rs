@@ -1,6 +1,7 @@
 //! What a connection has.
 
 use crate::database::DatabaseFile;
+use crate::frames::Checksum;
 use crate::index::Index;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
@@ -52,6 +53,10 @@ pub(crate) struct Transaction {
     pub frame: Option<CommitFrame>,
     /// The same, until COMMIT_PHASETWO asks for it, or the read lock falls without that.
     pub pending: Option<CommitFrame>,
+    /// The first frame that was written without salts and checksum; 0: none was.
+    pub unsummed: u32,
+    /// The checksum of the last frame, which the index does not have.
+    pub sums: Option<Checksum>,
     /// SQLite has asked for a flush of it.
     pub synced: bool,
     /// Other databases are written in the same transaction: it must be durable before it is

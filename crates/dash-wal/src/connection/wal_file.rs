@@ -1,10 +1,12 @@
 //! `-wal` as SQLite uses it, and what its calls tell of transactions (wal.c `walFrames`).
 
 use crate::connection::state::{CommitFrame, Connection, Transaction};
+use crate::connection::sums::is_unsummed;
 use crate::context::{WAL_HEADER, page_of};
 use crate::frames::{FRAME_HEADER, FrameHeader, Place, place_of};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
+use crate::shared::durable::unpack;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::{read_exact, read_some};
 use dash_engine::locks::LockLevel;
@@ -101,12 +103,20 @@ impl<S: Storage> Connection<S> {
     /// index may be torn, or further on (WAL-2).
     fn note_frame(&mut self, header: &[u8], offset: u64) -> Result<()> {
         let Ok(header) = header.try_into() else { return Ok(()) };
-        let frame = FrameHeader::decode(header);
-        if !frame.is_commit() {
+        let (mut frame, unsummed) = (FrameHeader::decode(header), is_unsummed(header));
+        if !frame.is_commit() && !unsummed {
             return Ok(());
         }
         let Some(page) = self.page_size()? else { return Ok(()) };
-        if let Some(Place::Frame { number, within: 0 }) = place_of(offset, page) {
+        let Some(Place::Frame { number, within: 0 }) = place_of(offset, page) else {
+            return Ok(());
+        };
+        if unsummed {
+            let known = self.transaction.unsummed;
+            self.transaction.unsummed = if known == 0 { number } else { known.min(number) };
+            frame.salts = unpack(self.coordination.get(Word::Salts));
+        }
+        if frame.is_commit() {
             self.transaction.frame = Some(CommitFrame { number, salts: frame.salts });
         }
         Ok(())
@@ -138,6 +148,7 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the flush.
     pub fn wal_sync(&mut self) -> Result<()> {
+        self.sum_up()?;
         match self.transaction.frame {
             Some(frame) if self.transaction.undeferred => {
                 self.transaction.synced = false;
@@ -182,6 +193,7 @@ impl<S: Storage> Connection<S> {
     pub fn committed(&mut self) -> Result<()> {
         let own = self.transaction.frame.take().or(self.transaction.pending.take());
         self.transaction.pending = None;
+        self.transaction.unsummed = 0;
         let synced = std::mem::take(&mut self.transaction.synced);
         let Some(own) = own else { return Ok(()) };
         self.statistics.commits += 1;

@@ -42,6 +42,23 @@ pub(super) fn read<M: SharedMemory>(memory: &M) -> Option<IndexHeader> {
     (first == second).then(|| decode(&first))?
 }
 
+/// Puts another checksum of frame `last` into the header, if that is the frame it ends with.
+pub(super) fn set_frame_checksum<M: SharedMemory>(memory: &M, last: u32, sums: Checksum) {
+    if read(memory).is_none_or(|header| header.mx_frame != last) {
+        return;
+    }
+    let mut bytes = copy(memory, 0);
+    put(&mut bytes, 24, sums);
+    let own = checksum(ByteOrder::NATIVE, &bytes[..40], [0, 0]);
+    put(&mut bytes, 40, own);
+    // The second copy first (wal.c `walIndexWriteHdr`).
+    for first in [HEADER_WORDS, 0] {
+        for (index, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
+            memory.word(first + index).store(u64::from_ne_bytes(*word), SeqCst);
+        }
+    }
+}
+
 /// A copy of the header, from word `first` on.
 pub(super) fn copy<M: SharedMemory>(memory: &M, first: usize) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
@@ -75,4 +92,9 @@ pub(super) fn decode(bytes: &[u8; HEADER]) -> Option<IndexHeader> {
 /// A number in this machine's byte order.
 fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn put(bytes: &mut [u8; HEADER], at: usize, [one, two]: Checksum) {
+    bytes[at..at + 4].copy_from_slice(&one.to_ne_bytes());
+    bytes[at + 4..at + 8].copy_from_slice(&two.to_ne_bytes());
 }

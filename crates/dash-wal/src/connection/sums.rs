@@ -1,0 +1,113 @@
+//! Frames that SQLite has left without salts and checksum.
+//!
+//! A frame that a transaction writes once more gets its checksum with the commit (wal.c
+//! `walRewriteChecksums`). Where a savepoint is rolled back in between, older versions of SQLite
+//! (3.40 among them) forget from which frame on: frames without salts are committed, and all behind
+//! them is summed up from a wrong beginning. In stock SQLite nobody notices before a crash, which
+//! loses these commits. Here they get what they should have: the frames before they become visible,
+//! the index before the next writer continues from it.
+
+use crate::connection::state::{CommitFrame, Connection};
+use crate::frames::{
+    Checksum, FRAME_HEADER, FrameHeader, WalHeader, checksum, frame_offset, frame_size,
+};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_exact;
+use dash_engine::memory::zeros;
+use dash_storage::{File, Storage};
+use std::sync::Arc;
+
+/// Where the salts are in a frame's header; the checksum follows.
+const SALTS: usize = 8;
+
+/// Whether a frame's header is to get its salts and its checksum later.
+pub(crate) fn is_unsummed(header: &[u8; FRAME_HEADER]) -> bool {
+    header[SALTS..].iter().all(|&byte| byte == 0)
+}
+
+impl<S: Storage> Connection<S> {
+    /// Gives the frames of the transaction that is about to be committed what they lack. WRITER is
+    /// held.
+    ///
+    /// # Errors
+    ///
+    /// Those of `-wal`. `Refused` where SQLite keeps the index to itself, so that nobody can tell
+    /// it; the transaction is rolled back then.
+    pub(crate) fn sum_up(&mut self) -> Result<()> {
+        let (Some(last), first) = (self.transaction.frame, self.transaction.unsummed) else {
+            return Ok(());
+        };
+        if first == 0 || first > last.number || !self.lacks_sums(first, last)? {
+            return Ok(());
+        }
+        if self.index.is_none() {
+            return Err(Error::Refused(format!(
+                "{}: this version of SQLite has lost the checksums of the transaction, which rolled back a savepoint: do it \
+                 once more without PRAGMA locking_mode=EXCLUSIVE, or with a larger PRAGMA cache_size",
+                self.names.shown_wal()
+            )));
+        }
+        self.transaction.sums = Some(self.sum_up_from(first, last)?);
+        Ok(())
+    }
+
+    /// Tells the index. Its writers continue from the checksum there.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::sum_up`], for a commit that was not to be flushed.
+    pub(crate) fn tell_sums(&mut self) -> Result<()> {
+        self.sum_up()?;
+        let (sums, last) = (self.transaction.sums.take(), self.transaction.frame);
+        self.transaction.unsummed = 0;
+        if let (Some(sums), Some(last), Some(index)) = (sums, last, &self.index) {
+            index.set_frame_checksum(last.number, sums);
+        }
+        Ok(())
+    }
+
+    /// Whether any of these frames has no salts.
+    fn lacks_sums(&self, first: u32, last: CommitFrame) -> Result<bool> {
+        let (Some(page), name) = (self.page.map(|(_, page)| page), self.names.shown_wal()) else {
+            return Ok(false);
+        };
+        let mut header = [0; FRAME_HEADER];
+        for number in first..=last.number {
+            let whole = read_exact(self.wal()?, &mut header, frame_offset(number, page));
+            if whole.during(Operation::Read, name)? && is_unsummed(&header) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Sums these frames up, on top of the one before; the checksum of the last one.
+    fn sum_up_from(&mut self, first: u32, last: CommitFrame) -> Result<Checksum> {
+        let name = Arc::clone(self.names.shown_wal());
+        let wal = self.wal()?;
+        let header = WalHeader::read(wal, &name)?;
+        let header = header.ok_or_else(|| self.strange("it has no header"))?;
+        let page = header.page_size;
+        let len = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
+        let mut frame = zeros(len as u64)?;
+        let mut sums = header.checksum;
+        if first > 1 {
+            let mut before = [0; FRAME_HEADER];
+            read_exact(wal, &mut before, frame_offset(first - 1, page))
+                .during(Operation::Read, &name)?;
+            sums = FrameHeader::decode(&before).checksum;
+        }
+        for number in first..=last.number {
+            let at = frame_offset(number, page);
+            read_exact(wal, &mut frame, at).during(Operation::Read, &name)?;
+            sums = checksum(header.order, &frame[..SALTS], sums);
+            sums = checksum(header.order, &frame[FRAME_HEADER..], sums);
+            let numbers = [header.salts[0], header.salts[1], sums[0], sums[1]];
+            for (place, number) in frame[SALTS..FRAME_HEADER].chunks_exact_mut(4).zip(numbers) {
+                place.copy_from_slice(&number.to_be_bytes());
+            }
+            wal.write_at(&frame[..FRAME_HEADER], at).during(Operation::Write, &name)?;
+        }
+        Ok(sums)
+    }
+}
