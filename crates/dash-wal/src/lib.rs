@@ -1,6 +1,7 @@
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
 
+mod alive;
 mod connection;
 mod context;
 mod database;
@@ -21,6 +22,7 @@ mod statistics;
 #[cfg(test)]
 mod testing;
 
+pub use alive::is_open;
 pub use connection::state::Connection;
 pub use dash_engine::error::{Error, Operation, Result};
 pub use dash_engine::handover::Turn;

@@ -106,7 +106,8 @@ pub fn through_host(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Res
     Ok(Opened { file: Box::new(file), flags })
 }
 
-/// The mode where nobody asks for one: that which the file keeps, or else the first.
+/// The mode where nobody asks for one: that which the file keeps, or that in which others have it
+/// before it says so, or else the first.
 fn left_in(request: &Request<'_>) -> Result<&'static dyn Mode> {
     for mode in MODES.all() {
         if mode.recognises(request)? {
@@ -115,6 +116,11 @@ fn left_in(request: &Request<'_>) -> Result<&'static dyn Mode> {
                     return Ok(other);
                 }
             }
+            return Ok(mode);
+        }
+    }
+    for mode in MODES.all() {
+        if mode.is_open_elsewhere(request)? {
             return Ok(mode);
         }
     }

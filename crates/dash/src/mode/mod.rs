@@ -76,6 +76,15 @@ pub trait Mode: Sync {
         Ok(false)
     }
 
+    /// Whether another process has it open in this mode, and perhaps puts it into that right now.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if it can't be looked at.
+    fn is_open_elsewhere(&self, _request: &Request<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Whether stock SQLite has to read what lies there, for a connection that may only read.
     ///
     /// # Errors

@@ -18,7 +18,9 @@ mod reservations;
 use std::path::Path;
 
 use dash_ffi::{FileKind, OpenFlags, Opened, Result};
+use dash_storage::real::Real;
 
+use crate::errors::to_sqlite;
 use crate::leftovers;
 use crate::mode::registry::{self, Shared};
 use crate::mode::{Beside, Database, Mode, Parameter};
@@ -63,6 +65,10 @@ impl Mode for Wal {
 
     fn holds(&self, request: &Request<'_>) -> Result<bool> {
         opening::is_unfinished(request)
+    }
+
+    fn is_open_elsewhere(&self, request: &Request<'_>) -> Result<bool> {
+        dash_wal::is_open(&Real, request.path).map_err(to_sqlite)
     }
 
     /// Stock SQLite reads it where no session of dash's log is under way: what is durable may be in
