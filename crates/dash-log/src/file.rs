@@ -21,6 +21,9 @@ pub use crate::medium::Medium;
 /// The file's length, and the ring's, are multiples of this.
 const STEP: u64 = RING_START;
 
+/// Bytes of the longest log. What is longer is none, and is not read into memory.
+const LONGEST: u64 = 256 << 20;
+
 /// The largest block that a head is believed, in bytes.
 const BLOCK_MAX: u32 = 4096;
 
@@ -178,7 +181,7 @@ impl<F: File> LogFile<F> {
         let too_long = || Error::Refused(format!("{} can't be so long", self.name));
         let from = self.len()?.max(RING_START).next_multiple_of(STEP);
         let to = ring.checked_next_multiple_of(STEP).ok_or_else(too_long)?;
-        let to = to.checked_add(RING_START).ok_or_else(too_long)?;
+        let to = to.checked_add(RING_START).filter(|&to| to <= LONGEST).ok_or_else(too_long)?;
         if from < to {
             self.file.initialize(from..to).during(Operation::Resize, &self.name)?;
             self.flush()?;
@@ -224,9 +227,18 @@ impl<F: File> LogFile<F> {
     ///
     /// # Errors
     ///
-    /// Those of the file system, [`Error::OutOfMemory`].
+    /// Those of the file system, [`Error::OutOfMemory`]; [`Error::CantOpen`] for a file that is
+    /// longer than any log.
     pub fn read_all(&self) -> Result<Vec<u8>> {
-        let mut bytes = zeros(self.len()?)?;
+        let len = self.len()?;
+        if len > LONGEST {
+            return Err(Error::CantOpen(format!(
+                "{} has {len} bytes, and no log has more than {LONGEST}: it is another file, or damaged; put the right one there, \
+                 or remove it if there is none",
+                self.name
+            )));
+        }
+        let mut bytes = zeros(len)?;
         read_padded(&self.cached, &mut bytes, 0).during(Operation::Read, &self.name)?;
         Ok(bytes)
     }

@@ -63,6 +63,18 @@ fn a_log_at_rest_is_told_by_its_head() {
     }
 }
 
+#[test]
+fn a_file_longer_than_any_log_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Real.open_directory(folder.path()).unwrap();
+    let log = LogFile::create(&home, name(), 0o600, RING).unwrap();
+    assert!(matches!(log.grow(1 << 40), Err(Error::Refused(_))));
+    let path = folder.path().join(name());
+    std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(1 << 40).unwrap();
+    let refused = scan(&log).err().unwrap();
+    assert!(matches!(refused, Error::CantOpen(_)) && refused.to_string().contains("no log has"));
+}
+
 /// Records of growing images, one behind the other; returns how many.
 fn fill<F: File>(log: &LogFile<F>) -> u64 {
     log.write_head(&Head { block: log.block(), ..head(ID, 0) }).unwrap();
