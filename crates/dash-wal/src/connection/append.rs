@@ -259,7 +259,7 @@ impl<S: Storage> Connection<S> {
             false => self.flush_wal(leader, last)?,
         }
         let old = self.coordination.get(Word::Ring);
-        let new = (old * 4).min(self.settings.tuning.ring_max);
+        let new = (old * 2).min(self.settings.tuning.ring_max);
         if let Some(log) = leader.log.as_mut().filter(|_| new > old) {
             // Without it the log goes on as it is.
             if log.grow(new).is_ok() {

@@ -1,5 +1,5 @@
-//! Recorded applications: bytes of a commit, beside stock WAL's. Exact; what is left unwritten
-//! after the last is counted, too.
+//! Recorded applications: bytes of a commit, beside stock WAL's. Exact; the close after the last is
+//! counted, too, with all that is left unwritten then.
 
 use std::path::Path;
 
@@ -75,13 +75,16 @@ fn replay(
         }
     }
     let after = volume.counts()?;
+    for db in connections {
+        db.close().map_err(|(_, error)| error).explain("closing")?;
+    }
     volume.settle()?;
     let rest = volume.counts()?.since(after);
     let counted = after.since(before);
     let kib = per(counted.bytes + rest.bytes, wrote) / 1024.0;
     section.figure(format!("{label}: {}", side.name), kib, "KiB");
     section.note(format!(
-        "{label}: {}: {wrote} transactions that wrote, {failed} statements that failed; {:.3} flushes, {:.2} KiB while it ran, {:.0} KiB in all afterwards",
+        "{label}: {}: {wrote} transactions that wrote, {failed} statements that failed; {:.3} flushes, {:.2} KiB while it ran, {:.0} KiB in all for the close and afterwards",
         side.name,
         per(counted.flushes, wrote),
         per(counted.bytes, wrote) / 1024.0,
