@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
+use nix::sys::resource::{Resource, getrlimit};
 
 use super::{in_place, uninterrupted};
 use crate::Blocks;
@@ -28,6 +29,10 @@ pub(super) fn initialize(
 ) -> io::Result<()> {
     if range.is_empty() {
         return Ok(());
+    }
+    // Past that limit the kernel ends the process (SIGXFSZ), which has not asked for a long file.
+    if range.end > getrlimit(Resource::RLIMIT_FSIZE)?.0 {
+        return Err(Errno::EFBIG.into());
     }
     let found = uninterrupted(|| file.metadata())?;
     if found.len() == 0 {

@@ -1,0 +1,27 @@
+//! A process that may write small files only (`ulimit -f`) is not ended because dash's log would be
+//! longer than that: commits become durable without it.
+
+use dash_testing::roles::{Role, python};
+
+const SCRIPT: &str = "
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL) # as in any other program
+resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
+db = open(sys.argv[2], '&journal_mode=wal')
+db.execute('PRAGMA synchronous=FULL')
+db.execute('CREATE TABLE t(v)')
+for i in range(12): db.execute('INSERT INTO t VALUES (1)')
+say('rows', db.execute('SELECT count(*) FROM t').fetchone()[0])
+db.close()
+say('closed')
+";
+
+#[test]
+fn that_uses_mode_wal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    let Some(mut command) = python(SCRIPT, &[&path]) else { return };
+    let mut role = Role::spawn(&mut command);
+    assert_eq!(role.hear("rows"), "12");
+    role.hear("closed");
+}
