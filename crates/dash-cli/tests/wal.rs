@@ -195,6 +195,32 @@ fn a_wal_that_was_cut_is_refused_and_can_be_given_up() {
     assert!(home.file("app.db-wal.before-recover-1").exists());
 }
 
+/// A backup comes into the place of the database, and its `-wal` goes (WAL-18).
+#[test]
+fn a_log_of_another_state_is_refused_and_can_be_given_up() {
+    let home = Home::new();
+    drop(home.plain());
+    home.dash(&["convert", "app.db", "--to", "wal"]).is(0);
+    fs::copy(home.db(), home.file("backup")).unwrap();
+    let insert = |number| format!("INSERT INTO t (body) VALUES ('by dash {number}');");
+    run_and_kill(&home, &(0..5).map(insert).collect::<Vec<_>>());
+    lose_power(&home, 5);
+    fs::remove_file(home.file("app.db-wal")).unwrap();
+    fs::rename(home.file("backup"), home.db()).unwrap();
+    let before = home.contents();
+    home.dash(&["inspect", "app.db"]).is(1).says("commits that don't belong to app.db");
+    home.dash(&["recover", "app.db", "--yes"]).is(1).says("put back what belongs together");
+    home.dash(&["recover", "app.db", "--yes", "--keep"]).is(1).says("nothing was done");
+    home.dash(&["shell", "app.db", "--", "SELECT 1"]).is(2).says("dash recover");
+    as_before(&home, &before);
+    home.dash(&["recover", "app.db", "--yes", "--discard"]).is(0).says("without the 4 commits");
+    whole_with(&home, 200);
+    let after = home.contents();
+    assert_eq!(after.get("app.db-dashlog.before-recover-1"), before.get("app.db-dashlog"));
+    home.sql("INSERT INTO t (body) VALUES ('on')");
+    whole_with(&home, 201);
+}
+
 #[test]
 fn a_log_of_a_newer_dash_is_left_alone() {
     let home = killed(3);

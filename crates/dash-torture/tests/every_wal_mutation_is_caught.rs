@@ -27,7 +27,7 @@ const TABLE: &[Row] = &[
     (Mutation::NoForcedBarrier, "log", "wal/page=4096/depth=1", 19),
     (Mutation::DatabaseNotFlushed, "log", "wal/page=4096/depth=1", 19),
     (Mutation::BaseBeforeWindow, "log", "wal/page=4096/depth=1", 0),
-    (Mutation::NoGenerationRecord, "log", "wal/page=4096/depth=1", 0),
+    (Mutation::HeaderNotFlushed, "log", "wal/page=4096/depth=1", 0),
 ];
 
 /// Seeds tried after the one in the table.

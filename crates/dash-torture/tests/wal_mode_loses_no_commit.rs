@@ -2,7 +2,7 @@
 //! processes, all levels of `synchronous`, checkpoints, spills, stock neighbours, kills, flushes
 //! that fail; the power cut at every step, and in the recovery, and in the recovery of that.
 //!
-//! It attacks WAL-1 to WAL-17 together: what is found is always all commits up to one.
+//! It attacks WAL-1 to WAL-18 together: what is found is always all commits up to one.
 //! `DASH_TORTURE_TRY` and `DASH_SEEDS` name other seeds, `DASH_TORTURE_CASE` the rest of a case.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

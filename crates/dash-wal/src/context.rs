@@ -7,6 +7,7 @@
 //! which first salts may still be found (WAL-4).
 
 use crate::shared::durable::pack;
+use crate::stamp::Stamp;
 use dash_engine::error::{Error, Result};
 
 /// Bytes of `-wal`'s header.
@@ -24,6 +25,8 @@ pub struct Generation {
     pub first: u32,
     /// The salt1 of the header before, where this one does not follow it; else 0.
     pub predecessor: u32,
+    /// The database before anything of it was copied there.
+    pub stamp: Stamp,
 }
 
 /// How another header of `-wal` stands to a [`Generation`].
@@ -86,15 +89,17 @@ pub struct RecordContext {
 
 impl RecordContext {
     /// As bytes: generation u64, first frame u32; with a window's start also the header, the first
-    /// salt1 u32 and the predecessor's u32.
+    /// salt1 u32, the predecessor's u32, and the stamp's four numbers, u32 each.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(52);
+        let mut bytes = Vec::with_capacity(68);
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(self.first_frame.to_le_bytes());
         if let Some(start) = &self.start {
             bytes.extend(start.header);
             bytes.extend(start.first.to_le_bytes());
             bytes.extend(start.predecessor.to_le_bytes());
+            let Stamp { counter, sum, page, page_sum } = start.stamp;
+            bytes.extend([counter, sum, page, page_sum].into_iter().flat_map(u32::to_le_bytes));
         }
         bytes
     }
@@ -111,6 +116,15 @@ impl RecordContext {
                 header: rest.take()?,
                 first: rest.u32()?,
                 predecessor: rest.u32()?,
+                stamp: match rest.0.is_empty() {
+                    true => Stamp::default(),
+                    false => Stamp {
+                        counter: rest.u32()?,
+                        sum: rest.u32()?,
+                        page: rest.u32()?,
+                        page_sum: rest.u32()?,
+                    },
+                },
             }),
         };
         Ok(Self { generation, first_frame, start })
@@ -191,7 +205,8 @@ mod tests {
     fn generation(first: u32, own: u32, predecessor: u32) -> Generation {
         let mut header = [7; WAL_HEADER];
         header[16..20].copy_from_slice(&own.to_be_bytes());
-        Generation { number: 3, header, first, predecessor }
+        let stamp = Stamp { counter: 9, sum: 7, page: 5, page_sum: 3 };
+        Generation { number: 3, header, first, predecessor, stamp }
     }
 
     #[test]
@@ -230,6 +245,11 @@ mod tests {
         for context in [HeadContext::Nothing, closed, HeadContext::Void(start)] {
             assert_eq!(HeadContext::decode(&context.encode()).expect("whole"), context);
         }
+        // As they were before there was a stamp.
+        let context = RecordContext { generation: 3, first_frame: 77, start: Some(start) };
+        let known = RecordContext::decode(&context.encode()[..52]).expect("whole");
+        let stamp = Stamp::default();
+        assert_eq!(known, RecordContext { start: Some(Generation { stamp, ..start }), ..context });
         assert!(RecordContext::decode(&[1, 2, 3]).is_err());
         assert!(HeadContext::decode(&[0; 12]).is_err());
     }

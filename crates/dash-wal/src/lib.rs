@@ -18,6 +18,7 @@ mod process;
 mod recover;
 mod recovery;
 mod shared;
+mod stamp;
 mod statistics;
 #[cfg(test)]
 mod testing;

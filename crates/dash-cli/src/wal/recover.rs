@@ -1,10 +1,10 @@
 //! What `dash recover` does about a database in WAL mode: opening recovers it, unless its `-wal`
-//! was removed or cut by hand, or its log is damaged. Then a person decides.
+//! was removed or cut by hand, or its log is damaged or of another database. Then a person decides.
 
 use std::path::Path;
 
 use dash_storage::real::Real;
-use dash_wal::inspect::{Action, ChainSeen, Opening, Refusal};
+use dash_wal::inspect::{Action, ChainSeen, Opening, Refusal, Relation};
 use dash_wal::{Choice, Report};
 
 use super::inspect::words;
@@ -46,9 +46,16 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
             "nothing was done: frames that come before those in the log were in {shown}-wal alone; restore a backup, or add \
              --discard to go on with the database as it is"
         )),
+        (Refusal::Another, LOG) => Reply::Tell(format!(
+            "nothing was done: on top of another state than they were made on the commits in the log make no database. {message}"
+        )),
         (Refusal::Damaged, LOG) => Reply::Tell(format!("nothing was done: {message}")),
         (Refusal::WalRemoved, _) => discard_log(file, chain.as_ref(), false),
         (Refusal::WalCut, _) => discard_log(file, chain.as_ref(), true),
+        (Refusal::Another, _) => {
+            let logs = report.relation == Some(Relation::Same);
+            without_another(file, chain.as_ref(), logs)
+        }
         (Refusal::Damaged, _) => without_log(file, message),
     })
 }
@@ -76,7 +83,9 @@ fn unrefused(file: &Path, report: &Report) -> Reply {
 fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
     let shown = file.display();
     match refusal {
-        Refusal::Newer | Refusal::DatabaseMissing | Refusal::WalRemoved => message.to_owned(),
+        Refusal::Newer | Refusal::DatabaseMissing | Refusal::WalRemoved | Refusal::Another => {
+            message.to_owned()
+        }
         Refusal::WalCut => format!(
             "{message}. The sure way is to put the right {shown}-wal back, or a backup. --discard takes {shown} as it is, without \
              {shown}-wal and the log: the commits in them are lost, and it may mix two states"
@@ -141,6 +150,29 @@ fn discard_log(file: &Path, chain: Option<&ChainSeen>, has_wal: bool) -> Reply {
          before them. Where a checkpoint was cut off it mixes two states: integrity_check looks.",
         words::counted(lost, "commit")
     );
+    Reply::Do(Plan { why, steps })
+}
+
+/// The database without a log that is not of it, nor the `-wal` that is the log's.
+fn without_another(file: &Path, chain: Option<&ChainSeen>, logs_wal: bool) -> Reply {
+    let (shown, log, wal) = (file.display(), sidecar(file, "-dashlog"), sidecar(file, "-wal"));
+    let lost = words::counted(chain.map_or(0, |chain| chain.commits), "commit");
+    let mut steps = vec![Step::Copy { from: log.clone(), to: free_name(&log) }];
+    if logs_wal {
+        steps.push(Step::Rename { from: wal.clone(), to: free_name(&wal) });
+    }
+    let by = |file: &Path| decide(file, Choice::Discard);
+    let what = format!("mark {} void", log.display());
+    steps.push(Step::Decide { what, file: file.to_owned(), by });
+    steps.push(open(file, "takes it as it is"));
+    let why = match logs_wal {
+        true => {
+            format!("Taken is {shown} as it is, without {shown}-wal and the {lost} in the log.")
+        }
+        false => format!(
+            "Taken is {shown}, with {shown}-wal if there is one, without the {lost} in the log."
+        ),
+    };
     Reply::Do(Plan { why, steps })
 }
 

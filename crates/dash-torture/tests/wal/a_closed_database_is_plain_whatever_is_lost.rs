@@ -32,6 +32,18 @@ pub(crate) fn when_the_last_one_closes() {
     }
 }
 
+/// The beginning of `-wal` is durable, and older than what is in the database.
+#[test]
+pub(crate) fn when_a_part_of_wal_would_come_back() {
+    let (tale, db) = Tale::begun();
+    db.put();
+    db.put();
+    tale.watch();
+    db.close();
+    tale.done();
+    tale.survives_all();
+}
+
 #[test]
 pub(crate) fn when_it_is_closed_by_a_fresh_connection() {
     let (tale, db) = session("FULL");

@@ -65,22 +65,49 @@ pub(crate) fn also_where_the_write_fails() {
     }
 }
 
-/// The record of a new generation can't be flushed: its transaction fails, as it is not visible
-/// yet, and the next one begins it.
+/// The record of a new generation can't be flushed, or written: then that generation begins in
+/// stock fashion.
 #[test]
 pub(crate) fn also_where_a_generation_begins() {
-    let (tale, db) = Tale::begun();
-    for _ in 0..3 {
-        db.put();
-        db.checkpoint("RESTART");
-        tale.machine.fail(lost(tale.inode("-dashlog")));
-        let begun = db.scribble(1).and_then(|()| db.run("COMMIT"));
-        tale.machine.stop_failing();
-        if begun.is_err() {
-            drop(db.run("ROLLBACK"));
+    for kind in [OperationKind::Flush, OperationKind::Write] {
+        let (tale, db) = Tale::begun();
+        for _ in 0..3 {
+            db.put();
+            db.checkpoint("RESTART");
+            let effect = if kind == OperationKind::Flush { LOST } else { Effect::Error(libc::EIO) };
+            let log = tale.inode("-dashlog");
+            tale.machine.fail(Fault::new(effect).on(kind).of_inode(log));
+            tale.watch();
+            db.put();
+            tale.done();
+            tale.machine.stop_failing();
+            tale.survives_all();
+            db.put();
+            tale.survives_all();
         }
-        tale.survives_all();
+    }
+}
+
+/// A log that is never flushed again takes no transaction with it, and no commit.
+#[test]
+pub(crate) fn through_generations_without_end() {
+    for lives in [true, false] {
+        let (tale, db) = Tale::begun();
         db.put();
+        tale.machine.fail(lost(tale.inode("-dashlog")).forever());
+        tale.watch();
+        for _ in 0..3 {
+            db.checkpoint("RESTART");
+            db.put();
+            db.put();
+        }
+        tale.done();
+        if lives {
+            tale.machine.stop_failing();
+            db.put();
+            tale.survives_all();
+            db.restart();
+        }
         tale.survives_all();
     }
 }

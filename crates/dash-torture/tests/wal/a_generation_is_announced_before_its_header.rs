@@ -1,7 +1,7 @@
 //! WAL-10: who finds a header of `-wal` in the page cache knows that the record of its generation
 //! is durable. A writer that dies between the two leaves a record without a header.
 
-use dash_storage::simulated::{Operation, OperationKind};
+use dash_storage::simulated::{Effect, Fault, Operation, OperationKind};
 
 use crate::common::{Db, Fate, Left, Tale};
 
@@ -9,7 +9,7 @@ use crate::common::{Db, Fate, Left, Tale};
 fn header(tale: &Tale) -> impl FnMut(&Operation) -> bool + Send + use<> {
     let wal = tale.inode("-wal");
     move |operation| {
-        operation.kind == OperationKind::Write
+        matches!(operation.kind, OperationKind::Write | OperationKind::WriteDurable)
             && operation.inode == wal
             && operation.range == Some(0..32)
     }
@@ -81,4 +81,46 @@ pub(crate) fn whatever_is_lost_between_the_two() {
         db.put();
         tale.survives_all();
     }
+}
+
+/// A header is durable before frames of its generation are in the log, so an older one beside them
+/// is another `-wal`'s.
+#[test]
+pub(crate) fn and_on_the_device_before_its_frames() {
+    let (tale, db) = Tale::begun();
+    for _ in 0..3 {
+        db.restart();
+        let after = tale.machine.power_loss(&mut Fate::nothing());
+        assert_eq!(
+            after.file_view("/app.db-wal").unwrap()[..32],
+            tale.machine.file_view("/app.db-wal").unwrap()[..32]
+        );
+        tale.survives_all();
+    }
+}
+
+/// The checkpoint sequence belongs to a connection: another one's may be lower.
+#[test]
+pub(crate) fn whichever_connection_announced_it() {
+    let (tale, db) = Tale::begun();
+    let other = tale.open();
+    other.restart();
+    for _ in 0..3 {
+        db.restart();
+    }
+    // A part of `-wal` is durable, which is older than the database then.
+    let log = tale.inode("-dashlog");
+    let lost = Fault::new(Effect::LostFlush(libc::EIO)).on(OperationKind::Flush);
+    tale.machine.fail(lost.of_inode(log));
+    db.put();
+    tale.machine.stop_failing();
+    db.put();
+    db.checkpoint("RESTART");
+    let died = other.dies(false, header(&tale), |other| {
+        drop(other.scribble(3).and_then(|()| other.run("COMMIT")))
+    });
+    assert!(died);
+    tale.survives_all();
+    db.put();
+    tale.survives_all();
 }

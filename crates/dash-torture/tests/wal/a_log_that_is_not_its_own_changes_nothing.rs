@@ -1,4 +1,4 @@
-//! A log that was removed, damaged, taken from another database, or written by a newer dash.
+//! A log that was removed, damaged, or written by a newer dash.
 
 use std::path::Path;
 
@@ -52,42 +52,6 @@ pub(crate) fn written_by_a_newer_dash() {
         assert!(refused.contains("newer"), "{refused}");
         write(&tale.machine, "app.db-dashlog", &1_u32.to_le_bytes(), 8);
         tale.survives(&tale.machine).unwrap();
-    }
-}
-
-/// WAL-4: another database's frames never get into this one's `-wal`.
-#[test]
-pub(crate) fn of_another_database() {
-    let other = |commits: usize| {
-        let tale = Tale::on(Machine::new(7));
-        let db = tale.open();
-        for _ in 0..commits {
-            db.put();
-        }
-        db.restart();
-        db.kill();
-        tale.machine.file_view("/app.db-dashlog").unwrap()
-    };
-    for commits in [2, 5, 9] {
-        let log = other(commits);
-        // At rest nothing of it counts.
-        let tale = closed();
-        write(&tale.machine, "app.db-dashlog", &log, 0);
-        match tale.try_open() {
-            Ok(db) => {
-                assert_eq!(db.content(), tale.tried());
-                db.put();
-                tale.survives_all();
-            }
-            Err(refused) => panic!("{refused}"),
-        }
-        // After a crash its own log is gone, and with it what was only there; but nothing is torn.
-        let (tale, db) = Tale::begun();
-        db.put();
-        db.kill();
-        let after = tale.after(tale.machine.power_loss(&mut Everything));
-        write(&after.machine, "app.db-dashlog", &log, 0);
-        after.survives(&after.machine).unwrap();
     }
 }
 

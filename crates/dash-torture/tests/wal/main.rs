@@ -24,6 +24,7 @@ mod a_frame_that_was_written_twice_is_as_the_log_has_it;
 mod a_generation_is_announced_before_its_header;
 mod a_leader_that_dies_leaves_no_hole;
 mod a_log_at_rest_says_where_it_goes_on;
+mod a_log_of_another_state_is_refused;
 mod a_log_that_is_not_its_own_changes_nothing;
 mod a_log_without_its_wal_is_void;
 mod a_normal_commit_is_durable_with_the_next_checkpoint;
@@ -50,11 +51,11 @@ use a_flush_that_failed_is_made_good as failed;
 use a_frame_that_was_written_twice_is_as_the_log_has_it as twice;
 use a_generation_is_announced_before_its_header as generation;
 use a_log_at_rest_says_where_it_goes_on as at_rest;
+use a_log_of_another_state_is_refused as another;
 use a_log_without_its_wal_is_void as absent;
 use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
 use a_stopped_leader_stops_nobody as stopped;
 use before_the_first_record_all_names_are_durable as names;
-use older_headers_are_told_from_newer_ones as headers;
 use the_ring_overwrites_nothing_that_is_needed as ring;
 use what_a_stock_survivor_writes_after_a_kill_is_kept as survivor;
 use what_may_be_rolled_back_is_not_in_the_log as undeferred;
@@ -78,15 +79,14 @@ const TOLD: &[Told] = &[
     (Mutation::WrapsOverWindow, &[ring::within_a_generation]),
     (Mutation::WrapWithoutFlush, &[ring::within_a_generation]),
     (Mutation::GenerationOverFullRing, &[ring::at_the_end_of_one]),
-    (Mutation::NoGenerationRecord, &[generation::whatever_is_lost_between_the_two]),
-    (Mutation::GenerationNotFlushed, &[generation::whatever_is_lost_between_the_two]),
+    (Mutation::HeaderNotFlushed, &[generation::and_on_the_device_before_its_frames]),
     (Mutation::TruncationEndsGeneration, &[closed::not_by_a_limit_in_its_first_commit]),
     (Mutation::UndeferredInLog, &[undeferred::where_it_is_rolled_back]),
     (Mutation::NoNameFence, &[names::at_its_first_byte]),
-    (Mutation::FenceRemovedEarly, &[closed::when_the_last_one_closes]),
+    (Mutation::FenceRemovedEarly, &[closed::when_a_part_of_wal_would_come_back]),
     (Mutation::DirectoryNotFlushed, &[names::at_its_first_byte]),
     (Mutation::NoEnd, &[closed::and_an_older_value_may_come_back]),
-    (Mutation::EndIgnored, &[closed::when_the_last_one_closes]),
+    (Mutation::EndIgnored, &[closed::when_a_part_of_wal_would_come_back]),
     (Mutation::KeptNotFlushed, &[closed::when_it_is_to_stay]),
     (
         Mutation::PrefixByNumber,
@@ -98,8 +98,7 @@ const TOLD: &[Told] = &[
     (Mutation::RecoveredNotFlushed, &[normal::and_a_full_one_at_once]),
     (Mutation::WalNotRewritten, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::OlderLogReplayed, &[survivor::that_it_writes_under_another_header]),
-    (Mutation::OrderBySequence, &[headers::whichever_connection_wrote_them]),
-    (Mutation::SuccessorOnly, &[headers::however_many_were_lost]),
+    (Mutation::OrderBySequence, &[generation::whichever_connection_announced_it]),
     (Mutation::HeaderLeftOld, &[generation::and_whoever_comes_next_goes_on]),
     (Mutation::AbsentRefused, &[absent::after_a_stock_survivor_deleted_it]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
@@ -107,6 +106,14 @@ const TOLD: &[Told] = &[
     (Mutation::RecoversBesideExclusive, &[survivor::while_it_has_the_database_for_itself]),
     (Mutation::DeletionUndone, &[absent::after_a_close_that_was_cut_off]),
     (Mutation::SessionBeginsElsewhere, &[at_rest::after_flushes_that_failed_too]),
+    (Mutation::StampNotFlushed, &[another::but_not_where_a_killed_process_had_copied_into_it]),
+    (
+        Mutation::AnotherTaken,
+        &[
+            another::where_an_older_database_is_put_back,
+            another::where_the_log_is_another_databases,
+        ],
+    ),
     (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),
 ];
@@ -124,6 +131,15 @@ const HARMLESS: &[(Mutation, &str)] = &[
     (
         Mutation::WordsBeforeFlush,
         "who finds the word Writes set flushes -wal, and skips the number",
+    ),
+    (
+        Mutation::NoGenerationRecord,
+        "the header is on the device before a frame follows it, and an empty generation holds nothing",
+    ),
+    (Mutation::GenerationNotFlushed, "so it is with a record that is not durable"),
+    (
+        Mutation::SuccessorOnly,
+        "the header is on the device before a frame follows it, so only the one before is found",
     ),
     (
         Mutation::LogTrustedAfterKill,

@@ -1,5 +1,5 @@
-//! WAL-4: `-wal` is never flushed between two turns of the ring, so that the device may have any
-//! header since then, or none. SQLite's own numbers don't tell which came first.
+//! WAL-4: frames of `-wal` are not flushed between two turns of the ring, so that the device may
+//! have any of them behind a header, or none. SQLite's own numbers don't tell which came first.
 
 use crate::common::Tale;
 

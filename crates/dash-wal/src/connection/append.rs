@@ -74,8 +74,8 @@ impl<S: Storage> Connection<S> {
             // What the record holds may or may not be on the device. Its number is not used again,
             // and what it was to make durable is so in `-wal` (WAL-9).
             Err(Error::OutOfMemory) => Err(Error::OutOfMemory),
-            Err(_) => {
-                self.statistics.failed_flushes += 1;
+            Err(error) => {
+                self.note_failed_flush(&error);
                 self.skip_sequence();
                 self.coordination.set(Word::LogUnflushed, 0);
                 self.flush_wal(leader, last)
@@ -271,6 +271,18 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// The log could not be written or flushed: told once, as commits go on.
+    pub(crate) fn note_failed_flush(&mut self, error: &Error) {
+        if self.statistics.failed_flushes == 0 {
+            self.notice = Some(format!(
+                "{error}; commits become durable by a flush of {}, as in stock SQLite, where {} can't be used",
+                self.names.shown_wal(),
+                self.names.shown_log()
+            ));
+        }
+        self.statistics.failed_flushes += 1;
+    }
+
     /// The number of a record that may be in the log, unfinished, is not used again: two records of
     /// one number would contradict each other (WAL-9).
     pub(crate) fn skip_sequence(&self) {
@@ -306,6 +318,7 @@ impl<S: Storage> Connection<S> {
             header: *header,
             first: salt(Word::FirstSalt),
             predecessor: salt(Word::Predecessor),
+            stamp: c.stamp(),
         }
     }
 }

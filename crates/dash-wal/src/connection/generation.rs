@@ -3,17 +3,22 @@
 //! In a session of the log the record that says so is durable before the header is in the page
 //! cache: who finds the header then knows that the record is there (WAL-10). It is a record of the
 //! former generation, too: where it would overwrite what that needs, `-wal` is flushed first
-//! (WAL-8).
+//! (WAL-8). Where the log can't be written that flush is all: the header is durable before any
+//! frame behind it, and commits go on in stock fashion (WAL-9).
 
 use crate::connection::state::Connection;
 use crate::context::{
     Generation, HeadContext, RecordContext, WAL_HEADER, page_of, salts_of, salts_word,
 };
+use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset};
 use crate::mutation::{Mutation, broken};
 use crate::process::Leader;
 use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
-use dash_engine::error::{Error, Result};
+use crate::stamp::Stamp;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_exact;
+use dash_engine::memory::zeros;
 use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_log::record::WINDOW_START;
@@ -25,11 +30,44 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn begin_generation(&mut self, header: &[u8; WAL_HEADER]) -> Result<()> {
         // A checkpoint without flushes may have been what emptied the one before.
         self.flush_database_if_dirty()?;
+        let stamp = self.stamp()?;
         self.statistics.generations += 1;
-        self.with_log_waiting(|connection, leader| connection.begin_in_log(leader, header))
+        self.with_log_waiting(|connection, leader| connection.begin_in_log(leader, header, stamp))
     }
 
-    fn begin_in_log(&mut self, leader: &mut Leader<S>, header: &[u8; WAL_HEADER]) -> Result<()> {
+    /// What the database is like: all of the generation before was copied there. Not known where
+    /// that is not flushed, and need not be.
+    fn stamp(&mut self) -> Result<Stamp> {
+        if self.coordination.is(Word::DatabaseDirty) {
+            return Ok(Stamp::default());
+        }
+        let stamp = Stamp::read(&**self.database.file(), self.names.shown())?;
+        let durable = self.coordination.durable();
+        let ours = durable.covers(self.coordination.get(Word::Generation), 1);
+        let (true, Some(page)) = (ours, self.page_size()?) else { return Ok(stamp) };
+        let (wal, mut header) = (self.wal()?, [0; FRAME_HEADER]);
+        let place = frame_offset(durable.frame, page);
+        let whole = read_exact(wal, &mut header, place);
+        if !whole.during(Operation::Read, self.names.shown_wal())? {
+            return Ok(stamp);
+        }
+        let last = FrameHeader::decode(&header).page;
+        let mut bytes = zeros(u64::from(page))?;
+        let at = u64::from(last.saturating_sub(1)) * u64::from(page);
+        let whole = read_exact(&**self.database.file(), &mut bytes, at);
+        match whole.during(Operation::Read, self.names.shown())? {
+            true => Ok(stamp.with_page(last, &bytes)),
+            // A commit has cut it off.
+            false => Ok(stamp),
+        }
+    }
+
+    fn begin_in_log(
+        &mut self,
+        leader: &mut Leader<S>,
+        header: &[u8; WAL_HEADER],
+        stamp: Stamp,
+    ) -> Result<()> {
         let old = self.wal_header()?;
         let c = &self.coordination;
         let session = c.is(Word::Session);
@@ -64,17 +102,21 @@ impl<S: Storage> Connection<S> {
             header: *header,
             first: u32::try_from(first).unwrap_or(0),
             predecessor: u32::try_from(predecessor).unwrap_or(0),
+            stamp,
         };
-        if session && !blank && !broken(Mutation::NoGenerationRecord) {
-            self.write_generation(leader, generation)?;
-        } else {
+        let announces = session && !blank && !broken(Mutation::NoGenerationRecord);
+        if !announces || !self.write_generation(leader, generation)? {
             // Nothing of it can be mistaken for what was there before: the first record says it.
+            let c = &self.coordination;
             c.set(Word::Window, 0);
             c.set(Word::HeaderNew, u64::from(!blank && !session));
         }
         let c = &self.coordination;
         c.set(Word::FirstSalt, first);
         c.set(Word::Predecessor, predecessor);
+        let [header_stamp, page_stamp] = stamp.words();
+        c.set(Word::Stamp, header_stamp);
+        c.set(Word::StampPage, page_stamp);
         c.set(Word::Salts, salts_word(header));
         c.set(Word::Generation, number);
         c.set_durable(0);
@@ -82,8 +124,10 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// Writes the record that a generation begins with, and flushes it.
-    fn write_generation(&mut self, leader: &mut Leader<S>, generation: Generation) -> Result<()> {
+    /// Writes the record that a generation begins with, and flushes it. `false`: that failed, and
+    /// all of the generation before is durable in `-wal` and in the database. Whether the record is
+    /// on the device makes no difference then.
+    fn write_generation(&mut self, leader: &mut Leader<S>, generation: Generation) -> Result<bool> {
         self.open_log(leader)?;
         let context = RecordContext {
             generation: generation.number,
@@ -121,10 +165,11 @@ impl<S: Storage> Connection<S> {
                 written = log.flush();
             }
             if let Err(error) = written {
-                // The header is not written, so the transaction is none.
+                self.note_failed_flush(&error);
                 self.skip_sequence();
+                self.coordination.set(Word::LogUnflushed, 0);
                 self.flush_wal_file()?;
-                return Err(error);
+                return Ok(false);
             }
             self.statistics.records += 1;
             self.statistics.log_bytes += len;
@@ -134,9 +179,9 @@ impl<S: Storage> Connection<S> {
             c.set(Word::Position, place + len);
             c.set(Word::Sequence, sequence);
             c.set(Word::Writes, 0);
-            return Ok(());
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// `-wal` is about to be cut to nothing: what it held is in the database, durably, and nothing

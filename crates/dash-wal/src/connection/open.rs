@@ -100,6 +100,7 @@ impl<S: Storage> Connection<S> {
                 tuning: options.tuning,
             },
             statistics: Statistics::default(),
+            notice: None,
         };
         connection.enter(fresh, choice)?;
         Ok(connection)

@@ -28,6 +28,10 @@ impl<S: Storage> Connection<S> {
             Ok(()) => {}
             Err(error) if leaves_stock_fashion(&error) => {
                 leader.log = None;
+                self.notice = Some(format!(
+                    "{error}; commits become durable by a flush of {}, as in stock SQLite",
+                    self.names.shown_wal()
+                ));
                 self.coordination.set(Word::WithoutLog, 1);
                 return Ok(false);
             }
@@ -40,6 +44,13 @@ impl<S: Storage> Connection<S> {
             // What was written there before is of stock SQLite, or of a session without a log: no
             // header but the present one may be on the device when the log begins to speak of it.
             self.flush_wal_file()?;
+        }
+        let dirty =
+            self.coordination.is(Word::DatabaseDirty) && self.coordination.get(Word::Stamp) != 0;
+        if dirty && !broken(Mutation::StampNotFlushed) {
+            // The log is about to say what the database was like when the generation began: no
+            // older state of it may be on the device.
+            self.sync()?;
         }
         self.write_head(leader, State::InUse, &HeadContext::Nothing)?;
         self.coordination.set(Word::LogId, leader.id);

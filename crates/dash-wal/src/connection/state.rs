@@ -34,6 +34,8 @@ pub struct Connection<S: Storage> {
     pub(crate) checkpoint: Checkpoint,
     pub(crate) settings: Settings,
     pub(crate) statistics: Statistics,
+    /// What the user should know, though nothing failed.
+    pub(crate) notice: Option<String>,
 }
 
 /// What was chosen.
@@ -139,6 +141,11 @@ impl<S: Storage> Connection<S> {
     #[must_use]
     pub fn turn(&self) -> Option<Turn<<S::File as File>::Memory>> {
         self.coordination.turn()
+    }
+
+    /// What the user should know of the calls since the last time, though none of them failed.
+    pub fn take_notice(&mut self) -> Option<String> {
+        self.notice.take()
     }
 
     /// Counters.

@@ -90,8 +90,18 @@ impl<S: Storage> Connection<S> {
             // Under `synchronous=OFF` SQLite has not asked for that.
             self.settle_header()?;
         }
+        // No frame of a generation is in the log without its header on the device: whoever finds an
+        // older one there finds another `-wal` (WAL-10).
+        let durable = header.is_some()
+            && self.coordination.is(Word::Session)
+            && !broken(Mutation::HeaderNotFlushed);
         let wal = self.wal()?;
-        wal.write_at(data, offset).during(Operation::Write, self.names.shown_wal())?;
+        let written = match durable {
+            true => wal.write_durable_at(data, offset),
+            false => wal.write_at(data, offset),
+        };
+        written.during(Operation::Write, self.names.shown_wal())?;
+        self.statistics.wal_flushes += u64::from(durable);
         self.statistics.wal_bytes += data.len() as u64;
         if header.is_none() && data.len() == FRAME_HEADER {
             self.note_frame(data, offset)?;

@@ -122,6 +122,9 @@ impl<S: Storage> Files<'_, S> {
         let decided = match explain(situation) {
             (Action::RefuseAbsent, _) => Err((Refusal::WalRemoved, look.missing_wal().to_string())),
             (Action::RefuseGap, _) => Err((Refusal::WalCut, look.missing_frames().to_string())),
+            (Action::RefuseAnother, _) => {
+                Err((Refusal::Another, look.another_database().to_string()))
+            }
             done => Ok(done),
         };
         let relation = log.generation().map(|_| situation.wal);

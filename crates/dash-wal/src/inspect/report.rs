@@ -243,6 +243,8 @@ pub enum Refusal {
     DatabaseMissing,
     /// `-wal` was removed, and the log holds commits that the database lacks.
     WalRemoved,
+    /// The log is not of this database, or not of this state of it.
+    Another,
     /// `-wal` lacks frames that come before those in the log.
     WalCut,
 }

@@ -1,7 +1,7 @@
 //! What recovery looks at: the log, `-wal`'s header, the pages of the database. Nothing is changed,
 //! so [`crate::inspect`] looks at the same.
 
-use super::rows::{Boot, Database, LogSays, Situation, WalIs};
+use super::rows::{Boot, LogSays, Situation, WalIs};
 use crate::context::{Generation, HeadContext, RecordContext, Relation, WAL_HEADER, salts_of};
 use crate::frames::{Prefix, WalHeader, valid_prefix};
 use crate::mutation::{Mutation, broken};
@@ -57,7 +57,7 @@ impl<F: File> Log<F> {
     fn says(&self) -> LogSays {
         match &self.chain {
             Some(chain) if !chain.has_frames => LogSays::Generation,
-            Some(chain) => LogSays::Frames { from_the_first: chain.first_frame <= 1 },
+            Some(_) => LogSays::Frames,
             None if self.generation().is_some() && !broken(Mutation::EndIgnored) => LogSays::Void,
             None => LogSays::Nothing,
         }
@@ -128,15 +128,7 @@ impl<S: Storage> Look<'_, S> {
             (Some(chain), Some(wal), WalIs::Same) => self.prefix_reaches(wal, chain.first_frame)?,
             _ => true,
         };
-        let database = match (&log.chain, wal_is) {
-            (Some(_), WalIs::Absent)
-                if broken(Mutation::AbsentRefused)
-                    || !broken(Mutation::AbsentBelieved) && self.holds_older_image(log)? =>
-            {
-                Database::HoldsOlderImage
-            }
-            _ => Database::Complete,
-        };
+        let database = self.database(log, wal, wal_is)?;
         Ok(Situation { boot, log: log.says(), wal: wal_is, database, reaches })
     }
 
@@ -189,6 +181,16 @@ impl<S: Storage> Look<'_, S> {
         Error::CantOpen(format!(
             "{wal} is missing: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `dash recover {db}` \
              choose: --keep takes the commits from the log, --discard the database as it is"
+        ))
+    }
+
+    /// Why a database isn't opened beside a log that is not of it.
+    pub(crate) fn another_database(&self) -> Error {
+        let (db, log) = (self.names.shown(), self.names.shown_log());
+        Error::CantOpen(format!(
+            "{log} holds commits that don't belong to {db}: one of the two is another database's, or {db} is an older state of \
+             its own, as of a backup; put back what belongs together, or let `dash recover {db} --discard` take {db} without \
+             them"
         ))
     }
 

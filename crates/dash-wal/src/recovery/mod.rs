@@ -4,8 +4,8 @@
 //! Nothing is taken for durable because it is there: the page cache of a killed process looks like
 //! the disk. What is acted upon is written again and flushed first (WAL-11).
 
-mod absent;
 mod anew;
+mod belongs;
 pub(crate) mod look;
 mod replay;
 pub(crate) mod rows;
@@ -18,6 +18,7 @@ use crate::mutation::{Mutation, broken};
 use crate::options::Tuning;
 use crate::shared::coordination::Word;
 use crate::shared::durable::{DurableEnd, pack};
+use crate::stamp::Stamp;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::io::read_padded;
@@ -32,13 +33,15 @@ use look::{Log, Look};
 use rows::{Action, Boot, LogSays, decide};
 use std::sync::Arc;
 
-/// What a person has decided, where a database is refused because its `-wal` was removed.
+/// What a person has decided, where a database is refused because its `-wal` was removed, or
+/// because the log is not of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
     /// Nothing: it is refused.
     #[default]
     Ask,
-    /// The commits of the log: `-wal` is made anew from it.
+    /// The commits of the log: `-wal` is made anew from it. Not where the log is of another
+    /// database.
     Keep,
     /// The database as it is: the log is void.
     Discard,
@@ -55,6 +58,7 @@ pub(crate) struct Recovered {
     position: u64,
     fence: bool,
     dirty: bool,
+    stamp: Stamp,
     promised: bool,
     /// The name of `-wal` is durable.
     named: bool,
@@ -68,11 +72,13 @@ impl Recovered {
         self.salts
     }
     /// As the coordination file has it.
-    pub fn words(&self) -> [(Word, u64); 11] {
+    pub fn words(&self) -> [(Word, u64); 13] {
+        let [stamp, stamp_page] = self.stamp.words();
         [
-            // A checkpoint of processes that were killed may have copied pages and not flushed
-            // them.
+            // A checkpoint before may have copied pages and not flushed them.
             (Word::DatabaseDirty, u64::from(self.dirty)),
+            (Word::Stamp, stamp),
+            (Word::StampPage, stamp_page),
             (Word::Promised, u64::from(self.promised)),
             (Word::WalNamed, u64::from(self.named)),
             (Word::StockFirst, self.stock_first),
@@ -197,6 +203,10 @@ impl<S: Storage> Connection<S> {
         recovered.generation += 1;
         recovered.salts = pack(header.salts);
         recovered.promised = true;
+        // What was copied of it is not flushed, for all that is known; the log will say what the
+        // database was like when it began.
+        recovered.dirty = true;
+        recovered.stamp = Stamp::read(&**self.database.file(), self.names.shown())?;
         if flushed {
             // Whatever was found, it is durable now; without a log nobody has flushed it.
             if !broken(Mutation::RecoveredNotFlushed) {
@@ -258,6 +268,8 @@ impl<S: Storage> Connection<S> {
                 Choice::Keep => return self.make_wal_anew(log, chain).map(Some),
                 Choice::Discard => {}
             },
+            (Action::RefuseAnother, ..) if choice == Choice::Discard => {}
+            (Action::RefuseAnother, ..) => return Err(self.look().another_database()),
             _ => return Err(self.look().missing_frames()),
         }
         Ok(wal)

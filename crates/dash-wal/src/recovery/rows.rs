@@ -19,10 +19,7 @@ pub(crate) enum LogSays {
     /// A generation began; no frame of it is in the log.
     Generation,
     /// Frames of a generation.
-    Frames {
-        /// Its first frame is among them, so that nothing of `-wal` is needed.
-        from_the_first: bool,
-    },
+    Frames,
 }
 
 /// How `-wal` stands to the generation that the log speaks of.
@@ -47,6 +44,8 @@ pub(crate) enum Database {
     Complete,
     /// A page as it was before its last image in the log.
     HoldsOlderImage,
+    /// What the log can't be of: another database, or an older state of its own.
+    Another,
 }
 
 /// All that is looked at.
@@ -74,6 +73,8 @@ pub enum Action {
     Discard,
     /// The database is not opened: `-wal` was removed by hand.
     RefuseAbsent,
+    /// The database is not opened: the log is of another one, or of another state of it.
+    RefuseAnother,
     /// The database is not opened: what no crash leaves.
     RefuseGap,
 }
@@ -103,15 +104,11 @@ impl Row {
 const ANY: &[WalIs] = &[WalIs::Absent, WalIs::Blank, WalIs::Older, WalIs::Same, WalIs::Newer];
 
 fn frames(log: LogSays) -> bool {
-    matches!(log, LogSays::Frames { .. })
+    log == LogSays::Frames
 }
 
 fn chain(log: LogSays) -> bool {
     frames(log) || log == LogSays::Generation
-}
-
-fn whole(log: LogSays) -> bool {
-    log == LogSays::Generation || log == LogSays::Frames { from_the_first: true }
 }
 
 fn row(
@@ -123,7 +120,7 @@ fn row(
     Row { log, wal, database: None, reaches: None, action, story }
 }
 
-fn rows() -> [Row; 10] {
+fn rows() -> [Row; 11] {
     use Action as A;
     use WalIs as W;
     [
@@ -145,6 +142,15 @@ fn rows() -> [Row; 10] {
             A::Leave,
             "it was closed cleanly; what -wal holds, if anything, came later",
         ),
+        Row {
+            database: Some(Database::Another),
+            ..row(
+                chain,
+                ANY,
+                A::RefuseAnother,
+                "the database was replaced by another one, or by an older state, or the log was copied here",
+            )
+        },
         Row {
             database: Some(Database::HoldsOlderImage),
             ..row(
@@ -171,7 +177,7 @@ fn rows() -> [Row; 10] {
             "the power was lost, or all processes were killed; then there is mostly nothing to write",
         ),
         row(
-            whole,
+            |log| log == LogSays::Generation,
             &[W::Older],
             A::Replay,
             "the newest header of -wal was never written, or never flushed",
@@ -179,8 +185,8 @@ fn rows() -> [Row; 10] {
         row(
             frames,
             &[W::Older],
-            A::RefuseGap,
-            "the log begins within a generation, so the header of that one was flushed, and -wal has another",
+            A::RefuseAnother,
+            "the header was durable before its frames came into the log, so -wal was replaced by an older one",
         ),
         row(
             chain,
@@ -207,18 +213,14 @@ mod tests {
     use super::*;
 
     fn all() -> Vec<Situation> {
-        let logs = [
-            LogSays::Nothing,
-            LogSays::Void,
-            LogSays::Generation,
-            LogSays::Frames { from_the_first: true },
-            LogSays::Frames { from_the_first: false },
-        ];
+        let logs = [LogSays::Nothing, LogSays::Void, LogSays::Generation, LogSays::Frames];
         let mut all = Vec::new();
         for boot in [Boot::Same, Boot::Other] {
             for log in logs {
                 for &wal in ANY {
-                    for database in [Database::Complete, Database::HoldsOlderImage] {
+                    let all_are =
+                        [Database::Complete, Database::HoldsOlderImage, Database::Another];
+                    for database in all_are {
                         for reaches in [true, false] {
                             all.push(Situation { boot, log, wal, database, reaches });
                         }
@@ -238,13 +240,14 @@ mod tests {
                 (LogSays::Nothing, _) => Action::Leave,
                 (LogSays::Void, WalIs::Older | WalIs::Same | WalIs::Blank) => Action::Blank,
                 (LogSays::Void, _) => Action::Leave,
+                _ if database == Database::Another => Action::RefuseAnother,
                 (_, WalIs::Absent | WalIs::Blank) if database == Database::HoldsOlderImage => {
                     Action::RefuseAbsent
                 }
                 (_, WalIs::Absent | WalIs::Blank) => Action::Discard,
-                (LogSays::Frames { .. }, WalIs::Same) if !reaches => Action::RefuseGap,
+                (LogSays::Frames, WalIs::Same) if !reaches => Action::RefuseGap,
                 (_, WalIs::Same) => Action::Replay,
-                (LogSays::Frames { from_the_first: false }, WalIs::Older) => Action::RefuseGap,
+                (LogSays::Frames, WalIs::Older) => Action::RefuseAnother,
                 (_, WalIs::Older) => Action::Replay,
                 (_, WalIs::Newer) => Action::Leave,
             };

@@ -7,6 +7,7 @@
 //! the unfinished record.
 
 use crate::shared::durable::DurableEnd;
+use crate::stamp::Stamp;
 use dash_engine::coordination::{DASH, LAYOUT, WAL_LAYOUTS};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_padded;
@@ -115,6 +116,11 @@ pub(crate) enum Word {
     StockFirst = 37,
     /// Sequence of the newest record when the session of the log began.
     FirstSequence = 38,
+    /// The [`Stamp`](crate::stamp::Stamp) of the database before anything of this generation was
+    /// copied there, its first half; 0: not known.
+    Stamp = 39,
+    /// Its second half.
+    StampPage = 40,
 }
 
 /// What one tells whoever only reads it.
@@ -202,6 +208,11 @@ impl<F: File> Coordination<F> {
     pub fn validate(&self, life: Option<u64>) {
         self.set(Word::CacheLife, life.unwrap_or(0));
         self.set(Word::Magic, MARK);
+    }
+
+    /// The database before anything of this generation was copied there.
+    pub fn stamp(&self) -> Stamp {
+        Stamp::of_words([self.get(Word::Stamp), self.get(Word::StampPage)])
     }
 
     /// How far `-wal` is durable.

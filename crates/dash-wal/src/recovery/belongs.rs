@@ -1,0 +1,154 @@
+//! Whether the database is the one that a log is of, in a state that the log can be applied to, or
+//! that follows from it.
+//!
+//! A log whose `-wal` is gone, or has another header, is void if a checkpoint was complete: SQLite
+//! deletes `-wal`, and begins it anew, only then. A checkpoint leaves no older image of a page in
+//! the database (WAL-16). Where `-wal` and the log are to be applied the database's header is one
+//! that they know (WAL-18).
+
+use super::look::{Chain, Log, Look};
+use super::rows::{Database, WalIs};
+use crate::frames::{FrameHeader, Prefix, WalHeader, walk};
+use crate::mutation::{Mutation, broken};
+use crate::stamp::Stamp;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_padded;
+use dash_engine::memory::zeros;
+use dash_log::images::Images;
+use dash_log::scan::Condition;
+use dash_storage::{File, Storage};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::ControlFlow;
+
+/// What the database has of the pages in the log.
+#[derive(Default)]
+struct Held {
+    /// A page as it was before its last image in the log.
+    older: bool,
+    /// Every page as in its last image.
+    last: bool,
+    /// The header in the log's newest image of page 1.
+    newest: Stamp,
+}
+
+impl<S: Storage> Look<'_, S> {
+    /// What the database is to the log.
+    pub(super) fn database(
+        &self,
+        log: &Log<S::File>,
+        wal: Option<&S::File>,
+        wal_is: WalIs,
+    ) -> Result<Database> {
+        let Some(chain) = &log.chain else { return Ok(Database::Complete) };
+        if matches!(wal_is, WalIs::Same | WalIs::Older) {
+            let wal = wal.filter(|_| wal_is == WalIs::Same);
+            let known = broken(Mutation::AnotherTaken) || self.is_known(log, chain, wal)?;
+            return Ok(if known { Database::Complete } else { Database::Another });
+        }
+        let absent = wal_is != WalIs::Newer;
+        if absent && broken(Mutation::AbsentRefused) {
+            return Ok(Database::HoldsOlderImage);
+        }
+        if absent && broken(Mutation::AbsentBelieved) {
+            return Ok(Database::Complete);
+        }
+        let held = self.held(log, chain)?;
+        if absent && held.older {
+            return Ok(Database::HoldsOlderImage);
+        }
+        // A stock program that had survived leaves the file where it is, and a header that is not
+        // older.
+        let owner = match log.scan.condition {
+            Condition::Whole => log.scan.head.owner,
+            Condition::Absent | Condition::Damaged => 0,
+        };
+        let elsewhere = owner != 0 && owner != self.database.id().inode;
+        let older = chain.generation.stamp.is_known()
+            && Stamp::read(self.database, self.names.shown())?.is_before(held.newest);
+        let another = (older || elsewhere && !held.last) && !broken(Mutation::AnotherTaken);
+        Ok(if another { Database::Another } else { Database::Complete })
+    }
+
+    /// Whether the database's header is that of the generation's beginning, or one that a frame of
+    /// it, in the log or in `-wal`, may have put there; and so the page that was written last
+    /// before.
+    fn is_known(&self, log: &Log<S::File>, chain: &Chain, wal: Option<&S::File>) -> Result<bool> {
+        let (first, name) = (chain.generation.stamp, self.names.shown());
+        if !first.is_known() {
+            return Ok(true);
+        }
+        let size = crate::context::page_of(&chain.generation.header);
+        let (mut header, mut last) = (zeros(u64::from(size))?, zeros(u64::from(size))?);
+        read_padded(self.database, &mut header, 0).during(Operation::Read, name)?;
+        let at = u64::from(first.page.saturating_sub(1)) * u64::from(size);
+        read_padded(self.database, &mut last, at).during(Operation::Read, name)?;
+        let mut known = first.is_header_of(&header);
+        let mut page_known = first.page == 0 || first.is_page(&last);
+        let found = Stamp::of(&header);
+        let mut look = |page: u32, image: &[u8]| {
+            known |= page == 1 && found.is_header_of(image);
+            page_known |= page == first.page;
+            known && page_known
+        };
+        if look(0, &[]) {
+            return Ok(true);
+        }
+        let mut images = Images::new(size);
+        for record in log.scan.records() {
+            for entry in record?.entries() {
+                if look(entry.unit, images.feed(&entry)?) {
+                    return Ok(true);
+                }
+            }
+        }
+        let (Some(wal), name) = (wal, self.names.shown_wal()) else { return Ok(false) };
+        let Some(header) = WalHeader::read(wal, name)? else { return Ok(false) };
+        walk(wal, &header, Prefix::before_all(&header), name, |_, frame, image| {
+            match look(frame.page, image) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        Ok(known && page_known)
+    }
+
+    /// Compares the database's pages with the log's images of them.
+    fn held(&self, log: &Log<S::File>, chain: &Chain) -> Result<Held> {
+        let page = crate::context::page_of(&chain.generation.header);
+        let mut images = Images::new(page);
+        let (mut newest, mut pages) = (chain.generation.stamp, u32::MAX);
+        // Whether the database's page equals an image: the last, or one before.
+        let mut equal: HashMap<u32, (Vec<u8>, bool, bool)> = HashMap::new();
+        for record in log.scan.records() {
+            let record = record?;
+            for entry in record.entries() {
+                let image = images.feed(&entry)?;
+                if entry.unit == 1 {
+                    newest = Stamp::of(image);
+                }
+                if let Ok(header) = entry.meta.try_into().map(FrameHeader::decode)
+                    && header.is_commit()
+                {
+                    pages = header.commit;
+                }
+                let (found, last, before) = match equal.entry(entry.unit) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => {
+                        let mut bytes = zeros(u64::from(page))?;
+                        let at = u64::from(entry.unit.saturating_sub(1)) * u64::from(page);
+                        read_padded(self.database, &mut bytes, at)
+                            .during(Operation::Read, self.names.shown())?;
+                        new.insert((bytes, false, false))
+                    }
+                };
+                *before |= *last;
+                *last = found.as_slice() == image;
+            }
+        }
+        let older = equal.values().any(|(_, last, before)| *before && !*last);
+        // What the last commit has cut off is in no database.
+        let last = equal.iter().all(|(unit, (_, last, _))| *last || *unit > pages);
+        Ok(Held { older, last, newest })
+    }
+}
