@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use dash_ffi::{FileControl, Handled, Result};
+use dash_ffi::{Code, FileControl, Handled, Result};
 use dash_wal::Connection;
 
 use super::file::WalFile;
@@ -52,7 +52,11 @@ impl WalFile {
         let mut state = self.link.state();
         let begun = state.begun.take();
         let since = Instant::now();
-        state.call(Connection::committed)?;
+        let committed = state.call(Connection::committed);
+        if let Some(notice) = state.engine()?.take_notice() {
+            self.host.note(Code::WARNING, &notice);
+        }
+        committed?;
         if let Some(begun) = begun {
             state.latencies.record(Op::Flush, since);
             state.latencies.record(Op::Commit, begun);

@@ -9,8 +9,8 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use dash_ffi::{
-    Code, DeviceCharacteristics, Error, File, FileControl, Handled, LockLevel, PagePointer, Result,
-    ShmLock, ShmMapping, SyncFlags, Window,
+    Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostVfs, LockLevel,
+    PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
 };
 use dash_storage::LockKind;
 use dash_wal::Connection;
@@ -43,6 +43,7 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 /// An open database.
 pub struct WalFile {
     pub(super) link: Arc<Link>,
+    pub(super) host: HostVfs,
     pub(super) maps: Maps,
     pub(super) powersafe_overwrite: bool,
     pub(super) persist_wal: bool,
@@ -61,9 +62,15 @@ pub struct WalFile {
 
 impl WalFile {
     /// Around an open engine.
-    pub fn new(link: Arc<Link>, powersafe_overwrite: bool, window: Arc<Window>) -> Self {
+    pub fn new(
+        link: Arc<Link>,
+        host: HostVfs,
+        powersafe_overwrite: bool,
+        window: Arc<Window>,
+    ) -> Self {
         Self {
             link,
+            host,
             maps: Maps::new(window),
             powersafe_overwrite,
             persist_wal: false,

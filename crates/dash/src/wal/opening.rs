@@ -113,7 +113,7 @@ impl Request<'_> {
         let links = membership.shared().of::<Links>();
         let path = self.path.to_path_buf();
         let link = Link::new(engine, &links, self.caller, path, read_only.is_some());
-        let mut file = WalFile::new(link, self.parameters.psow(), self.window.clone());
+        let mut file = WalFile::new(link, *self.host, self.parameters.psow(), self.window.clone());
         let flags = match &read_only {
             Some(_) => {
                 self.flags.without(OpenFlags::READWRITE | OpenFlags::CREATE) | OpenFlags::READONLY
@@ -225,7 +225,7 @@ pub(super) fn entered(switching: &Switching<'_>) -> Result<WalFile> {
     let (shared, flags) = (membership.shared(), OpenFlags::READWRITE);
     let engine = engine(host, path, parameters, flags, !is_empty, &shared.of())?;
     let link = Link::new(engine, &shared.of::<Links>(), *caller, path.to_path_buf(), false);
-    Ok(WalFile::new(link, parameters.psow(), (*window).clone()))
+    Ok(WalFile::new(link, **host, parameters.psow(), (*window).clone()))
 }
 
 /// Whether somebody has begun a session of the log that was not ended: it is under way, or was cut
