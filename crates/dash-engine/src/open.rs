@@ -1,7 +1,7 @@
 //! Opening files by their names in the database's folder.
 
-use crate::error::{Context, Operation, Result};
-use dash_storage::{Directory, OpenMode, Storage};
+use crate::error::{Context, Error, Operation, Result};
+use dash_storage::{Directory, File, OpenMode, Storage};
 
 /// An open file and its length, which only counts where nobody else has it open.
 pub type Opened<F> = (F, u64);
@@ -41,5 +41,19 @@ pub fn if_there<F>(opened: std::io::Result<F>, name: &std::ffi::OsStr) -> Result
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).during(Operation::Open, name.to_string_lossy()),
+    }
+}
+
+/// Refuses a file that has other names: what is written to it would be written to those.
+///
+/// # Errors
+///
+/// [`Error::CantOpen`] with what to do; those of looking.
+pub fn has_one_name<F: File>(file: &F, name: &str) -> Result<()> {
+    match file.metadata().during(Operation::Stat, name)?.links {
+        0 | 1 => Ok(()),
+        links => Err(Error::CantOpen(format!(
+            "{name} is another file, too ({links} hard links), which would be overwritten: remove the other links"
+        ))),
     }
 }

@@ -10,7 +10,7 @@ use crate::process::Leader;
 use crate::shared::coordination::Word;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
-use dash_engine::open::open_if_there;
+use dash_engine::open::{has_one_name, open_if_there};
 use dash_log::file::LogFile;
 use dash_log::head::{Head, State};
 use dash_storage::{Directory, File, OpenMode, Storage};
@@ -87,6 +87,7 @@ impl<S: Storage> Connection<S> {
     /// Opens the log that is there. `false`: there is none, or one that was never used.
     fn adopt_log(&mut self, leader: &mut Leader<S>) -> Result<bool> {
         let Some(log) = LogFile::open(&*self.directory, &self.names.log)? else { return Ok(false) };
+        has_one_name(log.file(), self.names.shown_log())?;
         let (own, wanted) = (log.file().metadata(), self.database.metadata()?);
         if own.is_ok_and(|own| !own.has_access_of(&wanted)) {
             // What was done to the database's rights at rest is meant for its log, too.

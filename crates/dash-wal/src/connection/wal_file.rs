@@ -10,6 +10,7 @@ use crate::shared::durable::unpack;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::{read_exact, read_some};
 use dash_engine::locks::LockLevel;
+use dash_engine::open::has_one_name;
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ impl<S: Storage> Connection<S> {
         let existed = self.directory.metadata(&self.names.wal).during(Operation::Stat, &name)?;
         let mode = OpenMode::Create { permissions };
         let wal = self.directory.open(&self.names.wal, mode).during(Operation::Open, &name)?;
+        has_one_name(&wal, &name)?;
         if existed.is_none() {
             // Whoever may use the database may use its log; as far as that can be.
             drop(wal.copy_access(self.database.file()));

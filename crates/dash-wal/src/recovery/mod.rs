@@ -24,7 +24,7 @@ use dash_engine::fence::{self, Found};
 use dash_engine::io::read_padded;
 use dash_engine::locks::LockLevel;
 use dash_engine::memory::zeros;
-use dash_engine::open::open_if_there;
+use dash_engine::open::{has_one_name, open_if_there};
 use dash_log::file::LogFile;
 use dash_log::head::{Head, State};
 use dash_log::scan::Condition;
@@ -140,7 +140,13 @@ impl<S: Storage> Connection<S> {
         let stock_first = self.settings.tuning.stock_commits;
         let fence = found == Found::Fence;
         let mut recovered = Recovered { fence, stock_first, ..Recovered::default() };
+        if let Some(wal) = &wal {
+            has_one_name(wal, self.names.shown_wal())?;
+        }
         let log = LogFile::open(&*self.directory, &self.names.log)?;
+        if let Some(log) = &log {
+            has_one_name(log.file(), self.names.shown_log())?;
+        }
         let log = log.map(|file| self.look().log(file)).transpose()?;
         recovered.dirty = same_cache;
         if same_cache {

@@ -233,3 +233,29 @@ fn a_database_that_is_missing_is_not_made_unasked() {
     assert_eq!(beside(&folder, "app.db"), [""; 0]);
     assert!(!folder.exists("app.db"));
 }
+
+/// Who may make names in the folder, and not write the database, has dash write another file of
+/// somebody's: not so.
+#[test]
+fn a_hard_link_in_the_place_of_a_log_is_refused() {
+    for name in ["app.db-wal", "app.db-dashlog"] {
+        for content in ["", "precious"] {
+            let folder = Folder::new();
+            let db = create(&folder, "app.db");
+            db.execute_batch("CREATE TABLE t(x)").expect("commits");
+            db.close().expect("closes");
+            let other = folder.path("other");
+            std::fs::write(&other, content).expect("written");
+            std::fs::hard_link(&other, folder.path(name)).expect("linked");
+            let done = folder.try_open("app.db", "").and_then(|db| {
+                db.execute_batch("INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+            });
+            let said = message(done);
+            assert!(said.contains("unable to open database file"), "{name}: {said}");
+            assert_eq!(std::fs::read_to_string(&other).expect("there"), content, "{name}");
+            std::fs::remove_file(folder.path(name)).expect("removed");
+            let db = folder.open("app.db");
+            db.execute_batch("INSERT INTO t VALUES (1)").expect("commits");
+        }
+    }
+}
