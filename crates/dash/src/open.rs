@@ -82,12 +82,16 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
     }
     let joined = registry::join(path, wanted, chosen);
     let (membership, mode) = joined.map_err(|mode| conflict(path, mode))?;
-    if !reading && membership.is_alone() {
-        for other in MODES.all().filter(|other| *other != mode) {
-            other.give_way(&request, mode)?;
-        }
+    let alone = !reading && membership.is_alone();
+    for other in MODES.all().filter(|other| alone && *other != mode) {
+        other.give_way(&request, mode)?;
     }
-    mode.open(Opening { request, reading, membership })
+    let opened = mode.open(Opening { request, reading, membership })?;
+    let written = alone && opened.flags.contains(OpenFlags::READWRITE);
+    for other in MODES.all().filter(|other| written && *other != mode) {
+        other.forget(path, !mode.is_plain());
+    }
+    Ok(opened)
 }
 
 fn conflict(path: &Path, mode: &dyn Mode) -> Error {

@@ -107,6 +107,11 @@ pub trait Mode: Sync {
         Ok(())
     }
 
+    /// A database was opened for writing in another mode, and no other connection of this process
+    /// has it: removes what lies there of this mode and counts no more. `held`: that mode keeps
+    /// this one away as long as the connection is there.
+    fn forget(&self, _path: &Path, _held: bool) {}
+
     /// Opens a database that SQLite asks for.
     ///
     /// # Errors

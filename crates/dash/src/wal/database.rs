@@ -73,7 +73,7 @@ impl Database for WalFile {
         drop(state);
         kept.powersafe_overwrite = Some(self.powersafe_overwrite);
         self.close_engine(&mut |message| host.note(Code::WARNING, message))?;
-        opening::remove_log(path);
+        opening::remove_log(path, false);
         let (file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
         Ok(file)
     }

@@ -86,6 +86,10 @@ impl Mode for Wal {
         opening::finish(request)
     }
 
+    fn forget(&self, path: &Path, held: bool) {
+        opening::remove_log(path, held);
+    }
+
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
         let Opening { request, reading, membership } = opening;
         match reading {

@@ -255,12 +255,13 @@ pub(super) fn finish(request: &Request<'_>) -> Result<()> {
     engine.close_telling(&mut tell).map_err(to_sqlite)
 }
 
-/// Removes the log of a database that has left the mode. It says that it is clean, so one that
-/// stays harms nobody.
-pub(super) fn remove_log(path: &Path) {
-    let Ok((folder, names)) = Names::split(path) else {
-        return;
-    };
-    let remove = || Real.open_directory(folder).and_then(|folder| folder.unlink(&names.log));
-    drop(dash_shadow::while_closed(&Real, path, remove));
+/// Removes the log of a database that has left the mode. One that stays harms nobody. `held`: a
+/// connection of this process keeps this mode away.
+pub(super) fn remove_log(path: &Path, held: bool) {
+    let remove = || dash_wal::remove_log(&Real, path);
+    match has_log(path) {
+        Ok(true) if held => drop(remove()),
+        Ok(true) => drop(dash_shadow::while_closed(&Real, path, remove)),
+        _ => {}
+    }
 }

@@ -159,3 +159,33 @@ fn a_locking_mode_of_exclusive_ends_before_the_mode_changes() {
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 1);
     whole(&db);
 }
+
+/// The URI takes a database out of the mode as well; its log goes with it once that is done, also
+/// where a crash came before. One whose commits count stays.
+#[test]
+fn leaving_by_the_uri_takes_the_log_along() {
+    for more in ["&journal_mode=delete", "&journal_mode=shadow", "&dash_default=shadow"] {
+        let folder = Folder::new();
+        let log = folder.path("app.db-dashlog");
+        let db = create(&folder, "app.db");
+        db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+            .expect("commits");
+        let in_use = std::fs::read(&log).expect("a log in use");
+        db.close().expect("closes");
+        let clean = std::fs::read(&log).expect("a clean log");
+        let session = |rows: i64| {
+            let db = folder.try_open("app.db", more).expect("opens");
+            db.execute_batch("INSERT INTO t VALUES (1)").expect("commits");
+            assert_eq!(number(&db, "SELECT count(*) FROM t"), rows, "{more}");
+            db.close().expect("closes");
+        };
+        session(3);
+        assert!(!log.exists(), "{more}: the log is left behind");
+        std::fs::write(&log, clean).expect("written");
+        session(4);
+        assert!(!log.exists(), "{more}: what a crash had left stays");
+        std::fs::write(&log, in_use).expect("written");
+        session(5);
+        assert!(log.exists(), "{more}: a log with commits was removed");
+    }
+}
