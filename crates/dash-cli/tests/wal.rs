@@ -221,6 +221,23 @@ fn a_log_of_another_state_is_refused_and_can_be_given_up() {
     whole_with(&home, 201);
 }
 
+/// Who may only read can't recover it, and is told who can.
+#[test]
+fn a_reader_without_rights_is_told_what_to_do_after_a_crash() {
+    let home = killed(3);
+    let Some(mut reader) = home.forbidden(&["shell", "app.db", "--", "SELECT count(*) FROM t"])
+    else {
+        return;
+    };
+    let before = home.contents();
+    let said = reader.output().unwrap();
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("as somebody who may write it and its folder"), "{said}");
+    assert!(before == home.contents(), "something has changed");
+    home.dash(&["recover", "app.db", "--yes"]).is(0);
+    whole_with(&home, 203);
+}
+
 #[test]
 fn a_log_of_a_newer_dash_is_left_alone() {
     let home = killed(3);
