@@ -61,3 +61,11 @@ pub fn answer_temporary_name(mut name: TempFilename<'_>) -> Result<Handled> {
     name.answer(&folder.join(format!("etilqs_{:016x}", Real.random())))?;
     Ok(Handled::Yes)
 }
+
+/// Whether `PRAGMA secure_delete = value` switches it on. Fast, too: it leaves whole pages as they
+/// were, and overwrites the rest.
+pub fn deletes_securely(value: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    let number = value.parse::<i64>().is_ok_and(|number| number != 0);
+    number || ["on", "yes", "true", "fast"].contains(&value.as_str())
+}

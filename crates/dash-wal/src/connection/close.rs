@@ -108,6 +108,13 @@ impl<S: Storage> Connection<S> {
         }
         // Only a clean state goes without its mark of being open.
         self.rest()?;
+        if self.coordination.is(Word::NoLog) {
+            // It says nothing any more, and one that a power loss brings back says that.
+            match self.directory.unlink(&self.names.log) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                other => other.during(Operation::Delete, self.names.shown_log())?,
+            }
+        }
         self.database.release_hold()?;
         self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)
     }

@@ -137,6 +137,11 @@ impl<S: Storage> Connection<S> {
         self.transaction.undeferred = on;
     }
 
+    /// The log is removed when the last connection closes: what was deleted must be in no file.
+    pub fn keep_no_log(&self) {
+        self.coordination.set(Word::NoLog, 1);
+    }
+
     /// Its place in line for WRITER.
     #[must_use]
     pub fn turn(&self) -> Option<Turn<<S::File as File>::Memory>> {

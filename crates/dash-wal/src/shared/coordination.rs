@@ -121,6 +121,8 @@ pub(crate) enum Word {
     Stamp = 39,
     /// Its second half.
     StampPage = 40,
+    /// 1: no log is to stay at rest.
+    NoLog = 41,
 }
 
 /// What one tells whoever only reads it.

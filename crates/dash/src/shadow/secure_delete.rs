@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dash_ffi::HostVfs;
 
+use crate::controls::deletes_securely;
+
 use super::file::ShadowFile;
 
 /// Whether it was switched on in this process, or is on by default in one of its SQLites.
@@ -26,9 +28,7 @@ impl ShadowFile {
     /// `PRAGMA secure_delete = value`. Fast, too: it leaves whole pages as they were, and
     /// overwrites the rest.
     pub(crate) fn set_secure_delete(&mut self, value: &str) {
-        let value = value.to_ascii_lowercase();
-        let number = value.parse::<i64>().is_ok_and(|number| number != 0);
-        let on = number || ["on", "yes", "true", "fast"].contains(&value.as_str());
+        let on = deletes_securely(value);
         if on {
             ON.store(true, Ordering::Relaxed);
         }

@@ -4,6 +4,7 @@ use dash_ffi::{Code, Error, Result};
 
 use super::file::WalFile;
 use super::parameters::{self, BARRIER, DURABILITY, READ};
+use crate::controls::deletes_securely;
 
 /// Those that are its own.
 pub const ALL: &[&str] = &[DURABILITY, BARRIER, READ];
@@ -20,6 +21,13 @@ impl WalFile {
             BARRIER => self.dash_barrier(value),
             READ => self.dash_read(value),
             "dash_time_reads" => self.dash_time_reads(value),
+            "secure_delete" => {
+                // SQLite answers it.
+                if value.is_some_and(deletes_securely) {
+                    drop(self.link.state().engine().map(|engine| engine.keep_no_log()));
+                }
+                return None;
+            }
             "dash_commit" => Err(wrong(
                 "dash_commit means nothing in mode wal: a commit is one write and one flush, which commits of several \
                  connections share; PRAGMA dash_durability says what it survives"

@@ -69,3 +69,35 @@ fn statistics_and_latencies_count_commits() {
     assert!(number(&second, reads) > 0);
     assert_eq!(text(&db, "SELECT count(*) FROM dash_stats WHERE name = 'wakeups'"), "1");
 }
+
+/// What was deleted is in no file at rest; a log that says nothing and stays is the rule without.
+#[test]
+fn secure_delete_leaves_no_log() {
+    for (value, stays) in [("off", true), ("on", false), ("fast", false), ("1", false)] {
+        let folder = Folder::new();
+        let db = create(&folder, "app.db");
+        let other = folder.open("app.db");
+        db.execute_batch(&format!("PRAGMA secure_delete={value}; CREATE TABLE t(x)"))
+            .expect("sets");
+        for db in [&db, &other] {
+            db.execute_batch("INSERT INTO t VALUES (printf('%s%s', 'forgot', 'ten'))")
+                .expect("commits");
+        }
+        db.execute_batch("DELETE FROM t").expect("commits");
+        assert!(folder.exists("app.db-dashlog"));
+        db.close().expect("closes");
+        assert!(folder.exists("app.db-dashlog"), "somebody has it open");
+        other.close().expect("closes");
+        assert_eq!(folder.exists("app.db-dashlog"), stays, "{value}");
+        if stays {
+            continue;
+        }
+        for name in std::fs::read_dir(folder.path(".")).expect("a folder") {
+            let bytes = std::fs::read(name.expect("a name").path()).expect("a file");
+            assert!(!bytes.windows(9).any(|window| window == b"forgotten"), "{value}");
+        }
+        let db = folder.open("app.db");
+        db.execute_batch("INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)").expect("commits");
+        assert_eq!(number(&db, "SELECT count(*) FROM t"), 2);
+    }
+}
