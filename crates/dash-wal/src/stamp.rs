@@ -21,7 +21,8 @@ const LEN: usize = 96;
 /// The header, in short. All zeros: it is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
-    /// The file change counter. It never falls, and rises with most changes of the header.
+    /// The file change counter. It never falls, and rises with most changes of the header: a
+    /// connection that commits several times in WAL mode raises it once.
     pub counter: u32,
     /// A checksum of the header's first 96 bytes.
     pub sum: u32,
@@ -71,7 +72,11 @@ impl Stamp {
 
     /// Whether a page 1 begins with this header.
     pub fn is_header_of(self, page: &[u8]) -> bool {
-        let other = Self::of(page);
+        self.is_same_header(Self::of(page))
+    }
+
+    /// Whether the headers are the same.
+    pub fn is_same_header(self, other: Self) -> bool {
         (self.counter, self.sum) == (other.counter, other.sum)
     }
 
@@ -80,8 +85,7 @@ impl Stamp {
         self.page_sum == sum_of(bytes)
     }
 
-    /// Whether it is of a state before `other`'s, for certain: a connection that commits several
-    /// times in WAL mode leaves the counter as it is.
+    /// Whether it is of a state before `other`'s, by the counter.
     pub fn is_before(self, other: Self) -> bool {
         let behind = other.counter.wrapping_sub(self.counter);
         behind != 0 && behind < 1 << 31

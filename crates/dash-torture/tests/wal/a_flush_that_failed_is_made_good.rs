@@ -100,6 +100,10 @@ pub(crate) fn through_generations_without_end() {
             db.checkpoint("RESTART");
             db.put();
             db.put();
+            // The header of the database changes, and its counter does not.
+            db.scribble(4).unwrap();
+            db.ok("COMMIT");
+            db.checkpoint("PASSIVE");
         }
         tale.done();
         if lives {

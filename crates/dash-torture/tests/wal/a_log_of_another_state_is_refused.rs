@@ -91,6 +91,30 @@ pub(crate) fn where_an_older_database_is_put_back() {
     }
 }
 
+/// One connection raises the change counter once, however often it commits.
+#[test]
+pub(crate) fn where_an_older_database_has_the_same_counter() {
+    let (tale, db) = Tale::begun();
+    db.scribble(8).unwrap();
+    db.ok("COMMIT");
+    db.restart();
+    let backup = Files::of(&tale.machine, &["", "-wal"]);
+    db.restart();
+    // Few enough for a record.
+    for _ in 0..3 {
+        db.scribble(5).unwrap();
+        db.ok("COMMIT");
+    }
+    db.kill();
+    let tale = tale.after(tale.machine.power_loss(&mut Everything));
+    let counter = |file: &[u8]| file[24..28].to_vec();
+    let [then, now] = [&backup, &Files::of(&tale.machine, &["", "-wal"])]
+        .map(|files| counter(files.0[0].1.as_ref().unwrap()));
+    assert_eq!(then, now);
+    without_wal(&backup).put(&tale.machine, false);
+    refused(&tale, "the same counter");
+}
+
 /// A backup of the database and its `-wal`, which are a whole, from a generation before.
 #[test]
 pub(crate) fn where_an_older_pair_is_put_back() {
@@ -118,6 +142,26 @@ pub(crate) fn where_an_older_pair_is_put_back() {
             }
         }
     }
+}
+
+/// A commit that makes the database shorter cuts pages off, without a frame of theirs.
+#[test]
+pub(crate) fn but_not_where_a_page_was_cut_off() {
+    let (tale, db) = Tale::begun();
+    db.ok("BEGIN; CREATE TABLE gone(v)");
+    db.ok("INSERT INTO gone VALUES (randomblob(3000)); COMMIT");
+    // The last page of the generation is one of those.
+    db.ok("UPDATE gone SET v = randomblob(3000)");
+    db.checkpoint("RESTART");
+    db.put();
+    tale.watch();
+    db.ok("DROP TABLE gone");
+    db.ok("VACUUM");
+    db.put();
+    db.checkpoint("PASSIVE");
+    tale.done();
+    tale.survives_all();
+    db.close();
 }
 
 /// The same where the generation's header is durable and none of its frames is in the log.

@@ -28,8 +28,10 @@ struct Held {
     older: bool,
     /// Every page as in its last image.
     last: bool,
-    /// The header in the log's newest image of page 1.
+    /// The newest header that the log knows.
     newest: Stamp,
+    /// There is no newer one in the generation.
+    is_newest: bool,
 }
 
 impl<S: Storage> Look<'_, S> {
@@ -64,8 +66,14 @@ impl<S: Storage> Look<'_, S> {
             Condition::Absent | Condition::Damaged => 0,
         };
         let elsewhere = owner != 0 && owner != self.database.id().inode;
-        let older = chain.generation.stamp.is_known()
-            && Stamp::read(self.database, self.names.shown())?.is_before(held.newest);
+        let found = Stamp::read(self.database, self.names.shown())?;
+        // Others than the one that wrote the newest header would have raised the counter. That one
+        // may have gone on with another header, and without the log.
+        let unknown = absent
+            && held.is_newest
+            && found.counter == held.newest.counter
+            && !found.is_same_header(held.newest);
+        let older = chain.generation.stamp.is_known() && (found.is_before(held.newest) || unknown);
         let another = (older || elsewhere && !held.last) && !broken(Mutation::AnotherTaken);
         Ok(if another { Database::Another } else { Database::Complete })
     }
@@ -86,18 +94,22 @@ impl<S: Storage> Look<'_, S> {
         let mut known = first.is_header_of(&header);
         let mut page_known = first.page == 0 || first.is_page(&last);
         let found = Stamp::of(&header);
-        let mut look = |page: u32, image: &[u8]| {
-            known |= page == 1 && found.is_header_of(image);
-            page_known |= page == first.page;
-            known && page_known
-        };
-        if look(0, &[]) {
+        if known && page_known {
             return Ok(true);
         }
+        let mut look = |frame: &FrameHeader, image: &[u8]| {
+            known |= frame.page == 1 && found.is_header_of(image);
+            // Written again, or cut off by a commit.
+            page_known |= frame.page == first.page;
+            page_known |= frame.is_commit() && frame.commit < first.page;
+            known && page_known
+        };
         let mut images = Images::new(size);
         for record in log.scan.records() {
             for entry in record?.entries() {
-                if look(entry.unit, images.feed(&entry)?) {
+                let image = images.feed(&entry)?;
+                let frame = entry.meta.try_into().map(FrameHeader::decode);
+                if frame.is_ok_and(|frame| look(&frame, image)) {
                     return Ok(true);
                 }
             }
@@ -105,7 +117,7 @@ impl<S: Storage> Look<'_, S> {
         let (Some(wal), name) = (wal, self.names.shown_wal()) else { return Ok(false) };
         let Some(header) = WalHeader::read(wal, name)? else { return Ok(false) };
         walk(wal, &header, Prefix::before_all(&header), name, |_, frame, image| {
-            match look(frame.page, image) {
+            match look(frame, image) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -118,6 +130,7 @@ impl<S: Storage> Look<'_, S> {
         let page = crate::context::page_of(&chain.generation.header);
         let mut images = Images::new(page);
         let (mut newest, mut pages) = (chain.generation.stamp, u32::MAX);
+        let mut is_newest = chain.has_frames && chain.first_frame <= 1;
         // Whether the database's page equals an image: the last, or one before.
         let mut equal: HashMap<u32, (Vec<u8>, bool, bool)> = HashMap::new();
         for record in log.scan.records() {
@@ -126,6 +139,7 @@ impl<S: Storage> Look<'_, S> {
                 let image = images.feed(&entry)?;
                 if entry.unit == 1 {
                     newest = Stamp::of(image);
+                    is_newest = true;
                 }
                 if let Ok(header) = entry.meta.try_into().map(FrameHeader::decode)
                     && header.is_commit()
@@ -149,6 +163,6 @@ impl<S: Storage> Look<'_, S> {
         let older = equal.values().any(|(_, last, before)| *before && !*last);
         // What the last commit has cut off is in no database.
         let last = equal.iter().all(|(unit, (_, last, _))| *last || *unit > pages);
-        Ok(Held { older, last, newest })
+        Ok(Held { older, last, newest, is_newest })
     }
 }
