@@ -67,6 +67,23 @@ fn the_database() {
     at_rest(&container.outside);
 }
 
+/// In mode wal its log would not be the one of whoever opens it by its folder.
+#[test]
+fn the_database_in_mode_wal() {
+    let Some(container) = container() else { return };
+    refusal(&container.inside, "&journal_mode=wal", "app.db");
+    let outside = suite::open(&container.outside);
+    let mode: String = suite::one(&outside, "PRAGMA journal_mode=wal");
+    assert_eq!(mode, "wal");
+    run(&outside, "INSERT INTO t VALUES (2); INSERT INTO t VALUES (3)");
+    for more in ["", "&journal_mode=wal"] {
+        refusal(&container.inside, more, "app.db");
+        assert_eq!(names(&container.inside), ["app.db"], "{more}: something is left");
+    }
+    drop(outside);
+    assert_eq!(suite::one::<i64>(&suite::stock(&container.outside), "SELECT count(*) FROM t"), 3);
+}
+
 #[test]
 fn the_shadow_or_the_coordination_file() {
     for ending in ["-shadow", "-dash"] {

@@ -8,6 +8,7 @@ mod database;
 mod frames;
 mod index;
 pub mod inspect;
+mod mounted;
 #[cfg(feature = "mutations")]
 pub mod mutation;
 #[cfg(not(feature = "mutations"))]
@@ -30,6 +31,7 @@ pub use dash_engine::error::{Error, Operation, Result};
 pub use dash_engine::handover::Turn;
 pub use dash_engine::locks::LockLevel;
 pub use inspect::{Report, inspect};
+pub use mounted::refuse_mounted;
 pub use names::Names;
 pub use options::{Barrier, Durability, OpenOptions, Tuning};
 pub use process::Process;

@@ -2,6 +2,7 @@
 
 use crate::connection::state::{Checkpoint, Connection, Settings, Transaction};
 use crate::database::DatabaseFile;
+use crate::mounted;
 use crate::names::Names;
 use crate::options::OpenOptions;
 use crate::process::Process;
@@ -13,7 +14,7 @@ use crate::statistics::Statistics;
 use dash_engine::coordination::open_coordination;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{OPENING, headroom};
-use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
+use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -47,24 +48,7 @@ impl<S: Storage> Connection<S> {
         let directory = Arc::new(directory.during(Operation::Open, directory_path.display())?);
         let db = names.shown().to_owned();
         let found = directory.metadata(&names.db).during(Operation::Stat, &db)?;
-        match &found {
-            Some(found) if found.kind != FileKind::Regular => {
-                return Err(Error::CantOpen(format!("{db} is not a regular file")));
-            }
-            Some(found) if found.links > 1 => {
-                return Err(Error::CantOpen(format!(
-                    "{db} has {} hard links, and a log beside each of them would be another one: remove the other links",
-                    found.links
-                )));
-            }
-            None if !options.create => return Err(Error::CantOpen(format!("{db} does not exist"))),
-            None => {
-                if let Some(refusal) = orphaned::<S>(&directory, &names)? {
-                    return Err(refusal);
-                }
-            }
-            _ => {}
-        }
+        may_be_opened::<S>(found.as_ref(), options, &directory, &names)?;
         let which = names.coordination_file();
         let (file, fresh) = open_coordination(storage, &*directory, which, found.as_ref())?;
         let opened = (|| {
@@ -188,4 +172,33 @@ impl<S: Storage> Connection<S> {
             ))),
         }
     }
+}
+
+/// Refuses what can't be a database in this mode, by what lies under its name.
+fn may_be_opened<S: Storage>(
+    found: Option<&Metadata>,
+    options: &OpenOptions,
+    directory: &S::Directory,
+    names: &Names,
+) -> Result<()> {
+    let db = names.shown();
+    match found {
+        Some(found) if found.kind != FileKind::Regular => {
+            return Err(Error::CantOpen(format!("{db} is not a regular file")));
+        }
+        Some(found) if found.links > 1 => {
+            return Err(Error::CantOpen(format!(
+                "{db} has {} hard links, and a log beside each of them would be another one: remove the other links",
+                found.links
+            )));
+        }
+        None if !options.create => return Err(Error::CantOpen(format!("{db} does not exist"))),
+        None => {
+            if let Some(refusal) = orphaned::<S>(directory, names)? {
+                return Err(refusal);
+            }
+        }
+        Some(_) => {}
+    }
+    mounted::check::<S>(directory, names)
 }

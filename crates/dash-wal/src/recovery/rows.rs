@@ -90,6 +90,16 @@ struct Row {
 }
 
 impl Row {
+    /// The same, where `-wal` does not reach so far.
+    fn cut(self) -> Self {
+        Self { reaches: Some(false), ..self }
+    }
+
+    /// The same, where the database is so.
+    fn of(self, database: Database) -> Self {
+        Self { database: Some(database), ..self }
+    }
+
     fn fits(&self, situation: &Situation) -> bool {
         // Whether processes were killed or the power was lost makes no difference here: what they
         // left in the caches was written again and flushed before.
@@ -142,34 +152,27 @@ fn rows() -> [Row; 11] {
             A::Leave,
             "it was closed cleanly; what -wal holds, if anything, came later",
         ),
-        Row {
-            database: Some(Database::Another),
-            ..row(
-                chain,
-                ANY,
-                A::RefuseAnother,
-                "the database was replaced by another one, or by an older state, or the log was copied here",
-            )
-        },
-        Row {
-            database: Some(Database::HoldsOlderImage),
-            ..row(
-                chain,
-                &[W::Absent, W::Blank],
-                A::RefuseAbsent,
-                "-wal was removed by hand: a deletion by SQLite comes after a complete checkpoint",
-            )
-        },
+        row(
+            chain,
+            ANY,
+            A::RefuseAnother,
+            "the database was replaced by another one, or by an older state, or the log was copied here",
+        )
+        .of(Database::Another),
+        row(
+            chain,
+            &[W::Absent, W::Blank],
+            A::RefuseAbsent,
+            "-wal was removed by hand: a deletion by SQLite comes after a complete checkpoint",
+        )
+        .of(Database::HoldsOlderImage),
         row(
             chain,
             &[W::Absent, W::Blank],
             A::Discard,
             "a stock program that had survived, or a close that was cut off, checkpointed everything and deleted -wal",
         ),
-        Row {
-            reaches: Some(false),
-            ..row(frames, &[W::Same], A::RefuseGap, "-wal was cut, or replaced by another one")
-        },
+        row(frames, &[W::Same], A::RefuseGap, "-wal was cut, or replaced by another one").cut(),
         row(
             chain,
             &[W::Same],

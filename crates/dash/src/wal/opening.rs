@@ -140,6 +140,7 @@ fn engine(
     let options = parameters::options(parameters, flags.contains(OpenFlags::CREATE));
     let begun = Instant::now();
     if begins {
+        dash_wal::refuse_mounted(&Real, path)?;
         beside.remove_folder_for_shared_memory();
     }
     loop {
