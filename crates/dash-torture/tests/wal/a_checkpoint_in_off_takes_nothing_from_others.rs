@@ -59,3 +59,20 @@ pub(crate) fn and_then_somebody_else_begins_anew() {
         tale.survives_all();
     }
 }
+
+/// Who has the database exclusively takes no lock that tells where a checkpoint begins. The flush of
+/// a new header was taken for the barrier of the next checkpoint.
+#[test]
+pub(crate) fn alone_and_without_locks() {
+    let (tale, db) = Tale::begun();
+    db.ok("PRAGMA locking_mode=EXCLUSIVE");
+    db.put();
+    db.restart();
+    db.synchronous("OFF");
+    db.scribble(3).unwrap();
+    db.put_in_it();
+    tale.watch();
+    db.checkpoint("PASSIVE");
+    tale.done();
+    tale.survives_all();
+}

@@ -67,6 +67,7 @@ const TOLD: &[Told] = &[
     (Mutation::RecordNotFlushed, &[normal::and_a_full_one_at_once]),
     (Mutation::NoBarrier, &[normal::in_the_same_connection]),
     (Mutation::NoForcedBarrier, &[off::passive, off::restart]),
+    (Mutation::BarrierOutlivesFrames, &[off::alone_and_without_locks]),
     (
         Mutation::DatabaseNotFlushed,
         &[off::and_then_somebody_else_begins_anew, closed::when_a_checkpoint_truncates_it],

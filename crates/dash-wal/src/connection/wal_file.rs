@@ -97,6 +97,8 @@ impl<S: Storage> Connection<S> {
         let durable = header.is_some()
             && self.coordination.is(Word::Session)
             && !broken(Mutation::HeaderNotFlushed);
+        // A flush that SQLite asked for before, such as the one of a new header, was not for this.
+        self.checkpoint.barrier &= broken(Mutation::BarrierOutlivesFrames);
         let wal = self.wal()?;
         let written = match durable {
             true => wal.write_durable_at(data, offset),
