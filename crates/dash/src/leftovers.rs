@@ -10,10 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
+use dash_shadow::Operation;
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 
 use crate::by_stock::{self, Work};
+use crate::errors::to_sqlite;
 
 /// Length of the header that SQLite itself reads first.
 pub const HEADER: usize = 100;
@@ -163,6 +165,20 @@ impl Neighbours {
                  database beside it: remove it"
             ),
         ))
+    }
+
+    /// Makes durable which names there are, and which not.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_IOERR_DIR_FSYNC`
+    pub fn flush_folder(&self) -> Result<()> {
+        let flushed = self.folder.as_ref().map_or(Ok(()), |folder| folder.flush());
+        flushed.map_err(|source| {
+            let operation = Operation::FlushDirectory;
+            let name = self.journal.to_string_lossy().into_owned();
+            to_sqlite(dash_shadow::Error::Io { operation, name, source })
+        })
     }
 
     fn length_of(&self, name: &OsStr) -> Result<Option<u64>> {

@@ -198,7 +198,9 @@ impl Links {
         let Some(some) = links.first() else {
             return Ok(None);
         };
-        if let Some(link) = links.iter().find(|link| link.caller == last) {
+        // A file that left the mode and came back had another one before.
+        let is_open = |link: &Link| link.state().connection.is_some();
+        if let Some(link) = links.iter().find(|link| link.caller == last && is_open(link)) {
             return Ok(Some(Arc::clone(link)));
         }
         if some.caller.database == last.database {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Opened, Result};
 use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
-use dash_wal::{Connection, Error as EngineError, Names, Process};
+use dash_wal::{Connection, Error as EngineError, Names, Operation, Process};
 
 use super::file::WalFile;
 use super::link::{Link, Links};
@@ -144,21 +144,22 @@ fn engine(
         beside.remove_folder_for_shared_memory();
     }
     loop {
-        if begins {
-            put_into_wal_mode(host, path, parameters, flags, &beside)?;
-        }
-        match Connection::open(&Real, path, &options, process) {
-            Ok(mut engine) => {
+        // Another process may have taken it out of the mode again.
+        let stays = begins && !put_into_wal_mode(host, path, parameters, flags, &beside)?;
+        match (!stays).then(|| Connection::open(&Real, path, &options, process)) {
+            Some(Ok(mut engine)) => {
                 if !begins || is_in_wal_mode(&mut engine, &beside)? {
                     return Ok(engine);
                 }
                 engine.close()?;
             }
-            Err(EngineError::Busy) => {}
-            Err(error) => return Err(error.into()),
+            None | Some(Err(EngineError::Busy)) => {}
+            Some(Err(error)) => return Err(error.into()),
         }
         if begun.elapsed() >= PATIENCE {
-            return Err(Failed::Other(in_use(path)));
+            let message = format!("{}: it stays as it is", could_not(path));
+            let stayed = || Error::new(Code::CANTOPEN, message);
+            return Err(Failed::Other(if stays { stayed() } else { in_use(path) }));
         }
         host.sleep(PAUSE);
     }
@@ -172,29 +173,34 @@ fn in_use(path: &Path) -> Error {
 }
 
 /// Whether it is, as stock SQLite will see it: a log that is there is read, whatever the header
-/// says.
+/// says, but beside an empty file it is removed.
 fn is_in_wal_mode(
     engine: &mut Connection<Real>,
     beside: &Neighbours,
 ) -> core::result::Result<bool, Failed> {
     let mut header = [0; HEADER];
     let len = engine.read(&mut header, 0)?;
-    Ok(says_wal(&header[..len]) || beside.has_wal()?)
+    Ok(says_wal(&header[..len]) || (len > 0 && beside.has_wal()?))
 }
 
-/// Has stock SQLite put a database into WAL mode, if it is not.
+/// Has stock SQLite put a database into WAL mode, if it is not. A journal that was removed for that,
+/// or before, is gone for good before there is a `-wal`: beside one it would be rolled back, and
+/// what is in `-wal` put on top. Answers whether it is in WAL mode then.
 fn put_into_wal_mode(
     host: &HostVfs,
     path: &Path,
     parameters: &Parameters,
     flags: OpenFlags,
     beside: &Neighbours,
-) -> Result<()> {
-    let is_needed = || Ok(!beside.says_wal(path) && !beside.has_wal()?);
+) -> Result<bool> {
+    let has_bytes = || std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    let is_wal =
+        || -> Result<bool> { Ok(beside.says_wal(path) || (has_bytes() && beside.has_wal()?)) };
+    let is_needed = || is_wal().map(|is_wal| !is_wal);
     let there = std::fs::metadata(path).ok();
     let create = flags.contains(OpenFlags::CREATE);
     if !is_needed()? || (there.is_none() && !create) {
-        return Ok(());
+        return Ok(true);
     }
     if there.is_none() {
         let mut options = std::fs::OpenOptions::new();
@@ -202,20 +208,25 @@ fn put_into_wal_mode(
         if let Err(error) = options.open(path)
             && error.kind() != std::io::ErrorKind::AlreadyExists
         {
-            let message = format!("making {}: {error}", path.display());
-            return Err(Error::new(Code::CANTOPEN, message));
+            let name = format!("{}, which is to be made", path.display());
+            let operation = Operation::Open;
+            return Err(to_sqlite(EngineError::Io { operation, name, source: error }));
         }
     }
     let is_empty = there.is_none_or(|there| there.len() == 0) && !beside.has_journal()?;
-    let could_not = format!("stock SQLite could not put {} into WAL mode", path.display());
+    let could_not = could_not(path);
     let in_use = || in_use(path);
     let sql = if is_empty { BEGIN } else { ENTER };
     let (is_needed, in_use): (&dyn Fn() -> _, &dyn Fn() -> _) = (&is_needed, &in_use);
     by_stock::run(host, path, flags, &Work { sql, is_needed, in_use, could_not: &could_not })?;
-    match beside.says_wal(path) || beside.has_wal()? {
-        true => Ok(()),
-        false => Err(Error::new(Code::CANTOPEN, format!("{could_not}: it stays as it is"))),
+    if !is_empty {
+        beside.flush_folder()?;
     }
+    is_wal()
+}
+
+fn could_not(path: &Path) -> String {
+    format!("stock SQLite could not put {} into WAL mode", path.display())
 }
 
 /// Under a connection that had the file open in another mode. An empty file is put into WAL mode by

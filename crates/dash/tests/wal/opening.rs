@@ -259,3 +259,21 @@ fn a_hard_link_in_the_place_of_a_log_is_refused() {
         }
     }
 }
+
+/// As a crash may leave it while a database is made: SQLite removes that log, and would go on with a
+/// journal, whose commits are not as durable.
+#[test]
+fn a_log_beside_an_empty_file_does_not_make_it_one_in_wal_mode() {
+    for log in [&b""[..], &[7; 8272]] {
+        let folder = Folder::new();
+        std::fs::write(folder.path("app.db"), b"").expect("writes");
+        std::fs::write(folder.path("app.db-wal"), log).expect("writes");
+        let db = create(&folder, "app.db");
+        db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+        assert_eq!(text(&db, "PRAGMA journal_mode"), "wal");
+        assert!(std::fs::metadata(folder.path("app.db-wal")).expect("a log").len() > 0);
+        assert!(!folder.path("app.db-journal").is_file());
+        db.close().expect("closes");
+        at_rest(&folder, "app.db");
+    }
+}

@@ -189,3 +189,28 @@ fn leaving_by_the_uri_takes_the_log_along() {
         assert!(log.exists(), "{more}: a log with commits was removed");
     }
 }
+
+/// SQLite opens `-wal` for a connection that has had another one before, in the same mode.
+#[test]
+fn it_comes_back_after_a_journal_that_is_kept() {
+    for kept in ["truncate", "persist"] {
+        let folder = Folder::new();
+        let db = create(&folder, "app.db");
+        db.execute_batch(
+            "PRAGMA wal_autocheckpoint=5; CREATE TABLE t(x); INSERT INTO t VALUES (zeroblob(9000))",
+        )
+        .expect("commits");
+        db.execute_batch("PRAGMA synchronous=OFF; INSERT INTO t VALUES (1)").expect("commits");
+        assert_eq!(set(&db, kept), kept);
+        db.execute_batch("BEGIN IMMEDIATE; INSERT INTO t VALUES (zeroblob(90000)); ROLLBACK")
+            .expect("rolls back");
+        for _ in 0..2 {
+            db.execute_batch("INSERT INTO t VALUES (zeroblob(90000))").expect("commits");
+        }
+        assert_eq!(set(&db, "wal"), "wal", "{kept}: {}", last_error(&db));
+        db.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+        assert_eq!(number(&db, "SELECT count(*) FROM t"), 5);
+        db.close().expect("closes");
+        at_rest(&folder, "app.db");
+    }
+}
