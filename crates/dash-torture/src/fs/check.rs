@@ -50,9 +50,6 @@ pub struct Checked {
     pub visited: Visited,
 }
 
-/// What dash's message says where it leaves the choice to the user.
-const CHOICE: &str = "dash recover";
-
 const FURTHER: &str = "CREATE TABLE IF NOT EXISTS $.after(n INT); INSERT INTO $.after VALUES (1);";
 
 impl Look<'_> {
@@ -65,8 +62,14 @@ impl Look<'_> {
             .mount(self.kind, &rig.point(), "")
             .map_err(|error| broken("the file system doesn't mount", error))?;
         let db = mounted.point().join("app.db");
-        let is_lost = db.metadata().is_ok_and(|db| lost.contains(&db.ino()))
-            && !db.with_file_name("app.db-journal").is_dir();
+        let has_lost = |name: &str| {
+            let has = |ending: &str| {
+                let file = db.with_file_name(format!("{name}{ending}"));
+                file.metadata().is_ok_and(|found| lost.contains(&found.ino()))
+            };
+            (has("") || has("-wal")) && !db.with_file_name(format!("{name}-journal")).is_dir()
+        };
+        let is_lost = has_lost("app.db") || has_lost("aux.db");
         // A journal's old content, on a file system where that may come back.
         let is_stale = self.kind.shows_old_blocks()
             && ["app.db", "aux.db"]
@@ -90,7 +93,10 @@ impl Look<'_> {
             Opened::Stock(..) => Visited::of_nobody(self.allowed),
         };
         let (after, acknowledged) = match self.opened_again(rig, folder, &visited.allowed) {
-            Err(Wrong::Broken(what)) if visited.is_users_choice && what.contains(CHOICE) => {
+            Err(Wrong::Broken(what))
+                if visited.is_users_choice
+                    && self.opened.choice().is_some_and(|words| what.contains(words)) =>
+            {
                 return Ok(self.unasked(visited));
             }
             other => other?,
@@ -140,22 +146,8 @@ impl Look<'_> {
                 return Err(Wrong::Broken(format!("integrity_check of {database}: {damage}")));
             }
         }
-        if !allowed.now.contains(&found) {
-            let place = allowed.lost.iter().rposition(|state| *state == found);
-            return Err(match place {
-                Some(place) => Wrong::Lost(format!(
-                    "the newest commit found is number {place}, and number {} was acknowledged",
-                    allowed.lost.len()
-                )),
-                // Journals of several databases don't lose their ends together.
-                None if matches!(self.opened, Opened::Stock(..))
-                    && allowed.was_ever(found.0, |state| state.0)
-                    && allowed.was_ever(found.1, |state| state.1) =>
-                {
-                    Wrong::Lost("each database is at a commit, but not at the same".to_owned())
-                }
-                None => Wrong::Broken("the state found is one that no commit made".to_owned()),
-            });
+        if !self.is_allowed(allowed, &found) {
+            return Err(self.not_allowed(allowed, &found));
         }
         let further: String =
             databases.iter().map(|database| FURTHER.replace('$', database)).collect();
@@ -167,6 +159,39 @@ impl Look<'_> {
             return Err(Wrong::Broken("the further commit changed nothing".to_owned()));
         }
         db.close().map_err(|(_, error)| failed("closing")(error))?;
+        if let Some(loaded) = self.opened.loaded()
+            && loaded.needs_recovery(&folder.join("app.db")).map_err(Wrong::Broken)?
+        {
+            let what = "the database was closed, and is not at rest";
+            return Err(Wrong::Broken(what.to_owned()));
+        }
         Ok((after, acknowledged))
+    }
+
+    fn is_allowed(&self, allowed: &Allowed, found: &State) -> bool {
+        let is_one = |of: fn(&State) -> u64| allowed.now.iter().any(|state| of(state) == of(found));
+        allowed.now.contains(found)
+            || (self.is_attached
+                && self.opened.engine().is_some()
+                && !self.opened.joins_databases()
+                && is_one(|state| state.0)
+                && is_one(|state| state.1))
+    }
+
+    fn not_allowed(&self, allowed: &Allowed, found: &State) -> Wrong {
+        match allowed.lost.iter().rposition(|state| state == found) {
+            Some(place) => Wrong::Lost(format!(
+                "the newest commit found is number {place}, and number {} was acknowledged",
+                allowed.lost.len()
+            )),
+            // Journals of several databases don't lose their ends together.
+            None if !self.opened.joins_databases()
+                && allowed.was_ever(found.0, |state| state.0)
+                && allowed.was_ever(found.1, |state| state.1) =>
+            {
+                Wrong::Lost("each database is at a commit, but not at the same".to_owned())
+            }
+            None => Wrong::Broken("the state found is one that no commit made".to_owned()),
+        }
     }
 }

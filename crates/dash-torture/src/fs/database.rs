@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Result};
 
 use super::ledger::State;
-use crate::engine::{Engine, GUESTS};
+use crate::engine::{Engine, GUESTS, Loaded, Statements};
 use crate::engines::{ENGINES, named};
 use crate::sqlite::{self, stock_uri};
 use crate::variant::Variant;
@@ -67,10 +67,37 @@ impl Opened {
         }
     }
 
-    /// The endings of the names of the files that belong to a database at rest, its own left out.
+    /// The engine as the extension has it; `None` of stock SQLite.
+    pub fn loaded(self) -> Option<&'static dyn Loaded> {
+        self.engine().and_then(named).and_then(Engine::loaded)
+    }
+
+    /// The endings of the names of the files that content may be in, its own left out.
     pub fn beside(self) -> &'static [&'static str] {
-        let loaded = self.engine().and_then(named).and_then(Engine::loaded);
-        loaded.map_or(&[], |loaded| loaded.beside())
+        self.loaded().map_or(&[], Loaded::beside)
+    }
+
+    /// What programs say to the engine only.
+    pub fn statements(self) -> Option<&'static Statements> {
+        self.loaded().map(Loaded::statements)
+    }
+
+    /// Whether a transaction over several databases is there in all or in none.
+    pub fn joins_databases(self) -> bool {
+        let claims = self.engine().and_then(named).map(|engine| engine.subject().claims());
+        claims.is_some_and(|claims| claims.several_databases)
+    }
+
+    /// What an error says that leaves a choice to the user, if any does.
+    pub fn choice(self) -> Option<&'static str> {
+        self.loaded().and_then(Loaded::choice)
+    }
+
+    /// Whether SQLite's own WAL mode is below, so that several connections of the engine may take
+    /// turns, and stock SQLite finds what they have committed.
+    pub fn is_wal(self) -> bool {
+        let claims = self.engine().and_then(named).map(|engine| engine.subject().claims());
+        claims.is_some_and(|claims| claims.wal_mode.is_some())
     }
 
     /// Whether a database that becomes smaller survives a power cut. With `delete` and `full`
@@ -81,20 +108,25 @@ impl Opened {
         self != Self::Stock("delete", "full")
     }
 
-    fn uri(self, path: &Path) -> String {
+    /// The URI of a database, with more parameters.
+    pub fn uri(self, path: &Path, more: &str) -> String {
         match self {
-            Self::Dash(_, variant) => sqlite::uri(path, variant.uri.unwrap_or_default()),
-            Self::Guests(engine) => sqlite::uri(path, parameters_of(engine)[0]),
+            Self::Dash(_, variant) => {
+                sqlite::uri(path, &format!("{}{more}", variant.uri.unwrap_or_default()))
+            }
+            Self::Guests(engine) => {
+                sqlite::uri(path, &format!("{}{more}", parameters_of(engine)[0]))
+            }
             Self::Stock(..) => stock_uri(path),
         }
     }
 
     /// Opens `app.db` of a folder, and `aux.db` with it; creates what is not there.
     pub fn open(self, folder: &Path, is_attached: bool, settings: &[String]) -> Result<Connection> {
-        let db = Connection::open(self.uri(&folder.join("app.db")))?;
+        let db = Connection::open(self.uri(&folder.join("app.db"), ""))?;
         db.set_prepared_statement_cache_capacity(0);
         if is_attached {
-            db.execute("ATTACH ? AS aux", [self.uri(&folder.join("aux.db"))])?;
+            db.execute("ATTACH ? AS aux", [self.uri(&folder.join("aux.db"), "")])?;
         }
         for setting in settings {
             db.execute_batch(setting)?;

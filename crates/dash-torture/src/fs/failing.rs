@@ -125,7 +125,7 @@ fn one(
         }
         Fault::Full => full(&begun, &mut session, &mut rng),
         Fault::TurnsReadOnly => turns_read_only(&begun, &mut session),
-        Fault::ReadOnly => read_only(&begun, &mut session),
+        Fault::ReadOnly => read_only(&begun, &mut session, reads_without_writing(opened)),
     };
     session.close();
     let (device, recording) = begun.end(rig, session.ledger)?;
@@ -213,13 +213,18 @@ fn full(begun: &Begun, session: &mut Session<'_>, rng: &mut Rng) -> Result<(), S
     session.read(true)
 }
 
-/// No commit succeeds; reading does.
-fn only_reads(session: &mut Session<'_>) -> Result<(), String> {
+/// Whether a database at rest can be read where nothing may be written.
+fn reads_without_writing(opened: Opened) -> bool {
+    opened.loaded().is_none_or(|loaded| loaded.reads_without_writing())
+}
+
+/// No commit succeeds; reading does, if it must.
+fn only_reads(session: &mut Session<'_>, must: bool) -> Result<(), String> {
     for _ in 0..3 {
         if let Answer::Done(_) = session.commit(100)? {
             return Err("a commit was acknowledged on a read-only file system".to_owned());
         }
-        session.read(true)?;
+        session.read(must)?;
     }
     Ok(())
 }
@@ -230,16 +235,16 @@ fn turns_read_only(begun: &Begun, session: &mut Session<'_>) -> Result<(), Strin
     }
     let trigger = format!("/sys/fs/ext4/{}/trigger_fs_error", begun.device.name());
     std::fs::write(trigger, "torture").map_err(|error| format!("asking ext4: {error}"))?;
-    only_reads(session)
+    only_reads(session, true)
 }
 
-fn read_only(begun: &Begun, session: &mut Session<'_>) -> Result<(), String> {
+fn read_only(begun: &Begun, session: &mut Session<'_>, reads: bool) -> Result<(), String> {
     for _ in 0..4 {
         must(session.commit(1000)?, "before")?;
     }
     // The kernel refuses while the database is open for writing.
     match begun.mounted.remount(true) {
-        Ok(()) => only_reads(session)?,
+        Ok(()) => only_reads(session, reads)?,
         Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => {}
         Err(error) => return Err(format!("remounting: {error}")),
     }
@@ -248,7 +253,7 @@ fn read_only(begun: &Begun, session: &mut Session<'_>) -> Result<(), String> {
         begun.mounted.remount(read_only).map_err(|error| format!("remounting: {error}"))
     };
     remount(true)?;
-    only_reads(session)?;
+    only_reads(session, reads)?;
     session.close();
     remount(false)?;
     must(session.commit(1000)?, "when the file system was writable again")?;

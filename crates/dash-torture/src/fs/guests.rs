@@ -20,9 +20,12 @@ use super::play::{BEGIN, DB, Ended, Play, REFUSALS, STAYER, text};
 use super::program::Draft;
 use super::rig::Rig;
 use super::stock::{Mode, Torn};
+use crate::engine::Level;
 
 /// Sessions of a program.
 const SESSIONS: usize = 8;
+/// How connections of dash begin.
+const BEGINNING: Level = Level::durable("PRAGMA synchronous = EXTRA");
 /// Changing calls within which a process dies.
 const CALLS: u64 = 40;
 
@@ -58,6 +61,8 @@ pub fn perform(
         choice: None,
         is_unnamed: false,
         stayer: None,
+        idler: None,
+        level: BEGINNING,
         is_at_rest: true,
         may_return: false,
     };
@@ -85,8 +90,9 @@ impl Play<'_> {
                 _ => {}
             }
         }
-        self.stayer = None;
+        (self.stayer, self.idler) = (None, None);
         self.dash()?;
+        self.idler = None;
         self.nobody_looks();
         if let Some(begun) = self.torn.take() {
             self.ledger.torn.push(begun..u64::MAX);
@@ -133,6 +139,8 @@ impl Play<'_> {
         self.is_at_rest = false;
         let small = if self.rng().bool() { "; PRAGMA cache_size = 10" } else { "" };
         self.must(actor.run(DB, &format!("PRAGMA synchronous = EXTRA{small}"))?, "dash, settings")?;
+        self.level = BEGINNING;
+        let mut is_promised = false;
         let commits = [0, 1, 1, 1, 1, 2, 2, 3, 5][self.rng().usize(..9)];
         let dies = commits > 0 && self.one_in(4);
         for number in 0..commits {
@@ -141,13 +149,34 @@ impl Play<'_> {
                 actor.die(calls)?;
                 self.tell(format!("to die before changing call {calls}"));
             }
+            self.choose_level(&mut actor, is_promised)?;
             match self.transaction(&mut actor, "dash", None)? {
-                Ended::Committed => {}
+                Ended::Committed => is_promised |= self.level.is_durable,
                 Ended::Refused => return Err("dash is refused".to_owned()),
                 Ended::Died => return Ok(()),
             }
             if self.one_in(3) {
                 self.beside()?;
+            }
+        }
+        if self.opened.is_wal() {
+            match (self.idler.is_some(), self.rng().u8(..4)) {
+                (false, 0) => {
+                    self.tell("stays, and does nothing");
+                    self.idler = Some(actor);
+                    return Ok(());
+                }
+                (true, 0) => {
+                    self.tell("the idle one is killed");
+                    self.idler = None;
+                }
+                (true, 1) => {
+                    self.tell("the idle one closes");
+                    if let Some(mut idler) = self.idler.take() {
+                        let _may_be_refused = idler.close(DB)?;
+                    }
+                }
+                _ => {}
             }
         }
         match self.rng().u8(..8) {
@@ -162,13 +191,34 @@ impl Play<'_> {
             _ => {}
         }
         match actor.close(DB)? {
+            Said::Done(_) if self.idler.is_some() => self.tell("closed beside another one"),
             Said::Done(_) => {
                 self.is_at_rest = true;
                 self.tell("closed");
+                // Nothing is copied while somebody else has the log open.
+                if is_promised && self.stayer.is_none() {
+                    self.is_whole(self.position()?);
+                }
             }
             Said::Died => self.tell("killed in closing"),
             Said::Refused(code, what) => return Err(format!("dash closes: {what} ({code})")),
         }
+        Ok(())
+    }
+
+    /// How durable the next commit is, if the engine knows several ways.
+    fn choose_level(&mut self, actor: &mut Actor, is_promised: bool) -> Result<(), String> {
+        let levels = self.opened.statements().map_or(&[][..], |statements| statements.levels);
+        if levels.is_empty() || !self.one_in(3) {
+            return Ok(());
+        }
+        let level = levels[self.rng().usize(..levels.len())];
+        if level.needs_a_promise && !is_promised {
+            return Ok(());
+        }
+        self.tell(level.sql);
+        self.must(actor.run(DB, level.sql)?, "dash, a level")?;
+        self.level = level;
         Ok(())
     }
 
@@ -220,8 +270,15 @@ impl Play<'_> {
     /// The stock process that has the database open writes, or comes to be.
     fn stayer(&mut self) -> Result<(), String> {
         match self.stayer.take() {
-            Some(stayer) => {
+            Some(mut stayer) => {
                 self.tell("the stock process that stayed:");
+                // SQLite that leaves WAL mode goes on with what it has in memory, however old.
+                if self.opened.is_wal()
+                    && let Said::Refused(code, what) = stayer.state(DB)?
+                {
+                    self.refused(code, &what, STAYER)?;
+                    return Ok(());
+                }
                 self.stock_writes(stayer, STAYER)
             }
             None => {

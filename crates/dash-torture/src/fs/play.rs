@@ -12,6 +12,7 @@ use super::ledger::{Commit, Doubtful, Ledger, State};
 use super::program::{Draft, tables};
 use super::rig::Rig;
 use super::stock::{Mode, Torn};
+use crate::engine::{Level, Loaded};
 use crate::sqlite::stock_uri;
 
 /// The name of an actor's connection.
@@ -79,6 +80,10 @@ pub struct Play<'a> {
     pub choice: Option<u64>,
     /// A stock process that has the database open from before.
     pub stayer: Option<Actor>,
+    /// A process of dash's that has the database open, and does nothing.
+    pub idler: Option<Actor>,
+    /// How durable commits through dash are.
+    pub level: Level,
     /// Whether the last session of dash closed.
     pub is_at_rest: bool,
     /// Whether a journal or log that stock SQLite removed may be back after a power loss: until
@@ -192,6 +197,9 @@ impl Play<'_> {
         let batch = self.statements();
         let begun = self.position()?;
         match actor.run(DB, BEGIN)? {
+            Said::Done(_) if self.idler.is_some() && mode.is_some() => {
+                return Err(format!("{who} is let in beside dash"));
+            }
             Said::Done(_) => {}
             Said::Died => return Ok(Ended::Died),
             Said::Refused(code, what) => return self.refused(code, &what, who),
@@ -246,27 +254,36 @@ impl Play<'_> {
     fn committed(&mut self, commit: Commit, mode: Option<Mode>) -> Result<Ended, String> {
         self.model.execute_batch("COMMIT").map_err(text)?;
         let no_journal = mode.is_some_and(|mode| ["memory", "off"].contains(&mode.journal));
-        self.is_unnamed &= no_journal;
-        let is_durable = mode.is_none_or(Mode::is_durable) && !self.is_unnamed;
+        let is_promised = mode.map_or(self.level.is_durable, Mode::is_durable);
+        self.is_unnamed &= no_journal || (mode.is_none() && !is_promised);
+        let is_durable = is_promised && !self.is_unnamed;
         self.ledger.commits.push(Commit { is_durable, ..commit });
         // Of what a log was copied from, its flushes say nothing.
-        let is_flushed = is_durable && mode.is_none_or(|mode| mode.journal != "wal");
-        if is_flushed && let Some(since) = self.torn.take() {
-            self.ledger.torn.push(since..commit.acknowledged);
+        let flushes = || self.opened.loaded().is_none_or(Loaded::commits_flush_the_database);
+        if is_durable && mode.map_or_else(flushes, |mode| mode.journal != "wal") {
+            self.is_whole(commit.acknowledged);
         }
         self.may_return = match mode {
             Some(Mode { journal: "memory" | "off", .. }) => self.may_return,
             Some(mode) => !mode.is_durable() || mode.journal == "wal",
-            None => false,
+            // As with stock SQLite: whoever closes last removes it, and flushes no folder for that.
+            None => self.opened.is_wal() || (self.may_return && !is_promised),
         };
         self.tell(format!("commit {}", self.ledger.commits.len() - 1));
         Ok(Ended::Committed)
     }
 
+    /// All of the file was flushed.
+    pub fn is_whole(&mut self, now: u64) {
+        if let Some(since) = self.torn.take() {
+            self.ledger.torn.push(since..now);
+        }
+    }
+
     /// A process died in a transaction.
     fn died(&mut self, pending: Pending) {
         // A process of dash that died may not have come to flush the folder.
-        self.may_return |= !pending.of_dash;
+        self.may_return |= !pending.of_dash || self.opened.is_wal();
         self.is_unnamed |= pending.of_dash && self.ledger.commits.is_empty();
         self.pending = Some(pending);
         self.tell("killed in a transaction");

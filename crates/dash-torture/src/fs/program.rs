@@ -3,6 +3,8 @@
 
 use fastrand::Rng;
 
+use crate::engine::{Level, Statements};
+
 /// A step of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
@@ -12,10 +14,26 @@ pub enum Step {
     Rollback(Vec<String>),
     /// A statement that leaves the content as it is: VACUUM, a switch of `journal_mode`.
     Maintain(String),
+    /// How durable commits are from now on.
+    Level(Level),
     /// All connections are closed, and opened again.
     Reopen,
     /// Nothing, for so many milliseconds: what goes on in the background may finish.
     Wait(u64),
+}
+
+impl Step {
+    /// For the story of a failure; so many commits came before.
+    pub fn told(&self, commits: usize) -> String {
+        match self {
+            Self::Commit(_) => format!("commit {commits}"),
+            Self::Rollback(_) => "a rollback".to_owned(),
+            Self::Maintain(text) => text.clone(),
+            Self::Level(level) => level.sql.to_owned(),
+            Self::Reopen => "reopened".to_owned(),
+            Self::Wait(_) => "a pause".to_owned(),
+        }
+    }
 }
 
 /// A program, and how its databases are set up.
@@ -39,6 +57,8 @@ pub struct Allowed {
     /// A second database, and switches of `journal_mode` from this mode of dash and back; `None`:
     /// neither.
     pub mode: Option<&'static str>,
+    /// What is said to the engine of that mode only.
+    pub more: Option<&'static Statements>,
     /// What makes a database smaller: VACUUM, `auto_vacuum`.
     pub shrinks: bool,
 }
@@ -196,7 +216,48 @@ pub fn generate(seed: u64, allowed: Allowed) -> Program {
         settings.retain(|setting| !shrinks(setting));
         steps.retain(|step| !matches!(step, Step::Maintain(text) if shrinks(text)));
     }
-    Program { settings, is_attached, fillers: fillers(seed), steps }
+    let mut program = Program { settings, is_attached, fillers: fillers(seed), steps };
+    if let (Some(mode), Some(more)) = (allowed.mode, allowed.more) {
+        add(&mut program, mode, more, Rng::with_seed(seed ^ MORE));
+    }
+    program
+}
+
+/// Tells the choices of what is added from those of the program.
+const MORE: u64 = 0x6d6f_7265;
+
+/// Adds what is said to an engine only; the rest of the program stays as it is.
+fn add(program: &mut Program, mode: &str, more: &Statements, mut rng: Rng) {
+    if !more.settings.is_empty() {
+        program.settings.push(more.settings[rng.usize(..more.settings.len())].to_owned());
+    }
+    // Of a level, a commit to the other database alone would say nothing of the first one.
+    let levels = if program.is_attached { &[] } else { more.levels };
+    let mut is_plain = false;
+    for step in std::mem::take(&mut program.steps) {
+        match &step {
+            Step::Reopen => is_plain = false,
+            Step::Maintain(text) if text.contains("journal_mode") => {
+                if !is_plain {
+                    program.steps.extend(levels.first().copied().map(Step::Level));
+                }
+                is_plain = !text.ends_with(mode);
+            }
+            _ => {}
+        }
+        let begins = program.steps.is_empty();
+        program.steps.push(step);
+        if begins || is_plain {
+            continue;
+        }
+        if !levels.is_empty() && rng.u8(..4) == 0 {
+            program.steps.push(Step::Level(levels[rng.usize(..levels.len())]));
+        }
+        if !more.maintenance.is_empty() && rng.u8(..8) == 0 {
+            let text = more.maintenance[rng.usize(..more.maintenance.len())];
+            program.steps.push(Step::Maintain(text.to_owned()));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -205,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_seed_names_one_program() {
-        let allowed = Allowed { steps: 50, mode: Some("shadow"), shrinks: true };
+        let allowed = Allowed { steps: 50, mode: Some("shadow"), more: None, shrinks: true };
         for seed in 0..20 {
             assert_eq!(generate(seed, allowed).steps, generate(seed, allowed).steps);
         }
@@ -220,7 +281,7 @@ mod tests {
         };
         let mut left_out = 0;
         for seed in 0..20 {
-            let allowed = Allowed { steps: 40, mode: None, shrinks: true };
+            let allowed = Allowed { steps: 40, mode: None, more: None, shrinks: true };
             let all = generate(seed, allowed);
             let grows = generate(seed, Allowed { shrinks: false, ..allowed });
             assert_eq!(commits(&all), commits(&grows));

@@ -133,55 +133,110 @@ pub fn record(
 
 /// Runs the program's steps on the mounted file system, and the same on stock SQLite in memory.
 fn perform(rig: &Rig, opened: Opened, program: &Program) -> Result<Ledger, String> {
-    let sql = |error: rusqlite::Error| error.to_string();
-    let position = || rig.log.position().map_err(|error| error.to_string());
-    let attached = program.is_attached;
-    let model = Connection::open_in_memory().map_err(sql)?;
-    model.execute_batch("ATTACH ':memory:' AS aux").map_err(sql)?;
-    let mut ledger =
-        Ledger { empty: database::state(&model, attached).map_err(sql)?, ..Ledger::default() };
-    let open = || {
-        opened
-            .open(&rig.point(), attached, &program.settings)
-            .map_err(|error| format!("opening: {}", explained(&error)))
-    };
-    let mut db = open()?;
+    let mut running = Running::new(rig, opened, program)?;
     for (number, step) in program.steps.iter().enumerate() {
-        let failed =
-            |error: rusqlite::Error| format!("step {number}, {step:?}: {}", explained(&error));
+        running.step(step).map_err(|what| {
+            let before = running.ledger.allowed(u64::MAX).story;
+            format!("step {number}, {step:?}: {what}; {:?}, then {before}", program.settings)
+        })?;
+    }
+    running.end()
+}
+
+/// A program under way.
+struct Running<'a> {
+    rig: &'a Rig,
+    opened: Opened,
+    program: &'a Program,
+    db: Connection,
+    model: Connection,
+    ledger: Ledger,
+    /// Whether commits are durable.
+    is_durable: bool,
+    /// Whether one was durable since the mode was entered.
+    is_promised: bool,
+}
+
+fn told(error: rusqlite::Error) -> String {
+    explained(&error)
+}
+
+impl<'a> Running<'a> {
+    fn new(rig: &'a Rig, opened: Opened, program: &'a Program) -> Result<Self, String> {
+        let model = Connection::open_in_memory().map_err(told)?;
+        model.execute_batch("ATTACH ':memory:' AS aux").map_err(told)?;
+        let empty = database::state(&model, program.is_attached).map_err(told)?;
+        let ledger = Ledger { empty, ..Ledger::default() };
+        let db = Self::open(rig, opened, program)?;
+        Ok(Self { rig, opened, program, db, model, ledger, is_durable: true, is_promised: false })
+    }
+
+    fn open(rig: &Rig, opened: Opened, program: &Program) -> Result<Connection, String> {
+        opened
+            .open(&rig.point(), program.is_attached, &program.settings)
+            .map_err(|error| format!("opening: {}", explained(&error)))
+    }
+
+    fn position(&self) -> Result<u64, String> {
+        self.rig.log.position().map_err(|error| error.to_string())
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        let begun = self.position()?;
+        self.ledger.story.push((begun, step.told(self.ledger.commits.len())));
         match step {
-            Step::Commit(statements) => {
-                let text = match statements.as_slice() {
-                    [one] => one.clone(),
-                    more => format!("BEGIN IMMEDIATE; {}; COMMIT", more.join("; ")),
-                };
-                model.execute_batch(&text).map_err(sql)?;
-                let state = database::state(&model, attached).map_err(sql)?;
-                let begun = position()?;
-                db.execute_batch(&text).map_err(failed)?;
-                ledger.commits.push(Commit {
-                    begun,
-                    acknowledged: position()?,
-                    state,
-                    is_durable: true,
-                });
+            Step::Commit(statements) => self.commit(statements)?,
+            Step::Level(level) if level.needs_a_promise && !self.is_promised => {}
+            Step::Level(level) => {
+                self.db.execute_batch(level.sql).map_err(told)?;
+                self.is_durable = level.is_durable;
             }
-            Step::Rollback(statements) => db
-                .execute_batch(&format!("BEGIN IMMEDIATE; {}; ROLLBACK", statements.join("; ")))
-                .map_err(failed)?,
-            Step::Maintain(text) => db.execute_batch(text).map_err(failed)?,
+            Step::Rollback(statements) => {
+                let text = format!("BEGIN IMMEDIATE; {}; ROLLBACK", statements.join("; "));
+                self.db.execute_batch(&text).map_err(told)?;
+            }
+            Step::Maintain(text) => {
+                self.db.execute_batch(text).map_err(told)?;
+                self.is_promised &= !text.contains("journal_mode");
+            }
             Step::Reopen => {
-                db.close().map_err(|(_, error)| failed(error))?;
-                db = open()?;
+                let none = Connection::open_in_memory().map_err(told)?;
+                let closed = std::mem::replace(&mut self.db, none).close();
+                closed.map_err(|(_, error)| told(error))?;
+                self.db = Self::open(self.rig, self.opened, self.program)?;
+                (self.is_durable, self.is_promised) = (true, false);
             }
             Step::Wait(time) => std::thread::sleep(Duration::from_millis(*time)),
         }
+        Ok(())
     }
-    let found = database::state(&db, attached).map_err(sql)?;
-    let last = ledger.commits.last().map_or(ledger.empty, |commit| commit.state);
-    if found != last {
-        return Err("the program left other rows than on stock SQLite in memory".to_owned());
+
+    fn commit(&mut self, statements: &[String]) -> Result<(), String> {
+        let text = match statements {
+            [one] => one.clone(),
+            more => format!("BEGIN IMMEDIATE; {}; COMMIT", more.join("; ")),
+        };
+        self.model.execute_batch(&text).map_err(told)?;
+        let state = database::state(&self.model, self.program.is_attached).map_err(told)?;
+        // Of one that changes nothing there is nothing to flush.
+        let is_change = self.ledger.commits.last().is_none_or(|last| last.state != state);
+        let is_durable = self.is_durable && is_change;
+        self.is_promised |= is_durable;
+        let begun = self.position()?;
+        self.db.execute_batch(&text).map_err(told)?;
+        let acknowledged = self.position()?;
+        self.ledger.commits.push(Commit { begun, acknowledged, state, is_durable });
+        Ok(())
     }
-    db.close().map_err(|(_, error)| format!("closing: {}", explained(&error)))?;
-    Ok(ledger)
+
+    fn end(self) -> Result<Ledger, String> {
+        let Self { db, program, ledger, .. } = self;
+        let found = database::state(&db, program.is_attached).map_err(told)?;
+        let last = ledger.commits.last().map_or(ledger.empty, |commit| commit.state);
+        if found != last {
+            return Err("the program left other rows than on stock SQLite in memory".to_owned());
+        }
+        db.close().map_err(|(_, error)| format!("closing: {}", explained(&error)))?;
+        Ok(ledger)
+    }
 }

@@ -5,7 +5,7 @@ use fastrand::Rng;
 use rusqlite::{Connection, ErrorCode};
 
 use super::database::{self, Opened, explained};
-use super::ledger::{Commit, Doubtful, Ledger};
+use super::ledger::{Commit, Doubtful, Ledger, State};
 use super::rig::Rig;
 
 /// A connection, the same content in memory, and the ledger.
@@ -14,6 +14,8 @@ pub struct Session<'a> {
     opened: Opened,
     db: Option<Connection>,
     model: Connection,
+    /// Commits that failed and may yet be seen: their statements, and what they would have made.
+    failed: Vec<(String, Doubtful)>,
     number: u64,
     rng: Rng,
     /// Of all commits.
@@ -35,7 +37,7 @@ impl<'a> Session<'a> {
         let model = Connection::open_in_memory().map_err(|error| error.to_string())?;
         let empty = database::state(&model, false).map_err(|error| error.to_string())?;
         let ledger = Ledger { empty, ..Ledger::default() };
-        Ok(Self { rig, opened, db: None, model, number: 0, rng, ledger })
+        Ok(Self { rig, opened, db: None, model, failed: Vec::new(), number: 0, rng, ledger })
     }
 
     /// One commit, of so many bytes; the first makes the table. Opens the database if need be.
@@ -46,6 +48,9 @@ impl<'a> Session<'a> {
     pub fn commit(&mut self, bytes: u64) -> Result<Answer, String> {
         let sql = |error: rusqlite::Error| error.to_string();
         let position = || self.rig.log.position().map_err(|error| error.to_string());
+        if !self.failed.is_empty() {
+            self.read(false)?;
+        }
         self.number += 1;
         let statement = match self.ledger.commits.len() {
             0 => {
@@ -68,6 +73,7 @@ impl<'a> Session<'a> {
         match self.run(&format!("BEGIN IMMEDIATE; {statement}; COMMIT")) {
             Ok(()) => {
                 self.model.execute_batch("COMMIT").map_err(sql)?;
+                self.failed.clear();
                 self.ledger.commits.push(Commit {
                     begun,
                     acknowledged: position()?,
@@ -79,11 +85,19 @@ impl<'a> Session<'a> {
             Err(error) => {
                 self.model.execute_batch("ROLLBACK").map_err(sql)?;
                 let after = self.ledger.commits.len();
-                self.ledger.doubtful.push(Doubtful { begun, after, state });
+                let doubtful = Doubtful { begun, after, state };
+                self.ledger.doubtful.push(doubtful);
+                self.failed.push((statement, doubtful));
                 if let Some(db) = self.db.as_ref().filter(|db| !db.is_autocommit()) {
                     let _rolled_back_by_the_next = db.execute_batch("ROLLBACK");
                 }
+                // What can't be read without writing its index.
+                let may_not_lock =
+                    self.opened.loaded().is_some_and(|loaded| !loaded.reads_without_writing());
                 match error.sqlite_error_code() {
+                    Some(code @ ErrorCode::FileLockingProtocolFailed) if may_not_lock => {
+                        Ok(Answer::Refused(code))
+                    }
                     Some(
                         code @ (ErrorCode::SystemIoFailure
                         | ErrorCode::ReadOnly
@@ -124,6 +138,7 @@ impl<'a> Session<'a> {
             None => Ok(expected),
         }) {
             Ok(found) if found == expected => Ok(()),
+            Ok(found) if self.shows_failed(found)? => Ok(()),
             Ok(found) if self.ledger.doubtful.iter().any(|failed| failed.state == found) => {
                 Err("reading finds the rows of a commit that failed".to_owned())
             }
@@ -131,6 +146,20 @@ impl<'a> Session<'a> {
             Err(error) if must => Err(format!("reading: {}", explained(&error))),
             Err(_) => Ok(()),
         }
+    }
+
+    /// Whether this is what a commit left that failed and is seen all the same. It counts from then
+    /// on, as all that come later stand on it.
+    fn shows_failed(&mut self, found: State) -> Result<bool, String> {
+        let shows = self.opened.loaded().is_some_and(|loaded| loaded.shows_failed_commits());
+        let seen = self.failed.iter().find(|(_, failed)| shows && failed.state == found);
+        let Some((statement, failed)) = seen else { return Ok(false) };
+        self.model.execute_batch(statement).map_err(|error| error.to_string())?;
+        let acknowledged = self.rig.log.position().map_err(|error| error.to_string())?;
+        let Doubtful { begun, state, .. } = *failed;
+        self.ledger.commits.push(Commit { begun, acknowledged, state, is_durable: false });
+        self.failed.clear();
+        Ok(true)
     }
 
     /// Closes the connection; on a device that fails that fails, too.

@@ -11,7 +11,6 @@ use super::check::{Look, Wrong};
 use super::database::{self, Opened, explained};
 use super::ledger::{Allowed, State};
 use super::rig::Rig;
-use crate::sqlite;
 
 /// A visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,14 +95,14 @@ impl Visit {
                 }
                 return Ok(visited);
             }
-            Self::Writes => writes(&mut visited, &folder.join("app.db"))?,
+            Self::Writes => writes(look, &mut visited, &folder.join("app.db"))?,
             Self::Copies(way) => {
                 way.copy(folder).map_err(broken)?;
                 nix::unistd::syncfs(fs::File::open(folder).map_err(broken)?)
                     .map_err(|error| broken(error.into()))?;
             }
             Self::Member => {
-                member(look.allowed, &folder.join("app.db"))?;
+                member(look, &folder.join("app.db"))?;
                 return Ok(visited);
             }
         }
@@ -131,7 +130,7 @@ fn as_stock(allowed: &Allowed, path: &Path, of: fn(&State) -> u64) -> Result<(),
 /// A stock writer is refused, or writes on a committed state, which is not a file without a byte if
 /// a commit was acknowledged. An empty database that stock SQLite has made, of one page, is a
 /// committed state like others.
-fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
+fn writes(look: &Look<'_>, visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
     let has_no_byte = std::fs::metadata(path).is_ok_and(|found| found.len() == 0);
     let wrote = || -> rusqlite::Result<(u64, u64)> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
@@ -162,6 +161,10 @@ fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
         let what = "a stock writer before recovery sees a state that no commit made";
         return Err(Wrong::Broken(what.to_owned()));
     }
+    if !is_current && look.opened.choice().is_none() {
+        let what = "a stock writer before recovery is let in on an older state";
+        return Err(Wrong::Lost(what.to_owned()));
+    }
     if !is_current && has_no_byte && allowed.lost.first().is_some_and(|empty| empty.0 == before) {
         let what = "a stock writer is let into an empty file after a commit was acknowledged";
         return Err(Wrong::Lost(what.to_owned()));
@@ -174,9 +177,10 @@ fn writes(visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
 }
 
 /// A member that can't recover finds what may be found, or is refused.
-fn member(allowed: &Allowed, path: &Path) -> Result<(), Wrong> {
+fn member(look: &Look<'_>, path: &Path) -> Result<(), Wrong> {
+    let allowed = look.allowed;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let looked = Connection::open_with_flags(sqlite::uri(path, "&mode=ro"), flags)
+    let looked = Connection::open_with_flags(look.opened.uri(path, "&mode=ro"), flags)
         .and_then(|db| Ok((database::content(&db, "main")?, database::damage(&db, "main")?)));
     let what = match looked {
         Ok((content, None)) if allowed.now.iter().any(|state| state.0 == content) => return Ok(()),

@@ -120,8 +120,8 @@ fn images(
             (device, recording, false)
         }
         Opened::Dash(..) | Opened::Stock(..) => {
-            let (mode, shrinks) = (opened.engine(), opened.may_shrink());
-            let program = generate(seed, program::Allowed { steps: 40, mode, shrinks });
+            let (mode, more, shrinks) = (opened.engine(), opened.statements(), opened.may_shrink());
+            let program = generate(seed, program::Allowed { steps: 40, mode, more, shrinks });
             let (device, recording) = record(rig, (kind, opened), &program, fresh)?;
             (device, recording, program.is_attached)
         }

@@ -52,11 +52,12 @@ pub fn stock_looks(database: &Path) -> Result<bool, String> {
 }
 
 /// Dash opens the database: every acknowledged commit is there, nothing is there that was never
-/// committed, and the database is at rest afterwards.
+/// committed, and the database is at rest afterwards. `is_read`: others may have it open.
 pub fn dash_recovers(
     loaded: &dyn Loaded,
     database: &Path,
     parameters: &str,
+    is_read: bool,
 ) -> Result<State, String> {
     let failed = |what: &str, error: rusqlite::Error| {
         format!("{what} after the kill: {error}; {}", sqlite::last_error())
@@ -69,7 +70,8 @@ pub fn dash_recovers(
     };
     within(&state, database)?;
     db.close().map_err(|(_, error)| failed("closing", error))?;
-    if loaded.needs_recovery(database)? {
+    let rests = !is_read || loaded.rests_beside_readers();
+    if rests && loaded.needs_recovery(database)? {
         return Err("the database was closed, and is not at rest".into());
     }
     let stock = sqlite::open_stock(database).map_err(|error| failed("stock: opening", error))?;

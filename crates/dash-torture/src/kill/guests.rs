@@ -87,7 +87,7 @@ impl Setting<'_> {
         report.spilled += u64::from(is_in);
         match dice.below(3) {
             0 => drop(check::stock_looks(self.database)?),
-            1 => match check::dash_recovers(self.loaded, self.database, self.parameters) {
+            1 => match check::dash_recovers(self.loaded, self.database, self.parameters, true) {
                 // As long as somebody reads a log of stock SQLite it can't be left.
                 Err(what) if !what.contains("is in WAL mode and in use") => return Err(what),
                 _ => {}
@@ -98,7 +98,7 @@ impl Setting<'_> {
         for member in members {
             report.take(member)?;
         }
-        check::dash_recovers(self.loaded, self.database, self.parameters)?;
+        check::dash_recovers(self.loaded, self.database, self.parameters, false)?;
         Ok(report)
     }
 }

@@ -11,6 +11,8 @@ use super::ledger::{self, Ledger};
 use super::pairs;
 use super::workload::{self, SLOTS};
 use crate::again::Assignment;
+use crate::engine::{Engine, Loaded, Statements};
+use crate::engines::named;
 use crate::random::Dice;
 use crate::sqlite::{self, Wrong};
 
@@ -83,11 +85,17 @@ pub(super) struct Worker<'a> {
 /// Whether an error is how stock SQLite refuses what killed dash processes left: what a connection
 /// in one of SQLite's own modes meets, too, until dash has opened the database.
 pub(super) fn is_refusal(error: &rusqlite::Error) -> bool {
-    use rusqlite::ffi::{
-        SQLITE_BUSY, SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_NOTADB, SQLITE_READONLY,
-    };
-    [SQLITE_BUSY, SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_NOTADB, SQLITE_READONLY]
-        .contains(&(sqlite::code(error) & 0xff))
+    use rusqlite::ffi as sqlite3;
+    [
+        sqlite3::SQLITE_BUSY,
+        sqlite3::SQLITE_CANTOPEN,
+        sqlite3::SQLITE_IOERR,
+        sqlite3::SQLITE_NOTADB,
+        sqlite3::SQLITE_READONLY,
+        // An index that was left half-written.
+        sqlite3::SQLITE_PROTOCOL,
+    ]
+    .contains(&(sqlite::code(error) & 0xff))
 }
 
 /// Plays a role until killed; `Err` says what must never happen.
@@ -172,6 +180,7 @@ impl Worker<'_> {
         let Assignment { file, task, .. } = self.assignment;
         let ledger = self.ledgers()?;
         let mode = guests::mode(&mut self.dice);
+        let settings = self.settings();
         say(Said::Opening)?;
         let opened = self.timed("opening", || {
             let db = match self.identity {
@@ -190,6 +199,8 @@ impl Worker<'_> {
         match opened {
             Ok((db, newest)) => {
                 say(Said::Opened)?;
+                let said = sqlite::last_error();
+                self.set_up(&db, &settings).map_err(|what| format!("{what}; before: {said}"))?;
                 let known = ledger[task.slot];
                 // Others may have written in its slot meanwhile: a member has none of its own.
                 let is_own = self.ledger.is_some();
@@ -212,6 +223,56 @@ impl Worker<'_> {
         }
     }
 
+    /// What is said to the engine only.
+    fn statements(&self) -> Option<&'static Statements> {
+        let loaded = named(&self.assignment.task.engine).and_then(Engine::loaded);
+        loaded.filter(|_| self.identity == Identity::Dash).map(Loaded::statements)
+    }
+
+    /// Settings of a connection, and how durable its commits are: a kill takes none of them.
+    fn settings(&mut self) -> String {
+        let Some(statements) = self.statements().filter(|all| !all.levels.is_empty()) else {
+            return String::new();
+        };
+        let level = statements.levels[self.dice.index(statements.levels.len())].sql;
+        match self.dice.pick(statements.settings) {
+            Some(settings) => format!("{settings}; {level}"),
+            None => level.to_owned(),
+        }
+    }
+
+    /// Sets a connection up, if it is one of the engine's.
+    fn set_up(&self, db: &Connection, settings: &str) -> Result<(), String> {
+        if settings.is_empty() {
+            return Ok(());
+        }
+        let engine = self.engine(db)?;
+        if engine != self.assignment.task.engine {
+            return Err(format!("it was opened by {engine}"));
+        }
+        match db.execute_batch(settings) {
+            Err(error) if !is_later(&error) => Err(format!("{settings}: {error}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The engine that has the database.
+    fn engine(&self, db: &Connection) -> Result<String, String> {
+        db.query_row("SELECT dash_engine()", [], |row| row.get(0))
+            .map_err(|error| format!("dash_engine(): {error}"))
+    }
+
+    /// What leaves the content as it is.
+    fn maintain(&mut self, db: &Connection) -> Result<bool, String> {
+        let all = self.statements().map_or(&[][..], |statements| statements.maintenance);
+        let engine = &self.assignment.task.engine;
+        if all.is_empty() || !self.dice.one_in(12) || self.engine(db)? != *engine {
+            return Ok(true);
+        }
+        let sql = self.dice.pick(all).unwrap_or_default();
+        self.finish(db, |db, _| db.execute_batch(sql))
+    }
+
     fn ledgers(&self) -> Result<Vec<ledger::Entry>, String> {
         ledger::read_all(&self.assignment.file, SLOTS).map_err(|error| error.to_string())
     }
@@ -219,6 +280,9 @@ impl Worker<'_> {
     /// A commit or a rollback.
     fn write(&mut self, db: &Connection) -> Result<bool, String> {
         let slot = self.assignment.task.slot;
+        if !self.maintain(db)? {
+            return Ok(false);
+        }
         match self.dice.below(60) {
             0..6 => {
                 let mut dice = self.dice.clone();
@@ -300,9 +364,7 @@ impl Worker<'_> {
         error: &rusqlite::Error,
     ) -> Result<bool, String> {
         let engine: String = match self.identity {
-            Identity::Dash => db
-                .query_row("SELECT dash_engine()", [], |row| row.get(0))
-                .map_err(|error| format!("dash_engine(): {error}"))?,
+            Identity::Dash => self.engine(db)?,
             _ => "plain".to_owned(),
         };
         let refused = engine == "plain" && is_refusal(error);

@@ -208,7 +208,7 @@ impl Setting<'_> {
             report.stock_tried += 1;
             report.stock_saw += u64::from(check::stock_looks(self.database)?);
         }
-        check::dash_recovers(self.loaded, self.database, self.parameters)?;
+        check::dash_recovers(self.loaded, self.database, self.parameters, false)?;
         Ok(report)
     }
 }

@@ -25,7 +25,7 @@ impl Setting<'_> {
         for process in ends {
             report.take(process)?;
         }
-        check::dash_recovers(self.loaded, self.database, self.parameters)?;
+        check::dash_recovers(self.loaded, self.database, self.parameters, false)?;
         Ok(report)
     }
 

@@ -27,4 +27,24 @@ impl Loaded for Files {
             || beside.renaming
             || beside.journal.is_some_and(|len| len > 0))
     }
+
+    fn choice(&self) -> Option<&'static str> {
+        Some("dash recover")
+    }
+
+    fn rests_beside_readers(&self) -> bool {
+        true
+    }
+
+    fn shows_failed_commits(&self) -> bool {
+        false
+    }
+
+    fn commits_flush_the_database(&self) -> bool {
+        true
+    }
+
+    fn reads_without_writing(&self) -> bool {
+        true
+    }
 }

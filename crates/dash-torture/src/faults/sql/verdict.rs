@@ -5,6 +5,7 @@ use rusqlite::ffi;
 use super::call::Kind;
 use super::inject::{Effect, Fault, Met};
 use super::stage::{Stage, sound_state};
+use crate::engines::named;
 use crate::sqlite::{self, Wrong};
 
 /// An error as the program under faults got it.
@@ -55,6 +56,9 @@ fn fitting(kind: Kind) -> &'static [i32] {
     }
 }
 
+/// What dash says of a commit that is seen and can't be made durable.
+const IN_DOUBT: &str = "whether they are durable is not known";
+
 /// Whether an error is one that this fault may lead to; `Err` says why not.
 pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), String> {
     let Some(first) = met.first() else {
@@ -84,7 +88,15 @@ pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), 
             ffi::SQLITE_BUSY,
             ffi::SQLITE_READONLY,
         ];
-        return if its_own.contains(&primary) { Ok(()) } else { wrong("a code that fits nothing") };
+        let is_its_own = its_own.contains(&primary)
+            // SQLite's names for a device that can't be read, and for an index that can't be locked.
+            || (primary == ffi::SQLITE_CORRUPT && first.kind == Kind::Read)
+            || (primary == ffi::SQLITE_PROTOCOL && met.iter().any(|met| met.kind == Kind::Lock));
+        return if is_its_own { Ok(()) } else { wrong("a code that fits nothing") };
+    }
+    // A commit that is seen, and may not be durable: that it is not made good outweighs the reason.
+    if told && primary == ffi::SQLITE_IOERR && said.dash.contains(IN_DOUBT) {
+        return Ok(());
     }
     if !told {
         return wrong("dash_last_error() does not tell the errno");
@@ -100,7 +112,8 @@ pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), 
             }
         }
         _ if fault.forever || host => {
-            if ![ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN].contains(&primary) {
+            let is_lock = primary == ffi::SQLITE_PROTOCOL && first.kind == Kind::Lock;
+            if !is_lock && ![ffi::SQLITE_IOERR, ffi::SQLITE_CANTOPEN].contains(&primary) {
                 return wrong("neither an I/O error nor a failed open");
             }
         }
@@ -130,20 +143,25 @@ pub fn sound_again(stage: &mut Stage) -> Result<(), String> {
         Err(Wrong::Content(what)) => Err(format!("content that was never committed: {what}")),
     };
     let state = look(stage.db())?;
+    let mut newest = state;
+    // Whether a transaction over two databases is there in both or in none.
+    let engine = named(&stage.engine);
+    let joins = engine.is_none_or(|engine| engine.subject().claims().several_databases);
     let mut stages = vec![stage.path.clone()];
     if stage.attached {
         stage.attach().map_err(|error| failed("attaching", &error))?;
         let other = sqlite::open(&stage.other(), &stage.parameters)
             .map_err(|error| failed("opening the other", &error))?;
         let beside = look(&other)?;
-        if beside != state {
+        if joins && beside != state {
             return Err(format!("half a transaction: commit {state} here, {beside} there"));
         }
+        newest = newest.max(beside);
         other.close().map_err(|(_, error)| failed("closing the other", &error))?;
         stages.push(stage.other());
     }
-    stage.begun = state;
-    let next = if state == 0 { stage.make() } else { stage.commit(100) };
+    stage.begun = newest;
+    let next = if newest == 0 { stage.make() } else { stage.commit(100) };
     next.map_err(|error| failed("writing", &error))?;
     stage.close().map_err(|error| failed("closing", &error))?;
     for path in stages {
