@@ -17,14 +17,15 @@ fn worker() {
 #[test]
 fn processes_killed_and_stopped_lose_nothing() {
     let again = Again::this(&["--exact", "worker", "--nocapture", "--ignored"]).unwrap();
-    let options = common::options(Duration::from_secs(moment(16, 24)));
+    let options = common::options(Duration::from_secs(moment(24, 34)));
     let summaries = kill::run(&options, &common::Quiet, &again);
-    assert!(summaries.len() >= 3);
+    assert!(summaries.len() >= 6);
     summaries.iter().for_each(common::report);
     common::none_failed(&summaries);
+    let least = moment(2, 6);
     for summary in &summaries {
-        assert!(summary.cases > 10, "{}: only {} rounds", summary.engine, summary.cases);
-        assert!(summary.states > 10, "{}: {} states", summary.engine, summary.states);
+        assert!(summary.cases > least, "{}: only {} rounds", summary.engine, summary.cases);
+        assert!(summary.states > least, "{}: {} states", summary.engine, summary.states);
     }
     assert!(summaries.iter().map(|summary| summary.nested).sum::<u64>() > 0, "inside a recovery");
 }

@@ -50,9 +50,18 @@ fn left_out(reason: &str) {
 
 #[test]
 fn every_image_recovers_a_committed_prefix() {
+    images_recover("shadow", moment(12, 16));
+}
+
+#[test]
+fn every_image_of_mode_wal_recovers_a_committed_prefix() {
+    images_recover("wal", moment(6, 12));
+}
+
+fn images_recover(engine: &str, seconds: u64) {
     let seconds = std::env::var("DASH_TORTURE_SECONDS")
-        .map_or(moment(12, 16), |seconds| seconds.parse().expect("a number"));
-    let options = Options { engine: Some("shadow".to_owned()), ..options(seconds) };
+        .map_or(seconds, |seconds| seconds.parse().expect("a number"));
+    let options = Options { engine: Some(engine.to_owned()), ..options(seconds) };
     let mut failures = Vec::new();
     for summary in fs::run(&options, &Quiet) {
         println!(
@@ -69,8 +78,11 @@ fn every_image_recovers_a_committed_prefix() {
 
 #[test]
 fn a_device_that_fails_or_fills_up_loses_nothing() {
-    for kind in ["ext4", "ext4-writeback", "ext4-nojournal", "ext4-1k", "btrfs", "xfs"] {
-        let case = Some(format!("shadow/single:{kind}:{}", options(0).seed));
+    let shadow = ["ext4", "ext4-writeback", "ext4-nojournal", "ext4-1k", "btrfs", "xfs"]
+        .map(|kind| format!("shadow/single:{kind}"));
+    let wal = ["ext4", "btrfs"].map(|kind| format!("wal/log:{kind}"));
+    for of in shadow.into_iter().chain(wal) {
+        let case = Some(format!("{of}:{}", options(0).seed));
         for summary in fs::run(&Options { case, ..options(60) }, &Quiet) {
             println!("{}: {} cases", summary.engine, summary.cases);
             for reason in &summary.skipped {
@@ -89,6 +101,19 @@ fn a_device_that_fails_or_fills_up_loses_nothing() {
 fn a_database_that_was_being_made_can_be_made_again() {
     let case = Some("shadow/single:btrfs:1048577:40".to_owned());
     for summary in fs::run(&Options { case, ..options(60) }, &Quiet) {
+        assert!(summary.failures.is_empty(), "{:#?}", summary.failures);
+    }
+}
+
+/// A stock process had removed its journal and not flushed the folder, as it does with NORMAL. Then
+/// dash put the database into WAL mode and committed. After a power loss on Btrfs both were there,
+/// journal and `-wal`, and SQLite rolled the one back and replayed the other. Now the folder is
+/// flushed before there is a `-wal`.
+#[test]
+fn a_journal_that_was_removed_does_not_come_back_beside_a_log() {
+    let case = Some("wal/guests:btrfs:3145777:60".to_owned());
+    for summary in fs::run(&Options { case, ..options(60) }, &Quiet) {
+        println!("{}: {} states", summary.engine, summary.states);
         assert!(summary.failures.is_empty(), "{:#?}", summary.failures);
     }
 }
