@@ -194,3 +194,19 @@ fn a_reader_without_rights_follows_a_writer_that_has_them() {
     let state = workload::number(&reader.must(STATE));
     assert!((acknowledged..=acknowledged + 1).contains(&state), "{state} of {acknowledged}");
 }
+
+#[test]
+fn a_plain_file_is_read_on_when_it_has_become_one_in_wal_mode() {
+    if !root_for("becoming another user") {
+        return;
+    }
+    let (_folder, path, _) = made(false, 0);
+    let part = Part { parameters: "&journal_mode=delete", user: Some(NOBODY), ..Part::default() };
+    let mut reader = Session::dash(&path, part).unwrap();
+    assert_eq!(workload::number(&reader.must(STATE)), 3);
+    let stock = suite::stock(&path);
+    stock.execute_batch("PRAGMA journal_mode=wal").expect("nobody uses it");
+    workload::commit_next(&stock).expect("commits");
+    assert_eq!(workload::number(&reader.must(STATE)), 4);
+    assert!(reader.sql("CREATE TABLE x(x)").is_err(), "it may not write");
+}

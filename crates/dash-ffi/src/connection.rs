@@ -218,6 +218,7 @@ impl core::fmt::Debug for ConnectionHandle<'_> {
 }
 
 /// The connection that opened a file; of a shared cache, the one that is calling.
+#[derive(Clone)]
 pub struct KeptConnection {
     /// Where the b-tree has it: there while the file is open.
     raw: *mut *mut Connection,

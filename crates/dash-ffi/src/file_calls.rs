@@ -246,8 +246,17 @@ unsafe extern "C" fn x_file_size(file: *mut RawFile, size: *mut i64) -> c_int {
 }
 
 unsafe extern "C" fn x_lock(file: *mut RawFile, level: c_int) -> c_int {
+    let mut has = None;
+    let lock = |file: &mut dyn File| {
+        file.lock(LockLevel::from_raw(level)?)?;
+        has = Some(file.has_shared_memory());
+        Ok(())
+    };
     // SAFETY: SQLite passes an open file of ours.
-    unsafe { call(file, "xLock", |file| file.lock(LockLevel::from_raw(level)?)) }
+    let code = unsafe { call(file, "xLock", lock) };
+    // SAFETY: as above; a file keeps its shared memory while SQLite has a log of it open.
+    has.inspect(|has| unsafe { Handle::fit(file, *has) });
+    code
 }
 
 unsafe extern "C" fn x_unlock(file: *mut RawFile, level: c_int) -> c_int {

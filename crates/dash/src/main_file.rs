@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dash_ffi::{
-    DeviceCharacteristics, File, FileControl, Handled, HostVfs, LockLevel, OpenFlags, Opened,
-    PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
+    DeviceCharacteristics, File, FileControl, Handled, HostVfs, KeptConnection, LockLevel,
+    OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
 };
 use dash_storage::real;
 
@@ -32,6 +32,8 @@ pub struct MainFile {
     pub(crate) window: Arc<Window>,
     /// What `SQLITE_FCNTL_CHUNK_SIZE` set: for a plain file, also if it is set before there is one.
     pub(crate) chunk: Option<i32>,
+    /// SQLite's own connection, to be asked about its other databases.
+    pub(crate) connection: Option<KeptConnection>,
     /// [`real::forks`] when it was opened.
     pub(crate) forks: u64,
     /// By which it is known when SQLite opens a file beside it.
@@ -55,6 +57,7 @@ pub(crate) fn opened(
         parameters: request.parameters.clone(),
         window: request.window.clone(),
         chunk: None,
+        connection: None,
         forks: real::forks(),
         caller: request.caller,
         membership,
@@ -107,7 +110,8 @@ impl File for MainFile {
     fn lock(&mut self, level: LockLevel) -> Result<()> {
         self.check_process()?;
         self.caller.note();
-        self.database.lock(level)
+        self.database.lock(level)?;
+        if level == LockLevel::Shared { self.keep_up() } else { Ok(()) }
     }
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
@@ -130,6 +134,7 @@ impl File for MainFile {
         match control {
             FileControl::Pragma(pragma) => return self.pragma(pragma),
             FileControl::ChunkSize(size) => self.chunk = Some(size),
+            FileControl::Pdb(ref connection) => self.connection = Some(connection.keep()),
             _ => {}
         }
         self.database.file_control(control)

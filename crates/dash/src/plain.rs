@@ -11,7 +11,7 @@ use dash_ffi::{
 };
 use dash_storage::real::Real;
 
-use crate::leftovers::{self, Leftover, Neighbours};
+use crate::leftovers::{self, HEADER, Leftover, Neighbours, says_wal};
 use crate::main_file::opened;
 use crate::mode::IN_TRANSACTION;
 use crate::mode::Parameters;
@@ -67,14 +67,16 @@ pub struct PlainFile {
     path: PathBuf,
     /// Whether SQLite got a method table with shared memory: a file in WAL mode that is only read.
     shared_memory: bool,
-    /// What lies beside a file that may only be read: what was half-written is not read.
-    beside: Option<Neighbours>,
+    /// Whether it may only be read: what was half-written is not read then.
+    is_read_only: bool,
+    beside: Neighbours,
 }
 
 impl PlainFile {
     /// One that was just left by an engine.
     pub fn at_rest(file: HostFile, path: &Path) -> Self {
-        Self { file, path: path.to_path_buf(), shared_memory: false, beside: None }
+        let (path, beside) = (path.to_path_buf(), Neighbours::of(path));
+        Self { file, path, shared_memory: false, is_read_only: false, beside }
     }
 }
 
@@ -91,8 +93,9 @@ impl crate::mode::Request<'_> {
         }
         // WAL mode needs it, and is only met when reading.
         let shared_memory = membership.is_none() && file.has_shared_memory();
-        let beside = (!flags.contains(OpenFlags::READWRITE)).then(|| Neighbours::of(self.path));
-        let file = PlainFile { file, path: self.path.to_path_buf(), shared_memory, beside };
+        let is_read_only = !flags.contains(OpenFlags::READWRITE);
+        let mut file = PlainFile::at_rest(file, self.path);
+        (file.shared_memory, file.is_read_only) = (shared_memory, is_read_only);
         Ok(opened(self, (MODE, Box::new(file)), flags, membership))
     }
 }
@@ -111,6 +114,18 @@ impl Database for PlainFile {
 
     fn survives_fork(&self) -> bool {
         true
+    }
+
+    fn is_in_wal_mode(&mut self) -> Result<bool> {
+        if self.shared_memory {
+            return Ok(false);
+        }
+        let mut header = [0; HEADER];
+        let len = self.file.read(&mut header, 0)?;
+        let found = len > 0 && (says_wal(&header[..len]) || self.beside.has_wal()?);
+        // Stock SQLite's rules are for who only reads.
+        self.shared_memory = found && self.is_read_only && self.file.has_shared_memory();
+        Ok(found && !self.is_read_only)
     }
 
     fn may_leave(&mut self) -> Result<()> {
@@ -162,9 +177,10 @@ impl File for PlainFile {
     /// connection that is idle since before the names were exchanged would roll back into its own
     /// copy, and remove, the journal of somebody who is writing the other one.
     fn lock(&mut self, level: LockLevel) -> Result<()> {
-        let Self { file, path, beside, .. } = self;
+        let Self { file, path, beside, is_read_only, .. } = self;
         file.lock(level)?;
-        if let (Some(beside), LockLevel::Shared) = (beside, level)
+        if *is_read_only
+            && level == LockLevel::Shared
             && let Err(error) =
                 beside.refuse_half_written(path, true, || file.check_reserved_lock())
         {

@@ -5,7 +5,7 @@
 //! SQLite file at rest, which the next one takes. SQLite's page cache stays right either way: the
 //! next transaction compares the header's version bytes, as always.
 
-use dash_ffi::{File, FileControl, Result};
+use dash_ffi::{Code, File, FileControl, LockLevel, Result};
 use dash_storage::real;
 
 use crate::errors::inherited;
@@ -14,6 +14,7 @@ use crate::main_file::MainFile;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Switching, gone, in_use};
 use crate::plain::{self, PlainFile};
+use crate::wal;
 
 impl MainFile {
     /// To another mode.
@@ -96,6 +97,7 @@ impl MainFile {
             window: &self.window,
             membership,
             caller: self.caller,
+            connection: self.connection.as_ref(),
         }
     }
 
@@ -111,5 +113,38 @@ impl MainFile {
         self.database = Box::new(PlainFile::at_rest(file, &self.path));
         self.mode = plain::MODE;
         Ok(())
+    }
+
+    /// To WAL mode, where another connection has taken the database: another process, or the backup
+    /// API, which copies the header, too. SQLite goes there by itself as soon as it has read, and
+    /// then fails for want of shared memory. This connection has SHARED, and keeps it.
+    pub(crate) fn keep_up(&mut self) -> Result<()> {
+        match self.database.is_in_wal_mode() {
+            Ok(false) => return Ok(()),
+            Ok(true) => self.database.unlock(LockLevel::None)?,
+            Err(error) => {
+                self.database.unlock(LockLevel::None)?;
+                return Err(error);
+            }
+        }
+        if self.forks != real::forks() {
+            return Err(inherited(&self.path));
+        }
+        let Some(membership) = self.membership.take() else {
+            return Err(gone());
+        };
+        let joined = wal::MODE.join(&self.switching(&membership));
+        if matches!(joined, Ok(Some(_))) {
+            membership.lead(wal::MODE);
+        }
+        self.membership = Some(membership);
+        // It is for another try, if it has left WAL mode again.
+        let mut joined = joined?.ok_or(Code::BUSY)?;
+        let mut persist = -1;
+        self.database.file_control(FileControl::PersistWal(&mut persist))?;
+        joined.file_control(FileControl::PersistWal(&mut persist))?;
+        self.database = joined;
+        self.mode = wal::MODE;
+        self.database.lock(LockLevel::Shared)
     }
 }

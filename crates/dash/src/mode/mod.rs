@@ -126,6 +126,15 @@ pub trait Mode: Sync {
     /// Why it can't be opened; no lock is left.
     fn enter(&self, switching: &Switching<'_>) -> Result<Box<dyn Database>>;
 
+    /// The same, for a database that others have put into this mode. `None`: it is in it no more.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be opened; no lock is left.
+    fn join(&self, _switching: &Switching<'_>) -> Result<Option<Box<dyn Database>>> {
+        Ok(None)
+    }
+
     /// A file beside a database that is open in this mode; `None`: it is the host's.
     ///
     /// # Errors
@@ -206,6 +215,16 @@ pub trait Database: File {
     /// plain file, and this connection holds no lock on it.
     fn is_left(&self) -> bool {
         false
+    }
+
+    /// Whether another connection has put it into WAL mode, for which SQLite wants shared memory of
+    /// a file that has none. It is asked with SHARED, before SQLite reads.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading.
+    fn is_in_wal_mode(&mut self) -> Result<bool> {
+        Ok(false)
     }
 
     /// Whether the mode can be changed now.

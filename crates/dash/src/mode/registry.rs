@@ -95,15 +95,24 @@ impl Membership {
         databases.get(&self.path).is_some_and(|listed| listed.connections == 1)
     }
 
-    /// Changes the mode; `false` if this is not the only connection.
+    /// Changes the mode; `false` if other connections stand against it.
     pub fn switch(&self, mode: &'static dyn Mode) -> bool {
         let mut databases = DATABASES.write().unwrap_or_else(PoisonError::into_inner);
         match databases.get_mut(&self.path) {
-            Some(listed) if listed.connections == 1 => {
+            Some(listed) if listed.connections == 1 || listed.mode == mode => {
                 listed.mode = mode;
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Says in which mode the file is by now, whatever connections of this process took it for:
+    /// each of them follows before it reads or writes.
+    pub fn lead(&self, mode: &'static dyn Mode) {
+        let mut databases = DATABASES.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(listed) = databases.get_mut(&self.path) {
+            listed.mode = mode;
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dash_ffi::{Code, FileName, HostVfs, OpenFlags, Result, Window};
+use dash_ffi::{Code, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window};
 
 use super::Parameters;
 use super::caller::Caller;
@@ -42,6 +42,8 @@ pub struct Switching<'a> {
     pub(crate) window: &'a Arc<Window>,
     pub(crate) membership: &'a Membership,
     pub(crate) caller: Caller,
+    /// SQLite's own connection, where it has said which.
+    pub(crate) connection: Option<&'a KeptConnection>,
 }
 
 impl Request<'_> {

@@ -102,6 +102,11 @@ impl Mode for Wal {
         Ok(Box::new(opening::entered(switching)?))
     }
 
+    fn join(&self, switching: &Switching<'_>) -> Result<Option<Box<dyn Database>>> {
+        let joined = opening::joined(switching)?;
+        Ok(joined.map(|file| Box::new(file) as Box<dyn Database>))
+    }
+
     /// The log, on behalf of the connection that this thread has just called; the rollback journal
     /// with which SQLite enters and leaves the mode is the host's.
     fn open_beside(

@@ -232,12 +232,33 @@ fn could_not(path: &Path) -> String {
 /// Under a connection that had the file open in another mode. An empty file is put into WAL mode by
 /// SQLite itself, with the page size that it was told.
 pub(super) fn entered(switching: &Switching<'_>) -> Result<WalFile> {
-    let Switching { host, path, parameters, window, membership, caller } = switching;
-    let is_empty = std::fs::metadata(path).is_ok_and(|found| found.len() == 0);
-    let (shared, flags) = (membership.shared(), OpenFlags::READWRITE);
-    let engine = engine(host, path, parameters, flags, !is_empty, &shared.of())?;
-    let link = Link::new(engine, &shared.of::<Links>(), *caller, path.to_path_buf(), false);
-    Ok(WalFile::new(link, **host, parameters.psow(), (*window).clone()))
+    let is_empty = std::fs::metadata(switching.path).is_ok_and(|found| found.len() == 0);
+    Ok(under(switching, engine_under(switching, !is_empty)?))
+}
+
+/// The same, once others have put it into WAL mode; `None`: it has left that again.
+pub(super) fn joined(switching: &Switching<'_>) -> Result<Option<WalFile>> {
+    let mut engine = engine_under(switching, false)?;
+    match is_in_wal_mode(&mut engine, &Neighbours::of(switching.path))? {
+        true => Ok(Some(under(switching, engine))),
+        false => engine.close().map(|()| None).map_err(to_sqlite),
+    }
+}
+
+fn engine_under(
+    switching: &Switching<'_>,
+    begins: bool,
+) -> core::result::Result<Connection<Real>, Failed> {
+    let Switching { host, path, parameters, membership, .. } = switching;
+    engine(host, path, parameters, OpenFlags::READWRITE, begins, &membership.shared().of())
+}
+
+fn under(switching: &Switching<'_>, engine: Connection<Real>) -> WalFile {
+    let Switching { host, path, parameters, window, membership, caller, connection } = switching;
+    let links = membership.shared().of::<Links>();
+    let link = Link::new(engine, &links, *caller, path.to_path_buf(), false);
+    link.state().kept = connection.cloned();
+    WalFile::new(link, **host, parameters.psow(), (*window).clone())
 }
 
 /// Whether somebody has begun a session of the log that was not ended: it is under way, or was cut

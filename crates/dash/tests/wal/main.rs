@@ -4,6 +4,7 @@
 mod common;
 
 mod content;
+mod following;
 mod locks;
 mod opening;
 mod pragmas;

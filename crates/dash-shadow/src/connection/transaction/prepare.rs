@@ -136,9 +136,11 @@ impl<S: Storage> Connection<S> {
         }
         let header = Header::of(first).filter(Header::is_sqlite).ok_or(refused)?;
         let least = if guarded || broken(Mutation::NoLeap) { 1 } else { LEAP };
-        let ahead = header.counter().wrapping_sub(counter);
+        // A backup copies the source's WAL mode. SQLite has it in its page cache, and would go there.
+        let written = header.counter().wrapping_add(u32::from(header.is_wal()));
+        let ahead = written.wrapping_sub(counter);
         let fresh = match ahead {
-            _ if (least..1 << 31).contains(&ahead) => header.counter(),
+            _ if (least..1 << 31).contains(&ahead) => written,
             _ => counter.wrapping_add(least),
         };
         let valid = header.size().is_some();
