@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::Outcome;
 use crate::engine::{Engine, sidecar};
@@ -46,6 +46,9 @@ fn mode(word: &str) -> std::result::Result<String, String> {
 
 /// What to tell when Ctrl-C was pressed.
 const STOPPED: &str = "stopped; the database is whole, run the command again to finish";
+
+/// Why the mode stays as it is, where nothing else was said.
+const IN_USE: &str = "another connection has it open; close that and try again";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
@@ -116,16 +119,22 @@ fn to_plain(
     extension: &Extension,
     interrupt: &Interrupt,
 ) -> Result<Outcome> {
+    let is_plain = !engines::look(file)?.is_used();
     let db = extension.open(file, false)?;
     db.busy_timeout(PATIENCE).explain("setting the busy timeout")?;
     let Some(db) = verify(db, file, "checking it under dash", interrupt)? else {
         return Ok(Outcome::Bad);
     };
     let mode = follow("making it plain", size(file), Moving::Written, || set_mode(&db, wanted))
+        .map_err(|error| match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => IN_USE.to_owned(),
+            _ => error.to_string(),
+        })
         .explain(format!("making {} plain (it is as it was)", file.display()))?;
     close(db, file)?;
     if mode != wanted {
-        return Ok(stays(file, &mode, extension));
+        let stays_in = if is_plain { "plain" } else { &mode };
+        return Ok(stays(file, stays_in, extension));
     }
     if engines::look(file)?.has_left_anything() {
         say!(
@@ -149,9 +158,11 @@ fn set_mode(db: &Connection, wanted: &str) -> rusqlite::Result<String> {
 }
 
 fn stays(file: &Path, mode: &str, extension: &Extension) -> Outcome {
-    let usual = "another connection has it open; close that and try again";
-    let why = extension.last_error().unwrap_or_else(|| usual.to_owned());
-    say!("{} stays in journal mode {mode}: {why}", file.display());
+    let why = extension.last_error().unwrap_or_else(|| IN_USE.to_owned());
+    match mode {
+        "plain" => say!("{} stays a plain file: {why}", file.display()),
+        _ => say!("{} stays in journal mode {mode}: {why}", file.display()),
+    }
     Outcome::Bad
 }
 

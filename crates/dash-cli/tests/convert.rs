@@ -3,7 +3,9 @@
 
 mod common;
 
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
+use std::process::Stdio;
 
 use common::{Home, Run};
 
@@ -78,7 +80,36 @@ fn what_can_not_be_written_is_named() {
 }
 
 #[test]
+fn who_is_in_the_way_of_plain_is_said() {
+    for mode in ["wal", "shadow"] {
+        let home = Home::new();
+        drop(home.plain());
+        home.dash(&["convert", "app.db", "--to", mode]).is(0);
+        let mut shell = home
+            .command(&["shell", "app.db"])
+            .env("PATH", "")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        writeln!(shell.stdin.as_mut().unwrap(), "SELECT count(*) FROM t;").unwrap();
+        let mut answer = [0; 4];
+        shell.stdout.as_mut().unwrap().read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"200\n");
+        home.dash(&["convert", "app.db", "--to", "plain"]).is(2).says("another connection has it");
+        assert!(shell.wait_with_output().unwrap().status.success());
+        home.dash(&["convert", "app.db", "--to", "plain"]).is(0);
+        assert_eq!(home.stock_rows(), 200);
+    }
+}
+
+#[test]
 fn any_journal_mode_may_be_asked_for() {
+    let home = Home::new();
+    drop(home.plain());
+    let run = home.dash(&["convert", "app.db", "--to", "nonsense"]).is(1);
+    run.says("stays a plain file").says("no such journal_mode");
+    assert_eq!(home.contents().keys().collect::<Vec<_>>(), ["app.db"]);
     let home = Home::new();
     home.shadowed();
     let run = home.dash(&["convert", "app.db", "--to", "nonsense"]).is(1);

@@ -130,6 +130,28 @@ fn a_folder_is_one_error() {
 }
 
 #[test]
+fn a_named_pipe_is_not_waited_for() {
+    let home = Home::new();
+    nix::unistd::mkfifo(&home.db(), nix::sys::stat::Mode::from_bits_truncate(0o644)).unwrap();
+    // Whoever opens it for reading waits no longer than this.
+    let (pipe, (over, patience)) = (home.db(), std::sync::mpsc::channel());
+    let writer = std::thread::spawn(move || {
+        if patience.recv_timeout(std::time::Duration::from_secs(20)).is_err() {
+            drop(std::fs::OpenOptions::new().read(true).write(true).open(pipe));
+        }
+    });
+    for command in [
+        &["inspect", "app.db"][..],
+        &["recover", "app.db"],
+        &["convert", "app.db", "--to", "plain"],
+    ] {
+        home.dash(command).is(2).says("app.db is not a regular file");
+    }
+    over.send(()).unwrap();
+    writer.join().unwrap();
+}
+
+#[test]
 fn a_database_made_plain_is_not_said_to_lack_its_shadow() {
     let home = Home::new();
     std::fs::write(home.db(), "").unwrap();

@@ -40,6 +40,20 @@ fn a_closed_database_needs_none() {
 }
 
 #[test]
+fn what_can_not_be_kept_is_named_beside_what_can() {
+    let home = Home::new();
+    home.shadowed();
+    for arguments in [&["app.db", "--keep", "datbase"][..], &["--keep", "datbase", "app.db"]] {
+        home.dash(&[&["recover", "--yes"], arguments].concat())
+            .is(2)
+            .says("--keep can't be datbase")
+            .says("database, log, shadow");
+    }
+    home.dash(&["recover", "--keep", "log"]).is(2).says("which FILE");
+    home.dash(&["recover"]).is(2).says("<FILE>");
+}
+
+#[test]
 fn a_lost_exchange_is_completed() {
     let home = Home::new();
     home.shadowed();

@@ -153,8 +153,13 @@ fn what_a_power_loss_took_from_wal_comes_back_from_the_log() {
 /// The database holds an older image of a page than the log, which no checkpoint leaves (WAL-16).
 #[test]
 fn of_a_removed_wal_and_its_log_a_person_chooses() {
-    for (choice, rows) in [(&["--keep"][..], 205), (&["--keep", "log"], 205), (&["--discard"], 203)]
-    {
+    for (choice, rows) in [
+        (&["app.db", "--keep"][..], 205),
+        (&["--keep", "app.db"], 205),
+        (&["--keep", "log", "app.db"], 205),
+        (&["app.db", "--keep=log"], 205),
+        (&["app.db", "--discard"], 203),
+    ] {
         let home = killed(5);
         remove_wal(&home, 3);
         let before = home.contents();
@@ -162,7 +167,7 @@ fn of_a_removed_wal_and_its_log_a_person_chooses() {
         home.dash(&["recover", "app.db", "--yes"]).is(1).says("--keep takes the commits");
         home.dash(&["shell", "app.db", "--", "SELECT 1"]).is(2).says("dash recover");
         as_before(&home, &before);
-        let run = home.dash(&[&["recover", "app.db", "--yes"], choice].concat()).is(0);
+        let run = home.dash(&[&["recover", "--yes"], choice].concat()).is(0);
         run.says(if rows == 205 { "Lost is what was written" } else { "Lost are those of the 4" });
         whole_with(&home, rows);
         let after = home.contents();

@@ -5,28 +5,31 @@
 pub mod plan;
 mod steps;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, TypedValueParser};
 
 use crate::Outcome;
 use crate::ask::confirm;
 use crate::engines::{self, ENGINES};
 use crate::extension::Extension;
-use crate::failure::{Explain, Result};
+use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::out::say;
 use plan::{Plan, Reply};
 
 /// Arguments of `dash recover`.
 #[derive(clap::Args)]
+#[command(override_usage = "dash recover [OPTIONS] <FILE>")]
 pub struct Arguments {
     /// The database
-    file: PathBuf,
+    #[arg(required_unless_present = "keep")]
+    file: Option<PathBuf>,
     /// Which of the files to keep, where each holds commits that the other lacks; alone, in WAL
     /// mode, the commits of FILE-dashlog where FILE-wal was removed
-    #[arg(long, value_parser = choices(), num_args = 0..=1, default_missing_value = "log")]
-    keep: Option<String>,
+    #[arg(long, value_parser = Choice, num_args = 0..=1, default_missing_value = ALONE)]
+    keep: Option<OsString>,
     /// Takes the database as it is, without what only other files hold: `--keep database`
     #[arg(long, conflicts_with = "keep")]
     discard: bool,
@@ -35,20 +38,75 @@ pub struct Arguments {
     yes: bool,
 }
 
-/// What engines let a person choose between.
-fn choices() -> PossibleValuesParser {
-    let mut all: Vec<_> = ENGINES.iter().flat_map(|engine| engine.keep).collect();
-    all.sort();
+/// What `--keep` means without a value.
+const ALONE: &str = "log";
+
+/// What engines let a person choose between, each with a line of help.
+fn choices() -> Vec<(&'static str, &'static str)> {
+    let mut all: Vec<_> = ENGINES.iter().flat_map(|engine| engine.keep).copied().collect();
+    all.sort_unstable();
     all.dedup_by_key(|(word, _)| *word);
-    all.into_iter().map(|(word, help)| PossibleValue::new(word).help(help)).into()
+    all
+}
+
+/// Takes any word: the one behind `--keep` may be FILE.
+#[derive(Clone)]
+struct Choice;
+
+impl TypedValueParser for Choice {
+    type Value = OsString;
+
+    fn parse_ref(
+        &self,
+        _: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> std::result::Result<OsString, clap::Error> {
+        Ok(value.to_owned())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |(word, help)| PossibleValue::new(word).help(help);
+        Some(Box::new(choices().into_iter().map(value)))
+    }
+}
+
+impl Arguments {
+    /// The database, and what is to be kept.
+    fn understood(&self) -> Result<(PathBuf, Option<&'static str>)> {
+        let choices = choices();
+        let named = |word: &OsString| choices.iter().find(|(choice, _)| **choice == **word);
+        let (file, keep) = match (&self.file, &self.keep) {
+            (Some(file), None) => (file.clone(), None),
+            (Some(file), Some(word)) => (file.clone(), Some((word, named(word)))),
+            // `--keep FILE`
+            (None, Some(word)) if named(word).is_none() => {
+                return Ok((PathBuf::from(word), Some(ALONE)));
+            }
+            (None, _) => return Err(Failure::new("which FILE is to be recovered?")),
+        };
+        match keep {
+            _ if self.discard => Ok((file, Some("database"))),
+            None => Ok((file, None)),
+            Some((_, Some((word, _)))) => Ok((file, Some(*word))),
+            Some((word, None)) => {
+                let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
+                Err(Failure::new(format!(
+                    "--keep can't be {}: it is one of {}",
+                    word.to_string_lossy(),
+                    words.join(", ")
+                )))
+            }
+        }
+    }
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
-    let file = resolve(&arguments.file)?;
+    let (file, keep) = arguments.understood()?;
+    let file = resolve(&file)?;
     let found = engines::look(&file)?;
     let interrupt = Interrupt::catch()?;
-    let keep = if arguments.discard { Some("database") } else { arguments.keep.as_deref() };
     let plan = match found.recovery(&file, keep, &interrupt)? {
         Reply::Do(plan) => plan,
         Reply::Tell(text) => {
