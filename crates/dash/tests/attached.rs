@@ -65,7 +65,8 @@ fn a_transaction_that_mixes_dash_and_stock_databases_is_refused() {
             .expect("writes");
         assert!(db.execute_batch("COMMIT").is_err());
         let said = last_error(&db);
-        assert!(said.contains("not in mode shadow"), "{said}");
+        assert!(said.contains("not in mode shadow nor in mode wal"), "{said}");
+        assert!(said.contains("?vfs=dash"), "{said}");
         if !db.is_autocommit() {
             db.execute_batch("ROLLBACK").expect("rolls back");
         }
@@ -89,7 +90,72 @@ fn a_plain_file_of_dash_is_refused_in_the_mix_too() {
     assert_eq!(text(&db, "SELECT dash_engine('side')"), "plain");
     db.execute_batch("BEGIN; INSERT INTO m VALUES (2); INSERT INTO s VALUES (2)").expect("writes");
     assert!(db.execute_batch("COMMIT").is_err());
+    let said = last_error(&db);
+    assert!(said.contains("PRAGMA journal_mode=shadow"), "{said}");
     assert_eq!(number(&db, "SELECT count(*) FROM m"), 0);
+    assert_eq!(text(&db, "PRAGMA side.journal_mode=shadow"), "shadow");
+    db.execute_batch("BEGIN; INSERT INTO m VALUES (2); INSERT INTO s VALUES (2); COMMIT")
+        .expect("commits");
+}
+
+/// SQLite lists the databases in WAL mode in the super-journal of the others, too.
+#[test]
+fn databases_in_mode_wal_commit_beside_several_in_mode_shadow() {
+    for of_wal in ["main", "a", "b"] {
+        let folder = Folder::new();
+        let db = folder.open("main.db");
+        for name in ["a", "b"] {
+            let uri = uri(&folder.path(&format!("{name}.db")), "dash", "");
+            db.execute(&format!("ATTACH ? AS {name}"), [uri]).expect("attaches");
+        }
+        assert_eq!(text(&db, &format!("PRAGMA {of_wal}.journal_mode=wal")), "wal");
+        for name in ["main", "a", "b"] {
+            db.execute_batch(&format!("CREATE TABLE {name}.t_{name}(x)")).expect("commits");
+        }
+        let insert = |x| {
+            format!(
+                "INSERT INTO t_main VALUES ({x}); INSERT INTO t_a VALUES ({x}); INSERT INTO t_b VALUES ({x});"
+            )
+        };
+        for x in 0..3 {
+            db.execute_batch(&format!("BEGIN; {} COMMIT", insert(x)))
+                .unwrap_or_else(|error| panic!("{of_wal}: {error}: {}", last_error(&db)));
+        }
+        db.execute_batch(&format!("BEGIN; {} ROLLBACK", insert(9))).expect("rolls back");
+        drop(db);
+        assert!(!names(&folder).iter().any(|name| name.contains("-mj")), "{:?}", names(&folder));
+        for name in ["main", "a", "b"] {
+            let stock = folder.stock(&format!("{name}.db"));
+            assert_eq!(number(&stock, &format!("SELECT count(*) FROM t_{name}")), 3);
+            whole(&stock);
+        }
+    }
+}
+
+/// A database that has left WAL mode has a journal again, also one whose other connections have it
+/// in mode wal still.
+#[test]
+fn a_database_that_has_left_wal_mode_is_asked_for_its_journal() {
+    for with_another in [false, true] {
+        let folder = Folder::new();
+        let db = folder.open("main.db");
+        for name in ["a", "b"] {
+            let uri = uri(&folder.path(&format!("{name}.db")), "dash", "");
+            db.execute(&format!("ATTACH ? AS {name}"), [uri]).expect("attaches");
+            db.execute_batch(&format!("CREATE TABLE {name}.t_{name}(x)")).expect("commits");
+        }
+        db.execute_batch("CREATE TABLE m(x)").expect("commits");
+        assert_eq!(text(&db, "PRAGMA a.journal_mode=wal"), "wal");
+        let _other = with_another.then(|| folder.open("a.db"));
+        assert_eq!(text(&db, "PRAGMA a.journal_mode=delete"), "delete");
+        db.execute_batch(
+            "BEGIN; INSERT INTO t_a VALUES (1); INSERT INTO t_b VALUES (1); INSERT INTO m VALUES (1)",
+        )
+        .expect("writes");
+        assert!(db.execute_batch("COMMIT").is_err());
+        let said = last_error(&db);
+        assert!(said.contains("a.db, which is not in mode shadow nor in mode wal"), "{said}");
+    }
 }
 
 /// Run by the test below in a process whose files can't grow beyond a limit.

@@ -7,7 +7,7 @@
 //!   their journals, and deletes it if there are none. A database in mode shadow has no journal, so
 //!   while it is prepared, [`Marker`] stands in for one;
 //! - a stock database of the same transaction, recovered by stock SQLite after a crash, would
-//!   delete it too early. So [`check_children`] refuses the mix.
+//!   delete it too early. So [`check_children`] refuses the mix. One in WAL mode recovers by itself.
 
 use std::ffi::{OsStr, OsString, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -47,7 +47,7 @@ fn checksum(name: &[u8]) -> u32 {
     })
 }
 
-/// Refuses a transaction in which a database is not one of dash's in mode shadow.
+/// Refuses a transaction in which a database has a journal that stock SQLite would recover.
 ///
 /// # Errors
 ///
@@ -59,31 +59,38 @@ pub fn check_children(super_journal: &Path) -> Result<()> {
     let foreign = list
         .split(|byte| *byte == 0)
         .filter(|journal| !journal.is_empty())
-        .map(OsStr::from_bytes)
+        .map(|journal| Path::new(OsStr::from_bytes(journal)))
         // SQLite lists databases in memory, too, by a name that no file has: all others have their
         // folder.
-        .find(|journal| *journal != ":memory:-journal" && !is_journal(journal));
+        .find(|journal| *journal != Path::new(":memory:-journal") && !is_harmless(journal));
     match foreign {
         None => Ok(()),
         Some(journal) => {
-            let journal = journal.to_string_lossy();
-            let name = journal.strip_suffix("-journal").unwrap_or(&journal);
+            let shown = journal.to_string_lossy();
+            let name = shown.strip_suffix("-journal").unwrap_or(&shown);
+            let remedy = match registry::mode_of_journal(journal) {
+                Some(_) => "or PRAGMA journal_mode=shadow (or wal) with the name of its schema",
+                None => "or attach it with ?vfs=dash",
+            };
             Err(Error::new(
                 Code::ERROR,
                 format!(
-                    "a transaction can't change databases of dash and {name}, which is not in mode shadow: \
-                     after a crash they could not be recovered together; change them in separate transactions, \
-                     or attach it with ?vfs=dash"
+                    "a transaction can't change databases of dash and {name}, which is not in mode shadow nor in mode wal: \
+                     after a crash they could not be recovered together; change them in separate transactions, {remedy}"
                 ),
             ))
         }
     }
 }
 
-/// Whether this is the path of a journal of a database that is written in mode shadow here.
-fn is_journal(journal: &OsStr) -> bool {
-    let found = registry::mode_of_journal(Path::new(journal));
-    found.is_some_and(|(mode, is_written)| is_written && mode.engine() == MODE.engine())
+/// Whether this is the path of a journal of a database that is written in mode shadow here; or of
+/// one in WAL mode, which has none: SQLite lists it, and its commit depends on no super-journal.
+fn is_harmless(journal: &Path) -> bool {
+    match registry::mode_of_journal(journal) {
+        Some((mode, is_written)) if mode == MODE => is_written,
+        Some((mode, _)) => mode.is_sqlites() && !mode.is_plain() && !journal.is_file(),
+        None => false,
+    }
 }
 
 /// `to`, seen from the folder `from`; both are absolute and have neither `.` nor `..`.
