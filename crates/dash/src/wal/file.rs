@@ -190,8 +190,13 @@ impl File for WalFile {
         self.link.state().call(|engine| engine.size())
     }
 
+    /// Whoever only reads is not to checkpoint and delete the log when it closes. That is what
+    /// SQLite wants EXCLUSIVE for while it has the log open, and in stock it does not get it.
     fn lock(&mut self, level: LockLevel) -> Result<()> {
         self.go_on();
+        if self.link.is_read_only && level == LockLevel::Exclusive && self.link.state().has_log {
+            return Err(Code::BUSY.into());
+        }
         self.link.state().call(|engine| engine.lock(engine_level(level)))
     }
 

@@ -37,11 +37,6 @@ pub fn open(link: Arc<Link>, _: &Path, flags: OpenFlags) -> Result<Opened> {
     state.has_log = true;
     let door = state.kept.as_ref().map(dash_ffi::KeptConnection::door);
     drop(state);
-    // SQLite then neither writes it nor begins a checkpoint.
-    let flags = match link.is_read_only {
-        true => flags.without(OpenFlags::READWRITE | OpenFlags::CREATE) | OpenFlags::READONLY,
-        false => flags,
-    };
     Ok(Opened { file: Box::new(LogFile { link, door }), flags })
 }
 

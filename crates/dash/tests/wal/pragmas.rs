@@ -1,7 +1,7 @@
 //! What can be chosen and asked.
 
 use crate::common::*;
-use crate::create;
+use crate::{at_rest, create};
 
 #[test]
 fn each_choice_is_a_pragma_and_a_parameter() {
@@ -100,4 +100,41 @@ fn secure_delete_leaves_no_log() {
         db.execute_batch("INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)").expect("commits");
         assert_eq!(number(&db, "SELECT count(*) FROM t"), 2);
     }
+}
+
+fn checkpoint(db: &Connection, how: &str) -> Result<(i64, i64, i64)> {
+    let sql = format!("PRAGMA wal_checkpoint({how})");
+    db.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+}
+
+/// As in stock SQLite: what needs no write to the database is answered.
+#[test]
+fn a_connection_that_only_reads_may_ask_for_a_checkpoint() {
+    let folder = Folder::new();
+    let db = create(&folder, "app.db");
+    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    let reader = folder.try_open("app.db", "&mode=ro").expect("opens");
+    assert_eq!(text(&reader, "SELECT dash_engine()"), "wal");
+    assert_eq!(number(&reader, "SELECT sum(x) FROM t"), 1);
+    for how in ["PASSIVE", "TRUNCATE"] {
+        let refused = checkpoint(&reader, how);
+        assert_eq!(code(refused), ErrorCode::ReadOnly, "{how}: it would have to write");
+    }
+    let (busy, log, copied) = checkpoint(&db, "PASSIVE").expect("checkpoints");
+    assert!(busy == 0 && log > 0 && log == copied);
+    for how in ["PASSIVE", "FULL"] {
+        assert_eq!(checkpoint(&reader, how).expect("answers"), (0, log, log), "{how}");
+    }
+    assert_eq!(checkpoint(&reader, "TRUNCATE").expect("answers"), (0, 0, 0));
+    for x in 2..20 {
+        db.execute("INSERT INTO t VALUES (?)", [x]).expect("commits");
+        assert_eq!(number(&reader, "SELECT max(x) FROM t"), x);
+    }
+    whole(&reader);
+    reader.close().expect("closes");
+    assert!(folder.path("app.db-wal").metadata().expect("stays").len() > 0);
+    db.execute_batch("INSERT INTO t VALUES (20)").expect("commits");
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 20);
+    db.close().expect("closes");
+    at_rest(&folder, "app.db");
 }
