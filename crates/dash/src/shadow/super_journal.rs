@@ -7,7 +7,8 @@
 //!   their journals, and deletes it if there are none. A database in mode shadow has no journal, so
 //!   while it is prepared, [`Marker`] stands in for one;
 //! - a stock database of the same transaction, recovered by stock SQLite after a crash, would
-//!   delete it too early. So [`check_children`] refuses the mix. One in WAL mode recovers by itself.
+//!   delete it too early. So [`check_children`] refuses the mix. One in WAL mode recovers by
+//!   itself.
 
 use std::ffi::{OsStr, OsString, c_char};
 use std::os::unix::ffi::OsStrExt;

@@ -136,7 +136,8 @@ impl<S: Storage> Connection<S> {
         }
         let header = Header::of(first).filter(Header::is_sqlite).ok_or(refused)?;
         let least = if guarded || broken(Mutation::NoLeap) { 1 } else { LEAP };
-        // A backup copies the source's WAL mode. SQLite has it in its page cache, and would go there.
+        // A backup copies the source's WAL mode, too. SQLite has that in its page cache, and would
+        // go there.
         let written = header.counter().wrapping_add(u32::from(header.is_wal()));
         let ahead = written.wrapping_sub(counter);
         let fresh = match ahead {
