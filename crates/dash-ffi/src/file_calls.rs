@@ -6,6 +6,7 @@
 //! Invariants: a handle whose `methods` is one of our tables holds a `FileCell`; `xClose` takes it
 //! out.
 
+use crate::arguments::{count, store, unsigned};
 use crate::cell::{FileCell, Way};
 use crate::code::{Code, OK};
 use crate::error::{Error, Result, answer, report};
@@ -134,30 +135,6 @@ pub(crate) fn enter<R>(
     guarded(what, Code::IOERR, || cell.enter(Way::Callback, f), |cause| cell.latch(cause))
 }
 
-/// An offset or a size from C, which is never negative.
-fn unsigned(value: i64) -> Result<u64> {
-    u64::try_from(value)
-        .map_err(|_| Error::new(Code::MISUSE, format!("a negative offset: {value}")))
-}
-
-/// A count from C, which is never negative.
-fn count(value: c_int) -> Result<usize> {
-    usize::try_from(value)
-        .map_err(|_| Error::new(Code::MISUSE, format!("a negative count: {value}")))
-}
-
-/// Stores an answer where SQLite wants it.
-///
-/// # Safety
-///
-/// `place` is null or may be written.
-unsafe fn store<T>(place: *mut T, value: T) {
-    if !place.is_null() {
-        // SAFETY: as the caller states.
-        unsafe { place.write(value) }
-    }
-}
-
 unsafe extern "C" fn x_close(file: *mut RawFile) -> c_int {
     // SAFETY: SQLite passes a handle that it opened.
     let Some(cell) = (unsafe { Handle::cell(file) }) else {
@@ -245,32 +222,38 @@ unsafe extern "C" fn x_file_size(file: *mut RawFile, size: *mut i64) -> c_int {
     unsafe { call(file, "xFileSize", answer) }
 }
 
-unsafe extern "C" fn x_lock(file: *mut RawFile, level: c_int) -> c_int {
+/// Calls the file, and gives the handle the method table that it needs then: a change of its locks
+/// may have changed its mode.
+///
+/// # Safety
+///
+/// As for [`call`].
+unsafe fn call_and_fit(
+    file: *mut RawFile,
+    what: &str,
+    f: impl FnOnce(&mut dyn File) -> Result<()>,
+) -> c_int {
     let mut has = None;
-    let lock = |file: &mut dyn File| {
-        file.lock(LockLevel::from_raw(level)?)?;
+    let call_and_ask = |file: &mut dyn File| {
+        f(file)?;
         has = Some(file.has_shared_memory());
         Ok(())
     };
-    // SAFETY: SQLite passes an open file of ours.
-    let code = unsafe { call(file, "xLock", lock) };
+    // SAFETY: as the caller states.
+    let code = unsafe { call(file, what, call_and_ask) };
     // SAFETY: as above; a file keeps its shared memory while SQLite has a log of it open.
     has.inspect(|has| unsafe { Handle::fit(file, *has) });
     code
 }
 
-unsafe extern "C" fn x_unlock(file: *mut RawFile, level: c_int) -> c_int {
-    let mut has = None;
-    let unlock = |file: &mut dyn File| {
-        file.unlock(LockLevel::from_raw(level)?)?;
-        has = Some(file.has_shared_memory());
-        Ok(())
-    };
+unsafe extern "C" fn x_lock(file: *mut RawFile, level: c_int) -> c_int {
     // SAFETY: SQLite passes an open file of ours.
-    let code = unsafe { call(file, "xUnlock", unlock) };
-    // SAFETY: as above; a file keeps its shared memory while SQLite has a log of it open.
-    has.inspect(|has| unsafe { Handle::fit(file, *has) });
-    code
+    unsafe { call_and_fit(file, "xLock", |file| file.lock(LockLevel::from_raw(level)?)) }
+}
+
+unsafe extern "C" fn x_unlock(file: *mut RawFile, level: c_int) -> c_int {
+    // SAFETY: SQLite passes an open file of ours.
+    unsafe { call_and_fit(file, "xUnlock", |file| file.unlock(LockLevel::from_raw(level)?)) }
 }
 
 unsafe extern "C" fn x_check_reserved_lock(file: *mut RawFile, reserved: *mut c_int) -> c_int {

@@ -25,6 +25,7 @@
 #![expect(unsafe_code, reason = "the one place where dash and SQLite's C interface meet")]
 
 mod api;
+mod arguments;
 mod cell;
 mod code;
 mod connection;
