@@ -102,6 +102,22 @@ impl Neighbours {
         Ok(self.length_of(&self.wal)?.is_some_and(|len| len > 0))
     }
 
+    /// Whether there is a rollback journal that SQLite would roll back, if nobody writes with it:
+    /// whatever the header says now, it may say something else then.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN`
+    pub fn has_hot_journal(&self) -> Result<bool> {
+        let first = || {
+            let file = self.folder.as_ref()?.open(&self.journal, OpenMode::Read).ok()?;
+            let mut first = [0];
+            file.read_at(&mut first, 0).ok().filter(|read| *read > 0)?;
+            Some(first[0])
+        };
+        Ok(self.length_of(&self.journal)?.is_some() && first().is_some_and(|byte| byte != 0))
+    }
+
     /// Whether the database at `path` itself says that it is in WAL mode. No, if it can't be read:
     /// opening will say why.
     pub fn says_wal(&self, path: &Path) -> bool {

@@ -183,8 +183,8 @@ fn is_in_wal_mode(
     Ok(says_wal(&header[..len]) || (len > 0 && beside.has_wal()?))
 }
 
-/// Has stock SQLite put a database into WAL mode, if it is not. A journal that was removed for that,
-/// or before, is gone for good before there is a `-wal`: beside one it would be rolled back, and
+/// Has stock SQLite put a database into WAL mode, if it is not. A journal that was removed for
+/// that, or before, is gone for good before there is a `-wal`: beside one it would be rolled back, and
 /// what is in `-wal` put on top. Answers whether it is in WAL mode then.
 fn put_into_wal_mode(
     host: &HostVfs,
@@ -194,8 +194,10 @@ fn put_into_wal_mode(
     beside: &Neighbours,
 ) -> Result<bool> {
     let has_bytes = || std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
-    let is_wal =
-        || -> Result<bool> { Ok(beside.says_wal(path) || (has_bytes() && beside.has_wal()?)) };
+    let is_wal = || -> Result<bool> {
+        let says_so = beside.says_wal(path) || (has_bytes() && beside.has_wal()?);
+        Ok(says_so && !beside.has_hot_journal()?)
+    };
     let is_needed = || is_wal().map(|is_wal| !is_wal);
     let there = std::fs::metadata(path).ok();
     let create = flags.contains(OpenFlags::CREATE);

@@ -260,8 +260,8 @@ fn a_hard_link_in_the_place_of_a_log_is_refused() {
     }
 }
 
-/// As a crash may leave it while a database is made: SQLite removes that log, and would go on with a
-/// journal, whose commits are not as durable.
+/// As a crash may leave it while a database is made: SQLite removes that log, and would go on with
+/// a journal, whose commits are not as durable.
 #[test]
 fn a_log_beside_an_empty_file_does_not_make_it_one_in_wal_mode() {
     for log in [&b""[..], &[7; 8272]] {
@@ -276,4 +276,25 @@ fn a_log_beside_an_empty_file_does_not_make_it_one_in_wal_mode() {
         db.close().expect("closes");
         at_rest(&folder, "app.db");
     }
+}
+
+/// The same, later: the journal with which the file was put into WAL mode has come back. Rolled
+/// back, it takes the mode along.
+#[test]
+fn a_hot_journal_beside_a_file_in_wal_mode_does_not_take_it_out() {
+    let folder = Folder::new();
+    let stock = folder.stock("app.db");
+    stock.execute_batch("PRAGMA journal_mode=WAL").expect("enters");
+    stock.close().expect("closes");
+    let mut journal = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    for field in [0_u32, 7, 0, 512, 4096] {
+        journal.extend(field.to_be_bytes());
+    }
+    journal.resize(512, 0);
+    std::fs::write(folder.path("app.db-journal"), journal).expect("writes");
+    let db = create(&folder, "app.db");
+    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    assert_eq!(text(&db, "PRAGMA journal_mode"), "wal");
+    db.close().expect("closes");
+    at_rest(&folder, "app.db");
 }
