@@ -100,8 +100,8 @@ pub struct Level {
     pub sql: &'static str,
     /// Whether a power loss leaves a commit that was acknowledged, with all before it.
     pub is_durable: bool,
-    /// Whether nothing is torn at this level, only as long as the database is open in which somebody
-    /// was promised something.
+    /// Whether something may be torn at this level, but as long as the database is open in which
+    /// somebody was promised something.
     pub needs_a_promise: bool,
 }
 

@@ -159,26 +159,12 @@ impl Play<'_> {
                 self.beside()?;
             }
         }
-        if self.opened.is_wal() {
-            match (self.idler.is_some(), self.rng().u8(..4)) {
-                (false, 0) => {
-                    self.tell("stays, and does nothing");
-                    self.idler = Some(actor);
-                    return Ok(());
-                }
-                (true, 0) => {
-                    self.tell("the idle one is killed");
-                    self.idler = None;
-                }
-                (true, 1) => {
-                    self.tell("the idle one closes");
-                    if let Some(mut idler) = self.idler.take() {
-                        let _may_be_refused = idler.close(DB)?;
-                    }
-                }
-                _ => {}
-            }
-        }
+        let Some(actor) = self.idles(actor)? else { return Ok(()) };
+        self.dash_closes(actor, is_promised)
+    }
+
+    /// The end of a session of dash.
+    fn dash_closes(&mut self, mut actor: Actor, is_promised: bool) -> Result<(), String> {
         match self.rng().u8(..8) {
             0 => {
                 self.tell("killed at rest");
@@ -204,6 +190,33 @@ impl Play<'_> {
             Said::Refused(code, what) => return Err(format!("dash closes: {what} ({code})")),
         }
         Ok(())
+    }
+
+    /// A process of dash's may stay and do nothing, or one that did so comes to its end. Answers
+    /// the one that goes on.
+    fn idles(&mut self, actor: Actor) -> Result<Option<Actor>, String> {
+        if !self.opened.is_wal() {
+            return Ok(Some(actor));
+        }
+        match (self.idler.is_some(), self.rng().u8(..4)) {
+            (false, 0) => {
+                self.tell("stays, and does nothing");
+                self.idler = Some(actor);
+                return Ok(None);
+            }
+            (true, 0) => {
+                self.tell("the idle one is killed");
+                self.idler = None;
+            }
+            (true, 1) => {
+                self.tell("the idle one closes");
+                if let Some(mut idler) = self.idler.take() {
+                    let _may_be_refused = idler.close(DB)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(Some(actor))
     }
 
     /// How durable the next commit is, if the engine knows several ways.

@@ -15,6 +15,7 @@ mod pairs;
 mod process;
 mod roles;
 mod round;
+mod statements;
 mod stopped;
 mod workload;
 
