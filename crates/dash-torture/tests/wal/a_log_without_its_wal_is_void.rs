@@ -38,6 +38,19 @@ pub(crate) fn unless_the_database_lacks_what_it_says() {
     }
 }
 
+/// Nothing was copied there yet, so no page is older than in the log; but pages are missing.
+#[test]
+pub(crate) fn nor_where_it_is_shorter_than_that() {
+    let (tale, db) = Tale::begun();
+    for _ in 0..6 {
+        db.put();
+    }
+    db.kill();
+    remove(&tale.machine, "-wal");
+    let refused = tale.try_open().err().unwrap();
+    assert!(refused.contains("app.db-wal is missing"), "{refused}");
+}
+
 /// A stock connection that was there before checkpoints everything, and deletes it.
 #[test]
 pub(crate) fn after_a_stock_survivor_deleted_it() {
