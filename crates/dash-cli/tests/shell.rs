@@ -99,7 +99,7 @@ fn a_script_does_not_run_where_the_database_can_not_be_opened() {
             ("notes.txt", "database"),
             ("folder.db", "open"),
             ("missing/app.db", "open"),
-            ("wal.db", "locked"),
+            ("wal.db", "in use by another process"),
             ("app.db", "app.db"),
         ] {
             for path in [None, Some("")] {
