@@ -73,16 +73,7 @@ impl<S: Storage> Connection<S> {
     /// # Errors
     ///
     /// Those of the files.
-    pub fn close(self) -> Result<()> {
-        self.close_telling(&mut |_| {})
-    }
-
-    /// [`close`](Self::close); `tell` hears what the user should know of what is left behind.
-    ///
-    /// # Errors
-    ///
-    /// The same.
-    pub fn close_telling(mut self, _tell: &mut dyn FnMut(&str)) -> Result<()> {
+    pub fn close(mut self) -> Result<()> {
         let unmapped = self.unmap(false);
         let unlocked = self.database.unlock(LockLevel::None);
         let left = self.leave();

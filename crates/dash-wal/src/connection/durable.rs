@@ -182,7 +182,7 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         self.check_sound()?;
-        let end = self.end_of_round(frame)?;
+        let end = self.end_of_round(frame);
         let page = self.page_size()?;
         let Some(page) = page else {
             return Err(self.strange("it has no header"));
@@ -210,13 +210,13 @@ impl<S: Storage> Connection<S> {
     }
 
     /// The last frame that is visible and can be read back: one's own, and what came behind it.
-    fn end_of_round(&mut self, own: u32) -> Result<u32> {
+    fn end_of_round(&self, own: u32) -> u32 {
         if broken(Mutation::OwnFramesOnly) {
-            return Ok(own);
+            return own;
         }
         let index = self.index.as_ref().and_then(Index::header);
         let ours = index.filter(|header| pack(header.salts) == self.coordination.get(Word::Salts));
-        Ok(ours.map_or(own, |header| header.mx_frame.max(own)))
+        ours.map_or(own, |header| header.mx_frame.max(own))
     }
 
     /// Whether frames become durable by a flush of `-wal` now, for there is no log, there need be

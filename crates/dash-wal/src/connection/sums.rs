@@ -4,8 +4,8 @@
 //! `walRewriteChecksums`). Where a savepoint is rolled back in between, older versions of SQLite
 //! (3.40 among them) forget from which frame on: frames without salts are committed, and all behind
 //! them is summed up from a wrong beginning. In stock SQLite nobody notices before a crash, which
-//! loses these commits. Here they get what they should have: the frames before they become visible,
-//! the index before the next writer continues from it.
+//! loses these commits. Here they get what they should have (WAL-19): the frames before they are
+//! flushed, the index before the next writer continues from it.
 
 use crate::connection::state::{CommitFrame, Connection};
 use crate::frames::{

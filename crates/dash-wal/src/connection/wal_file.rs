@@ -172,7 +172,7 @@ impl<S: Storage> Connection<S> {
                 self.transaction.synced = true;
                 Ok(())
             }
-            None if self.header_is_new()? => self.settle_header(),
+            None if self.coordination.is(Word::HeaderNew) => self.settle_header(),
             None => self.barrier(),
         }
     }
@@ -229,10 +229,5 @@ impl<S: Storage> Connection<S> {
         if !broken(Mutation::BarrierTakenForCommit) {
             self.transaction.frame = None;
         }
-    }
-
-    /// Whether `-wal` holds the header of this generation and no frame counts yet.
-    fn header_is_new(&self) -> Result<bool> {
-        Ok(self.coordination.is(Word::HeaderNew))
     }
 }

@@ -72,22 +72,22 @@ impl Database for WalFile {
         kept.set_own(parameters::READ, parameters::name_of_reads(engine.durable_reads()));
         drop(state);
         kept.powersafe_overwrite = Some(self.powersafe_overwrite);
-        self.close_engine(&mut |message| host.note(Code::WARNING, message))?;
+        self.close_engine()?;
         opening::remove_log(path, false);
         let (file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
         Ok(file)
     }
 
-    fn end(self: Box<Self>, _: &Parameters, host: &HostVfs) -> Result<()> {
-        self.close_engine(&mut |message| host.note(Code::WARNING, message))
+    fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {
+        self.close_engine()
     }
 }
 
 impl WalFile {
-    /// Closes the engine; what the user should know is told.
-    pub(super) fn close_engine(self, tell: &mut dyn FnMut(&str)) -> Result<()> {
+    /// Closes the engine.
+    pub(super) fn close_engine(self) -> Result<()> {
         match self.link.take() {
-            Some(engine) => engine.close_telling(tell).map_err(to_sqlite),
+            Some(engine) => engine.close().map_err(to_sqlite),
             None => Ok(()),
         }
     }

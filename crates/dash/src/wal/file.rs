@@ -298,7 +298,7 @@ impl File for WalFile {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        self.close_engine(&mut |_| ())
+        self.close_engine()
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

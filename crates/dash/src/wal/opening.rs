@@ -286,8 +286,7 @@ pub(super) fn finish(request: &Request<'_>) -> Result<()> {
     let process = Arc::default();
     let flags = OpenFlags::READWRITE;
     let engine = engine(request.host, request.path, &request.parameters, flags, false, &process)?;
-    let mut tell = |message: &str| request.host.note(Code::WARNING, message);
-    engine.close_telling(&mut tell).map_err(to_sqlite)
+    engine.close().map_err(to_sqlite)
 }
 
 /// Removes the log of a database that has left the mode. One that stays harms nobody. `held`: a
