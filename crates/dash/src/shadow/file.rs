@@ -183,6 +183,9 @@ impl ShadowFile {
             self.shared.queue.want_readers_gone(false);
         }
         let (level, sequence) = (self.engine.level(), self.engine.sequence());
+        // Before OPEN goes with the engine: whoever closes next asks who has the copies open, and a
+        // mapping of one does.
+        drop(self.maps);
         let mut tell = |message: &str| host.note(Code::WARNING, message);
         let closed = match self.engine.unlock(dash_shadow::LockLevel::None) {
             Ok(()) => linger::close(self.engine, &self.path, linger, &mut tell),
@@ -344,7 +347,10 @@ impl File for ShadowFile {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        self.engine.close().map_err(to_sqlite)
+        let Self { engine, maps, .. } = *self;
+        // As in `close_engine`.
+        drop(maps);
+        engine.close().map_err(to_sqlite)
     }
 
     fn as_any(&mut self) -> &mut dyn Any {
