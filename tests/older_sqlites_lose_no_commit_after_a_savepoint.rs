@@ -1,6 +1,6 @@
 //! Older versions of SQLite (Debian's 3.40 among them) leave frames without salts and checksum in
 //! `-wal` where a savepoint, or a failed statement, is rolled back after its pages were spilled. By
-//! themselves they lose that commit and all later ones with the next crash.
+//! themselves they lose that commit and all later ones with the next crash (WAL-19).
 
 use std::path::Path;
 

@@ -194,9 +194,9 @@ impl Loop {
     }
 }
 
-/// From what `e2fsck` says: "Inode 14, i_blocks is 520, should be 216.", or of blocks that two files
-/// have, as where one was removed and its inode never written: "Multiply-claimed block(s) in inode
-/// 16: 41".
+/// From what `e2fsck` says: "Inode 14, i_blocks is 520, should be 216.", or of blocks that two
+/// files have, as where one was removed and its inode never written: "Multiply-claimed block(s) in
+/// inode 16: 41".
 fn lost_blocks(told: &str) -> Vec<u64> {
     let lost = |line: &str| {
         if let Some(shared) = line.strip_prefix("Multiply-claimed block(s) in inode ") {

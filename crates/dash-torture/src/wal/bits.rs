@@ -1,7 +1,7 @@
 //! Bits that flip, sectors that are zero, and files that end early: in `-wal`, in the wal-index and
-//! in the log of a database that was left by a crash. What is found then is what a commit left, with
-//! all before it, or a refusal; the log or `-wal` ends where it is damaged, and nothing that is
-//! wrong is taken for content. Other files are as they were.
+//! in the log of a database that was left by a crash. What is found then is what a commit left,
+//! with all before it, or a refusal; the log or `-wal` ends where it is damaged, and nothing that
+//! is wrong is taken for content. Other files are as they were.
 
 use std::fs;
 use std::path::Path;

@@ -60,8 +60,8 @@ pub(crate) fn and_then_somebody_else_begins_anew() {
     }
 }
 
-/// Who has the database exclusively takes no lock that tells where a checkpoint begins. The flush of
-/// a new header was taken for the barrier of the next checkpoint.
+/// Who has the database exclusively takes no lock that tells where a checkpoint begins. The flush
+/// of a new header was taken for the barrier of the next checkpoint.
 #[test]
 pub(crate) fn alone_and_without_locks() {
     let (tale, db) = Tale::begun();

@@ -184,8 +184,8 @@ fn is_in_wal_mode(
 }
 
 /// Has stock SQLite put a database into WAL mode, if it is not. A journal that was removed for
-/// that, or before, is gone for good before there is a `-wal`: beside one it would be rolled back, and
-/// what is in `-wal` put on top. Answers whether it is in WAL mode then.
+/// that, or before, is gone for good before there is a `-wal`: beside one it would be rolled back,
+/// and what is in `-wal` put on top. Answers whether it is in WAL mode then.
 fn put_into_wal_mode(
     host: &HostVfs,
     path: &Path,

@@ -121,8 +121,8 @@ fn tell(
 fn first(section: &mut Section, volume: &Volume, side: &'static Row) -> Result<()> {
     let folder = volume.folder("wal-first")?;
     let path = folder.path().join("app.db");
-    // Twice: what the very first session makes, such as a log, is there then; and as long as the one
-    // that is counted, for after a short one the log is begun later.
+    // Twice: what the very first session makes, such as a log, is there then; and as long as the
+    // one that is counted, for after a short one the log is begun later.
     for _ in 0..2 {
         let db = match path.exists() {
             true => side.open(&path)?,
