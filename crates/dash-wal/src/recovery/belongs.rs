@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 /// What the database has of the pages in the log.
 #[derive(Default)]
 struct Held {
-    /// A page as it was before its last image in the log, or not at all.
+    /// A page as it was before its last image in the log.
     older: bool,
     /// Every page as in its last image.
     last: bool,
@@ -160,14 +160,7 @@ impl<S: Storage> Look<'_, S> {
                 *last = found.as_slice() == image;
             }
         }
-        // So it is if a page that the last commit has is behind the end of the file, which others
-        // shorten with another header.
-        let len = self.database.metadata().during(Operation::Stat, self.names.shown())?.len;
-        let found = Stamp::read(self.database, self.names.shown())?;
-        let short = pages != u32::MAX
-            && len < u64::from(pages) * u64::from(page)
-            && !newest.is_before(found);
-        let older = short || equal.values().any(|(_, last, before)| *before && !*last);
+        let older = equal.values().any(|(_, last, before)| *before && !*last);
         // What the last commit has cut off is in no database.
         let last = equal.iter().all(|(unit, (_, last, _))| *last || *unit > pages);
         Ok(Held { older, last, newest, is_newest })
