@@ -100,6 +100,29 @@ pub fn open_coordination<S: Storage>(
     }
 }
 
+/// How often a closing connection looks whether the one that opens or closes is done.
+const CLOSE_ATTEMPTS: usize = 5000;
+
+/// For how long it waits each time.
+const CLOSE_PAUSE: Duration = Duration::from_micros(100);
+
+/// Takes OPEN for a connection that closes: the lock's holder may be closing too, and then somebody
+/// must be the last. `false`: somebody takes very long to open, and the next opener, or closer,
+/// cleans up.
+///
+/// # Errors
+///
+/// Those of the lock.
+pub fn take_open_to_close<S: Storage>(storage: &S, file: &S::File, name: &str) -> Result<bool> {
+    for _ in 0..CLOSE_ATTEMPTS {
+        if file.try_lock(OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
+            return Ok(true);
+        }
+        storage.sleep(CLOSE_PAUSE);
+    }
+    Ok(false)
+}
+
 /// Takes OPEN. A reader of the file can hold a lock there, too, for as long as it likes: no dash
 /// does.
 fn wait_for_open<S: Storage>(

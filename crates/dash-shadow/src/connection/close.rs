@@ -11,17 +11,11 @@ use crate::shared::durability::Durability;
 use crate::shared::life::is_alone;
 use crate::shared::locks::{self, LockLevel};
 use crate::shared::state::ShadowCondition;
+use dash_engine::coordination::take_open_to_close;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::fence::raise_passing;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::io::ErrorKind;
-use std::time::Duration;
-
-/// How often a closing connection looks whether the one that opens or closes is done.
-const CLOSE_ATTEMPTS: usize = 5000;
-
-/// For how long it waits each time.
-const CLOSE_PAUSE: Duration = Duration::from_micros(100);
 
 impl<S: Storage> Connection<S> {
     /// Gives everything back. Errors are reported, but the connection is closed in any case.
@@ -42,8 +36,7 @@ impl<S: Storage> Connection<S> {
     fn leave(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
         let name = self.pair.names.shown_coordination().clone();
         self.pair.coordination.unregister();
-        if !self.take_open(&name)? {
-            // Somebody takes very long to open: the next opener, or closer, cleans up.
+        if !take_open_to_close(&self.pair.storage, self.pair.coordination.file(), &name)? {
             return Ok(());
         }
         let named = self
@@ -79,19 +72,6 @@ impl<S: Storage> Connection<S> {
         } else {
             self.pair.coordination.file().unlock(locks::ALIVE).during(Operation::Lock, &name)
         }
-    }
-
-    /// Waits for the OPEN lock: its holder may be closing too, and then somebody must be the
-    /// last.
-    fn take_open(&self, name: &str) -> Result<bool> {
-        for _ in 0..CLOSE_ATTEMPTS {
-            let file = self.pair.coordination.file();
-            if file.try_lock(locks::OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
-                return Ok(true);
-            }
-            self.pair.storage.sleep(CLOSE_PAUSE);
-        }
-        Ok(false)
     }
 
     /// SHADOW-10: what a closed database looks like.

@@ -5,20 +5,14 @@ use crate::connection::state::Connection;
 use crate::context::HeadContext;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
-use crate::shared::locks::{ALIVE, OPEN};
+use crate::shared::locks::ALIVE;
+use dash_engine::coordination::take_open_to_close;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
 use dash_log::head::State;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How often a closing connection looks whether the one that opens or closes is done.
-const CLOSE_ATTEMPTS: usize = 5000;
-
-/// For how long it waits each time.
-const CLOSE_PAUSE: Duration = Duration::from_micros(100);
 
 impl<S: Storage> Connection<S> {
     /// `xDelete` of `-wal`: SQLite holds EXCLUSIVE, has checkpointed everything, and closes. The
@@ -83,8 +77,7 @@ impl<S: Storage> Connection<S> {
     fn leave(&mut self) -> Result<()> {
         let name = Arc::clone(self.names.shown_coordination());
         self.coordination.entry = None;
-        if !self.take_open(&name)? {
-            // Somebody takes very long to open: the next opener, or closer, cleans up.
+        if !take_open_to_close(&self.storage, &self.coordination.file, &name)? {
             return Ok(());
         }
         let named = self.directory.metadata(&self.names.coordination);
@@ -108,18 +101,6 @@ impl<S: Storage> Connection<S> {
         }
         self.database.release_hold()?;
         self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)
-    }
-
-    /// Waits for the lock OPEN: its holder may be closing too, and then somebody must be the last.
-    fn take_open(&self, name: &str) -> Result<bool> {
-        for _ in 0..CLOSE_ATTEMPTS {
-            let got = self.coordination.file.try_lock(OPEN, LockKind::Exclusive);
-            if got.during(Operation::Lock, name)? {
-                return Ok(true);
-            }
-            self.storage.sleep(CLOSE_PAUSE);
-        }
-        Ok(false)
     }
 
     /// What a closed database looks like, if SQLite has not deleted `-wal`: because a stock reader
