@@ -9,7 +9,7 @@ pub enum Error {
     /// Somebody else holds a lock; the busy handler may try again.
     #[error("database is locked")]
     Busy,
-    /// Somebody who is no connection of dash holds a lock; says who, as far as that is known.
+    /// Somebody has it who is no connection of this engine; says who, as far as that is known.
     #[error("{0}")]
     Held(String),
     /// The read transaction began before the newest commit, so it can't become a write

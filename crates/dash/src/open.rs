@@ -13,17 +13,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use dash_ffi::{Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
 
-use crate::by_stock::PAUSE;
+use crate::by_stock::{PATIENCE, PAUSE};
 use crate::leftovers::Neighbours;
 use crate::mode::caller::Caller;
 use crate::mode::{Mode, Opening, Parameters, Request, registry};
 use crate::modes::MODES;
-
-/// How often a database is looked at again that another process has put into another mode since.
-const ATTEMPTS: usize = 5;
 
 /// Opens a file of kind main database.
 pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
@@ -31,19 +29,24 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
         Some(path) if !flags.contains(OpenFlags::MEMORY) => path,
         _ => return through_host(host, name, flags),
     };
-    for _ in 0..ATTEMPTS {
+    let begun = Instant::now();
+    loop {
         let request = request(host, name, path, flags)?;
         let chosen = chosen(&request)?;
         let opened = open_in(request, chosen);
-        let refused = opened.as_ref().is_err_and(|error| error.code.primary() == Code::CANTOPEN);
-        if !refused || self::chosen(&self::request(host, name, path, flags)?)? == chosen {
+        // Others may open it or change its mode right now.
+        let passes = match opened.as_ref().map_err(|error| error.code.primary()) {
+            Err(Code::BUSY) => true,
+            Err(Code::CANTOPEN) => {
+                self::chosen(&self::request(host, name, path, flags)?)? != chosen
+            }
+            _ => false,
+        };
+        if !passes || begun.elapsed() >= PATIENCE {
             return opened;
         }
         host.sleep(PAUSE);
     }
-    let request = request(host, name, path, flags)?;
-    let chosen = chosen(&request)?;
-    open_in(request, chosen)
 }
 
 fn request<'a>(

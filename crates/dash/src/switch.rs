@@ -5,9 +5,12 @@
 //! SQLite file at rest, which the next one takes. SQLite's page cache stays right either way: the
 //! next transaction compares the header's version bytes, as always.
 
-use dash_ffi::{Code, File, FileControl, LockLevel, Result};
+use std::time::Instant;
+
+use dash_ffi::{Code, Error, File, FileControl, LockLevel, Result};
 use dash_storage::real;
 
+use crate::by_stock::{PATIENCE, PAUSE};
 use crate::errors::inherited;
 use crate::gone::Gone;
 use crate::main_file::MainFile;
@@ -74,7 +77,7 @@ impl MainFile {
         });
         let (database, failed) = match entered {
             Ok(database) => (database, None),
-            Err(error) => (from.enter(&self.switching(membership))?, Some(error)),
+            Err(error) => self.enter_either(membership, from, to, error)?,
         };
         self.database = database;
         if mmap >= 0 {
@@ -86,6 +89,31 @@ impl MainFile {
                 self.mode = to;
                 Ok(())
             }
+        }
+    }
+
+    /// Back to the mode that it comes from, because of `error`; unless others have put it into the
+    /// one that was asked for since.
+    fn enter_either(
+        &self,
+        membership: &Membership,
+        from: &'static dyn Mode,
+        to: &'static dyn Mode,
+        error: Error,
+    ) -> Result<(Box<dyn Database>, Option<Error>)> {
+        let begun = Instant::now();
+        loop {
+            match from.enter(&self.switching(membership)) {
+                Ok(database) => return Ok((database, Some(error))),
+                Err(error) if error.code.primary() != Code::BUSY || begun.elapsed() >= PATIENCE => {
+                    return Err(error);
+                }
+                Err(_) => {}
+            }
+            if let Ok(Some(database)) = to.join(&self.switching(membership)) {
+                return Ok((database, None));
+            }
+            self.host.sleep(PAUSE);
         }
     }
 

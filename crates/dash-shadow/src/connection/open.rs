@@ -302,7 +302,7 @@ fn join<F: File>(
     let known = db.as_ref().is_some_and(|db| wanted.contains(&Some(db.id())));
     let layout = coordination.layout();
     if let Some(refusal) = layout.refusal(names.shown()) {
-        return Err(Error::CantOpen(refusal));
+        return Err(refusal);
     }
     if layout != Layout::Ours || !known {
         return Err(Error::CantOpen(format!(

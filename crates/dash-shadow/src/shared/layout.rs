@@ -3,6 +3,7 @@
 //! anew.
 
 use dash_engine::coordination::{DASH, LAYOUT, WAL_LAYOUTS};
+use dash_engine::error::Error;
 
 /// Raise it whenever a word gets another meaning. In every layout the first word is the mark, and
 /// that of a commit that failed stays where it is ([`crate::shared::failed`]): it outlives them
@@ -34,17 +35,17 @@ impl Layout {
     }
 
     /// What a connection is told that comes to one of another layout.
-    pub fn refusal(self, db: &str) -> Option<String> {
+    pub fn refusal(self, db: &str) -> Option<Error> {
         let Self::Other(other) = self else {
             return None;
         };
         if other >= WAL_LAYOUTS {
-            return Some(format!("{db} is open in mode wal: close it there first"));
+            return Some(Error::Held(format!("{db} is open in mode wal: close it there first")));
         }
         let whose = if other < NUMBER { "an older dash" } else { "a newer dash" };
-        Some(format!(
+        Some(Error::CantOpen(format!(
             "{db} is open in {whose}, which shares it in another way (layout {other}; this one has layout {NUMBER}): \
              close it there first, or use that version here, too"
-        ))
+        )))
     }
 }

@@ -187,7 +187,9 @@ impl<F: File> Coordination<F> {
                 format!("{db} is being opened by a process that was stopped in it; end that first")
             }
             other if other < WAL_LAYOUTS => {
-                format!("{db} is open in mode shadow: close it there first")
+                return Some(Error::Held(format!(
+                    "{db} is open in mode shadow: close it there first"
+                )));
             }
             other => format!(
                 "{db} is open in another version of dash (layout {other}; this one has layout {NUMBER}): close it there \

@@ -1,0 +1,59 @@
+//! Workers of a server open a new database at the same moment, and each puts it into WAL mode, as
+//! their framework tells them to.
+
+use std::path::Path;
+
+use dash_testing::roles::{Role, python};
+
+const WORKERS: usize = 6;
+const ROUNDS: usize = 8;
+
+const WORKER: &str = "
+say('ready')
+sys.stdin.readline()
+def said(): return scratch.execute('SELECT dash_last_error()').fetchone()[0]
+def put_into_wal_mode(db):
+    while True:
+        try: return db.execute('PRAGMA journal_mode=WAL').fetchone()[0]
+        # SQLite's own: two that enter WAL mode at once lock each other out, busy handler or not.
+        except sqlite3.Error as error:
+            if str(error) != 'database is locked' or said(): raise
+try:
+    db = open(sys.argv[2])
+    mode = put_into_wal_mode(db)
+    db.execute('CREATE TABLE IF NOT EXISTS t(v)')
+    for i in range(20): db.execute('INSERT INTO t VALUES (1)')
+    say('done', mode)
+except sqlite3.Error as error:
+    say('done', '%s; %s' % (error, said()))
+";
+
+const COUNT: &str =
+    "say('rows', open(sys.argv[2]).execute('SELECT count(*) FROM t').fetchone()[0])";
+
+#[test]
+fn and_put_it_into_wal_mode() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for round in 0..ROUNDS {
+        let path = folder.path().join(format!("app{round}.db"));
+        let argument: [&Path; 1] = [&path];
+        let Some(first) = python(WORKER, &argument) else { return };
+        let others = (1..WORKERS).filter_map(|_| python(WORKER, &argument));
+        let mut workers: Vec<_> = std::iter::once(first)
+            .chain(others)
+            .map(|mut command| Role::spawn(&mut command))
+            .collect();
+        for worker in &mut workers {
+            worker.hear("ready");
+        }
+        for worker in &mut workers {
+            worker.tell("go");
+        }
+        for worker in &mut workers {
+            let mode = worker.hear("done");
+            assert!(["wal", "shadow"].contains(&&*mode), "round {round}: {mode}");
+        }
+        let mut count = python(COUNT, &argument).expect("it ran before");
+        assert_eq!(Role::spawn(&mut count).hear("rows"), (WORKERS * 20).to_string());
+    }
+}
