@@ -59,7 +59,9 @@ pub(crate) struct Leader<S: Storage> {
     pub window: Window,
     /// Frames read back.
     pub frames: Vec<u8>,
-    /// The image that a difference is made against.
+    /// Those of the record before, which the next differences are mostly made against.
+    pub before: Vec<u8>,
+    /// Another image that one is made against.
     pub old: Vec<u8>,
 }
 
@@ -72,8 +74,18 @@ impl<S: Storage> Default for Leader<S> {
             builder: Builder::new(),
             window: Window::default(),
             frames: Vec::new(),
+            before: Vec::new(),
             old: Vec::new(),
         }
+    }
+}
+
+impl<S: Storage> Leader<S> {
+    /// Whether frame `number` is among [`Self::before`], with frames of `size` bytes.
+    pub fn holds(&self, number: u32, size: usize) -> bool {
+        let first = self.window.before;
+        let len = u32::try_from(self.before.len() / size).unwrap_or(0);
+        first != 0 && number >= first && number - first < len
     }
 }
 
@@ -88,4 +100,6 @@ pub(crate) struct Window {
     pub upto: u32,
     /// The last frame of each page.
     pub last: HashMap<u32, u32>,
+    /// The first frame in [`Leader::before`]; 0: none of this window is there.
+    pub before: u32,
 }

@@ -103,8 +103,8 @@ impl<S: Storage> Connection<S> {
         let count = u64::from(batch.last - batch.first + 1);
         let len = count * frame_size(page);
         let len = usize::try_from(len).map_err(|_| Error::OutOfMemory)?;
-        leader.frames.clear();
-        leader.frames.try_reserve(len).map_err(|_| Error::OutOfMemory)?;
+        let more = len.saturating_sub(leader.frames.len());
+        leader.frames.try_reserve(more).map_err(|_| Error::OutOfMemory)?;
         leader.frames.resize(len, 0);
         let name = Arc::clone(self.names.shown_wal());
         let whole = read_exact(self.wal()?, &mut leader.frames, frame_offset(batch.first, page));
@@ -141,10 +141,9 @@ impl<S: Storage> Connection<S> {
             let before = leader.window.last.get(&parsed.page).copied();
             let old = match before {
                 None => None,
-                // In this record, already read.
-                Some(at) if at >= batch.first => {
-                    let from = usize::try_from(at - batch.first).unwrap_or_default() * size;
-                    leader.frames.get(from + FRAME_HEADER..from + size)
+                Some(at) if at >= batch.first => image_in(&leader.frames, at - batch.first, size),
+                Some(at) if leader.holds(at, size) => {
+                    image_in(&leader.before, at - leader.window.before, size)
                 }
                 Some(at) => {
                     leader.old.resize(size - FRAME_HEADER, 0);
@@ -159,6 +158,8 @@ impl<S: Storage> Connection<S> {
             leader.window.last.insert(parsed.page, number);
             leader.window.upto = number;
         }
+        std::mem::swap(&mut leader.frames, &mut leader.before);
+        leader.window.before = batch.first;
         self.statistics.frames += u64::from(batch.last - batch.first + 1);
         Ok(())
     }
@@ -321,6 +322,12 @@ impl<S: Storage> Connection<S> {
             stamp: c.stamp(),
         }
     }
+}
+
+/// The image in the frame that is so many behind the first of `frames`.
+fn image_in(frames: &[u8], index: u32, size: usize) -> Option<&[u8]> {
+    let from = usize::try_from(index).ok()?.checked_mul(size)?;
+    frames.get(from + FRAME_HEADER..from + size)
 }
 
 /// Says where the newest record ends. Only once it is flushed: whoever leads after a death finds
