@@ -22,7 +22,7 @@ mod header;
 mod slots;
 
 pub(crate) use header::IndexHeader;
-pub(crate) use slots::{CKPT, READ, WRITE};
+pub(crate) use slots::{CKPT, READ, SLOTS, WRITE};
 
 use crate::frames::Checksum;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -244,6 +244,19 @@ impl<S: Storage> Index<S> {
     /// not mapped.
     pub(crate) fn header(&self) -> Option<IndexHeader> {
         header::read(self.regions.first()?.as_ref()?)
+    }
+
+    /// The mark of a reader's slot: the last frame that it may read.
+    pub(crate) fn mark(&self, slot: usize) -> Option<u32> {
+        header::mark(self.regions.first()?.as_ref()?, slot.checked_sub(READ)?)
+    }
+
+    /// Whether another connection, of any program, holds a slot of readers: see
+    /// [`File::lock_conflict`].
+    pub(crate) fn others(&self, slot: usize) -> Result<Option<i32>> {
+        let byte = BASE + slot as u64;
+        let found = self.file.lock_conflict(byte..byte + 1, LockKind::Exclusive);
+        found.during(Operation::Lock, &self.shown)
     }
 
     /// Says that frame `last`, if that is the last one, has another checksum than the header has.

@@ -27,6 +27,7 @@ mod testing;
 
 pub use alive::is_open;
 pub use connection::state::Connection;
+pub use connection::watch::{LockEntry, LockName, Reader};
 pub use dash_engine::error::{Error, Operation, Result};
 pub use dash_engine::handover::Turn;
 pub use dash_engine::locks::LockLevel;
@@ -37,4 +38,5 @@ pub use options::{Barrier, Durability, OpenOptions, Tuning};
 pub use process::Process;
 pub use recover::{Choice, recover};
 pub use remove::remove_log;
+pub use shared::commits::{RecentCommit, Record};
 pub use statistics::Statistics;

@@ -37,6 +37,16 @@ pub struct Statistics {
     pub failed_flushes: u64,
     /// Lock attempts on WRITER that found somebody in the way.
     pub busy: u64,
+    /// Checkpoints that held readers and writers back, as `-wal` had grown too long.
+    pub drains: u64,
+    /// Reads that were held back for one.
+    pub held_back: u64,
+    /// Times everything visible was made durable before a checkpoint.
+    pub barriers: u64,
+    /// Bytes of the log's ring; 0: the log is not in use.
+    pub log_size: u64,
+    /// Bytes of it that a recovery would read.
+    pub window: u64,
     /// 1: the log is in use; 0: commits become durable in stock fashion.
     pub log: u64,
     /// 1: it is written past the page cache.
@@ -46,7 +56,7 @@ pub struct Statistics {
 impl Statistics {
     /// Names and values, in the order of the fields.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 19] {
+    pub fn rows(&self) -> [(&'static str, u64); 24] {
         [
             ("commits", self.commits),
             ("helped", self.helped),
@@ -65,6 +75,11 @@ impl Statistics {
             ("checkpoints", self.checkpoints),
             ("failed_flushes", self.failed_flushes),
             ("busy", self.busy),
+            ("drains", self.drains),
+            ("held_back", self.held_back),
+            ("barriers", self.barriers),
+            ("log_size", self.log_size),
+            ("window", self.window),
             ("log", self.log),
             ("direct", self.direct),
         ]

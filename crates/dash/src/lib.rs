@@ -69,8 +69,9 @@
 //! | `dash_version()` | such as `0.1.0` |
 //! | `dash_engine([schema])` | `shadow`; `wal`; `plain`: through dash, in one of SQLite's own modes; `none`: not on dash |
 //! | `dash_last_error()` | the message of the last error, also of a failed open |
-//! | `dash_stats(name, value)`, `dash_stats('aux')` | counters of this connection |
+//! | `dash_stats(name, value, meaning)`, `dash_stats('aux')` | counters of this connection |
 //! | `dash_latency(op, count, p50, p90, p99, p999, max)` | microseconds, on this connection |
+//! | `dash_commits`, `dash_locks`, `dash_readers` | in mode wal: the last 1,000 commits, who has a lock or waits for it, who reads; of all processes |
 //!
 //! # Where mode shadow differs from stock
 //!
@@ -100,7 +101,6 @@ mod modes;
 mod open;
 mod plain;
 mod pragma;
-#[cfg(test)]
 mod reference;
 mod shadow;
 mod switch;

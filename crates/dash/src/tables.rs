@@ -1,19 +1,42 @@
-//! Tables: `dash_stats(name, value)` and `dash_latency(op, count, p50, p90, p99, p999, max)`, for
-//! `main` or for the database named as in `dash_stats('aux')`. Both tell of this connection since
-//! it was opened; times are in microseconds.
+//! Tables, of `main` or of the database named as in `dash_stats('aux')`.
+//!
+//! | of this connection since it was opened | |
+//! |---|---|
+//! | `dash_stats` | counters |
+//! | `dash_latency` | how long its operations took |
+//! | **of all connections to the database** | |
+//! | `dash_commits` | the last 1,000 commits |
+//! | `dash_locks` | who has which lock, and who waits for it |
+//! | `dash_readers` | who reads |
 
 use dash_ffi::{Code, ConnectionRef, Error, Result, Row, TableFunction, Value};
 
 use crate::main_file::MainFile;
-use crate::mode::Database;
+use crate::mode::{Database, Statistic, Watched};
+use crate::reference::meaning;
 
 /// All of them.
 pub const ALL: &[TableFunction] = &[
-    TableFunction { name: c"dash_stats", columns: &["name", "value"], rows: stats },
+    TableFunction { name: c"dash_stats", columns: &["name", "value", "meaning"], rows: stats },
     TableFunction {
         name: c"dash_latency",
         columns: &["op", "count", "p50", "p90", "p99", "p999", "max"],
         rows: latency,
+    },
+    TableFunction {
+        name: c"dash_commits",
+        columns: &["time", "pid", "frames", "log_bytes", "wait", "flush", "group_size"],
+        rows: |connection, schema| watched(connection, schema, Watched::Commits),
+    },
+    TableFunction {
+        name: c"dash_locks",
+        columns: &["lock", "place", "pid", "since"],
+        rows: |connection, schema| watched(connection, schema, Watched::Locks),
+    },
+    TableFunction {
+        name: c"dash_readers",
+        columns: &["pid", "kind", "since", "frame", "kept_bytes"],
+        rows: |connection, schema| watched(connection, schema, Watched::Readers),
     },
 ];
 
@@ -41,10 +64,31 @@ fn visit<R>(
 }
 
 fn stats(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row>> {
-    let rows = visit(connection, schema, |database| database.statistics())?;
-    Ok(rows.into_iter().map(|(name, value)| vec![name.into(), integer(value)]).collect())
+    let rows = visit(connection, schema, |database| {
+        let engine = database.engine();
+        Some(database.statistics()?.into_iter().map(move |row| (engine, row)))
+    })?;
+    let row = |(engine, (name, value)): (&str, Statistic)| {
+        vec![name.into(), integer(value), meaning(engine, name).into()]
+    };
+    Ok(rows.map(row).collect())
 }
 
 fn latency(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row>> {
     visit(connection, schema, |database| database.latencies())
+}
+
+fn watched(
+    connection: &ConnectionRef<'_>,
+    schema: Option<&str>,
+    what: Watched,
+) -> Result<Vec<Row>> {
+    visit(connection, schema, |database| {
+        let refused = || {
+            let (schema, engine) = (schema.unwrap_or("main"), database.engine());
+            let message = format!("{schema} is in mode {engine}; only mode wal keeps this table");
+            Err(Error::new(Code::ERROR, message))
+        };
+        Some(database.watched(what).unwrap_or_else(refused))
+    })?
 }

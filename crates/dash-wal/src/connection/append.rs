@@ -11,6 +11,7 @@ use crate::context::{Generation, RecordContext, WAL_HEADER, salts_word};
 use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, frame_size};
 use crate::mutation::{Mutation, broken};
 use crate::process::{Leader, Window};
+use crate::shared::commits::Record;
 use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -30,8 +31,8 @@ const SUM_PAUSE: Duration = Duration::from_millis(1);
 
 /// What came of writing a record.
 enum Written {
-    /// It is in the log, and as durable as was asked for.
-    Durable,
+    /// It is in the log, with so many bytes, and as durable as was asked for.
+    Durable(u32),
     /// There is no room for it without overwriting what may be needed.
     Full,
 }
@@ -55,18 +56,20 @@ impl<S: Storage> Connection<S> {
         (first, last): (u32, u32),
         means: Means,
     ) -> Result<()> {
+        let mut commits = 0;
         let written = if first > last {
             // They are written; only the flush is missing.
-            self.flush_log(leader).map(|()| Written::Durable)
+            self.flush_log(leader).map(|()| Written::Durable(0))
         } else {
             let batch = Batch { page, first, last };
             self.open_log(leader)?;
             self.read_back(leader, batch)?;
-            self.build(leader, batch)?;
+            commits = self.build(leader, batch)?;
             self.write_record(leader, means)
         };
         match written {
-            Ok(Written::Durable) => {
+            Ok(Written::Durable(bytes)) => {
+                self.coordination.note_record((first, last), Record { commits, bytes });
                 self.coordination.set_durable(last.max(self.coordination.durable().frame));
                 Ok(())
             }
@@ -114,8 +117,9 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Makes a record of them.
-    fn build(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
+    /// Makes a record of them; answers how many transactions end in it.
+    fn build(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<u32> {
+        let mut commits = 0;
         let starts = self.coordination.get(Word::Window) == 0;
         let start = if starts { Some(self.generation_in_wal()?) } else { None };
         let page = batch.page;
@@ -155,13 +159,14 @@ impl<S: Storage> Connection<S> {
                 }
             };
             leader.builder.push(parsed.page, header, old, image)?;
+            commits += u32::from(parsed.is_commit());
             leader.window.last.insert(parsed.page, number);
             leader.window.upto = number;
         }
         std::mem::swap(&mut leader.frames, &mut leader.before);
         leader.window.before = batch.first;
         self.statistics.frames += u64::from(batch.last - batch.first + 1);
-        Ok(())
+        Ok(commits)
     }
 
     /// Brings the map of the window up to the frame before the batch: other processes may have
@@ -236,7 +241,7 @@ impl<S: Storage> Connection<S> {
         } else if means == Means::Flush {
             c.set(Word::LogUnflushed, 0);
         }
-        Ok(Written::Durable)
+        Ok(Written::Durable(u32::try_from(len).unwrap_or(u32::MAX)))
     }
 
     /// Flushes records that were left in the device's cache.

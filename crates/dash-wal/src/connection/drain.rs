@@ -39,6 +39,7 @@ impl<S: Storage> Connection<S> {
         self.checkpoint.holds_writer = !held;
         self.checkpoint.deadline = deadline;
         self.coordination.set(Word::HeldBack, deadline);
+        self.statistics.drains += 1;
         Ok(())
     }
 

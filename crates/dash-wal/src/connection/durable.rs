@@ -47,10 +47,11 @@ pub(crate) enum Means {
 }
 
 impl<S: Storage> Connection<S> {
-    /// A commit, as durable as was chosen. `synced`: SQLite has asked for a flush of it.
-    pub(crate) fn make_commit_durable(&mut self, own: CommitFrame, synced: bool) -> Result<()> {
+    /// A commit, as durable as was chosen; whether anything was to be done for that. `synced`:
+    /// SQLite has asked for a flush of it.
+    pub(crate) fn make_commit_durable(&mut self, own: CommitFrame, synced: bool) -> Result<bool> {
         let means = match self.settings.durability {
-            Durability::Host if !synced => return Ok(()),
+            Durability::Host if !synced => return Ok(false),
             Durability::Host | Durability::Full => Means::Flush,
             Durability::Device => Means::Device,
             Durability::None => Means::Write,
@@ -67,12 +68,13 @@ impl<S: Storage> Connection<S> {
         if records == self.statistics.records + self.statistics.wal_flushes {
             self.statistics.helped += 1;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Everything visible, before pages are copied into the database (WAL-14).
     pub(crate) fn barrier(&mut self) -> Result<()> {
         self.checkpoint.barrier = true;
+        self.statistics.barriers += 1;
         if broken(Mutation::NoBarrier) {
             return Ok(());
         }

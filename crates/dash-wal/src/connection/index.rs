@@ -65,10 +65,11 @@ impl<S: Storage> Connection<S> {
         }
         if writer {
             self.check_sound()?;
-            self.transaction.pending = None;
+            (self.transaction.pending, self.transaction.first) = (None, 0);
         }
         let reads = slots.start > index::READ && kind == LockKind::Shared;
         if reads && self.coordination.is(Word::HeldBack) && self.waits_to_read() {
+            self.statistics.held_back += 1;
             return Err(Error::Busy);
         }
         let mut got = match &mut self.index {
@@ -81,11 +82,18 @@ impl<S: Storage> Connection<S> {
         }
         if writer {
             match &got {
-                Ok(()) => self.coordination.set_writing(true),
-                Err(_) => self.statistics.busy += 1,
+                Ok(()) => {
+                    self.coordination.set_writing(true);
+                    self.got_writer();
+                }
+                Err(_) => {
+                    self.statistics.busy += 1;
+                    self.missed_writer();
+                }
             }
         }
         got?;
+        self.note_lock(&slots, kind);
         if slots.contains(&index::CKPT) && kind == LockKind::Exclusive {
             self.checkpoint.barrier = false;
             if let Err(error) = self.begin_draining() {
@@ -133,6 +141,7 @@ impl<S: Storage> Connection<S> {
         if slots.contains(&index::CKPT) {
             self.end_draining()?;
         }
+        self.note_unlock(&slots);
         if let Some(index) = &mut self.index {
             index.unlock(slots, &self.coordination.file)?;
         }

@@ -14,6 +14,7 @@
 //! | `generation` | a new header of `-wal` |
 //! | `checkpoint` | what must be durable before pages are copied |
 //! | `drain` | checkpoints that readers and writers overlap |
+//! | `watch` | who does what, for whoever looks |
 
 mod append;
 mod checkpoint;
@@ -29,3 +30,4 @@ pub(crate) mod state;
 mod stock;
 pub(crate) mod sums;
 mod wal_file;
+pub(crate) mod watch;

@@ -1,6 +1,6 @@
 //! Opening: the first opener recovers, a later one joins. All under the lock OPEN.
 
-use crate::connection::state::{Checkpoint, Connection, Settings, Transaction};
+use crate::connection::state::{Checkpoint, Connection, Patience, Settings, Transaction};
 use crate::database::DatabaseFile;
 use crate::mounted;
 use crate::names::Names;
@@ -77,6 +77,7 @@ impl<S: Storage> Connection<S> {
             process: Arc::clone(process),
             transaction: Transaction::default(),
             checkpoint: Checkpoint::default(),
+            patience: Patience::default(),
             settings: Settings {
                 durability: options.durability,
                 barrier: options.barrier,

@@ -32,6 +32,7 @@ pub struct Connection<S: Storage> {
     pub(crate) process: Arc<Process<S>>,
     pub(crate) transaction: Transaction,
     pub(crate) checkpoint: Checkpoint,
+    pub(crate) patience: Patience,
     pub(crate) settings: Settings,
     pub(crate) statistics: Statistics,
     /// What the user should know, though nothing failed.
@@ -55,6 +56,10 @@ pub(crate) struct Transaction {
     pub frame: Option<CommitFrame>,
     /// The same, until COMMIT_PHASETWO asks for it, or the read lock falls without that.
     pub pending: Option<CommitFrame>,
+    /// The first frame that was written; 0: none was.
+    pub first: u32,
+    /// How long the flush took that made it durable before it was visible, in nanoseconds.
+    pub flushed: Option<u64>,
     /// The first frame that was written without salts and checksum; 0: none was.
     pub unsummed: u32,
     /// The checksum of the last frame, which the index does not have.
@@ -73,8 +78,21 @@ pub(crate) struct Transaction {
 pub(crate) struct CommitFrame {
     /// Its number in `-wal`.
     pub number: u32,
+    /// Frames of the transaction.
+    pub frames: u32,
     /// The salts it was written with.
     pub salts: [u32; 2],
+}
+
+/// How long WRITER was waited for, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Patience {
+    /// The first attempt that failed since it was had last; 0: none did.
+    pub since: u64,
+    /// The last one.
+    pub asked: u64,
+    /// How long it was, before it was had last.
+    pub waited: u64,
 }
 
 /// A checkpoint, as far as calls tell.
@@ -156,8 +174,16 @@ impl<S: Storage> Connection<S> {
     /// Counters.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        let log = u64::from(self.coordination.is(Word::Session));
-        Statistics { log, direct: self.process.direct() & log, ..self.statistics }
+        let c = &self.coordination;
+        let log = u64::from(c.is(Word::Session));
+        let (log_size, position) = (c.get(Word::Ring) * log, c.get(Word::Position));
+        // Around the ring's end, if it begins behind the newest record.
+        let window = c.get(Word::Window).checked_sub(1).map_or(0, |start| match start < position {
+            true => position - start,
+            false => (log_size + position).saturating_sub(start),
+        });
+        let direct = self.process.direct() & log;
+        Statistics { log, direct, log_size, window: window * log, ..self.statistics }
     }
 
     /// `-wal`.

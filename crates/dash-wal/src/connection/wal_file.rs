@@ -118,20 +118,24 @@ impl<S: Storage> Connection<S> {
     fn note_frame(&mut self, header: &[u8], offset: u64) -> Result<()> {
         let Ok(header) = header.try_into() else { return Ok(()) };
         let (mut frame, unsummed) = (FrameHeader::decode(header), is_unsummed(header));
-        if !frame.is_commit() && !unsummed {
+        if !frame.is_commit() && !unsummed && self.transaction.first != 0 {
             return Ok(());
         }
         let Some(page) = self.page_size()? else { return Ok(()) };
         let Some(Place::Frame { number, within: 0 }) = place_of(offset, page) else {
             return Ok(());
         };
+        if self.transaction.first == 0 {
+            self.transaction.first = number;
+        }
         if unsummed {
             let known = self.transaction.unsummed;
             self.transaction.unsummed = if known == 0 { number } else { known.min(number) };
             frame.salts = unpack(self.coordination.get(Word::Salts));
         }
         if frame.is_commit() {
-            self.transaction.frame = Some(CommitFrame { number, salts: frame.salts });
+            let frames = number.saturating_sub(self.transaction.first) + 1;
+            self.transaction.frame = Some(CommitFrame { number, frames, salts: frame.salts });
         }
         Ok(())
     }
@@ -166,7 +170,10 @@ impl<S: Storage> Connection<S> {
         match self.transaction.frame {
             Some(frame) if self.transaction.undeferred => {
                 self.transaction.synced = false;
-                self.flush_wal_undeferred(frame)
+                let begun = self.storage.monotonic_nanos();
+                self.flush_wal_undeferred(frame)?;
+                self.transaction.flushed = Some(self.storage.monotonic_nanos() - begun);
+                Ok(())
             }
             Some(_) => {
                 self.transaction.synced = true;
@@ -209,9 +216,14 @@ impl<S: Storage> Connection<S> {
         self.transaction.pending = None;
         self.transaction.unsummed = 0;
         let synced = std::mem::take(&mut self.transaction.synced);
+        let flushed = self.transaction.flushed.take();
         let Some(own) = own else { return Ok(()) };
         self.statistics.commits += 1;
-        self.make_commit_durable(own, synced)
+        let begun = self.storage.monotonic_nanos();
+        let durable = self.make_commit_durable(own, synced)?;
+        let now = self.storage.monotonic_nanos();
+        self.note_commit(own, now, flushed.or(durable.then_some(now - begun)));
+        Ok(())
     }
 
     /// The transaction ends for WRITER: what is flushed from here on is no commit.

@@ -12,6 +12,9 @@ const VERSION: u32 = 3_007_000;
 /// Bytes of one copy of the header.
 const HEADER: usize = 48;
 
+/// WAL_NREADER.
+const READERS: usize = 5;
+
 /// Words of one copy.
 pub(super) const HEADER_WORDS: usize = HEADER / 8;
 
@@ -40,6 +43,14 @@ pub(super) fn read<M: SharedMemory>(memory: &M) -> Option<IndexHeader> {
     let first = copy(memory, 0);
     let second = copy(memory, HEADER_WORDS);
     (first == second).then(|| decode(&first))?
+}
+
+/// The mark of reader `number` (wal.c `WalCkptInfo`): the array is behind both copies and the
+/// number of frames that were copied into the database.
+pub(super) fn mark<M: SharedMemory>(memory: &M, number: usize) -> Option<u32> {
+    let at = 2 * HEADER + 4 + 4 * number;
+    let word = memory.word(at / 8).load(SeqCst).to_ne_bytes();
+    (number < READERS).then_some(u32::from_ne_bytes(*word[at % 8..].first_chunk()?))
 }
 
 /// Puts another checksum of frame `last` into the header, if that is the frame it ends with.

@@ -16,8 +16,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
+/// Words of the head and the entries.
+const HEAD: usize = 4096;
+
+/// Where the ring of the last commits begins.
+pub(crate) const COMMITS: usize = HEAD;
+
+/// Words of a commit there: one cache line.
+pub(crate) const COMMIT: usize = 8;
+
+/// Commits that have a place there.
+pub(crate) const MAX_COMMITS: usize = 1024;
+
 /// Words of the file.
-pub(crate) const WORDS: usize = 4096;
+const WORDS: usize = COMMITS + MAX_COMMITS * COMMIT;
 
 /// Words of an entry: one cache line.
 pub(crate) const ENTRY: usize = 8;
@@ -26,7 +38,7 @@ pub(crate) const ENTRY: usize = 8;
 pub(crate) const ENTRIES: usize = 64;
 
 /// How many connections have an entry of their own.
-pub(crate) const MAX_ENTRIES: usize = (WORDS - ENTRIES) / ENTRY;
+pub(crate) const MAX_ENTRIES: usize = (HEAD - ENTRIES) / ENTRY;
 
 /// Raise it whenever a word gets another meaning.
 const NUMBER: u64 = WAL_LAYOUTS;
@@ -123,6 +135,12 @@ pub(crate) enum Word {
     StampPage = 40,
     /// 1: no log is to stay at rest.
     NoLog = 41,
+    /// Commits ever put into the ring of the last ones: see `commits`.
+    Commits = 42,
+    /// First and last frame of the newest record.
+    RecordFrames = 43,
+    /// What it holds.
+    Record = 44,
 }
 
 /// What one tells whoever only reads it.

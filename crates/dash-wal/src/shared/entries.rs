@@ -1,5 +1,5 @@
-//! A connection's entry in the coordination file, and its place in line for WRITER: see
-//! [`dash_engine::handover`].
+//! A connection's entry in the coordination file: what others may know of it, and its place in line
+//! for WRITER (see [`dash_engine::handover`]).
 
 use crate::shared::coordination::{Coordination, ENTRIES, ENTRY, MAX_ENTRIES, Word};
 use crate::shared::locks;
@@ -7,7 +7,7 @@ use dash_engine::error::{Context, Operation, Result};
 use dash_engine::handover::{Line, Turn};
 use dash_storage::{File, LockKind, SharedMemory};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// The words that tell of WRITER. A ticket is the second word of an entry.
 const LINE: Line = Line {
@@ -17,9 +17,31 @@ const LINE: Line = Line {
     handed_to: Word::HandedTo as usize,
     high: Word::EntryHigh as usize,
     entries: MAX_ENTRIES,
-    first_ticket: ENTRIES + 1,
+    first_ticket: ENTRIES + Told::Ticket as usize,
     stride: ENTRY,
 };
+
+/// Words of an entry, which its owner writes for others to look at; 0: not so. Times are
+/// nanoseconds of the storage's clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Told {
+    /// The owner's process, by the number that it knows.
+    Process = 0,
+    /// Its place in line for WRITER.
+    Ticket = 1,
+    /// Since when it has WRITER.
+    Writes = 2,
+    /// Since when it has CKPT.
+    Checkpoints = 3,
+    /// 1 + the slot of the wal-index under which it reads.
+    Reads = 4,
+    /// Since when.
+    ReadsSince = 5,
+    /// The first attempt at WRITER that failed, since it had it last.
+    Waits = 6,
+    /// The last one.
+    Asked = 7,
+}
 
 const NAME: &str = "an entry of the coordination file";
 
@@ -30,14 +52,45 @@ impl<F: File> Coordination<F> {
             let lock = self.file.try_lock(locks::entry(entry), LockKind::Exclusive);
             if lock.during(Operation::Lock, NAME)? {
                 LINE.clear(&*self.memory, entry);
-                let process = self.memory.word(ENTRIES + entry * ENTRY);
-                process.store(u64::from(std::process::id()), SeqCst);
+                for index in Told::Writes as usize..ENTRY {
+                    self.memory.word(ENTRIES + entry * ENTRY + index).store(0, SeqCst);
+                }
                 self.word(Word::EntryHigh).fetch_max(entry as u64 + 1, SeqCst);
                 self.entry = Some(entry);
+                self.tell(Told::Process, u64::from(std::process::id()));
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Says something of this connection, if it has an entry.
+    pub fn tell(&self, what: Told, value: u64) {
+        if let Some(entry) = self.entry {
+            self.memory.word(ENTRIES + entry * ENTRY + what as usize).store(value, Relaxed);
+        }
+    }
+
+    /// What the owner of an entry says.
+    pub fn told(&self, entry: usize, what: Told) -> u64 {
+        self.memory.word(ENTRIES + entry * ENTRY + what as usize).load(Relaxed)
+    }
+
+    /// The entries that have a living owner.
+    pub fn living(&self) -> Result<Vec<usize>> {
+        let high = usize::try_from(self.get(Word::EntryHigh)).unwrap_or(MAX_ENTRIES);
+        let mut living = Vec::new();
+        for entry in 0..high.min(MAX_ENTRIES) {
+            if self.entry == Some(entry) || self.is_alive(entry)? {
+                living.push(entry);
+            }
+        }
+        Ok(living)
+    }
+
+    fn is_alive(&self, entry: usize) -> Result<bool> {
+        let lock = self.file.lock_conflict(locks::entry(entry), LockKind::Exclusive);
+        Ok(lock.during(Operation::Lock, NAME)?.is_some())
     }
 
     /// Where this connection can wait for its turn. `None`: it has no entry, and polls.
@@ -57,9 +110,6 @@ impl<F: File> Coordination<F> {
     /// After WRITER was given up: wakes the first in line, if somebody waits. It does not wait for
     /// that one to come: this commit's flush is due, and whoever is awake may be faster.
     pub fn wake_first(&self) -> Result<()> {
-        LINE.wake_first(&*self.memory, self.entry, |entry| {
-            let lock = self.file.lock_conflict(locks::entry(entry), LockKind::Exclusive);
-            Ok(lock.during(Operation::Lock, NAME)?.is_some())
-        })
+        LINE.wake_first(&*self.memory, self.entry, |entry| self.is_alive(entry))
     }
 }

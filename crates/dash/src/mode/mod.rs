@@ -19,7 +19,7 @@ pub use table::Modes;
 use core::fmt;
 use std::path::Path;
 
-use dash_ffi::{Code, Error, File, HostFile, HostVfs, OpenFlags, Opened, Result, Value};
+use dash_ffi::{Code, Error, File, HostFile, HostVfs, OpenFlags, Opened, Result, Row};
 
 use registry::Shared;
 
@@ -182,8 +182,16 @@ pub struct Parameter {
 
 /// A counter of `dash_stats`.
 pub type Statistic = (&'static str, u64);
-/// A row of `dash_latency`.
-pub type LatencyRow = Vec<Value>;
+/// A table about all connections of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watched {
+    /// `dash_commits`.
+    Commits,
+    /// `dash_locks`.
+    Locks,
+    /// `dash_readers`.
+    Readers,
+}
 
 /// A database that is open in some mode.
 pub trait Database: File {
@@ -207,7 +215,12 @@ pub trait Database: File {
     }
 
     /// The rows of `dash_latency`; `None`: dash doesn't write it.
-    fn latencies(&self) -> Option<Vec<LatencyRow>> {
+    fn latencies(&self) -> Option<Vec<Row>> {
+        None
+    }
+
+    /// The rows of a table about all connections; `None`: the mode keeps none.
+    fn watched(&self, _what: Watched) -> Option<Result<Vec<Row>>> {
         None
     }
 

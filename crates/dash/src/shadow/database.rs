@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use dash_ffi::{Code, Error, HostFile, HostVfs, Result, Value};
+use dash_ffi::{Code, Error, HostFile, HostVfs, Result, Row, Value};
 
 use super::file::ShadowFile;
 use super::{MODE, parameters};
 use crate::mode::IN_TRANSACTION;
 use crate::mode::Parameters;
-use crate::mode::{Database, LatencyRow, Statistic};
+use crate::mode::{Database, Statistic};
 
 impl Database for ShadowFile {
     fn engine(&self) -> &'static str {
@@ -33,7 +33,7 @@ impl Database for ShadowFile {
         Some(rows)
     }
 
-    fn latencies(&self) -> Option<Vec<LatencyRow>> {
+    fn latencies(&self) -> Option<Vec<Row>> {
         let rows = self.latencies.rows().into_iter().map(|row| {
             let count = i64::try_from(row.count).unwrap_or(i64::MAX);
             let mut values = vec![row.op.name().into(), count.into()];

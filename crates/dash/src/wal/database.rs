@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use dash_ffi::{Code, Error, HostFile, HostVfs, OpenFlags, Result, Value};
+use dash_ffi::{Code, Error, HostFile, HostVfs, OpenFlags, Result, Row, Value};
 use dash_wal::LockLevel;
 
 use super::file::WalFile;
-use super::{MODE, opening, parameters};
+use super::{MODE, opening, parameters, watch};
 use crate::errors::to_sqlite;
-use crate::mode::{Database, IN_TRANSACTION, LatencyRow, Parameters, Statistic};
+use crate::mode::{Database, IN_TRANSACTION, Parameters, Statistic, Watched};
 use crate::plain;
 
 impl Database for WalFile {
@@ -30,7 +30,7 @@ impl Database for WalFile {
         Some(rows)
     }
 
-    fn latencies(&self) -> Option<Vec<LatencyRow>> {
+    fn latencies(&self) -> Option<Vec<Row>> {
         let rows = self.link.state().latencies.rows().into_iter().map(|row| {
             let count = i64::try_from(row.count).unwrap_or(i64::MAX);
             let mut values = vec![row.op.name().into(), count.into()];
@@ -38,6 +38,10 @@ impl Database for WalFile {
             values
         });
         Some(rows.collect())
+    }
+
+    fn watched(&self, what: Watched) -> Option<Result<Vec<Row>>> {
+        Some(watch::rows(&mut self.link.state(), what))
     }
 
     fn is_left(&self) -> bool {

@@ -14,6 +14,7 @@ mod parameters;
 mod pragma;
 mod region;
 mod reservations;
+mod watch;
 
 use std::path::Path;
 

@@ -10,6 +10,7 @@ mod opening;
 mod pragmas;
 mod processes;
 mod switches;
+mod watch;
 
 use common::*;
 
