@@ -46,6 +46,7 @@ mutations! {
     FenceRemovedEarly = "the name fence goes before the log says that -wal is void",
     DirectoryNotFlushed = "names are not made durable",
     NoEnd = "a closed database's log does not say that -wal is void",
+    DeletedFull = "a -wal is deleted with what is in it",
     EndIgnored = "a -wal that the log calls void is read",
     KeptNotFlushed = "a -wal that stays behind is not flushed",
     PrefixByNumber = "frames of -wal are believed where their headers differ from the log's",

@@ -18,7 +18,7 @@ pub const PAUSE: Duration = Duration::from_millis(2);
 pub struct Work<'a> {
     /// The statements.
     pub sql: &'a str,
-    /// Looks, while nobody else can do it, whether they still have to be run.
+    /// Looks whether they still have to be run: while nobody else can do it, and while others may.
     pub is_needed: &'a dyn Fn() -> Result<bool>,
     /// What is answered while somebody else uses the database.
     pub in_use: &'a dyn Fn() -> Error,
@@ -49,6 +49,10 @@ pub fn run(host: &HostVfs, path: &Path, flags: OpenFlags, work: &Work<'_>) -> Re
         match dash_shadow::while_closed(&Real, path, run) {
             Err(dash_shadow::Error::Busy) if begun.elapsed() < PATIENCE => {
                 host.sleep(PAUSE);
+                // Whoever is at it may have done it.
+                if !(work.is_needed)()? {
+                    return Ok(());
+                }
             }
             Err(dash_shadow::Error::Busy) => return Err((work.in_use)()),
             Err(error) if forbids_writing(&error) => {

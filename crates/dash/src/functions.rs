@@ -43,7 +43,7 @@ fn engine(context: &mut Context<'_>) -> Result<Value> {
         Some(_) => return Ok(Value::Null),
     };
     let engine = context.connection().with_file(schema, |file| {
-        file.as_any().downcast_ref::<MainFile>().map_or("none", |file| file.database.engine())
+        file.as_any().downcast_mut::<MainFile>().map_or("none", |file| file.look().engine())
     });
     Ok(engine.unwrap_or("none").into())
 }

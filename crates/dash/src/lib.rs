@@ -107,6 +107,7 @@ mod switch;
 mod tables;
 #[cfg(test)]
 mod toy;
+mod undecided;
 mod vfs;
 mod wake;
 mod wal;

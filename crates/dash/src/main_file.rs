@@ -38,7 +38,10 @@ pub struct MainFile {
     pub(crate) forks: u64,
     /// By which it is known when SQLite opens a file beside it.
     pub(crate) caller: Caller,
-    /// The place in the process's list. None: read by stock SQLite's rules, whatever others do.
+    /// Nobody has said the mode yet, and nothing is there: see [`crate::undecided`].
+    pub(crate) undecided: bool,
+    /// The place in the process's list. None: read by stock SQLite's rules, whatever others do; or
+    /// the mode is not chosen yet.
     pub(crate) membership: Option<Membership>,
 }
 
@@ -60,12 +63,20 @@ pub(crate) fn opened(
         connection: None,
         forks: real::forks(),
         caller: request.caller,
+        undecided: false,
         membership,
     };
     Opened { file: Box::new(file), flags }
 }
 
 impl MainFile {
+    /// The database, for whoever asks about it, in a mode that is chosen.
+    pub(crate) fn look(&mut self) -> &dyn Database {
+        // What fails here fails again where the database is used.
+        drop(self.decide(None));
+        &*self.database
+    }
+
     /// Fails in a forked child, where every handle of an engine is dead and shared memory shows
     /// zeros.
     #[inline]
@@ -110,6 +121,7 @@ impl File for MainFile {
     fn lock(&mut self, level: LockLevel) -> Result<()> {
         self.check_process()?;
         self.caller.note();
+        self.decide_for(level)?;
         self.database.lock(level)?;
         if level == LockLevel::Shared { self.keep_up() } else { Ok(()) }
     }
@@ -135,6 +147,7 @@ impl File for MainFile {
             FileControl::Pragma(pragma) => return self.pragma(pragma),
             FileControl::ChunkSize(size) => self.chunk = Some(size),
             FileControl::Pdb(ref connection) => self.connection = Some(connection.keep()),
+            FileControl::VfsName(_) => drop(self.decide(None)),
             _ => {}
         }
         self.database.file_control(control)

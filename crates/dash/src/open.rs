@@ -5,6 +5,7 @@
 //! | in memory, without a name | the host |
 //! | `journal_mode=delete` (or another of SQLite's own) | a plain file, through the host |
 //! | other connections of this process have it open as a plain file | likewise |
+//! | empty, and nobody asks for a mode | a plain file, until the mode is chosen: [`crate::undecided`] |
 //! | in WAL mode | mode wal, unless `dash_default` says otherwise |
 //! | for reading: with a hot journal of stock SQLite, or in WAL mode and closed | through the host, as stock does |
 //! | no SQLite database, and no shadow beside it | likewise: SQLite itself says so, at the first read |
@@ -20,8 +21,9 @@ use dash_ffi::{Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::leftovers::Neighbours;
 use crate::mode::caller::Caller;
-use crate::mode::{Mode, Opening, Parameters, Request, registry};
+use crate::mode::{Mode, Opening, Parameters, Place, Request, registry};
 use crate::modes::MODES;
+use crate::undecided;
 
 /// Opens a file of kind main database.
 pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
@@ -64,7 +66,7 @@ fn request<'a>(
 fn chosen(request: &Request<'_>) -> Result<&'static dyn Mode> {
     match request.parameters.mode.or_else(|| registry::mode_of(request.path)) {
         Some(mode) => Ok(mode),
-        None => left_in(request),
+        None => left_in(&request.place()),
     }
 }
 
@@ -79,6 +81,13 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
             Code::CANTOPEN,
             "nolock=1: without locks the copy that a commit goes to is not safe; for reading a file that nobody writes use immutable=1",
         ));
+    }
+    if !reading
+        && chosen == MODES.0[0]
+        && undecided::is_new(&request)?
+        && let Some(opened) = undecided::open(&request)?
+    {
+        return Ok(opened);
     }
     for mode in MODES.all() {
         mode.prepare(path, wanted.is_some_and(|wanted| wanted != mode));
@@ -115,11 +124,11 @@ pub fn through_host(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Res
 
 /// The mode where nobody asks for one: that which the file keeps, or that in which others have it
 /// before it says so, or else the first.
-fn left_in(request: &Request<'_>) -> Result<&'static dyn Mode> {
+pub(crate) fn left_in(place: &Place<'_>) -> Result<&'static dyn Mode> {
     for mode in MODES.all() {
-        if mode.recognises(request)? {
+        if mode.recognises(place)? {
             for other in MODES.all().filter(|other| *other != mode) {
-                if other.holds(request)? {
+                if other.holds(place)? {
                     return Ok(other);
                 }
             }
@@ -127,7 +136,7 @@ fn left_in(request: &Request<'_>) -> Result<&'static dyn Mode> {
         }
     }
     for mode in MODES.all() {
-        if mode.is_open_elsewhere(request)? {
+        if mode.is_open_elsewhere(place)? {
             return Ok(mode);
         }
     }

@@ -23,6 +23,9 @@ use crate::mode::registry::Membership;
 use crate::mode::{DEFAULT, Mode, in_use};
 use crate::modes::MODES;
 
+/// SQLite's own, which engines take notice of.
+const OF_ENGINES: [&str; 2] = ["locking_mode", "secure_delete"];
+
 fn wrong(message: impl Into<String>) -> Error {
     Error::new(Code::ERROR, message)
 }
@@ -48,6 +51,9 @@ impl MainFile {
         if name == "journal_mode" {
             return self.journal_mode(pragma);
         }
+        if name.starts_with("dash_") || OF_ENGINES.contains(&&*name) {
+            self.decide(None)?;
+        }
         match self.database.pragma(&name, pragma.value()) {
             Some(answer) => {
                 pragma.answer(&answer?);
@@ -65,6 +71,7 @@ impl MainFile {
 
     fn journal_mode(&mut self, mut pragma: Pragma<'_>) -> Result<Handled> {
         let wanted = pragma.value().and_then(|name| MODES.named(name));
+        self.decide_on(wanted)?;
         match (wanted, pragma.value()) {
             (Some(mode), _) if mode == self.mode => {}
             // Leaving dash is nothing that is asked for in passing.
@@ -87,6 +94,20 @@ impl MainFile {
         }
         pragma.answer(self.mode.names()[0]);
         Ok(Handled::Yes)
+    }
+
+    /// Where the mode was left open, and nothing is there yet, it is this one, if it can be had.
+    fn decide_on(&mut self, wanted: Option<&'static dyn Mode>) -> Result<()> {
+        let wanted = match self.is_still_new()? {
+            true => wanted,
+            false => None,
+        };
+        match self.decide(wanted) {
+            Err(error) if error.code.primary() == Code::BUSY && wanted.is_some_and(is_habit) => {
+                self.decide(None)
+            }
+            other => other,
+        }
     }
 
     /// `dash_default` says that a database stays where it is, whatever a program asks for out of

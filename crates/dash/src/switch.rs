@@ -117,7 +117,7 @@ impl MainFile {
         }
     }
 
-    fn switching<'a>(&'a self, membership: &'a Membership) -> Switching<'a> {
+    pub(crate) fn switching<'a>(&'a self, membership: &'a Membership) -> Switching<'a> {
         Switching {
             host: &self.host,
             path: &self.path,

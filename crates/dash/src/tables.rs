@@ -51,7 +51,7 @@ fn visit<R>(
 ) -> Result<R> {
     let schema = schema.unwrap_or("main");
     let seen = connection.with_file(schema, |file| {
-        file.as_any().downcast_mut::<MainFile>().and_then(|file| visit(&*file.database))
+        file.as_any().downcast_mut::<MainFile>().and_then(|file| visit(file.look()))
     });
     seen.flatten().ok_or_else(|| {
         Error::new(

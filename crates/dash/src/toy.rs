@@ -12,7 +12,7 @@ use dash_ffi::{
 use crate::main_file::opened;
 use crate::mode::Parameters;
 use crate::mode::{Database, Mode, Parameter, Statistic};
-use crate::mode::{Opening, Request, Switching};
+use crate::mode::{Opening, Place, Switching};
 
 /// The mode.
 pub const MODE: &dyn Mode = &Toy;
@@ -46,8 +46,8 @@ impl Mode for Toy {
     }
 
     /// The mode stays with a file as long as another one lies beside it.
-    fn recognises(&self, request: &Request<'_>) -> Result<bool> {
-        Ok(request.path.with_extension("toy").exists())
+    fn recognises(&self, place: &Place<'_>) -> Result<bool> {
+        Ok(place.path.with_extension("toy").exists())
     }
 
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {

@@ -2,7 +2,9 @@
 //! `-wal` is void, and that before `-wal` goes, and that before stock SQLite may come in. What
 //! stays is flushed.
 
-use crate::common::{Fate, Left, Tale, is_fenced};
+use dash_storage::simulated::OperationKind;
+
+use crate::common::{Fate, Left, Tale, changes, is_fenced};
 
 /// A session with all sorts of frames in it.
 fn session(level: &str) -> (Tale, crate::common::Db) {
@@ -151,6 +153,27 @@ pub(crate) fn and_an_older_value_may_come_back() {
     stock.db.close().unwrap();
     tale.machine.write_back();
     tale.survives_all();
+}
+
+/// On a file system without a journal the inode may be back after a power loss, under a `-wal` that
+/// was made since.
+#[test]
+pub(crate) fn and_nothing_is_in_what_is_deleted() {
+    let (tale, db) = Tale::begun();
+    db.put();
+    let wal = tale.inode("-wal");
+    db.close();
+    let entries = tale.machine.journal().entries;
+    let deleted = entries.iter().rposition(|entry| {
+        let names = &entry.operation.names;
+        entry.operation.kind == OperationKind::Unlink
+            && names.iter().any(|name| name == "app.db-wal")
+    });
+    let before = entries[..deleted.unwrap()].iter().map(|entry| &entry.operation);
+    let before = before.filter(|operation| operation.inode == wal && changes(operation.kind));
+    let mut last = before.map(|operation| (operation.kind, operation.range.clone())).rev();
+    assert_eq!(last.next(), Some((OperationKind::Flush, None)));
+    assert_eq!(last.next(), Some((OperationKind::SetLen, Some(0..0))));
 }
 
 /// A process is killed anywhere in the close; then the power goes.

@@ -87,6 +87,7 @@ const TOLD: &[Told] = &[
     (Mutation::FenceRemovedEarly, &[closed::when_a_part_of_wal_would_come_back]),
     (Mutation::DirectoryNotFlushed, &[names::at_its_first_byte]),
     (Mutation::NoEnd, &[closed::and_an_older_value_may_come_back]),
+    (Mutation::DeletedFull, &[closed::and_nothing_is_in_what_is_deleted]),
     (Mutation::EndIgnored, &[closed::when_a_part_of_wal_would_come_back]),
     (Mutation::KeptNotFlushed, &[closed::when_it_is_to_stay]),
     (

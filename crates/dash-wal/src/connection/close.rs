@@ -10,7 +10,7 @@ use dash_engine::coordination::take_open_to_close;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
 use dash_log::head::State;
-use dash_storage::{Directory, File, LockKind, Storage};
+use dash_storage::{Directory, File, LockKind, OpenMode, Storage};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -31,6 +31,7 @@ impl<S: Storage> Connection<S> {
         let session = self.coordination.is(Word::Session);
         if session {
             self.with_log_waiting(|connection, leader| connection.void_generation(leader))?;
+            self.empty_wal()?;
         }
         let name = Arc::clone(self.names.shown_wal());
         match self.directory.unlink(&self.names.wal) {
@@ -60,6 +61,22 @@ impl<S: Storage> Connection<S> {
         }
         self.coordination.set_durable(0);
         Ok(())
+    }
+
+    /// Cuts `-wal` to nothing before its name goes. On a file system without a journal its inode may
+    /// be back after a power loss, under a `-wal` that was made since and got the same number: what
+    /// was in it has been overtaken by then (WAL-6).
+    fn empty_wal(&self) -> Result<()> {
+        let name = Arc::clone(self.names.shown_wal());
+        let wal = match self.directory.open(&self.names.wal, OpenMode::ReadWrite) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            other => other.during(Operation::Open, &name)?,
+        };
+        if broken(Mutation::DeletedFull) {
+            return Ok(());
+        }
+        wal.set_len(0).during(Operation::Resize, &name)?;
+        wal.flush().during(Operation::Flush, &name)
     }
 
     /// Gives everything back. Errors are reported, but the connection is closed in any case.

@@ -3,9 +3,10 @@
 use crate::connection::state::Connection;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
-use dash_engine::error::{Context, Operation, Result};
+use crate::shared::locks::START;
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::LockLevel;
-use dash_storage::{Directory, File, Storage};
+use dash_storage::{Directory, File, LockKind, Storage};
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
@@ -96,7 +97,34 @@ impl<S: Storage> Connection<S> {
     ///
     /// `Busy` while somebody is in the way.
     pub fn lock(&mut self, level: LockLevel) -> Result<()> {
-        self.database.lock(level)
+        let starts = self.may_be_empty && self.database.level() == LockLevel::None;
+        if starts && !self.take_start()? {
+            return Err(Error::Busy);
+        }
+        let locked = self.database.lock(level);
+        if starts && locked.is_err() {
+            self.coordination.file.unlock(START).during(Operation::Lock, self.names.shown())?;
+        }
+        locked
+    }
+
+    /// SQLite puts an empty database into WAL mode in a transaction that begins by reading, and
+    /// asks no busy handler when it goes on to write: of two that do so at once, one would fail at
+    /// once. So as long as it is empty they come one after the other.
+    fn take_start(&mut self) -> Result<bool> {
+        let name = Arc::clone(self.names.shown_coordination());
+        let file = &self.coordination.file;
+        if self.database.size()? == 0 {
+            if !file.try_lock(START, LockKind::Exclusive).during(Operation::Lock, &name)? {
+                return Ok(false);
+            }
+            if self.database.size()? == 0 {
+                return Ok(true);
+            }
+            file.unlock(START).during(Operation::Lock, &name)?;
+        }
+        self.may_be_empty = false;
+        Ok(true)
     }
 
     /// Lowers it (os_unix.c `posixUnlock`).
@@ -105,7 +133,12 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn unlock(&mut self, level: LockLevel) -> Result<()> {
-        self.database.unlock(level)
+        self.database.unlock(level)?;
+        if self.may_be_empty && level == LockLevel::None {
+            let name = self.names.shown_coordination();
+            self.coordination.file.unlock(START).during(Operation::Lock, name)?;
+        }
+        Ok(())
     }
 
     /// Whether anybody holds RESERVED or more, other than to keep stock writers out.

@@ -76,6 +76,7 @@ impl<S: Storage> Connection<S> {
             page: None,
             process: Arc::clone(process),
             transaction: Transaction::default(),
+            may_be_empty: true,
             checkpoint: Checkpoint::default(),
             patience: Patience::default(),
             settings: Settings {

@@ -23,6 +23,8 @@ pub struct Connection<S: Storage> {
     pub(crate) directory_path: PathBuf,
     pub(crate) names: Names,
     pub(crate) database: DatabaseFile<S::File>,
+    /// Nobody has seen a byte in it yet.
+    pub(crate) may_be_empty: bool,
     pub(crate) coordination: Coordination<S::File>,
     pub(crate) index: Option<Index<S>>,
     /// `-wal`, while SQLite has it open.

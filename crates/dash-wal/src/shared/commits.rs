@@ -140,8 +140,8 @@ mod tests {
             process: 7,
             frames: number,
             wait: 3,
-            flush: (number % 2 == 0).then_some(u64::from(number)),
-            record: (number % 3 == 0).then_some(Record { commits: 2, bytes: number }),
+            flush: number.is_multiple_of(2).then_some(u64::from(number)),
+            record: number.is_multiple_of(3).then_some(Record { commits: 2, bytes: number }),
         };
         for number in 1..=2500 {
             coordination.note_commit(&commit(number));

@@ -6,6 +6,7 @@
 //! | OPEN, WRITER, ALIVE | see [`dash_engine::coordination`]; WRITER is slot 0 of the wal-index |
 //! | CKPT, RECOVER | exclusive: whoever holds slots 1 and 2 of the wal-index |
 //! | LOG | exclusive: whoever writes the log |
+//! | START | exclusive: whoever has SHARED or more of a database that is still empty |
 //! | ENTRY + i | exclusive: the connection that owns entry i |
 //!
 //! On SQLite's own bytes of `-shm` (120 to 122) every connection of dash holds a shared lock: stock
@@ -22,6 +23,9 @@ pub const RECOVER: Range<u64> = 6..7;
 
 /// Held by whoever writes the log.
 pub const LOG: Range<u64> = 7..8;
+
+/// Held beside SHARED of a database that is still empty.
+pub const START: Range<u64> = 8..9;
 
 /// Held by the owner of an entry.
 pub fn entry(entry: usize) -> Range<u64> {

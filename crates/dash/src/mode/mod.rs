@@ -13,7 +13,7 @@ mod request;
 mod table;
 
 pub use parameters::{DEFAULT, Parameters};
-pub use request::{Opening, Request, Switching};
+pub use request::{Opening, Place, Request, Switching};
 pub use table::Modes;
 
 use core::fmt;
@@ -62,7 +62,7 @@ pub trait Mode: Sync {
     /// # Errors
     ///
     /// `SQLITE_CANTOPEN` if it can't be looked at.
-    fn recognises(&self, _request: &Request<'_>) -> Result<bool> {
+    fn recognises(&self, _place: &Place<'_>) -> Result<bool> {
         Ok(false)
     }
 
@@ -72,7 +72,7 @@ pub trait Mode: Sync {
     /// # Errors
     ///
     /// `SQLITE_CANTOPEN` if it can't be looked at.
-    fn holds(&self, _request: &Request<'_>) -> Result<bool> {
+    fn holds(&self, _place: &Place<'_>) -> Result<bool> {
         Ok(false)
     }
 
@@ -81,7 +81,7 @@ pub trait Mode: Sync {
     /// # Errors
     ///
     /// `SQLITE_CANTOPEN` if it can't be looked at.
-    fn is_open_elsewhere(&self, _request: &Request<'_>) -> Result<bool> {
+    fn is_open_elsewhere(&self, _place: &Place<'_>) -> Result<bool> {
         Ok(false)
     }
 

@@ -24,6 +24,14 @@ pub struct Request<'a> {
     pub(crate) caller: Caller,
 }
 
+/// What tells in which mode a database is.
+pub struct Place<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) parameters: &'a Parameters,
+    /// What lies beside it.
+    pub(crate) beside: &'a Neighbours,
+}
+
 /// A database that a mode is to open.
 pub struct Opening<'a> {
     /// By whom.
@@ -47,6 +55,11 @@ pub struct Switching<'a> {
 }
 
 impl Request<'_> {
+    /// What tells in which mode it is.
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place { path: self.path, parameters: &self.parameters, beside: &self.beside }
+    }
+
     /// Whether only stock SQLite can make sense of a file that may not be written.
     pub(crate) fn stock_has_to_read(&self) -> Result<bool> {
         match self.parameters.mode {

@@ -27,7 +27,7 @@ use dash_ffi::{Code, Error, File, FileKind, OpenFlags, Opened, Result, Side};
 use crate::leftovers;
 use crate::mode::registry::Shared;
 use crate::mode::{Beside, Database, Mode, Parameter};
-use crate::mode::{Opening, Request, Switching};
+use crate::mode::{Opening, Place, Request, Switching};
 use journal::Journal;
 use shared::Prepared;
 use super_journal::Marker;
@@ -60,12 +60,12 @@ impl Mode for Shadow {
     }
 
     /// `dash_default=shadow`: whatever it was left in.
-    fn recognises(&self, request: &Request<'_>) -> Result<bool> {
-        Ok(request.parameters.stays_in(self))
+    fn recognises(&self, place: &Place<'_>) -> Result<bool> {
+        Ok(place.parameters.stays_in(self))
     }
 
-    fn holds(&self, request: &Request<'_>) -> Result<bool> {
-        leaving::is_unfinished(request.path)
+    fn holds(&self, place: &Place<'_>) -> Result<bool> {
+        leaving::is_unfinished(place.path)
     }
 
     fn give_way(&self, request: &Request<'_>, to: &dyn Mode) -> Result<()> {

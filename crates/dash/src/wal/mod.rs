@@ -25,7 +25,7 @@ use crate::errors::to_sqlite;
 use crate::leftovers;
 use crate::mode::registry::{self, Shared};
 use crate::mode::{Beside, Database, Mode, Parameter};
-use crate::mode::{Opening, Request, Switching};
+use crate::mode::{Opening, Place, Request, Switching};
 use link::Links;
 
 /// The mode.
@@ -60,16 +60,16 @@ impl Mode for Wal {
     }
 
     /// A file keeps this mode, as in stock SQLite.
-    fn recognises(&self, request: &Request<'_>) -> Result<bool> {
-        Ok(request.beside.has_wal()? || request.beside.says_wal(request.path))
+    fn recognises(&self, place: &Place<'_>) -> Result<bool> {
+        Ok(place.beside.has_wal()? || place.beside.says_wal(place.path))
     }
 
-    fn holds(&self, request: &Request<'_>) -> Result<bool> {
-        opening::is_unfinished(request)
+    fn holds(&self, place: &Place<'_>) -> Result<bool> {
+        opening::is_unfinished(place)
     }
 
-    fn is_open_elsewhere(&self, request: &Request<'_>) -> Result<bool> {
-        dash_wal::is_open(&Real, request.path).map_err(to_sqlite)
+    fn is_open_elsewhere(&self, place: &Place<'_>) -> Result<bool> {
+        dash_wal::is_open(&Real, place.path).map_err(to_sqlite)
     }
 
     /// Stock SQLite reads it where no session of dash's log is under way: what is durable may be in
@@ -80,7 +80,7 @@ impl Mode for Wal {
             return Ok(true);
         }
         let is_open_here = registry::mode_of(request.path).is_some_and(|mode| mode == MODE);
-        Ok(!is_open_here && !opening::is_unfinished(request)?)
+        Ok(!is_open_here && !opening::is_unfinished(&request.place())?)
     }
 
     fn give_way(&self, request: &Request<'_>, _: &dyn Mode) -> Result<()> {

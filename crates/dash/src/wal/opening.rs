@@ -19,7 +19,7 @@ use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::{HEADER, Neighbours, says_wal};
 use crate::main_file::opened;
 use crate::mode::registry::Membership;
-use crate::mode::{Parameters, Request, Switching};
+use crate::mode::{Parameters, Place, Request, Switching};
 
 /// Taken together: rolls a hot journal back, removes one that stock SQLite kept, which would be in
 /// the way of the name fence, and enters WAL mode. That writes two bytes of the header and its
@@ -265,8 +265,8 @@ fn under(switching: &Switching<'_>, engine: Connection<Real>) -> WalFile {
 
 /// Whether somebody has begun a session of the log that was not ended: it is under way, or was cut
 /// off.
-pub(super) fn is_unfinished(request: &Request<'_>) -> Result<bool> {
-    Ok(request.beside.has_fence()? && has_log(request.path)?)
+pub(super) fn is_unfinished(place: &Place<'_>) -> Result<bool> {
+    Ok(place.beside.has_fence()? && has_log(place.path)?)
 }
 
 fn has_log(path: &Path) -> Result<bool> {
@@ -280,7 +280,7 @@ fn has_log(path: &Path) -> Result<bool> {
 
 /// Ends a session that was cut off: the engine recovers it when it opens the database.
 pub(super) fn finish(request: &Request<'_>) -> Result<()> {
-    if !is_unfinished(request)? {
+    if !is_unfinished(&request.place())? {
         return Ok(());
     }
     let process = Arc::default();

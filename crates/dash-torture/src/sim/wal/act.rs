@@ -107,8 +107,12 @@ impl Wal {
     }
 
     fn roll_back(&mut self, at: usize, dice: &mut Dice) -> Checked<()> {
-        self.connection(at, dice)?;
-        let before = lock(&self.history).last();
+        let db = &self.connection(at, dice)?.db;
+        let before = digest(db).map_err(|error| failed("reading", &error))?;
+        // One that was cut off may have come true.
+        if let Err(what) = lock(&self.history).sees(&before) {
+            return wrong!("before a rollback it is {what}");
+        }
         let Some(_) = self.write(at, dice)? else { return Ok(()) };
         let db = &self.connection(at, dice)?.db;
         if dice.one_in(2) {

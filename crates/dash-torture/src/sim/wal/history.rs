@@ -19,11 +19,16 @@ pub enum Cause {
     Kill,
 }
 
-/// A commit that was cut off, and the number of the one it was made on.
+/// A commit that was cut off.
 #[derive(Debug, Clone)]
 struct Ghost {
+    /// The number of the one it was made on.
     base: usize,
     content: Arc<Content>,
+    /// It was looked for after a kill, and was not there. A power loss can still bring it back, as
+    /// in stock SQLite: one whose last page happens to be what a hole in the file reads as lacks
+    /// nothing as soon as the file is longer, and what came in its place may be lost.
+    is_laid: bool,
 }
 
 /// The history of one database.
@@ -52,11 +57,6 @@ impl History {
         self.commits.len() - 1
     }
 
-    /// What everybody alive sees, unless a commit that was cut off has come true.
-    pub fn last(&self) -> Content {
-        self.commits.last().map(|content| content.to_vec()).unwrap_or_default()
-    }
-
     /// Tells states of the oracle apart.
     pub fn mark(&self) -> u64 {
         (self.durable as u64) << 32 | self.ghosts.len() as u64
@@ -80,7 +80,7 @@ impl History {
     /// It was cut off.
     pub fn cut_off(&mut self) {
         if let Some(content) = self.in_flight.take() {
-            self.ghosts.push(Ghost { base: self.newest(), content });
+            self.ghosts.push(Ghost { base: self.newest(), content, is_laid: false });
         }
     }
 
@@ -135,7 +135,9 @@ impl History {
             Cause::Kill => {
                 let base = self.newest();
                 self.comes_true(content);
-                self.ghosts.retain(|ghost| ghost.base != base);
+                for ghost in self.ghosts.iter_mut().filter(|ghost| ghost.base == base) {
+                    ghost.is_laid = true;
+                }
             }
         }
         Ok(())
@@ -166,7 +168,8 @@ impl History {
             Cause::Power => self.durable,
             Cause::Kill => self.newest(),
         };
-        let ghosts = self.ghosts.iter().filter(move |ghost| ghost.base >= from);
+        let may_walk = move |ghost: &&Ghost| cause == Cause::Power || !ghost.is_laid;
+        let ghosts = self.ghosts.iter().filter(move |ghost| ghost.base >= from).filter(may_walk);
         let ghosts = ghosts.map(|ghost| &ghost.content).chain(&self.in_flight);
         self.commits[from..].iter().chain(ghosts)
     }
@@ -224,6 +227,13 @@ mod tests {
         let mut lost = history.clone();
         assert!(looks(&mut lost, Cause::Power, 1).is_ok());
         assert!(lost.check(Cause::Power, &vec![2]).is_err(), "it never comes back");
+        let mut laid = history.clone();
+        assert!(looks(&mut laid, Cause::Kill, 1).is_ok());
+        assert!(laid.check(Cause::Kill, &vec![2]).is_err(), "a kill takes nothing");
+        assert!(laid.check(Cause::Power, &vec![2]).is_ok(), "nothing is flushed since");
+        laid.flushed();
+        commit(&mut laid, 3, true);
+        assert!(laid.check(Cause::Power, &vec![2]).is_err());
         commit(&mut history, 3, false);
         assert!(history.check(Cause::Kill, &vec![2]).is_err());
         assert!(history.check(Cause::Power, &vec![2]).is_ok(), "nothing is flushed since");

@@ -1,0 +1,155 @@
+//! A new database, whose mode nobody has said yet.
+//!
+//! Programs open a database and say `PRAGMA journal_mode` next, and workers of a server do so all
+//! at the same moment. An engine that one of them had for the time between would keep the others
+//! from changing the mode. So an empty file stays a plain one until it is written, somebody else
+//! has put something there, or the program says its mode, or asks about it.
+
+use std::path::Path;
+use std::time::Instant;
+
+use dash_ffi::{AccessCheck, Code, Error, File, FileControl, LockLevel, OpenFlags, Opened, Result};
+use dash_shadow::Error as EngineError;
+use dash_storage::real::{self, Real};
+
+use crate::by_stock::{PATIENCE, PAUSE};
+use crate::errors::{inherited, to_sqlite};
+use crate::leftovers::Neighbours;
+use crate::main_file::{MainFile, opened};
+use crate::mode::registry::{self, Membership};
+use crate::mode::{Mode, Place, Request, in_use};
+use crate::modes::MODES;
+use crate::open::left_in;
+use crate::plain::{self, PlainFile};
+
+/// Whether the mode can wait: nothing is there, beside it neither, and it could be made there.
+pub fn is_new(request: &Request<'_>) -> Result<bool> {
+    let Request { path, beside, flags, parameters, host, .. } = request;
+    let asked = parameters.mode.is_some() || registry::mode_of(path).is_some();
+    if asked || !flags.contains(OpenFlags::CREATE) || !is_empty(path, beside)? {
+        return Ok(false);
+    }
+    host.access(path.parent().unwrap_or(Path::new("/")), AccessCheck::ReadWrite)
+}
+
+fn is_empty(path: &Path, beside: &Neighbours) -> Result<bool> {
+    let is_empty = match path.symlink_metadata() {
+        Ok(found) => found.is_file() && found.len() == 0,
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    };
+    Ok(is_empty && beside.find()?.is_none() && !beside.has_fence()?)
+}
+
+/// Opens it as a plain file; `None`: it can't be written.
+pub fn open(request: &Request<'_>) -> Result<Option<Opened>> {
+    let (file, flags) = request.host.open(request.name, request.flags)?;
+    if !flags.contains(OpenFlags::READWRITE) {
+        return Box::new(file).close().map(|()| None);
+    }
+    let file = Box::new(PlainFile::at_rest(file, request.path));
+    let mut opened = opened(request, (plain::MODE, file), flags, None);
+    if let Some(file) = opened.file.as_any().downcast_mut::<MainFile>() {
+        file.undecided = true;
+    }
+    Ok(Some(opened))
+}
+
+impl MainFile {
+    /// Chooses the mode, if that was left open: the one wanted, or that in which others have the
+    /// database, or the first.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be had; it stays open then.
+    pub(crate) fn decide(&mut self, wanted: Option<&'static dyn Mode>) -> Result<()> {
+        if !self.undecided {
+            return Ok(());
+        }
+        if self.forks != real::forks() {
+            return Err(inherited(&self.path));
+        }
+        self.database.may_leave()?;
+        let begun = Instant::now();
+        loop {
+            match self.try_to_decide(wanted) {
+                Err(error) if passes(&error) && begun.elapsed() < PATIENCE => {
+                    self.host.sleep(PAUSE);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Whether nobody else has put anything there since it was opened. By its name: an engine may
+    /// have put another file there.
+    pub(crate) fn is_still_new(&self) -> Result<bool> {
+        Ok(self.undecided && is_empty(&self.path, &Neighbours::of(&self.path))?)
+    }
+
+    fn try_to_decide(&mut self, wanted: Option<&'static dyn Mode>) -> Result<()> {
+        let beside = Neighbours::of(&self.path);
+        let place = Place { path: &self.path, parameters: &self.parameters, beside: &beside };
+        let mode = match wanted.or_else(|| registry::mode_of(&self.path)) {
+            Some(mode) => mode,
+            None => left_in(&place)?,
+        };
+        for other in MODES.all() {
+            other.prepare(&self.path, wanted.is_some_and(|wanted| wanted != other));
+        }
+        let joined = registry::join(&self.path, wanted, mode);
+        let (membership, mode) = joined.map_err(|_| in_use(&self.path))?;
+        match mode.is_plain() {
+            true => self.refuse_engines()?,
+            false => self.take_over(&membership, mode)?,
+        }
+        (self.membership, self.mode, self.undecided) = (Some(membership), mode, false);
+        Ok(())
+    }
+
+    /// A plain file is no other process's in a mode of dash's own.
+    fn refuse_engines(&self) -> Result<()> {
+        match dash_shadow::while_closed(&Real, &self.path, || ()) {
+            Err(EngineError::Busy) => Err(in_use(&self.path)),
+            other => other.map_err(to_sqlite),
+        }
+    }
+
+    /// The engine in place of the plain file, with what SQLite has set there.
+    fn take_over(&mut self, membership: &Membership, mode: &'static dyn Mode) -> Result<()> {
+        let (mut mmap, mut persist) = (-1, -1);
+        self.database.file_control(FileControl::MmapSize(&mut mmap))?;
+        self.database.file_control(FileControl::PersistWal(&mut persist))?;
+        let mut engine = mode.enter(&self.switching(membership))?;
+        if mmap >= 0 {
+            engine.file_control(FileControl::MmapSize(&mut mmap))?;
+        }
+        engine.file_control(FileControl::PersistWal(&mut persist))?;
+        let plain = std::mem::replace(&mut self.database, engine);
+        plain.end(&self.parameters, &self.host)
+    }
+
+    /// Before a lock is raised: the mode can wait as long as an empty file is only read.
+    pub(crate) fn decide_for(&mut self, level: LockLevel) -> Result<()> {
+        if !self.undecided {
+            return Ok(());
+        }
+        if level == LockLevel::Shared {
+            return if self.is_still_new()? { Ok(()) } else { self.decide(None) };
+        }
+        // SHARED of the plain file is in nobody's way for the moment without it.
+        self.database.unlock(LockLevel::None)?;
+        let decided = self.decide(None);
+        self.database.lock(LockLevel::Shared)?;
+        decided?;
+        match self.database.size()? {
+            0 => Ok(()),
+            // What was read is no longer so.
+            _ => Err(Code::BUSY.into()),
+        }
+    }
+}
+
+/// Whether others may be about to change the mode.
+fn passes(error: &Error) -> bool {
+    error.code.primary() == Code::BUSY
+}
