@@ -6,11 +6,11 @@
 //! process its own POSIX locks, except to an open file description: `F_OFD_GETLK` reports them, if
 //! no other lock stands in front of them. Where another dash connection's lock of one byte does,
 //! the bytes on both sides are asked for: nobody else can have that byte, or SQLite doesn't share
-//! it. It does share those of a `-shm`. Behind them, and behind any longer lock, `/proc/locks`
-//! knows, at milliseconds.
+//! it. It does share those of a `-shm`. Behind them, and behind any longer lock, the `fdinfo` of
+//! our descriptors knows, each of the locks taken through it. (`/proc/locks` knows, too; but reading
+//! it holds up all locking on the machine, for milliseconds.)
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::ops::Range;
 
 use super::lock;
@@ -51,19 +51,26 @@ fn own_process() -> i32 {
     nix::unistd::getpid().as_raw()
 }
 
+/// The descriptors of this thread's process. Those of `/proc/self` are gone once its first thread
+/// has ended.
+const DESCRIPTORS: &str = "/proc/thread-self/fdinfo";
+
 /// Looks for a POSIX lock of this process on an inode of that number on any device (stacked file
 /// systems show other device numbers there); `None` if the list can't be read.
 fn listed(inode: u64) -> Option<bool> {
     let process = own_process();
-    for line in BufReader::new(fs::File::open("/proc/locks").ok()?).lines() {
-        if is_posix_lock(&line.ok()?, process, inode) {
+    for descriptor in fs::read_dir(DESCRIPTORS).ok()? {
+        // One that was just closed has none.
+        let Ok(info) = fs::read_to_string(descriptor.ok()?.path()) else { continue };
+        let mut locks = info.lines().filter_map(|line| line.strip_prefix("lock:"));
+        if locks.any(|line| is_posix_lock(line, process, inode)) {
             return Some(true);
         }
     }
     Some(false)
 }
 
-/// A line is `1: POSIX  ADVISORY  READ 4321 fe:00:123456 128 128`; waiters have `->` before POSIX.
+/// A lock is `1: POSIX  ADVISORY  READ 4321 fe:00:123456 128 128`; waiters have `->` before POSIX.
 fn is_posix_lock(line: &str, process: i32, inode: u64) -> bool {
     let mut words = line.split_ascii_whitespace().skip(1);
     if words.next() != Some("POSIX") {
@@ -80,7 +87,7 @@ mod tests {
     use super::is_posix_lock;
 
     #[test]
-    fn a_line_of_proc_locks_is_understood() {
+    fn a_lock_of_fdinfo_is_understood() {
         let line = "12: POSIX  ADVISORY  READ  4321 fe:00:123456 1073741826 1073742335";
         assert!(is_posix_lock(line, 4321, 123_456));
         assert!(!is_posix_lock(line, 4322, 123_456));
