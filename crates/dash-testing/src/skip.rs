@@ -74,6 +74,8 @@ needs! {
     SecureDelete = "secure-delete",
     /// Node with better-sqlite3.
     Node = "node",
+    /// The programs `litestream` and `litestream-dash` (`examples/litestream/build.sh`).
+    Litestream = "litestream",
     /// The program `nm`.
     Nm = "nm",
     /// The examples, which cargo builds when all of a package's targets are asked for.
