@@ -1,7 +1,7 @@
 //! One measurement: a database per row, copied from one that was made once; blocks in turns; a
 //! table.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ pub fn run(options: &Options, volume: &Volume, command: String) -> Result<Table>
     let folder = volume.folder("bench")?;
     let shift = Duration::from_millis(options.shift);
     let job = Job { folder, workload, settings, workers, volume, block, fixed, shift };
-    let sides = job.prepare(&rows)?;
+    let sides = job.prepare(&rows, options.base.as_deref())?;
     let mut lanes = sides.iter().map(|side| job.lane(side)).collect::<Result<Vec<_>>>()?;
     let steps = job.workload.steps().map_or(usize::MAX, |steps| steps.div_ceil(block));
     let length =
@@ -129,10 +129,15 @@ pub fn run(options: &Options, volume: &Volume, command: String) -> Result<Table>
 }
 
 impl Job<'_> {
-    /// A database per row.
-    fn prepare(&self, rows: &[&'static Row]) -> Result<Vec<Side>> {
-        choose::room(self.folder.path(), self.workload.size(), rows)?;
+    /// A database per row; what is in `from` is in all of them.
+    fn prepare(&self, rows: &[&'static Row], from: Option<&Path>) -> Result<Vec<Side>> {
         let base = self.folder.path().join("base.db");
+        let mut size = self.workload.size();
+        if let Some(from) = from {
+            size += from.metadata().explain("looking at the database to start from")?.len();
+        }
+        choose::room(self.folder.path(), size, rows)?;
+        from.map_or(Ok(()), |from| copy::copy(from, &base))?;
         let db = BASE.open(&base)?;
         self.workload.build(&db)?;
         // Recordings load with settings of their own: what is copied must be a plain closed file.

@@ -127,6 +127,9 @@ pub struct Options {
     /// Counts system calls too, by strace
     #[arg(long)]
     pub calls: bool,
+    /// A plain database that the workload's tables are added to, in place of an empty one.
+    #[arg(skip)]
+    pub base: Option<PathBuf>,
 }
 
 /// How long workers work at a time, in milliseconds.
@@ -151,6 +154,7 @@ impl Options {
             block: None,
             patience: 120,
             calls: false,
+            base: None,
         }
     }
 

@@ -25,7 +25,7 @@ mod wal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use dash_terminal::{device, extension, failure, interrupt, numbers, out, progress, split};
+use dash_terminal::{extension, failure, interrupt, numbers, out, progress, split};
 
 /// One-flush durable commits for unmodified SQLite.
 #[derive(Parser)]
@@ -37,7 +37,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs the same durable transactions under stock WAL and under dash, kills writers, checks
+    /// Shows what stock DELETE, stock WAL, dash shadow and dash wal are each best at on your disk
     Demo(demo::Arguments),
     /// Says what a database's files are and what opening it would do; only reads
     Inspect(inspect::Arguments),

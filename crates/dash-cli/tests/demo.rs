@@ -1,4 +1,5 @@
-//! `dash demo` on data of its own, on a copy of a user's file and on recorded SQL.
+//! `dash demo` on data of its own, on a copy of a user's file and on recorded SQL. What is checked
+//! are counts and that everything is shown, never times.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 mod common;
@@ -8,35 +9,84 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use common::{Home, Run};
+use dash_testing::mounts::has_loop_devices;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// The two figures of a row of the table.
-fn row(run: &Run, label: &str) -> (String, String) {
+const MODES: [&str; 4] = ["stock DELETE", "stock WAL", "dash shadow", "dash wal"];
+
+/// The part of the output from the line that begins with `title` to the next empty line.
+fn part(run: &Run, title: &str) -> String {
     let out = run.out();
-    let line = out
-        .lines()
-        .find(|line| line.trim_start().starts_with(label))
-        .unwrap_or_else(|| panic!("{label}: {out}"));
-    let mut words = line.split_whitespace().rev();
-    let dash = words.next().unwrap_or_default().to_owned();
-    (words.next().unwrap_or_default().to_owned(), dash)
+    let lines = out.lines().skip_while(|line| !line.starts_with(title));
+    let part: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
+    assert!(!part.is_empty(), "{title}: {out}");
+    part.join("\n")
+}
+
+/// What a part says of a mode: the words after its name.
+fn row(part: &str, mode: &str) -> Vec<String> {
+    let of_mode = |line: &str| line.trim_start().strip_prefix(mode).map(str::to_owned);
+    let rest = part.lines().find_map(of_mode).unwrap_or_else(|| panic!("{mode}: {part}"));
+    rest.split_whitespace().map(str::to_owned).collect()
 }
 
 fn finds_what_was_acknowledged(run: &Run) {
-    let (acknowledged, found) = (row(run, "commits acknowledged"), row(run, "of those found"));
-    assert_eq!(acknowledged, found);
-    assert!(acknowledged.1.parse::<u32>().unwrap() > 0);
-    assert_eq!(row(run, "integrity_check"), ("ok".into(), "ok".into()));
+    let kills = part(run, "Writers killed");
+    for mode in MODES {
+        let row = row(&kills, mode);
+        let [_, acknowledged, found, check] = &row[..] else { panic!("{row:?}") };
+        assert_eq!(acknowledged, found, "{mode}");
+        assert_ne!(acknowledged, "0", "{mode}");
+        assert_eq!(check, "ok", "{mode}");
+    }
 }
 
 #[test]
-fn made_up_data_runs_on_both_sides_and_leaves_nothing_behind() {
+fn every_mode_is_shown_at_what_each_is_best_at_and_nothing_is_left_behind() {
     let home = Home::new();
-    let run = home.dash(&["demo", "--transactions", "150"]).is(0);
-    assert_eq!(row(&run, "durable transactions "), ("150".into(), "150".into()));
+    let run = home.dash(&["demo", "--seconds", "1", "--svg", "chart.svg"]).is(0);
+    for title in ["One writer", "8 processes at once", "Sessions"] {
+        let part = part(&run, title);
+        for mode in MODES {
+            let row = row(&part, mode);
+            let rate: u64 = row[0].replace(',', "").parse().unwrap();
+            assert!(rate > 0 && row[1].starts_with('='), "{part}");
+        }
+        assert!(part.contains("most commits: "), "{part}");
+    }
     finds_what_was_acknowledged(&run);
-    assert!(home.contents().is_empty(), "{:?}", home.contents().keys());
+    for mode in MODES {
+        assert!(run.out().lines().any(|line| line.starts_with(mode) && line.contains("Take it ")));
+    }
+    let coloured = |c: char| c == '\x1b' || c == '\u{2588}';
+    assert!(!run.out().contains(coloured), "colours and blocks are for terminals");
+    let left = home.contents();
+    assert_eq!(left.keys().collect::<Vec<_>>(), ["chart.svg"]);
+    let chart = String::from_utf8_lossy(&left["chart.svg"]).into_owned();
+    assert!(chart.starts_with("<svg ") && chart.ends_with("</svg>\n"), "{chart}");
+    let bars = |class: &str| {
+        chart.lines().filter(|line| line.starts_with("<rect x=") && line.contains(class)).count()
+    };
+    assert_eq!((bars("\"stock\""), bars("\"dash\"")), (6, 6), "{chart}");
+}
+
+/// On a device of the demo's own the counts are what README says they are.
+#[test]
+fn flushes_are_counted_exactly_where_nobody_else_writes() {
+    if !has_loop_devices() {
+        return;
+    }
+    let home = Home::new();
+    let run = home.dash(&["demo", "--seconds", "1", "--on", "memory"]).is(0).says("exact");
+    let flushes = |title: &str, mode: &str| -> f64 {
+        let row = row(&part(&run, title), mode);
+        // The last two columns of these parts are flushes and KiB.
+        row[row.len() - 2].parse().unwrap()
+    };
+    assert!((flushes("One writer", "stock DELETE") - 4.0).abs() < 0.05);
+    assert!((flushes("One writer", "dash shadow") - 1.0).abs() < 0.05);
+    assert!((flushes("Sessions", "dash shadow") - 2.0).abs() < 0.05);
 }
 
 #[test]
@@ -44,7 +94,7 @@ fn a_copy_of_the_users_file_is_used_and_the_file_is_not_touched() {
     let home = Home::new();
     home.shadowed();
     let before = home.contents();
-    let run = home.dash(&["demo", "app.db", "--transactions", "20"]).is(0).says("a copy of app.db");
+    let run = home.dash(&["demo", "app.db", "--seconds", "1"]).is(0).says("on copies of app.db");
     finds_what_was_acknowledged(&run);
     assert_eq!(before, home.contents());
 }
@@ -56,7 +106,7 @@ fn a_log_that_belongs_to_the_users_file_is_read_and_not_touched() {
     db.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(())).unwrap();
     db.execute_batch("INSERT INTO t (body) VALUES ('in the log')").unwrap();
     let before = home.contents();
-    home.dash(&["demo", "app.db", "--transactions", "20"]).is(0);
+    home.dash(&["demo", "app.db", "--seconds", "1"]).is(0);
     assert_eq!(before, home.contents());
 }
 
@@ -64,8 +114,11 @@ fn a_log_that_belongs_to_the_users_file_is_read_and_not_touched() {
 fn a_folder_with_a_benchset_is_replayed_with_its_failures_counted() {
     let home = Home::new();
     fs::create_dir_all(home.file("trace/benchset")).unwrap();
-    fs::write(home.file("trace/loading.sql"), "CREATE TABLE a (x UNIQUE);\nCREATE TABLE b (x);")
-        .unwrap();
+    fs::write(
+        home.file("trace/loading.sql"),
+        "CREATE TABLE a (x UNIQUE);\nCREATE TABLE b (x);\nNONSENSE;",
+    )
+    .unwrap();
     fs::write(home.file("trace/benchset/0.sql"), "BEGIN EXCLUSIVE;\nINSERT INTO a VALUES (1)\nCOMMIT;\nINSERT INTO a VALUES (1);\nSELECT * FROM a").unwrap();
     fs::write(
         home.file("trace/benchset/1.sql"),
@@ -76,9 +129,12 @@ fn a_folder_with_a_benchset_is_replayed_with_its_failures_counted() {
         .dash(&["demo", "--replay", "trace"])
         .is(0)
         .says("2 connections at the same time")
-        .says("1 statements were left out");
-    assert_eq!(row(&run, "durable transactions "), ("2".into(), "2".into()));
-    assert_eq!(row(&run, "statements that failed"), ("2".into(), "2".into()));
+        .says("1 statements of the loading files fail")
+        .says("1 statements are left out");
+    let part = part(&run, "Recorded SQL of trace");
+    for mode in MODES {
+        assert_eq!(row(&part, mode).last().map(String::as_str), Some("2"), "{part}");
+    }
     finds_what_was_acknowledged(&run);
 }
 
@@ -96,23 +152,9 @@ fn a_folder_of_plain_files_is_replayed() {
         "UPDATE a\nSET x = x + 1;\nPRAGMA user_version;;\nUPDATE a SET x = x + 1",
     )
     .unwrap();
-    let run = home.dash(&["demo", "--replay", "trace"]).is(0).says("1 connection");
-    assert_eq!(row(&run, "durable transactions "), ("2".into(), "2".into()));
-}
-
-/// dash commits what creates a table, too, which is no row changed: both counts are still of the
-/// same transactions.
-#[test]
-fn both_counts_have_the_same_denominator() {
-    let home = Home::new();
-    fs::create_dir(home.file("trace")).unwrap();
-    fs::write(home.file("trace/x_load.sql"), "CREATE TABLE a (x);").unwrap();
-    let tables: String = (0..10).map(|table| format!("CREATE TABLE t{table} (x);\n")).collect();
-    fs::write(home.file("trace/x.sql"), format!("{tables}INSERT INTO a VALUES (1)")).unwrap();
-    let run = home.dash(&["demo", "--replay", "trace"]).is(0).says("per durable transaction");
-    assert_eq!(row(&run, "durable transactions "), ("1".into(), "1".into()));
-    let flushes: f64 = row(&run, "flushes, by dash's own count").1.parse().unwrap();
-    assert!(flushes >= 10.0, "{flushes} for eleven commits");
+    let run = home.dash(&["demo", "--replay", "trace"]).is(0);
+    let part = part(&run, "Recorded SQL of trace: 3 transactions on 1 connection");
+    assert!(MODES.iter().all(|mode| row(&part, mode)[0] != "0"), "{part}");
 }
 
 #[test]
@@ -121,10 +163,11 @@ fn wrong_arguments_say_what_is_wrong() {
     home.dash(&["demo", "nothing.db"]).is(2).says("nothing.db is not a file");
     home.dash(&["demo", "--replay", "."]).is(2).says("has nothing to replay");
     home.dash(&["demo", "--dir", "nowhere"]).is(2).says("--dir");
-    home.dash(&["demo", "--transactions", "0"]).is(2);
+    home.dash(&["demo", "--svg", "nowhere/chart.svg"]).is(2).says("--svg");
+    home.dash(&["demo", "--seconds", "0"]).is(2);
 }
 
-/// Whether there is a database in the demo's folder.
+/// Whether there is something in the demo's folder.
 fn has_begun(home: &Home) -> bool {
     let in_it = |entry: fs::DirEntry| fs::read_dir(entry.path()).ok()?.flatten().next();
     fs::read_dir(home.path()).unwrap().flatten().find_map(in_it).is_some()
@@ -134,14 +177,14 @@ fn has_begun(home: &Home) -> bool {
 fn ctrl_c_stops_a_demo_and_removes_its_folder() {
     let home = Home::new();
     let mut demo = home
-        .command(&["demo", "--transactions", "1000000"])
+        .command(&["demo", "--seconds", "1000"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let begun = Instant::now();
     while !has_begun(&home) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it makes no database");
+        assert!(begun.elapsed() < Duration::from_secs(60), "it makes nothing");
         std::thread::sleep(Duration::from_millis(5));
     }
     let process = Pid::from_raw(i32::try_from(demo.id()).unwrap());

@@ -30,7 +30,7 @@ fn rounds(table: &Table) -> String {
     )
 }
 
-/// Columns under each other: words to the left, figures to the right.
+/// Columns under each other: words, and what has no heading, to the left, figures to the right.
 pub fn grid(cells: &cells::Cells) -> String {
     let all = || std::iter::once(&cells.heading).chain(&cells.rows);
     let width = |column: usize| {
@@ -40,8 +40,8 @@ pub fn grid(cells: &cells::Cells) -> String {
     let mut text = String::new();
     for row in all() {
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let words =
-                column == 0 || cells.heading.get(column).is_some_and(|name| name == "power loss");
+            let heading = cells.heading.get(column).map_or("", String::as_str);
+            let words = column == 0 || matches!(heading, "" | "power loss");
             let _ = match words {
                 true => write!(text, "  {cell:<width$}"),
                 false => write!(text, "  {cell:>width$}"),

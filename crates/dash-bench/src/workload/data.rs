@@ -17,10 +17,14 @@ pub fn bytes_of(rows: i64) -> u64 {
     u64::try_from(rows).unwrap_or(0) * ROW_ON_DISK
 }
 
-/// A table of rows of 100 bytes.
+/// A table of rows of 100 bytes, in place of one of this name: a copy of a user's database may have
+/// such a one.
 pub fn fill(db: &Connection, table: &str, rows: i64) -> Result<()> {
-    db.execute_batch(&format!("CREATE TABLE {table} (id INTEGER PRIMARY KEY, body TEXT NOT NULL)"))
-        .explain("making a table")?;
+    db.execute_batch(&format!(
+        "DROP TABLE IF EXISTS {table};
+         CREATE TABLE {table} (id INTEGER PRIMARY KEY, body TEXT NOT NULL)"
+    ))
+    .explain("making a table")?;
     add(db, table, 1, rows)
 }
 

@@ -7,21 +7,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::side::Side;
-use super::{failed, stop_if_pressed};
+use dash_bench::copy;
+
+use super::modes::{self, MODES, Mode};
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
-use crate::interrupt::Interrupt;
+use crate::interrupt;
+use crate::numbers::count;
 use crate::progress::{Progress, Unit};
 
 /// How long after its first commit a writer is killed, in milliseconds: one round each.
 const MOMENTS: [u64; 4] = [61, 127, 283, 389];
 
-/// What was found after the kills, of one side.
+/// What was found after the kills, of one mode.
 #[derive(Debug, Clone)]
 pub struct Cut {
-    /// Which side.
-    pub side: Side,
+    /// Which mode.
+    pub mode: &'static Mode,
     /// Writers killed.
     pub kills: usize,
     /// Commits they had acknowledged.
@@ -39,43 +41,48 @@ impl Cut {
     }
 }
 
-/// Kills writers of both sides in turn.
+/// Kills writers of all modes in turn, so many of each as there are `rounds` and moments; their
+/// databases are new ones in `folder`, or copies of `base`.
 pub fn run(
     extension: &Extension,
-    both: &[(Side, PathBuf); 2],
-    interrupt: &Interrupt,
+    folder: &Path,
+    base: Option<&Path>,
+    rounds: usize,
 ) -> Result<Vec<Cut>> {
-    let mut cuts: Vec<Cut> = both
-        .iter()
-        .map(|(side, _)| Cut { side: *side, kills: 0, acknowledged: 0, found: 0, damage: None })
-        .collect();
-    let steps = MOMENTS.len() * both.len();
+    let moments = &MOMENTS[..rounds.clamp(1, MOMENTS.len())];
+    let file = |mode: &Mode| -> PathBuf { folder.join(format!("{}.db", mode.row.word)) };
+    if let Some(base) = base {
+        MODES.iter().try_for_each(|mode| copy::copy(base, &file(mode)))?;
+    }
+    let none = |mode| Cut { mode, kills: 0, acknowledged: 0, found: 0, damage: None };
+    let mut cuts: Vec<Cut> = MODES.iter().map(none).collect();
     let mut progress =
-        Progress::new("killing writers", u64::try_from(steps).unwrap_or(u64::MAX), Unit::Count);
-    for (round, moment) in MOMENTS.iter().enumerate() {
-        for (cut, (side, path)) in cuts.iter_mut().zip(both) {
-            let last = kill_one(*side, path, Duration::from_millis(*moment));
+        Progress::new("killing writers", count(moments.len() * MODES.len()), Unit::Count);
+    for moment in moments {
+        for cut in &mut cuts {
+            let path = file(cut.mode);
+            let last = kill_one(cut.mode, &path, Duration::from_millis(*moment));
             // Ctrl-C reaches the writer too: its early end is then no failure of its own.
-            stop_if_pressed(interrupt)?;
+            interrupt::check()?;
             let last = last?;
-            let (found, damage) = look(extension, *side, path, last)?;
+            let (found, damage) = look(extension, cut.mode, &path, last)?;
             cut.kills += 1;
             // Rows of earlier rounds must still be there, so the last round counts them all.
             cut.acknowledged = last;
             cut.found = found;
             cut.damage = cut.damage.take().or(damage);
+            progress.step(1)?;
         }
-        progress.set(u64::try_from((round + 1) * both.len()).unwrap_or(0));
     }
     progress.finish();
     Ok(cuts)
 }
 
 /// Starts a writer, kills it and returns the last commit it acknowledged.
-fn kill_one(side: Side, path: &Path, after: Duration) -> Result<u64> {
+fn kill_one(mode: &Mode, path: &Path, after: Duration) -> Result<u64> {
     let own = std::env::current_exe().explain("finding this program")?;
     let mut writer = Command::new(own)
-        .args(["demo-writer", if side == Side::Stock { "stock" } else { "dash" }])
+        .args(["demo-writer", mode.row.word])
         .arg(path)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -122,14 +129,14 @@ fn last_words(writer: &mut Child) -> String {
 /// Opens the database again: how many of the first `last` commits are there, and is it whole?
 fn look(
     extension: &Extension,
-    side: Side,
+    mode: &Mode,
     path: &Path,
     last: u64,
 ) -> Result<(u64, Option<String>)> {
-    let db = side.open(extension, path)?;
-    let fail = |error: rusqlite::Error| failed(side, "looking for the commits", &error);
+    let db = modes::open(mode.row, extension, path)?;
+    let what = || format!("{}: looking for the commits", mode.name);
     let verdict: String =
-        db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(fail)?;
+        db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).explain(what())?;
     let last = i64::try_from(last).unwrap_or(i64::MAX);
     let found: i64 = db
         .query_row(
@@ -137,7 +144,7 @@ fn look(
             [last],
             |row| row.get(0),
         )
-        .map_err(fail)?;
-    db.close().map_err(|(_, error)| error).map_err(fail)?;
+        .explain(what())?;
+    db.close().map_err(|(_, error)| error).explain(what())?;
     Ok((u64::try_from(found).unwrap_or(0), (verdict != "ok").then_some(verdict)))
 }

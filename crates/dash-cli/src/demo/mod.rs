@@ -1,171 +1,180 @@
-//! `dash demo`: the same durable transactions under stock WAL and under dash, side by side; then
+//! `dash demo`: what stock DELETE, stock WAL, dash shadow and dash wal are each best at; then
 //! writers are killed, and what they had acknowledged is looked for.
 //!
-//! Both sides start from byte-identical files, run in one process on one SQLite, in alternating
-//! blocks, so that a slow moment of the disk hits both. Nothing outside a folder of the demo's own
-//! is written.
+//! `compare` has `dash_bench` measure the four `modes` in alternating blocks, on copies of one
+//! database; `bars` and `svg` show what came out, `advice` says when to take which, and `words` is
+//! what those have in common. Nothing outside a folder of the demo's own is written, but the chart.
 
+mod advice;
+mod bars;
+mod compare;
 mod crash;
-mod measure;
-mod side;
+mod kind;
+mod modes;
 mod source;
-mod table;
-mod trace;
-mod workload;
+mod svg;
+mod words;
 pub mod writer;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dash_bench::options::Where;
+use dash_bench::recorded::Recording;
+use dash_bench::session::Bench;
+use dash_bench::volume::{Volume, Volumes};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use rusqlite::Connection;
 
-use crate::Outcome;
-use crate::device::Device;
-use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
-use crate::interrupt::Interrupt;
 use crate::out::say;
-use side::Side;
-use workload::Workload;
+use crate::{Outcome, interrupt};
+use bars::Look;
+use compare::{Comparison, Plan};
+use kind::Kind;
 
-/// How many transactions each side runs if nobody says how many.
-const TRANSACTIONS: u32 = 4000;
-/// And how long that may take: it is a demonstration, not a benchmark.
-const PATIENCE: Duration = Duration::from_secs(12);
+/// Seconds for which it compares, unless others are named: it is a demonstration, no benchmark.
+const SECONDS: u64 = 50;
+/// So many seconds make another round of kills worth its time.
+const SECONDS_A_ROUND: u64 = 10;
+/// Characters of a line.
+const COLUMNS: usize = 98;
 
 /// Arguments of `dash demo`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Runs on a copy of this database; the file itself is only read
+    /// Runs on copies of this database; the file itself is only read
     #[arg(value_name = "FILE.db", conflicts_with = "replay")]
     file: Option<PathBuf>,
-    /// Replays recorded SQL: loading.sql once, then one connection per file of benchset/; or plain
-    /// *.sql
+    /// Compares at recorded SQL instead: loading.sql once, then one connection per file of
+    /// benchset/; or plain *.sql
     #[arg(long, value_name = "FOLDER")]
     replay: Option<PathBuf>,
-    /// How many transactions each side runs [default: 4000, fewer where the disk is slow]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "replay")]
-    transactions: Option<u32>,
+    /// For how long the three comparisons run, about
+    #[arg(long, value_name = "N", default_value_t = SECONDS, value_parser = clap::value_parser!(u64).range(1..=3600), conflicts_with = "replay")]
+    seconds: u64,
+    /// Writes everything as one chart too: self-contained, for light and dark pages
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
     /// Where the demo's databases are made (and removed); choose the disk to try
     #[arg(long, value_name = "PATH", default_value = ".")]
     dir: PathBuf,
+    /// On what
+    #[arg(long, value_name = "PLACE", default_value = "dir")]
+    on: Where,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
-    let interrupt = Interrupt::catch()?;
-    let extension = Extension::load()?;
-    let making =
-        || format!("making a folder in {} (choose another with --dir)", arguments.dir.display());
-    let home = arguments.dir.canonicalize().explain(making())?;
-    let folder = tempfile::Builder::new().prefix("dash-demo-").tempdir_in(home).explain(making())?;
-    let workload = prepare(arguments, &extension, folder.path())?;
-    say!(
-        "dash {} loaded from {} into a stock SQLite {}",
-        extension.version(),
-        extension.path().display(),
-        rusqlite::version()
-    );
-    say!("{}", workload.title);
-    let device = Device::of(folder.path());
-    say!(
-        "in {}, on {}",
-        folder.path().display(),
-        device.as_ref().map_or("a disk that can't be told", |device| &device.name)
-    );
+    let shown = show(arguments);
+    // Ctrl-C reaches the processes that write too: their early end is then no failure.
+    if interrupt::pressed() {
+        return Err(Failure::new("stopped; the demo's folder is removed"));
+    }
+    shown
+}
+
+fn show(arguments: &Arguments) -> Result<Outcome> {
+    arguments.svg.as_deref().map_or(Ok(()), can_be_written)?;
+    let bench = Bench::start(&arguments.dir)?;
+    let volume = volume(arguments.on, &bench.volumes)?;
+    let folder = volume.folder("demo")?;
+    let mut plan = Plan {
+        base: None,
+        replay: arguments.replay.clone(),
+        on: arguments.on,
+        time: Duration::from_secs(arguments.seconds),
+        flush_us: 0.0,
+    };
+    if let Some(file) = &arguments.file {
+        let base = folder.path().join("base.db");
+        source::copy(&bench.extension, file, &base)?;
+        plan.base = Some(base);
+    }
+    let left_out = arguments.replay.as_deref().map(left_out).transpose()?.unwrap_or_default();
+    let header = bench.header(volume)?;
+    plan.flush_us = header.flush_p50_us;
+    let mut place = header.lines();
+    place.extend(arguments.file.as_ref().map(|file| format!("on copies of {}", file.display())));
+    place.extend(left_out);
     if is_memory(folder.path()) {
-        say!(
-            "this folder is in memory, so a flush costs nothing and proves nothing: name a disk with --dir"
-        );
+        place.push("this folder is in memory, so a flush costs nothing and proves nothing: name a disk with --dir".into());
+    }
+    place.iter().flat_map(|line| words::wrap(line, COLUMNS)).for_each(|line| say!("{line}"));
+    let kinds: &[Kind] = match arguments.replay {
+        Some(_) => &[Kind::Recorded],
+        None => &[Kind::Writer, Kind::Processes, Kind::Sessions],
+    };
+    let look = Look::of_output();
+    let mut comparisons: Vec<Comparison> = Vec::new();
+    for kind in kinds {
+        let comparison = compare::run(*kind, &plan, volume)?;
+        say!("\n{}", bars::comparison(&comparison, look).trim_end());
+        comparisons.push(comparison);
+    }
+    let rounds = usize::try_from(arguments.seconds / SECONDS_A_ROUND).unwrap_or(usize::MAX);
+    let cuts = crash::run(&bench.extension, folder.path(), plan.base.as_deref(), rounds)?;
+    say!("\n{}", bars::kills(&cuts));
+    for (mode, sentence) in words::advice(&comparisons) {
+        let mut name = mode.name;
+        for line in words::wrap(&sentence, COLUMNS - 14) {
+            say!("{name:<12}  {line}");
+            name = "";
+        }
     }
     say!("");
-    let both = [Side::Stock, Side::Dash].map(|side| (side, folder.path().join(side.file_name())));
-    for (_, path) in &both {
-        std::fs::copy(&workload.base, path).explain(format!("copying to {}", path.display()))?;
+    for note in words::notes(&comparisons) {
+        for (at, line) in words::wrap(&note, COLUMNS - 4).into_iter().enumerate() {
+            say!("  {} {line}", if at == 0 { "-" } else { " " });
+        }
     }
-    let asked = arguments.replay.is_some() || arguments.transactions.is_some();
-    let patience = if asked { Duration::MAX } else { PATIENCE };
-    let tallies =
-        measure::run(&extension, &both, &workload, patience, device.as_ref(), &interrupt)?;
-    if let Some(words) = tallies.first().and_then(|tally| stopped(tally.transactions(), &workload))
-    {
-        say!("{words}");
-        say!("");
+    if let Some(file) = &arguments.svg {
+        let chart = svg::chart(&place, &comparisons, &words::kills(&cuts));
+        std::fs::write(file, chart).explain(format!("writing {}", file.display()))?;
+        say!("\nthe chart: {}", file.display());
     }
-    let cuts = crash::run(&extension, &both, &interrupt)?;
-    table::print(&tallies, &cuts, device.as_ref());
-    let lost = cuts.iter().any(|cut| !cut.is_clean());
-    Ok(if lost { Outcome::Bad } else { Outcome::Good })
+    Ok(Outcome::of(cuts.iter().all(crash::Cut::is_clean)))
 }
 
-fn prepare(arguments: &Arguments, extension: &Extension, folder: &Path) -> Result<Workload> {
-    let base = folder.join("base.db");
-    let count = usize::try_from(arguments.transactions.unwrap_or(TRANSACTIONS))
-        .explain("counting transactions")?;
-    let many = match arguments.transactions {
-        Some(count) => count.to_string(),
-        None => format!("{TRANSACTIONS}, or as many as {} seconds allow,", PATIENCE.as_secs()),
+fn volume(on: Where, volumes: &Volumes) -> Result<&Volume> {
+    match on {
+        Where::Dir => volumes.v(),
+        Where::Loop => volumes.j(),
+        Where::Memory => volumes.l(),
+    }
+}
+
+/// Fails before anything is measured in vain.
+fn can_be_written(file: &Path) -> Result<()> {
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     };
-    match (&arguments.replay, &arguments.file) {
-        (Some(replay), _) => trace::read(replay, &base),
-        (None, Some(file)) => {
-            source::copy(extension, file, &base)?;
-            let title = format!(
-                "{many} transactions of one 100-byte insert or update each, in a table dash_demo added to a copy of {}",
-                file.display()
-            );
-            workload::made(base, count, title)
-        }
-        (None, None) => {
-            let title = format!(
-                "{many} transactions of one 100-byte insert or update each, made up, on one connection"
-            );
-            workload::made(base, count, title)
-        }
+    match folder.is_dir() && !file.is_dir() {
+        true => Ok(()),
+        false => Err(Failure::new(format!("--svg {}: there is no such folder", file.display()))),
     }
 }
 
-/// What to say where time was over before all was run.
-fn stopped(transactions: u64, workload: &Workload) -> Option<String> {
-    let all = workload.transactions();
-    (transactions < all).then(|| {
-        format!(
-            "stopped for time: each side ran the same {transactions} of {all} transactions; --transactions {all} runs them all"
-        )
-    })
+/// What a reader must know of a recording that is not run as it stands.
+fn left_out(replay: &Path) -> Result<Vec<String>> {
+    let recording = Recording::read(replay)?;
+    let scratch = Connection::open_in_memory().explain("opening a scratch connection")?;
+    let failed = recording.load(&scratch)?;
+    let mut lines = Vec::new();
+    if failed > 0 {
+        lines.push(format!("{failed} statements of the loading files fail"));
+    }
+    if recording.left_out > 0 {
+        lines.push(format!(
+            "{} statements are left out: PRAGMAs that set what is compared here, such as synchronous",
+            recording.left_out
+        ));
+    }
+    Ok(lines)
 }
 
 /// Whether a folder loses everything with the power.
 fn is_memory(folder: &Path) -> bool {
     statfs(folder).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC)
-}
-
-/// A database error, with which side and what it was doing.
-fn failed(side: Side, doing: &str, error: &rusqlite::Error) -> Failure {
-    Failure::new(format!("{}: {doing}: {error}", side.name()))
-}
-
-/// What ends a demo at Ctrl-C; its folder is removed on the way out.
-fn stop_if_pressed(interrupt: &Interrupt) -> Result<()> {
-    match interrupt.pressed() {
-        true => Err(Failure::new("stopped; the demo's folder is removed")),
-        false => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_demo_that_did_not_run_all_says_so() {
-        let workload = Workload {
-            title: String::new(),
-            base: PathBuf::new(),
-            streams: vec![vec![Vec::new(); 5]; 2],
-        };
-        assert_eq!(stopped(10, &workload), None);
-        let words = stopped(4, &workload).unwrap();
-        assert!(words.contains("stopped for time") && words.contains("4 of 10"), "{words}");
-    }
 }

@@ -4,11 +4,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use dash_bench::row::Row;
+use dash_bench::rows;
 use rusqlite::params;
 
-use super::failed;
-use super::side::Side;
-use super::workload::Random;
+use super::modes;
 use crate::Outcome;
 use crate::extension::Extension;
 use crate::failure::{Explain, Result};
@@ -16,29 +16,28 @@ use crate::failure::{Explain, Result};
 /// Arguments of `dash demo-writer`.
 #[derive(clap::Args)]
 pub struct Arguments {
-    side: Side,
+    #[arg(value_parser = rows::parser())]
+    row: &'static Row,
     file: PathBuf,
 }
 
 /// Writes until it is killed.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let extension = Extension::load()?;
-    let side = arguments.side;
-    let fail = |error: rusqlite::Error| failed(side, "writing", &error);
-    let db = side.open(&extension, &arguments.file)?;
+    let db = modes::open(arguments.row, &extension, &arguments.file)?;
     db.execute_batch(
         "CREATE TABLE IF NOT EXISTS dash_demo_commits (number INTEGER PRIMARY KEY, body TEXT)",
     )
-    .map_err(fail)?;
-    let mut insert = db.prepare("INSERT INTO dash_demo_commits VALUES (?, ?)").map_err(fail)?;
-    let mut random = Random::new(u64::from(std::process::id()));
+    .explain("making a table")?;
+    let mut insert =
+        db.prepare("INSERT INTO dash_demo_commits VALUES (?, ?)").explain("preparing")?;
     let mut number: i64 = db
         .query_row("SELECT coalesce(max(number), 0) FROM dash_demo_commits", [], |row| row.get(0))
-        .map_err(fail)?;
+        .explain("counting commits")?;
     let mut pipe = std::io::stdout().lock();
     loop {
         number += 1;
-        insert.execute(params![number, random.text()]).map_err(fail)?;
+        insert.execute(params![number, format!("{number:0100}")]).explain("committing")?;
         writeln!(pipe, "{number}").and_then(|()| pipe.flush()).explain("telling of a commit")?;
     }
 }
