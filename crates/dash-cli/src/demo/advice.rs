@@ -15,14 +15,18 @@ pub fn of(mode: &Mode, comparisons: &[Comparison]) -> String {
         .filter(|reason| !reason.unless_slower_at.is_some_and(contradicted))
         .map(|reason| reason.text)
         .collect::<Vec<_>>();
-    let fastest: Vec<&str> = comparisons
+    let places: Vec<String> = comparisons
         .iter()
         .filter(|comparison| comparison.is_fastest(mode))
-        .map(|comparison| comparison.kind.short())
+        .map(|comparison| {
+            let others = comparison.sides.iter().filter(|side| comparison.is_fastest(side.mode));
+            let how = if others.count() == 1 { "the fastest" } else { "among the fastest" };
+            format!("{how} {}", comparison.kind.short())
+        })
         .collect();
-    let here = match &fastest[..] {
+    let here = match &places[..] {
         [] => String::new(),
-        places => format!(" Here nobody was faster {}.", places.join(" and ")),
+        places => format!(" Here it was {}.", places.join(", and ")),
     };
     format!("Take it {}.{here}", reasons.join("; "))
 }
@@ -47,8 +51,14 @@ mod tests {
 
     #[test]
     fn whoever_was_fastest_is_told_so() {
-        let run = [of_rates(Kind::Writer, [10.0, 100.0, 50.0, 99.0])];
-        let told = MODES.each_ref().map(|mode| of(mode, &run).contains("Here nobody was faster"));
-        assert_eq!(told, [false, true, false, true]);
+        let run = [
+            of_rates(Kind::Writer, [10.0, 100.0, 50.0, 99.0]),
+            of_rates(Kind::Processes, [10.0, 20.0, 50.0, 99.0]),
+        ];
+        let [delete, wal, shadow, dash_wal] = MODES.each_ref().map(|mode| of(mode, &run));
+        assert!(!delete.contains("Here") && !shadow.contains("Here"), "{delete} {shadow}");
+        assert!(wal.ends_with("Here it was among the fastest with one writer."), "{wal}");
+        let both = "among the fastest with one writer, and the fastest with eight processes.";
+        assert!(dash_wal.ends_with(both), "{dash_wal}");
     }
 }

@@ -82,7 +82,7 @@ fn title(kind: Kind, table: &Table) -> String {
             "{PROCESSES} processes at once: the same inserts, each waits up to {BUSY} s for the lock"
         ),
         Kind::Sessions => {
-            "Sessions: open, update one row, close, as a program per request does".into()
+            "Sessions: open, update one row, close, as programs that open per request do".into()
         }
         Kind::Recorded => {
             let mut about = table.about.clone();

@@ -28,7 +28,7 @@ impl Kind {
     pub fn errors(self) -> Option<&'static str> {
         match self {
             Self::Writer | Self::Sessions => None,
-            Self::Processes => Some("'locked' errors"),
+            Self::Processes => Some("locked"),
             Self::Recorded => Some("failed"),
         }
     }

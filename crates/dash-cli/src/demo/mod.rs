@@ -97,8 +97,8 @@ fn show(arguments: &Arguments) -> Result<Outcome> {
     let mut place = header.lines();
     place.extend(arguments.file.as_ref().map(|file| format!("on copies of {}", file.display())));
     place.extend(left_out);
-    if is_memory(folder.path()) {
-        place.push("this folder is in memory, so a flush costs nothing and proves nothing: name a disk with --dir".into());
+    if volume.in_memory || is_memory(folder.path()) {
+        place.push("this is in memory, so a flush costs nothing and times prove nothing: name a disk with --dir".into());
     }
     place.iter().flat_map(|line| words::wrap(line, COLUMNS)).for_each(|line| say!("{line}"));
     let kinds: &[Kind] = match arguments.replay {

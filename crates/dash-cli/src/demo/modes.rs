@@ -48,7 +48,7 @@ pub static MODES: [Mode; 4] = [
         is_dash: false,
         reasons: &[
             always("where commits are few"),
-            always("where nothing can be loaded"),
+            always("where no extension can be loaded"),
             always("where a database at rest must be one file that any program may write"),
         ],
     },
@@ -58,7 +58,7 @@ pub static MODES: [Mode; 4] = [
         is_dash: false,
         reasons: &[
             always("for large transactions"),
-            always("where nothing can be loaded"),
+            always("where no extension can be loaded"),
             always("with synchronous=NORMAL where a power loss may take the last commits"),
         ],
     },

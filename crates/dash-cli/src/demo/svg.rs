@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::compare::{Comparison, Figures};
+use super::modes::Mode;
 use super::words;
 use crate::numbers::{count, float};
 
@@ -18,8 +19,9 @@ const LONGEST: f64 = 330.0;
 /// Where the columns of figures end: the first one, and how far the next ones are.
 const COLUMN: f64 = 620.0;
 const COLUMNS_APART: f64 = 82.0;
-/// Characters of a line of the text below.
+/// Characters of a line of the text below, and of one beside a mode's name.
 const CHARACTERS: usize = 132;
+const CHARACTERS_BESIDE: usize = 114;
 
 /// Light by default, dark where the reader's system is.
 const STYLE: &str = "\
@@ -52,6 +54,17 @@ impl Drawing {
         for line in words::wrap(text, CHARACTERS) {
             self.y += LINE;
             self.text(MARGIN, class, &line);
+        }
+    }
+
+    fn advice(&mut self, mode: &Mode, sentence: &str) {
+        self.y += 5.0;
+        for (at, line) in words::wrap(sentence, CHARACTERS_BESIDE).into_iter().enumerate() {
+            self.y += LINE;
+            if at == 0 {
+                self.text(MARGIN, "panel", mode.name);
+            }
+            self.text(BARS, "", &line);
         }
     }
 
@@ -104,8 +117,7 @@ pub fn chart(place: &[String], comparisons: &[Comparison], kills: &str) -> Strin
     comparisons.iter().for_each(|comparison| drawing.panel(comparison));
     drawing.y += ROW;
     for (mode, sentence) in words::advice(comparisons) {
-        drawing.y += 5.0;
-        drawing.lines("", &format!("{}: {sentence}", mode.name));
+        drawing.advice(mode, &sentence);
     }
     drawing.y += ROW - LINE;
     drawing.lines("soft", kills);

@@ -6,6 +6,7 @@ use dash_bench::table::Source;
 use super::advice;
 use super::compare::{Comparison, Figures};
 use super::crash::Cut;
+use super::kind::Kind;
 use super::modes::{MODES, Mode};
 use crate::numbers::float;
 
@@ -82,13 +83,18 @@ pub fn verdict(comparison: &Comparison) -> String {
 /// What a reader must know about the figures.
 pub fn notes(comparisons: &[Comparison]) -> Vec<String> {
     let mut notes = vec![
-        "commits/s: stock's best round, dash's middle round; every side has synchronous=FULL"
-            .to_owned(),
+        "commits/s: stock's best round, dash's middle round; every side has synchronous=FULL; half within: half of the commits returned within this time".to_owned(),
     ];
+    if comparisons.iter().any(|comparison| comparison.kind == Kind::Processes) {
+        notes.push(
+            "locked: commits that failed with \"database is locked\"; they are in no other column"
+                .into(),
+        );
+    }
     notes.extend(comparisons.first().map(|first| match first.source {
-        Source::OwnDevice => "flushes and KiB a commit, at the device: exact, nobody else writes to it".to_owned(),
-        Source::SharedDevice => "flushes and KiB a commit, at the device, of the middle round: others write to it too (--on memory, as root, counts exactly)".to_owned(),
-        Source::Calls | Source::Nothing => "flushes and KiB a commit are counted by strace where it is installed: this folder's disk can't be told or does not count".to_owned(),
+        Source::OwnDevice => "flushes and KiB: of a commit, at the device; exact, nobody else writes to it".to_owned(),
+        Source::SharedDevice => "flushes and KiB: of a commit in the middle round, at the device, which others write to as well (exact: --on memory, as root); KiB are with what was kept back and written later".to_owned(),
+        Source::Calls | Source::Nothing => "flushes and KiB: by strace where it is installed, because this folder's disk can't be told or does not count".to_owned(),
     }));
     let mut said: Vec<&str> = Vec::new();
     for side in comparisons.iter().flat_map(|comparison| &comparison.sides) {
@@ -147,7 +153,6 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::compare::tests::of_rates;
-    use super::super::kind::Kind;
     use super::*;
 
     #[test]
