@@ -310,4 +310,23 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_database_to_start_from_is_in_every_side() {
+        let _extension = Extension::load().expect("libdash.so is built beside the tests");
+        let folder = tempfile::tempdir().expect("a folder");
+        let volumes = Volumes::new(folder.path()).expect("volumes");
+        let base = folder.path().join("theirs.db");
+        let mut options = Options::of(Choice::of(Name::Insert, 1), &[named("toy")], Where::Dir);
+        (options.rounds, options.block, options.threads) = (Some(2), Some(10), 2);
+        options.base = Some(base.clone());
+        let volume = options.volume(&volumes).expect("a volume");
+        // A table of theirs may have the name of one of ours.
+        let db = Connection::open(&base).expect("a database");
+        db.execute_batch("CREATE TABLE t0 (x); INSERT INTO t0 VALUES (7)").expect("writes");
+        drop(db);
+        assert!(run(&options, volume, String::new()).is_ok());
+        std::fs::write(&base, [b'x'; 8192]).expect("damaged");
+        assert!(run(&options, volume, String::new()).is_err(), "the base is not used");
+    }
 }

@@ -84,6 +84,21 @@ pub enum Where {
     Memory,
 }
 
+impl Where {
+    /// The volume.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be made, with the reason.
+    pub fn volume(self, volumes: &Volumes) -> Result<&Volume> {
+        match self {
+            Self::Dir => volumes.v(),
+            Self::Loop => volumes.j(),
+            Self::Memory => volumes.l(),
+        }
+    }
+}
+
 /// How a measurement is made.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
@@ -180,11 +195,7 @@ impl Options {
 
     /// The volume.
     pub fn volume<'a>(&self, volumes: &'a Volumes) -> Result<&'a Volume> {
-        match self.on {
-            Where::Dir => volumes.v(),
-            Where::Loop => volumes.j(),
-            Where::Memory => volumes.l(),
-        }
+        self.on.volume(volumes)
     }
 }
 

@@ -1,5 +1,5 @@
-//! When to take which mode: one sentence each, of what holds on every disk and in every run, without
-//! what the figures of this run contradict, and with where it was the fastest here.
+//! When to take which mode: a sentence of what holds on every disk and in every run, without what
+//! the figures of this run contradict, and one of where it was the fastest here.
 
 use super::compare::Comparison;
 use super::modes::Mode;

@@ -22,7 +22,7 @@ use std::time::Duration;
 use dash_bench::options::Where;
 use dash_bench::recorded::Recording;
 use dash_bench::session::Bench;
-use dash_bench::volume::{Volume, Volumes};
+use dash_bench::volume::Volume;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use rusqlite::Connection;
 
@@ -77,29 +77,9 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
 fn show(arguments: &Arguments) -> Result<Outcome> {
     arguments.svg.as_deref().map_or(Ok(()), can_be_written)?;
     let bench = Bench::start(&arguments.dir)?;
-    let volume = volume(arguments.on, &bench.volumes)?;
+    let volume = arguments.on.volume(&bench.volumes)?;
     let folder = volume.folder("demo")?;
-    let mut plan = Plan {
-        base: None,
-        replay: arguments.replay.clone(),
-        on: arguments.on,
-        time: Duration::from_secs(arguments.seconds),
-        flush_us: 0.0,
-    };
-    if let Some(file) = &arguments.file {
-        let base = folder.path().join("base.db");
-        source::copy(&bench.extension, file, &base)?;
-        plan.base = Some(base);
-    }
-    let left_out = arguments.replay.as_deref().map(left_out).transpose()?.unwrap_or_default();
-    let header = bench.header(volume)?;
-    plan.flush_us = header.flush_p50_us;
-    let mut place = header.lines();
-    place.extend(arguments.file.as_ref().map(|file| format!("on copies of {}", file.display())));
-    place.extend(left_out);
-    if volume.in_memory || is_memory(folder.path()) {
-        place.push("this is in memory, so a flush costs nothing and times prove nothing: name a disk with --dir".into());
-    }
+    let (plan, place) = prepare(arguments, &bench, volume, folder.path())?;
     place.iter().flat_map(|line| words::wrap(line, COLUMNS)).for_each(|line| say!("{line}"));
     let kinds: &[Kind] = match arguments.replay {
         Some(_) => &[Kind::Recorded],
@@ -115,19 +95,7 @@ fn show(arguments: &Arguments) -> Result<Outcome> {
     let rounds = usize::try_from(arguments.seconds / SECONDS_A_ROUND).unwrap_or(usize::MAX);
     let cuts = crash::run(&bench.extension, folder.path(), plan.base.as_deref(), rounds)?;
     say!("\n{}", bars::kills(&cuts));
-    for (mode, sentence) in words::advice(&comparisons) {
-        let mut name = mode.name;
-        for line in words::wrap(&sentence, COLUMNS - 14) {
-            say!("{name:<12}  {line}");
-            name = "";
-        }
-    }
-    say!("");
-    for note in words::notes(&comparisons) {
-        for (at, line) in words::wrap(&note, COLUMNS - 4).into_iter().enumerate() {
-            say!("  {} {line}", if at == 0 { "-" } else { " " });
-        }
-    }
+    advise(&comparisons);
     if let Some(file) = &arguments.svg {
         let chart = svg::chart(&place, &comparisons, &words::kills(&cuts));
         std::fs::write(file, chart).explain(format!("writing {}", file.display()))?;
@@ -136,11 +104,50 @@ fn show(arguments: &Arguments) -> Result<Outcome> {
     Ok(Outcome::of(cuts.iter().all(crash::Cut::is_clean)))
 }
 
-fn volume(on: Where, volumes: &Volumes) -> Result<&Volume> {
-    match on {
-        Where::Dir => volumes.v(),
-        Where::Loop => volumes.j(),
-        Where::Memory => volumes.l(),
+/// What is run, and the lines that say where.
+fn prepare(
+    arguments: &Arguments,
+    bench: &Bench,
+    volume: &Volume,
+    folder: &Path,
+) -> Result<(Plan, Vec<String>)> {
+    let header = bench.header(volume)?;
+    let mut place = header.lines();
+    let mut base = None;
+    if let Some(file) = &arguments.file {
+        let copy = folder.join("base.db");
+        source::copy(&bench.extension, file, &copy)?;
+        base = Some(copy);
+        place.push(format!("on copies of {}", file.display()));
+    }
+    if let Some(replay) = &arguments.replay {
+        place.extend(left_out(replay)?);
+    }
+    if volume.in_memory || is_memory(folder) {
+        place.push("this is in memory, so a flush costs nothing and times prove nothing: name a disk with --dir".into());
+    }
+    let plan = Plan {
+        base,
+        replay: arguments.replay.clone(),
+        on: arguments.on,
+        time: Duration::from_secs(arguments.seconds),
+        flush_us: header.flush_p50_us,
+    };
+    Ok((plan, place))
+}
+
+/// Says when to take which mode, and how the figures are meant.
+fn advise(comparisons: &[Comparison]) {
+    for (mode, sentence) in words::advice(comparisons) {
+        for (at, line) in words::wrap(&sentence, COLUMNS - 14).into_iter().enumerate() {
+            say!("{:<12}  {line}", if at == 0 { mode.name } else { "" });
+        }
+    }
+    say!("");
+    for note in words::notes(comparisons) {
+        for (at, line) in words::wrap(&note, COLUMNS - 4).into_iter().enumerate() {
+            say!("  {} {line}", if at == 0 { "-" } else { " " });
+        }
     }
 }
 

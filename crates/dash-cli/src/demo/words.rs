@@ -41,43 +41,33 @@ pub fn cells(comparison: &Comparison, side: &Figures) -> Vec<String> {
 
 /// Who won, and by how much over the best of the other camp.
 pub fn verdict(comparison: &Comparison) -> String {
-    let names = |of: &dyn Fn(&Figures) -> bool| {
-        let sides = comparison.sides.iter().filter(|side| of(side));
-        sides.map(|side| side.mode.name).collect::<Vec<_>>().join(" and ")
-    };
-    let fastest = names(&|side| comparison.is_fastest(side.mode));
-    if fastest.is_empty() {
-        return "nothing was committed".into();
-    }
+    let committed = || comparison.sides.iter().filter(|side| side.rate > 0.0);
+    let is_fastest = |side: &Figures| comparison.is_fastest(side.mode);
     let best = |dash: bool| {
-        let camp = comparison.sides.iter().filter(|side| side.mode.is_dash == dash);
+        let camp = committed().filter(|side| side.mode.is_dash == dash);
         camp.max_by(|one, other| one.rate.total_cmp(&other.rate))
     };
-    let is_fastest = |side: &&Figures| comparison.is_fastest(side.mode);
     let margin = match (best(true), best(false)) {
-        (dash, stock)
-            if dash.is_some_and(|it| is_fastest(&it))
-                && stock.is_some_and(|it| is_fastest(&it)) =>
-        {
+        (None, None) => return "nothing was committed".into(),
+        (Some(dash), Some(stock)) if is_fastest(dash) && is_fastest(stock) => {
             ", within a twentieth of each other".to_owned()
         }
         (Some(dash), Some(stock)) => {
-            let (first, second) =
-                if dash.rate > stock.rate { (dash, stock) } else { (stock, dash) };
-            let times = first.rate / second.rate;
-            match times.is_finite() {
-                true => format!(", {times:.1} times {}", second.mode.name),
-                false => String::new(),
-            }
+            let dash_won = dash.rate > stock.rate;
+            let (more, less) = if dash_won { (dash, stock) } else { (stock, dash) };
+            format!(", {:.1} times {}", more.rate / less.rate, less.mode.name)
         }
         _ => String::new(),
     };
-    let steadiest = comparison
-        .sides
-        .iter()
+    let fastest: Vec<_> =
+        committed().filter(|side| is_fastest(side)).map(|side| side.mode.name).collect();
+    // One that failed waited longer than any that was timed.
+    let steadiest = committed()
+        .filter(|side| side.errors == 0)
         .min_by(|one, other| one.slowest_us.total_cmp(&other.slowest_us))
-        .map_or("", |side| side.mode.name);
-    format!("most commits: {fastest}{margin}; the slowest commit was shortest by {steadiest}")
+        .map(|side| format!("; the shortest slowest commit: {}", side.mode.name));
+    let fastest = fastest.join(" and ");
+    format!("most commits: {fastest}{margin}{}", steadiest.unwrap_or_default())
 }
 
 /// What a reader must know about the figures.
@@ -172,7 +162,18 @@ mod tests {
         assert!(both.contains("stock WAL and dash wal, within a twentieth"), "{both}");
         assert_eq!(says([0.0; 4]), "nothing was committed");
         let alone = says([0.0, 0.0, 0.0, 5.0]);
-        assert!(alone.starts_with("most commits: dash wal;"), "{alone}");
+        assert!(alone.starts_with("most commits: dash wal; "), "{alone}");
+    }
+
+    #[test]
+    fn a_mode_whose_commits_failed_has_no_short_slowest_commit() {
+        let mut run = of_rates(Kind::Processes, [1.0, 2.0, 3.0, 4.0]);
+        for (side, slowest_us) in run.sides.iter_mut().zip([10.0, 20.0, 40.0, 30.0]) {
+            side.slowest_us = slowest_us;
+            side.errors = u64::from(!side.mode.is_dash);
+        }
+        let verdict = verdict(&run);
+        assert!(verdict.ends_with("shortest slowest commit: dash wal"), "{verdict}");
     }
 
     #[test]
