@@ -51,7 +51,12 @@ impl Workload for Cycles {
 
     fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
         let keys = Keys::new(self.skew, self.rows, worker.seed())?;
-        Ok(Box::new(Running { row: worker.row, path: worker.path, keys, turn: 0 }))
+        Ok(Box::new(Running {
+            row: worker.row,
+            path: worker.path,
+            keys,
+            turn: worker.first_turn(),
+        }))
     }
 }
 

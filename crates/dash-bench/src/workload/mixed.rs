@@ -69,7 +69,7 @@ impl Workload for Mixed {
             keys: Keys::new(self.skew, self.rows, worker.seed())?,
             dice: Keys::new(Skew::Uniform, 100, worker.seed() + 1000)?,
             reads: i64::try_from(self.share(worker)).unwrap_or(0),
-            turn: worker.seed() << 40,
+            turn: worker.first_turn(),
         }))
     }
 }

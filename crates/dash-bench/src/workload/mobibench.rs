@@ -90,7 +90,7 @@ impl Workload for Mobibench {
             gone: Permutation::new(self.rows),
             rows: self.rows,
             // Every connection writes values of its own.
-            turn: worker.seed() << 40,
+            turn: worker.first_turn(),
             alone: worker.of == 1,
             failures: 0,
         }))

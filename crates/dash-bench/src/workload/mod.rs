@@ -113,6 +113,12 @@ impl<'a> Worker<'a> {
     fn seed(&self) -> u64 {
         crate::numbers::count(self.index) + 11
     }
+
+    /// Below the first number that this worker writes. No other worker and no other process on the
+    /// same database writes from there: a write of what is there already would be skipped.
+    fn first_turn(&self) -> u64 {
+        u64::from(std::process::id()) << 40 | self.seed() << 32
+    }
 }
 
 /// What one connection does.
