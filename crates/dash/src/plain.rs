@@ -129,16 +129,17 @@ impl Database for PlainFile {
     }
 
     fn may_leave(&mut self) -> Result<()> {
-        let mut level = 0;
-        self.file.file_control(FileControl::LockState(&mut level))?;
-        if level != 0 {
-            return Err(Error::new(Code::ERROR, IN_TRANSACTION));
-        }
+        // SQLite keeps its lock on one in WAL mode, in no transaction as well.
         if self.shared_memory {
             return Err(Error::new(
                 Code::READONLY,
                 format!("{} was opened for reading only", self.path.display()),
             ));
+        }
+        let mut level = 0;
+        self.file.file_control(FileControl::LockState(&mut level))?;
+        if level != 0 {
+            return Err(Error::new(Code::ERROR, IN_TRANSACTION));
         }
         Ok(())
     }

@@ -74,6 +74,8 @@ impl MainFile {
         self.decide_on(wanted)?;
         match (wanted, pragma.value()) {
             (Some(mode), _) if mode == self.mode => {}
+            // Stock's rules hold for who only reads: the mode is the file's, and SQLite says it.
+            (Some(mode), _) if self.membership.is_none() && is_habit(mode) => {}
             // Leaving dash is nothing that is asked for in passing.
             (Some(mode), _) if self.parameters.stays_in(self.mode) && !mode.is_plain() => {
                 self.decline(mode);
