@@ -61,6 +61,11 @@ impl<F: File> DatabaseFile<F> {
         self.file.set_len(size).during(Operation::Resize, &self.name)
     }
 
+    /// Extends it to so many bytes, with blocks reserved.
+    pub(crate) fn allocate(&self, size: u64) -> Result<()> {
+        self.file.allocate(size).during(Operation::Resize, &self.name)
+    }
+
     /// The length in bytes.
     pub(crate) fn size(&self) -> Result<u64> {
         Ok(self.file.metadata().during(Operation::Stat, &self.name)?.len)

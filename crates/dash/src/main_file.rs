@@ -30,7 +30,7 @@ pub struct MainFile {
     pub(crate) parameters: Parameters,
     /// Where SQLite finds mapped pages.
     pub(crate) window: Arc<Window>,
-    /// What `SQLITE_FCNTL_CHUNK_SIZE` set: for a plain file, also if it is set before there is one.
+    /// What `SQLITE_FCNTL_CHUNK_SIZE` set, also for a file that is there only later.
     pub(crate) chunk: Option<i32>,
     /// SQLite's own connection, to be asked about its other databases.
     pub(crate) connection: Option<KeptConnection>,

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use dash_ffi::{Code, Error, File, FileControl, LockLevel, Result};
+use dash_ffi::{Code, Error, FileControl, LockLevel, Result};
 use dash_storage::real;
 
 use crate::by_stock::{PATIENCE, PAUSE};
@@ -54,7 +54,7 @@ impl MainFile {
     fn enter(&mut self, membership: &Membership, to: &'static dyn Mode) -> Result<()> {
         self.database = to.enter(&self.switching(membership))?;
         self.mode = to;
-        Ok(())
+        self.set_chunk()
     }
 
     /// From an engine, by way of a plain file.
@@ -65,10 +65,7 @@ impl MainFile {
         let left = std::mem::replace(&mut self.database, Box::new(Gone));
         let from = self.mode;
         let left = left.leave(&mut self.parameters, &self.path, &self.host);
-        let entered = left.and_then(|mut file| {
-            if let Some(chunk) = self.chunk {
-                file.file_control(FileControl::ChunkSize(chunk))?;
-            }
+        let entered = left.and_then(|file| {
             let plain: Box<dyn Database> = Box::new(PlainFile::at_rest(file, &self.path));
             match to.is_plain() {
                 true => Ok(plain),
@@ -80,6 +77,7 @@ impl MainFile {
             Err(error) => self.enter_either(membership, from, to, error)?,
         };
         self.database = database;
+        self.set_chunk()?;
         if mmap >= 0 {
             self.database.file_control(FileControl::MmapSize(&mut mmap))?;
         }
@@ -140,6 +138,14 @@ impl MainFile {
         let file = left.leave(&mut self.parameters, &self.path, &self.host)?;
         self.database = Box::new(PlainFile::at_rest(file, &self.path));
         self.mode = plain::MODE;
+        self.set_chunk()
+    }
+
+    /// What `SQLITE_FCNTL_CHUNK_SIZE` set lasts as long as the connection.
+    fn set_chunk(&mut self) -> Result<()> {
+        if let Some(chunk) = self.chunk {
+            self.database.file_control(FileControl::ChunkSize(chunk))?;
+        }
         Ok(())
     }
 
@@ -173,6 +179,7 @@ impl MainFile {
         joined.file_control(FileControl::PersistWal(&mut persist))?;
         self.database = joined;
         self.mode = wal::MODE;
+        self.set_chunk()?;
         self.database.lock(LockLevel::Shared)
     }
 }

@@ -45,6 +45,19 @@ impl<S: Storage> Connection<S> {
         self.database.truncate(size)
     }
 
+    /// Extends it, with blocks reserved, for what a checkpoint is about to write. Never cuts.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn reserve(&mut self, size: u64) -> Result<()> {
+        if size <= self.database.size()? {
+            return Ok(());
+        }
+        self.coordination.set(Word::DatabaseDirty, 1);
+        self.database.allocate(size)
+    }
+
     /// Makes it durable.
     ///
     /// # Errors

@@ -34,13 +34,11 @@ impl WalFile {
                 toggle(&mut self.powersafe_overwrite, setting);
             }
             FileControl::TempFilename(name) => return answer_temporary_name(name),
-            // A checkpoint makes the file longer as it goes. SQLite's own busy handler is called by
-            // SQLite. SYNC is about a journal, which is a file of the host's.
-            FileControl::SizeHint(_)
-            | FileControl::ChunkSize(_)
-            | FileControl::Overwrite(_)
-            | FileControl::BusyHandler(_)
-            | FileControl::Sync { .. } => {}
+            FileControl::SizeHint(size) => self.expect_size(size)?,
+            FileControl::ChunkSize(size) => self.chunk = u64::try_from(size).unwrap_or(0),
+            // SQLite's own busy handler is called by SQLite. SYNC is about a journal, which is a
+            // file of the host's.
+            FileControl::Overwrite(_) | FileControl::BusyHandler(_) | FileControl::Sync { .. } => {}
             // EXTERNAL_READER among them: the engine knows of readers, not whose they are.
             _ => return Ok(Handled::No),
         }

@@ -47,6 +47,8 @@ pub struct WalFile {
     pub(super) maps: Maps,
     pub(super) powersafe_overwrite: bool,
     pub(super) persist_wal: bool,
+    /// Bytes of which the file's length is to be a multiple; 0: any length will do.
+    pub(super) chunk: u64,
     pub(super) time_reads: bool,
     /// SQLite has taken the database out of WAL mode.
     pub(super) is_left: bool,
@@ -74,6 +76,7 @@ impl WalFile {
             maps: Maps::new(window),
             powersafe_overwrite,
             persist_wal: false,
+            chunk: 0,
             time_reads: false,
             is_left: false,
             failed: false,
@@ -143,6 +146,24 @@ impl WalFile {
         }
     }
 
+    /// In whole chunks, as the stock VFS counts them.
+    fn in_chunks(&self, size: u64) -> Result<u64> {
+        match self.chunk {
+            0 => Ok(size),
+            chunk => size.checked_next_multiple_of(chunk).ok_or(Code::FULL.into()),
+        }
+    }
+
+    /// `SQLITE_FCNTL_SIZE_HINT`: the file will be so long soon. Without chunks it grows as it is
+    /// written.
+    pub(super) fn expect_size(&mut self, size: i64) -> Result<()> {
+        let size = self.in_chunks(u64::try_from(size).unwrap_or(0))?;
+        if self.chunk == 0 || self.link.is_read_only {
+            return Ok(());
+        }
+        self.link.state().call(|engine| engine.reserve(size))
+    }
+
     /// Whether the database's header says WAL mode. An empty file says nothing.
     pub(super) fn says_wal(state: &mut State) -> Result<bool> {
         let mut header = [0; HEADER];
@@ -179,6 +200,7 @@ impl File for WalFile {
         if self.link.is_read_only {
             return Err(self.refusal());
         }
+        let size = self.in_chunks(size)?;
         self.link.state().call(|engine| engine.truncate(size))
     }
 
