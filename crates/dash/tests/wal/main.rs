@@ -3,9 +3,14 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod around;
+mod beside_stock;
 mod content;
+mod copies;
 mod following;
+mod history;
 mod locks;
+mod openers;
 mod opening;
 mod pragmas;
 mod processes;
