@@ -21,7 +21,7 @@ use dash_ffi::{Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::leftovers::Neighbours;
 use crate::mode::caller::Caller;
-use crate::mode::{Mode, Opening, Parameters, Place, Request, registry};
+use crate::mode::{Mode, Opening, Parameters, Request, registry};
 use crate::modes::MODES;
 use crate::undecided;
 
@@ -66,7 +66,7 @@ fn request<'a>(
 fn chosen(request: &Request<'_>) -> Result<&'static dyn Mode> {
     match request.parameters.mode.or_else(|| registry::mode_of(request.path)) {
         Some(mode) => Ok(mode),
-        None => left_in(&request.place()),
+        None => MODES.left_in(&request.place()),
     }
 }
 
@@ -120,25 +120,4 @@ fn conflict(path: &Path, mode: &dyn Mode) -> Error {
 pub fn through_host(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
     let (file, flags) = host.open(name, flags)?;
     Ok(Opened { file: Box::new(file), flags })
-}
-
-/// The mode where nobody asks for one: that which the file keeps, or that in which others have it
-/// before it says so, or else the first.
-pub(crate) fn left_in(place: &Place<'_>) -> Result<&'static dyn Mode> {
-    for mode in MODES.all() {
-        if mode.recognises(place)? {
-            for other in MODES.all().filter(|other| *other != mode) {
-                if other.holds(place)? {
-                    return Ok(other);
-                }
-            }
-            return Ok(mode);
-        }
-    }
-    for mode in MODES.all() {
-        if mode.is_open_elsewhere(place)? {
-            return Ok(mode);
-        }
-    }
-    Ok(MODES.0[0])
 }

@@ -11,6 +11,7 @@ use std::time::Instant;
 use dash_ffi::{AccessCheck, Code, Error, File, FileControl, LockLevel, OpenFlags, Opened, Result};
 use dash_shadow::Error as EngineError;
 use dash_storage::real::{self, Real};
+use dash_storage::{Directory, Storage};
 
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::errors::{inherited, to_sqlite};
@@ -19,7 +20,6 @@ use crate::main_file::{MainFile, opened};
 use crate::mode::registry::{self, Membership};
 use crate::mode::{Mode, Place, Request, in_use};
 use crate::modes::MODES;
-use crate::open::left_in;
 use crate::plain::{self, PlainFile};
 
 /// Whether the mode can wait: nothing is there, beside it neither, and it could be made there.
@@ -37,7 +37,19 @@ fn is_empty(path: &Path, beside: &Neighbours) -> Result<bool> {
         Ok(found) => found.is_file() && found.len() == 0,
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     };
-    Ok(is_empty && beside.find()?.is_none() && !beside.has_fence()?)
+    Ok(is_empty && beside.find()?.is_none() && !beside.has_fence()? && nothing_is_left(path))
+}
+
+/// Whether no engine has left a file that its database belongs to. No, if that can't be told.
+fn nothing_is_left(path: &Path) -> bool {
+    let look = || {
+        let (folder, shadow) = dash_shadow::Names::split(path).ok()?;
+        let (_, wal) = dash_wal::Names::split(path).ok()?;
+        let folder = Real.open_directory(folder).ok()?;
+        let absent = |name| Some(folder.metadata(name).ok()?.is_none());
+        Some(absent(&shadow.shadow)? && absent(&wal.log)?)
+    };
+    look().unwrap_or(false)
 }
 
 /// Opens it as a plain file; `None`: it can't be written.
@@ -91,7 +103,7 @@ impl MainFile {
         let place = Place { path: &self.path, parameters: &self.parameters, beside: &beside };
         let mode = match wanted.or_else(|| registry::mode_of(&self.path)) {
             Some(mode) => mode,
-            None => left_in(&place)?,
+            None => MODES.left_in(&place)?,
         };
         for other in MODES.all() {
             other.prepare(&self.path, wanted.is_some_and(|wanted| wanted != other));
@@ -124,6 +136,9 @@ impl MainFile {
             engine.file_control(FileControl::MmapSize(&mut mmap))?;
         }
         engine.file_control(FileControl::PersistWal(&mut persist))?;
+        if let Some(chunk) = self.chunk {
+            engine.file_control(FileControl::ChunkSize(chunk))?;
+        }
         let plain = std::mem::replace(&mut self.database, engine);
         plain.end(&self.parameters, &self.host)
     }

@@ -7,8 +7,8 @@
 //! no other lock stands in front of them. Where another dash connection's lock of one byte does,
 //! the bytes on both sides are asked for: nobody else can have that byte, or SQLite doesn't share
 //! it. It does share those of a `-shm`. Behind them, and behind any longer lock, the `fdinfo` of
-//! our descriptors knows, each of the locks taken through it. (`/proc/locks` knows, too; but reading
-//! it holds up all locking on the machine, for milliseconds.)
+//! our descriptors knows, each of the locks taken through it. (`/proc/locks` knows, too; but
+//! reading it holds up all locking on the machine, for milliseconds.)
 
 use std::fs;
 use std::ops::Range;

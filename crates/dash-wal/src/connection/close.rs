@@ -63,9 +63,9 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// Cuts `-wal` to nothing before its name goes. On a file system without a journal its inode may
-    /// be back after a power loss, under a `-wal` that was made since and got the same number: what
-    /// was in it has been overtaken by then (WAL-6).
+    /// Cuts `-wal` to nothing before its name goes. On a file system without a journal its inode
+    /// may be back after a power loss, under a `-wal` that was made since and got the same number:
+    /// what was in it has been overtaken by then (WAL-6).
     fn empty_wal(&self) -> Result<()> {
         let name = Arc::clone(self.names.shown_wal());
         let wal = match self.directory.open(&self.names.wal, OpenMode::ReadWrite) {

@@ -1,6 +1,8 @@
 //! A table of modes, and what can be looked up in it.
 
-use super::{Mode, Parameter};
+use dash_ffi::Result;
+
+use super::{Mode, Parameter, Place};
 
 /// Names of modes that dash is to have.
 const NOT_YET: [&str; 2] = ["statement", "inpage"];
@@ -9,6 +11,31 @@ const NOT_YET: [&str; 2] = ["statement", "inpage"];
 pub struct Modes(pub &'static [&'static dyn Mode]);
 
 impl Modes {
+    /// The mode where nobody asks for one: that which the file keeps, or that in which others have
+    /// it before it says so, or else the first.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if it can't be looked at.
+    pub fn left_in(&self, place: &Place<'_>) -> Result<&'static dyn Mode> {
+        for mode in self.all() {
+            if mode.recognises(place)? {
+                for other in self.all().filter(|other| *other != mode) {
+                    if other.holds(place)? {
+                        return Ok(other);
+                    }
+                }
+                return Ok(mode);
+            }
+        }
+        for mode in self.all() {
+            if mode.is_open_elsewhere(place)? {
+                return Ok(mode);
+            }
+        }
+        Ok(self.0[0])
+    }
+
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &'static dyn Mode> {
         self.0.iter().copied()

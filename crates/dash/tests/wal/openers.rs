@@ -280,3 +280,19 @@ fn chunks_last_as_long_as_the_connection() {
         whole(&stock);
     }
 }
+
+#[test]
+fn a_chunk_may_be_set_before_the_mode_is() {
+    let folder = Folder::new();
+    let [ours, stocks] = [("ours.db", folder.open("ours.db")), ("its.db", folder.stock("its.db"))]
+        .map(|(name, db)| {
+            assert_eq!(control(&db, ffi::SQLITE_FCNTL_CHUNK_SIZE, 200_000).0, ffi::SQLITE_OK);
+            let sql = "PRAGMA journal_mode=wal; CREATE TABLE t(x)";
+            assert!(
+                say(&db, &format!("{sql}; {LARGER}; PRAGMA wal_checkpoint")).starts_with("wal")
+            );
+            folder.path(name).metadata().expect("there").len()
+        });
+    assert_eq!(ours, stocks);
+    assert_eq!(ours % 200_000, 0);
+}

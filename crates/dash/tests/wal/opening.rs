@@ -298,3 +298,48 @@ fn a_hot_journal_beside_a_file_in_wal_mode_does_not_take_it_out() {
     db.close().expect("closes");
     at_rest(&folder, "app.db");
 }
+
+/// Programs open it and say the mode next: it is in none as long as nobody uses it.
+#[test]
+fn a_new_database_is_in_no_mode_until_it_is_used() {
+    let folder = Folder::new();
+    let [first, second, third] = [(); 3].map(|()| folder.open("app.db"));
+    // Nothing is there to be read.
+    assert_eq!(number(&first, "SELECT count(*) FROM sqlite_schema"), 0);
+    assert_eq!(beside(&folder, "app.db"), Vec::<String>::new());
+    assert_eq!(text(&second, "PRAGMA journal_mode=WAL"), "wal");
+    first.execute_batch("CREATE TABLE t(x)").expect("commits");
+    assert_eq!(text(&first, "SELECT dash_engine()"), "wal");
+    assert_eq!(text(&third, "SELECT dash_engine()"), "wal");
+    third.execute_batch("INSERT INTO t VALUES (1)").expect("commits");
+    drop((first, second, third));
+    at_rest(&folder, "app.db");
+}
+
+#[test]
+fn a_new_database_that_nobody_says_a_mode_of_is_in_mode_shadow() {
+    let folder = Folder::new();
+    let first = folder.open("app.db");
+    let second = folder.open("app.db");
+    first.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema").expect("reads nothing");
+    second.execute_batch("CREATE TABLE t(x)").expect("commits");
+    assert_eq!(text(&second, "SELECT dash_engine()"), "shadow");
+    // What it read is no longer so.
+    let refused = first.execute_batch("CREATE TABLE u(x)").expect_err("its snapshot is old");
+    assert_eq!(refused.sqlite_error_code(), Some(ErrorCode::DatabaseBusy));
+    first.execute_batch("ROLLBACK; CREATE TABLE u(x)").expect("commits");
+    assert_eq!(text(&first, "PRAGMA journal_mode=WAL"), "shadow", "others have it open");
+    whole(&first);
+}
+
+#[test]
+fn where_a_shadow_lies_nothing_is_new() {
+    let folder = Folder::new();
+    let db = folder.try_open("app.db", "&journal_mode=shadow").expect("opens");
+    db.execute_batch("CREATE TABLE t(x)").expect("commits");
+    db.close().expect("closes");
+    assert!(folder.exists("app.db-shadow"));
+    std::fs::remove_file(folder.path("app.db")).expect("removes");
+    folder.try_open("app.db", "").expect_err("its database is missing");
+    assert!(!folder.exists("app.db"));
+}
