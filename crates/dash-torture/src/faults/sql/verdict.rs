@@ -38,7 +38,8 @@ fn fitting(kind: Kind) -> &'static [i32] {
     match kind {
         Kind::Open | Kind::MakeDirectory => &[ffi::SQLITE_CANTOPEN],
         Kind::Read => &[ffi::SQLITE_IOERR_READ],
-        Kind::Write => &[ffi::SQLITE_IOERR_WRITE],
+        // The last one: zeros, to make a file longer.
+        Kind::Write => &[ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_TRUNCATE],
         Kind::Flush => &[ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_DIR_FSYNC],
         Kind::Resize => &[ffi::SQLITE_IOERR_TRUNCATE, ffi::SQLITE_IOERR_WRITE],
         Kind::Rename => &[],
