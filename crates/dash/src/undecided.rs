@@ -74,16 +74,9 @@ impl MainFile {
     ///
     /// Why it can't be had; it stays open then.
     pub(crate) fn decide(&mut self, wanted: Option<&'static dyn Mode>) -> Result<()> {
-        if !self.undecided {
-            return Ok(());
-        }
-        if self.forks != real::forks() {
-            return Err(inherited(&self.path));
-        }
-        self.database.may_leave()?;
         let begun = Instant::now();
         loop {
-            match self.try_to_decide(wanted) {
+            match self.decide_once(wanted) {
                 Err(error) if passes(&error) && begun.elapsed() < PATIENCE => {
                     self.host.sleep(PAUSE);
                 }
@@ -98,7 +91,14 @@ impl MainFile {
         Ok(self.undecided && is_empty(&self.path, &Neighbours::of(&self.path))?)
     }
 
-    fn try_to_decide(&mut self, wanted: Option<&'static dyn Mode>) -> Result<()> {
+    fn decide_once(&mut self, wanted: Option<&'static dyn Mode>) -> Result<()> {
+        if !self.undecided {
+            return Ok(());
+        }
+        if self.forks != real::forks() {
+            return Err(inherited(&self.path));
+        }
+        self.database.may_leave()?;
         let beside = Neighbours::of(&self.path);
         let place = Place { path: &self.path, parameters: &self.parameters, beside: &beside };
         let mode = match wanted.or_else(|| registry::mode_of(&self.path)) {
@@ -149,11 +149,11 @@ impl MainFile {
             return Ok(());
         }
         if level == LockLevel::Shared {
-            return if self.is_still_new()? { Ok(()) } else { self.decide(None) };
+            return if self.is_still_new()? { Ok(()) } else { self.decide_at_lock() };
         }
         // SHARED of the plain file is in nobody's way for the moment without it.
         self.database.unlock(LockLevel::None)?;
-        let decided = self.decide(None);
+        let decided = self.decide_at_lock();
         self.database.lock(LockLevel::Shared)?;
         decided?;
         match self.database.size()? {
@@ -161,6 +161,16 @@ impl MainFile {
             // What was read is no longer so.
             _ => Err(Code::BUSY.into()),
         }
+    }
+
+    /// SQLite's busy handler does the waiting. It counts what it asked to sleep, not how long an
+    /// attempt took: one that has waited in vain for others is not to be made again.
+    fn decide_at_lock(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        self.decide_once(None).map_err(|error| match passes(&error) {
+            true if begun.elapsed() >= PATIENCE => Error { code: Code::CANTOPEN, ..error },
+            _ => error,
+        })
     }
 }
 
