@@ -106,7 +106,6 @@ const TOLD: &[Told] = &[
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
     (Mutation::StoppedBelieved, &[stopped::who_commits]),
     (Mutation::RecoversBesideExclusive, &[survivor::while_it_has_the_database_for_itself]),
-    (Mutation::DeletionUndone, &[absent::after_a_close_that_was_cut_off]),
     (Mutation::SessionBeginsElsewhere, &[at_rest::after_flushes_that_failed_too]),
     (Mutation::StampNotFlushed, &[another::but_not_where_a_killed_process_had_copied_into_it]),
     (
@@ -122,6 +121,10 @@ const TOLD: &[Told] = &[
 
 /// Ways that break nothing by themselves, and what stands behind each.
 const HARMLESS: &[(Mutation, &str)] = &[
+    (
+        Mutation::DeletionUndone,
+        "a -wal is cut to nothing, durably, before it is deleted: one that comes back is empty",
+    ),
     (
         Mutation::BarrierTakenForCommit,
         "CKPT_START makes the barrier that a checkpoint's flush was not",
