@@ -6,6 +6,7 @@ mod suite;
 
 use std::path::Path;
 
+use dash_testing::random::Random;
 use rusqlite::Connection;
 use suite::sql::{at_rest, content, run};
 
@@ -13,23 +14,6 @@ const ROWS: &str = "SELECT * FROM t ORDER BY id";
 const STEPS: usize = 120;
 /// Histories that are run when nothing else is asked for.
 const HISTORIES: u64 = 12;
-
-/// splitmix64: small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((z ^ z >> 31) % end as u64).expect("small")
-    }
-
-    fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[self.below(choices.len())]
-    }
-}
 
 /// A statement that changes rows, without randomness of SQLite's own.
 fn change(random: &mut Random) -> String {

@@ -8,6 +8,7 @@
 //! | [`mounts`] | file systems of a test's own |
 //! | [`roles`] | other processes: a test program started again, and hosts in other languages |
 //! | [`names`] | files beside a database, and its URI |
+//! | [`random`] | random numbers of tests whose failures name a seed |
 //! | [`long`] | whether there is time to explore further |
 //! | [`extension`] | `libdash.so`, and loading it (feature `sqlite`) |
 //!
@@ -18,6 +19,7 @@ pub mod long;
 pub mod machine;
 pub mod mounts;
 pub mod names;
+pub mod random;
 pub mod roles;
 pub mod skip;
 

@@ -142,7 +142,7 @@ impl MainFile {
     }
 
     /// What `SQLITE_FCNTL_CHUNK_SIZE` set lasts as long as the connection.
-    fn set_chunk(&mut self) -> Result<()> {
+    pub(crate) fn set_chunk(&mut self) -> Result<()> {
         if let Some(chunk) = self.chunk {
             self.database.file_control(FileControl::ChunkSize(chunk))?;
         }

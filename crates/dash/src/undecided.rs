@@ -115,7 +115,7 @@ impl MainFile {
             false => self.take_over(&membership, mode)?,
         }
         (self.membership, self.mode, self.undecided) = (Some(membership), mode, false);
-        Ok(())
+        self.set_chunk()
     }
 
     /// A plain file is no other process's in a mode of dash's own.
@@ -136,9 +136,6 @@ impl MainFile {
             engine.file_control(FileControl::MmapSize(&mut mmap))?;
         }
         engine.file_control(FileControl::PersistWal(&mut persist))?;
-        if let Some(chunk) = self.chunk {
-            engine.file_control(FileControl::ChunkSize(chunk))?;
-        }
         let plain = std::mem::replace(&mut self.database, engine);
         plain.end(&self.parameters, &self.host)
     }

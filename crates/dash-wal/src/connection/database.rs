@@ -116,7 +116,7 @@ impl<S: Storage> Connection<S> {
         }
         let locked = self.database.lock(level);
         if starts && locked.is_err() {
-            self.coordination.file.unlock(START).during(Operation::Lock, self.names.shown())?;
+            self.give_up_start()?;
         }
         locked
     }
@@ -134,10 +134,15 @@ impl<S: Storage> Connection<S> {
             if self.database.size()? == 0 {
                 return Ok(true);
             }
-            file.unlock(START).during(Operation::Lock, &name)?;
+            self.give_up_start()?;
         }
         self.may_be_empty = false;
         Ok(true)
+    }
+
+    fn give_up_start(&self) -> Result<()> {
+        let name = self.names.shown_coordination();
+        self.coordination.file.unlock(START).during(Operation::Lock, name)
     }
 
     /// Lowers it (os_unix.c `posixUnlock`).
@@ -148,8 +153,7 @@ impl<S: Storage> Connection<S> {
     pub fn unlock(&mut self, level: LockLevel) -> Result<()> {
         self.database.unlock(level)?;
         if self.may_be_empty && level == LockLevel::None {
-            let name = self.names.shown_coordination();
-            self.coordination.file.unlock(START).during(Operation::Lock, name)?;
+            self.give_up_start()?;
         }
         Ok(())
     }

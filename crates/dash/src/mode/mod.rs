@@ -182,6 +182,7 @@ pub struct Parameter {
 
 /// A counter of `dash_stats`.
 pub type Statistic = (&'static str, u64);
+
 /// A table about all connections of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watched {

@@ -3,29 +3,14 @@
 //! its seed; `DASH_SUITE_SEED=n` runs that one alone, and `DASH_SUITE_HISTORIES=n` more of them
 //! than usual.
 
+use dash_testing::random::Random;
+
 use crate::beside_stock::{KINDS, Side, checkpoint, control, same, say};
 use crate::common::*;
 
 /// Histories that are run when nothing else is asked for.
 const HISTORIES: u64 = 8;
 const STEPS: usize = 150;
-
-/// splitmix64: small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((z ^ z >> 31) % end as u64).expect("small")
-    }
-
-    fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[self.below(choices.len())]
-    }
-}
 
 fn statement(random: &mut Random) -> String {
     let (a, b, c) = (random.below(400), 2 + random.below(20), random.below(9000));
