@@ -19,6 +19,7 @@
 //! what it holds may be from before a power loss.
 
 mod header;
+mod pages;
 mod slots;
 
 pub(crate) use header::IndexHeader;
@@ -249,6 +250,13 @@ impl<S: Storage> Index<S> {
     /// The mark of a reader's slot: the last frame that it may read.
     pub(crate) fn mark(&self, slot: usize) -> Option<u32> {
         header::mark(self.regions.first()?.as_ref()?, slot.checked_sub(READ)?)
+    }
+
+    /// The page that frame `frame`, one that is visible, holds. `None`: its part of the index is not
+    /// mapped here, or is being made anew.
+    pub(crate) fn page_of(&self, frame: u32) -> Option<u32> {
+        let (region, at) = pages::place(frame)?;
+        pages::page(self.regions.get(region)?.as_ref()?, at)
     }
 
     /// Whether another connection, of any program, holds a slot of readers: see

@@ -34,6 +34,7 @@ mutations! {
     OwnFramesOnly = "whoever flushes logs its own frames, not those before",
     SaltsNotChecked = "frames of another generation are logged under the numbers of this one",
     BaseBeforeWindow = "a difference is made against an image that the window does not hold",
+    FrameBefore = "the page of a frame in the window is taken for that of the frame before it",
     WordsBeforeFlush = "the log's end moves in shared memory before the record is flushed",
     WrapsOverWindow = "a record overwrites the window that it belongs to",
     WrapWithoutFlush = "the log goes round within a generation without a flush of -wal",

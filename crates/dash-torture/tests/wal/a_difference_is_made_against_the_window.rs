@@ -78,3 +78,19 @@ pub(crate) fn after_a_kill() {
         db.kill();
     }
 }
+
+/// Whoever flushes next learns from the index which pages their frames hold.
+#[test]
+pub(crate) fn after_others_wrote_several_pages() {
+    let (tale, one) = Tale::begun();
+    let other = tale.open();
+    for rows in 2..8 {
+        for db in [&one, &other] {
+            db.scribble(rows).unwrap();
+            db.ok("COMMIT");
+            db.put();
+            tale.survives(&tale.machine.power_loss(&mut Fate::nothing())).unwrap();
+            tale.survives_all();
+        }
+    }
+}

@@ -185,15 +185,28 @@ impl<S: Storage> Connection<S> {
             *window =
                 Window { generation, first, upto: first.saturating_sub(1), ..Window::default() };
         }
-        let page = batch.page;
-        let mut header = [0; FRAME_HEADER];
         for number in window.upto + 1..batch.first {
-            let whole = read_exact(self.wal()?, &mut header, frame_offset(number, page));
-            whole.during(Operation::Read, self.names.shown_wal())?;
-            leader.window.last.insert(FrameHeader::decode(&header).page, number);
+            let page = self.page_of(number, batch.page)?;
+            leader.window.last.insert(page, number);
         }
         leader.window.upto = batch.first - 1;
         Ok(())
+    }
+
+    /// The page in frame `number`. The index knows it without a call of the system, of which there
+    /// would be one for each frame that other processes have written.
+    fn page_of(&self, number: u32, page: u32) -> Result<u32> {
+        let index = self.index.as_ref();
+        let asked = if broken(Mutation::FrameBefore) { (number - 1).max(1) } else { number };
+        if let Some(page) = index.and_then(|index| index.page_of(asked)) {
+            return Ok(page);
+        }
+        let mut header = [0; FRAME_HEADER];
+        let whole = read_exact(self.wal()?, &mut header, frame_offset(number, page));
+        match whole.during(Operation::Read, self.names.shown_wal())? {
+            true => Ok(FrameHeader::decode(&header).page),
+            false => Err(self.strange("it is shorter than the index says")),
+        }
     }
 
     /// Writes the record that was built, and flushes it.

@@ -2,6 +2,7 @@
 
 mod header;
 mod locks;
+mod pages;
 mod stock;
 
 use super::{Index, WORDS};
