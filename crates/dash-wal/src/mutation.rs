@@ -35,6 +35,7 @@ mutations! {
     SaltsNotChecked = "frames of another generation are logged under the numbers of this one",
     BaseBeforeWindow = "a difference is made against an image that the window does not hold",
     FrameBefore = "the page of a frame in the window is taken for that of the frame before it",
+    SpoiltFramesLogged = "frames of one's own are logged as they were first written, though they were written again",
     WordsBeforeFlush = "the log's end moves in shared memory before the record is flushed",
     WrapsOverWindow = "a record overwrites the window that it belongs to",
     WrapWithoutFlush = "the log goes round within a generation without a flush of -wal",

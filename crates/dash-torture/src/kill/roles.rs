@@ -198,7 +198,11 @@ impl Worker<'_> {
             Ok((db, newest)) => {
                 say(Said::Opened)?;
                 let said = sqlite::last_error();
-                self.set_up(&db, &settings).map_err(|what| format!("{what}; before: {said}"))?;
+                let set_up = self.set_up(&db, &settings);
+                if !set_up.map_err(|what| format!("{what}; before: {said}"))? {
+                    say(Said::Busy)?;
+                    return Ok(None);
+                }
                 let known = ledger[task.slot];
                 // Others may have written in its slot meanwhile: a member has none of its own.
                 let is_own = self.ledger.is_some();

@@ -26,18 +26,22 @@ impl Worker<'_> {
         }
     }
 
-    /// Sets a connection up, if it is one of the engine's.
-    pub(super) fn set_up(&self, db: &Connection, settings: &str) -> Result<(), String> {
+    /// Sets a connection up, if it is one of the engine's. No, if another process has taken the
+    /// database out of the mode since it was opened, which it may while nobody reads.
+    pub(super) fn set_up(&self, db: &Connection, settings: &str) -> Result<bool, String> {
         if settings.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let engine = self.engine(db)?;
         if engine != self.assignment.task.engine {
-            return Err(format!("it was opened by {engine}"));
+            return match is_plain(&engine, db)? {
+                true => Ok(false),
+                false => Err(format!("it was opened by {engine}")),
+            };
         }
         match db.execute_batch(settings) {
             Err(error) if !is_later(&error) => Err(format!("{settings}: {error}")),
-            _ => Ok(()),
+            _ => Ok(true),
         }
     }
 
@@ -57,4 +61,11 @@ impl Worker<'_> {
         let sql = self.dice.pick(all).unwrap_or_default();
         self.finish(db, |db, _| db.execute_batch(sql))
     }
+}
+
+/// Whether the database is a plain one for dash and for SQLite.
+fn is_plain(engine: &str, db: &Connection) -> Result<bool, String> {
+    let mode = db.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
+    let mode = mode.map_err(|error| format!("PRAGMA journal_mode: {error}"))?;
+    Ok(engine == "plain" && mode == "delete")
 }

@@ -5,6 +5,9 @@ use dash_storage::simulated::OperationKind;
 
 use crate::common::{PAGE, Tale};
 
+/// Bytes of a frame, which is written at once.
+const FRAME: u64 = 24 + PAGE as u64;
+
 #[test]
 pub(crate) fn after_a_transaction_that_spilled_was_rolled_back() {
     for (rows, written_back) in [(30, false), (30, true), (60, true), (200, true)] {
@@ -40,6 +43,22 @@ pub(crate) fn after_a_transaction_that_spilled_was_committed() {
     }
 }
 
+/// What a savepoint took back is written over, also where the transaction ends at the same frame.
+#[test]
+pub(crate) fn after_a_savepoint_was_rolled_back() {
+    let (tale, db) = Tale::begun();
+    db.ok("PRAGMA cache_size=1");
+    for (spilled, pages) in (2..20).flat_map(|spilled| [(spilled, 1), (spilled, 2)]) {
+        db.ok("BEGIN IMMEDIATE; SAVEPOINT s");
+        db.ok(&format!("INSERT INTO big VALUES (randomblob({spilled} * 1024))"));
+        db.ok("ROLLBACK TO s; RELEASE s");
+        db.ok(&format!("INSERT INTO big VALUES (randomblob({pages} * 1024))"));
+        db.put_in_it();
+        tale.survives_all();
+        db.restart();
+    }
+}
+
 /// A process dies with its commit frame in `-wal`, and before the index says so. Its frames are
 /// valid, end at a commit, and were never visible.
 #[test]
@@ -56,7 +75,7 @@ pub(crate) fn after_a_process_died_before_its_commit_was_visible() {
                     let range = operation.range.clone().unwrap_or_default();
                     let is_page = operation.kind == OperationKind::Write
                         && operation.inode == wal
-                        && range.end - range.start == PAGE as u64;
+                        && range.end - range.start == FRAME;
                     pages += usize::from(is_page);
                     is_page && pages == written + 1
                 },

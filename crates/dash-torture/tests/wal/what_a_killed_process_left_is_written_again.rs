@@ -20,7 +20,7 @@ fn killed_in(begin: impl Fn() -> (Tale, crate::common::Db), act: impl Fn(&crate:
     tale.machine.watch(|_, _| {});
     tale.survives(&tale.machine.killed()).unwrap();
     let images = std::mem::take(&mut *images.lock().unwrap());
-    assert!(images.len() > 3);
+    assert!(images.len() > 2);
     for image in images {
         goes_on(image);
     }

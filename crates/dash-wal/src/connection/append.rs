@@ -1,8 +1,8 @@
 //! Frames into the log: one record, one write, one flush (header embedding, WALDIO).
 //!
-//! They are read back from `-wal`, whoever wrote them: SQLite writes a spilled page's frame again
-//! in place, and all headers behind it, until the transaction is committed, so what was written
-//! first is not what counts.
+//! They are read back from `-wal`, whoever wrote them, except a transaction of one's own of which
+//! no frame was written twice: SQLite writes a spilled page's frame again in place, and all headers
+//! behind it, until the transaction is committed, so what was written first is not what counts.
 
 use crate::connection::durable::Means;
 use crate::connection::state::Connection;
@@ -89,9 +89,16 @@ impl<S: Storage> Connection<S> {
     /// Reads frames of `-wal`. Some that are visible may be without salts for a moment, where their
     /// writer was in no hurry: see [`crate::connection::sums`].
     fn read_back(&self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
+        let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
+        if let Some(own) = self.own.whole(batch.first, batch.last, size) {
+            let more = own.len().saturating_sub(leader.frames.len());
+            leader.frames.try_reserve(more).map_err(|_| Error::OutOfMemory)?;
+            leader.frames.clear();
+            leader.frames.extend_from_slice(own);
+            return Ok(());
+        }
         for _ in 0..SUM_ATTEMPTS {
             self.read_frames(leader, batch)?;
-            let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
             let mut headers = leader.frames.chunks_exact(size).filter_map(<[u8]>::first_chunk);
             if !headers.any(is_unsummed) {
                 break;

@@ -83,6 +83,7 @@ impl<S: Storage> Connection<S> {
         if writer {
             match &got {
                 Ok(()) => {
+                    self.own.begin();
                     self.coordination.set_writing(true);
                     self.got_writer();
                 }
@@ -132,7 +133,7 @@ impl<S: Storage> Connection<S> {
             && self.index.as_ref().is_some_and(|index| exclusive(index, index::WRITE));
         let mut told = Ok(());
         if writer {
-            told = self.tell_sums();
+            told = self.write_held().and_then(|()| self.tell_sums());
             self.writer_released();
             self.coordination.set(Word::Writing, 0);
         } else if slots.start >= index::READ && slots.len() == 1 {

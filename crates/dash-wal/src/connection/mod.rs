@@ -6,6 +6,7 @@
 //! | `open`, `close` | its beginning and end |
 //! | `database` | the database's file |
 //! | `wal_file` | `-wal`, and what its calls tell of transactions |
+//! | `own` | the frames of the transaction in hand |
 //! | `index` | the wal-index and its locks |
 //! | `durable` | waiting until a commit is durable, by helping |
 //! | `append` | frames into the log |
@@ -25,6 +26,7 @@ mod durable;
 mod generation;
 mod index;
 mod open;
+mod own;
 mod session;
 pub(crate) mod state;
 mod stock;

@@ -1,5 +1,6 @@
 //! Opening: the first opener recovers, a later one joins. All under the lock OPEN.
 
+use crate::connection::own::OwnFrames;
 use crate::connection::state::{Checkpoint, Connection, Patience, Settings, Transaction};
 use crate::database::DatabaseFile;
 use crate::mounted;
@@ -76,6 +77,7 @@ impl<S: Storage> Connection<S> {
             page: None,
             process: Arc::clone(process),
             transaction: Transaction::default(),
+            own: OwnFrames::default(),
             may_be_empty: true,
             checkpoint: Checkpoint::default(),
             patience: Patience::default(),

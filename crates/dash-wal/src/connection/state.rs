@@ -1,5 +1,6 @@
 //! What a connection has.
 
+use crate::connection::own::OwnFrames;
 use crate::database::DatabaseFile;
 use crate::frames::Checksum;
 use crate::index::Index;
@@ -33,6 +34,7 @@ pub struct Connection<S: Storage> {
     pub(crate) page: Option<(u64, u32)>,
     pub(crate) process: Arc<Process<S>>,
     pub(crate) transaction: Transaction,
+    pub(crate) own: OwnFrames,
     pub(crate) checkpoint: Checkpoint,
     pub(crate) patience: Patience,
     pub(crate) settings: Settings,

@@ -108,6 +108,7 @@ impl<S: Storage> Connection<S> {
             }
             wal.write_at(&frame[..FRAME_HEADER], at).during(Operation::Write, &name)?;
         }
+        self.spoil_own_frames()?;
         Ok(sums)
     }
 }

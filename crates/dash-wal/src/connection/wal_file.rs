@@ -1,5 +1,6 @@
 //! `-wal` as SQLite uses it, and what its calls tell of transactions (wal.c `walFrames`).
 
+use crate::connection::own::OwnFrames;
 use crate::connection::state::{CommitFrame, Connection, Transaction};
 use crate::connection::sums::is_unsummed;
 use crate::context::{WAL_HEADER, page_of};
@@ -48,6 +49,7 @@ impl<S: Storage> Connection<S> {
     ///
     /// None; what was to be said is said by the calls before.
     pub fn wal_close(&mut self) -> Result<()> {
+        self.own = OwnFrames::default();
         self.wal = None;
         self.transaction =
             Transaction { undeferred: self.transaction.undeferred, ..Transaction::default() };
@@ -60,6 +62,7 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file.
     pub fn wal_read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.write_held()?;
         let wal = self.wal()?;
         read_some(wal, buffer, offset).during(Operation::Read, self.names.shown_wal())
     }
@@ -69,7 +72,8 @@ impl<S: Storage> Connection<S> {
     /// # Errors
     ///
     /// Those of the file.
-    pub fn wal_size(&self) -> Result<u64> {
+    pub fn wal_size(&mut self) -> Result<u64> {
+        self.write_held()?;
         let metadata = self.wal()?.metadata();
         metadata.map(|found| found.len).during(Operation::Stat, self.names.shown_wal())
     }
@@ -99,12 +103,15 @@ impl<S: Storage> Connection<S> {
             && !broken(Mutation::HeaderNotFlushed);
         // A flush that SQLite asked for before, such as the one of a new header, was not for this.
         self.checkpoint.barrier &= broken(Mutation::BarrierOutlivesFrames);
-        let wal = self.wal()?;
-        let written = match durable {
-            true => wal.write_durable_at(data, offset),
-            false => wal.write_at(data, offset),
-        };
-        written.during(Operation::Write, self.names.shown_wal())?;
+        if header.is_some() || !self.take_frame(data, offset)? {
+            self.spoil_own_frames()?;
+            let wal = self.wal()?;
+            let written = match durable {
+                true => wal.write_durable_at(data, offset),
+                false => wal.write_at(data, offset),
+            };
+            written.during(Operation::Write, self.names.shown_wal())?;
+        }
         self.statistics.wal_flushes += u64::from(durable);
         self.statistics.wal_bytes += data.len() as u64;
         if header.is_none() && data.len() == FRAME_HEADER {
@@ -166,6 +173,7 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the flush.
     pub fn wal_sync(&mut self) -> Result<()> {
+        self.write_held()?;
         self.sum_up()?;
         match self.transaction.frame {
             Some(frame) if self.transaction.undeferred => {
@@ -191,6 +199,7 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the file, and of the log.
     pub fn wal_truncate(&mut self, size: u64) -> Result<()> {
+        self.spoil_own_frames()?;
         let ends = size == 0 || broken(Mutation::TruncationEndsGeneration);
         if ends {
             self.end_generation()?;
