@@ -104,7 +104,7 @@ impl<S: Storage> Connection<S> {
     pub(super) fn note_commit(&self, own: CommitFrame, at: u64, flush: Option<u64>) {
         self.coordination.note_commit(&RecentCommit {
             at,
-            process: std::process::id(),
+            process: self.coordination.process,
             frames: own.frames,
             wait: self.patience.waited,
             flush,

@@ -168,13 +168,15 @@ pub(crate) struct Coordination<F: File> {
     pub(crate) file: F,
     pub(crate) memory: Arc<F::Memory>,
     pub(crate) entry: Option<usize>,
+    /// This process, which is asked for once: a connection is good in one process only.
+    pub(crate) process: u32,
 }
 
 impl<F: File> Coordination<F> {
     /// Maps the file.
     pub fn map(file: F) -> Result<Self> {
         let memory = file.shared_memory(WORDS).during(Operation::Map, "the coordination file")?;
-        Ok(Self { file, memory: Arc::new(memory), entry: None })
+        Ok(Self { file, memory: Arc::new(memory), entry: None, process: std::process::id() })
     }
 
     pub fn word(&self, word: Word) -> &AtomicU64 {

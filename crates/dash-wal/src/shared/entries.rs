@@ -57,7 +57,7 @@ impl<F: File> Coordination<F> {
                 }
                 self.word(Word::EntryHigh).fetch_max(entry as u64 + 1, SeqCst);
                 self.entry = Some(entry);
-                self.tell(Told::Process, u64::from(std::process::id()));
+                self.tell(Told::Process, u64::from(self.process));
                 break;
             }
         }
