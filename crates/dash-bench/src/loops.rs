@@ -41,9 +41,10 @@ fn may_mount() -> bool {
 
 /// A mounted loop device.
 pub struct Loop {
-    device: Attached,
     point: TempDir,
     mounted: bool,
+    /// The device of its journal, if that is another one.
+    journal: Option<PathBuf>,
 }
 
 struct Attached(Option<PathBuf>);
@@ -52,39 +53,85 @@ impl Loop {
     /// Makes an image of `size` bytes in `folder`, a device with blocks of `block` bytes over it,
     /// and mounts that; `options` are further ones of mkfs.ext4.
     pub fn new(folder: &Path, size: u64, block: u32, options: &[&str]) -> Result<Self> {
-        let image = tempfile::Builder::new()
-            .prefix("dash-bench-")
-            .suffix(".img")
-            .tempfile_in(folder)
-            .explain(format!("making an image in {}", folder.display()))?;
-        fill(image.as_file(), size)
-            .explain(format!("writing {size} bytes of image in {}", folder.display()))?;
-        let image_path = image.path().to_string_lossy().into_owned();
-        let blocks = format!("--sector-size={block}");
-        let shown = run("losetup", &["--find", "--show", "--direct-io=on", &blocks, &image_path])?;
-        let device = Attached(Some(PathBuf::from(shown.trim())));
-        drop(image);
-        let name = shown.trim().to_owned();
-        let usual = ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
-        run("mkfs.ext4", &[&usual, options, &[name.as_str()]].concat())?;
-        let point = tempfile::Builder::new()
-            .prefix("dash-bench-")
-            .tempdir()
-            .explain("making a mount point")?;
-        let mut made = Self { device, point, mounted: false };
-        let nothing: Option<&str> = None;
-        mount(Some(name.as_str()), made.point.path(), Some("ext4"), MsFlags::empty(), nothing)
-            .explain(format!("mounting {name}"))?;
-        made.mounted = true;
-        // While it is mounted this means: detach when it no longer is.
-        run("losetup", &["--detach", &name])?;
-        made.device.0 = None;
+        let mut device = attach(folder, size, block)?;
+        format(&device, options)?;
+        let mut made = Self { point: point()?, mounted: false, journal: None };
+        made.mount(&mut device)?;
         Ok(made)
+    }
+
+    /// The same, with a journal of `journal` bytes on a device of its own.
+    pub fn with_journal(folder: &Path, size: u64, journal: u64, block: u32) -> Result<Self> {
+        const BLOCKS: [&str; 2] = ["-b", "4096"];
+        let mut journal = attach(folder, journal, block)?;
+        run(
+            "mke2fs",
+            &[&["-q", "-F", "-O", "journal_dev"], &BLOCKS[..], &[journal.name()]].concat(),
+        )?;
+        let mut device = attach(folder, size, block)?;
+        let other = format!("device={}", journal.name());
+        format(&device, &[&BLOCKS[..], &["-J", &other]].concat())?;
+        let path = journal.0.clone();
+        let mut made = Self { point: point()?, mounted: false, journal: path };
+        made.mount(&mut device)?;
+        journal.leave()?;
+        Ok(made)
+    }
+
+    fn mount(&mut self, device: &mut Attached) -> Result<()> {
+        let nothing: Option<&str> = None;
+        let name = device.name();
+        mount(Some(name), self.point.path(), Some("ext4"), MsFlags::empty(), nothing)
+            .explain(format!("mounting {name}"))?;
+        self.mounted = true;
+        device.leave()
     }
 
     /// Where it is mounted.
     pub fn folder(&self) -> &Path {
         self.point.path()
+    }
+
+    /// The device of its journal, if that is another one.
+    pub fn journal(&self) -> Option<&Path> {
+        self.journal.as_deref()
+    }
+}
+
+/// A device over a new image.
+fn attach(folder: &Path, size: u64, block: u32) -> Result<Attached> {
+    let image = tempfile::Builder::new()
+        .prefix("dash-bench-")
+        .suffix(".img")
+        .tempfile_in(folder)
+        .explain(format!("making an image in {}", folder.display()))?;
+    fill(image.as_file(), size)
+        .explain(format!("writing {size} bytes of image in {}", folder.display()))?;
+    let image_path = image.path().to_string_lossy().into_owned();
+    let blocks = format!("--sector-size={block}");
+    let shown = run("losetup", &["--find", "--show", "--direct-io=on", &blocks, &image_path])?;
+    Ok(Attached(Some(PathBuf::from(shown.trim()))))
+}
+
+fn format(device: &Attached, options: &[&str]) -> Result<()> {
+    let usual = ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
+    run("mkfs.ext4", &[&usual, options, &[device.name()]].concat()).map(drop)
+}
+
+fn point() -> Result<TempDir> {
+    tempfile::Builder::new().prefix("dash-bench-").tempdir().explain("making a mount point")
+}
+
+impl Attached {
+    fn name(&self) -> &str {
+        self.0.as_deref().and_then(Path::to_str).unwrap_or_default()
+    }
+
+    /// While it is in use this means: detach when it no longer is.
+    fn leave(&mut self) -> Result<()> {
+        run("losetup", &["--detach", self.name()])?;
+        self.0 = None;
+        Ok(())
     }
 }
 

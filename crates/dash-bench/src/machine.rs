@@ -28,6 +28,11 @@ pub fn lines() -> Vec<String> {
 
 /// The file system of a folder, whether it has a journal, and the cache of its device.
 pub fn file_system(folder: &Path) -> String {
+    file_system_on(folder, Device::of(folder).as_ref())
+}
+
+/// The same, on a device that is known.
+pub fn file_system_on(folder: &Path, device: Option<&Device>) -> String {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let kind = mounts
         .lines()
@@ -38,7 +43,7 @@ pub fn file_system(folder: &Path) -> String {
         })
         .max_by_key(|(depth, _)| *depth)
         .map_or("unknown", |(_, kind)| kind);
-    let Some(device) = Device::of(folder) else {
+    let Some(device) = device else {
         return format!("{kind}, no device that counts flushes");
     };
     let journal = match (kind, device.journal()) {

@@ -33,6 +33,9 @@ const BASE: &Row = named("floor");
 /// Rows that flush four times and more run blocks of a quarter: a virtual disk has only so many
 /// writes to give before it throttles.
 const DIVISOR: usize = 4;
+/// What is said of times that are none.
+const THROTTLED: &str =
+    "THE DISK THROTTLED or the machine was busy, and did not stop: times are worth little";
 
 /// Everything about one measurement.
 struct Job<'a> {
@@ -93,7 +96,8 @@ pub fn run(options: &Options, volume: &Volume, command: String) -> Result<Table>
     let compared = rows.iter().position(|row| *row == baseline).map(|at| &measured[at]);
     let mut lines = Vec::new();
     for (row, measured) in rows.iter().zip(&measured) {
-        let mut line = Line::of(row, writes, measured, compared).with_cost(measured, source);
+        let line = Line::of(row, writes, measured, compared);
+        let mut line = line.with_cost(measured, source, volume.tells_journal_apart());
         // Where all do the same work, that they did is no news.
         line.slowest = line.slowest.filter(|_| !fixed);
         if options.calls || (source == Source::Calls && strace::is_there()) {
@@ -107,12 +111,7 @@ pub fn run(options: &Options, volume: &Volume, command: String) -> Result<Table>
     }
     let mut notes = choose::notes(workers, (options.work, options.shift), &rows, source);
     let throttled = measured.iter().any(|lane| lane.throttled);
-    if throttled {
-        notes.push(
-            "THE DISK THROTTLED or the machine was busy, and did not stop: times are worth little"
-                .into(),
-        );
-    }
+    notes.extend(throttled.then(|| THROTTLED.to_owned()));
     Ok(Table {
         command,
         about: job.workload.about(),

@@ -82,6 +82,11 @@ pub enum Where {
     Loop,
     /// The same over memory: exact counts, no times of a disk (needs root).
     Memory,
+    /// As memory, on a device whose blocks are of 4 KiB.
+    #[value(name = "memory-4k")]
+    Blocks,
+    /// As memory, with the file system's journal on a device of its own, whose bytes are a column.
+    Journal,
 }
 
 impl Where {
@@ -95,6 +100,8 @@ impl Where {
             Self::Dir => volumes.v(),
             Self::Loop => volumes.j(),
             Self::Memory => volumes.l(),
+            Self::Blocks => volumes.b(),
+            Self::Journal => volumes.e(),
         }
     }
 }

@@ -91,6 +91,8 @@ pub struct Cost {
     pub kib: f64,
     /// KiB kept back, and written only when that was asked for after the block.
     pub later_kib: f64,
+    /// KiB of these two that went to the file system's journal, where that is told apart.
+    pub journal_kib: Option<f64>,
 }
 
 /// System calls of a transaction.
@@ -208,8 +210,8 @@ impl Line {
         }
     }
 
-    /// With its cost at the device.
-    pub fn with_cost(mut self, measured: &Measured, source: Source) -> Self {
+    /// With its cost at the device; `journal` if the file system's is told apart there.
+    pub fn with_cost(mut self, measured: &Measured, source: Source, journal: bool) -> Self {
         let blocks: Vec<_> = measured.written.iter().filter(|(commits, _)| *commits > 0).collect();
         if blocks.is_empty() {
             return self;
@@ -231,6 +233,9 @@ impl Line {
             writes: (source != Source::Calls).then(|| figure(&|written| written.during.writes)),
             kib: figure(&|written| written.during.bytes) / kib,
             later_kib: figure(&|written| written.later.bytes) / kib,
+            journal_kib: journal.then(|| {
+                figure(&|written| written.during.journal_bytes + written.later.journal_bytes) / kib
+            }),
         });
         self
     }

@@ -1,6 +1,6 @@
 //! Where things are measured: V, the file system of `--dir` itself; J, journaled ext4 on a loop
 //! device over a file in `--dir`; L, the same over memory, for exact counts; N, as L without a
-//! journal; B, as L with blocks of 4 KiB.
+//! journal; B, as L with blocks of 4 KiB; E, as L with the journal on a device of its own.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,8 @@ use crate::machine;
 const DISK_IMAGE: u64 = 1 << 30;
 /// Size of the image in memory.
 const MEMORY_IMAGE: u64 = 512 << 20;
+/// Size of a journal's own image.
+const JOURNAL_IMAGE: u64 = 64 << 20;
 /// Bytes of a block of most of them, and of B.
 const BLOCK: u32 = 512;
 const LARGE_BLOCK: u32 = 4096;
@@ -24,7 +26,7 @@ const MEMORY: &str = "/dev/shm";
 
 /// A volume to measure in.
 pub struct Volume {
-    /// `V`, `J`, `L`, `N` or `B`.
+    /// `V`, `J`, `L`, `N`, `B` or `E`.
     pub label: &'static str,
     /// What it is.
     pub what: String,
@@ -48,15 +50,20 @@ impl Volume {
         (block, options): (u32, &[&str]),
         what: &str,
     ) -> Result<Self> {
-        if !loops::allowed() {
-            return Err(Failure::new("needs root: loop devices and mounts"));
-        }
+        may_mount()?;
         let mount = Loop::new(under, size, block, options)?;
+        Ok(Self::mounted(label, mount, under == Path::new(MEMORY), what))
+    }
+
+    fn mounted(label: &'static str, mount: Loop, in_memory: bool, what: &str) -> Self {
         let folder = mount.folder().to_owned();
         let device = Device::of(&folder);
-        let in_memory = under == Path::new(MEMORY);
-        let what = format!("{what}: {}", machine::file_system(&folder));
-        Ok(Self {
+        let device = match mount.journal() {
+            Some(journal) => device.and_then(|device| device.with_journal_on(journal)),
+            None => device,
+        };
+        let what = format!("{what}: {}", machine::file_system_on(&folder, device.as_ref()));
+        Self {
             label,
             what,
             in_memory,
@@ -65,7 +72,7 @@ impl Volume {
             folder,
             _own: None,
             _mount: Some(mount),
-        })
+        }
     }
 
     /// A new folder in it.
@@ -88,6 +95,11 @@ impl Volume {
         nix::unistd::syncfs(folder).explain("syncfs")
     }
 
+    /// Whether what the file system writes to its journal is counted by itself.
+    pub fn tells_journal_apart(&self) -> bool {
+        self.device.as_ref().is_some_and(Device::tells_journal_apart)
+    }
+
     /// The device's counts now.
     pub fn counts(&self) -> Result<Counts> {
         let counts = self.device.as_ref().and_then(Device::counts);
@@ -105,6 +117,7 @@ pub struct Volumes {
     l: OnceCell<Volume>,
     n: OnceCell<Volume>,
     b: OnceCell<Volume>,
+    e: OnceCell<Volume>,
 }
 
 impl Volumes {
@@ -118,6 +131,7 @@ impl Volumes {
             l: OnceCell::new(),
             n: OnceCell::new(),
             b: OnceCell::new(),
+            e: OnceCell::new(),
         })
     }
 
@@ -192,6 +206,18 @@ impl Volumes {
         })
     }
 
+    /// As L, with the file system's journal on a device of its own, so that what goes there is told
+    /// apart from what goes to files and their metadata.
+    pub fn e(&self) -> Result<&Volume> {
+        made(&self.e, || {
+            may_mount()?;
+            let what = "loop device over memory, the journal on another one";
+            let under = Path::new(MEMORY);
+            let mount = Loop::with_journal(under, MEMORY_IMAGE, JOURNAL_IMAGE, BLOCK)?;
+            Ok(Volume::mounted("E", mount, true, what))
+        })
+    }
+
     /// J and V; only V without root, with the reason.
     pub fn timed(&self) -> Result<(Vec<&Volume>, Option<String>)> {
         let v = self.v()?;
@@ -203,11 +229,18 @@ impl Volumes {
 
     /// What the volumes that were used are.
     pub fn described(&self) -> Vec<String> {
-        let made = [&self.v, &self.j, &self.l, &self.n, &self.b].map(OnceCell::get);
+        let made = [&self.v, &self.j, &self.l, &self.n, &self.b, &self.e].map(OnceCell::get);
         made.into_iter()
             .flatten()
             .map(|volume| format!("{}: {}", volume.label, volume.what))
             .collect()
+    }
+}
+
+fn may_mount() -> Result<()> {
+    match loops::allowed() {
+        true => Ok(()),
+        false => Err(Failure::new("needs root: loop devices and mounts")),
     }
 }
 

@@ -141,6 +141,33 @@ fn on_a_device_of_its_own_the_counts_are_exact() {
     assert!((limit["cost"]["kib"].as_f64().unwrap() - 4.0).abs() <= 0.1);
 }
 
+/// A commit of the journal takes three blocks at least; dash's log uses none of them.
+#[test]
+fn what_the_file_system_writes_to_its_journal_is_told_apart() {
+    if !has_loop_devices() {
+        return;
+    }
+    let rows = "delete,wal-growing,dash-wal";
+    let command = ["--workload", "update", "--block", "200", "--rows", rows];
+    let of = |table: &Value, row: &str, figure: &str| {
+        let line = lines(table).iter().find(|line| line["row"] == row).unwrap();
+        line["cost"][figure].as_f64()
+    };
+    let [whole, apart] =
+        ["memory", "journal"].map(|on| table(&[&["--on", on][..], &command].concat()));
+    for row in ["delete", "wal-growing", "dash-wal"] {
+        let all = |table| of(table, row, "kib").unwrap() + of(table, row, "later_kib").unwrap();
+        let (all, apart_all) = (all(&whole), all(&apart));
+        assert!((all - apart_all).abs() < 0.1 * all + 1.0, "{row}: {all} KiB, {apart_all} KiB");
+        let journal = of(&apart, row, "journal_kib").unwrap();
+        match row {
+            "dash-wal" => assert!(journal < 1.0, "{journal} KiB"),
+            _ => assert!(journal > 12.0 && journal < apart_all, "{row}: {journal} KiB"),
+        }
+        assert_eq!(of(&whole, row, "journal_kib"), None);
+    }
+}
+
 #[test]
 fn a_recording_is_replayed_by_every_row() {
     let trace = folder();

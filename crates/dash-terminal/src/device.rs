@@ -2,7 +2,7 @@
 //!
 //! A flush counts as a write of no bytes too. The counts are the whole device's: only on a loop
 //! device of one's own are they exact. The journal's own count says how often the file system
-//! committed.
+//! committed. A journal on a device of its own is counted with the rest, and by itself.
 
 use std::ops::AddAssign;
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +21,8 @@ pub struct Device {
     /// Its name, such as `vda`.
     pub name: String,
     home: PathBuf,
+    /// The device of the file system's journal, if that is another one.
+    journal: Option<Box<Device>>,
 }
 
 /// Counts up to a moment, or between two.
@@ -34,6 +36,8 @@ pub struct Counts {
     pub flushes: u64,
     /// Commits of the file system's journal.
     pub journal_commits: u64,
+    /// Bytes among them that went to the journal, if that has a device of its own; else 0.
+    pub journal_bytes: u64,
 }
 
 impl Counts {
@@ -44,6 +48,7 @@ impl Counts {
             bytes: self.bytes.saturating_sub(earlier.bytes),
             flushes: self.flushes.saturating_sub(earlier.flushes),
             journal_commits: self.journal_commits.saturating_sub(earlier.journal_commits),
+            journal_bytes: self.journal_bytes.saturating_sub(earlier.journal_bytes),
         }
     }
 }
@@ -54,6 +59,7 @@ impl AddAssign for Counts {
         self.bytes += more.bytes;
         self.flushes += more.flushes;
         self.journal_commits += more.journal_commits;
+        self.journal_bytes += more.journal_bytes;
     }
 }
 
@@ -66,24 +72,56 @@ impl Device {
             .or_else(|| home_of(source_of_mount(folder)?.metadata().ok()?.rdev()))?;
         // A partition has no count of flushes; its disk has.
         let home = if home.join("partition").exists() { home.parent()?.to_owned() } else { home };
-        let device = Self { name: home.file_name()?.to_string_lossy().into_owned(), home };
+        Self::at(home)
+    }
+
+    fn at(home: PathBuf) -> Option<Self> {
+        let name = home.file_name()?.to_string_lossy().into_owned();
+        let device = Self { name, home, journal: None };
         device.counts().map(|_| device)
+    }
+
+    /// With the journal of its file system on the device `path`; none if that does not count.
+    pub fn with_journal_on(self, path: &Path) -> Option<Self> {
+        let journal = Self::at(home_of(path.metadata().ok()?.rdev())?)?;
+        Some(Self { journal: Some(Box::new(journal)), ..self })
+    }
+
+    /// Whether the file system's journal is counted by itself.
+    pub fn tells_journal_apart(&self) -> bool {
+        self.journal.is_some()
     }
 
     /// The counts now.
     pub fn counts(&self) -> Option<Counts> {
         let [writes, sectors, flushes] =
             parse(&std::fs::read_to_string(self.home.join("stat")).ok()?)?;
-        let journal_commits = self.journal().unwrap_or(0);
-        Some(Counts { writes, bytes: sectors * SECTOR, flushes, journal_commits })
+        let bytes = sectors * SECTOR;
+        let mut counts = Counts { writes, bytes, flushes, ..Counts::default() };
+        match &self.journal {
+            Some(journal) => {
+                counts += journal.counts()?;
+                counts.journal_bytes = counts.bytes - bytes;
+            }
+            None => counts.journal_commits = self.journal().unwrap_or(0),
+        }
+        Some(counts)
     }
 
-    /// Commits of an ext4 journal on this device; none if it has no such journal.
+    /// Commits of an ext4 journal on this device, or on the journal's own; none if there is no such
+    /// journal.
     pub fn journal(&self) -> Option<u64> {
+        if let Some(journal) = &self.journal {
+            return journal.journal();
+        }
         let folders = std::fs::read_dir("/proc/fs/jbd2").ok()?;
         let own = format!("{}-", self.name);
         let folder = folders.filter_map(|entry| Some(entry.ok()?.path())).find(|path| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&own))
+            path.file_name().is_some_and(|name| {
+                let name = name.to_string_lossy();
+                // A journal on a device of its own has that one's name, and no inode.
+                name.starts_with(&own) || *name == *self.name
+            })
         })?;
         let info = std::fs::read_to_string(folder.join("info")).ok()?;
         info.split_whitespace().next()?.parse().ok()

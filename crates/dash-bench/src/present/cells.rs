@@ -16,6 +16,7 @@ struct Columns {
     beside: bool,
     cpu: bool,
     cost: bool,
+    journal: bool,
     calls: bool,
     slowest: bool,
     failures: bool,
@@ -29,6 +30,7 @@ pub fn of(table: &Table) -> Cells {
         beside: any(|line| line.reads.is_some()),
         cpu: any(|line| line.cpu_us.is_some()),
         cost: table.source != Source::Nothing,
+        journal: any(|line| line.cost.is_some_and(|cost| cost.journal_kib.is_some())),
         calls: any(|line| line.calls.is_some()),
         slowest: table.writes && any(|line| line.slowest.is_some()),
         failures: any(|line| line.failures > 0),
@@ -50,6 +52,9 @@ fn heading(table: &Table, columns: &Columns) -> Vec<String> {
     }
     if columns.cost {
         heading.extend(["flushes", "writes", "KiB", "later KiB"].map(String::from));
+    }
+    if columns.journal {
+        heading.push("journal KiB".into());
     }
     if columns.beside {
         heading.extend(["reads/s", "read p50 us", "read p99"].map(String::from));
@@ -80,6 +85,10 @@ fn row(line: &Line, columns: &Columns) -> Vec<String> {
     }
     if columns.cost {
         row.extend(cost(line));
+    }
+    if columns.journal {
+        let kib = line.cost.and_then(|cost| cost.journal_kib);
+        row.push(kib.map_or("-".into(), |kib| format!("{kib:.1}")));
     }
     if columns.beside {
         row.extend(match &line.reads {

@@ -2,7 +2,7 @@
 
 use crate::table::Table;
 
-const HEADING: &str = "workload,place,connections,rounds,row,after_power_loss,rate,rate_low,rate_high,baseline,speed,speed_low,speed_high,count,mean_us,p50_us,p90_us,p99_us,p999_us,max_us,cpu_us,flushes,writes,kib,later_kib,read_rate,read_p50_us,read_p99_us,calls,slowest,failures,command";
+const HEADING: &str = "workload,place,connections,rounds,row,after_power_loss,rate,rate_low,rate_high,baseline,speed,speed_low,speed_high,count,mean_us,p50_us,p90_us,p99_us,p999_us,max_us,cpu_us,flushes,writes,kib,later_kib,journal_kib,read_rate,read_p50_us,read_p99_us,calls,slowest,failures,command";
 
 /// All of them.
 pub fn of(tables: &[Table]) -> String {
@@ -39,6 +39,7 @@ pub fn of(tables: &[Table]) -> String {
                 optional(line.cost.and_then(|cost| cost.writes)),
                 optional(line.cost.map(|cost| cost.kib)),
                 optional(line.cost.map(|cost| cost.later_kib)),
+                optional(line.cost.and_then(|cost| cost.journal_kib)),
                 optional(reads.map(|(rate, _)| *rate)),
                 optional(reads.map(|(_, latency)| latency.p50)),
                 optional(reads.map(|(_, latency)| latency.p99)),
@@ -70,6 +71,6 @@ mod tests {
     fn a_field_with_a_comma_is_quoted() {
         assert_eq!(quoted("a, \"b\""), "\"a, \"\"b\"\"\"");
         assert_eq!(quoted("plain"), "plain");
-        assert_eq!(HEADING.split(',').count(), 32);
+        assert_eq!(HEADING.split(',').count(), 33);
     }
 }

@@ -102,6 +102,9 @@ fn legend(table: &Table) -> Vec<String> {
     if table.source != Source::Nothing {
         notes.push("flushes, writes (flushes among them) and KiB: per commit, until it returned; later KiB: kept back, and written when that was forced after the block".into());
     }
+    if table.lines.iter().any(|line| line.cost.is_some_and(|cost| cost.journal_kib.is_some())) {
+        notes.push("journal KiB: of these (the later ones among them) what the file system wrote to its own journal, which has a device of its own here; without one a commit that uses it counts a flush less".into());
+    }
     if table.writes {
         let mut said: Vec<&str> = Vec::new();
         for line in &table.lines {
