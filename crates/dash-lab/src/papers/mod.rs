@@ -99,6 +99,32 @@ impl Runner<'_> {
         self.measure(choice, rows, if exact { Where::Memory } else { Where::Dir })
     }
 
+    /// Times on a journaling file system, of which the papers are; on the folder's own one where
+    /// none can be made.
+    pub fn journaled_times(&self, choice: Choice, rows: &[&'static Row]) -> Result<Table> {
+        let journaled = self.bench.volumes.j().is_ok();
+        self.measure(choice, rows, if journaled { Where::Loop } else { Where::Dir })
+    }
+
+    /// The same, by so many threads, each of which has as many commits to make.
+    pub fn threads(&self, choice: Choice, many: usize, rows: &[&'static Row]) -> Result<Table> {
+        let on = if self.bench.volumes.j().is_ok() { Where::Loop } else { Where::Dir };
+        let mut options = self.options(choice, rows, on);
+        (options.threads, options.work) = (many, Some(200));
+        options.rounds = Some(self.many(20));
+        self.run(&options)
+    }
+
+    /// Whether [`Self::journal_counts`] can be made; else why not.
+    pub fn journal_is_told_apart(&self) -> Result<()> {
+        self.bench.volumes.e().map(drop)
+    }
+
+    /// Counts, those of the file system's journal apart.
+    pub fn journal_counts(&self, choice: Choice, rows: &[&'static Row]) -> Result<Table> {
+        self.measure(choice, rows, Where::Journal)
+    }
+
     /// The folder's own file system.
     pub fn volume(&self) -> Result<&Volume> {
         self.bench.volumes.v()
@@ -110,10 +136,18 @@ impl Runner<'_> {
     }
 
     fn measure(&self, choice: Choice, rows: &[&'static Row], on: Where) -> Result<Table> {
+        self.run(&self.options(choice, rows, on))
+    }
+
+    fn options(&self, choice: Choice, rows: &[&'static Row], on: Where) -> Options {
         let mut options = Options::of(choice, rows, on);
         options.rounds = Some(self.many(50));
         options.patience = if self.quick { 5 } else { 60 };
+        options
+    }
+
+    fn run(&self, options: &Options) -> Result<Table> {
         let volume = options.volume(&self.bench.volumes)?;
-        measure::run(&options, volume, String::new())
+        measure::run(options, volume, String::new())
     }
 }
