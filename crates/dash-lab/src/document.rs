@@ -13,7 +13,7 @@ use crate::out::say;
 use crate::present::text::markdown;
 use crate::recovery;
 use crate::session::Bench;
-use crate::sides::{PAPER, PERSIST, SINGLE, WAL};
+use crate::sides::{DASH_WAL, PAPER, PERSIST, SINGLE, WAL};
 use crate::workload::Name;
 
 /// Arguments of `dash-lab document`.
@@ -41,12 +41,45 @@ struct Command {
     options: Options,
 }
 
-const MOBILE: &str =
-    "--rows delete,persist,wal-growing,wal-recycled,dash-single,dash-exclusive,dash-paper";
-const FEW: &str = "--rows delete,persist,wal,dash-single";
+/// Words of a command that stand for rows.
+const SETS: [(&str, &str); 4] = [
+    (
+        "MOBILE",
+        "--rows delete,persist,wal-growing,wal-recycled,dash-single,dash-exclusive,dash-paper,dash-wal",
+    ),
+    ("FEW", "--rows delete,persist,wal,dash-single,dash-wal"),
+    ("REGIMES", "--rows wal-growing,wal-recycled,wal-normal,dash-wal,limit --baseline wal-growing"),
+    ("LOGS", "--rows wal,dash-wal --baseline wal"),
+];
 
-/// Heading, what to know before reading, commands; `MOBILE` and `FEW` stand for rows.
+/// Heading, what to know before reading, commands with the words of [`SETS`].
 const SECTIONS: &[(&str, &str, &[&str])] = &[
+    (
+        "Mode wal: one writer",
+        "dash in WAL mode beside stock WAL in both regimes of its log: on the file system of the folder, then on ext4 with a journal.",
+        &["REGIMES", "REGIMES --on loop"],
+    ),
+    (
+        "Mode wal: flushes, writes and bytes per commit",
+        "Inserts of 100 bytes, into one table and into five, and updates; checkpoints are among the commits. What the log takes depends on the device's blocks: 512 bytes, then 4 KiB. The last table tells what the file system writes to its own journal.",
+        &[
+            "--on memory LOGS --rounds 50",
+            "--on memory --operations 5 LOGS --rounds 50",
+            "--on memory --workload update LOGS --rounds 50",
+            "--on memory-4k LOGS --rounds 50",
+            "--on memory-4k --operations 5 LOGS --rounds 50",
+            "--on journal --rows delete,wal,wal-growing,dash-wal --baseline wal --rounds 20",
+        ],
+    ),
+    (
+        "Mode wal: many writers",
+        "Fixed work: stock's writers must all come to their end, too. Flushes below 1.00 are shared ones.",
+        &[
+            "--threads 4 --work 200 LOGS --rounds 5",
+            "--threads 16 --work 200 LOGS --rounds 5",
+            "--processes 16 --work 200 LOGS --rounds 5",
+        ],
+    ),
     ("One commit", "Autocommit inserts of 100 bytes, on the file system of the folder.", &[""]),
     (
         "Flushes, writes and bytes per commit",
@@ -55,7 +88,7 @@ const SECTIONS: &[(&str, &str, &[&str])] = &[
     ),
     (
         "Stalls",
-        "Updates in a large table: stock WAL stops for a checkpoint now and then (p99.9); dash has no checkpoints.",
+        "Updates in a large table: WAL stops for a checkpoint now and then (p99.9), stock's and dash's; mode shadow has no checkpoints.",
         &["--workload update --size 100M --skew uniform FEW"],
     ),
     (
@@ -67,6 +100,11 @@ const SECTIONS: &[(&str, &str, &[&str])] = &[
         "Short-lived programs",
         "Open, one commit, close, on ext4 with a journal. The row without flush and without journal is SQLite's own share of the time.",
         &["--workload cycles --on loop"],
+    ),
+    (
+        "Reading",
+        "One connection that reads, nothing is written: points by key, then scans.",
+        &["--workload reads", "--workload scans"],
     ),
     (
         RECOVERY,
@@ -135,7 +173,7 @@ fn recovery(bench: &Bench, kills: usize) -> Result<()> {
     say!("| updates a transaction, row | first read ms | shortest | longest | first commit ms |");
     say!("| --- | --: | --: | --: | --: |");
     for many in [1, 5, 20] {
-        for row in [WAL, PERSIST, PAPER, SINGLE] {
+        for row in [WAL, PERSIST, DASH_WAL, PAPER, SINGLE] {
             let choice = Choice::of(Name::Update, many);
             let times = recovery::times(bench.volumes.v()?, choice, row, kills)?;
             say!(
@@ -155,6 +193,13 @@ fn wanted(arguments: &Arguments, heading: &str) -> bool {
     arguments.only.as_ref().is_none_or(|only| heading.contains(only.as_str()))
 }
 
+/// A command with the rows that its words stand for.
+fn spelt(command: &str) -> String {
+    let set = |word| SETS.iter().find(|(name, _)| *name == word).map(|(_, rows)| *rows);
+    let words = command.split_whitespace().map(|word| set(word).unwrap_or(word));
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// One table; what can't be measured here says why.
 fn table(
     bench: &Bench,
@@ -163,7 +208,7 @@ fn table(
     replay: Option<&PathBuf>,
     said: &mut Vec<String>,
 ) -> Result<bool> {
-    let command = command.replace("MOBILE", MOBILE).replace("FEW", FEW);
+    let command = spelt(command);
     let given: Vec<_> = ["dash", "bench"]
         .into_iter()
         .chain(command.split_whitespace())
@@ -211,7 +256,7 @@ mod tests {
     fn every_command_of_the_document_can_be_given() {
         for (heading, _, commands) in SECTIONS {
             for command in *commands {
-                let command = command.replace("MOBILE", MOBILE).replace("FEW", FEW);
+                let command = spelt(command);
                 let words = std::iter::once("bench").chain(command.split_whitespace());
                 assert!(Command::try_parse_from(words).is_ok(), "{heading}: {command}");
             }

@@ -57,6 +57,43 @@ fn the_document_has_a_command_above_each_table() {
     assert!(text.contains("| dash single | keeps every commit |"));
 }
 
+/// What most users take, beside what they have now.
+#[test]
+fn the_document_sets_mode_wal_beside_stock_wal() {
+    let folder = folder();
+    let words = ["document", "--only", "many writers", "--add", "--rounds 2 --work 5"];
+    let text = lab(&words, folder.path());
+    for crew in ["--threads 4", "--threads 16", "--processes 16"] {
+        let command = format!("```\ndash bench {crew} --work 200 --rows wal,dash-wal ");
+        let (_, table) = text.split_once(&command).unwrap_or_else(|| panic!("{crew}: {text}"));
+        let table = table.split("## ").next().unwrap();
+        for row in ["| stock WAL | keeps every commit |", "| dash WAL | keeps every commit |"] {
+            assert!(table.contains(row), "{crew}: {row}: {text}");
+        }
+    }
+}
+
+#[test]
+fn waldios_figures_stand_beside_those_of_mode_wal() {
+    let folder = folder();
+    let text = lab(&["papers", "--only", "waldio", "--quick"], folder.path());
+    let figures = |what: &str| -> Vec<&str> {
+        let line = text.lines().find(|line| line.trim_start().starts_with(what));
+        let line = line.unwrap_or_else(|| panic!("no `{what}`: {text}"));
+        line.split_whitespace().rev().take(2).collect()
+    };
+    assert_eq!(figures("insert: WALDIO, full flush (WALDIO-FS) / stock WAL"), ["-", "2.20"]);
+    assert_eq!(figures("insert: WALDIO: share of stock WAL's"), ["-", "0.17"]);
+    assert_eq!(figures("insert: stock PERSIST: KiB")[1], "40.0");
+    for line in ["insert: dash WAL / stock WAL", "16 threads: dash WAL: flushes a commit"] {
+        assert_ne!(figures(line)[0], "-", "{line}");
+    }
+    if has_loop_devices() {
+        let journal: f64 = figures("update: dash WAL: journal")[0].parse().unwrap();
+        assert!(journal < 1.0, "{text}");
+    }
+}
+
 #[test]
 fn a_papers_figures_stand_beside_measured_ones() {
     let folder = folder();
