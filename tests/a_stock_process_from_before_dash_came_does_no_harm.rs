@@ -184,3 +184,27 @@ fn nor_in_a_database_too_large_to_be_compared_as_a_whole() {
         assert!(written.is_err(), "{journal}: it wrote into the shadow");
     }
 }
+
+/// The fence that keeps others out keeps it out, too, whichever of the two files it has open.
+#[test]
+fn after_dash_was_killed_it_waits_like_any_other() {
+    for commits in 1..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        made(&path);
+        let mut early = early(&path, "delete");
+        let mut dash = Session::dash(&path, Part::default()).expect("opens");
+        for _ in 0..=commits {
+            dash.must("INSERT INTO foreign_rows VALUES (2)");
+        }
+        dash.kill();
+        assert_eq!(early.sql(STATE), Err("disk I/O error".to_owned()), "{commits}");
+        assert!(early.sql("INSERT INTO foreign_rows VALUES (3)").is_err(), "{commits}");
+        early.close();
+        suite::check(&open(&path));
+        let mut stock = Session::stock(&path);
+        let rows = stock.must("SELECT count(*) FROM foreign_rows");
+        assert_eq!(rows, (1 + 1 + commits).to_string());
+        stock.must("INSERT INTO foreign_rows VALUES (4)");
+    }
+}

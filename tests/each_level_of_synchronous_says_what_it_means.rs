@@ -1,9 +1,11 @@
-//! `PRAGMA synchronous`: from NORMAL up every commit is durable with one flush (three under
-//! `paper`), also where the host prefers less; OFF flushes nothing, and is counted as that.
+//! `PRAGMA synchronous`: in mode shadow every commit is durable from NORMAL up, with one flush
+//! (three under `paper`), also where the host prefers less; OFF flushes nothing, and is counted as
+//! that. In mode wal NORMAL flushes nothing, either. A kill takes no commit at any level.
 
 mod suite;
 
 use rusqlite::Connection;
+use suite::peers::{Part, Session};
 use suite::sql::{at_rest, run, stat};
 
 /// Commits small enough to stay within regions that are covered already.
@@ -90,4 +92,60 @@ fn going_back_from_off_to_full() {
         suite::one::<i64>(&at_rest(&path), "SELECT count(*) FROM t WHERE v = 5 AND id % 3 = 0"),
         (5 + 6 * COMMITS) / 3
     );
+}
+
+/// Flushes of the log and of `-wal` that `COMMITS` commits of mode wal make.
+fn cost_in_wal(db: &Connection) -> i64 {
+    let flushes = || stat(db, "log_flushes") + stat(db, "wal_flushes");
+    let before = flushes();
+    for number in 0..COMMITS {
+        run(db, &format!("INSERT INTO t(v) VALUES ({number})"));
+    }
+    flushes() - before
+}
+
+#[test]
+fn in_mode_wal_full_and_extra_flush_once_and_normal_and_off_never() {
+    suite::load();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = Connection::open(suite::uri(&path, "&journal_mode=wal")).expect("opens");
+    run(&db, "PRAGMA wal_autocheckpoint = 0; CREATE TABLE t(id INTEGER PRIMARY KEY, v)");
+    cost_in_wal(&db);
+    for (level, durability, flushes) in [
+        ("FULL", "host", 1),
+        ("EXTRA", "host", 1),
+        ("NORMAL", "host", 0),
+        ("OFF", "host", 0),
+        ("NORMAL", "full", 1),
+        ("OFF", "full", 1),
+        ("NORMAL", "none", 0),
+    ] {
+        run(&db, &format!("PRAGMA synchronous = {level}"));
+        suite::one::<String>(&db, &format!("PRAGMA dash_durability = {durability}"));
+        assert_eq!(cost_in_wal(&db), COMMITS * flushes, "{level}, {durability}");
+    }
+}
+
+/// The page cache outlives the process.
+#[test]
+fn no_level_loses_a_commit_to_a_kill() {
+    for mode in ["wal", "shadow"] {
+        for level in ["OFF", "NORMAL", "FULL", "EXTRA"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("app.db");
+            let parameters = format!("&journal_mode={mode}");
+            let part = Part { parameters: &parameters, ..Part::default() };
+            let mut db = Session::dash(&path, part).expect("opens");
+            db.must("CREATE TABLE t(id INTEGER PRIMARY KEY, v)");
+            db.must(&format!("PRAGMA synchronous = {level}"));
+            for number in 0..COMMITS {
+                db.must(&format!("INSERT INTO t(v) VALUES ({number})"));
+            }
+            db.kill();
+            let db = suite::open(&path);
+            assert_eq!(suite::one::<i64>(&db, "SELECT count(*) FROM t"), COMMITS, "{mode} {level}");
+            suite::check(&db);
+        }
+    }
 }

@@ -1,0 +1,209 @@
+//! What a file of mode wal costs that is lost after a crash, or is another database's: nothing,
+//! commits, or a refusal that names the remedy. GUARANTEES.md has a line for each story here.
+//!
+//! A power loss is told by the files: the boot's own ones are gone, and `-wal` ends where it was
+//! flushed last.
+
+mod suite;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dash_testing::names::{beside, exists};
+use suite::peers::{Part, Session};
+use tempfile::TempDir;
+
+/// Rows that a checkpoint has copied into the database.
+const CHECKPOINTED: i64 = 200;
+/// Commits of a row each after that, in `-wal`, and but for the first in the log.
+const COMMITS: i64 = 6;
+const COUNT: &str = "SELECT count(*) FROM t";
+const BYTES_OF_A_FRAME: u64 = 24 + 4096;
+
+fn wal() -> Part<'static> {
+    Part { parameters: "&journal_mode=wal", ..Part::default() }
+}
+
+/// A database whose only user was killed after its commits.
+fn killed() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    let mut db = Session::dash(&path, wal()).expect("opens");
+    db.must("CREATE TABLE t(id INTEGER PRIMARY KEY, body TEXT)");
+    db.must("WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) INSERT INTO t(body) SELECT i FROM n");
+    // A session of more than a few commits, or the next one would begin its log later.
+    (0..20).for_each(|turn| drop(db.must(&format!("UPDATE t SET body = {turn} WHERE id = 1"))));
+    db.close();
+    let mut db = Session::dash(&path, wal()).expect("opens");
+    (0..COMMITS).for_each(|turn| drop(db.must(&format!("INSERT INTO t(body) VALUES ({turn})"))));
+    db.kill();
+    for name in ["-wal", "-dashlog", "-journal"] {
+        assert!(exists(&beside(&path, name)), "a session left no {name}");
+    }
+    (folder, path)
+}
+
+/// What a power loss leaves of it, with so many frames in `-wal`.
+fn without_power(frames: u64) -> (TempDir, PathBuf) {
+    let (folder, path) = killed();
+    remove(&path, "-dash");
+    remove(&path, "-shm");
+    let wal = fs::OpenOptions::new().write(true).open(beside(&path, "-wal")).expect("is there");
+    wal.set_len(32 + frames * BYTES_OF_A_FRAME).expect("is cut");
+    (folder, path)
+}
+
+fn remove(path: &Path, name: &str) {
+    fs::remove_file(beside(path, name)).expect("was there");
+}
+
+/// What dash finds.
+fn rows(path: &Path) -> Result<i64, String> {
+    let mut db = Session::dash(path, Part::default())?;
+    assert_eq!(db.must("PRAGMA integrity_check"), "ok");
+    let rows = db.must(COUNT).parse().expect("a number");
+    db.close();
+    Ok(rows)
+}
+
+#[test]
+fn nothing_lost_costs_nothing() {
+    assert_eq!(rows(&killed().1), Ok(CHECKPOINTED + COMMITS));
+    for frames in [0, 1, 3] {
+        let found = rows(&without_power(frames).1);
+        match frames {
+            // A session's first commit is flushed in `-wal`, which no power loss takes.
+            0 => assert!(found.is_err_and(|why| why.contains("dash recover")), "it was guessed"),
+            _ => assert_eq!(found, Ok(CHECKPOINTED + COMMITS), "{frames} frames in -wal"),
+        }
+    }
+}
+
+/// The page cache outlives the process, so `-wal` has it all.
+#[test]
+fn the_log_costs_nothing_after_a_kill() {
+    let (_folder, path) = killed();
+    remove(&path, "-dashlog");
+    assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS));
+}
+
+/// It was where those commits were durable, and nothing tells that it is missing.
+#[test]
+fn the_log_costs_the_last_commits_after_a_power_loss() {
+    for frames in [1, 3] {
+        let (_folder, path) = without_power(frames);
+        remove(&path, "-dashlog");
+        let found = rows(&path).expect("it is opened");
+        assert_eq!(found, CHECKPOINTED + i64::try_from(frames).unwrap());
+    }
+}
+
+/// As with stock SQLite; where the log can tell it is refused, which the tests of `dash recover`
+/// show.
+#[test]
+fn wal_costs_what_was_not_checkpointed() {
+    for power in [false, true] {
+        let (_folder, path) = if power { without_power(3) } else { killed() };
+        remove(&path, "-wal");
+        match rows(&path) {
+            Ok(found) => assert_eq!(found, CHECKPOINTED),
+            Err(why) => assert!(why.contains("dash recover"), "{why}"),
+        }
+    }
+}
+
+#[test]
+fn what_processes_share_costs_nothing() {
+    let (_folder, path) = killed();
+    remove(&path, "-shm");
+    remove(&path, "-dash");
+    assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS));
+}
+
+/// The folder keeps stock SQLite from an older state. Without it stock takes that for all there is,
+/// and dash tells by the log.
+#[test]
+fn the_fence_lets_stock_sqlite_in_on_what_wal_has() {
+    let (_folder, path) = killed();
+    fs::remove_dir(beside(&path, "-journal")).expect("the fence");
+    let all = (CHECKPOINTED + COMMITS).to_string();
+    assert_eq!(Session::stock(&path).must(COUNT), all, "after a kill -wal has it all");
+    assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS));
+
+    let (_folder, path) = without_power(3);
+    fs::remove_dir(beside(&path, "-journal")).expect("the fence");
+    let mut stock = Session::stock(&path);
+    assert_eq!(stock.must(COUNT), (CHECKPOINTED + 3).to_string());
+    stock.close();
+    let why = rows(&path).expect_err("commits are dropped without a word");
+    assert!(why.contains("app.db-wal is missing") && why.contains("dash recover"), "{why}");
+}
+
+/// Whose commits it has is told by the pages of both.
+#[test]
+fn a_log_of_another_database_is_refused_unless_it_says_nothing() {
+    let (_other_folder, other) = killed();
+    let mut db = Session::dash(&other, Part::default()).expect("opens");
+    db.must("INSERT INTO t(body) VALUES ('of the other')");
+    db.must("DELETE FROM t WHERE id % 3 = 0");
+    db.must("INSERT INTO t(body) VALUES ('of the other')");
+    db.kill();
+    for at_rest in [false, true] {
+        let (_folder, path) = killed();
+        if at_rest {
+            assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS));
+        }
+        fs::copy(beside(&other, "-dashlog"), beside(&path, "-dashlog")).expect("copied");
+        let why = rows(&path).expect_err("another database's log was taken");
+        assert!(why.contains("don't belong to app.db") && why.contains("--discard"), "{why}");
+    }
+    // One that was closed holds no commit.
+    rows(&other).expect("recovers");
+    let (_folder, path) = killed();
+    assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS));
+    fs::copy(beside(&other, "-dashlog"), beside(&path, "-dashlog")).expect("copied");
+    assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS));
+}
+
+/// Neither needs the log, so there is no fence, and stock SQLite recovers `-wal` by itself.
+#[test]
+fn a_session_of_one_commit_or_of_normal_ones_is_stocks_to_recover() {
+    for (level, commits) in [("FULL", 1), ("NORMAL", COMMITS)] {
+        let (_folder, path) = killed();
+        rows(&path).expect("recovers");
+        let mut db = Session::dash(&path, wal()).expect("opens");
+        db.must(&format!("PRAGMA synchronous={level}"));
+        (0..commits).for_each(|turn| {
+            db.must(&format!("INSERT INTO t(body) VALUES ({turn})"));
+        });
+        db.kill();
+        assert!(!exists(&beside(&path, "-journal")), "{level}: a fence");
+        let all = CHECKPOINTED + COMMITS + commits;
+        assert_eq!(Session::stock(&path).must(COUNT), all.to_string(), "{level}");
+        assert_eq!(rows(&path), Ok(all), "{level}");
+    }
+}
+
+/// So does a copy of that file alone: what no checkpoint has brought there is missing.
+#[test]
+fn immutable_reads_the_database_alone() {
+    let (folder, path) = killed();
+    let alone = folder.path().join("alone.db");
+    fs::copy(&path, &alone).expect("copied");
+    let uri = format!("file:{}?immutable=1", path.display());
+    let immutable = rusqlite::Connection::open(uri).expect("opens");
+    for db in [immutable, suite::stock(&alone)] {
+        assert_eq!(suite::one::<i64>(&db, COUNT), CHECKPOINTED);
+    }
+    assert_eq!(rows(&alone), Ok(CHECKPOINTED), "it is not told from a database at rest");
+
+    let path = folder.path().join("shadow.db");
+    let mut db = Session::dash(&path, Part::default()).expect("opens");
+    db.must("CREATE TABLE t(x)");
+    let row = |turn| format!("INSERT INTO t VALUES ({turn})");
+    (0..3).for_each(|turn| drop(db.must(&row(turn))));
+    db.kill();
+    let uri = format!("file:{}?immutable=1", path.display());
+    let immutable = rusqlite::Connection::open(uri).expect("opens");
+    assert!(suite::one::<i64>(&immutable, COUNT) >= 2, "older than by one commit");
+}
