@@ -133,6 +133,86 @@ fn the_architecture_names_files_and_functions_that_exist() {
     none(&wrong, "crates/ARCHITECTURE.md names what is not there");
 }
 
+/// `a.rs` `f` in a table says that the test `f` of a file `a.rs` shows what the line says.
+#[test]
+fn every_line_of_the_guarantees_is_shown_by_tests_that_exist() {
+    let guarantees = text("crates/dash/GUARANTEES.md");
+    let tests: Vec<_> = fs::read_dir(root().join("crates"))
+        .expect("a folder")
+        .filter_map(|entry| Some(entry.ok()?.path().join("tests")))
+        .chain([root().join("tests")])
+        .filter(|folder| folder.is_dir())
+        .flat_map(|folder| sources(&folder))
+        .collect();
+    let is_test = |file: &str, function: &str| {
+        tests.iter().filter(|path| path.ends_with(file)).any(|path| {
+            let text = fs::read_to_string(path).expect("a source");
+            let found = text.split_once(&format!("fn {function}()")).map(|(before, _)| before);
+            found.is_some_and(|before| {
+                let attributes = before.lines().rev().take(4);
+                attributes.take_while(|line| *line != "}").any(|line| line == "#[test]")
+            })
+        })
+    };
+    let mut wrong = Vec::new();
+    for line in guarantees.lines().filter(|line| line.starts_with('|')) {
+        let Some(shown) = line.trim_end_matches('|').rsplit('|').next().map(str::trim) else {
+            continue;
+        };
+        if shown == "shown by" || shown == "---" {
+            continue;
+        }
+        let names: Vec<_> = shown.split('`').skip(1).step_by(2).collect();
+        let pairs = names.chunks(2).filter(|pair| pair.len() == 2).collect::<Vec<_>>();
+        if pairs.is_empty() {
+            wrong.push(format!("nothing shows: {line}"));
+        }
+        wrong.extend(
+            pairs
+                .iter()
+                .filter(|pair| !is_test(pair[0], pair[1]))
+                .map(|pair| format!("{} has no test {}", pair[0], pair[1])),
+        );
+    }
+    none(&wrong, "crates/dash/GUARANTEES.md");
+}
+
+/// A mode, a level or a message that the guarantees speak of, and the code does not.
+#[test]
+fn the_guarantees_have_every_mode_and_level_and_quote_what_is_said() {
+    let guarantees = text("crates/dash/GUARANTEES.md");
+    let words: BTreeSet<_> = guarantees.split('`').skip(1).step_by(2).collect();
+    let levels = ["OFF", "NORMAL", "FULL", "EXTRA"].map(str::to_owned);
+    // That these are all of the code's, `reference.rs` makes sure of.
+    let reference = text("crates/dash/REFERENCE.md");
+    let modes = reference.split("\n## ").find(|section| section.starts_with("Modes\n"));
+    let built = modes.expect("the modes").lines().filter(|line| line.contains("| built |"));
+    let modes: Vec<_> = built
+        .filter_map(|line| line.split('|').nth(1))
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .map(str::to_owned)
+        .collect();
+    assert!(modes.len() > 3, "{modes:?}");
+    let names = [
+        modes,
+        quoted("dash/src/wal/parameters.rs", "const DURABILITIES", "];", "("),
+        quoted("dash/src/wal/parameters.rs", "const READS", "];\n", "("),
+        levels.to_vec(),
+    ];
+    let absent: Vec<_> =
+        names.into_iter().flatten().filter(|name| !words.contains(name.as_str())).collect();
+    none(&absent, "crates/dash/GUARANTEES.md lacks");
+    let code: String = ["crates", "tests"]
+        .iter()
+        .flat_map(|folder| sources(&root().join(folder)))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| fs::read_to_string(path).expect("a source"))
+        .collect();
+    let said = guarantees.split('"').skip(1).step_by(2);
+    let unsaid: Vec<_> = said.filter(|said| !code.contains(said)).map(str::to_owned).collect();
+    none(&unsaid, "crates/dash/GUARANTEES.md quotes what nothing says");
+}
+
 fn is(path: &Path, file: &str) -> bool {
     path == root().join("crates").join(file)
 }
