@@ -1,7 +1,7 @@
 # dash from Python's own sqlite3 module.
 #
 # $ DASH_LIBRARY=./libdash.so python3 app.py app.db
-# journal mode: shadow
+# journal mode: wal
 # notes: 3
 # commits so far: 4
 #
@@ -24,7 +24,7 @@ scratch.close()
 
 # as_uri() escapes what must be escaped.
 db = sqlite3.connect(path.as_uri() + "?vfs=dash", uri=True)
-print("journal mode:", db.execute("PRAGMA journal_mode").fetchone()[0])
+print("journal mode:", db.execute("PRAGMA journal_mode=WAL").fetchone()[0])
 with db:  # one transaction, durable when the block is left
     db.execute("CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, body TEXT)")
 for body in ("durable", "when it returns"):

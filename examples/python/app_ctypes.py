@@ -2,7 +2,7 @@
 # the library is loaded by ctypes into the very SQLite that the module uses.
 #
 # $ DASH_LIBRARY=./libdash.so python3 app_ctypes.py app.db
-# journal mode: shadow
+# journal mode: wal
 # notes: 2
 import ctypes
 import os
@@ -42,7 +42,7 @@ def load(library):
 load(os.path.abspath(os.environ.get("DASH_LIBRARY", "libdash.so")))
 path = Path(sys.argv[1] if len(sys.argv) > 1 else "app.db").absolute()
 db = sqlite3.connect(path.as_uri() + "?vfs=dash", uri=True)
-print("journal mode:", db.execute("PRAGMA journal_mode").fetchone()[0])
+print("journal mode:", db.execute("PRAGMA journal_mode=WAL").fetchone()[0])
 with db:
     db.execute("CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, body TEXT)")
     db.execute("INSERT INTO notes (body) VALUES ('durable'), ('when it returns')")
