@@ -61,7 +61,7 @@ const SECTIONS: &[(&str, &str, &[&str])] = &[
     ),
     (
         "Mode wal: flushes, writes and bytes per commit",
-        "Inserts of 100 bytes, into one table and into five, and updates; checkpoints are among the commits. What the log takes depends on the device's blocks: 512 bytes, then 4 KiB. The last table tells what the file system writes to its own journal.",
+        "Inserts of 100 bytes, into one table and into five, and updates; checkpoints are among the commits. What the log takes depends on the device's blocks: 512 bytes, then 4 KiB. dash leaves `-wal` to the page cache: after each block it is written by force here (later KiB); in one long run most of it is overwritten first, which `dash-lab targets --only wal-counts` measures. The last table tells what the file system writes to its own journal.",
         &[
             "--on memory LOGS --rounds 50",
             "--on memory --operations 5 LOGS --rounds 50",
