@@ -202,6 +202,21 @@ fn a_wal_that_was_cut_is_refused_and_can_be_given_up() {
 
 /// A backup comes into the place of the database, and its `-wal` goes (WAL-18).
 #[test]
+fn a_log_that_is_missing_after_a_power_loss_is_missed_and_can_be_given_up() {
+    let home = killed(3);
+    lose_power(&home, 1);
+    fs::remove_file(home.file("app.db-dashlog")).unwrap();
+    let before = home.contents();
+    home.dash(&["inspect", "app.db"]).is(1).says("app.db-dashlog is missing").says("--discard");
+    home.dash(&["recover", "app.db"]).is(1).says("app.db-dashlog is missing");
+    home.dash(&["recover", "app.db", "--keep", "log"]).is(1).says("there is no log");
+    as_before(&home, &before);
+    home.dash(&["recover", "app.db", "--yes", "--discard"]).is(0);
+    whole_with(&home, 201);
+    home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
+}
+
+#[test]
 fn a_log_of_another_state_is_refused_and_can_be_given_up() {
     let home = Home::new();
     drop(home.plain());

@@ -252,8 +252,8 @@ impl<S: Storage> Index<S> {
         header::mark(self.regions.first()?.as_ref()?, slot.checked_sub(READ)?)
     }
 
-    /// The page that frame `frame`, one that is visible, holds. `None`: its part of the index is not
-    /// mapped here, or is being made anew.
+    /// The page that the visible frame `frame` holds. `None`: its part of the index is not mapped
+    /// here, or is being made anew.
     pub(crate) fn page_of(&self, frame: u32) -> Option<u32> {
         let (region, at) = pages::place(frame)?;
         pages::page(self.regions.get(region)?.as_ref()?, at)

@@ -59,6 +59,8 @@ mutations! {
     OrderBySequence = "generations are ordered by SQLite's checkpoint sequence",
     SuccessorOnly = "only the header before is older than a generation's",
     HeaderLeftOld = "a generation whose header was never written is not given it",
+    LogNotNamed = "the name fence is put up before the name of a new log is durable",
+    LostLogIgnored = "a session whose log is gone after a power loss is taken for none",
     AbsentRefused = "a log without a -wal is refused",
     AbsentBelieved = "a log without a -wal is discarded, whatever the database holds",
     SessionBeginsElsewhere = "a session's first record goes elsewhere than the head of the log at rest says",

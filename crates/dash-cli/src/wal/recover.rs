@@ -49,6 +49,10 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
         (Refusal::Another, LOG) => Reply::Tell(format!(
             "nothing was done: on top of another state than they were made on the commits in the log make no database. {message}"
         )),
+        (Refusal::LogMissing, LOG) => {
+            Reply::Tell(format!("nothing was done: there is no log. {message}"))
+        }
+        (Refusal::LogMissing, _) => without_lost_log(file),
         (Refusal::Damaged, LOG) => Reply::Tell(format!("nothing was done: {message}")),
         (Refusal::WalRemoved, _) => discard_log(file, chain.as_ref(), false),
         (Refusal::WalCut, _) => discard_log(file, chain.as_ref(), true),
@@ -83,9 +87,11 @@ fn unrefused(file: &Path, report: &Report) -> Reply {
 fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
     let shown = file.display();
     match refusal {
-        Refusal::Newer | Refusal::DatabaseMissing | Refusal::WalRemoved | Refusal::Another => {
-            message.to_owned()
-        }
+        Refusal::Newer
+        | Refusal::DatabaseMissing
+        | Refusal::LogMissing
+        | Refusal::WalRemoved
+        | Refusal::Another => message.to_owned(),
         Refusal::WalCut => format!(
             "{message}. The sure way is to put the right {shown}-wal back, or a backup. --discard takes {shown} as it is, without \
              {shown}-wal and the log: the commits in them are lost, and it may mix two states"
@@ -185,9 +191,32 @@ fn without_log(file: &Path, message: &str) -> Reply {
         ),
         steps: vec![
             Step::Rename { from: log.clone(), to: free_name(&log) },
+            go_without_log(file),
             open(file, "leaves everything to SQLite's own recovery of -wal"),
         ],
     })
+}
+
+/// The same, where the log is gone.
+fn without_lost_log(file: &Path) -> Reply {
+    let (shown, wal) = (file.display(), sidecar(file, "-wal"));
+    Reply::Do(Plan {
+        why: format!(
+            "Taken are {shown} and {shown}-wal as they are. Commits that only the log held are lost, and where a checkpoint was \
+             cut off two states are mixed: integrity_check looks."
+        ),
+        steps: vec![
+            Step::Copy { from: file.to_owned(), to: free_name(file) },
+            Step::Copy { from: wal.clone(), to: free_name(&wal) },
+            go_without_log(file),
+            open(file, "leaves everything to SQLite's own recovery of -wal"),
+        ],
+    })
+}
+
+fn go_without_log(file: &Path) -> Step {
+    let by = |file: &Path| decide(file, Choice::Discard);
+    Step::Decide { what: "go on without the log".to_owned(), file: file.to_owned(), by }
 }
 
 fn open(file: &Path, does: &str) -> Step {

@@ -27,6 +27,7 @@ mod a_log_at_rest_says_where_it_goes_on;
 mod a_log_of_another_state_is_refused;
 mod a_log_that_is_not_its_own_changes_nothing;
 mod a_log_without_its_wal_is_void;
+mod a_lost_log_is_noticed;
 mod a_normal_commit_is_durable_with_the_next_checkpoint;
 mod a_process_that_is_killed_takes_nobody_along;
 mod a_stopped_leader_stops_nobody;
@@ -53,6 +54,7 @@ use a_generation_is_announced_before_its_header as generation;
 use a_log_at_rest_says_where_it_goes_on as at_rest;
 use a_log_of_another_state_is_refused as another;
 use a_log_without_its_wal_is_void as absent;
+use a_lost_log_is_noticed as lost;
 use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
 use a_stopped_leader_stops_nobody as stopped;
 use before_the_first_record_all_names_are_durable as names;
@@ -104,6 +106,8 @@ const TOLD: &[Told] = &[
     (Mutation::OlderLogReplayed, &[survivor::that_it_writes_under_another_header]),
     (Mutation::OrderBySequence, &[generation::whichever_connection_announced_it]),
     (Mutation::HeaderLeftOld, &[generation::and_whoever_comes_next_goes_on]),
+    (Mutation::LogNotNamed, &[lost::and_its_name_is_durable_before_the_fence_stands]),
+    (Mutation::LostLogIgnored, &[lost::after_a_power_loss]),
     (Mutation::AbsentRefused, &[absent::after_a_stock_survivor_deleted_it]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
     (Mutation::StoppedBelieved, &[stopped::who_commits]),

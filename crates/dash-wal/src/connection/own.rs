@@ -4,12 +4,9 @@
 //! to the file in one, with the page. And whoever flushes its own transaction alone need not read
 //! it back, as long as no frame of it was written twice.
 
-use crate::connection::state::Connection;
-use crate::connection::sums::is_unsummed;
-use crate::frames::{FRAME_HEADER, Place, place_of};
+use crate::frames::FRAME_HEADER;
 use crate::mutation::{Mutation, broken};
-use dash_engine::error::{Context, Error, Operation, Result};
-use dash_storage::{File, Storage};
+use dash_engine::error::{Error, Result};
 
 /// Bytes kept at the most. Larger transactions are read back.
 const MOST: usize = 256 << 10;
@@ -36,8 +33,15 @@ impl OwnFrames {
         (self.first, self.last, self.is_partial) = (0, 0, false);
     }
 
+    /// The header that waits for its page no more, and where it goes.
+    pub(crate) fn take_held(&mut self) -> Option<(&[u8], u64)> {
+        let at = self.held.take()?;
+        self.spoil();
+        Some((&self.bytes[self.bytes.len() - FRAME_HEADER..], at))
+    }
+
     /// Something was written into `-wal` that is not the next frame of the transaction.
-    fn spoil(&mut self) {
+    pub(crate) fn spoil(&mut self) {
         self.is_partial |= !broken(Mutation::SpoiltFramesLogged);
     }
 
@@ -52,7 +56,7 @@ impl OwnFrames {
 
     /// Keeps a header back until its page comes. No, where the frame is not a new one: nothing need
     /// follow then, for SQLite writes some headers again without their pages.
-    fn hold(&mut self, header: &[u8], number: u32, offset: u64) -> Result<bool> {
+    pub(crate) fn hold(&mut self, header: &[u8], number: u32, offset: u64) -> Result<bool> {
         if number <= self.last {
             return Ok(false);
         }
@@ -71,7 +75,7 @@ impl OwnFrames {
     }
 
     /// The frame whose page this is, and where it goes, if its header waits for it.
-    fn complete(&mut self, page: &[u8], offset: u64) -> Result<Option<(&[u8], u64)>> {
+    pub(crate) fn complete(&mut self, page: &[u8], offset: u64) -> Result<Option<(&[u8], u64)>> {
         let Some(at) = self.held.filter(|at| at + FRAME_HEADER as u64 == offset) else {
             return Ok(None);
         };
@@ -80,51 +84,5 @@ impl OwnFrames {
         let start = self.bytes.len() - FRAME_HEADER;
         self.bytes.extend_from_slice(page);
         Ok(Some((&self.bytes[start..], at)))
-    }
-}
-
-impl<S: Storage> Connection<S> {
-    /// Takes what SQLite writes, if it is a new frame's header, which waits for its page, or that
-    /// page.
-    pub(crate) fn take_frame(&mut self, data: &[u8], offset: u64) -> Result<bool> {
-        // Without a shared index nothing tells where a transaction begins.
-        if self.index.is_none() {
-            return Ok(false);
-        }
-        let Some(page) = self.page_size()? else { return Ok(false) };
-        let place = place_of(offset, page);
-        if data.len() == page as usize {
-            let Some(wal) = &self.wal else { return Ok(false) };
-            let Some((frame, at)) = self.own.complete(data, offset)? else { return Ok(false) };
-            let written = wal.write_at(frame, at).during(Operation::Write, self.names.shown_wal());
-            if written.is_err() {
-                self.own.spoil();
-            }
-            return written.map(|()| true);
-        }
-        let header = <&[u8; FRAME_HEADER]>::try_from(data).ok();
-        match (header, place) {
-            (Some(header), Some(Place::Frame { number, within: 0 })) if !is_unsummed(header) => {
-                self.write_held()?;
-                self.own.hold(header, number, offset)
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// Writes a header whose page has not come, before anything else is done with `-wal`.
-    pub(crate) fn write_held(&mut self) -> Result<()> {
-        let Some(at) = self.own.held.take() else { return Ok(()) };
-        let header = self.own.bytes.len() - FRAME_HEADER;
-        self.own.spoil();
-        let written = self.wal()?.write_at(&self.own.bytes[header..], at);
-        written.during(Operation::Write, self.names.shown_wal())
-    }
-
-    /// The same, where what is written next is no new frame.
-    pub(crate) fn spoil_own_frames(&mut self) -> Result<()> {
-        self.write_held()?;
-        self.own.spoil();
-        Ok(())
     }
 }

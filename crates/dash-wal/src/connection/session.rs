@@ -24,8 +24,8 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those after which nothing may be written: the name fence could not be made durable.
     pub(crate) fn begin_session(&mut self, leader: &mut Leader<S>) -> Result<bool> {
-        match self.prepare_log(leader) {
-            Ok(()) => {}
+        let is_new = match self.prepare_log(leader) {
+            Ok(is_new) => is_new,
             Err(error) if leaves_stock_fashion(&error) => {
                 leader.log = None;
                 self.notice = Some(format!(
@@ -36,8 +36,12 @@ impl<S: Storage> Connection<S> {
                 return Ok(false);
             }
             Err(error) => return Err(error),
+        };
+        if is_new && !broken(Mutation::LogNotNamed) {
+            // A fence without a log says that one was lost (WAL-20).
+            self.flush_directory()?;
         }
-        // One flush makes all three names durable: that of the log, of `-wal`, and the fence.
+        // One flush makes both names durable: that of `-wal`, and the fence.
         self.raise_fence()?;
         self.flush_directory()?;
         if self.coordination.get(Word::FirstSalt) == 0 {
@@ -61,11 +65,12 @@ impl<S: Storage> Connection<S> {
         Ok(true)
     }
 
-    /// Opens the log, or makes one.
-    fn prepare_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
+    /// Opens the log, or makes one; whether it did.
+    fn prepare_log(&mut self, leader: &mut Leader<S>) -> Result<bool> {
         // It may have been removed at rest.
         leader.log = None;
-        if !self.adopt_log(leader)? {
+        let is_new = !self.adopt_log(leader)?;
+        if is_new {
             let permissions = self.database.metadata()?.permissions;
             let ring = self.settings.tuning.ring_min;
             let log = LogFile::create(&*self.directory, &self.names.log, permissions, ring)?;
@@ -75,13 +80,13 @@ impl<S: Storage> Connection<S> {
             self.coordination.set(Word::Position, 0);
             self.coordination.set(Word::Sequence, 0);
         }
-        let Some(log) = &leader.log else { return Ok(()) };
+        let Some(log) = &leader.log else { return Ok(is_new) };
         self.coordination.set(Word::Ring, log.ring()?.len);
         if broken(Mutation::SessionBeginsElsewhere) {
             self.coordination.set(Word::Position, 12 << 10);
         }
         self.process.set_direct(log.is_direct());
-        Ok(())
+        Ok(is_new)
     }
 
     /// Opens the log that is there. `false`: there is none, or one that was never used.
@@ -95,6 +100,9 @@ impl<S: Storage> Connection<S> {
         }
         let Ok(head) = log.read_head()? else {
             // Recovery has looked at it: it holds nothing.
+            if self.coordination.is(Word::Fence) {
+                self.lower_fence()?;
+            }
             let gone = self.directory.unlink(&self.names.log);
             gone.during(Operation::Delete, self.names.shown_log())?;
             return Ok(false);

@@ -120,6 +120,48 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// Takes what SQLite writes, if it is a new frame's header, which waits for its page, or that
+    /// page.
+    fn take_frame(&mut self, data: &[u8], offset: u64) -> Result<bool> {
+        // Without a shared index nothing tells where a transaction begins.
+        if self.index.is_none() {
+            return Ok(false);
+        }
+        let Some(page) = self.page_size()? else { return Ok(false) };
+        let place = place_of(offset, page);
+        if data.len() == page as usize {
+            let Some(wal) = &self.wal else { return Ok(false) };
+            let Some((frame, at)) = self.own.complete(data, offset)? else { return Ok(false) };
+            let written = wal.write_at(frame, at).during(Operation::Write, self.names.shown_wal());
+            if written.is_err() {
+                self.own.spoil();
+            }
+            return written.map(|()| true);
+        }
+        let header = <&[u8; FRAME_HEADER]>::try_from(data).ok();
+        match (header, place) {
+            (Some(header), Some(Place::Frame { number, within: 0 })) if !is_unsummed(header) => {
+                self.write_held()?;
+                self.own.hold(header, number, offset)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Writes a header whose page has not come, before anything else is done with `-wal`.
+    pub(crate) fn write_held(&mut self) -> Result<()> {
+        let Some((header, at)) = self.own.take_held() else { return Ok(()) };
+        let Some(wal) = &self.wal else { return Ok(()) };
+        wal.write_at(header, at).during(Operation::Write, self.names.shown_wal())
+    }
+
+    /// The same, where what is written next is no new frame.
+    pub(crate) fn spoil_own_frames(&mut self) -> Result<()> {
+        self.write_held()?;
+        self.own.spoil();
+        Ok(())
+    }
+
     /// Remembers the frame that ends a transaction: number and salts of one's own, for the shared
     /// index may be torn, or further on (WAL-2).
     fn note_frame(&mut self, header: &[u8], offset: u64) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::context::Generation;
 use crate::frames::{FrameHeader, Prefix, WalHeader, walk};
 use crate::names::Names;
 use crate::recovery::look::{Log, Look, orphaned};
-use crate::recovery::rows::{Boot, explain};
+use crate::recovery::rows::{Boot, decide, explain};
 use crate::shared::coordination::{Left, left_in};
 use crate::shared::locks;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -54,10 +54,10 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let boot = if same_cache { Boot::Same } else { Boot::Other };
     let found: Files<'_, S> =
         Files { directory: &directory, names: &names, db: db.as_ref(), wal: wal.as_ref() };
-    let (log, relation, decided) = found.log(boot)?;
+    let stands = fence::find(&directory, &names.fence)?;
+    let (log, relation, decided) = found.log(boot, stands == Found::Fence)?;
     let database = db.as_ref().map(|file| database_seen(file, names.shown())).transpose()?;
     let opening = opening(database.as_ref(), open, log.is_some(), decided);
-    let stands = fence::find(&directory, &names.fence)?;
     Ok(Report {
         database,
         wal: wal.as_ref().map(|file| wal_seen(file, names.shown_wal())).transpose()?,
@@ -90,8 +90,15 @@ type LogFound = (
 
 impl<S: Storage> Files<'_, S> {
     /// The log, how `-wal` stands to it, and what is to be done, by the table.
-    fn log(&self, boot: Boot) -> Result<LogFound> {
+    fn log(&self, boot: Boot, fence: bool) -> Result<LogFound> {
         let Some(file) = LogFile::open_to_read(self.directory, &self.names.log)? else {
+            if let Some(database) = self.db {
+                let look = Look::<S> { names: self.names, database };
+                if decide(look.without_log(fence, self.wal, boot)?) == Action::RefuseLost {
+                    let refusal = (Refusal::LogMissing, look.missing_log().to_string());
+                    return Ok((None, None, Err(refusal)));
+                }
+            }
             let story = "there is no log, so -wal holds all there is";
             return Ok((None, None, Ok((Action::Leave, story))));
         };
@@ -121,6 +128,7 @@ impl<S: Storage> Files<'_, S> {
         };
         let decided = match explain(situation) {
             (Action::RefuseAbsent, _) => Err((Refusal::WalRemoved, look.missing_wal().to_string())),
+            (Action::RefuseLost, _) => Err((Refusal::LogMissing, look.missing_log().to_string())),
             (Action::RefuseGap, _) => Err((Refusal::WalCut, look.missing_frames().to_string())),
             (Action::RefuseAnother, _) => {
                 Err((Refusal::Another, look.another_database().to_string()))

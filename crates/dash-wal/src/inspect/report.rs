@@ -241,6 +241,8 @@ pub enum Refusal {
     Damaged,
     /// The database is missing, and the log holds commits of it.
     DatabaseMissing,
+    /// The log was removed, and may have held commits that are nowhere else.
+    LogMissing,
     /// `-wal` was removed, and the log holds commits that the database lacks.
     WalRemoved,
     /// The log is not of this database, or not of this state of it.

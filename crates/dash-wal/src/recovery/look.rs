@@ -1,7 +1,7 @@
 //! What recovery looks at: the log, `-wal`'s header, the pages of the database. Nothing is changed,
 //! so [`crate::inspect`] looks at the same.
 
-use super::rows::{Boot, LogSays, Situation, WalIs};
+use super::rows::{Boot, Database, LogSays, Situation, WalIs};
 use crate::context::{Generation, HeadContext, RecordContext, Relation, WAL_HEADER, salts_of};
 use crate::frames::{Prefix, WalHeader, valid_prefix};
 use crate::mutation::{Mutation, broken};
@@ -132,6 +132,23 @@ impl<S: Storage> Look<'_, S> {
         Ok(Situation { boot, log: log.says(), wal: wal_is, database, reaches })
     }
 
+    /// The same, where there is no log. From before its first record on a session has a name fence,
+    /// and `-wal` a header; a fence without that may be of another mode (WAL-20).
+    pub(crate) fn without_log(
+        &self,
+        fence: bool,
+        wal: Option<&S::File>,
+        boot: Boot,
+    ) -> Result<Situation> {
+        let wal = self.relation(None, wal)?;
+        let is_lost = fence && boot == Boot::Other && wal == WalIs::Newer;
+        let log = match is_lost && !broken(Mutation::LostLogIgnored) {
+            true => LogSays::Lost,
+            false => LogSays::Nothing,
+        };
+        Ok(Situation { boot, log, wal, database: Database::Complete, reaches: true })
+    }
+
     /// How `-wal` stands to the generation that the log speaks of.
     fn relation(&self, generation: Option<Generation>, wal: Option<&S::File>) -> Result<WalIs> {
         let Some(wal) = wal else { return Ok(WalIs::Absent) };
@@ -172,6 +189,15 @@ impl<S: Storage> Look<'_, S> {
             "{}: {what}; no crash leaves that. `dash recover {}` tells what can be done",
             self.names.shown_log(),
             self.names.shown()
+        ))
+    }
+
+    /// Why a database isn't opened whose log was removed by hand.
+    pub(crate) fn missing_log(&self) -> Error {
+        let (db, wal, log) = (self.names.shown(), self.names.shown_wal(), self.names.shown_log());
+        Error::CantOpen(format!(
+            "{log} is missing: {db} was in use when the power was lost, and its last commits may be there alone; put {log} \
+             back, or let `dash recover {db} --discard` take {db} and {wal} without them"
         ))
     }
 

@@ -149,6 +149,7 @@ impl<S: Storage> Connection<S> {
         }
         let log = log.map(|file| self.look().log(file)).transpose()?;
         recovered.dirty = same_cache;
+        let boot = if same_cache { Boot::Same } else { Boot::Other };
         if same_cache {
             self.write_again(log.as_ref(), wal.as_ref())?;
         }
@@ -160,10 +161,17 @@ impl<S: Storage> Connection<S> {
             recovered.position = log.scan.end_position;
             recovered.generation = log.number();
             recovered.stock_first = log.stock_first(&self.settings.tuning);
-            let boot = if same_cache { Boot::Same } else { Boot::Other };
             wal = self.act(log, wal, boot, choice)?;
+        } else if fence {
+            self.go_without_log(wal.as_ref(), boot, choice)?;
+            recovered.fence = false;
         }
-        self.describe(wal.as_ref(), same_cache || log.is_some(), &mut recovered)?;
+        let flushed = same_cache || log.is_some() || fence;
+        self.describe(wal.as_ref(), flushed, &mut recovered)?;
+        if fence && !recovered.fence {
+            // One that stands means that there is a log, from here on too.
+            self.lower_fence()?;
+        }
         if let Some(log) = log.filter(Log::says_anything) {
             // All of it is in `-wal` now, durably, and others may go on from there; or `-wal` was
             // deleted, and that must not be undone when the log says nothing of it any more.
@@ -246,6 +254,16 @@ impl<S: Storage> Connection<S> {
             at += part as u64;
         }
         wal.flush().during(Operation::Flush, &name)
+    }
+
+    /// There is a name fence, and no log.
+    fn go_without_log(&self, wal: Option<&S::File>, boot: Boot, choice: Choice) -> Result<()> {
+        let situation = self.look().without_log(true, wal, boot)?;
+        match decide(situation) {
+            Action::Leave => Ok(()),
+            _ if choice == Choice::Discard => Ok(()),
+            _ => Err(self.look().missing_log()),
+        }
     }
 
     /// Looks the situation up, and does what the table says; gives `-wal` back, which may be a new

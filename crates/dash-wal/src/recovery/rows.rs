@@ -12,8 +12,10 @@ pub(crate) enum Boot {
 /// What the log says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogSays {
-    /// Nothing.
+    /// Nothing; or there is none, and there need be none.
     Nothing,
+    /// There is none, and there must be one: a session was under way when the power was lost.
+    Lost,
     /// `-wal` of a generation, or of one before, is void.
     Void,
     /// A generation began; no frame of it is in the log.
@@ -71,6 +73,8 @@ pub enum Action {
     Replay,
     /// The log says that it is void.
     Discard,
+    /// The database is not opened: the log was removed by hand.
+    RefuseLost,
     /// The database is not opened: `-wal` was removed by hand.
     RefuseAbsent,
     /// The database is not opened: the log is of another one, or of another state of it.
@@ -113,6 +117,10 @@ impl Row {
 
 const ANY: &[WalIs] = &[WalIs::Absent, WalIs::Blank, WalIs::Older, WalIs::Same, WalIs::Newer];
 
+fn lost(log: LogSays) -> bool {
+    log == LogSays::Lost
+}
+
 fn frames(log: LogSays) -> bool {
     log == LogSays::Frames
 }
@@ -130,7 +138,7 @@ fn row(
     Row { log, wal, database: None, reaches: None, action, story }
 }
 
-fn rows() -> [Row; 11] {
+fn rows() -> [Row; 12] {
     use Action as A;
     use WalIs as W;
     [
@@ -140,6 +148,7 @@ fn rows() -> [Row; 11] {
             A::Leave,
             "the log was never used, or it was closed with all that counts in -wal, or cut off before its first record",
         ),
+        row(lost, ANY, A::RefuseLost, "the log was removed by hand, or left behind"),
         row(
             |log| log == LogSays::Void,
             &[W::Same, W::Older, W::Blank],
@@ -216,7 +225,8 @@ mod tests {
     use super::*;
 
     fn all() -> Vec<Situation> {
-        let logs = [LogSays::Nothing, LogSays::Void, LogSays::Generation, LogSays::Frames];
+        let logs =
+            [LogSays::Nothing, LogSays::Lost, LogSays::Void, LogSays::Generation, LogSays::Frames];
         let mut all = Vec::new();
         for boot in [Boot::Same, Boot::Other] {
             for log in logs {
@@ -241,6 +251,7 @@ mod tests {
             let Situation { log, wal, database, reaches, .. } = situation;
             let expected = match (log, wal) {
                 (LogSays::Nothing, _) => Action::Leave,
+                (LogSays::Lost, _) => Action::RefuseLost,
                 (LogSays::Void, WalIs::Older | WalIs::Same | WalIs::Blank) => Action::Blank,
                 (LogSays::Void, _) => Action::Leave,
                 _ if database == Database::Another => Action::RefuseAnother,

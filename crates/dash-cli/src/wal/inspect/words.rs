@@ -31,7 +31,9 @@ fn action(action: Action) -> &'static str {
             "writes the log's frames into -wal where that lacks them, then SQLite reads -wal"
         }
         Action::Discard => "takes the database as it is and marks the log void",
-        Action::RefuseAbsent | Action::RefuseAnother | Action::RefuseGap => "is refused",
+        Action::RefuseLost | Action::RefuseAbsent | Action::RefuseAnother | Action::RefuseGap => {
+            "is refused"
+        }
     }
 }
 
