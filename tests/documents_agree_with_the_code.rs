@@ -52,6 +52,7 @@ fn the_reference_has_every_name_of_the_code() {
         quoted("dash-shadow/src/statistics.rs", "pub fn rows", "]\n    }", "(\""),
         quoted("dash-wal/src/statistics.rs", "pub fn rows", "]\n    }", "(\""),
         quoted("dash/src/wal/database.rs", "fn statistics", "Some(rows)", "(\""),
+        quoted("dash/src/tables.rs", "fn stats(", "let row =", ".chain("),
         quoted("dash-terminal/src/extension.rs", "const VARIABLE", ";", "= \""),
     ];
     let entries: Vec<_> = text("crates/dash/src/entry.rs")

@@ -11,7 +11,7 @@ use crate::name::path;
 use crate::op;
 use crate::slot::Slot;
 use crate::sys::{Connection, RawFile};
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 use std::ffi::CString;
@@ -141,6 +141,19 @@ impl ConnectionRef<'_> {
         Err(Error::new(code, text.to_string_lossy()))
     }
 
+    /// What a PRAGMA answers for a database, as text; `None`: nothing, or an error.
+    #[must_use]
+    pub fn pragma(&self, schema: &str, name: &str) -> Option<String> {
+        let sql = format!("PRAGMA \"{}\".{name}", schema.replace('"', "\"\""));
+        let sql = CString::new(sql).ok()?;
+        let mut answer: Option<String> = None;
+        let (api, db, place) = (self.slot.api, self.as_ptr(), (&raw mut answer).cast());
+        // SAFETY: an open connection and a C string; `first_value` gets its place, which outlives
+        // the call. No message is wanted.
+        let code = unsafe { (api.exec)(db, sql.as_ptr(), Some(first_value), place, null_mut()) };
+        answer.filter(|_| code == OK)
+    }
+
     /// Shows the file of a database to `visit`. `None` if there is no such database, if its file is
     /// not one of this extension's (opened through another VFS, or in memory), if a panic has put
     /// it out of use, or if this thread is inside the file already. A panic in `visit` puts the
@@ -168,6 +181,27 @@ impl ConnectionRef<'_> {
         })
         .ok()
     }
+}
+
+/// Keeps the first value of a row, for `sqlite3_exec`.
+unsafe extern "C" fn first_value(
+    answer: *mut c_void,
+    columns: c_int,
+    values: *mut *mut c_char,
+    _names: *mut *mut c_char,
+) -> c_int {
+    let keep = || {
+        // SAFETY: SQLite passes as many values as there are columns.
+        let value = if columns > 0 { unsafe { *values } } else { null_mut() };
+        if !value.is_null() {
+            // SAFETY: not null, so a C string that is there during the call.
+            let text = unsafe { CStr::from_ptr(value) }.to_string_lossy().into_owned();
+            // SAFETY: the place that `pragma` passes, which nobody else uses now.
+            unsafe { *answer.cast::<Option<String>>() = Some(text) };
+        }
+        Ok(())
+    };
+    guarded("a row", Code::INTERNAL, keep, |_| ()).map_or(Code::INTERNAL.raw(), |()| OK)
 }
 
 impl core::fmt::Debug for ConnectionRef<'_> {

@@ -7,6 +7,8 @@ pub struct Statistics {
     pub commits: u64,
     /// Of these, those that were durable by somebody else's flush.
     pub helped: u64,
+    /// Of these, those that returned without a flush: a power loss may take them.
+    pub unflushed_commits: u64,
     /// Records written to the log.
     pub records: u64,
     /// Frames in them.
@@ -56,10 +58,11 @@ pub struct Statistics {
 impl Statistics {
     /// Names and values, in the order of the fields.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 24] {
+    pub fn rows(&self) -> [(&'static str, u64); 25] {
         [
             ("commits", self.commits),
             ("helped", self.helped),
+            ("unflushed_commits", self.unflushed_commits),
             ("records", self.records),
             ("frames", self.frames),
             ("log_bytes", self.log_bytes),

@@ -64,13 +64,15 @@ fn visit<R>(
 }
 
 fn stats(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row>> {
-    let rows = visit(connection, schema, |database| {
-        let engine = database.engine();
-        Some(database.statistics()?.into_iter().map(move |row| (engine, row)))
+    // SQLite tells nobody else how much it asks to be flushed; it must not be asked within a visit.
+    let synchronous = connection.pragma(schema.unwrap_or("main"), "synchronous");
+    let (engine, rows, durability) = visit(connection, schema, |database| {
+        let durability = database.durability(synchronous.as_deref());
+        Some((database.engine(), database.statistics()?, durability))
     })?;
-    let row = |(engine, (name, value)): (&str, Statistic)| {
-        vec![name.into(), integer(value), meaning(engine, name).into()]
-    };
+    let rows = rows.into_iter().map(|(name, value): Statistic| (name, integer(value)));
+    let rows = rows.chain(durability.map(|value| ("durability", value)));
+    let row = |(name, value): (&str, Value)| vec![name.into(), value, meaning(engine, name).into()];
     Ok(rows.map(row).collect())
 }
 

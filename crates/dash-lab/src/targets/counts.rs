@@ -91,6 +91,7 @@ fn count_side(
 }
 
 fn own_counts(db: &rusqlite::Connection) -> String {
-    let sql = "SELECT group_concat(name || ' ' || value, ', ') FROM dash_stats WHERE value > 0";
+    let sql = "SELECT group_concat(name || ' ' || value, ', ') FROM dash_stats \
+               WHERE typeof(value) = 'integer' AND value > 0";
     db.query_row(sql, [], |row| row.get(0)).unwrap_or_default()
 }

@@ -135,6 +135,11 @@ impl<S: Storage> Connection<S> {
             && (means == Means::Write || !self.coordination.is(Word::LogUnflushed))
     }
 
+    /// Whether frame `frame`, which was made durable, is so by a flush and not by a mere write.
+    pub(crate) fn is_flushed(&self, frame: u32) -> bool {
+        self.is_durable(frame, Means::Flush)
+    }
+
     /// Does something with the log as the only one; `None`: somebody else is at it.
     fn with_log<T>(
         &mut self,

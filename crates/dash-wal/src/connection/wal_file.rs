@@ -272,6 +272,8 @@ impl<S: Storage> Connection<S> {
         self.statistics.commits += 1;
         let begun = self.storage.monotonic_nanos();
         let durable = self.make_commit_durable(own, synced)?;
+        let is_flushed = flushed.is_some() || durable && self.is_flushed(own.number);
+        self.statistics.unflushed_commits += u64::from(!is_flushed);
         let now = self.storage.monotonic_nanos();
         self.note_commit(own, now, flushed.or(durable.then_some(now - begun)));
         Ok(())

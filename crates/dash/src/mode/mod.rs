@@ -19,7 +19,7 @@ pub use table::Modes;
 use core::fmt;
 use std::path::Path;
 
-use dash_ffi::{Code, Error, File, HostFile, HostVfs, OpenFlags, Opened, Result, Row};
+use dash_ffi::{Code, Error, File, HostFile, HostVfs, OpenFlags, Opened, Result, Row, Value};
 
 use registry::Shared;
 
@@ -212,6 +212,12 @@ pub trait Database: File {
 
     /// The rows of `dash_stats`; `None`: dash doesn't write it.
     fn statistics(&self) -> Option<Vec<Statistic>> {
+        None
+    }
+
+    /// How a commit becomes durable now, if `PRAGMA synchronous` answers this: the value of the row
+    /// `durability` of `dash_stats`, NULL if it isn't known; `None`: there is no such row.
+    fn durability(&self, _synchronous: Option<&str>) -> Option<Value> {
         None
     }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use dash_ffi::{Code, Error, HostFile, HostVfs, OpenFlags, Result, Row, Value};
-use dash_wal::LockLevel;
+use dash_wal::{Durability, LockLevel};
 
 use super::file::WalFile;
 use super::{MODE, opening, parameters, watch};
@@ -28,6 +28,18 @@ impl Database for WalFile {
         // Locks that were waited for, and had as soon as whoever was in the way was done.
         rows.push(("wakeups", self.wakeups));
         Some(rows)
+    }
+
+    fn durability(&self, synchronous: Option<&str>) -> Option<Value> {
+        let chosen = self.link.state().engine().ok()?.durability();
+        let word = match (chosen, synchronous) {
+            (Durability::Host, Some("0")) => Some("off"),
+            (Durability::Host, Some("1")) => Some("normal"),
+            (Durability::Host, Some(_)) => Some(parameters::name_of(Durability::Full)),
+            (Durability::Host, None) => None,
+            (chosen, _) => Some(parameters::name_of(chosen)),
+        };
+        Some(word.into())
     }
 
     fn latencies(&self) -> Option<Vec<Row>> {

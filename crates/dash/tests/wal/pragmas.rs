@@ -70,6 +70,43 @@ fn statistics_and_latencies_count_commits() {
     assert_eq!(text(&db, "SELECT count(*) FROM dash_stats WHERE name = 'wakeups'"), "1");
 }
 
+/// What `durability` says is what a commit gets, whatever SQLite and dash were told, and each level
+/// of an attached database is its own.
+#[test]
+fn durability_is_told_as_it_is_and_commits_without_a_flush_are_counted() {
+    let folder = Folder::new();
+    let db = create(&folder, "app.db");
+    drop(create(&folder, "other.db"));
+    db.execute_batch(&format!(
+        "CREATE TABLE t(x); ATTACH '{}' AS \"my \"\"own\"",
+        uri(&folder.path("other.db"), "dash", "")
+    ))
+    .expect("attaches");
+    let other = "'my \"own'";
+    db.execute_batch("PRAGMA \"my \"\"own\".synchronous=OFF").expect("sets");
+    for (level, chosen, durability, flushed) in [
+        ("FULL", "host", "full", true),
+        ("NORMAL", "host", "normal", false),
+        ("EXTRA", "host", "full", true),
+        ("OFF", "host", "off", false),
+        ("OFF", "full", "full", true),
+        ("NORMAL", "full", "full", true),
+        ("NORMAL", "device", "device", true),
+        ("FULL", "none", "none", false),
+    ] {
+        let set = format!("PRAGMA main.synchronous={level}; PRAGMA main.dash_durability={chosen}");
+        db.execute_batch(&set).expect("sets");
+        let told = |name| format!("SELECT value FROM dash_stats WHERE name = '{name}'");
+        assert_eq!(text(&db, &told("durability")), durability, "{level}, {chosen}");
+        let unflushed = || number(&db, &told("unflushed_commits"));
+        let before = unflushed();
+        db.execute_batch("INSERT INTO t VALUES (1)").expect("commits");
+        assert_eq!(unflushed() - before, i64::from(!flushed), "{level}, {chosen}");
+        let theirs = format!("SELECT value FROM dash_stats({other}) WHERE name = 'durability'");
+        assert_eq!(text(&db, &theirs), "off", "{level}, {chosen}");
+    }
+}
+
 /// What was deleted is in no file at rest; a log that says nothing and stays is the rule without.
 #[test]
 fn secure_delete_leaves_no_log() {
