@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use dash_testing::drivers;
 use dash_testing::extension::library;
 use dash_testing::machine::has_sqlite3;
 use dash_testing::roles::{LOADS_EXTENSIONS, python_that_runs, pythons_that_run};
@@ -78,16 +79,9 @@ fn the_ctypes_example_prints_its_transcript() {
 
 #[test]
 fn the_node_example_prints_its_transcript() {
-    let folder = root().join("examples/node");
-    let probe = Command::new("node")
-        .args(["-e", "new (require('better-sqlite3'))(':memory:')"])
-        .current_dir(&folder)
-        .output();
-    if !probe.is_ok_and(|output| output.status.success()) {
-        skip(Need::Node, "node with better-sqlite3 is not installed");
-        return;
-    }
-    prints_its_transcript("examples/node/app.js", Command::new("node").arg(folder.join("app.js")));
+    let Some(mut node) = drivers::node() else { return };
+    let file = "examples/node/app.js";
+    prints_its_transcript(file, node.arg(root().join(file)));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! | [`machine`] | what this machine and this user can do |
 //! | [`mounts`] | file systems of a test's own |
 //! | [`roles`] | other processes: a test program started again, and hosts in other languages |
+//! | [`drivers`] | where the drivers of other languages are |
 //! | [`names`] | files beside a database, and its URI |
 //! | [`random`] | random numbers of tests whose failures name a seed |
 //! | [`long`] | whether there is time to explore further |
@@ -14,6 +15,7 @@
 //!
 //! It depends on no crate of dash, so that each of them can use it.
 
+pub mod drivers;
 pub mod extension;
 pub mod long;
 pub mod machine;

@@ -74,6 +74,16 @@ needs! {
     SecureDelete = "secure-delete",
     /// Node with better-sqlite3.
     Node = "node",
+    /// A Python with SQLAlchemy, gunicorn and Django.
+    PythonDrivers = "python-drivers",
+    /// Go, and mattn/go-sqlite3.
+    Go = "go-sqlite3",
+    /// Java with sqlite-jdbc.
+    Java = "sqlite-jdbc",
+    /// Ruby with sqlite3 and ActiveRecord.
+    Ruby = "ruby-sqlite3",
+    /// Rust's sqlx, built outside of the workspace.
+    Sqlx = "sqlx",
     /// The programs `litestream` and `litestream-dash` (`examples/litestream/build.sh`).
     Litestream = "litestream",
     /// The program `nm`.
