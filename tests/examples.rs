@@ -29,6 +29,7 @@ fn transcript(file: &str) -> String {
                 && !line.starts_with("import ")
                 && !line.starts_with("const ")
                 && !line.starts_with("set ")
+                && !line.starts_with("package ")
         })
         .map(|line| format!("{line}\n"))
         .collect()
@@ -63,10 +64,11 @@ fn the_command_line_example_prints_its_transcript() {
 }
 
 #[test]
-fn the_python_example_prints_its_transcript() {
+fn the_python_examples_print_their_transcripts() {
     let Some(python) = python_that_runs(LOADS_EXTENSIONS) else { return };
-    let file = "examples/python/app.py";
-    prints_its_transcript(file, Command::new(python).arg(root().join(file)));
+    for file in ["examples/python/app.py", "examples/python/wal.py"] {
+        prints_its_transcript(file, Command::new(python).arg(root().join(file)));
+    }
 }
 
 #[test]
@@ -78,19 +80,31 @@ fn the_ctypes_example_prints_its_transcript() {
 }
 
 #[test]
-fn the_node_example_prints_its_transcript() {
-    let Some(mut node) = drivers::node() else { return };
-    let file = "examples/node/app.js";
-    prints_its_transcript(file, node.arg(root().join(file)));
+fn the_node_examples_print_their_transcripts() {
+    for file in ["examples/node/app.js", "examples/node/wal.js"] {
+        let Some(mut node) = drivers::node() else { return };
+        prints_its_transcript(file, node.arg(root().join(file)));
+    }
 }
 
 #[test]
-fn the_rust_example_prints_its_transcript() {
+fn the_go_example_prints_its_transcript() {
+    let Some(built) = drivers::installed(Need::Go, "go/app") else { return };
+    prints_its_transcript("examples/go/main.go", &mut Command::new(built));
+}
+
+#[test]
+fn the_rust_examples_print_their_transcripts() {
     let own = std::env::current_exe().expect("a test knows its own file");
-    let built = own.parent().and_then(Path::parent).map(|target| target.join("examples/rust"));
-    match built.filter(|built| built.exists()) {
-        Some(built) => prints_its_transcript("examples/rust/main.rs", &mut Command::new(built)),
-        None => skip(Need::Examples, "not built: run all of the package's targets"),
+    let built = own.parent().and_then(Path::parent).expect("a build folder").join("examples");
+    for name in ["rust", "rust_wal"] {
+        match built.join(name) {
+            built if built.exists() => {
+                let file = format!("examples/{name}/main.rs");
+                prints_its_transcript(&file, &mut Command::new(built));
+            }
+            _ => skip(Need::Examples, "not built: run all of the package's targets"),
+        }
     }
 }
 

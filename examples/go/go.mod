@@ -1,5 +1,5 @@
 module app
 
-go 1.21
+go 1.22
 
 require github.com/mattn/go-sqlite3 v1.14.53

@@ -47,6 +47,7 @@ impl Crew {
             let numbers = [first, self.threads].map(|number| number.to_string());
             let seconds = seconds.as_secs_f64().to_string();
             command.arg(&path).args(numbers).arg(seconds).env("DASH_LIBRARY", library());
+            command.env("PYTHONDONTWRITEBYTECODE", "1");
             Worker::start(command, Arc::clone(&heard))
         };
         let Load { time, kills } = load;

@@ -30,6 +30,7 @@ pub fn works(python: &Path, folder: &Path, preload: bool, Load { time, kills }: 
     command.arg("--bind").arg(format!("unix:{}", socket.display()));
     command.args(preload.then_some("--preload")).arg("app:app");
     command.env("DATABASE", &path).env("DASH_LIBRARY", library());
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
     let master = Master(roles::start(&mut command));
 
     let begun = Instant::now();
@@ -126,7 +127,11 @@ fn ask(socket: &Path, path: &str) -> std::io::Result<(u32, String)> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+    // The body comes behind the head, and its worker may be killed in between.
+    let body = answer.split_once("\r\n\r\n").and_then(|(head, body)| {
+        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "))?;
+        (length == body.len().to_string()).then(|| body.to_owned())
+    });
     status.zip(body).ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
 }
 
