@@ -1,8 +1,12 @@
 //! Workers of a server open a new database at the same moment, and each puts it into WAL mode, as
 //! their framework tells them to.
 
-use std::path::Path;
+mod suite;
 
+use std::path::Path;
+use std::time::Duration;
+
+use dash_testing::random::Random;
 use dash_testing::roles::{Role, python};
 
 const WORKERS: usize = 6;
@@ -49,5 +53,46 @@ fn and_put_it_into_wal_mode() {
         }
         let mut count = python(COUNT, &argument).expect("it ran before");
         assert_eq!(Role::spawn(&mut count).hear("rows"), (WORKERS * 20).to_string());
+    }
+}
+
+/// Opens each database that it is told again and again for a moment.
+const OPENER: &str = "
+import time
+for path in sys.stdin:
+    ends = time.monotonic() + 0.012
+    said = 'well'
+    while time.monotonic() < ends:
+        try:
+            open(path.rstrip()).close()
+        except sqlite3.Error as error:
+            why = scratch.execute('SELECT dash_last_error()').fetchone()[0]
+            said = '%s; %s' % (error, why)
+    say('opened', said)
+";
+
+/// It finds the database empty, then there is a journal, then it is in WAL mode: it joins the
+/// others there, and does not wait for them to leave that.
+#[test]
+fn and_who_opens_it_while_another_worker_does_that_gets_in_too() {
+    suite::load();
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(first) = python(OPENER, &[]) else { return };
+    let second = python(OPENER, &[]).expect("it ran before");
+    let mut openers = [first, second].map(|mut command| Role::spawn(&mut command));
+    let mut random = Random(1);
+    for round in 0..100 {
+        let path = folder.path().join(format!("app{round}.db"));
+        for opener in &mut openers {
+            opener.tell(path.to_str().expect("text"));
+        }
+        std::thread::sleep(Duration::from_micros(random.below(6000) as u64));
+        let db = suite::open(&path);
+        db.busy_timeout(Duration::from_secs(30)).expect("sets");
+        assert_eq!(suite::one::<String>(&db, "PRAGMA journal_mode=WAL"), "wal", "round {round}");
+        db.execute_batch("CREATE TABLE t(x)").expect("commits");
+        for opener in &mut openers {
+            assert_eq!(opener.hear("opened"), "well", "round {round}");
+        }
     }
 }

@@ -310,12 +310,20 @@ pub fn can_be_left_to_stock(path: &Path) -> bool {
     look().unwrap_or(false)
 }
 
-/// Lets stock SQLite deal with a leftover. `flags` are those the database is opened with.
+/// Lets stock SQLite deal with a leftover. `flags` are those the database is opened with. Not
+/// `out_of_wal`: a database in WAL mode is to stay in it.
 ///
 /// # Errors
 ///
-/// `SQLITE_BUSY` if another process uses the WAL, or stock SQLite's own error, each with a message.
-pub fn clear(host: &HostVfs, path: &Path, flags: OpenFlags, leftover: Leftover) -> Result<()> {
+/// `SQLITE_BUSY` if another process uses the WAL, or if it is to stay; or stock SQLite's own error,
+/// each with a message.
+pub fn clear(
+    host: &HostVfs,
+    path: &Path,
+    flags: OpenFlags,
+    leftover: Leftover,
+    out_of_wal: bool,
+) -> Result<()> {
     let shown = path.display();
     let in_use = || {
         let has = match leftover {
@@ -330,6 +338,9 @@ pub fn clear(host: &HostVfs, path: &Path, flags: OpenFlags, leftover: Leftover) 
     let is_needed = || {
         // Somebody else may have dealt with it since it was seen, and have made a name fence.
         let beside = Neighbours::of(path);
+        if !out_of_wal && (beside.has_wal()? || beside.says_wal(path)) {
+            return Err(in_use());
+        }
         let there = match leftover {
             Leftover::Journal => beside.find()?.is_some(),
             Leftover::Wal => beside.find()?.is_some() || beside.says_wal(path),

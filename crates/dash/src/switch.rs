@@ -123,6 +123,7 @@ impl MainFile {
             window: &self.window,
             membership,
             caller: self.caller,
+            asked: true,
             connection: self.connection.as_ref(),
         }
     }

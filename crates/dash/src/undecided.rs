@@ -18,7 +18,7 @@ use crate::errors::{inherited, to_sqlite};
 use crate::leftovers::Neighbours;
 use crate::main_file::{MainFile, opened};
 use crate::mode::registry::{self, Membership};
-use crate::mode::{Mode, Place, Request, in_use};
+use crate::mode::{Mode, Place, Request, Switching, in_use};
 use crate::modes::MODES;
 use crate::plain::{self, PlainFile};
 
@@ -112,7 +112,7 @@ impl MainFile {
         let (membership, mode) = joined.map_err(|_| in_use(&self.path))?;
         match mode.is_plain() {
             true => self.refuse_engines()?,
-            false => self.take_over(&membership, mode)?,
+            false => self.take_over(&membership, mode, wanted.is_some())?,
         }
         (self.membership, self.mode, self.undecided) = (Some(membership), mode, false);
         self.set_chunk()
@@ -127,11 +127,16 @@ impl MainFile {
     }
 
     /// The engine in place of the plain file, with what SQLite has set there.
-    fn take_over(&mut self, membership: &Membership, mode: &'static dyn Mode) -> Result<()> {
+    fn take_over(
+        &mut self,
+        membership: &Membership,
+        mode: &'static dyn Mode,
+        asked: bool,
+    ) -> Result<()> {
         let (mut mmap, mut persist) = (-1, -1);
         self.database.file_control(FileControl::MmapSize(&mut mmap))?;
         self.database.file_control(FileControl::PersistWal(&mut persist))?;
-        let mut engine = mode.enter(&self.switching(membership))?;
+        let mut engine = mode.enter(&Switching { asked, ..self.switching(membership) })?;
         if mmap >= 0 {
             engine.file_control(FileControl::MmapSize(&mut mmap))?;
         }

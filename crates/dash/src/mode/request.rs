@@ -50,6 +50,8 @@ pub struct Switching<'a> {
     pub(crate) window: &'a Arc<Window>,
     pub(crate) membership: &'a Membership,
     pub(crate) caller: Caller,
+    /// Whether somebody wants this mode, and it is not only what was found or the first one.
+    pub(crate) asked: bool,
     /// SQLite's own connection, where it has said which.
     pub(crate) connection: Option<&'a KeptConnection>,
 }

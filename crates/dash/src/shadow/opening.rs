@@ -11,7 +11,7 @@ use dash_storage::real::Real;
 
 use super::file::ShadowFile;
 use super::read_only::ReadOnlyFile;
-use super::{MODE, orphans, parameters, secure_delete};
+use super::{MODE, leaving, orphans, parameters, secure_delete};
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::{self, HEADER, Leftover, Neighbours};
@@ -63,7 +63,8 @@ impl Request<'_> {
     }
 
     pub(super) fn for_writing(&self, membership: Membership) -> Result<Opened> {
-        match engine(self.host, self.path, &self.parameters, self.flags, &self.beside) {
+        let asked = self.parameters.mode.is_some() || self.parameters.stays_in(MODE);
+        match engine(self.host, self.path, &self.parameters, self.flags, (&self.beside, asked)) {
             Ok(engine) => {
                 if engine.is_exposed() {
                     self.note_exposed();
@@ -123,13 +124,15 @@ impl From<Failed> for Error {
     }
 }
 
-/// Opens the engine for writing, after stock SQLite has dealt with its own leftovers.
+/// Opens the engine for writing, after stock SQLite has dealt with its own leftovers. Unless mode
+/// shadow was `asked` for, it was chosen because the database was not in WAL mode: if others put it
+/// into that meanwhile, the answer is `SQLITE_BUSY` at once, and the mode has to be chosen again.
 pub fn engine(
     host: &HostVfs,
     path: &Path,
     parameters: &Parameters,
     flags: OpenFlags,
-    neighbours: &Neighbours,
+    (neighbours, asked): (&Neighbours, bool),
 ) -> core::result::Result<Connection<Real>, Failed> {
     let options = dash_shadow::OpenOptions {
         create: flags.contains(OpenFlags::CREATE),
@@ -138,7 +141,10 @@ pub fn engine(
         ..dash_shadow::OpenOptions::default()
     };
     let clear = |leftover| {
-        leftovers::clear(host, path, flags, leftover).map_err(|error| match error.code.primary() {
+        let cleared = leaving::is_unfinished(path).and_then(|unfinished| {
+            leftovers::clear(host, path, flags, leftover, asked || unfinished)
+        });
+        cleared.map_err(|error| match error.code.primary() {
             Code::READONLY | Code::CANTOPEN => Failed::Forbidden(error),
             _ => Failed::Other(error),
         })
@@ -193,9 +199,9 @@ pub fn engine(
 
 /// Under a connection that had the file open in another mode.
 pub(super) fn entered(switching: &Switching<'_>) -> Result<ShadowFile> {
-    let Switching { host, path, parameters, window, membership, .. } = switching;
-    let neighbours = Neighbours::of(path);
-    let engine = engine(host, path, parameters, OpenFlags::READWRITE, &neighbours)?;
+    let Switching { host, path, parameters, window, membership, asked, .. } = switching;
+    let neighbours = (&Neighbours::of(path), *asked);
+    let engine = engine(host, path, parameters, OpenFlags::READWRITE, neighbours)?;
     let shared = membership.shared().clone();
     Ok(ShadowFile::new(engine, path, shared, parameters.psow(), (*window).clone()))
 }

@@ -256,7 +256,8 @@ fn engine_under(
 }
 
 fn under(switching: &Switching<'_>, engine: Connection<Real>) -> WalFile {
-    let Switching { host, path, parameters, window, membership, caller, connection } = switching;
+    let Switching { host, path, parameters, window, membership, caller, connection, .. } =
+        switching;
     let links = membership.shared().of::<Links>();
     let link = Link::new(engine, &links, *caller, path.to_path_buf(), false);
     link.state().kept = connection.cloned();
