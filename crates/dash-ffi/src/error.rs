@@ -74,14 +74,17 @@ pub fn last_error() -> Option<String> {
         .try_with(|last| last.borrow().clone())
         .ok()
         .flatten()
-        .or_else(|| LAST_OF_PROCESS.lock().unwrap_or_else(|e| e.into_inner()).clone())
+        .or_else(|| LAST_OF_PROCESS.try_lock().ok().and_then(|last| last.clone()))
 }
 
 /// Makes a message the answer of [`last_error`].
 pub(crate) fn remember(message: &str) {
     // A thread that is being torn down has no cell left: the process's then holds it alone.
     let _ = LAST_OF_THREAD.try_with(|last| *last.borrow_mut() = Some(message.to_owned()));
-    *LAST_OF_PROCESS.lock().unwrap_or_else(|e| e.into_inner()) = Some(message.to_owned());
+    // Whoever holds it reports an error just now, too; in a forked child that may be nobody.
+    if let Ok(mut last) = LAST_OF_PROCESS.try_lock() {
+        *last = Some(message.to_owned());
+    }
 }
 
 /// Reports an error to the host's log and to [`last_error`]; answers the number for SQLite.

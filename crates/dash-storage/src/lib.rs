@@ -282,6 +282,18 @@ pub trait File: Send + Sync + 'static {
 
     /// The same of `words * 8` bytes from `offset` on, a multiple of [`REGION`].
     fn shared_region(&self, offset: u64, words: usize) -> io::Result<Self::Memory>;
+
+    /// The same, where `old` is in memory, which came over `fork()` and is dead: pointers into it
+    /// are good again. After an error they are dead for ever. [`io::ErrorKind::Unsupported`] in
+    /// homes without forks.
+    fn shared_region_in_place_of(
+        &self,
+        _old: Self::Memory,
+        _offset: u64,
+        _words: usize,
+    ) -> io::Result<Self::Memory> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// A read-only mapping whose contents other processes may change.

@@ -19,10 +19,12 @@
 //! what it holds may be from before a power loss.
 
 mod header;
+mod inherited;
 mod pages;
 mod slots;
 
 pub(crate) use header::IndexHeader;
+pub(crate) use inherited::Inherited;
 pub(crate) use slots::{CKPT, READ, SLOTS, WRITE};
 
 use crate::frames::Checksum;
@@ -272,6 +274,13 @@ impl<S: Storage> Index<S> {
     pub(crate) fn set_frame_checksum(&self, last: u32, sums: Checksum) {
         if let Some(Some(memory)) = self.regions.first() {
             header::set_frame_checksum(memory, last, sums);
+        }
+    }
+
+    /// Whatever index this is: its header is no other's (WAL-21). WRITE is held.
+    pub(crate) fn tell_apart(&self, random: impl FnOnce() -> u64) {
+        if let Some(Some(memory)) = self.regions.first() {
+            header::tell_apart(memory, random);
         }
     }
 }

@@ -35,7 +35,8 @@ pub fn code_of(error: &EngineError) -> Code {
     }
 }
 
-/// What a connection is told that came over `fork()`.
+/// What a connection is told that came over `fork()` and can't go on: its transaction is the
+/// parent's, or something else lies there.
 ///
 /// `SQLITE_CANTOPEN`: it is what the pager lets through from any call (its own assertion in
 /// `sqlite3PagerRollback` lists the codes), and in this process the database is not open.

@@ -102,6 +102,7 @@ mod open;
 mod plain;
 mod pragma;
 mod reference;
+mod renewal;
 mod shadow;
 mod switch;
 mod tables;

@@ -43,6 +43,10 @@ pub struct MainFile {
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do; or
     /// the mode is not chosen yet.
     pub(crate) membership: Option<Membership>,
+    /// The lock that SQLite has.
+    pub(crate) level: LockLevel,
+    /// Bit i: it has slot i of the wal-index.
+    pub(crate) slots: u16,
 }
 
 /// What SQLite gets: a database, open in a mode.
@@ -65,6 +69,8 @@ pub(crate) fn opened(
         caller: request.caller,
         undecided: false,
         membership,
+        level: LockLevel::None,
+        slots: 0,
     };
     Opened { file: Box::new(file), flags }
 }
@@ -73,21 +79,14 @@ impl MainFile {
     /// The database, for whoever asks about it, in a mode that is chosen.
     pub(crate) fn look(&mut self) -> &dyn Database {
         // What fails here fails again where the database is used.
-        drop(self.decide(None));
+        drop(self.check_process().and_then(|()| self.decide(None)));
         &*self.database
     }
+}
 
-    /// Fails in a forked child, where every handle of an engine is dead and shared memory shows
-    /// zeros.
-    #[inline]
-    fn check_process(&self) -> Result<()> {
-        if self.is_inherited() { Err(inherited(&self.path)) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn is_inherited(&self) -> bool {
-        self.forks != real::forks() && !self.database.survives_fork()
-    }
+/// The slots of a call.
+fn mask(slot: usize, count: usize) -> u16 {
+    (slot..slot.saturating_add(count).min(16)).fold(0, |mask, slot| mask | 1 << slot)
 }
 
 impl File for MainFile {
@@ -123,10 +122,15 @@ impl File for MainFile {
         self.caller.note();
         self.decide_for(level)?;
         self.database.lock(level)?;
-        if level == LockLevel::Shared { self.keep_up() } else { Ok(()) }
+        if level == LockLevel::Shared {
+            self.keep_up()?;
+        }
+        self.level = self.level.max(level);
+        Ok(())
     }
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        self.level = self.level.min(level);
         if self.is_inherited() {
             return Ok(()); // the locks are the parent's
         }
@@ -141,6 +145,10 @@ impl File for MainFile {
     }
 
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        // SQLite asks before it checkpoints and closes: what the child only closes does neither.
+        if matches!(control, FileControl::HasMoved(_)) && self.is_inherited() {
+            return Err(inherited(&self.path));
+        }
         self.check_process()?;
         self.caller.note();
         match control {
@@ -171,14 +179,20 @@ impl File for MainFile {
     }
 
     fn shm_lock(&mut self, slot: usize, count: usize, lock: ShmLock) -> Result<()> {
-        if self.is_inherited() {
-            return match lock {
-                ShmLock::LockShared | ShmLock::LockExclusive => Err(inherited(&self.path)),
-                ShmLock::UnlockShared | ShmLock::UnlockExclusive => Ok(()), // the parent's
-            };
+        let takes = matches!(lock, ShmLock::LockShared | ShmLock::LockExclusive);
+        if !takes {
+            self.slots &= !mask(slot, count);
+            if self.is_inherited() {
+                return Ok(()); // the parent's
+            }
         }
+        self.check_process()?;
         self.caller.note();
-        self.database.shm_lock(slot, count, lock)
+        self.database.shm_lock(slot, count, lock)?;
+        if takes {
+            self.slots |= mask(slot, count);
+        }
+        Ok(())
     }
 
     fn shm_barrier(&mut self) {
@@ -207,7 +221,12 @@ impl File for MainFile {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
+        let is_inherited = self.is_inherited();
         let Self { database, membership, parameters, host, .. } = *self;
+        if is_inherited {
+            std::mem::forget(database);
+            return Ok(());
+        }
         let closed = database.end(&parameters, &host);
         drop(membership);
         closed

@@ -15,7 +15,7 @@ use crate::statistics::Statistics;
 use crate::tuning::Tuning;
 use dash_engine::memory::Reserve;
 use dash_engine::ranges::RangeSet;
-use dash_storage::Storage;
+use dash_storage::{File, FileId, Storage};
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -170,6 +170,11 @@ impl<S: Storage> Connection<S> {
     /// The lock held.
     pub fn level(&self) -> LockLevel {
         self.view.level
+    }
+
+    /// The files of the pair, as far as it has both. Good in a forked child, too.
+    pub fn files(&self) -> impl Iterator<Item = FileId> {
+        self.pair.files.iter().flatten().map(|file| file.id())
     }
 
     /// Counters of this connection.

@@ -17,7 +17,7 @@ use super::directory::not_regular;
 use super::memory::{Map, Memory};
 use super::uninterrupted;
 use super::{access, cache, clone, closing, direct, in_place, initialize, lease, lock};
-use crate::{FileId, FileKind, LockKind, Metadata, REGION};
+use crate::{File as _, FileId, FileKind, LockKind, Metadata, REGION};
 
 /// More buffers than this the kernel refuses in one call.
 const MOST_BUFFERS: usize = 1024;
@@ -291,11 +291,29 @@ impl crate::File for File {
         self.shared_region(0, words)
     }
 
+    fn shared_region(&self, offset: u64, words: usize) -> io::Result<Memory> {
+        let file = self.descriptor.file()?;
+        self.extend_for(file, offset, words)?;
+        Memory::new(file, offset, words)
+    }
+
+    fn shared_region_in_place_of(
+        &self,
+        old: Memory,
+        offset: u64,
+        words: usize,
+    ) -> io::Result<Memory> {
+        let file = self.descriptor.file()?;
+        self.extend_for(file, offset, words)?;
+        Memory::in_place_of(old, file, offset, words)
+    }
+}
+
+impl File {
     /// Writes zeros rather than cuts to length, so that touching a word can't run out of space, and
     /// rather than allocates: blocks that are never written back need not be freed (or discarded on
     /// the device, at milliseconds) when the file is removed. Only Btrfs needs the blocks first.
-    fn shared_region(&self, offset: u64, words: usize) -> io::Result<Memory> {
-        let file = self.descriptor.file()?;
+    fn extend_for(&self, file: &fs::File, offset: u64, words: usize) -> io::Result<()> {
         if !offset.is_multiple_of(REGION) {
             return Err(Errno::EINVAL.into());
         }
@@ -307,7 +325,7 @@ impl crate::File for File {
         } else if old < end {
             initialize::write_zeros(old..end, |zeros, at| self.write_all(zeros, at))?;
         }
-        Memory::new(file, offset, words)
+        Ok(())
     }
 }
 

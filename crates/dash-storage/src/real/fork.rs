@@ -15,6 +15,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::RawFd;
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -31,6 +32,8 @@ static INSIDE: AtomicU32 = AtomicU32::new(0);
 thread_local! {
     /// Whether this thread is between the handlers before and after its fork.
     static FORKS: Cell<bool> = const { Cell::new(false) };
+    /// How many [`Inside`] this thread has: it must not wait for a fork that waits for it.
+    static HERE: Cell<u32> = const { Cell::new(0) };
 }
 
 /// How often the parent looks whether openers are done before it forks anyway, and the pause
@@ -44,8 +47,9 @@ pub(super) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Proof that no fork happens between opening and listing, or closing and unlisting.
-pub(super) struct Inside(());
+/// Proof that no fork happens between opening and listing, or closing and unlisting. It stays with
+/// its thread.
+pub(super) struct Inside(PhantomData<*const ()>);
 
 /// Waits for a fork under way, and holds back the next one until the result is dropped. A thread
 /// does not wait for its own fork: another library's handler may open a database before it, and is
@@ -54,8 +58,9 @@ pub(super) fn inside() -> Inside {
     REGISTERED.call_once(register);
     loop {
         INSIDE.fetch_add(1, Ordering::SeqCst);
-        if FORKING.load(Ordering::SeqCst) == 0 || FORKS.get() {
-            return Inside(());
+        if FORKING.load(Ordering::SeqCst) == 0 || HERE.get() > 0 || FORKS.get() {
+            HERE.set(HERE.get() + 1);
+            return Inside(PhantomData);
         }
         INSIDE.fetch_sub(1, Ordering::SeqCst);
         std::thread::yield_now();
@@ -64,6 +69,7 @@ pub(super) fn inside() -> Inside {
 
 impl Drop for Inside {
     fn drop(&mut self) {
+        HERE.set(HERE.get() - 1);
         INSIDE.fetch_sub(1, Ordering::SeqCst);
     }
 }

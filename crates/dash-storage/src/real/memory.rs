@@ -1,12 +1,14 @@
 //! Mappings of files: one to read, one to share words in.
 //!
 //! A mapping is listed for the fork handler like a descriptor, because it holds the open file
-//! description, and so its locks, too. In a forked child both show zeros.
+//! description, and so its locks, too. In a forked child both show zeros; the child may map a file
+//! in the place of shared memory that came over the fork, for whoever keeps pointers into it.
 
-#![expect(unsafe_code, reason = "words of a mapping are references into it")]
+#![expect(unsafe_code, reason = "words of a mapping are references into it; maps at a place")]
 
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -57,12 +59,32 @@ const LARGEST_PAGE: u64 = 64 * 1024;
 impl Memory {
     /// Maps `words` words of a file that has them at `offset`, a multiple of 8.
     pub(super) fn new(file: &fs::File, offset: u64, words: usize) -> io::Result<Self> {
-        let skip = usize::try_from(offset % LARGEST_PAGE).map_err(|_| Errno::EOVERFLOW)?;
-        let len = words.checked_mul(size_of::<AtomicU64>()).and_then(|len| len.checked_add(skip));
-        let (start, len) = (offset - offset % LARGEST_PAGE, len.ok_or(Errno::EOVERFLOW)?);
+        let (start, skip, len) = extent(offset, words)?;
         let region = Region::new(|| MmapOptions::new().offset(start).len(len).map_raw(file))?;
         Ok(Self { region, skip })
     }
+
+    /// The same, in the place of `old`, which came over a fork and had the same words of its file.
+    pub(super) fn in_place_of(
+        old: Self,
+        file: &fs::File,
+        offset: u64,
+        words: usize,
+    ) -> io::Result<Self> {
+        let (start, skip, len) = extent(offset, words)?;
+        if (old.skip, old.region.len) != (skip, len) {
+            return Err(Errno::EINVAL.into());
+        }
+        let region = Region::in_place_of(old.region, file, start)?;
+        Ok(Self { region, skip })
+    }
+}
+
+/// Where the mapping begins in the file, the bytes before the first word, and its length.
+fn extent(offset: u64, words: usize) -> io::Result<(u64, usize, usize)> {
+    let skip = usize::try_from(offset % LARGEST_PAGE).map_err(|_| Errno::EOVERFLOW)?;
+    let len = words.checked_mul(size_of::<AtomicU64>()).and_then(|len| len.checked_add(skip));
+    Ok((offset - offset % LARGEST_PAGE, skip, len.ok_or(Errno::EOVERFLOW)?))
 }
 
 impl SharedMemory for Memory {
@@ -109,11 +131,41 @@ impl Region {
     fn new(map: impl FnMut() -> io::Result<MmapRaw>) -> io::Result<Self> {
         let _inside = fork::inside();
         let mapping = uninterrupted(map)?;
+        Ok(Self::list(mapping))
+    }
+
+    fn list(mapping: MmapRaw) -> Self {
         let entry = MAPPINGS.claim();
         // An empty region is one mapped byte.
         entry.value.set(mapping.as_ptr().addr(), mapping.len().max(1));
         let generation = fork::generation();
-        Ok(Self { len: mapping.len(), mapping: Some(mapping), entry, generation })
+        Self { len: mapping.len(), mapping: Some(mapping), entry, generation }
+    }
+
+    /// Maps a part of `file` where `old` is, which came over a fork. An error leaves the zeros
+    /// there, for ever.
+    fn in_place_of(mut old: Self, file: &fs::File, start: u64) -> io::Result<Self> {
+        const PROTECTION: i32 = libc::PROT_READ | libc::PROT_WRITE;
+        const FLAGS: i32 = libc::MAP_FIXED | libc::MAP_SHARED;
+        let _inside = fork::inside();
+        if old.generation == fork::generation() || old.len == 0 {
+            return Err(Errno::EINVAL.into());
+        }
+        let start = libc::off_t::try_from(start).map_err(|_| Errno::EOVERFLOW)?;
+        let mapping = old.mapping.take().ok_or(Errno::EINVAL)?;
+        let place = mapping.as_mut_ptr().cast();
+        // SAFETY: the extent is one mapping of ours, which `mapping` owns, as nothing takes one out
+        // that came over a fork; the fork handler has put private zeros there, so that no entry of
+        // the list is about it. Whoever has pointers into it takes it for memory that others
+        // change.
+        let mapped =
+            unsafe { libc::mmap(place, mapping.len(), PROTECTION, FLAGS, file.as_raw_fd(), start) };
+        if mapped == libc::MAP_FAILED {
+            let error = io::Error::last_os_error();
+            std::mem::forget(mapping);
+            return Err(error);
+        }
+        Ok(Self::list(mapping))
     }
 
     fn start(&self) -> *mut u8 {
@@ -124,10 +176,13 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         let _inside = fork::inside();
-        drop(self.mapping.take());
         if self.generation == fork::generation() {
+            drop(self.mapping.take());
             self.entry.value.take();
             self.entry.release();
+        } else {
+            // Zeros, or something else by now; pointers into it may have come over the fork, too.
+            std::mem::forget(self.mapping.take());
         }
     }
 }

@@ -6,7 +6,7 @@
 //! need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
 //! (waiting for a shared word), `direct` (around the page cache), `initialize` (blocks that are
 //! written), `cache` (whether it is still the one of before), `lease` (who else
-//! has a file open), `random`.
+//! has a file open), `per_process` (statics that a forked child begins anew), `random`.
 //!
 //! Invariants:
 //!
@@ -29,6 +29,7 @@ mod initialize;
 mod lease;
 mod lock;
 mod memory;
+mod per_process;
 mod random;
 mod table;
 
@@ -38,6 +39,7 @@ mod tests;
 pub use directory::Directory;
 pub use file::File;
 pub use memory::{Map, Memory};
+pub use per_process::PerProcess;
 
 use std::io;
 use std::path::Path;
@@ -65,6 +67,13 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 #[must_use]
 pub fn forks() -> u64 {
     fork::generation()
+}
+
+/// Does something that no fork comes into, such as to hold a lock that a child would find held for
+/// ever. Not for long: a fork waits for it, though not for more than a second.
+pub fn without_fork<R>(work: impl FnOnce() -> R) -> R {
+    let _inside = fork::inside();
+    work()
 }
 
 /// The operating system this process runs on.

@@ -33,6 +33,22 @@ impl<S: Storage> Connection<S> {
         self.index.as_mut().ok_or(Error::Busy)
     }
 
+    /// Goes on with the index of `old`, which came over `fork()` and is dead: SQLite keeps what it
+    /// knows of it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::map_region`]; then `old` still has it.
+    pub fn inherit_index(&mut self, old: &mut Self) -> Result<()> {
+        if old.index.is_some() {
+            self.open_index()?;
+        }
+        // Not yet in its place in this process either, perhaps.
+        let dead = old.index.take().and_then(Index::inherit);
+        self.inherited = old.inherited.take().or(dead);
+        Ok(())
+    }
+
     /// Memory of region `index`; with `extend` it is made if it is missing.
     ///
     /// # Errors
@@ -76,6 +92,15 @@ impl<S: Storage> Connection<S> {
             Some(index) => index.lock(slots.clone(), kind, &self.coordination.file),
             None => Err(Error::Busy),
         };
+        // SQLite asks for it where it finds no header.
+        if writer
+            && self.inherited.is_some()
+            && let Some(index) = &mut self.index
+            && let Err(error) = index.take_place_of(&mut self.inherited, got.is_ok())
+        {
+            index.unlock(slots, &self.coordination.file)?;
+            return Err(error);
+        }
         let marks = slots.start > index::READ && kind == LockKind::Exclusive;
         if marks && matches!(got, Err(Error::Busy)) && self.drain(slots.clone())? {
             got = Ok(());
@@ -134,6 +159,9 @@ impl<S: Storage> Connection<S> {
         let mut told = Ok(());
         if writer {
             told = self.write_held().and_then(|()| self.tell_sums());
+            if let Some(index) = &self.index {
+                index.tell_apart(|| self.storage.random());
+            }
             self.writer_released();
             self.coordination.set(Word::Writing, 0);
         } else if slots.start >= index::READ && slots.len() == 1 {
@@ -193,6 +221,7 @@ impl<S: Storage> Connection<S> {
     /// Those of the file.
     pub fn unmap(&mut self, delete: bool) -> Result<()> {
         self.release_writer()?;
+        self.inherited = None;
         match self.index.take() {
             Some(index) => index.unmap(&*self.directory, &self.coordination.file, delete),
             None => Ok(()),

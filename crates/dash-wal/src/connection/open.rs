@@ -73,6 +73,7 @@ impl<S: Storage> Connection<S> {
             names,
             coordination,
             index: None,
+            inherited: None,
             wal: None,
             page: None,
             process: Arc::clone(process),

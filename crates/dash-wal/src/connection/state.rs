@@ -3,7 +3,7 @@
 use crate::connection::own::OwnFrames;
 use crate::database::DatabaseFile;
 use crate::frames::Checksum;
-use crate::index::Index;
+use crate::index::{Index, Inherited};
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::options::{Barrier, Durability, Tuning};
@@ -28,6 +28,8 @@ pub struct Connection<S: Storage> {
     pub(crate) may_be_empty: bool,
     pub(crate) coordination: Coordination<S::File>,
     pub(crate) index: Option<Index<S>>,
+    /// The index that SQLite knows from before a fork, until the one of now is in its place.
+    pub(crate) inherited: Option<Inherited<S>>,
     /// `-wal`, while SQLite has it open.
     pub(crate) wal: Option<S::File>,
     /// Bytes of a page in `-wal`, in the generation of this number.

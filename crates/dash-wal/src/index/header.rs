@@ -60,6 +60,11 @@ pub(super) fn set_frame_checksum<M: SharedMemory>(memory: &M, last: u32, sums: C
     }
     let mut bytes = copy(memory, 0);
     put(&mut bytes, 24, sums);
+    write(memory, bytes);
+}
+
+/// Writes both copies, with their checksum.
+fn write<M: SharedMemory>(memory: &M, mut bytes: [u8; HEADER]) {
     let own = checksum(ByteOrder::NATIVE, &bytes[..40], [0, 0]);
     put(&mut bytes, 40, own);
     // The second copy first (wal.c `walIndexWriteHdr`).
@@ -68,6 +73,31 @@ pub(super) fn set_frame_checksum<M: SharedMemory>(memory: &M, last: u32, sums: C
             memory.word(first + index).store(u64::from_ne_bytes(*word), SeqCst);
         }
     }
+}
+
+/// Whether it is what SQLite makes of a `-wal` without a frame: then it is the same for any index.
+pub(super) fn tells_nothing(header: &IndexHeader) -> bool {
+    (header.change, header.mx_frame, header.salts) == (0, 0, [0; 2])
+}
+
+/// Makes such a header one that no other index has, and that says the same.
+pub(super) fn tell_apart<M: SharedMemory>(memory: &M, random: impl FnOnce() -> u64) {
+    // Nearly always it is not, which one word tells.
+    let [change, _] = halves(memory.word(1).load(SeqCst));
+    if change != 0 || !read(memory).as_ref().is_some_and(tells_nothing) {
+        return;
+    }
+    let [change, salt] = halves(random()).map(|half| half | 1);
+    let mut bytes = copy(memory, 0);
+    bytes[8..12].copy_from_slice(&change.to_ne_bytes());
+    put(&mut bytes, 32, [salt, change]);
+    write(memory, bytes);
+}
+
+/// The numbers in a word, in the order in which they lie in memory.
+fn halves(word: u64) -> [u32; 2] {
+    let bytes = word.to_ne_bytes();
+    [0, 4].map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
 }
 
 /// A copy of the header, from word `first` on.

@@ -19,8 +19,11 @@ pub use table::Modes;
 use core::fmt;
 use std::path::Path;
 
-use dash_ffi::{Code, Error, File, HostFile, HostVfs, OpenFlags, Opened, Result, Row, Value};
+use dash_ffi::{
+    Code, Error, File, HostFile, HostVfs, LockLevel, OpenFlags, Opened, Result, Row, Value,
+};
 
+use crate::errors::inherited;
 use registry::Shared;
 
 /// A journal mode, as `PRAGMA journal_mode` and the URI parameter `journal_mode` choose it.
@@ -202,6 +205,26 @@ pub trait Database: File {
     /// Whether it works in a forked child as in its parent.
     fn survives_fork(&self) -> bool {
         false
+    }
+
+    /// The lock that SQLite keeps in no transaction as well.
+    fn resting_level(&self) -> LockLevel {
+        LockLevel::None
+    }
+
+    /// Puts into `parameters` what `PRAGMA`s have chosen, for whoever opens it again.
+    fn keep(&mut self, _parameters: &mut Parameters) {}
+
+    /// In a forked child, in no transaction: opens it again, for the same connection of SQLite's,
+    /// which has it locked to `level` and goes on with what it knows. What came over the fork is
+    /// forgotten after that; it is never closed, and gives no lock up, for these are the parent's.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` where it can't go on with what lies there; or why it can't be opened. No
+    /// lock is left.
+    fn renew(&mut self, switching: &Switching<'_>, _level: LockLevel) -> Result<Box<dyn Database>> {
+        Err(inherited(switching.path))
     }
 
     /// A PRAGMA, in lower case: the answer to one of the mode's own. `None`: somebody else's, which

@@ -7,6 +7,10 @@
 //!
 //! Invariant: a path is listed from before its file is opened until after it is closed. The list is
 //! shared by all SQLites of the process.
+//!
+//! In a forked child what came over the fork stays listed for the questions about files beside it,
+//! as a transaction of the parent's may have to be rolled back there; for all else it counts only
+//! where its files work in the child, too. The first connection that joins begins it anew.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -16,11 +20,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use dash_ffi::{OpenFlags, Opened, Result};
+use dash_storage::real::{self, without_fork};
 
 use super::{Beside, Mode};
 use crate::wake::Queue;
 
-static DATABASES: RwLock<BTreeMap<Vec<u8>, Listed>> = RwLock::new(BTreeMap::new());
+static DATABASES: RwLock<Databases> = RwLock::new(BTreeMap::new());
 
 /// What SQLite appends to a database's name.
 const BESIDE: [(&[u8], Beside); 2] = [(b"-journal", Beside::Journal), (b"-wal", Beside::Wal)];
@@ -29,6 +34,40 @@ struct Listed {
     mode: &'static dyn Mode,
     connections: usize,
     shared: Arc<Shared>,
+    /// [`real::forks`] when it was listed.
+    forks: u64,
+}
+
+impl Listed {
+    fn new(mode: &'static dyn Mode) -> Self {
+        Self { mode, connections: 0, shared: Arc::default(), forks: real::forks() }
+    }
+
+    /// Whether it is about connections of the parent's. Plain files are the child's, too.
+    fn is_inherited(&self) -> bool {
+        self.forks != real::forks() && !self.mode.is_plain()
+    }
+
+    /// Begins it anew in a forked child. What was shared stays where it is: threads that are not
+    /// there may hold its locks.
+    fn renew(&mut self, mode: &'static dyn Mode) {
+        let old = std::mem::replace(self, Self::new(mode));
+        // One that has not ended its transaction yet asks about the files beside it.
+        self.shared.writers.store(usize::from(old.shared.has_writers()), Ordering::SeqCst);
+        std::mem::forget(old);
+    }
+}
+
+type Databases = BTreeMap<Vec<u8>, Listed>;
+
+/// Looks at the list. No fork comes into that: a child would find its lock held for ever.
+fn look<R>(look: impl FnOnce(&Databases) -> R) -> R {
+    without_fork(|| look(&DATABASES.read().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Changes the list.
+fn change<R>(change: impl FnOnce(&mut Databases) -> R) -> R {
+    without_fork(|| change(&mut DATABASES.write().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// What the connections of this process share about a database.
@@ -45,13 +84,15 @@ pub struct Shared {
 impl Shared {
     /// What the connections of one engine share: made when it is first asked for.
     pub fn of<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = own.iter().find_map(|own| Arc::clone(own).downcast().ok()) {
-            return found;
-        }
-        let new = Arc::<T>::default();
-        own.push(new.clone());
-        new
+        without_fork(|| {
+            let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(found) = own.iter().find_map(|own| Arc::clone(own).downcast().ok()) {
+                return found;
+            }
+            let new = Arc::<T>::default();
+            own.push(new.clone());
+            new
+        })
     }
 
     /// Whether a connection of this process may write it.
@@ -91,41 +132,52 @@ impl Membership {
 
     /// Whether no other connection of this process has it open.
     pub fn is_alone(&self) -> bool {
-        let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
-        databases.get(&self.path).is_some_and(|listed| listed.connections == 1)
+        look(|databases| {
+            let listed = databases.get(&self.path).filter(|listed| self.is_of(listed));
+            listed.is_some_and(|listed| listed.connections == 1)
+        })
+    }
+
+    /// Not so in a forked child, once it began anew there.
+    fn is_of(&self, listed: &Listed) -> bool {
+        Arc::ptr_eq(&self.shared, &listed.shared)
     }
 
     /// Changes the mode; `false` if other connections stand against it.
     pub fn switch(&self, mode: &'static dyn Mode) -> bool {
-        let mut databases = DATABASES.write().unwrap_or_else(PoisonError::into_inner);
-        match databases.get_mut(&self.path) {
-            Some(listed) if listed.connections == 1 || listed.mode == mode => {
+        change(|databases| match databases.get_mut(&self.path) {
+            Some(listed)
+                if self.is_of(listed) && (listed.connections == 1 || listed.mode == mode) =>
+            {
                 listed.mode = mode;
                 true
             }
             _ => false,
-        }
+        })
     }
 
     /// Says in which mode the file is by now, whatever connections of this process took it for:
     /// each of them follows before it reads or writes.
     pub fn lead(&self, mode: &'static dyn Mode) {
-        let mut databases = DATABASES.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(listed) = databases.get_mut(&self.path) {
-            listed.mode = mode;
-        }
+        change(|databases| {
+            if let Some(listed) = databases.get_mut(&self.path)
+                && self.is_of(listed)
+            {
+                listed.mode = mode;
+            }
+        });
     }
 }
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        let mut databases = DATABASES.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(listed) = databases.get_mut(&self.path) {
+        let last = change(|databases| {
+            let listed = databases.get_mut(&self.path).filter(|listed| self.is_of(listed))?;
             listed.connections -= 1;
-            if listed.connections == 0 {
-                databases.remove(&self.path);
-            }
-        }
+            (listed.connections == 0).then(|| databases.remove(&self.path))
+        });
+        // It may close files: not while a fork waits.
+        drop(last);
     }
 }
 
@@ -137,18 +189,19 @@ pub fn join(
     default: &'static dyn Mode,
 ) -> core::result::Result<(Membership, &'static dyn Mode), &'static dyn Mode> {
     let path = path.as_os_str().as_bytes().to_vec();
-    let mut databases = DATABASES.write().unwrap_or_else(PoisonError::into_inner);
-    let listed = databases.entry(path.clone()).or_insert_with(|| Listed {
-        mode: wanted.unwrap_or(default),
-        connections: 0,
-        shared: Arc::default(),
-    });
-    if wanted.is_some_and(|wanted| wanted != listed.mode) {
-        return Err(listed.mode);
-    }
-    listed.connections += 1;
-    let shared = Arc::clone(&listed.shared);
-    Ok((Membership { path, shared }, listed.mode))
+    let mode = wanted.unwrap_or(default);
+    change(|databases| {
+        let listed = databases.entry(path.clone()).or_insert_with(|| Listed::new(mode));
+        if listed.is_inherited() {
+            listed.renew(mode);
+        }
+        if wanted.is_some_and(|wanted| wanted != listed.mode) {
+            return Err(listed.mode);
+        }
+        listed.connections += 1;
+        let shared = Arc::clone(&listed.shared);
+        Ok((Membership { path, shared }, listed.mode))
+    })
 }
 
 /// The database that a path is beside, by the path's name, and what it would be.
@@ -161,21 +214,23 @@ fn beside(path: &Path) -> Option<(&[u8], Beside)> {
 /// meanwhile: for questions that need no file.
 fn ask<R>(path: &Path, ask: impl FnOnce(&dyn Mode, &Arc<Shared>, Beside) -> R) -> Option<R> {
     let (path, beside) = beside(path)?;
-    let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
-    databases.get(path).map(|listed| ask(listed.mode, &listed.shared, beside))
+    look(|databases| databases.get(path).map(|listed| ask(listed.mode, &listed.shared, beside)))
 }
 
 /// The same, for what may take its time.
 fn find(path: &Path) -> Option<(&'static dyn Mode, Arc<Shared>, Beside)> {
     let (path, beside) = beside(path)?;
-    let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
-    databases.get(path).map(|listed| (listed.mode, Arc::clone(&listed.shared), beside))
+    look(|databases| {
+        databases.get(path).map(|listed| (listed.mode, Arc::clone(&listed.shared), beside))
+    })
 }
 
 /// The mode that a database is open in here, if it is.
 pub fn mode_of(path: &Path) -> Option<&'static dyn Mode> {
-    let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
-    databases.get(path.as_os_str().as_bytes()).map(|listed| listed.mode)
+    look(|databases| {
+        let listed = databases.get(path.as_os_str().as_bytes());
+        listed.filter(|listed| !listed.is_inherited()).map(|listed| listed.mode)
+    })
 }
 
 /// Opens a file beside a listed database; `None`: it is the host's.
@@ -205,8 +260,10 @@ pub fn exists_beside(path: &Path) -> Option<bool> {
 /// process may write it.
 pub fn mode_of_journal(path: &Path) -> Option<(&'static dyn Mode, bool)> {
     let path = path.as_os_str().as_bytes().strip_suffix(BESIDE[0].0)?;
-    let databases = DATABASES.read().unwrap_or_else(PoisonError::into_inner);
-    databases.get(path).map(|listed| (listed.mode, listed.shared.has_writers()))
+    look(|databases| {
+        let listed = databases.get(path).filter(|listed| !listed.is_inherited());
+        listed.map(|listed| (listed.mode, listed.shared.has_writers()))
+    })
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 
 use std::path::Path;
 
-use dash_ffi::{Code, Error, HostFile, HostVfs, Result, Row, Value};
+use dash_ffi::{Code, Error, HostFile, HostVfs, LockLevel, Result, Row, Value};
 
 use super::file::ShadowFile;
-use super::{MODE, parameters};
-use crate::mode::IN_TRANSACTION;
-use crate::mode::Parameters;
-use crate::mode::{Database, Statistic};
+use super::{MODE, opening, parameters};
+use crate::errors::inherited;
+use crate::mode::{Database, IN_TRANSACTION, Parameters, Statistic, Switching};
 
 impl Database for ShadowFile {
     fn engine(&self) -> &'static str {
@@ -57,6 +56,26 @@ impl Database for ShadowFile {
         host: &HostVfs,
     ) -> Result<HostFile> {
         self.leave_mode(parameters, path, host)
+    }
+
+    fn keep(&mut self, parameters: &mut Parameters) {
+        self.keep_settings(parameters);
+    }
+
+    fn renew(&mut self, switching: &Switching<'_>, _: LockLevel) -> Result<Box<dyn Database>> {
+        let mut file = opening::entered(switching)?;
+        // SQLite's cache is of one of the two files, which change their names.
+        let known: Vec<_> = self.engine.files().collect();
+        if !file.engine.files().any(|id| known.contains(&id)) {
+            drop(file.engine.close());
+            return Err(inherited(switching.path));
+        }
+        if self.exclusive {
+            file.locking_mode("exclusive");
+        }
+        file.secure_delete = self.secure_delete;
+        file.busy = self.busy.take();
+        Ok(Box::new(file))
     }
 
     fn end(self: Box<Self>, parameters: &Parameters, host: &HostVfs) -> Result<()> {

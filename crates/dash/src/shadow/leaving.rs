@@ -17,6 +17,12 @@ use crate::mode::{Parameters, Request, in_use};
 use crate::plain::has_moved;
 
 impl ShadowFile {
+    /// What `PRAGMA`s have chosen.
+    pub(super) fn keep_settings(&self, kept: &mut Parameters) {
+        kept.set_own(parameters::COMMIT, self.protocol.name());
+        kept.powersafe_overwrite = Some(self.powersafe_overwrite);
+    }
+
     /// See [`crate::mode::Database::leave`].
     pub(super) fn leave_mode(
         self,
@@ -25,8 +31,7 @@ impl ShadowFile {
         host: &HostVfs,
     ) -> Result<HostFile> {
         linger::end(path);
-        kept.set_own(parameters::COMMIT, self.protocol.name());
-        kept.powersafe_overwrite = Some(self.powersafe_overwrite);
+        self.keep_settings(kept);
         self.close_engine(Duration::ZERO, host)?;
         become_plain(path, host)
     }

@@ -8,26 +8,29 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use dash_shadow::{Connection, Error};
-use dash_storage::real::Real;
+use dash_storage::real::{PerProcess, Real};
 
-/// The databases that linger, by path.
-static LINGERING: Mutex<Lingering> = Mutex::new(Lingering { kept: BTreeMap::new(), keeper: 0 });
-/// Wakes the keeper when there is an earlier end to wait for.
-static CHANGED: Condvar = Condvar::new();
+/// Of a forked child's parent nothing lingers in the child.
+static LINGERING: PerProcess<Lingering> = PerProcess::new();
 
-/// The process that databases may linger in: [`Lingering::keeper`], for who must not wait for the
-/// lock.
-static HOME: AtomicU32 = AtomicU32::new(0);
-
+#[derive(Default)]
 struct Lingering {
+    state: Mutex<State>,
+    /// Wakes the keeper when there is an earlier end to wait for.
+    changed: Condvar,
+    at_exit: OnceLock<()>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The databases that linger, by path.
     kept: BTreeMap<PathBuf, Kept>,
-    /// The process whose thread watches the ends; 0 for none. In a forked child it is another's.
-    keeper: u32,
+    /// Whether a thread watches the ends.
+    has_keeper: bool,
 }
 
 struct Kept {
@@ -35,16 +38,8 @@ struct Kept {
     until: Instant,
 }
 
-fn lingering() -> MutexGuard<'static, Lingering> {
-    let mut lingering = LINGERING.lock().unwrap_or_else(PoisonError::into_inner);
-    if lingering.keeper != 0 && lingering.keeper != std::process::id() {
-        // A forked child: its parent's connections are dead here, and the parent gives them back.
-        std::mem::take(&mut lingering.kept).into_values().for_each(|kept| {
-            std::mem::forget(kept.engine);
-        });
-        lingering.keeper = 0;
-    }
-    lingering
+fn lingering() -> MutexGuard<'static, State> {
+    LINGERING.get().state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Closes a connection, or keeps it for `time` in case the database is opened again soon.
@@ -69,7 +64,7 @@ pub fn close(
         return engine.close_telling(tell);
     }
     lingering.kept.insert(path.to_path_buf(), Kept { engine, until });
-    CHANGED.notify_one();
+    LINGERING.get().changed.notify_one();
     Ok(())
 }
 
@@ -96,30 +91,29 @@ pub fn check(path: &Path) {
 
 /// Makes sure that somebody watches the ends, and that the end of the process is one.
 fn keeper_runs() -> bool {
-    static AT_EXIT: Once = Once::new();
-    AT_EXIT.call_once(|| drop(dash_ffi::at_exit(end_all)));
+    LINGERING.get().at_exit.get_or_init(|| drop(dash_ffi::at_exit(end_all)));
     let mut lingering = lingering();
-    if lingering.keeper == 0 {
+    if !lingering.has_keeper {
         let thread = std::thread::Builder::new().name("dash-linger".into());
         let thread = thread.spawn(|| dash_ffi::behind_the_wall("lingering", keep));
         if thread.is_err() {
             return false;
         }
-        lingering.keeper = std::process::id();
-        HOME.store(lingering.keeper, Ordering::SeqCst);
+        lingering.has_keeper = true;
     }
     true
 }
 
 fn keep() {
+    let changed = &LINGERING.get().changed;
     let mut state = lingering();
     loop {
         let next = state.kept.iter().map(|(path, kept)| (kept.until, path.clone())).min();
         state = match next {
-            None => CHANGED.wait(state).unwrap_or_else(PoisonError::into_inner),
+            None => changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             Some((until, path)) => match until.checked_duration_since(Instant::now()) {
                 Some(time) => {
-                    CHANGED.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
+                    changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
                 }
                 None => {
                     drop(state);
@@ -131,12 +125,8 @@ fn keep() {
     }
 }
 
-/// In a forked child that exits there is nothing to end, and the lock may be held for ever: by a
-/// thread that only the parent has.
+/// In a forked child that exits there is nothing to end but what lingers there itself.
 extern "C" fn end_all() {
-    if HOME.load(Ordering::SeqCst) != std::process::id() {
-        return;
-    }
     let paths: Vec<PathBuf> = lingering().kept.keys().cloned().collect();
     paths.iter().for_each(|path| end(path));
 }

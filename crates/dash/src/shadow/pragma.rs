@@ -29,7 +29,7 @@ impl ShadowFile {
         None
     }
 
-    fn locking_mode(&mut self, value: &str) {
+    pub(super) fn locking_mode(&mut self, value: &str) {
         let exclusive = value.eq_ignore_ascii_case("exclusive");
         // Any other name SQLite takes for a question.
         if exclusive || value.eq_ignore_ascii_case("normal") {

@@ -18,9 +18,8 @@ use crate::errors::{errno_of, to_sqlite};
 use crate::leftovers::Neighbours;
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
-use crate::mode::Database;
-use crate::mode::Parameters;
 use crate::mode::registry::Shared;
+use crate::mode::{Database, Parameters, Switching};
 use crate::wake::Reader;
 
 /// An open database.
@@ -152,6 +151,16 @@ impl Database for ReadOnlyFile {
 
     fn leave(self: Box<Self>, _: &mut Parameters, _: &Path, _: &HostVfs) -> Result<HostFile> {
         Err(self.refusal())
+    }
+
+    /// Each transaction looks up anew which file it reads.
+    fn renew(&mut self, switching: &Switching<'_>, _: LockLevel) -> Result<Box<dyn Database>> {
+        let Switching { path, window, membership, .. } = switching;
+        let shared = Arc::clone(membership.shared());
+        let file = Self::open(path, self.immutable, Arc::clone(window), shared);
+        let mut file = file.map_err(to_sqlite)?;
+        file.why = self.why.take();
+        Ok(Box::new(file))
     }
 
     fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {

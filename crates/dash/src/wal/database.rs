@@ -3,13 +3,14 @@
 
 use std::path::Path;
 
-use dash_ffi::{Code, Error, HostFile, HostVfs, OpenFlags, Result, Row, Value};
-use dash_wal::{Durability, LockLevel};
+use dash_ffi::{Code, Error, HostFile, HostVfs, LockLevel, OpenFlags, Result, Row, Value};
+use dash_wal::{Durability, LockLevel as EngineLevel};
 
 use super::file::WalFile;
+use super::link::State;
 use super::{MODE, opening, parameters, watch};
 use crate::errors::to_sqlite;
-use crate::mode::{Database, IN_TRANSACTION, Parameters, Statistic, Watched};
+use crate::mode::{Database, IN_TRANSACTION, Parameters, Statistic, Switching, Watched};
 use crate::plain;
 
 impl Database for WalFile {
@@ -58,7 +59,7 @@ impl Database for WalFile {
 
     fn is_left(&self) -> bool {
         let unlocked =
-            || self.link.state().engine().is_ok_and(|engine| engine.level() == LockLevel::None);
+            || self.link.state().engine().is_ok_and(|engine| engine.level() == EngineLevel::None);
         self.is_left && unlocked()
     }
 
@@ -68,7 +69,7 @@ impl Database for WalFile {
             return Err(self.refusal());
         }
         let mut state = self.link.state();
-        let unlocked = state.engine()?.level() == LockLevel::None;
+        let unlocked = state.engine()?.level() == EngineLevel::None;
         match unlocked && !Self::says_wal(&mut state)? {
             true => Ok(()),
             false => Err(Error::new(Code::ERROR, IN_TRANSACTION)),
@@ -81,17 +82,30 @@ impl Database for WalFile {
         path: &Path,
         host: &HostVfs,
     ) -> Result<HostFile> {
-        let mut state = self.link.state();
-        let engine = state.engine()?;
-        kept.set_own(parameters::DURABILITY, parameters::name_of(engine.durability()));
-        kept.set_own(parameters::BARRIER, parameters::name_of_barrier(engine.chosen_barrier()));
-        kept.set_own(parameters::READ, parameters::name_of_reads(engine.durable_reads()));
-        drop(state);
-        kept.powersafe_overwrite = Some(self.powersafe_overwrite);
+        self.keep_settings(kept, &mut self.link.state())?;
         self.close_engine()?;
         opening::remove_log(path, false);
         let (file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
         Ok(file)
+    }
+
+    fn resting_level(&self) -> LockLevel {
+        let state = self.link.state_after_fork();
+        match state.is_some_and(|state| state.has_log) {
+            true => LockLevel::Shared,
+            false => LockLevel::None,
+        }
+    }
+
+    fn keep(&mut self, parameters: &mut Parameters) {
+        if let Some(mut state) = self.link.state_after_fork() {
+            // Fails where it is closed: then nothing is opened again.
+            drop(self.keep_settings(parameters, &mut state));
+        }
+    }
+
+    fn renew(&mut self, switching: &Switching<'_>, level: LockLevel) -> Result<Box<dyn Database>> {
+        Ok(Box::new(self.renewed(switching, level)?))
     }
 
     fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {
@@ -100,6 +114,15 @@ impl Database for WalFile {
 }
 
 impl WalFile {
+    fn keep_settings(&self, kept: &mut Parameters, state: &mut State) -> Result<()> {
+        let engine = state.engine()?;
+        kept.set_own(parameters::DURABILITY, parameters::name_of(engine.durability()));
+        kept.set_own(parameters::BARRIER, parameters::name_of_barrier(engine.chosen_barrier()));
+        kept.set_own(parameters::READ, parameters::name_of_reads(engine.durable_reads()));
+        kept.powersafe_overwrite = Some(self.powersafe_overwrite);
+        Ok(())
+    }
+
     /// Closes the engine.
     pub(super) fn close_engine(self) -> Result<()> {
         match self.link.take() {

@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::Instant;
 
 use dash_ffi::{Code, Error, KeptConnection, Result};
-use dash_storage::real::{Memory, Real};
+use dash_storage::real::{self, Memory, Real};
 use dash_wal::{Connection, Error as EngineError, LockLevel, Turn};
 
 use super::reservations;
@@ -29,6 +29,10 @@ pub struct Link {
     state: Mutex<State>,
     /// Whether [`reservations`] looks after it.
     pub watched: AtomicBool,
+    /// [`real::forks`] when it was opened.
+    forks: u64,
+    /// In a forked child, the one that goes on for it.
+    renewed: OnceLock<Arc<Self>>,
 }
 
 /// See [`Link`].
@@ -106,9 +110,39 @@ impl Link {
             urgent: Arc::clone(&links.urgent),
             state: Mutex::new(state),
             watched: AtomicBool::new(false),
+            forks: real::forks(),
+            renewed: OnceLock::new(),
         });
         links.add(&link);
         link
+    }
+
+    /// Whether it came over `fork()`: then it is dead.
+    #[inline]
+    pub fn is_inherited(&self) -> bool {
+        self.forks != real::forks()
+    }
+
+    /// The one that goes on for it.
+    #[inline]
+    pub fn renewed(&self) -> Option<&Arc<Self>> {
+        self.renewed.get()
+    }
+
+    /// Leaves everything to another one, and stays as it is, for ever.
+    pub fn give_way(self: &Arc<Self>, to: &Arc<Self>) {
+        // Nobody drops what is the parent's.
+        std::mem::forget(Arc::clone(self));
+        drop(self.renewed.set(Arc::clone(to)));
+    }
+
+    /// Everything that changes; `None` in a forked child where a thread has it that is not there.
+    pub fn state_after_fork(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Everything that changes.
@@ -141,7 +175,7 @@ impl Reserve for Link {
     }
 
     fn reserve(&self) -> bool {
-        if !reservations::can_be_watched() {
+        if self.is_inherited() || !reservations::can_be_watched() {
             return false;
         }
         let mut state = self.state();
@@ -159,7 +193,9 @@ impl Reserve for Link {
     }
 
     fn give_up(&self) {
-        self.state().give_up();
+        if !self.is_inherited() {
+            self.state().give_up();
+        }
     }
 
     fn urgent(&self) -> Arc<Urgent> {
@@ -167,6 +203,9 @@ impl Reserve for Link {
     }
 
     fn turn(&self) -> Option<Turn<Memory>> {
+        if self.is_inherited() {
+            return None;
+        }
         self.state().engine().ok().and_then(|engine| engine.turn())
     }
 }

@@ -12,6 +12,7 @@ use dash_ffi::{
 use dash_wal::Connection;
 
 use super::link::{Link, State};
+use crate::errors::inherited;
 use crate::latency::Op;
 use crate::main_file::SECTOR;
 
@@ -46,13 +47,29 @@ fn is_commit_frame(data: &[u8]) -> bool {
 }
 
 impl LogFile {
+    /// The connection: in a forked child the one that goes on there, once the database's file has
+    /// brought it about.
+    #[inline]
+    fn link(&mut self) -> Result<&Arc<Link>> {
+        while let Some(renewed) = self.link.renewed() {
+            self.link = Arc::clone(renewed);
+        }
+        match self.link.is_inherited() {
+            false => Ok(&self.link),
+            true => Err(inherited(&self.link.path)),
+        }
+    }
+}
+
+impl Link {
     /// Before a commit frame: an error after a commit has become visible reaches nobody where its
     /// transaction also writes other files, so there it has to be durable before.
     fn begin_commit(&self, state: &mut State) -> Result<()> {
         state.begun = Some(Instant::now());
-        let others = state.kept.as_ref().and_then(|kept| {
-            kept.visit(|connection| connection.writes_another_file(&self.link.path))
-        });
+        let others = state
+            .kept
+            .as_ref()
+            .and_then(|kept| kept.visit(|connection| connection.writes_another_file(&self.path)));
         let undeferred = others.unwrap_or(false);
         if undeferred != state.undeferred {
             state.undeferred = undeferred;
@@ -64,34 +81,35 @@ impl LogFile {
 
 impl File for LogFile {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        self.link.state().call(|engine| engine.wal_read(buffer, offset))
+        self.link()?.state().call(|engine| engine.wal_read(buffer, offset))
     }
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
-        if self.link.is_read_only {
+        let link = self.link()?;
+        if link.is_read_only {
             return Err(Code::READONLY.into());
         }
-        let mut state = self.link.state();
+        let mut state = link.state();
         if is_commit_frame(data) {
-            self.begin_commit(&mut state)?;
+            link.begin_commit(&mut state)?;
         }
         state.call(|engine| engine.wal_write(data, offset))
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {
-        self.link.state().call(|engine| engine.wal_truncate(size))
+        self.link()?.state().call(|engine| engine.wal_truncate(size))
     }
 
     fn sync(&mut self, _: SyncFlags) -> Result<()> {
         let begun = Instant::now();
-        let mut state = self.link.state();
+        let mut state = self.link()?.state();
         let synced = state.call(Connection::wal_sync);
         state.latencies.record(Op::Flush, begun);
         synced
     }
 
     fn size(&mut self) -> Result<u64> {
-        self.link.state().call(|engine| engine.wal_size())
+        self.link()?.state().call(|engine| engine.wal_size())
     }
 
     fn lock(&mut self, _: LockLevel) -> Result<()> {
@@ -125,8 +143,11 @@ impl File for LogFile {
         self.door.clone()
     }
 
-    fn close(self: Box<Self>) -> Result<()> {
-        let mut state = self.link.state();
+    fn close(mut self: Box<Self>) -> Result<()> {
+        let Ok(link) = self.link() else {
+            return Ok(()); // the parent's
+        };
+        let mut state = link.state();
         state.has_log = false;
         match state.engine() {
             Ok(_) => state.call(Connection::wal_close),

@@ -13,6 +13,7 @@ mod opening;
 mod parameters;
 mod pragma;
 mod region;
+mod renewal;
 mod reservations;
 mod watch;
 
@@ -104,7 +105,7 @@ impl Mode for Wal {
     }
 
     fn join(&self, switching: &Switching<'_>) -> Result<Option<Box<dyn Database>>> {
-        let joined = opening::joined(switching)?;
+        let joined = opening::joined(switching, false)?;
         Ok(joined.map(|file| Box::new(file) as Box<dyn Database>))
     }
 

@@ -235,14 +235,14 @@ fn could_not(path: &Path) -> String {
 /// SQLite itself, with the page size that it was told.
 pub(super) fn entered(switching: &Switching<'_>) -> Result<WalFile> {
     let is_empty = std::fs::metadata(switching.path).is_ok_and(|found| found.len() == 0);
-    Ok(under(switching, engine_under(switching, !is_empty)?))
+    Ok(under(switching, engine_under(switching, !is_empty)?, false))
 }
 
 /// The same, once others have put it into WAL mode; `None`: it has left that again.
-pub(super) fn joined(switching: &Switching<'_>) -> Result<Option<WalFile>> {
+pub(super) fn joined(switching: &Switching<'_>, is_read_only: bool) -> Result<Option<WalFile>> {
     let mut engine = engine_under(switching, false)?;
     match is_in_wal_mode(&mut engine, &Neighbours::of(switching.path))? {
-        true => Ok(Some(under(switching, engine))),
+        true => Ok(Some(under(switching, engine, is_read_only))),
         false => engine.close().map(|()| None).map_err(to_sqlite),
     }
 }
@@ -255,11 +255,11 @@ fn engine_under(
     engine(host, path, parameters, OpenFlags::READWRITE, begins, &membership.shared().of())
 }
 
-fn under(switching: &Switching<'_>, engine: Connection<Real>) -> WalFile {
+fn under(switching: &Switching<'_>, engine: Connection<Real>, is_read_only: bool) -> WalFile {
     let Switching { host, path, parameters, window, membership, caller, connection, .. } =
         switching;
     let links = membership.shared().of::<Links>();
-    let link = Link::new(engine, &links, *caller, path.to_path_buf(), false);
+    let link = Link::new(engine, &links, *caller, path.to_path_buf(), is_read_only);
     link.state().kept = connection.cloned();
     WalFile::new(link, **host, parameters.psow(), (*window).clone())
 }

@@ -5,61 +5,69 @@
 //! has come for in [`LEASE`]. A connection that comes for it, or makes another call, settles it
 //! before.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
+
+use dash_storage::real::{PerProcess, without_fork};
 
 use super::link::Link;
 
 /// For how long a lock is held for SQLite: longer than a thread waits for a core on a busy machine.
 const LEASE: Duration = Duration::from_millis(100);
 
-/// Those that may hold one.
-static WATCHED: Mutex<Vec<Weak<Link>>> = Mutex::new(Vec::new());
-/// Tells the watch that there is one.
-static CHANGED: Condvar = Condvar::new();
-/// The process whose thread watches; 0 before there is one.
-static HOME: AtomicU32 = AtomicU32::new(0);
+/// A forked child has none of its parent's, nor the thread that watches them.
+static WATCH: PerProcess<Watch> = PerProcess::new();
 
-fn watched() -> MutexGuard<'static, Vec<Weak<Link>>> {
-    WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
+#[derive(Default)]
+struct Watch {
+    /// Those that may hold one.
+    links: Mutex<Vec<Weak<Link>>>,
+    /// Tells the thread that there is one.
+    changed: Condvar,
+    /// Whether the thread runs.
+    runs: AtomicBool,
 }
 
-/// Whether the thread runs, or can be started: in a forked child it does not, nor is its parent's
-/// list of any use there.
-pub fn can_be_watched() -> bool {
-    let home = HOME.load(Ordering::SeqCst);
-    if home == std::process::id() {
-        return true;
+impl Watch {
+    fn links(&self) -> MutexGuard<'_, Vec<Weak<Link>>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    if home != 0
-        || HOME.compare_exchange(0, std::process::id(), Ordering::SeqCst, Ordering::SeqCst).is_err()
-    {
-        return false;
+}
+
+/// Whether the thread runs, or can be started.
+pub fn can_be_watched() -> bool {
+    let watch = WATCH.get();
+    if watch.runs.swap(true, Ordering::SeqCst) {
+        return true;
     }
     let thread = std::thread::Builder::new().name("dash-watch".into());
     let thread = thread.spawn(|| dash_ffi::behind_the_wall("watching locks", watch_all));
     if thread.is_err() {
-        HOME.store(0, Ordering::SeqCst);
+        watch.runs.store(false, Ordering::SeqCst);
     }
     thread.is_ok()
 }
 
 /// Looks after a link until it holds nothing.
 pub fn watch(link: Arc<Link>) {
-    watched().push(Arc::downgrade(&link));
-    CHANGED.notify_one();
+    let watch = WATCH.get();
+    watch.links().push(Arc::downgrade(&link));
+    watch.changed.notify_one();
 }
 
 fn watch_all() {
+    let watch = WATCH.get();
     loop {
-        let list = watched();
-        let list = CHANGED.wait_while(list, |list| list.is_empty());
+        let list = watch.links();
+        let list = watch.changed.wait_while(list, |list| list.is_empty());
         drop(list.unwrap_or_else(PoisonError::into_inner));
         std::thread::sleep(LEASE);
-        let links = std::mem::take(&mut *watched());
-        let kept: Vec<_> = links.into_iter().filter(is_still_held).collect();
-        watched().extend(kept);
+        let links = std::mem::take(&mut *watch.links());
+        // A forked child must not find a link in the hands of this thread.
+        let kept: Vec<_> =
+            links.into_iter().filter(|link| without_fork(|| is_still_held(link))).collect();
+        watch.links().extend(kept);
     }
 }
 

@@ -125,6 +125,48 @@ fn a_child_sees_zeros_in_place_of_shared_memory() {
     }
 }
 
+/// What has pointers into it goes on; what came over the fork is neither unmapped nor mapped twice.
+#[test]
+fn a_child_can_map_a_file_where_it_had_shared_memory() {
+    let (place, directory) = fixture();
+    let file = open(&directory, "shm");
+    let (offset, words) = (REGION, 4096);
+    let memory = file.shared_region(offset, words).unwrap();
+    memory.word(7).store(7, Ordering::SeqCst);
+    let start = memory.start();
+    let kept = std::mem::ManuallyDrop::new(memory);
+    assert!(in_child(|| {
+        use crate::Storage as _;
+        let Ok(directory) = crate::real::Real.open_directory(place.path()) else { return false };
+        let file = open(&directory, "shm");
+        // SAFETY: read once; the one that stays is used no more here.
+        let old = unsafe { std::ptr::read(&raw const *kept) };
+        let Ok(mine) = file.shared_region_in_place_of(old, offset, words) else { return false };
+        let same = mine.start() == start && mine.word(7).load(Ordering::SeqCst) == 7;
+        mine.word(8).store(8, Ordering::SeqCst);
+        // Listed like any other: in a child of this one it is zeros again.
+        same && in_child(|| mine.word(7).load(Ordering::SeqCst) == 0)
+    }));
+    let memory = std::mem::ManuallyDrop::into_inner(kept);
+    assert_eq!(memory.word(8).load(Ordering::SeqCst), 8);
+    let other = file.shared_region(offset, words).unwrap();
+    assert!(file.shared_region_in_place_of(other, offset, words).is_err(), "it is alive");
+}
+
+#[test]
+fn every_process_has_its_own_of_what_is_one_for_each() {
+    static VALUE: crate::real::PerProcess<std::sync::Mutex<u32>> = crate::real::PerProcess::new();
+    // Ends up registering the handlers, as any open file does.
+    let (_place, directory) = fixture();
+    let _file = open(&directory, "db");
+    let held = VALUE.get().lock().unwrap();
+    assert!(in_child(|| {
+        let mine = VALUE.get().try_lock().map(|mut value| *value += 1).is_ok();
+        mine && in_child(|| VALUE.get().try_lock().is_ok_and(|value| *value == 0))
+    }));
+    assert_eq!(*held, 0);
+}
+
 #[test]
 fn a_child_can_open_files_of_its_own() {
     let (place, directory) = fixture();
