@@ -91,7 +91,7 @@ pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), 
         ];
         let is_its_own = its_own.contains(&primary)
             // SQLite's names for what can't be read, and for an index that can't be locked.
-            || (primary == ffi::SQLITE_CORRUPT && first.kind == Kind::Read)
+            || (primary == ffi::SQLITE_CORRUPT && met.iter().any(|met| met.kind == Kind::Read))
             || (primary == ffi::SQLITE_PROTOCOL && met.iter().any(|met| met.kind == Kind::Lock));
         return if is_its_own { Ok(()) } else { wrong("a code that fits nothing") };
     }
