@@ -43,6 +43,24 @@ pub(crate) fn after_a_transaction_that_spilled_was_committed() {
     }
 }
 
+/// The last thing that SQLite writes of such a transaction is the commit frame's header, by itself.
+/// Nothing else may be asked of `-wal` before the commit is to be durable.
+#[test]
+pub(crate) fn also_where_its_last_header_is_the_last_call() {
+    for locking in ["NORMAL", "EXCLUSIVE"] {
+        let (tale, db) = Tale::begun();
+        db.ok("PRAGMA synchronous=NORMAL; PRAGMA dash_durability=full");
+        db.ok(&format!("PRAGMA locking_mode={locking}"));
+        db.put();
+        for _ in 0..3 {
+            db.scribble(16).unwrap();
+            db.ok("UPDATE big SET v = randomblob(390)");
+            db.put_in_it();
+            tale.survives_all();
+        }
+    }
+}
+
 /// What a savepoint took back is written over, also where the transaction ends at the same frame.
 #[test]
 pub(crate) fn after_a_savepoint_was_rolled_back() {

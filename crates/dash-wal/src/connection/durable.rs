@@ -73,6 +73,7 @@ impl<S: Storage> Connection<S> {
 
     /// Everything visible, before pages are copied into the database (WAL-14).
     pub(crate) fn barrier(&mut self) -> Result<()> {
+        self.write_held()?;
         self.checkpoint.barrier = true;
         self.statistics.barriers += 1;
         if broken(Mutation::NoBarrier) {

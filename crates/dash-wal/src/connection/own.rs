@@ -54,6 +54,12 @@ impl OwnFrames {
         (is_whole && is_it).then_some(&self.bytes[..])
     }
 
+    /// A header that is to get its salts and its checksum later: then it is written again, without
+    /// its page.
+    pub(crate) fn pass(&mut self, number: u32) {
+        self.last = self.last.max(number);
+    }
+
     /// Keeps a header back until its page comes. No, where the frame is not a new one: nothing need
     /// follow then, for SQLite writes some headers again without their pages.
     pub(crate) fn hold(&mut self, header: &[u8], number: u32, offset: u64) -> Result<bool> {

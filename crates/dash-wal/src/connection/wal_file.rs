@@ -140,8 +140,12 @@ impl<S: Storage> Connection<S> {
         }
         let header = <&[u8; FRAME_HEADER]>::try_from(data).ok();
         match (header, place) {
-            (Some(header), Some(Place::Frame { number, within: 0 })) if !is_unsummed(header) => {
+            (Some(header), Some(Place::Frame { number, within: 0 })) => {
                 self.write_held()?;
+                if is_unsummed(header) {
+                    self.own.pass(number);
+                    return Ok(false);
+                }
                 self.own.hold(header, number, offset)
             }
             _ => Ok(false),
@@ -269,6 +273,7 @@ impl<S: Storage> Connection<S> {
         let synced = std::mem::take(&mut self.transaction.synced);
         let flushed = self.transaction.flushed.take();
         let Some(own) = own else { return Ok(()) };
+        self.write_held()?;
         self.statistics.commits += 1;
         let begun = self.storage.monotonic_nanos();
         let durable = self.make_commit_durable(own, synced)?;
