@@ -68,7 +68,7 @@ impl Settings {
         let places = [vec![0], vec![0, 0], vec![0, 1], vec![0, 0, 1], vec![0, 1, 2]];
         let places = dice.pick(&places).unwrap_or_default();
         let alone = places.len() == 1;
-        let lockings = [Locking::Normal, Locking::Normal, Locking::Shared, Locking::Heap];
+        let lockings = [Locking::Normal, Locking::Shared, Locking::Shared, Locking::Heap];
         let locking = if alone { lockings[dice.index(4)] } else { Locking::Normal };
         let has_neighbours = locking == Locking::Normal && dice.one_in(3);
         let kinds = ["host", "host", "host", "host", "full", "device", "none"];
@@ -93,6 +93,10 @@ impl Settings {
 
     /// A level of `synchronous`; OFF only beside a connection that was promised something.
     pub fn level(&self, is_promised: bool, dice: &mut Dice) -> Level {
+        // What makes a commit durable then is no call of SQLite's on `-wal`.
+        if self.always_flushes() && dice.one_in(2) {
+            return Level::Normal;
+        }
         let most = if self.is_lazy { 8 } else { 1 };
         match dice.below(8 + most) {
             0..8 => [Level::Full, Level::Extra][usize::from(dice.one_in(8))],
@@ -101,10 +105,14 @@ impl Settings {
         }
     }
 
+    fn always_flushes(&self) -> bool {
+        matches!(self.durability, "full" | "device")
+    }
+
     /// What a commit of a connection at this level is worth.
     pub fn promise(&self, level: Level) -> Promise {
         match self.durability {
-            "full" | "device" => Promise::Durable,
+            _ if self.always_flushes() => Promise::Durable,
             "none" => Promise::Visible,
             _ => stock_promise(level),
         }
