@@ -36,6 +36,7 @@ mutations! {
     BaseBeforeWindow = "a difference is made against an image that the window does not hold",
     FrameBefore = "the page of a frame in the window is taken for that of the frame before it",
     SpoiltFramesLogged = "frames of one's own are logged as they were first written, though they were written again",
+    OwnFramesOutlive = "frames of one's own that were rolled back are logged for those that others wrote in their place",
     WordsBeforeFlush = "the log's end moves in shared memory before the record is flushed",
     WrapsOverWindow = "a record overwrites the window that it belongs to",
     WrapWithoutFlush = "the log goes round within a generation without a flush of -wal",

@@ -61,6 +61,25 @@ pub(crate) fn also_where_its_last_header_is_the_last_call() {
     }
 }
 
+/// Others write in the place of what was rolled back, and whoever did that makes it durable.
+#[test]
+pub(crate) fn after_others_wrote_over_what_was_rolled_back() {
+    let (tale, db) = Tale::begun();
+    let other = tale.open();
+    db.ok("PRAGMA cache_size=1");
+    other.ok("PRAGMA synchronous=NORMAL");
+    for spilled in 1..14 {
+        db.ok("BEGIN IMMEDIATE");
+        db.ok(&format!("INSERT INTO big VALUES (randomblob({spilled} * 1024))"));
+        db.ok("ROLLBACK");
+        other.put();
+        db.checkpoint("PASSIVE");
+        tale.survives_all();
+        db.put();
+        db.restart();
+    }
+}
+
 /// What a savepoint took back is written over, also where the transaction ends at the same frame.
 #[test]
 pub(crate) fn after_a_savepoint_was_rolled_back() {

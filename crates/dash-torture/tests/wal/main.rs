@@ -80,6 +80,7 @@ const TOLD: &[Told] = &[
         &[difference::after_a_failed_flush, difference::after_a_large_transaction],
     ),
     (Mutation::FrameBefore, &[difference::after_others_wrote_several_pages]),
+    (Mutation::OwnFramesOutlive, &[twice::after_others_wrote_over_what_was_rolled_back]),
     (Mutation::SpoiltFramesLogged, &[twice::after_a_savepoint_was_rolled_back]),
     (Mutation::WrapsOverWindow, &[ring::within_a_generation]),
     (Mutation::WrapWithoutFlush, &[ring::within_a_generation]),

@@ -33,6 +33,13 @@ impl OwnFrames {
         (self.first, self.last, self.is_partial) = (0, 0, false);
     }
 
+    /// The transaction is durable, or was rolled back: others may write frames of these numbers.
+    pub(crate) fn end(&mut self) {
+        if !broken(Mutation::OwnFramesOutlive) {
+            self.is_partial = true;
+        }
+    }
+
     /// The header that waits for its page no more, and where it goes.
     pub(crate) fn take_held(&mut self) -> Option<(&[u8], u64)> {
         let at = self.held.take()?;

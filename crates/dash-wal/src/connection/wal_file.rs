@@ -276,7 +276,9 @@ impl<S: Storage> Connection<S> {
         self.write_held()?;
         self.statistics.commits += 1;
         let begun = self.storage.monotonic_nanos();
-        let durable = self.make_commit_durable(own, synced)?;
+        let durable = self.make_commit_durable(own, synced);
+        self.own.end();
+        let durable = durable?;
         let is_flushed = flushed.is_some() || durable && self.is_flushed(own.number);
         self.statistics.unflushed_commits += u64::from(!is_flushed);
         let now = self.storage.monotonic_nanos();
@@ -290,10 +292,14 @@ impl<S: Storage> Connection<S> {
             let frame = self.transaction.frame.take();
             self.transaction.pending = frame.or(self.transaction.pending);
         }
+        if self.transaction.pending.is_none() {
+            self.own.end();
+        }
     }
 
     /// The read lock falls: nothing is asked of the transaction any more.
     pub(crate) fn read_released(&mut self) {
+        self.own.end();
         self.transaction.pending = None;
         self.transaction.synced = false;
         if !broken(Mutation::BarrierTakenForCommit) {
