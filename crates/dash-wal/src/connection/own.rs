@@ -30,7 +30,7 @@ impl OwnFrames {
     /// Another transaction begins.
     pub(crate) fn begin(&mut self) {
         self.bytes.clear();
-        (self.first, self.last, self.is_partial) = (0, 0, false);
+        *self = Self { bytes: std::mem::take(&mut self.bytes), ..Self::default() };
     }
 
     /// The transaction is durable, or was rolled back: others may write frames of these numbers.

@@ -128,7 +128,6 @@ impl<S: Storage> Connection<S> {
             return Ok(false);
         }
         let Some(page) = self.page_size()? else { return Ok(false) };
-        let place = place_of(offset, page);
         if data.len() == page as usize {
             let Some(wal) = &self.wal else { return Ok(false) };
             let Some((frame, at)) = self.own.complete(data, offset)? else { return Ok(false) };
@@ -139,7 +138,7 @@ impl<S: Storage> Connection<S> {
             return written.map(|()| true);
         }
         let header = <&[u8; FRAME_HEADER]>::try_from(data).ok();
-        match (header, place) {
+        match (header, place_of(offset, page)) {
             (Some(header), Some(Place::Frame { number, within: 0 })) => {
                 self.write_held()?;
                 if is_unsummed(header) {
