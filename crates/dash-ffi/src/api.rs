@@ -98,6 +98,8 @@ routines! {
     ) -> c_int,
     db_filename: unsafe extern "C" fn(*mut Connection, *const c_char) -> *const c_char,
     db_readonly: unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int,
+    extended_errcode: unsafe extern "C" fn(*mut Connection) -> c_int,
+    system_errno: unsafe extern "C" fn(*mut Connection) -> c_int,
     declare_vtab: unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int,
     file_control: unsafe extern "C" fn(*mut Connection, *const c_char, c_int, *mut c_void) -> c_int,
     filename_database: unsafe extern "C" fn(*const c_char) -> *const c_char,

@@ -24,7 +24,8 @@ struct Nested {
 }
 
 impl Nested {
-    /// The result of a call, with what SQLite says about a failure.
+    /// The result of a call, with what SQLite says about a failure. "disk I/O error" alone tells
+    /// nobody what to look at: the extended code says which call failed, and `errno` why.
     fn check(&self, code: i32) -> Result<()> {
         let Some(code) = Code::from_raw(code) else {
             return Ok(());
@@ -34,8 +35,19 @@ impl Nested {
         }
         // SAFETY: a connection that is open or has just failed to open; its message is a C string
         // that stays until the next call.
-        let text = unsafe { CStr::from_ptr((self.api.errmsg)(self.db)) };
-        Err(Error::new(code, text.to_string_lossy()))
+        let text = unsafe { CStr::from_ptr((self.api.errmsg)(self.db)) }.to_string_lossy();
+        if !matches!(code.primary(), Code::IOERR | Code::CANTOPEN) {
+            return Err(Error::new(code, text));
+        }
+        // SAFETY: the same connection, for both.
+        let (extended, errno) =
+            unsafe { ((self.api.extended_errcode)(self.db), (self.api.system_errno)(self.db)) };
+        let code = Code::from_raw(extended).unwrap_or(code);
+        let why = match errno {
+            0 => String::new(),
+            _ => format!(": {}", std::io::Error::from_raw_os_error(errno)),
+        };
+        Err(Error::new(code, format!("{text}: {code}{why}")))
     }
 }
 

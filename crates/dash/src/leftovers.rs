@@ -139,6 +139,18 @@ impl Neighbours {
         Ok(self.length_of(&self.journal)?.is_some())
     }
 
+    /// Refuses a name fence, for who only has stock SQLite's means.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN`
+    pub fn refuse_fence(&self, path: &Path) -> Result<()> {
+        match self.has_fence()? {
+            true => Err(fenced(&path.with_file_name(&self.journal))),
+            false => Ok(()),
+        }
+    }
+
     /// Whether the name fence stands.
     ///
     /// # Errors
@@ -315,8 +327,8 @@ pub fn can_be_left_to_stock(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// `SQLITE_BUSY` if another process uses the WAL, or if it is to stay; or stock SQLite's own error,
-/// each with a message.
+/// `SQLITE_BUSY` if another process uses the WAL, or if it is to stay, or if a name fence stands; or
+/// stock SQLite's own error, each with a message.
 pub fn clear(
     host: &HostVfs,
     path: &Path,
@@ -336,8 +348,13 @@ pub fn clear(
         )
     };
     let is_needed = || {
-        // Somebody else may have dealt with it since it was seen, and have made a name fence.
+        // Somebody else may have dealt with it since it was seen, or have been killed in that, with
+        // a name fence up: stock SQLite can't do anything beside one, and the engine has to recover
+        // first.
         let beside = Neighbours::of(path);
+        if beside.has_fence()? {
+            return Ok(false);
+        }
         if !out_of_wal && (beside.has_wal()? || beside.says_wal(path)) {
             return Err(in_use());
         }

@@ -49,6 +49,7 @@ impl Mode for Plain {
         let wal =
             request.beside.find()? == Some(Leftover::Wal) || request.beside.says_wal(request.path);
         if !opening.reading && wal {
+            request.beside.refuse_fence(request.path)?;
             leftovers::clear(request.host, request.path, request.flags, Leftover::Wal, true)?;
         }
         opening.request.plain(Some(opening.membership))

@@ -81,9 +81,8 @@ fn a_file_in_wal_mode_is_taken_out_of_it() {
     assert_eq!(text(&folder.stock("app.db"), "PRAGMA journal_mode"), "delete");
 }
 
-#[test]
-fn a_wal_that_a_killed_process_left_is_checkpointed_first() {
-    let folder = Folder::new();
+/// A database and the WAL of a process that was killed.
+fn wal_of_a_killed_process(folder: &Folder) {
     let stock = folder.stock("source.db");
     stock.execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0").expect("sets");
     stock.execute_batch(FILL).expect("commits");
@@ -94,10 +93,36 @@ fn a_wal_that_a_killed_process_left_is_checkpointed_first() {
         )
         .expect("copies");
     }
+}
+
+#[test]
+fn a_wal_that_a_killed_process_left_is_checkpointed_first() {
+    let folder = Folder::new();
+    wal_of_a_killed_process(&folder);
     let db = folder.try_open("app.db", SHADOW).expect("opens");
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 2000);
     assert!(!folder.exists("app.db-wal") && !folder.exists("app.db-shm"));
     whole(&db);
+}
+
+/// Somebody has copied a database with its WAL and the fence, and nothing else: what to do is said,
+/// whatever mode is asked for.
+#[test]
+fn a_wal_beside_a_name_fence_is_refused_with_what_to_do() {
+    for (parameters, remedy) in [
+        ("&journal_mode=delete", "the name fence of dash"),
+        ("&journal_mode=shadow", "`dash recover app.db --keep database`"),
+        ("&journal_mode=wal", "`dash recover app.db --discard`"),
+        ("", "`dash recover app.db --discard`"),
+    ] {
+        let folder = Folder::new();
+        wal_of_a_killed_process(&folder);
+        std::fs::create_dir(folder.path("app.db-journal")).expect("makes");
+        assert_eq!(code(folder.try_open("app.db", parameters)), ErrorCode::CannotOpen);
+        let said = last_error(&folder.stock(":memory:"));
+        assert!(said.contains(remedy), "{parameters}: {said}");
+        assert!(folder.exists("app.db-wal"), "{parameters}");
+    }
 }
 
 #[test]
@@ -139,6 +164,13 @@ fn the_name_fence_is_no_journal() {
     drop(db);
     assert!(!folder.exists("app.db-journal"));
     assert_eq!(number(&folder.stock("app.db"), "SELECT count(*) FROM t"), 2);
+
+    std::fs::create_dir(folder.path("app.db-journal")).expect("makes");
+    let db = folder.try_open("app.db", "&journal_mode=wal").expect("opens");
+    db.execute_batch("INSERT INTO t VALUES (3)").expect("commits");
+    drop(db);
+    assert!(!folder.exists("app.db-journal"));
+    assert_eq!(number(&folder.stock("app.db"), "SELECT count(*) FROM t"), 3);
 }
 
 #[test]

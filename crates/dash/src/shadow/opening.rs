@@ -154,7 +154,10 @@ pub fn engine(
     let begun = Instant::now();
     let mut takes_over = false;
     loop {
-        if let Some(leftover) = neighbours.find().map_err(Failed::Other)? {
+        // Beside the name fence of one that was killed the engine recovers first.
+        if let Some(leftover) = neighbours.find().map_err(Failed::Other)?
+            && !neighbours.has_fence().map_err(Failed::Other)?
+        {
             clear(leftover)?;
         }
         let opened = match neighbours.folder() {
