@@ -73,8 +73,8 @@ impl Wal {
 
     /// Commits what was written.
     fn finish(&mut self, at: usize, content: &[u32], level: Level) -> Checked<()> {
-        // It died with the commit before, in a call that SQLite needed no answer to: that one is cut
-        // off, and this one never comes to be.
+        // It died with the commit before, in a call that SQLite needed no answer to: that one is
+        // cut off, and this one never comes to be.
         if lock(&self.accidents).is_over() {
             return Ok(());
         }
