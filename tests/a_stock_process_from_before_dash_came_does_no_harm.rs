@@ -50,6 +50,7 @@ fn it_reads_committed_states_and_its_writes_are_refused() {
         made(&path);
         let mut stocks = [early(&path, journal), early(&path, journal)];
         let dash = open(&path);
+        assert_eq!(workload::state(&dash), 0, "{journal}");
         let mut last = 0;
         for commits in 0..7 {
             for stock in &mut stocks {

@@ -6,7 +6,7 @@ use crate::recovery::left::left_in_coordination;
 use crate::shared::locks;
 use dash_engine::coordination::open_coordination;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_storage::{Directory, File, FileKind, LockKind, Storage};
+use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use std::path::Path;
 
 /// Does something while no connection has the database at `path` open for writing, in any process,
@@ -39,6 +39,18 @@ pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() 
         drop(directory.unlink(&names.coordination));
     }
     Ok(done)
+}
+
+/// Whether a connection has the database at `path` open for writing, in any process. No, if that
+/// can't be told.
+pub fn is_open<S: Storage>(storage: &S, path: &Path) -> bool {
+    let look = || {
+        let (folder, names) = Names::split(path).ok()?;
+        let directory = storage.open_directory(folder).ok()?;
+        let coordination = directory.open(&names.coordination, OpenMode::Read).ok()?;
+        coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive).ok()?
+    };
+    look().is_some()
 }
 
 /// Whether a database that nobody has open was closed cleanly, as far as what lies beside it tells.

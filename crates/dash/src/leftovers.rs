@@ -20,6 +20,9 @@ use crate::errors::to_sqlite;
 /// Length of the header that SQLite itself reads first.
 pub const HEADER: usize = 100;
 
+/// How a header begins.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
 /// Bytes 18 and 19 of the header: 2 in a file in WAL mode.
 const VERSIONS: Range<usize> = 18..20;
 const WAL_VERSION: u8 = 2;
@@ -121,13 +124,20 @@ impl Neighbours {
     /// Whether the database at `path` itself says that it is in WAL mode. No, if it can't be read:
     /// opening will say why.
     pub fn says_wal(&self, path: &Path) -> bool {
-        let look = || {
-            let file = self.folder.as_ref()?.open(path.file_name()?, OpenMode::Read).ok()?;
-            let mut header = [0; VERSIONS.end];
-            file.read_at(&mut header, 0).ok()?;
-            Some(says_wal(&header))
-        };
-        look().unwrap_or(false)
+        self.beginning(path).is_some_and(|header| says_wal(&header))
+    }
+
+    /// Whether it begins as a database, and not one in WAL mode.
+    pub fn says_rollback_mode(&self, path: &Path) -> bool {
+        self.beginning(path).is_some_and(|header| header.starts_with(MAGIC) && !says_wal(&header))
+    }
+
+    /// The header up to [`VERSIONS`]; zeros where there is nothing.
+    fn beginning(&self, path: &Path) -> Option<[u8; VERSIONS.end]> {
+        let file = self.folder.as_ref()?.open(path.file_name()?, OpenMode::Read).ok()?;
+        let mut header = [0; VERSIONS.end];
+        file.read_at(&mut header, 0).ok()?;
+        Some(header)
     }
 
     /// Whether there is a rollback journal, hot or not.
@@ -327,8 +337,8 @@ pub fn can_be_left_to_stock(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// `SQLITE_BUSY` if another process uses the WAL, or if it is to stay, or if a name fence stands; or
-/// stock SQLite's own error, each with a message.
+/// `SQLITE_BUSY` if another process uses the WAL, or if it is to stay, or if a name fence stands;
+/// or stock SQLite's own error, each with a message.
 pub fn clear(
     host: &HostVfs,
     path: &Path,

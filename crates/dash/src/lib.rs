@@ -87,6 +87,7 @@
 //!   left.
 
 mod by_stock;
+mod carried;
 mod controls;
 mod entry;
 mod errors;

@@ -38,7 +38,7 @@ pub struct MainFile {
     pub(crate) forks: u64,
     /// By which it is known when SQLite opens a file beside it.
     pub(crate) caller: Caller,
-    /// Nobody has said the mode yet, and nothing is there: see [`crate::undecided`].
+    /// Nobody has said the mode yet: see [`crate::undecided`].
     pub(crate) undecided: bool,
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do; or
     /// the mode is not chosen yet.

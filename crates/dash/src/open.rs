@@ -5,7 +5,7 @@
 //! | in memory, without a name | the host |
 //! | `journal_mode=delete` (or another of SQLite's own) | a plain file, through the host |
 //! | other connections of this process have it open as a plain file | likewise |
-//! | empty, and nobody asks for a mode | a plain file, until the mode is chosen: [`crate::undecided`] |
+//! | empty, or in rollback mode and nobody uses it, and no mode is asked for | a plain file, until the mode is chosen: [`crate::undecided`] |
 //! | in WAL mode | mode wal, unless `dash_default` says otherwise |
 //! | for reading: with a hot journal of stock SQLite, or in WAL mode and closed | through the host, as stock does |
 //! | no SQLite database, and no shadow beside it | likewise: SQLite itself says so, at the first read |
@@ -84,7 +84,7 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
     }
     if !reading
         && chosen == MODES.0[0]
-        && undecided::is_new(&request)?
+        && undecided::can_wait(&request)?
         && let Some(opened) = undecided::open(&request)?
     {
         return Ok(opened);

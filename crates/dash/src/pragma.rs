@@ -98,10 +98,12 @@ impl MainFile {
         Ok(Handled::Yes)
     }
 
-    /// Where the mode was left open, and nothing is there yet, it is this one, if it can be had.
+    /// Where the mode was left open, and nobody else has chosen one, it is this one, if it can be
+    /// had.
     fn decide_on(&mut self, wanted: Option<&'static dyn Mode>) -> Result<()> {
-        let wanted = match self.is_still_new()? {
-            true => wanted,
+        let stays = self.parameters.stays_in(MODES.0[0]);
+        let wanted = match self.may_choose()? {
+            true => wanted.filter(|mode| mode.is_plain() || !stays),
             false => None,
         };
         match self.decide(wanted) {

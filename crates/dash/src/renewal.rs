@@ -11,10 +11,11 @@
 
 use std::time::Instant;
 
-use dash_ffi::{Code, Error, FileControl, Result};
+use dash_ffi::{Code, Error, Result};
 use dash_storage::real;
 
 use crate::by_stock::PATIENCE;
+use crate::carried::Carried;
 use crate::errors::inherited;
 use crate::gone::Gone;
 use crate::leftovers::Neighbours;
@@ -89,7 +90,7 @@ impl MainFile {
         std::mem::forget(dead);
         self.membership = Some(membership);
         self.forks = real::forks();
-        self.set_chunk()
+        Ok(())
     }
 
     /// The database anew, with what SQLite has set in `dead`.
@@ -98,15 +99,12 @@ impl MainFile {
         dead: &mut dyn Database,
         membership: &Membership,
     ) -> Result<Box<dyn Database>> {
-        let (mut mmap, mut persist) = (-1, -1);
-        dead.file_control(FileControl::MmapSize(&mut mmap))?;
-        dead.file_control(FileControl::PersistWal(&mut persist))?;
+        let carried = Carried::from(dead, self.chunk)?;
         let mut database = dead.renew(&self.switching(membership), self.level)?;
         // SQLite has no page from before: it gave all back when its transaction ended.
         self.window.reset();
         // None of these fails in an engine.
-        drop(database.file_control(FileControl::MmapSize(&mut mmap)));
-        drop(database.file_control(FileControl::PersistWal(&mut persist)));
+        drop(carried.set(&mut *database));
         for name in SETTINGS {
             if let Some(Ok(value)) = dead.pragma(name, None) {
                 drop(database.pragma(name, Some(&value)));

@@ -7,10 +7,11 @@
 
 use std::time::Instant;
 
-use dash_ffi::{Code, Error, FileControl, LockLevel, Result};
+use dash_ffi::{Code, Error, LockLevel, Result};
 use dash_storage::real;
 
 use crate::by_stock::{PATIENCE, PAUSE};
+use crate::carried::Carried;
 use crate::errors::inherited;
 use crate::gone::Gone;
 use crate::main_file::MainFile;
@@ -52,16 +53,15 @@ impl MainFile {
 
     /// From a plain file, which is left only when the mode has it.
     fn enter(&mut self, membership: &Membership, to: &'static dyn Mode) -> Result<()> {
+        let carried = self.carried()?;
         self.database = to.enter(&self.switching(membership))?;
         self.mode = to;
-        self.set_chunk()
+        carried.set(&mut *self.database)
     }
 
     /// From an engine, by way of a plain file.
     fn leave(&mut self, membership: &Membership, to: &'static dyn Mode) -> Result<()> {
-        // Asked, and set: a negative size changes nothing.
-        let mut mmap = -1;
-        self.database.file_control(FileControl::MmapSize(&mut mmap))?;
+        let carried = self.carried()?;
         let left = std::mem::replace(&mut self.database, Box::new(Gone));
         let from = self.mode;
         let left = left.leave(&mut self.parameters, &self.path, &self.host);
@@ -77,10 +77,7 @@ impl MainFile {
             Err(error) => self.enter_either(membership, from, to, error)?,
         };
         self.database = database;
-        self.set_chunk()?;
-        if mmap >= 0 {
-            self.database.file_control(FileControl::MmapSize(&mut mmap))?;
-        }
+        carried.set(&mut *self.database)?;
         match failed {
             Some(error) => Err(error),
             None => {
@@ -135,19 +132,17 @@ impl MainFile {
         if !membership.is_some_and(|membership| membership.switch(plain::MODE)) {
             return Ok(());
         }
+        let carried = self.carried()?;
         let left = std::mem::replace(&mut self.database, Box::new(Gone));
         let file = left.leave(&mut self.parameters, &self.path, &self.host)?;
         self.database = Box::new(PlainFile::at_rest(file, &self.path));
         self.mode = plain::MODE;
-        self.set_chunk()
+        carried.set(&mut *self.database)
     }
 
-    /// What `SQLITE_FCNTL_CHUNK_SIZE` set lasts as long as the connection.
-    pub(crate) fn set_chunk(&mut self) -> Result<()> {
-        if let Some(chunk) = self.chunk {
-            self.database.file_control(FileControl::ChunkSize(chunk))?;
-        }
-        Ok(())
+    /// What SQLite has set, for the database that is going to come under the connection.
+    pub(crate) fn carried(&mut self) -> Result<Carried> {
+        Carried::from(&mut *self.database, self.chunk)
     }
 
     /// To WAL mode, where another connection has taken the database: another process, or the backup
@@ -174,13 +169,11 @@ impl MainFile {
         }
         self.membership = Some(membership);
         // It is for another try, if it has left WAL mode again.
-        let mut joined = joined?.ok_or(Code::BUSY)?;
-        let mut persist = -1;
-        self.database.file_control(FileControl::PersistWal(&mut persist))?;
-        joined.file_control(FileControl::PersistWal(&mut persist))?;
+        let joined = joined?.ok_or(Code::BUSY)?;
+        let carried = self.carried()?;
         self.database = joined;
         self.mode = wal::MODE;
-        self.set_chunk()?;
+        carried.set(&mut *self.database)?;
         self.database.lock(LockLevel::Shared)
     }
 }

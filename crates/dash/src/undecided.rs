@@ -1,14 +1,16 @@
-//! A new database, whose mode nobody has said yet.
+//! A database whose mode nobody has said yet: a new one, or a plain file that nobody uses.
 //!
 //! Programs open a database and say `PRAGMA journal_mode` next, and workers of a server do so all
 //! at the same moment. An engine that one of them had for the time between would keep the others
-//! from changing the mode. So an empty file stays a plain one until it is written, somebody else
-//! has put something there, or the program says its mode, or asks about it.
+//! from changing the mode. So such a file stays a plain one until it is locked (an empty one: until
+//! it is written, or somebody else has put something there), or the program says its mode, or asks
+//! about it.
 
+use std::ffi::OsStr;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use dash_ffi::{AccessCheck, Code, Error, File, FileControl, LockLevel, OpenFlags, Opened, Result};
+use dash_ffi::{AccessCheck, Code, Error, File, LockLevel, OpenFlags, Opened, Result};
 use dash_shadow::Error as EngineError;
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, Storage};
@@ -22,14 +24,24 @@ use crate::mode::{Mode, Place, Request, Switching, in_use};
 use crate::modes::MODES;
 use crate::plain::{self, PlainFile};
 
-/// Whether the mode can wait: nothing is there, beside it neither, and it could be made there.
-pub fn is_new(request: &Request<'_>) -> Result<bool> {
+/// How long another one may have it open before it is taken to be in use, and not only looked at by
+/// somebody who opens it, too.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Whether the mode can wait: the file is plain, nothing is beside it, and a mode of dash's own
+/// could be entered.
+pub fn can_wait(request: &Request<'_>) -> Result<bool> {
     let Request { path, beside, flags, parameters, host, .. } = request;
-    let asked = parameters.mode.is_some() || registry::mode_of(path).is_some();
-    if asked || !flags.contains(OpenFlags::CREATE) || !is_empty(path, beside)? {
+    if parameters.mode.is_some() || registry::mode_of(path).is_some() {
         return Ok(false);
     }
-    host.access(path.parent().unwrap_or(Path::new("/")), AccessCheck::ReadWrite)
+    let is_new = flags.contains(OpenFlags::CREATE) && is_empty(path, beside)?;
+    if !is_new && !is_at_rest(path, beside)? {
+        return Ok(false);
+    }
+    let may_write = host.access(path.parent().unwrap_or(Path::new("/")), AccessCheck::ReadWrite)?;
+    // What would be in the way of an engine is an error of opening, or makes it read-only.
+    Ok(may_write && (is_new || MODES.0[0].can_open(request)?))
 }
 
 fn is_empty(path: &Path, beside: &Neighbours) -> Result<bool> {
@@ -37,19 +49,35 @@ fn is_empty(path: &Path, beside: &Neighbours) -> Result<bool> {
         Ok(found) => found.is_file() && found.len() == 0,
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     };
-    Ok(is_empty && beside.find()?.is_none() && !beside.has_fence()? && nothing_is_left(path))
+    Ok(is_empty && is_alone(path, beside)?)
+}
+
+/// Whether it is a database in rollback mode, and neither an engine nor stock SQLite has begun
+/// anything beside it.
+fn is_at_rest(path: &Path, beside: &Neighbours) -> Result<bool> {
+    let is_plain = path.symlink_metadata().is_ok_and(|found| found.is_file())
+        && beside.says_rollback_mode(path);
+    Ok(is_plain && is_alone(path, beside)?)
+}
+
+fn is_alone(path: &Path, beside: &Neighbours) -> Result<bool> {
+    Ok(beside.find()?.is_none() && !beside.has_fence()? && nothing_is_left(path))
 }
 
 /// Whether no engine has left a file that its database belongs to. No, if that can't be told.
 fn nothing_is_left(path: &Path) -> bool {
     let look = || {
-        let (folder, shadow) = dash_shadow::Names::split(path).ok()?;
+        let (_, shadow) = dash_shadow::Names::split(path).ok()?;
         let (_, wal) = dash_wal::Names::split(path).ok()?;
-        let folder = Real.open_directory(folder).ok()?;
-        let absent = |name| Some(folder.metadata(name).ok()?.is_none());
-        Some(absent(&shadow.shadow)? && absent(&wal.log)?)
+        Some(is_absent(path, &shadow.shadow)? && is_absent(path, &wal.log)?)
     };
     look().unwrap_or(false)
+}
+
+/// Whether nothing of that name is beside it; `None`: that can't be told.
+fn is_absent(path: &Path, name: &OsStr) -> Option<bool> {
+    let folder = Real.open_directory(path.parent()?).ok()?;
+    Some(folder.metadata(name).ok()?.is_none())
 }
 
 /// Opens it as a plain file; `None`: it can't be written.
@@ -85,10 +113,29 @@ impl MainFile {
         }
     }
 
-    /// Whether nobody else has put anything there since it was opened. By its name: an engine may
-    /// have put another file there.
-    pub(crate) fn is_still_new(&self) -> Result<bool> {
+    /// Whether it is empty still, and nobody has said the mode. By its name: an engine may have put
+    /// another file there.
+    fn is_still_new(&self) -> Result<bool> {
         Ok(self.undecided && is_empty(&self.path, &Neighbours::of(&self.path))?)
+    }
+
+    /// Whether the mode that this connection asks for can be the first one: nobody has the database
+    /// in another.
+    pub(crate) fn may_choose(&self) -> Result<bool> {
+        let begun = Instant::now();
+        while !self.is_still_new()? {
+            if !self.undecided || !is_at_rest(&self.path, &Neighbours::of(&self.path))? {
+                return Ok(false);
+            }
+            if !dash_shadow::is_open(&Real, &self.path) {
+                break;
+            }
+            if begun.elapsed() >= GLANCE {
+                return Ok(false);
+            }
+            self.host.sleep(PAUSE);
+        }
+        Ok(true)
     }
 
     fn decide_once(&mut self, wanted: Option<&'static dyn Mode>) -> Result<()> {
@@ -115,7 +162,7 @@ impl MainFile {
             false => self.take_over(&membership, mode, wanted.is_some())?,
         }
         (self.membership, self.mode, self.undecided) = (Some(membership), mode, false);
-        self.set_chunk()
+        Ok(())
     }
 
     /// A plain file is no other process's in a mode of dash's own.
@@ -133,14 +180,9 @@ impl MainFile {
         mode: &'static dyn Mode,
         asked: bool,
     ) -> Result<()> {
-        let (mut mmap, mut persist) = (-1, -1);
-        self.database.file_control(FileControl::MmapSize(&mut mmap))?;
-        self.database.file_control(FileControl::PersistWal(&mut persist))?;
+        let carried = self.carried()?;
         let mut engine = mode.enter(&Switching { asked, ..self.switching(membership) })?;
-        if mmap >= 0 {
-            engine.file_control(FileControl::MmapSize(&mut mmap))?;
-        }
-        engine.file_control(FileControl::PersistWal(&mut persist))?;
+        carried.set(&mut *engine)?;
         let plain = std::mem::replace(&mut self.database, engine);
         plain.end(&self.parameters, &self.host)
     }

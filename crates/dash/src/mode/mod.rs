@@ -115,6 +115,15 @@ pub trait Mode: Sync {
     /// this one away as long as the connection is there.
     fn forget(&self, _path: &Path, _held: bool) {}
 
+    /// Whether it could open the database for writing as it is: tried, and nothing of that stays.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_BUSY` while others are in the way.
+    fn can_open(&self, _request: &Request<'_>) -> Result<bool> {
+        Ok(true)
+    }
+
     /// Opens a database that SQLite asks for.
     ///
     /// # Errors

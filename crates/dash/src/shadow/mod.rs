@@ -79,6 +79,10 @@ impl Mode for Shadow {
         if other { linger::end(path) } else { linger::check(path) }
     }
 
+    fn can_open(&self, request: &Request<'_>) -> Result<bool> {
+        opening::can_open(request)
+    }
+
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
         let Opening { request, reading, membership } = opening;
         match reading {

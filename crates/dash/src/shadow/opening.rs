@@ -140,15 +140,7 @@ pub fn engine(
         protocol: parameters::protocol_of(parameters),
         ..dash_shadow::OpenOptions::default()
     };
-    let clear = |leftover| {
-        let cleared = leaving::is_unfinished(path).and_then(|unfinished| {
-            leftovers::clear(host, path, flags, leftover, asked || unfinished)
-        });
-        cleared.map_err(|error| match error.code.primary() {
-            Code::READONLY | Code::CANTOPEN => Failed::Forbidden(error),
-            _ => Failed::Other(error),
-        })
-    };
+    let clear = |leftover| clear(host, path, flags, leftover, asked);
     neighbours.leave_the_fence_its_name().map_err(Failed::Other)?;
     secure_delete::ask(host);
     let begun = Instant::now();
@@ -197,6 +189,34 @@ pub fn engine(
             )));
         }
         host.sleep(PAUSE);
+    }
+}
+
+/// Has stock SQLite deal with what it left.
+fn clear(
+    host: &HostVfs,
+    path: &Path,
+    flags: OpenFlags,
+    leftover: Leftover,
+    asked: bool,
+) -> core::result::Result<(), Failed> {
+    let cleared = leaving::is_unfinished(path)
+        .and_then(|unfinished| leftovers::clear(host, path, flags, leftover, asked || unfinished));
+    cleared.map_err(|error| match error.code.primary() {
+        Code::READONLY | Code::CANTOPEN => Failed::Forbidden(error),
+        _ => Failed::Other(error),
+    })
+}
+
+/// See [`crate::mode::Mode::can_open`].
+pub(super) fn can_open(request: &Request<'_>) -> Result<bool> {
+    let Request { host, path, parameters, flags, beside, .. } = request;
+    match engine(host, path, parameters, *flags, (beside, false)) {
+        // Whoever opens it says so.
+        Ok(engine) if engine.is_exposed() => engine.close().map(|()| false).map_err(to_sqlite),
+        Ok(engine) => engine.close().map(|()| true).map_err(to_sqlite),
+        Err(Failed::Other(error)) if error.code.primary() == Code::BUSY => Err(error),
+        Err(_) => Ok(false),
     }
 }
 

@@ -316,6 +316,27 @@ fn a_new_database_is_in_no_mode_until_it_is_used() {
     at_rest(&folder, "app.db");
 }
 
+/// A file that has been there, and that workers open together: all get the mode that each asks for.
+#[test]
+fn a_plain_database_is_in_no_mode_until_it_is_used() {
+    let folder = Folder::new();
+    folder
+        .stock("app.db")
+        .execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (0)")
+        .expect("makes");
+    let [first, second, third] = [(); 3].map(|()| folder.open("app.db"));
+    assert_eq!(beside(&folder, "app.db"), Vec::<String>::new());
+    assert_eq!(text(&second, "PRAGMA journal_mode=WAL"), "wal");
+    third.execute_batch("INSERT INTO t VALUES (1)").expect("commits");
+    assert_eq!(number(&first, "SELECT count(*) FROM t"), 2);
+    assert_eq!(text(&first, "PRAGMA journal_mode=WAL"), "wal");
+    for db in [&first, &second, &third] {
+        assert_eq!(text(db, "SELECT dash_engine()"), "wal");
+    }
+    drop((first, second, third));
+    at_rest(&folder, "app.db");
+}
+
 #[test]
 fn a_new_database_that_nobody_says_a_mode_of_is_in_mode_shadow() {
     let folder = Folder::new();

@@ -22,6 +22,13 @@ fn a_process_in_mode_wal() {
     register();
     let db = Connection::open(uri(&Path::new(folder).join("app.db"), "dash", "")).expect("opens");
     db.busy_timeout(Duration::from_secs(20)).expect("sets");
+    if what == "starts" {
+        say("opened", "");
+        dash_testing::roles::told();
+        say("mode", text(&db, "PRAGMA journal_mode=WAL"));
+        dash_testing::roles::told();
+        return;
+    }
     if what == "idles" {
         say("acknowledged", 0);
         while dash_testing::roles::told().is_some() {
@@ -72,6 +79,26 @@ fn nothing_is_lost(folder: &Folder, last: i64) -> String {
     assert_eq!(number(&stock, "SELECT count(*) FROM t"), found, "{engine}");
     whole(&stock);
     engine
+}
+
+/// Workers of a server, on a file that has been there.
+#[test]
+fn processes_that_start_together_all_get_the_mode_that_they_say() {
+    for _ in 0..5 {
+        let folder = Folder::new();
+        folder.stock("app.db").execute_batch("CREATE TABLE t(x)").expect("makes");
+        let mut workers: Vec<_> = (0..6).map(|_| start(&folder, "starts")).collect();
+        for worker in &mut workers {
+            worker.hear("opened");
+        }
+        for worker in &mut workers {
+            worker.tell("go");
+        }
+        for worker in &mut workers {
+            assert_eq!(worker.hear("mode"), "wal");
+        }
+        drop(workers);
+    }
 }
 
 #[test]
