@@ -1,10 +1,10 @@
 //! Checkpoints that readers and writers overlap. SQLite's own ones give way to everybody, so where
 //! readers follow each other without a gap, or writers do, `-wal` never begins anew, and grows.
 //!
-//! From [`Tuning::drain_frames`](crate::Tuning) on, at most once a second, a checkpoint holds
-//! WRITER and keeps new readers back until the present ones have gone, or for [`PATIENCE`]. The
-//! writer that could begin `-wal` anew does the same. Readers that take longer are waited for in
-//! vain; each try costs writers its patience, which is why there is one a second.
+//! From [`Tuning::drain_frames`](crate::Tuning) on, and then only once in [`EVERY`], a checkpoint
+//! holds WRITER and keeps new readers back until the present ones have gone, or for [`PATIENCE`].
+//! The writer that could begin `-wal` anew does the same. Readers that take longer are waited for
+//! in vain; each try costs writers its patience, which is why there are not more.
 
 use crate::connection::state::Connection;
 use crate::index::{self, Index};
@@ -20,8 +20,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// How often the locks are tried meanwhile.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// Time from one try to the next.
-const EVERY: Duration = Duration::from_secs(1);
+/// Time from one try to the next: a second, less what the try itself takes and the commits until
+/// `-wal` begins anew, so that it is never longer by more than a second of frames.
+const EVERY: Duration = Duration::from_millis(900);
 
 impl<S: Storage> Connection<S> {
     /// CKPT was taken: if `-wal` has grown too long, WRITER is taken, too, so that no frame comes
