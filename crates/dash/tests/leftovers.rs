@@ -125,6 +125,18 @@ fn a_wal_beside_a_name_fence_is_refused_with_what_to_do() {
     }
 }
 
+/// A killed process had it up, and the files that belong to it are elsewhere: stock SQLite, which
+/// would say "disk I/O error", is not asked.
+#[test]
+fn no_database_is_put_into_wal_mode_beside_a_name_fence() {
+    let folder = Folder::new();
+    folder.stock("app.db").execute_batch("CREATE TABLE t(x)").expect("makes");
+    std::fs::create_dir(folder.path("app.db-journal")).expect("makes");
+    assert_eq!(code(folder.try_open("app.db", "&journal_mode=wal")), ErrorCode::DatabaseBusy);
+    let said = last_error(&folder.stock(":memory:"));
+    assert!(said.contains("the name fence of dash"), "{said}");
+}
+
 #[test]
 fn a_file_in_wal_mode_and_in_use_is_refused_with_what_to_do() {
     let folder = Folder::new();

@@ -198,7 +198,16 @@ fn put_into_wal_mode(
         let says_so = beside.says_wal(path) || (has_bytes() && beside.has_wal()?);
         Ok(says_so && !beside.has_hot_journal()?)
     };
-    let is_needed = || is_wal().map(|is_wal| !is_wal);
+    // A name fence that is there now was left by somebody who was killed in mode shadow just before:
+    // stock SQLite can do nothing beside it, and that mode's engine has to recover first.
+    let in_use = || match beside.refuse_fence(path) {
+        Err(Error { message: Some(message), .. }) => Error::new(Code::BUSY, message),
+        _ => in_use(path),
+    };
+    let is_needed = || match is_wal()? {
+        true => Ok(false),
+        false => beside.refuse_fence(path).map(|()| true).map_err(|_| in_use()),
+    };
     let there = std::fs::metadata(path).ok();
     let create = flags.contains(OpenFlags::CREATE);
     if !is_needed()? || (there.is_none() && !create) {
@@ -217,7 +226,6 @@ fn put_into_wal_mode(
     }
     let is_empty = there.is_none_or(|there| there.len() == 0) && !beside.has_journal()?;
     let could_not = could_not(path);
-    let in_use = || in_use(path);
     let sql = if is_empty { BEGIN } else { ENTER };
     let (is_needed, in_use): (&dyn Fn() -> _, &dyn Fn() -> _) = (&is_needed, &in_use);
     by_stock::run(host, path, flags, &Work { sql, is_needed, in_use, could_not: &could_not })?;
