@@ -81,6 +81,8 @@ const GUESTS: [[&str; SLOTS]; 6] = [
     ["writer", "stock writer", "stock reader", "member"],
     ["stock writer", "visitor", "visitor", "nobody"],
 ];
+/// URI parameters of those that want the database in whatever mode, among others that do not.
+const MODES: [&str; 3] = ["", "&journal_mode=wal", "&journal_mode=shadow"];
 /// Longest life of a working process, in microseconds from when it begins to open the database.
 const LIFE: u64 = 40_000;
 /// The same, of one that has to open what was left.
@@ -143,10 +145,21 @@ impl Setting<'_> {
         slot: usize,
         dice: &mut Dice,
     ) -> Result<Process, String> {
+        self.start_with((self.engine, self.parameters), role, slot, dice)
+    }
+
+    /// `engine`: the one whose settings are said to it; empty: whichever has the database.
+    fn start_with(
+        &self,
+        (engine, parameters): (&str, &str),
+        role: &str,
+        slot: usize,
+        dice: &mut Dice,
+    ) -> Result<Process, String> {
         let lingering = dice.below(4) == 0;
         let linger = if lingering { "&dash_linger=20" } else { "" };
-        let parameters = format!("{}{linger}", self.parameters);
-        let (seed, engine) = (dice.draw(), self.engine.to_owned());
+        let parameters = format!("{parameters}{linger}");
+        let (seed, engine) = (dice.draw(), engine.to_owned());
         let task = Task { slot, seed, engine, parameters, ..Task::default() };
         Process::start(self.again, role, self.database, self.library, &task)
     }
@@ -160,7 +173,10 @@ impl Setting<'_> {
     ) -> Result<Vec<End>, String> {
         let mut processes = Vec::new();
         for (slot, role) in roles.iter().enumerate() {
-            processes.push((self.start(role, slot, dice)?, dice.below(life)));
+            let mixed = (self.has_guests && dice.one_in(6)).then(|| dice.pick(&MODES)).flatten();
+            let wants = mixed.map_or((self.engine, self.parameters), |mode| ("", mode));
+            let process = self.start_with(wants, role, slot, dice)?;
+            processes.push((process, dice.below(life)));
         }
         let kill = |(mut process, life): (Process, u64)| {
             if process.hears(Said::Opening) {
