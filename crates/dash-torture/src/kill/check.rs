@@ -23,6 +23,32 @@ pub fn fingerprint(loaded: &dyn Loaded, database: &Path) -> u64 {
     hash.finish()
 }
 
+/// Copies the database, and what is beside it, as killed processes left them: whoever looks at a
+/// failure needs that, and recovery changes it. Into the folder `left`, as it was last.
+pub fn keep_what_was_left(database: &Path) -> std::io::Result<()> {
+    let (Some(folder), Some(name)) = (database.parent(), database.file_name()) else {
+        return Ok(());
+    };
+    let left = folder.join("left");
+    if left.exists() {
+        std::fs::remove_dir_all(&left)?;
+    }
+    std::fs::create_dir(&left)?;
+    let name = name.as_encoded_bytes();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(name) {
+            continue;
+        }
+        let copy = left.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => std::fs::create_dir(copy)?,
+            false => std::fs::copy(entry.path(), copy).map(drop)?,
+        }
+    }
+    Ok(())
+}
+
 fn within(found: &State, database: &Path) -> Result<(), String> {
     let ledgers = ledger::read_all(database, SLOTS).map_err(|error| error.to_string())?;
     for (slot, &n) in found.iter().enumerate() {
