@@ -98,7 +98,7 @@ fn with_a_reader_that_holds_its_snapshot() {
         expected += 1;
         assert_eq!(suite::one::<i64>(&reader, "SELECT count(*) FROM t"), expected);
     }
-    drop((db, reader));
+    while_nobody_starts(|| drop((db, reader)));
     assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT count(*) FROM t"), expected);
 }
 

@@ -54,6 +54,7 @@ mutations! {
     KeptNotFlushed = "a -wal that stays behind is not flushed",
     PrefixByNumber = "frames of -wal are believed where their headers differ from the log's",
     RecoveredNotFlushed = "what recovery wrote into -wal is not flushed before the log is used again",
+    FailedRecoveryForgotten = "what a recovery wrote whose flush failed is taken for durable by the next one",
     LogTrustedAfterKill = "records that a killed process left in the cache are taken for durable",
     WalNotRewritten = "frames that a killed process left in the cache are flushed without being written again",
     OlderLogReplayed = "a log is replayed over a -wal that is newer",

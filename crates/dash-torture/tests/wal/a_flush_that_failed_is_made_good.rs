@@ -4,7 +4,7 @@
 
 use dash_storage::simulated::{Effect, Fault, OperationKind};
 
-use crate::common::{Db, Tale};
+use crate::common::{Db, Fate, Tale};
 
 /// EIO, and the pages are clean.
 const LOST: Effect = Effect::LostFlush(libc::EIO);
@@ -45,6 +45,24 @@ pub(crate) fn by_flushes_of_wal_for_ever() {
         tale.survives_all();
     }
     db.checkpoint("PASSIVE");
+    tale.survives_all();
+}
+
+/// A recovery's flush fails: what it wrote is in the cache, clean. Whoever comes next writes it
+/// again, though it looks as if it were there.
+#[test]
+pub(crate) fn by_the_next_recovery() {
+    let (tale, db) = Tale::begun();
+    for _ in 0..3 {
+        db.put();
+    }
+    let tale = tale.after(tale.machine.power_loss(&mut Fate::nothing()));
+    tale.machine.fail(lost(tale.inode("-wal")));
+    tale.try_open().map(drop).expect_err("its flush fails");
+    tale.machine.stop_failing();
+    let next = tale.open();
+    tale.survives_all();
+    next.put();
     tale.survives_all();
 }
 

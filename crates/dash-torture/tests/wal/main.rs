@@ -103,6 +103,7 @@ const TOLD: &[Told] = &[
         ],
     ),
     (Mutation::RecoveredNotFlushed, &[normal::and_a_full_one_at_once]),
+    (Mutation::FailedRecoveryForgotten, &[failed::by_the_next_recovery]),
     (Mutation::WalNotRewritten, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::OlderLogReplayed, &[survivor::that_it_writes_under_another_header]),
     (Mutation::OrderBySequence, &[generation::whichever_connection_announced_it]),

@@ -4,6 +4,7 @@ use crate::connection::own::OwnFrames;
 use crate::connection::state::{Checkpoint, Connection, Patience, Settings, Transaction};
 use crate::database::DatabaseFile;
 use crate::mounted;
+use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::options::OpenOptions;
 use crate::process::Process;
@@ -103,7 +104,8 @@ impl<S: Storage> Connection<S> {
         if alone {
             drop(file.copy_access(self.database.file()));
             let recovered = self.recover_first(choice);
-            if recovered.is_err() && fresh {
+            let is_marked = matches!(recovered, Err(Error::Io { .. }));
+            if recovered.is_err() && fresh && !is_marked {
                 drop(self.directory.unlink(&self.names.coordination));
             }
             recovered?;
@@ -125,7 +127,15 @@ impl<S: Storage> Connection<S> {
         let life = self.coordination.file.cache_life();
         let left = self.coordination.get(Word::CacheLife);
         let same_life = self.coordination.is_ours() && left != 0 && Some(left) == life;
-        let recovered = self.recover(same_life, choice)?;
+        let recovered = self.recover(same_life, choice);
+        if matches!(recovered, Err(Error::Io { .. })) && !broken(Mutation::FailedRecoveryForgotten)
+        {
+            // Where a flush failed, what was written is in the cache, clean, and on no device: the
+            // next one to come has to know whose cache that is (WAL-11).
+            self.coordination.reset();
+            self.coordination.validate(life);
+        }
+        let recovered = recovered?;
         self.coordination.reset();
         let id = self.database.file().id();
         for (word, value) in [(Word::Device, id.device), (Word::Inode, id.inode)] {
