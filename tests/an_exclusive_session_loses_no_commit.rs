@@ -119,7 +119,7 @@ fn with_spills_and_rollbacks_and_vacuum() {
     }
     assert!(stat(&db, "spills") > 0);
     let last = content(&db, ROWS);
-    drop((db, reader));
+    while_nobody_starts(|| drop((db, reader)));
     assert_eq!(content(&at_rest(&path), ROWS), last);
 }
 
