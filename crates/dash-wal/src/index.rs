@@ -70,6 +70,8 @@ pub(crate) struct Index<S: Storage> {
     shared: u16,
     /// Bit i: slot i is held, exclusively.
     exclusive: u16,
+    /// Bit i: SQLite has given slot i up, and the call for that failed: SQLite takes no notice.
+    given_up: u16,
 }
 
 impl<S: Storage> Index<S> {
@@ -94,7 +96,8 @@ impl<S: Storage> Index<S> {
             {
                 share(&file, STOCK, &shown)?;
                 let (name, regions) = (name.to_owned(), Vec::new());
-                return Ok(Self { file, name, shown, regions, shared: 0, exclusive: 0 });
+                let (shared, exclusive, given_up) = (0, 0, 0);
+                return Ok(Self { file, name, shown, regions, shared, exclusive, given_up });
             }
             // SQLite's connections of one process share an attachment; those of dash meet here when
             // a program opens several at once, and none should be told that it is busy.
@@ -138,6 +141,9 @@ impl<S: Storage> Index<S> {
         coordination: &S::File,
     ) -> Result<()> {
         let wanted = mask(&slots);
+        if self.given_up & wanted != 0 {
+            self.release(self.given_up & wanted, coordination)?;
+        }
         let (held, other) = match kind {
             LockKind::Shared => (self.shared, self.exclusive),
             LockKind::Exclusive => (self.exclusive, self.shared),
@@ -180,9 +186,14 @@ impl<S: Storage> Index<S> {
     fn release(&mut self, slots: u16, coordination: &S::File) -> Result<()> {
         for piece in pieces(slots & (self.shared | self.exclusive)) {
             let (file, name) = self.home(&piece, coordination);
-            file.unlock(piece.bytes.clone()).during(Operation::Lock, name)?;
+            let unlocked = file.unlock(piece.bytes.clone()).during(Operation::Lock, name);
+            if unlocked.is_err() {
+                self.given_up |= slots;
+            }
+            unlocked?;
             self.shared &= !piece.slots;
             self.exclusive &= !piece.slots;
+            self.given_up &= !piece.slots;
         }
         Ok(())
     }

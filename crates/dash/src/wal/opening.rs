@@ -198,8 +198,8 @@ fn put_into_wal_mode(
         let says_so = beside.says_wal(path) || (has_bytes() && beside.has_wal()?);
         Ok(says_so && !beside.has_hot_journal()?)
     };
-    // A name fence that is there now was left by somebody who was killed in mode shadow just before:
-    // stock SQLite can do nothing beside it, and that mode's engine has to recover first.
+    // A name fence that is there now was left by somebody who was killed in mode shadow just
+    // before: stock SQLite can do nothing beside it, and that mode's engine has to recover first.
     let in_use = || match beside.refuse_fence(path) {
         Err(Error { message: Some(message), .. }) => Error::new(Code::BUSY, message),
         _ => in_use(path),

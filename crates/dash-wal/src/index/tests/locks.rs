@@ -108,6 +108,24 @@ fn writers_of_dash_meet_on_bytes_of_the_coordination_file() {
     }
 }
 
+/// SQLite takes no notice of an unlock that fails, and takes the slot in another way next.
+#[test]
+fn a_slot_that_could_not_be_given_up_is_so_before_it_is_taken_again() {
+    let machine = Machine::new(1);
+    let (mut a, mut b) = two(&machine);
+    for slot in 0..SLOTS {
+        let slots = slot..slot + 1;
+        assert!(a.lock(slots.clone(), Exclusive));
+        machine.fail(Fault::new(Effect::Error(5)).on(OperationKind::Unlock));
+        a.index.unlock(slots.clone(), &a.coordination).unwrap_err();
+        machine.stop_failing();
+        assert!(!b.lock(slots.clone(), Shared));
+        assert!(a.lock(slots.clone(), Shared) && b.lock(slots.clone(), Shared));
+        a.unlock(slots.clone());
+        b.unlock(slots);
+    }
+}
+
 #[test]
 fn whoever_unmaps_gives_every_lock_up() {
     let machine = Machine::new(1);
