@@ -188,7 +188,7 @@ impl<S: Storage> Index<S> {
             let (file, name) = self.home(&piece, coordination);
             let unlocked = file.unlock(piece.bytes.clone()).during(Operation::Lock, name);
             if unlocked.is_err() {
-                self.given_up |= slots;
+                self.given_up |= slots & (self.shared | self.exclusive);
             }
             unlocked?;
             self.shared &= !piece.slots;

@@ -6,7 +6,6 @@
 //! it is written, or somebody else has put something there), or the program says its mode, or asks
 //! about it.
 
-use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -67,17 +66,13 @@ fn is_alone(path: &Path, beside: &Neighbours) -> Result<bool> {
 /// Whether no engine has left a file that its database belongs to. No, if that can't be told.
 fn nothing_is_left(path: &Path) -> bool {
     let look = || {
-        let (_, shadow) = dash_shadow::Names::split(path).ok()?;
+        let (folder, shadow) = dash_shadow::Names::split(path).ok()?;
         let (_, wal) = dash_wal::Names::split(path).ok()?;
-        Some(is_absent(path, &shadow.shadow)? && is_absent(path, &wal.log)?)
+        let folder = Real.open_directory(folder).ok()?;
+        let absent = |name| Some(folder.metadata(name).ok()?.is_none());
+        Some(absent(&shadow.shadow)? && absent(&wal.log)?)
     };
     look().unwrap_or(false)
-}
-
-/// Whether nothing of that name is beside it; `None`: that can't be told.
-fn is_absent(path: &Path, name: &OsStr) -> Option<bool> {
-    let folder = Real.open_directory(path.parent()?).ok()?;
-    Some(folder.metadata(name).ok()?.is_none())
 }
 
 /// Opens it as a plain file; `None`: it can't be written.

@@ -201,12 +201,13 @@ fn put_into_wal_mode(
     // A name fence that is there now was left by somebody who was killed in mode shadow just
     // before: stock SQLite can do nothing beside it, and that mode's engine has to recover first.
     let in_use = || match beside.refuse_fence(path) {
-        Err(Error { message: Some(message), .. }) => Error::new(Code::BUSY, message),
-        _ => in_use(path),
+        Err(fenced) => Error { code: Code::BUSY, ..fenced },
+        Ok(()) => in_use(path),
     };
-    let is_needed = || match is_wal()? {
-        true => Ok(false),
-        false => beside.refuse_fence(path).map(|()| true).map_err(|_| in_use()),
+    let is_needed = || match (is_wal()?, beside.has_fence()?) {
+        (true, _) => Ok(false),
+        (false, true) => Err(in_use()),
+        (false, false) => Ok(true),
     };
     let there = std::fs::metadata(path).ok();
     let create = flags.contains(OpenFlags::CREATE);
