@@ -80,7 +80,8 @@ pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), 
     }
     // The host's VFS speaks in codes only. It takes an interrupted lock for one that is taken, and
     // a file that it can't look at for one that is gone.
-    let by_host = host && (!told || first.file.contains("-mj"));
+    let handed_on = said.dash.contains("stock SQLite could not");
+    let by_host = host && (!told || handed_on || first.file.contains("-mj"));
     if by_host {
         let its_own = [
             ffi::SQLITE_IOERR,
