@@ -2,6 +2,8 @@
 //! deleted, which follows a complete checkpoint. A database that holds an older image of a page
 //! says that it was a hand.
 
+use dash_storage::simulated::OperationKind;
+
 use crate::common::{Db, Tale, remove};
 
 /// A session whose checkpoint did not get the last commits.
@@ -78,10 +80,51 @@ pub(crate) fn after_a_stock_survivor_deleted_it() {
     }
 }
 
+/// A process dies before its last commit is in the log. That one left the change counter as it was,
+/// and a stock connection finds it in `-wal`.
+#[test]
+pub(crate) fn after_a_stock_survivor_deleted_a_commit_that_was_not_logged() {
+    for raised in [false, true] {
+        let (tale, db) = Tale::begun();
+        db.scribble(8).unwrap();
+        db.ok("COMMIT");
+        db.restart();
+        let other = tale.open();
+        if raised {
+            // It has not raised the counter yet.
+            other.scribble(5).unwrap();
+            other.ok("COMMIT");
+        }
+        let writer = if raised { &other } else { &db };
+        for _ in 0..2 {
+            writer.scribble(5).unwrap();
+            writer.ok("COMMIT");
+        }
+        let (dies, other) = if raised { (other, db) } else { (db, other) };
+        other.kill();
+        let stock = tale.open_stock();
+        let (log, logged) = (tale.inode("-dashlog"), tale.machine.file_view("/app.db-dashlog"));
+        let died = dies.dies(
+            false,
+            move |operation| {
+                let writes = [OperationKind::Write, OperationKind::WriteDurable];
+                operation.inode == log && writes.contains(&operation.kind)
+            },
+            |db| drop(db.scribble(5).and_then(|()| db.run("COMMIT"))),
+        );
+        assert!(died && tale.machine.file_view("/app.db-dashlog") == logged);
+        tale.watch();
+        stock.db.close().unwrap();
+        tale.done();
+        assert!(!tale.machine.exists("/app.db-wal"), "stock SQLite has deleted it");
+        tale.survives_all();
+        tale.survives(&tale.machine.killed()).unwrap();
+    }
+}
+
 /// The close was cut off right after the deletion.
 #[test]
 pub(crate) fn after_a_close_that_was_cut_off() {
-    use dash_storage::simulated::OperationKind;
     for after in [false, true] {
         let (tale, db) = session();
         let died = db.dies(

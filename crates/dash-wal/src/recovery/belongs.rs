@@ -28,6 +28,8 @@ struct Held {
     older: bool,
     /// Every page as in its last image.
     last: bool,
+    /// A page as in its last image, which has another one before.
+    newer: bool,
     /// The newest header that the log knows.
     newest: Stamp,
     /// There is no newer one in the generation.
@@ -68,9 +70,12 @@ impl<S: Storage> Look<'_, S> {
         let elsewhere = owner != 0 && owner != self.database.id().inode;
         let found = Stamp::read(self.database, self.names.shown())?;
         // Others than the one that wrote the newest header would have raised the counter. That one
-        // may have gone on with another header, and without the log.
+        // may have gone on with another header, and without the log: then the counter was raised in
+        // this generation, or the database still has something that no state before it has.
         let unknown = absent
             && held.is_newest
+            && !held.newer
+            && !chain.generation.stamp.is_before(held.newest)
             && found.counter == held.newest.counter
             && !found.is_same_header(held.newest);
         let older = chain.generation.stamp.is_known() && (found.is_before(held.newest) || unknown);
@@ -131,8 +136,7 @@ impl<S: Storage> Look<'_, S> {
         let mut images = Images::new(page);
         let (mut newest, mut pages) = (chain.generation.stamp, u32::MAX);
         let mut is_newest = chain.has_frames && chain.first_frame <= 1;
-        // Whether the database's page equals an image: the last, or one before.
-        let mut equal: HashMap<u32, (Vec<u8>, bool, bool)> = HashMap::new();
+        let mut on_disk: HashMap<u32, OnDisk> = HashMap::new();
         for record in log.scan.records() {
             let record = record?;
             for entry in record.entries() {
@@ -146,23 +150,50 @@ impl<S: Storage> Look<'_, S> {
                 {
                     pages = header.commit;
                 }
-                let (found, last, before) = match equal.entry(entry.unit) {
+                let known = match on_disk.entry(entry.unit) {
                     Entry::Occupied(known) => known.into_mut(),
                     Entry::Vacant(new) => {
                         let mut bytes = zeros(u64::from(page))?;
                         let at = u64::from(entry.unit.saturating_sub(1)) * u64::from(page);
                         read_padded(self.database, &mut bytes, at)
                             .during(Operation::Read, self.names.shown())?;
-                        new.insert((bytes, false, false))
+                        new.insert(OnDisk { bytes, is: Image::None, had: false, lacked: false })
                     }
                 };
-                *before |= *last;
-                *last = found.as_slice() == image;
+                known.compare(image);
             }
         }
-        let older = equal.values().any(|(_, last, before)| *before && !*last);
+        let older = on_disk.values().any(|page| page.is == Image::Other && page.had);
+        let newer = on_disk.values().any(|page| page.is == Image::Equal && page.lacked);
         // What the last commit has cut off is in no database.
-        let last = equal.iter().all(|(unit, (_, last, _))| *last || *unit > pages);
-        Ok(Held { older, last, newest, is_newest })
+        let last = on_disk.iter().all(|(unit, page)| page.is == Image::Equal || *unit > pages);
+        Ok(Held { older, last, newer, newest, is_newest })
+    }
+}
+
+/// A page of the database, compared with the images that the log has of it.
+struct OnDisk {
+    bytes: Vec<u8>,
+    /// The newest image so far.
+    is: Image,
+    /// Whether one before was equal.
+    had: bool,
+    /// Whether one before was another.
+    lacked: bool,
+}
+
+/// How an image compares.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Image {
+    None,
+    Equal,
+    Other,
+}
+
+impl OnDisk {
+    fn compare(&mut self, image: &[u8]) {
+        self.had |= self.is == Image::Equal;
+        self.lacked |= self.is == Image::Other;
+        self.is = if self.bytes.as_slice() == image { Image::Equal } else { Image::Other };
     }
 }
