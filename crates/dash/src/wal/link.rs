@@ -46,6 +46,9 @@ pub struct State {
     pub reserved: Option<Instant>,
     /// Whether the connection has `-wal` open.
     pub has_log: bool,
+    /// SQLite has closed `-wal`, and its cache may be older than what was in there: see
+    /// [`super::file::WalFile`].
+    pub outdated: bool,
     /// Whether the transaction in hand writes another file, too.
     pub undeferred: bool,
     /// When the commit frame was written.

@@ -148,7 +148,7 @@ impl File for LogFile {
             return Ok(()); // the parent's
         };
         let mut state = link.state();
-        state.has_log = false;
+        (state.has_log, state.outdated) = (false, true);
         match state.engine() {
             Ok(_) => state.call(Connection::wal_close),
             // The database's file was closed before, against the rule.

@@ -79,6 +79,28 @@ fn what_stands_before_the_change_is_kept() {
     assert_eq!(text(&db, "PRAGMA encoding"), "UTF-16le");
 }
 
+/// Stock SQLite reads 1, and overwrites the 2 with a 3 that should be a 4.
+#[test]
+fn what_others_have_committed_is_seen_after_wal_mode_was_left() {
+    for to in ["delete", "shadow"] {
+        let folder = Folder::new();
+        let db = create(&folder, "app.db");
+        db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (0)").expect("commits");
+        db.close().expect("closes");
+        let db = folder.open("app.db");
+        db.execute_batch("UPDATE t SET x = 1").expect("commits");
+        assert_eq!(number(&db, "SELECT x FROM t"), 1);
+        let other = folder.open("app.db");
+        other.execute_batch("UPDATE t SET x = 2").expect("commits");
+        other.close().expect("closes");
+        assert_eq!(set(&db, to), to);
+        assert_eq!(number(&db, "SELECT x FROM t"), 2, "{to}");
+        db.execute_batch("UPDATE t SET x = x + 2").expect("commits");
+        db.close().expect("closes");
+        assert_eq!(number(&folder.stock("app.db"), "SELECT x FROM t"), 4, "{to}");
+    }
+}
+
 #[test]
 fn the_mode_stays_within_a_transaction() {
     let folder = Folder::new();
