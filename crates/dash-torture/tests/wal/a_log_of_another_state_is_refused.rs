@@ -264,6 +264,34 @@ pub(crate) fn but_not_where_all_files_were_copied() {
     }
 }
 
+/// Nor where its last record is older than the word that none counts any more: its writer died
+/// before it could tell the others that it was there.
+#[test]
+pub(crate) fn but_not_where_nobody_was_told_of_the_last_record() {
+    let (tale, db) = Tale::begun();
+    db.ok("PRAGMA dash_barrier=wal");
+    // The next record begins a window, so it needs none before it; and no generation begins.
+    let reader = tale.open();
+    reader.ok("BEGIN; SELECT * FROM t");
+    db.put();
+    db.checkpoint("PASSIVE");
+    db.synchronous("NORMAL");
+    let (log, other) = (tale.inode("-dashlog"), tale.open());
+    let died = other.dies(
+        true,
+        move |operation| operation.kind == OperationKind::Write && operation.inode == log,
+        |other| drop(other.scribble(1).and_then(|()| other.run("COMMIT"))),
+    );
+    assert!(died);
+    reader.close();
+    db.checkpoint("TRUNCATE");
+    db.ok("UPDATE big SET v = randomblob(400)");
+    db.checkpoint("PASSIVE");
+    db.kill();
+    Files::of(&tale.machine, &ALL).put(&tale.machine, true);
+    tale.survives(&tale.machine).unwrap();
+}
+
 /// Nor where the log says nothing: whatever lies beside it is not its business.
 #[test]
 pub(crate) fn but_not_where_it_says_nothing() {

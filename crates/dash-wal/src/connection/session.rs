@@ -139,8 +139,10 @@ impl<S: Storage> Connection<S> {
         context: &HeadContext,
     ) -> Result<()> {
         let log = leader.log.as_ref().ok_or(Error::OutOfMemory)?;
+        let c = &self.coordination;
         let sequence = match state {
-            State::Clean => self.coordination.get(Word::Sequence),
+            // Whoever was writing one more has died; it may be whole.
+            State::Clean => c.get(Word::Sequence).max(c.get(Word::Writes)),
             // Records of a session before this one count no more, and those of this one do.
             State::InUse => leader.void,
         };
