@@ -2,7 +2,7 @@
 //! with dash.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::ledger;
 use super::roles::is_refusal;
@@ -26,14 +26,20 @@ pub fn fingerprint(loaded: &dyn Loaded, database: &Path) -> u64 {
 /// Copies the database, and what is beside it, as killed processes left them: whoever looks at a
 /// failure needs that, and recovery changes it. Into the folder `left`, as it was last.
 pub fn keep_what_was_left(database: &Path) -> std::io::Result<()> {
+    copy_all(database, "left").map(drop)
+}
+
+/// Copies the database, and what is beside it, into a folder beside that, which is made anew.
+fn copy_all(database: &Path, to: &str) -> std::io::Result<PathBuf> {
     let (Some(folder), Some(name)) = (database.parent(), database.file_name()) else {
-        return Ok(());
+        return Ok(database.into());
     };
-    let left = folder.join("left");
+    let left = folder.join(to);
     if left.exists() {
         std::fs::remove_dir_all(&left)?;
     }
     std::fs::create_dir(&left)?;
+    let copied = left.join(name);
     let name = name.as_encoded_bytes();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -46,7 +52,23 @@ pub fn keep_what_was_left(database: &Path) -> std::io::Result<()> {
             false => std::fs::copy(entry.path(), copy).map(drop)?,
         }
     }
-    Ok(())
+    Ok(copied)
+}
+
+/// All files together are the database, wherever they are copied: dash opens a copy of what was
+/// left, and finds in it what it has to find in the database.
+pub fn a_copy_recovers(database: &Path, parameters: &str) -> Result<(), String> {
+    let copy = copy_all(database, "copy").map_err(|error| format!("copying: {error}"))?;
+    let failed = |what: &str, error: rusqlite::Error| {
+        format!("{what} a copy of what was left: {error}; {}", sqlite::last_error())
+    };
+    let db = sqlite::open(&copy, parameters).map_err(|error| failed("opening", error))?;
+    match workload::sound_state(&db) {
+        Ok(state) => within(&state, database).map_err(|what| format!("a copy: {what}"))?,
+        Err(Wrong::Sql(error)) => return Err(failed("reading", error)),
+        Err(Wrong::Content(what)) => return Err(format!("a copy of what was left has {what}")),
+    }
+    db.close().map_err(|(_, error)| failed("closing", error))
 }
 
 fn within(found: &State, database: &Path) -> Result<(), String> {

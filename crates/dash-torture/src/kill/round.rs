@@ -222,6 +222,9 @@ impl Setting<'_> {
         report.states.insert(check::fingerprint(self.loaded, self.database));
         check::keep_what_was_left(self.database)
             .map_err(|error| format!("keeping what was left: {error}"))?;
+        if dice.below(4) == 0 {
+            check::a_copy_recovers(self.database, self.parameters)?;
+        }
         if dice.below(2) == 0 {
             report.stock_tried += 1;
             report.stock_saw += u64::from(check::stock_looks(self.database)?);
