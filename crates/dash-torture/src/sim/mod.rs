@@ -19,6 +19,7 @@ pub(crate) mod stock;
 pub mod subject;
 mod two_processes;
 mod wal;
+mod within;
 
 pub use explore::{Seen, Violation};
 pub use program::run as run_case;

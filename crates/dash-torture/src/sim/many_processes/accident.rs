@@ -2,16 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Effect, Fault, Machine, Operation, OperationKind, Random};
+use dash_storage::simulated::{Effect, Fault, Machine, OperationKind, Random};
 
 use super::ManyProcesses;
 use crate::random::Dice;
 use crate::sim::explore::{changes, lock};
+use crate::sim::within;
 
 /// EIO.
 const EIO: i32 = 5;
-/// Bytes of a page of the system's cache.
-const CACHE_PAGE: u64 = 4096;
 
 /// What goes wrong in an action.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,16 +53,6 @@ impl Accident {
             kind,
         }
     }
-}
-
-/// Half of the writes over several pages of the cache are cut off between two of them, after so
-/// many bytes.
-fn within(operation: &Operation, dice: &mut Dice) -> Option<usize> {
-    let range = operation.range.clone().filter(|_| operation.kind == OperationKind::Write)?;
-    let first = range.start - range.start % CACHE_PAGE;
-    let inside = (range.end - first).div_ceil(CACHE_PAGE) - 1;
-    let cut = (inside > 0 && dice.one_in(2)).then(|| 1 + dice.below(inside))?;
-    usize::try_from(first + cut * CACHE_PAGE - range.start).ok()
 }
 
 impl ManyProcesses {
@@ -110,7 +99,7 @@ impl ManyProcesses {
                     *lock(&put) = Some(after);
                 }
                 if accident.after && !accident.power {
-                    match within(operation, &mut dice) {
+                    match within::cut(operation, &mut dice).filter(|_| dice.one_in(2)) {
                         Some(len) => machine.kill_within(&victim, len),
                         None => machine.kill_after(&victim),
                     }

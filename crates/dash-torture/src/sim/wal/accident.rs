@@ -11,6 +11,7 @@ use crate::random::Dice;
 use crate::sim::explore::{changes, lock};
 use crate::sim::stock::index::Saved;
 use crate::sim::subject::DB;
+use crate::sim::within;
 
 /// Steps within which an action is cut off, if it is.
 const STEPS: u64 = 24;
@@ -36,7 +37,8 @@ struct Armed {
 enum How {
     Before,
     After,
-    Within(usize),
+    /// Between two pages of the cache, drawn with this seed.
+    Within(u64),
     All,
     Power(u64),
 }
@@ -54,7 +56,7 @@ impl Accidents {
         let how = match dice.below(16) {
             0 => How::Before,
             1 => How::After,
-            2 => How::Within(dice.index(1200)),
+            2 => How::Within(dice.draw()),
             3 => How::All,
             4 => How::Power(dice.below(1 << 40)),
             _ => return,
@@ -74,10 +76,14 @@ impl Accidents {
     }
 
     /// The moment before an operation.
-    fn meet(&mut self, images: &Images, machine: &Machine, kind: OperationKind) {
+    fn meet(&mut self, images: &Images, machine: &Machine, operation: &Operation) {
         let Some(armed) = &mut self.armed else { return };
-        let within = matches!(armed.how, How::Within(_)) && kind != OperationKind::Write;
-        if armed.steps > 0 || within {
+        let len = match armed.how {
+            How::Within(seed) => within::cut(operation, &mut Dice::new(seed, 0)),
+            _ => None,
+        };
+        let waits = matches!(armed.how, How::Within(_)) && len.is_none();
+        if armed.steps > 0 || waits {
             armed.steps = armed.steps.saturating_sub(1);
             return;
         }
@@ -91,9 +97,9 @@ impl Accidents {
             How::Before | How::After | How::Within(_) => End::Killed(victim.clone(), saved),
         };
         self.end = Some(end);
-        match how {
-            How::After => machine.kill_after(&victim),
-            How::Within(len) => machine.kill_within(&victim, len),
+        match (how, len) {
+            (How::After, _) => machine.kill_after(&victim),
+            (_, Some(len)) => machine.kill_within(&victim, len),
             _ => machine.kill(&victim),
         }
     }
@@ -124,7 +130,7 @@ pub fn watch(
         let kills = u64::from(dice.one_in(8));
         let known = lock(&history).clone();
         images.cut(machine, &known, (losses, kills), 0, &mut dice);
-        lock(&accidents).meet(&images, machine, operation.kind);
+        lock(&accidents).meet(&images, machine, operation);
     });
 }
 

@@ -43,12 +43,15 @@ pub struct History {
     ghosts: Vec<Ghost>,
     /// All processes are gone, for this cause, and nobody has looked since.
     unseen: Option<Cause>,
+    /// A flush may have failed, and nobody has looked since all were gone.
+    is_faulty: bool,
 }
 
 impl Default for History {
     fn default() -> Self {
         let commits = vec![Arc::default()];
-        Self { commits, durable: 0, in_flight: None, ghosts: Vec::new(), unseen: None }
+        let (ghosts, is_faulty) = (Vec::new(), false);
+        Self { commits, durable: 0, in_flight: None, ghosts, unseen: None, is_faulty }
     }
 }
 
@@ -98,6 +101,17 @@ impl History {
         self.unseen.is_some()
     }
 
+    /// Flushes fail from here on: pages may be clean that are on no device.
+    pub fn flushes_fail(&mut self) {
+        self.is_faulty = true;
+    }
+
+    /// Whether one may have failed. Only the engine writes such pages again; behind them what stock
+    /// SQLite commits is lost, as it is without the engine.
+    pub fn is_faulty(&self) -> bool {
+        self.is_faulty
+    }
+
     /// All that was committed is durable.
     pub fn flushed(&mut self) {
         self.durable = self.newest();
@@ -126,11 +140,13 @@ impl History {
     /// The first process to come sees this.
     fn found(&mut self, cause: Cause, content: &Content) -> Result<(), String> {
         self.check(cause, content).map_err(|what| format!("{what}, after {cause:?}"))?;
+        self.is_faulty = false;
         match cause {
             Cause::Power => {
-                // What it did not find never comes back.
+                let base = self.commits.iter().rposition(|known| **known == *content);
+                let ghosts = base.map(|base| self.made_on(base)).unwrap_or_default();
                 let commits = vec![Arc::new(content.clone())];
-                *self = Self { commits, ..Self::default() };
+                *self = Self { commits, ghosts, ..Self::default() };
             }
             Cause::Kill => {
                 let base = self.newest();
@@ -141,6 +157,18 @@ impl History {
             }
         }
         Ok(())
+    }
+
+    /// What was made on a commit and is lost with the power. SQLite writes the next first frame with
+    /// the salts of the header that it finds, so where it is the very frame that was lost, those
+    /// behind it count again: what was lost stands or falls with the next commit. What is made on
+    /// another one never comes back.
+    fn made_on(&self, base: usize) -> Vec<Ghost> {
+        let next = self.commits.get(base + 1);
+        let ghosts = self.ghosts.iter().filter(|ghost| ghost.base == base);
+        let contents = ghosts.map(|ghost| &ghost.content).chain(next);
+        let lost = |content| Ghost { base: 0, content: Arc::clone(content), is_laid: false };
+        contents.map(lost).collect()
     }
 
     /// Whether somebody may find this.
@@ -226,7 +254,16 @@ mod tests {
         assert!(found.check(Cause::Kill, &vec![1]).is_err() && found.durable == 1);
         let mut lost = history.clone();
         assert!(looks(&mut lost, Cause::Power, 1).is_ok());
+        assert!(lost.check(Cause::Power, &vec![2]).is_ok(), "the next one may bring it back");
+        commit(&mut lost, 4, false);
+        assert!(lost.check(Cause::Kill, &vec![2]).is_err(), "that one is there");
+        lost.flushed();
         assert!(lost.check(Cause::Power, &vec![2]).is_err(), "it never comes back");
+        let mut lost = history.clone();
+        commit(&mut lost, 3, false);
+        commit(&mut lost, 4, false);
+        assert!(looks(&mut lost, Cause::Power, 1).is_ok());
+        assert!(lost.check(Cause::Power, &vec![4]).is_err(), "it was made on another");
         let mut laid = history.clone();
         assert!(looks(&mut laid, Cause::Kill, 1).is_ok());
         assert!(laid.check(Cause::Kill, &vec![2]).is_err(), "a kill takes nothing");

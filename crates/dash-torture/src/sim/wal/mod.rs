@@ -132,6 +132,7 @@ impl Wal {
         self.arm(&victim, dice);
         if self.settings().has_faults && is_wal(&self.machine) && dice.one_in(4) {
             accident::lose_flushes(&self.machine, dice);
+            lock(&self.history).flushes_fail();
             self.is_faulty = true;
         }
         let done = self.work(at, dice);

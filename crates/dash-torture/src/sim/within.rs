@@ -1,0 +1,18 @@
+//! Where a kill cuts a write off: Linux looks for a deadly signal between two pages of its cache.
+
+use dash_storage::simulated::{Operation, OperationKind};
+
+use crate::random::Dice;
+
+/// Bytes of a page of the system's cache.
+const CACHE_PAGE: u64 = 4096;
+
+/// After how many of its bytes a write may be cut off; `None`: it is no write, or all of it goes
+/// into one page.
+pub fn cut(operation: &Operation, dice: &mut Dice) -> Option<usize> {
+    let range = operation.range.clone().filter(|_| operation.kind == OperationKind::Write)?;
+    let first = range.start - range.start % CACHE_PAGE;
+    let inside = (range.end - first).div_ceil(CACHE_PAGE) - 1;
+    let cut = (inside > 0).then(|| 1 + dice.below(inside))?;
+    usize::try_from(first + cut * CACHE_PAGE - range.start).ok()
+}
