@@ -264,6 +264,21 @@ pub(crate) fn but_not_where_all_files_were_copied() {
     }
 }
 
+/// Nor where a stock connection had gone on before, and deleted `-wal`: most pages are others then.
+#[test]
+pub(crate) fn but_not_where_a_stock_survivor_has_gone_on() {
+    let (tale, db) = Tale::begun();
+    db.scribble(3).unwrap();
+    db.ok("COMMIT");
+    let stock = tale.open_stock();
+    db.kill();
+    tale.put_stock(&stock).unwrap();
+    stock.db.close().unwrap();
+    assert!(!tale.machine.exists("/app.db-wal"), "stock SQLite has deleted it");
+    Files::of(&tale.machine, &ALL).put(&tale.machine, true);
+    tale.survives(&tale.machine).unwrap();
+}
+
 /// Nor where its last record is older than the word that none counts any more: its writer died
 /// before it could tell the others that it was there.
 #[test]

@@ -26,8 +26,8 @@ use std::ops::ControlFlow;
 struct Held {
     /// A page as it was before its last image in the log.
     older: bool,
-    /// Every page as in its last image.
-    last: bool,
+    /// A page as in its last image; or there is none to compare.
+    shares: bool,
     /// A page as in its last image, which has another one before.
     newer: bool,
     /// The newest header that the log knows.
@@ -79,7 +79,7 @@ impl<S: Storage> Look<'_, S> {
             && found.counter == held.newest.counter
             && !found.is_same_header(held.newest);
         let older = chain.generation.stamp.is_known() && (found.is_before(held.newest) || unknown);
-        let another = (older || elsewhere && !held.last) && !broken(Mutation::AnotherTaken);
+        let another = (older || elsewhere && !held.shares) && !broken(Mutation::AnotherTaken);
         Ok(if another { Database::Another } else { Database::Complete })
     }
 
@@ -166,8 +166,9 @@ impl<S: Storage> Look<'_, S> {
         let older = on_disk.values().any(|page| page.is == Image::Other && page.had);
         let newer = on_disk.values().any(|page| page.is == Image::Equal && page.lacked);
         // What the last commit has cut off is in no database.
-        let last = on_disk.iter().all(|(unit, page)| page.is == Image::Equal || *unit > pages);
-        Ok(Held { older, last, newer, newest, is_newest })
+        let mut compared = on_disk.iter().filter(|(unit, _)| **unit <= pages).peekable();
+        let shares = compared.peek().is_none() || compared.any(|(_, page)| page.is == Image::Equal);
+        Ok(Held { older, shares, newer, newest, is_newest })
     }
 }
 
