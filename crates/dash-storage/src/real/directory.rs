@@ -16,7 +16,7 @@ use nix::unistd::{self, UnlinkatFlags};
 
 use super::descriptor::{self, Descriptor};
 use super::file::{File, nanos};
-use super::uninterrupted;
+use super::{journal, uninterrupted};
 use crate::{FileId, FileKind, Metadata, OpenMode};
 
 /// Opening follows no link, waits for nobody at the other end of a pipe, and takes no terminal
@@ -109,6 +109,11 @@ impl crate::Directory for Directory {
         let found = uninterrupted(|| Ok(statx(directory, name, flags, StatxFlags::empty())?));
         // No such name; or a kernel, or a filter of system calls, that knows no statx.
         Ok(found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)))
+    }
+
+    fn has_journal(&self) -> bool {
+        let found = self.descriptor.file().and_then(|file| Ok(stat::fstat(file)?));
+        found.map_or(true, |found| journal::is_kept(found.st_dev))
     }
 
     fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()> {

@@ -5,8 +5,8 @@
 //! SQLite's own locks), `fork` (what a forked child may keep), `table` (the lock-free lists these
 //! need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
 //! (waiting for a shared word), `direct` (around the page cache), `initialize` (blocks that are
-//! written), `cache` (whether it is still the one of before), `lease` (who else
-//! has a file open), `per_process` (statics that a forked child begins anew), `random`.
+//! written), `journal` (whether a file system keeps one), `cache` (whether it is still the one of
+//! before), `lease` (who else has a file open), `per_process` (statics that a forked child begins anew), `random`.
 //!
 //! Invariants:
 //!
@@ -26,6 +26,7 @@ mod fork;
 mod futex;
 mod in_place;
 mod initialize;
+mod journal;
 mod lease;
 mod lock;
 mod memory;

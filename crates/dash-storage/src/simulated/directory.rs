@@ -97,6 +97,10 @@ impl crate::Directory for Directory {
         Ok(false)
     }
 
+    fn has_journal(&self) -> bool {
+        self.process.machine.state().settings.metadata == super::Metadata::Journaled
+    }
+
     fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()> {
         self.change(OperationKind::Exchange, &[a, b], |state| {
             if !state.settings.exchange {

@@ -2,7 +2,7 @@
 //! `-wal` is void, and that before `-wal` goes, and that before stock SQLite may come in. What
 //! stays is flushed.
 
-use dash_storage::simulated::OperationKind;
+use dash_storage::simulated::{Metadata, OperationKind};
 
 use crate::common::{Fate, Left, Tale, changes, is_fenced};
 
@@ -155,25 +155,42 @@ pub(crate) fn and_an_older_value_may_come_back() {
     tale.survives_all();
 }
 
+/// A session of one commit, which is too large for the log.
+fn large() -> (Tale, crate::common::Db) {
+    let tale = Tale::new();
+    let db = tale.open();
+    db.scribble(400).unwrap();
+    db.ok("COMMIT");
+    (tale, db)
+}
+
 /// On a file system without a journal the inode may be back after a power loss, under a `-wal` that
-/// was made since.
+/// was made since. Where there is a journal, and the log was not used, emptying it would be in vain.
 #[test]
 pub(crate) fn and_nothing_is_in_what_is_deleted() {
-    let (tale, db) = Tale::begun();
-    db.put();
-    let wal = tale.inode("-wal");
-    db.close();
-    let entries = tale.machine.journal().entries;
-    let deleted = entries.iter().rposition(|entry| {
-        let names = &entry.operation.names;
-        entry.operation.kind == OperationKind::Unlink
-            && names.iter().any(|name| name == "app.db-wal")
-    });
-    let before = entries[..deleted.unwrap()].iter().map(|entry| &entry.operation);
-    let before = before.filter(|operation| operation.inode == wal && changes(operation.kind));
-    let mut last = before.map(|operation| (operation.kind, operation.range.clone())).rev();
-    assert_eq!(last.next(), Some((OperationKind::Flush, None)));
-    assert_eq!(last.next(), Some((OperationKind::SetLen, Some(0..0))));
+    for (metadata, used, emptied) in [
+        (Metadata::Journaled, true, true),
+        (Metadata::OneSector, true, true),
+        (Metadata::OneSector, false, true),
+        (Metadata::Journaled, false, false),
+    ] {
+        let (tale, db) = if used { Tale::begun() } else { large() };
+        tale.machine.set_metadata(metadata);
+        let wal = tale.inode("-wal");
+        db.close();
+        let entries = tale.machine.journal().entries;
+        let deleted = entries.iter().rposition(|entry| {
+            let names = &entry.operation.names;
+            entry.operation.kind == OperationKind::Unlink
+                && names.iter().any(|name| name == "app.db-wal")
+        });
+        let before = entries[..deleted.unwrap()].iter().map(|entry| &entry.operation);
+        let before = before.filter(|operation| operation.inode == wal && changes(operation.kind));
+        let mut last = before.map(|operation| (operation.kind, operation.range.clone())).rev();
+        let last = [last.next(), last.next()];
+        let cut = [(OperationKind::Flush, None), (OperationKind::SetLen, Some(0..0))].map(Some);
+        assert_eq!(last == cut, emptied, "{metadata:?}, used {used}: {last:?}");
+    }
 }
 
 /// A process is killed anywhere in the close; then the power goes.

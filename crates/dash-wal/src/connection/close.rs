@@ -31,6 +31,8 @@ impl<S: Storage> Connection<S> {
         let session = self.coordination.is(Word::Session);
         if session {
             self.with_log_waiting(|connection, leader| connection.void_generation(leader))?;
+        }
+        if session || !self.directory.has_journal() {
             self.empty_wal()?;
         }
         let name = Arc::clone(self.names.shown_wal());
