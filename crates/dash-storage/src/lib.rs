@@ -142,8 +142,8 @@ pub trait Directory: Send + Sync + 'static {
     /// neither exchanged nor removed. `false` where it can't be told, or nothing is there.
     fn is_mount_point(&self, name: &OsStr) -> io::Result<bool>;
 
-    /// Whether the file system keeps a journal, so that what becomes of names and inodes survives in
-    /// its order. `true` where it can't be told: only ext4 says that it keeps none.
+    /// Whether the file system keeps a journal, so that what becomes of names and inodes survives
+    /// in its order. `true` where it can't be told: only ext4 says that it keeps none.
     fn has_journal(&self) -> bool;
 
     /// Exchanges two names atomically (`renameat2(RENAME_EXCHANGE)`). Both must exist.

@@ -6,7 +6,8 @@
 //! need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
 //! (waiting for a shared word), `direct` (around the page cache), `initialize` (blocks that are
 //! written), `journal` (whether a file system keeps one), `cache` (whether it is still the one of
-//! before), `lease` (who else has a file open), `per_process` (statics that a forked child begins anew), `random`.
+//! before), `lease` (who else has a file open), `per_process` (statics that a forked child begins
+//! anew), `random`.
 //!
 //! Invariants:
 //!

@@ -159,10 +159,10 @@ impl History {
         Ok(())
     }
 
-    /// What was made on a commit and is lost with the power. SQLite writes the next first frame with
-    /// the salts of the header that it finds, so where it is the very frame that was lost, those
-    /// behind it count again: what was lost stands or falls with the next commit. What is made on
-    /// another one never comes back.
+    /// What was made on a commit and is lost with the power. SQLite writes the next first frame
+    /// with the salts of the header that it finds, so where it is the very frame that was lost,
+    /// those behind it count again: what was lost stands or falls with the next commit. What is
+    /// made on another one never comes back.
     fn made_on(&self, base: usize) -> Vec<Ghost> {
         let next = self.commits.get(base + 1);
         let ghosts = self.ghosts.iter().filter(|ghost| ghost.base == base);
