@@ -165,7 +165,7 @@ fn large() -> (Tale, crate::common::Db) {
 }
 
 /// On a file system without a journal the inode may be back after a power loss, under a `-wal` that
-/// was made since. Where there is a journal, and the log was not used, emptying it would be in vain.
+/// was made since. Where there is a journal, and the log was not used, that can't be.
 #[test]
 pub(crate) fn and_nothing_is_in_what_is_deleted() {
     for (metadata, used, emptied) in [
