@@ -31,7 +31,7 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
         Some(path) if !flags.contains(OpenFlags::MEMORY) => path,
         _ => return through_host(host, name, flags),
     };
-    let begun = Instant::now();
+    let (begun, mut met) = (Instant::now(), None);
     loop {
         let request = request(host, name, path, flags)?;
         let chosen = chosen(&request)?;
@@ -39,8 +39,13 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
         // Others may open it or change its mode right now.
         let passes = match opened.as_ref().map_err(|error| error.code.primary()) {
             Err(Code::BUSY) => true,
-            Err(Code::CANTOPEN) => {
-                self::chosen(&self::request(host, name, path, flags)?)? != chosen
+            Err(Code::CANTOPEN | Code::CORRUPT) => {
+                let request = self::request(host, name, path, flags)?;
+                let found = MODES.left_in(&request.place())?;
+                // Once more for each other mode that it is found in: that may have come between.
+                let is_other = found != chosen && met != Some(found);
+                met = Some(found);
+                is_other || self::chosen(&request)? != chosen
             }
             _ => false,
         };
