@@ -66,6 +66,27 @@ pub(crate) fn by_the_next_recovery() {
     tale.survives_all();
 }
 
+/// A checkpoint's flush fails, and its process is killed: the header that it has copied into the
+/// database is in the cache alone. What the next session says of the database is true of the
+/// device.
+#[test]
+pub(crate) fn before_the_next_session() {
+    let (tale, db) = Tale::begun();
+    db.scribble(9).unwrap();
+    db.ok("COMMIT");
+    tale.machine.fail(lost(tale.inode("")));
+    db.value::<i64>("PRAGMA wal_checkpoint(PASSIVE)").expect_err("its flush fails");
+    tale.machine.stop_failing();
+    db.kill();
+    tale.watch();
+    let next = tale.open();
+    for _ in 0..3 {
+        next.put();
+    }
+    tale.done();
+    tale.survives_all();
+}
+
 /// Also where the write fails, whole or in part.
 #[test]
 pub(crate) fn also_where_the_write_fails() {
