@@ -80,6 +80,24 @@ pub(crate) fn after_a_stock_survivor_deleted_it() {
     }
 }
 
+/// It has made a page what that was before the last commit in the log, and the database longer.
+#[test]
+pub(crate) fn after_a_stock_survivor_took_a_change_back() {
+    let (tale, db) = Tale::begun();
+    db.ok("INSERT INTO big VALUES ('a')");
+    let set = |to: &str| format!("UPDATE big SET v = '{to}'");
+    ["b", "c", "d"].into_iter().for_each(|to| db.ok(&set(to)));
+    let stock = tale.open_stock();
+    db.kill();
+    stock.db.execute_batch(&set("c")).unwrap();
+    stock.db.execute_batch("CREATE TABLE more(x)").unwrap();
+    stock.db.close().unwrap();
+    assert!(!tale.machine.exists("/app.db-wal"), "stock SQLite has deleted it");
+    let next = tale.open();
+    assert_eq!(next.value::<String>("SELECT v FROM big").unwrap(), "c");
+    next.close();
+}
+
 /// A process dies before its last commit is in the log. That one left the change counter as it was,
 /// and a stock connection finds it in `-wal`.
 #[test]

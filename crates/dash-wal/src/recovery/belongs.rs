@@ -58,7 +58,9 @@ impl<S: Storage> Look<'_, S> {
             return Ok(Database::Complete);
         }
         let held = self.held(log, chain)?;
-        if absent && held.older {
+        let found = Stamp::read(self.database, self.names.shown())?;
+        // A stock program that went on may have made a page what it was before.
+        if absent && held.older && !held.newest.is_before(found) {
             return Ok(Database::HoldsOlderImage);
         }
         // A stock program that had survived leaves the file where it is, and a header that is not
@@ -68,7 +70,6 @@ impl<S: Storage> Look<'_, S> {
             Condition::Absent | Condition::Damaged => 0,
         };
         let elsewhere = owner != 0 && owner != self.database.id().inode;
-        let found = Stamp::read(self.database, self.names.shown())?;
         // Others than the one that wrote the newest header would have raised the counter. That one
         // may have gone on with another header, and without the log: then the counter was raised in
         // this generation, or the database still has something that no state before it has.

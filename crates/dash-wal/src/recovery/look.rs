@@ -206,7 +206,8 @@ impl<S: Storage> Look<'_, S> {
         let (db, wal, log) = (self.names.shown(), self.names.shown_wal(), self.names.shown_log());
         Error::CantOpen(format!(
             "{wal} is missing: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `dash recover {db}` \
-             choose: --keep takes the commits from the log, --discard the database as it is"
+             choose: --keep takes the commits from the log, --discard the database as it is, which is right if a program \
+             on stock SQLite went on after all of dash's had been killed"
         ))
     }
 
