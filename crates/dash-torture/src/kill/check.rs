@@ -59,16 +59,24 @@ fn copy_all(database: &Path, to: &str) -> std::io::Result<PathBuf> {
 /// left, and finds in it what it has to find in the database.
 pub fn a_copy_recovers(database: &Path, parameters: &str) -> Result<(), String> {
     let copy = copy_all(database, "copy").map_err(|error| format!("copying: {error}"))?;
+    dash_sees(&copy, database, parameters, "after the kill, in a copy").map(drop)
+}
+
+/// What dash finds at `path`: as much as the workers of `database` were told. `when` is for
+/// messages.
+fn dash_sees(path: &Path, database: &Path, parameters: &str, when: &str) -> Result<State, String> {
     let failed = |what: &str, error: rusqlite::Error| {
-        format!("{what} a copy of what was left: {error}; {}", sqlite::last_error())
+        format!("{what} {when}: {error}; {}", sqlite::last_error())
     };
-    let db = sqlite::open(&copy, parameters).map_err(|error| failed("opening", error))?;
-    match workload::sound_state(&db) {
-        Ok(state) => within(&state, database).map_err(|what| format!("a copy: {what}"))?,
+    let db = sqlite::open(path, parameters).map_err(|error| failed("opening", error))?;
+    let state = match workload::sound_state(&db) {
+        Ok(state) => state,
         Err(Wrong::Sql(error)) => return Err(failed("reading", error)),
-        Err(Wrong::Content(what)) => return Err(format!("a copy of what was left has {what}")),
-    }
-    db.close().map_err(|(_, error)| failed("closing", error))
+        Err(Wrong::Content(what)) => return Err(format!("dash, {when}, sees {what}")),
+    };
+    within(&state, database).map_err(|what| format!("{when}: {what}"))?;
+    db.close().map_err(|(_, error)| failed("closing", error))?;
+    Ok(state)
 }
 
 fn within(found: &State, database: &Path) -> Result<(), String> {
@@ -107,22 +115,13 @@ pub fn dash_recovers(
     parameters: &str,
     is_read: bool,
 ) -> Result<State, String> {
-    let failed = |what: &str, error: rusqlite::Error| {
-        format!("{what} after the kill: {error}; {}", sqlite::last_error())
-    };
-    let db = sqlite::open(database, parameters).map_err(|error| failed("opening", error))?;
-    let state = match workload::sound_state(&db) {
-        Ok(state) => state,
-        Err(Wrong::Sql(error)) => return Err(failed("reading", error)),
-        Err(Wrong::Content(what)) => return Err(format!("dash, after the kill, sees {what}")),
-    };
-    within(&state, database)?;
-    db.close().map_err(|(_, error)| failed("closing", error))?;
+    let state = dash_sees(database, database, parameters, "after the kill")?;
     let rests = !is_read || loaded.rests_beside_readers();
     if rests && loaded.needs_recovery(database)? {
         return Err("the database was closed, and is not at rest".into());
     }
-    let stock = sqlite::open_stock(database).map_err(|error| failed("stock: opening", error))?;
+    let stock = sqlite::open_stock(database)
+        .map_err(|error| format!("stock: opening after the kill: {error}"))?;
     match workload::sound_state(&stock) {
         Ok(seen) if seen == state => {}
         other => return Err(format!("at rest stock sees {other:?} instead of {state:?}")),
