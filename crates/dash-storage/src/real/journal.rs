@@ -9,7 +9,7 @@ const NONE: &str = "<none>";
 /// Whether the one on this device does; yes, where it can't be told.
 pub(super) fn is_kept(device: u64) -> bool {
     let (major, minor) = (nix::sys::stat::major(device), nix::sys::stat::minor(device));
-    let disk = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok();
+    let disk = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
     let writer = disk.as_deref().and_then(Path::file_name).and_then(|name| {
         fs::read_to_string(Path::new("/sys/fs/ext4").join(name).join("journal_task")).ok()
     });

@@ -21,7 +21,7 @@ use crate::shared::durable::{DurableEnd, pack};
 use crate::stamp::Stamp;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::fence::{self, Found};
-use dash_engine::io::{read_padded, read_some};
+use dash_engine::io::read_padded;
 use dash_engine::locks::LockLevel;
 use dash_engine::memory::zeros;
 use dash_engine::open::{has_one_name, open_if_there};
@@ -241,9 +241,9 @@ impl<S: Storage> Connection<S> {
         if let Some(log) = log.filter(|_| !broken(Mutation::LogTrustedAfterKill)) {
             log.write_again()?;
         }
-        self.write_header_again()?;
         // Also without a log: a flush of it may have failed, after which the pages look clean.
         let Some(wal) = wal else { return Ok(()) };
+        self.write_header_again()?;
         let name = Arc::clone(self.names.shown_wal());
         let len = wal.metadata().during(Operation::Stat, &name)?.len;
         let mut at = 0;
@@ -257,13 +257,13 @@ impl<S: Storage> Connection<S> {
         wal.flush().during(Operation::Flush, &name)
     }
 
-    /// The same for the beginning of the database: the log is going to say what that is like, and
-    /// a checkpoint's flush may have failed. Whatever else of it is on no device is in `-wal`.
+    /// The same for the beginning of the database: a checkpoint's flush may have failed, and the
+    /// log is going to say what the database is like, which is flushed before that. Whatever else
+    /// of it is on no device is in `-wal`.
     fn write_header_again(&self) -> Result<()> {
-        let (database, name) = (&**self.database.file(), self.names.shown());
         let mut sector = [0; 512];
-        let len = read_some(database, &mut sector, 0).during(Operation::Read, name)?;
-        database.write_at(&sector[..len], 0).during(Operation::Write, name)
+        let len = self.database.read(&mut sector, 0)?;
+        self.database.write(&sector[..len], 0)
     }
 
     /// There is a name fence, and no log.
