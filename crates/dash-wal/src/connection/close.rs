@@ -32,7 +32,8 @@ impl<S: Storage> Connection<S> {
         if session {
             self.with_log_waiting(|connection, leader| connection.void_generation(leader))?;
         }
-        if session || !self.directory.has_journal() {
+        let holds = self.coordination.get(Word::Salts) != 0;
+        if session || holds && !self.directory.has_journal() {
             self.empty_wal()?;
         }
         let name = Arc::clone(self.names.shown_wal());
