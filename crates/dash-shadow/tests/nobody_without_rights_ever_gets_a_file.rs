@@ -199,6 +199,9 @@ impl File for WatchedFile {
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>> {
         self.inner.lock_conflict(range, kind)
     }
+    fn lock_owners(&self, range: Range<u64>) -> io::Result<Vec<i32>> {
+        self.inner.lock_owners(range)
+    }
     fn open_elsewhere(&self) -> io::Result<bool> {
         self.inner.open_elsewhere()
     }

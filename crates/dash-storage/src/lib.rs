@@ -261,6 +261,12 @@ pub trait File: Send + Sync + 'static {
     /// (open-file-description locks have no owner).
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>>;
 
+    /// The processes with POSIX locks in `range`, each once and in no order: `lock_conflict` names
+    /// one holder only, and may name none of these where descriptions hold locks, too. It reads
+    /// the locks of the whole machine (`/proc/locks`), so it is for whoever looks. Processes of
+    /// another pid namespace are missing.
+    fn lock_owners(&self, range: Range<u64>) -> io::Result<Vec<i32>>;
+
     /// Whether anybody else, in any process, has the file open: another open file description,
     /// other than by a mapping of this one. An answer for this instant; an error where it can't be
     /// known (some file systems, files of another user).

@@ -74,6 +74,10 @@ impl<F: File> File for Arc<F> {
         F::lock_conflict(self, range, kind)
     }
 
+    fn lock_owners(&self, range: Range<u64>) -> io::Result<Vec<i32>> {
+        F::lock_owners(self, range)
+    }
+
     fn open_elsewhere(&self) -> io::Result<bool> {
         F::open_elsewhere(self)
     }

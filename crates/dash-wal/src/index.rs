@@ -280,6 +280,12 @@ impl<S: Storage> Index<S> {
         found.during(Operation::Lock, &self.shown)
     }
 
+    /// The processes of stock SQLite that hold a slot: see [`File::lock_owners`].
+    pub(crate) fn stock_holders(&self, slot: usize) -> Result<Vec<i32>> {
+        let byte = BASE + slot as u64;
+        self.file.lock_owners(byte..byte + 1).during(Operation::Lock, &self.shown)
+    }
+
     /// Says that frame `last`, if that is the last one, has another checksum than the header has.
     /// WRITE is held.
     pub(crate) fn set_frame_checksum(&self, last: u32, sums: Checksum) {

@@ -60,7 +60,7 @@ pub struct Row {
     pub op: Op,
     /// How often.
     pub count: u64,
-    /// The 50th, 90th, 99th and 99.9th percentile, and the longest.
+    /// The 50th, 90th, 99th and 99.9th percentile, and the longest, to a tenth.
     pub times: [f64; 5],
 }
 
@@ -91,7 +91,8 @@ impl Latencies {
 
     /// What was timed so far.
     pub fn rows(&self) -> Vec<Row> {
-        let micros = |nanos: u64| Duration::from_nanos(nanos).as_secs_f64() * 1e6;
+        // No more digits than what was timed has.
+        let micros = |nanos: u64| (Duration::from_nanos(nanos).as_secs_f64() * 1e7).round() / 10.0;
         Op::ALL
             .into_iter()
             .zip(&self.0)

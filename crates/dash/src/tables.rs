@@ -1,6 +1,6 @@
 //! Tables, of `main` or of the database named as in `dash_stats('aux')`.
 //!
-//! | of this connection since it was opened | |
+//! | of this connection since it was opened, or its mode was changed | |
 //! |---|---|
 //! | `dash_stats` | counters |
 //! | `dash_latency` | how long its operations took |
@@ -13,6 +13,7 @@ use dash_ffi::{Code, ConnectionRef, Error, Result, Row, TableFunction, Value};
 
 use crate::main_file::MainFile;
 use crate::mode::{Database, Statistic, Watched};
+use crate::plain;
 use crate::reference::meaning;
 
 /// All of them.
@@ -51,16 +52,18 @@ fn visit<R>(
 ) -> Result<R> {
     let schema = schema.unwrap_or("main");
     let seen = connection.with_file(schema, |file| {
-        file.as_any().downcast_mut::<MainFile>().and_then(|file| visit(file.look()))
+        let database = file.as_any().downcast_mut::<MainFile>()?.look();
+        Some(visit(database).ok_or_else(|| database.engine()))
     });
-    seen.flatten().ok_or_else(|| {
-        Error::new(
-            Code::ERROR,
-            format!(
-                "{schema} is not a database that dash writes (dash_engine('{schema}') tells): open it with ?vfs=dash"
-            ),
-        )
-    })
+    let refusal = match seen.flatten() {
+        Some(Ok(seen)) => return Ok(seen),
+        Some(Err(engine)) if engine == plain::MODE.engine() => format!(
+            "{schema} is in one of SQLite's own journal modes, where dash counts nothing: PRAGMA journal_mode=wal or =shadow changes that"
+        ),
+        Some(Err(_)) => format!("{schema} is open for reading only, where dash counts nothing"),
+        None => format!("{schema} is not open through dash: open it with ?vfs=dash"),
+    };
+    Err(Error::new(Code::ERROR, refusal))
 }
 
 fn stats(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row>> {

@@ -16,7 +16,7 @@ use super::descriptor::{self, Descriptor};
 use super::directory::not_regular;
 use super::memory::{Map, Memory};
 use super::uninterrupted;
-use super::{access, cache, clone, closing, direct, in_place, initialize, lease, lock};
+use super::{access, cache, clone, closing, direct, in_place, initialize, lease, lock, owners};
 use crate::{File as _, FileId, FileKind, LockKind, Metadata, REGION};
 
 /// More buffers than this the kernel refuses in one call.
@@ -265,6 +265,10 @@ impl crate::File for File {
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>> {
         let owner = lock::conflict(self.descriptor.file()?, range, kind)?;
         Ok(owner.map(|owner| if owner == lock::NO_OWNER { 0 } else { owner }))
+    }
+
+    fn lock_owners(&self, range: Range<u64>) -> io::Result<Vec<i32>> {
+        owners::of_locks(self.descriptor.file()?, &range)
     }
 
     fn open_elsewhere(&self) -> io::Result<bool> {

@@ -31,6 +31,7 @@ mod journal;
 mod lease;
 mod lock;
 mod memory;
+mod owners;
 mod per_process;
 mod random;
 mod table;

@@ -294,6 +294,11 @@ impl crate::File for File {
         })
     }
 
+    fn lock_owners(&self, range: Range<u64>) -> io::Result<Vec<i32>> {
+        let state = self.process.machine.state();
+        Ok(state.inode(self.key)?.locks.posix_owners(&range))
+    }
+
     fn open_elsewhere(&self) -> io::Result<bool> {
         self.operate(OperationKind::OpenElsewhere, None, |state, _| {
             Ok(state.inode(self.key)?.opens() > 1)

@@ -1,5 +1,6 @@
 //! The locks on one inode, with the rules of `fcntl`: conversion, splitting, no waiting.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::LockKind;
@@ -70,6 +71,16 @@ impl Locks {
                 && (kind == LockKind::Exclusive || lock.kind == LockKind::Exclusive)
         };
         self.0.iter().find(conflicts).map(|lock| lock.owner)
+    }
+
+    /// The stock processes with locks in `range`, each once.
+    pub(super) fn posix_owners(&self, range: &Range<u64>) -> Vec<i32> {
+        let held = self.0.iter().filter(|lock| overlap(&lock.range, range));
+        let owners = held.filter_map(|lock| match lock.owner {
+            Owner::Stock(process) => Some(process),
+            Owner::Description(_) => None,
+        });
+        BTreeSet::from_iter(owners).into_iter().collect()
     }
 }
 

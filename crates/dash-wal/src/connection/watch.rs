@@ -159,8 +159,7 @@ impl<S: Storage> Connection<S> {
         Ok(held)
     }
 
-    /// Who reads, of dash and of stock SQLite. Of several stock readers that see the same frame one
-    /// is named.
+    /// Who reads, of dash and of stock SQLite.
     ///
     /// # Errors
     ///
@@ -197,17 +196,19 @@ impl<S: Storage> Connection<S> {
             ours |= 1 << slot;
         }
         for slot in index::READ..index::SLOTS {
-            let Some(process) = index.map(|index| index.others(slot)).transpose()?.flatten() else {
-                continue;
-            };
-            // Locks of an open file description, as dash takes them, name no process.
-            match u32::try_from(process) {
-                Ok(process) if process > 0 => {
-                    readers.push(reader(slot, Some(process), false, None))
-                }
-                _ if ours & 1 << slot == 0 => readers.push(reader(slot, None, true, None)),
+            let Some(index) = index else { break };
+            let mut stock = index.stock_holders(slot)?;
+            match index.others(slot)? {
+                // Who is not in the list is in another pid namespace, and has no number here.
+                Some(process) if process != 0 && !stock.contains(&process) => stock.push(process),
+                // Locks of an open file description, as dash takes them, name no process.
+                Some(0) if ours & 1 << slot == 0 => readers.push(reader(slot, None, true, None)),
                 _ => {}
             }
+            readers.extend(stock.into_iter().map(|process| {
+                let process = u32::try_from(process).ok().filter(|process| *process > 0);
+                reader(slot, process, false, None)
+            }));
         }
         Ok(readers)
     }

@@ -163,3 +163,16 @@ fn a_lock_taken_in_this_process_is_released_by_the_drop_despite_a_mapping() {
     assert_eq!(other.lock_conflict(0..1, LockKind::Exclusive).unwrap(), None);
     drop(memory);
 }
+
+#[test]
+fn a_posix_lock_is_named_though_a_description_has_one_in_front_of_it() {
+    let (place, directory) = fixture();
+    let path = place.path().join("db");
+    let (ours, looks) = (open(&directory, "db"), open(&directory, "db"));
+    assert!(ours.try_lock(SHARED_BYTES, LockKind::Shared).unwrap());
+    assert_eq!(looks.lock_owners(SHARED_BYTES).unwrap(), []);
+    let _stock = stock_reader(&path);
+    let own = i32::try_from(std::process::id()).unwrap();
+    assert_eq!(looks.lock_owners(SHARED_BYTES).unwrap(), [own]);
+    assert_eq!(looks.lock_owners(0..1).unwrap(), []);
+}

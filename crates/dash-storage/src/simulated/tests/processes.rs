@@ -110,6 +110,7 @@ fn stock_locks_are_posix_locks_on_the_same_bytes() {
     let reserved = 0x4000_0001..0x4000_0002;
     let owner = file.lock_conflict(reserved.clone(), LockKind::Shared).unwrap();
     assert_eq!(owner, Some(writer.process_id()));
+    assert_eq!(file.lock_owners(reserved.clone()).unwrap(), [writer.process_id()]);
     drop(writer);
     assert!(file.try_lock(reserved, LockKind::Shared).unwrap());
     assert!(!reader.try_lock_reserved());
