@@ -53,12 +53,13 @@ pub fn open(files: &Files, name: &OsStr, flags: OpenFlags) -> Result<Handle> {
     };
     let file = folder.open(name, mode).map_err(code(Code::CANTOPEN))?;
     let is_database = flags.kind() == Some(FileKind::MainDb);
+    let is_journal = flags.kind() == Some(FileKind::MainJournal);
     Ok(Handle {
         folder,
         name: name.to_owned(),
         file,
         level: LockLevel::None,
-        sync_folder: create && !is_database,
+        sync_folder: is_journal || create && !is_database,
         keeps_log: false,
         shared_memory: files.shared_memory && is_database,
         index: None,
@@ -108,7 +109,10 @@ pub struct Handle {
     name: OsString,
     file: simulated::File,
     level: LockLevel,
-    /// The first sync of a journal flushes its folder, too.
+    /// The first sync of a journal flushes its folder, too. SQLite does that for one that it made
+    /// itself. Where it goes on with one that a killed process had made (pager.c `pager_playback`
+    /// in EXCLUSIVE mode), it relies on file systems to keep the name of a new file with its
+    /// fsync, as they do; the model's do not.
     sync_folder: bool,
     /// Whether the log stays when the last one closes.
     keeps_log: bool,
