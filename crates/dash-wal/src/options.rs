@@ -1,5 +1,7 @@
 //! How to open a database, and what a commit is to survive.
 
+use std::ffi::OsString;
+
 /// When a commit is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
@@ -38,6 +40,9 @@ pub struct OpenOptions {
     pub barrier: Barrier,
     /// A reader waits until what it sees is durable.
     pub durable_reads: bool,
+    /// Another engine's file. As long as it is in the database's folder, whoever was killed in that
+    /// mode may have left a commit there, which that engine has to find first.
+    pub kept_out_by: Option<OsString>,
     /// Sizes.
     pub tuning: Tuning,
 }
@@ -50,6 +55,7 @@ impl Default for OpenOptions {
             durability: Durability::default(),
             barrier: Barrier::default(),
             durable_reads: false,
+            kept_out_by: None,
             tuning: Tuning::default(),
         }
     }

@@ -101,7 +101,7 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
     let (membership, mode) = joined.map_err(|mode| conflict(path, mode))?;
     let alone = !reading && membership.is_alone();
     for other in MODES.all().filter(|other| alone && *other != mode) {
-        other.give_way(&request, mode)?;
+        other.give_way(request.host, &request.place(), mode)?;
     }
     let opened = mode.open(Opening { request, reading, membership })?;
     let written = alone && opened.flags.contains(OpenFlags::READWRITE);

@@ -152,6 +152,10 @@ impl MainFile {
         }
         let joined = registry::join(&self.path, wanted, mode);
         let (membership, mode) = joined.map_err(|_| in_use(&self.path))?;
+        // Others may have come since this one looked, and been killed.
+        for other in MODES.all().filter(|other| *other != mode && membership.is_alone()) {
+            other.give_way(&self.host, &place, mode)?;
+        }
         match mode.is_plain() {
             true => self.refuse_engines()?,
             false => self.take_over(&membership, mode, wanted.is_some())?,

@@ -17,6 +17,7 @@ use dash_engine::coordination::open_coordination;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{OPENING, headroom};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -26,7 +27,8 @@ impl<S: Storage> Connection<S> {
     ///
     /// # Errors
     ///
-    /// `Busy` while a stock program writes it; `CantOpen` with what to do.
+    /// `Busy` while a stock program writes it, or beside a file that keeps this engine out;
+    /// `CantOpen` with what to do.
     pub fn open(
         storage: &S,
         path: &Path,
@@ -92,18 +94,18 @@ impl<S: Storage> Connection<S> {
             statistics: Statistics::default(),
             notice: None,
         };
-        connection.enter(fresh, choice)?;
+        connection.enter(fresh, choice, options.kept_out_by.as_deref())?;
         Ok(connection)
     }
 
     /// Recovers, or joins the others; OPEN is held, and given up.
-    fn enter(&mut self, fresh: bool, choice: Choice) -> Result<()> {
+    fn enter(&mut self, fresh: bool, choice: Choice, other: Option<&OsStr>) -> Result<()> {
         let name = Arc::clone(self.names.shown_coordination());
         let file = &self.coordination.file;
         let alone = file.try_lock(ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
         if alone {
             drop(file.copy_access(self.database.file()));
-            let recovered = self.recover_first(choice);
+            let recovered = self.refuse_beside(other).and_then(|()| self.recover_first(choice));
             let is_marked = matches!(recovered, Err(Error::Io { .. }));
             if recovered.is_err() && fresh && !is_marked {
                 drop(self.directory.unlink(&self.names.coordination));
@@ -120,6 +122,15 @@ impl<S: Storage> Connection<S> {
         }
         self.coordination.register()?;
         self.coordination.file.unlock(OPEN).during(Operation::Lock, &name)
+    }
+
+    /// See [`OpenOptions::kept_out_by`]. Nobody can begin in the other mode meanwhile, and what
+    /// that one's last session says in the coordination file is still there.
+    fn refuse_beside(&self, other: Option<&OsStr>) -> Result<()> {
+        let Some(name) = other else { return Ok(()) };
+        let found =
+            self.directory.metadata(name).during(Operation::Stat, name.to_string_lossy())?;
+        if found.is_some() { Err(Error::Busy) } else { Ok(()) }
     }
 
     /// Says what the connections of all processes share.

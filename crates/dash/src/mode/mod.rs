@@ -106,7 +106,7 @@ pub trait Mode: Sync {
     /// # Errors
     ///
     /// Why it can't.
-    fn give_way(&self, _request: &Request<'_>, _to: &dyn Mode) -> Result<()> {
+    fn give_way(&self, _host: &HostVfs, _place: &Place<'_>, _to: &dyn Mode) -> Result<()> {
         Ok(())
     }
 

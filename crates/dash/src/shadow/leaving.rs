@@ -13,7 +13,7 @@ use super::{linger, parameters};
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::errors::to_sqlite;
 use crate::leftovers::HEADER;
-use crate::mode::{Parameters, Request, in_use};
+use crate::mode::{Parameters, in_use};
 use crate::plain::has_moved;
 
 impl ShadowFile {
@@ -39,7 +39,7 @@ impl ShadowFile {
 
 /// Whether there is a shadow that may hold the newest commit: whoever had the database open has not
 /// closed it.
-pub(super) fn is_unfinished(path: &Path) -> Result<bool> {
+pub(crate) fn is_unfinished(path: &Path) -> Result<bool> {
     Ok(has_shadow(path)? && !dash_shadow::is_at_rest(&Real, path).map_err(to_sqlite)?)
 }
 
@@ -55,8 +55,7 @@ fn has_shadow(path: &Path) -> Result<bool> {
 
 /// See [`crate::mode::Mode::give_way`]: gives the newest copy its name, as after any opening, and
 /// removes the other one.
-pub(super) fn give_way(request: &Request<'_>) -> Result<()> {
-    let Request { host, path, .. } = request;
+pub(super) fn give_way(host: &HostVfs, path: &Path) -> Result<()> {
     if !has_shadow(path)? {
         return Ok(());
     }

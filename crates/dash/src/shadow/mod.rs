@@ -22,13 +22,14 @@ mod super_journal;
 
 use std::path::Path;
 
-use dash_ffi::{Code, Error, File, FileKind, OpenFlags, Opened, Result, Side};
+use dash_ffi::{Code, Error, File, FileKind, HostVfs, OpenFlags, Opened, Result, Side};
 
 use crate::leftovers;
 use crate::mode::registry::Shared;
 use crate::mode::{Beside, Database, Mode, Parameter};
 use crate::mode::{Opening, Place, Request, Switching};
 use journal::Journal;
+pub(crate) use leaving::is_unfinished;
 use shared::Prepared;
 use super_journal::Marker;
 
@@ -68,10 +69,10 @@ impl Mode for Shadow {
         leaving::is_unfinished(place.path)
     }
 
-    fn give_way(&self, request: &Request<'_>, to: &dyn Mode) -> Result<()> {
+    fn give_way(&self, host: &HostVfs, place: &Place<'_>, to: &dyn Mode) -> Result<()> {
         match to.is_plain() {
             true => Ok(()),
-            false => leaving::give_way(request),
+            false => leaving::give_way(host, place.path),
         }
     }
 

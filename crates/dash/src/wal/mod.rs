@@ -19,7 +19,7 @@ mod watch;
 
 use std::path::Path;
 
-use dash_ffi::{FileKind, OpenFlags, Opened, Result};
+use dash_ffi::{FileKind, HostVfs, OpenFlags, Opened, Result};
 use dash_storage::real::Real;
 
 use crate::errors::to_sqlite;
@@ -84,8 +84,8 @@ impl Mode for Wal {
         Ok(!is_open_here && !opening::is_unfinished(&request.place())?)
     }
 
-    fn give_way(&self, request: &Request<'_>, _: &dyn Mode) -> Result<()> {
-        opening::finish(request)
+    fn give_way(&self, host: &HostVfs, place: &Place<'_>, _: &dyn Mode) -> Result<()> {
+        opening::finish(host, place)
     }
 
     fn forget(&self, path: &Path, held: bool) {

@@ -20,6 +20,7 @@ use crate::leftovers::{HEADER, Neighbours, says_wal};
 use crate::main_file::opened;
 use crate::mode::registry::Membership;
 use crate::mode::{Parameters, Place, Request, Switching};
+use crate::shadow;
 
 /// Taken together: rolls a hot journal back, removes one that stock SQLite kept, which would be in
 /// the way of the name fence, and enters WAL mode. That writes two bytes of the header and its
@@ -137,7 +138,11 @@ fn engine(
 ) -> core::result::Result<Connection<Real>, Failed> {
     let beside = Neighbours::of(path);
     beside.leave_the_fence_its_name()?;
-    let options = parameters::options(parameters, flags.contains(OpenFlags::CREATE));
+    let (_, of_shadow) = dash_shadow::Names::split(path)?;
+    let options = dash_wal::OpenOptions {
+        kept_out_by: begins.then_some(of_shadow.shadow),
+        ..parameters::options(parameters, flags.contains(OpenFlags::CREATE))
+    };
     let begun = Instant::now();
     if begins {
         dash_wal::refuse_mounted(&Real, path)?;
@@ -198,16 +203,17 @@ fn put_into_wal_mode(
         let says_so = beside.says_wal(path) || (has_bytes() && beside.has_wal()?);
         Ok(says_so && !beside.has_hot_journal()?)
     };
-    // A name fence that is there now was left by somebody who was killed in mode shadow just
-    // before: stock SQLite can do nothing beside it, and that mode's engine has to recover first.
+    // A name fence that is there now, or a commit in the shadow, was left by somebody who was
+    // killed in mode shadow just before: that mode's engine has to recover first. Stock SQLite can
+    // do nothing beside the one, and would write the older copy beside the other.
     let in_use = || match beside.refuse_fence(path) {
         Err(fenced) => Error { code: Code::BUSY, ..fenced },
         Ok(()) => in_use(path),
     };
-    let is_needed = || match (is_wal()?, beside.has_fence()?) {
-        (true, _) => Ok(false),
-        (false, true) => Err(in_use()),
-        (false, false) => Ok(true),
+    let is_needed = || match is_wal()? {
+        true => Ok(false),
+        false if beside.has_fence()? || shadow::is_unfinished(path)? => Err(in_use()),
+        false => Ok(true),
     };
     let there = std::fs::metadata(path).ok();
     let create = flags.contains(OpenFlags::CREATE);
@@ -289,13 +295,13 @@ fn has_log(path: &Path) -> Result<bool> {
 }
 
 /// Ends a session that was cut off: the engine recovers it when it opens the database.
-pub(super) fn finish(request: &Request<'_>) -> Result<()> {
-    if !is_unfinished(&request.place())? {
+pub(super) fn finish(host: &HostVfs, place: &Place<'_>) -> Result<()> {
+    if !is_unfinished(place)? {
         return Ok(());
     }
     let process = Arc::default();
     let flags = OpenFlags::READWRITE;
-    let engine = engine(request.host, request.path, &request.parameters, flags, false, &process)?;
+    let engine = engine(host, place.path, place.parameters, flags, false, &process)?;
     engine.close().map_err(to_sqlite)
 }
 
