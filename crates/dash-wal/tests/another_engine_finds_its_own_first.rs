@@ -1,5 +1,5 @@
 //! Beside another engine's file this one neither opens nor recovers anything: what that one's last
-//! session says in the coordination file is still there when its engine comes.
+//! session says in the coordination file is still there when its engine comes (WAL-22).
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -14,7 +14,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
 
@@ -25,13 +25,16 @@ use crate::mode::{Mode, Opening, Parameters, Request, registry};
 use crate::modes::MODES;
 use crate::undecided;
 
+/// For how long another process may be at it to mend what a killed one left.
+const MENDING: Duration = Duration::from_millis(50);
+
 /// Opens a file of kind main database.
 pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
     let path = match name.path() {
         Some(path) if !flags.contains(OpenFlags::MEMORY) => path,
         _ => return through_host(host, name, flags),
     };
-    let (begun, mut met) = (Instant::now(), None);
+    let (begun, mut met, mut looked_again) = (Instant::now(), None, false);
     loop {
         let request = request(host, name, path, flags)?;
         let chosen = chosen(&request)?;
@@ -39,6 +42,12 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
         // Others may open it or change its mode right now.
         let passes = match opened.as_ref().map_err(|error| error.code.primary()) {
             Err(Code::BUSY) => true,
+            // Who may not write looks at both copies while another process may be mending them.
+            Err(Code::CORRUPT) if !looked_again => {
+                looked_again = true;
+                host.sleep(MENDING);
+                true
+            }
             Err(Code::CANTOPEN | Code::CORRUPT) => {
                 let request = self::request(host, name, path, flags)?;
                 let found = MODES.left_in(&request.place())?;

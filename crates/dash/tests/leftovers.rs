@@ -105,6 +105,30 @@ fn a_wal_that_a_killed_process_left_is_checkpointed_first() {
     whole(&db);
 }
 
+/// The shadow of a session that was closed lies beside it, and says nothing of what stock SQLite
+/// was at since.
+#[test]
+fn beside_a_shadow_a_checkpoint_that_was_cut_off_is_finished_first() {
+    let folder = Folder::new();
+    let db = folder.open("app.db");
+    db.execute_batch("CREATE TABLE before(x); INSERT INTO before VALUES (1)").expect("commits");
+    db.close().expect("closes");
+    let stock = folder.stock("app.db");
+    stock.execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0").expect("sets");
+    stock.execute_batch(FILL).expect("commits");
+    let path = |name| folder.path(name);
+    let read = |name| std::fs::read(path(name)).expect("reads");
+    let (mut before, wal) = (read("app.db"), read("app.db-wal"));
+    stock.close().expect("closes");
+    before[..4096].copy_from_slice(&read("app.db")[..4096]);
+    std::fs::write(path("app.db"), before).expect("writes");
+    std::fs::write(path("app.db-wal"), wal).expect("writes");
+    assert!(folder.exists("app.db-shadow"));
+    let db = folder.try_open("app.db", "&journal_mode=wal").expect("opens");
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 2000);
+    whole(&db);
+}
+
 /// Somebody has copied a database with its WAL and the fence, and nothing else: what to do is said,
 /// whatever mode is asked for.
 #[test]

@@ -124,8 +124,8 @@ impl<S: Storage> Connection<S> {
         self.coordination.file.unlock(OPEN).during(Operation::Lock, &name)
     }
 
-    /// See [`OpenOptions::kept_out_by`]. Nobody can begin in the other mode meanwhile, and what
-    /// that one's last session says in the coordination file is still there.
+    /// See [`OpenOptions::kept_out_by`] (WAL-22). Nobody can begin in the other mode meanwhile, and
+    /// what that one's last session says in the coordination file is still there.
     fn refuse_beside(&self, other: Option<&OsStr>) -> Result<()> {
         let Some(name) = other else { return Ok(()) };
         let found =

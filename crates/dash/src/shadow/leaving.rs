@@ -12,7 +12,7 @@ use super::file::ShadowFile;
 use super::{linger, parameters};
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::errors::to_sqlite;
-use crate::leftovers::HEADER;
+use crate::leftovers::{self, HEADER, Leftover, Neighbours};
 use crate::mode::{Parameters, in_use};
 use crate::plain::has_moved;
 
@@ -60,13 +60,18 @@ pub(super) fn give_way(host: &HostVfs, path: &Path) -> Result<()> {
         return Ok(());
     }
     let options = OpenOptions { create: false, ..OpenOptions::default() };
-    let begun = Instant::now();
+    let (begun, mut cleared) = (Instant::now(), false);
     let engine = loop {
         match Connection::open(&Real, path, &options) {
             Err(EngineError::Busy) if begun.elapsed() < PATIENCE => {
                 host.sleep(PAUSE);
             }
             Err(EngineError::Busy) => return Err(in_use(path)),
+            // It is no whole file where a program in WAL mode was killed in a checkpoint.
+            Err(EngineError::Corrupt(_)) if !cleared && Neighbours::of(path).has_wal()? => {
+                leftovers::clear(host, path, OpenFlags::READWRITE, Leftover::Wal, true)?;
+                cleared = true;
+            }
             other => break other.map_err(to_sqlite)?,
         }
     };
