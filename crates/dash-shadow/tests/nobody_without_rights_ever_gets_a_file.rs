@@ -114,8 +114,8 @@ impl Directory for WatchedDirectory {
     fn is_mount_point(&self, name: &OsStr) -> io::Result<bool> {
         self.inner.is_mount_point(name)
     }
-    fn has_journal(&self) -> bool {
-        self.inner.has_journal()
+    fn keeps_order(&self) -> bool {
+        self.inner.keeps_order()
     }
     fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()> {
         self.seen(self.inner.exchange(a, b))

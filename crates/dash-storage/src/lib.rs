@@ -142,9 +142,11 @@ pub trait Directory: Send + Sync + 'static {
     /// neither exchanged nor removed. `false` where it can't be told, or nothing is there.
     fn is_mount_point(&self, name: &OsStr) -> io::Result<bool>;
 
-    /// Whether the file system keeps a journal, so that what becomes of names and inodes survives
-    /// in its order. `true` where it can't be told: only ext4 says that it keeps none.
-    fn has_journal(&self) -> bool;
+    /// Whether what becomes of names and inodes survives in its order, and no block of a removed
+    /// file holds another one's data before it is durable that it was removed. `true` where it
+    /// can't be told: only ext4 says that it keeps no journal, or data in no order
+    /// (`data=writeback`; ext4's `mballoc.c` `ext4_mb_clear_bb`).
+    fn keeps_order(&self) -> bool;
 
     /// Exchanges two names atomically (`renameat2(RENAME_EXCHANGE)`). Both must exist.
     /// [`io::ErrorKind::Unsupported`] where the file system lacks it (EINVAL, ENOSYS).

@@ -111,9 +111,9 @@ impl crate::Directory for Directory {
         Ok(found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)))
     }
 
-    fn has_journal(&self) -> bool {
+    fn keeps_order(&self) -> bool {
         let found = self.descriptor.file().and_then(|file| Ok(stat::fstat(file)?));
-        found.map_or(true, |found| journal::is_kept(found.st_dev))
+        found.map_or(true, |found| journal::keeps_order(found.st_dev))
     }
 
     fn exchange(&self, a: &OsStr, b: &OsStr) -> io::Result<()> {

@@ -1,19 +1,24 @@
-//! Whether a file system keeps a journal. Only ext4 tells, since Linux 4.19.
+//! Whether a file system keeps names, inodes and data in order. Only ext4 tells.
 
 use std::fs;
 use std::path::Path;
 
-/// What it says instead of the number of the thread that writes the journal.
+/// What ext4 says instead of the number of the thread that writes the journal (since Linux 4.19).
 const NONE: &str = "<none>";
 
+/// The mount option by which the blocks of a removed file are used again at once.
+const WRITEBACK: &str = "data=writeback";
+
 /// Whether the one on this device does; yes, where it can't be told.
-pub(super) fn is_kept(device: u64) -> bool {
+pub(super) fn keeps_order(device: u64) -> bool {
     let (major, minor) = (nix::sys::stat::major(device), nix::sys::stat::minor(device));
     let disk = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
-    let writer = disk.as_deref().and_then(Path::file_name).and_then(|name| {
-        fs::read_to_string(Path::new("/sys/fs/ext4").join(name).join("journal_task")).ok()
-    });
-    writer.is_none_or(|writer| writer.trim() != NONE)
+    let Some(name) = disk.as_deref().and_then(Path::file_name) else { return true };
+    let says = |folder: &str, file| fs::read_to_string(Path::new(folder).join(name).join(file));
+    let has_none = says("/sys/fs/ext4", "journal_task").is_ok_and(|writer| writer.trim() == NONE);
+    let in_no_order =
+        says("/proc/fs/ext4", "options").is_ok_and(|all| all.lines().any(|one| one == WRITEBACK));
+    !has_none && !in_no_order
 }
 
 #[cfg(test)]
@@ -21,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_journal_is_kept_where_nothing_is_said() {
-        assert!(is_kept(0) && is_kept(u64::MAX));
+    fn order_is_kept_where_nothing_is_said() {
+        assert!(keeps_order(0) && keeps_order(u64::MAX));
     }
 }

@@ -97,7 +97,7 @@ impl crate::Directory for Directory {
         Ok(false)
     }
 
-    fn has_journal(&self) -> bool {
+    fn keeps_order(&self) -> bool {
         self.process.machine.state().settings.metadata == super::Metadata::Journaled
     }
 

@@ -33,7 +33,7 @@ impl<S: Storage> Connection<S> {
             self.with_log_waiting(|connection, leader| connection.void_generation(leader))?;
         }
         let holds = self.coordination.get(Word::Salts) != 0;
-        if session || holds && !self.directory.has_journal() {
+        if session || holds && !self.directory.keeps_order() {
             self.empty_wal()?;
         }
         let name = Arc::clone(self.names.shown_wal());
@@ -67,8 +67,9 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Cuts `-wal` to nothing before its name goes. On a file system without a journal its inode
-    /// may be back after a power loss, under a `-wal` that was made since and got the same number:
-    /// what was in it has been overtaken by then (WAL-6).
+    /// may be back after a power loss, under a `-wal` that was made since and got the same number;
+    /// and where data is in no order its name may be back, with another file's data in some of its
+    /// blocks. What was in it has been overtaken by then (WAL-6).
     fn empty_wal(&self) -> Result<()> {
         let name = Arc::clone(self.names.shown_wal());
         let wal = match self.directory.open(&self.names.wal, OpenMode::ReadWrite) {

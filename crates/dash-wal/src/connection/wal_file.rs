@@ -252,7 +252,7 @@ impl<S: Storage> Connection<S> {
         let wal = self.wal()?;
         wal.set_len(size).during(Operation::Resize, self.names.shown_wal())?;
         // What was cut must not come back, whatever the database is made of next.
-        let returns = self.coordination.is(Word::Promised) || !self.directory.has_journal();
+        let returns = self.coordination.is(Word::Promised) || !self.directory.keeps_order();
         match ends && returns {
             true => self.with_log_waiting(|connection, _| connection.flush_wal_file()),
             false => Ok(()),
