@@ -60,6 +60,20 @@ fn fitting(kind: Kind) -> &'static [i32] {
 /// What dash says of a commit that is seen and can't be made durable.
 const IN_DOUBT: &str = "whether they are durable is not known";
 
+/// Whether an error is that of a call of the host's VFS. `told`: dash has told the fault's errno.
+///
+/// That VFS speaks in codes only. It takes an interrupted lock for one that is taken, a file that
+/// it can't look at for one that is gone, and does not tell why a file could not be opened: what
+/// dash told then is of a call before.
+fn is_the_hosts(met: &[Met], said: &Said, told: bool) -> bool {
+    let handed_on = said.dash.contains("stock SQLite could not");
+    let not_opened = said.code & 0xff == ffi::SQLITE_CANTOPEN
+        && met.len() > 1
+        && met.last().is_some_and(|met| met.kind == Kind::Open);
+    let of_super_journal = met.first().is_some_and(|met| met.file.contains("-mj"));
+    !told || handed_on || not_opened || of_super_journal
+}
+
 /// Whether an error is one that this fault may lead to; `Err` says why not.
 pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), String> {
     let Some(first) = met.first() else {
@@ -78,11 +92,7 @@ pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), 
     if fault.effect == Effect::Half {
         return wrong("an error where one would go on");
     }
-    // The host's VFS speaks in codes only. It takes an interrupted lock for one that is taken, and
-    // a file that it can't look at for one that is gone.
-    let handed_on = said.dash.contains("stock SQLite could not");
-    let by_host = host && (!told || handed_on || first.file.contains("-mj"));
-    if by_host {
+    if host && is_the_hosts(met, said, told) {
         let its_own = [
             ffi::SQLITE_IOERR,
             ffi::SQLITE_CANTOPEN,
