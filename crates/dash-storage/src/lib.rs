@@ -266,7 +266,7 @@ pub trait File: Send + Sync + 'static {
     /// The processes with POSIX locks in `range`, each once and in no order: `lock_conflict` names
     /// one holder only, and may name none of these where descriptions hold locks, too. It reads
     /// the locks of the whole machine (`/proc/locks`), so it is for whoever looks. Processes of
-    /// another pid namespace are missing.
+    /// another pid namespace are missing, and all where `/proc` is not mounted.
     fn lock_owners(&self, range: Range<u64>) -> io::Result<Vec<i32>>;
 
     /// Whether anybody else, in any process, has the file open: another open file description,
