@@ -153,7 +153,7 @@ impl Survivors for NamesAndPages {
             Question::Entry { .. } | Question::Inode { .. } => newest,
             Question::Length { .. } | Question::Cut { .. } => newest,
             Question::Unit { offset, .. } if pages.contains(&offset) => newest,
-            Question::Unit { .. } => 0,
+            Question::Unit { .. } | Question::Line { .. } => 0,
         }
     }
 }

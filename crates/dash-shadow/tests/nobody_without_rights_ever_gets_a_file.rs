@@ -150,6 +150,7 @@ impl WatchedFile {
 impl File for WatchedFile {
     type Map = <real::File as File>::Map;
     type Memory = <real::File as File>::Memory;
+    type Persistent = <real::File as File>::Persistent;
 
     fn id(&self) -> FileId {
         self.inner.id()
@@ -213,6 +214,9 @@ impl File for WatchedFile {
     }
     fn map(&self, len: u64) -> io::Result<Self::Map> {
         self.inner.map(len)
+    }
+    fn map_persistent(&self, len: u64) -> io::Result<Self::Persistent> {
+        self.inner.map_persistent(len)
     }
     fn shared_memory(&self, words: usize) -> io::Result<Self::Memory> {
         self.seen(self.inner.shared_memory(words))

@@ -13,12 +13,14 @@
 compile_error!("dash needs Linux: locks of open file descriptions, renameat2 and futexes");
 
 mod blocks;
+mod persistent;
 #[cfg(target_os = "linux")]
 pub mod real;
 mod shared;
 pub mod simulated;
 
 pub use blocks::Blocks;
+pub use persistent::{LINE, Persistence, PersistentMemory, WORD};
 
 use std::ffi::OsStr;
 use std::io::{self, IoSlice};
@@ -192,6 +194,8 @@ pub trait File: Send + Sync + 'static {
     type Map: ReadMap;
     /// Shared memory of all processes that opened this file, see [`File::shared_memory`].
     type Memory: SharedMemory;
+    /// Byte-addressable memory, see [`File::map_persistent`].
+    type Persistent: PersistentMemory;
 
     /// Device and inode number, remembered from the opening.
     fn id(&self) -> FileId;
@@ -286,6 +290,12 @@ pub trait File: Send + Sync + 'static {
     /// Maps the first `len` bytes for reading. What is behind the end of the file must not be
     /// touched. [`io::ErrorKind::Unsupported`] in homes without memory mapping.
     fn map(&self, len: u64) -> io::Result<Self::Map>;
+
+    /// Maps the first `len` bytes, which must be there, allocated and written
+    /// ([`File::initialize`]), to store to them. [`io::ErrorKind::Unsupported`] where the file lies
+    /// in no byte-addressable memory: on the file systems of a disk nothing is ever stored to a
+    /// mapping.
+    fn map_persistent(&self, len: u64) -> io::Result<Self::Persistent>;
 
     /// Maps the first `words * 8` bytes, extending the file with zeros if it is shorter (callers
     /// see to it that two don't do so at once), as memory shared with every process that does the

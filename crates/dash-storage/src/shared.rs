@@ -9,6 +9,7 @@ use crate::{File, FileId, LockKind, Metadata};
 impl<F: File> File for Arc<F> {
     type Map = F::Map;
     type Memory = F::Memory;
+    type Persistent = F::Persistent;
 
     fn id(&self) -> FileId {
         F::id(self)
@@ -92,6 +93,10 @@ impl<F: File> File for Arc<F> {
 
     fn map(&self, len: u64) -> io::Result<Self::Map> {
         F::map(self, len)
+    }
+
+    fn map_persistent(&self, len: u64) -> io::Result<Self::Persistent> {
+        F::map_persistent(self, len)
     }
 
     fn shared_memory(&self, words: usize) -> io::Result<Self::Memory> {

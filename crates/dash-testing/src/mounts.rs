@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+
 use crate::machine::is_root;
 use crate::{Need, skip};
 
@@ -207,6 +209,19 @@ impl LoopDevice {
         let sector = sector.to_string();
         let arguments = ["--find", "--show", "--sector-size", &sector, text(&image)];
         Ok(Self { name: run("losetup", &arguments)?, _folder: folder })
+    }
+}
+
+/// A folder in memory, where the system has one that is everybody's. Nothing is mounted.
+pub fn folder_in_memory() -> Option<tempfile::TempDir> {
+    let memory = Path::new("/dev/shm");
+    let is_memory = statfs(memory).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC);
+    match tempfile::tempdir_in(memory) {
+        Ok(folder) if is_memory => Some(folder),
+        _ => {
+            skip(Need::Tmpfs, "/dev/shm is no memory to write to");
+            None
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use rustix::io::{ReadWriteFlags, pwritev2};
 use super::descriptor::{self, Descriptor};
 use super::directory::not_regular;
 use super::memory::{Map, Memory};
+use super::persistent::Persistent;
 use super::uninterrupted;
 use super::{access, cache, clone, closing, direct, in_place, initialize, lease, lock, owners};
 use crate::{File as _, FileId, FileKind, LockKind, Metadata, REGION};
@@ -101,6 +102,7 @@ impl File {
 impl crate::File for File {
     type Map = Map;
     type Memory = Memory;
+    type Persistent = Persistent;
 
     fn id(&self) -> FileId {
         self.id
@@ -289,6 +291,10 @@ impl crate::File for File {
 
     fn map(&self, len: u64) -> io::Result<Map> {
         Map::new(self.descriptor.file()?, len)
+    }
+
+    fn map_persistent(&self, len: u64) -> io::Result<Persistent> {
+        Persistent::new(self.descriptor.file()?, self.id, len)
     }
 
     fn shared_memory(&self, words: usize) -> io::Result<Memory> {

@@ -7,7 +7,7 @@
 //! (waiting for a shared word), `direct` (around the page cache), `initialize` (blocks that are
 //! written), `journal` (whether a file system keeps one), `cache` (whether it is still the one of
 //! before), `lease` (who else has a file open), `per_process` (statics that a forked child begins
-//! anew), `random`.
+//! anew), `persistent` (byte-addressable memory), `write_back` (its cache lines), `random`.
 //!
 //! Invariants:
 //!
@@ -33,8 +33,10 @@ mod lock;
 mod memory;
 mod owners;
 mod per_process;
+mod persistent;
 mod random;
 mod table;
+mod write_back;
 
 #[cfg(test)]
 mod tests;
@@ -43,6 +45,7 @@ pub use directory::Directory;
 pub use file::File;
 pub use memory::{Map, Memory};
 pub use per_process::PerProcess;
+pub use persistent::Persistent;
 
 use std::io;
 use std::path::Path;

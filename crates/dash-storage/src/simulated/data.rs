@@ -12,6 +12,10 @@ use super::mix;
 use super::page::{PAGE, Page, Pages, spans};
 use super::survivors::{Asking, Question};
 
+mod lines;
+
+pub(super) use lines::Begun;
+
 /// What is in a file.
 #[derive(Clone)]
 pub(super) struct Data {
@@ -29,6 +33,8 @@ pub(super) struct Data {
     before: Option<Box<Self>>,
     /// Whether the next flush covers that.
     cut_dirty: bool,
+    /// Counts what was written.
+    writes: u64,
 }
 
 /// A unit that a power loss may leave with one of several values.
@@ -40,6 +46,8 @@ struct Pending {
     newest: usize,
     /// Whether the next flush covers it.
     dirty: bool,
+    /// Which write was its last one.
+    write: u64,
 }
 
 impl Data {
@@ -56,6 +64,7 @@ impl Data {
             reserved: 0,
             before: None,
             cut_dirty: false,
+            writes: 0,
         }
     }
 
@@ -176,6 +185,7 @@ impl Data {
 
     /// Compares a unit of the cache with what was there before.
     fn note(&mut self, unit: u64) {
+        self.writes += 1;
         let offset = unit * self.unit;
         let size = usize::try_from(self.unit).unwrap_or_default();
         let page = self.cache.page(offset / PAGE);
@@ -185,11 +195,12 @@ impl Data {
             Entry::Vacant(_) if is_durable => {}
             Entry::Vacant(entry) => {
                 let values = vec![Arc::clone(page)];
-                entry.insert(Pending { values, newest: 1, dirty: true });
+                entry.insert(Pending { values, newest: 1, dirty: true, write: self.writes });
             }
             Entry::Occupied(mut entry) => {
                 let pending = entry.get_mut();
                 pending.dirty = true;
+                pending.write = self.writes;
                 pending.newest = if is_durable {
                     0
                 } else if let Some(found) =
@@ -285,12 +296,7 @@ impl Data {
 
     /// How many combinations of length and units a power loss may leave.
     pub(super) fn survivor_count(&self) -> u128 {
-        let counts = self.lengths.iter().map(|&len| {
-            let units = self.pending.range(..len.div_ceil(self.unit));
-            units.fold(1_u128, |count, (_, pending)| {
-                count.saturating_mul(pending.values.len() as u128 + 1)
-            })
-        });
+        let counts = self.lengths.iter().map(|&len| self.ways(len));
         let before = self.before.as_ref().map_or(0, |before| before.survivor_count());
         counts.fold(before, u128::saturating_add)
     }
@@ -312,13 +318,9 @@ impl Data {
         let len = self.lengths.get(chosen).copied().unwrap_or(self.len);
         let size = usize::try_from(self.unit).unwrap_or_default();
         let mut pages = self.durable.clone();
-        for (&unit, pending) in self.pending.range(..len.div_ceil(self.unit)) {
+        for (unit, value) in self.choose(inode, len, asking) {
             let offset = unit * self.unit;
-            let question = Question::Unit { inode, offset };
-            let chosen = asking.ask(question, pending.values.len() + 1, pending.newest);
-            if let Some(value) = chosen.checked_sub(1).and_then(|place| pending.values.get(place)) {
-                pages.write_in_page(value.slice(offset, size), offset);
-            }
+            pages.write_in_page(value.slice(offset, size), offset);
         }
         pages.cut(len);
         let reserved = self.reserved.min(len);

@@ -21,11 +21,15 @@ pub enum Effect {
     /// durable write ([`OperationKind::WriteDurable`]) and its own bytes. Other operations, those
     /// of directories among them, fail and nothing happens.
     LostFlush(i32),
-    /// A write that fails with this errno after so many bytes. Other operations just fail.
+    /// A write, or a store to a mapping, that fails with this errno after so many bytes. Other
+    /// operations just fail.
     ShortWrite(usize, i32),
     /// A read that returns at most so many bytes, as if the file ended there. Other operations go
     /// on as always.
     ShortRead(usize),
+    /// A store to a mapping, a write-back of its lines or a fence that succeeds and does nothing,
+    /// as if whoever should have called it had not. Other operations go on as always.
+    LeftOut,
 }
 
 impl Fault {

@@ -11,6 +11,7 @@ use super::journal::{Operation, OperationKind};
 use super::locks::Owner;
 use super::memory::Memory;
 use super::page::PAGE;
+use super::persistent::Persistent;
 use super::process::Simulated;
 use super::state::{Key, State};
 use crate::{FileId, LockKind, Metadata, REGION, ReadMap};
@@ -150,6 +151,7 @@ impl File {
 impl crate::File for File {
     type Map = NoMap;
     type Memory = Memory;
+    type Persistent = Persistent;
 
     fn id(&self) -> FileId {
         self.id
@@ -335,6 +337,13 @@ impl crate::File for File {
 
     fn map(&self, len: u64) -> io::Result<NoMap> {
         self.operate(OperationKind::Map, Some(0..len), |_, _| Err(errno(libc::EOPNOTSUPP)))
+    }
+
+    fn map_persistent(&self, len: u64) -> io::Result<Persistent> {
+        self.change(OperationKind::MapPersistent, 0..len, |state, _| {
+            let process = self.process.clone();
+            Persistent::map(state, process, (self.key, self.id.inode), len)
+        })
     }
 
     fn shared_memory(&self, words: usize) -> io::Result<Memory> {

@@ -55,6 +55,11 @@ operations! {
     Map = "map",
     SharedMemory = "share memory",
     SharedRegion = "share a region",
+    MapPersistent = "map persistent memory",
+    Store = "store",
+    Load = "load",
+    WriteBack = "write lines back",
+    Fence = "fence",
 }
 
 /// An operation and what it was about.

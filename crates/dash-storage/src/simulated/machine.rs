@@ -12,6 +12,7 @@ use super::settings::{Metadata, Settings};
 use super::state::State;
 use super::survivors::Survivors;
 use super::{mix, power};
+use crate::WORD;
 
 /// Nanoseconds that an operation takes.
 const OPERATION_NANOS: u64 = 1000;
@@ -215,6 +216,18 @@ impl Machine {
         state.settings.unit = bytes;
     }
 
+    /// Has all files lie in byte-addressable memory: they can be mapped to be stored to, and what
+    /// is written in whatever way tears in words of 8 bytes.
+    ///
+    /// # Panics
+    ///
+    /// If the machine has had files already.
+    pub fn set_byte_addressable(&self) {
+        let mut state = self.state();
+        assert!(state.inodes.len() == 1, "there are files already");
+        state.settings.unit = WORD;
+    }
+
     /// Sets how names and inodes survive; [`Metadata::Journaled`] is the default.
     pub fn set_metadata(&self, metadata: Metadata) {
         self.state().settings.metadata = metadata;
@@ -293,8 +306,8 @@ impl Machine {
         let effect = state.faults.meet(operation.kind, operation.inode);
         let result = match (effect, operation.kind) {
             (Some(Effect::LostFlush(_)), OperationKind::Flush | OperationKind::WriteDurable)
-            | (Some(Effect::ShortWrite(..)), OperationKind::Write)
-            | (None | Some(Effect::ShortRead(_)), _) => act(&mut state, effect),
+            | (Some(Effect::ShortWrite(..)), OperationKind::Write | OperationKind::Store)
+            | (None | Some(Effect::ShortRead(_) | Effect::LeftOut), _) => act(&mut state, effect),
             (Some(Effect::Error(number) | Effect::LostFlush(number)), _)
             | (Some(Effect::ShortWrite(_, number)), _) => Err(super::errno(number)),
         };

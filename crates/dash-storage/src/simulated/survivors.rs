@@ -38,6 +38,14 @@ pub enum Question {
         /// The file's inode number.
         inode: u64,
     },
+    /// Whether a cache line with several words that have a choice is as it was durable (0), as
+    /// readers saw it last (1), or torn: then each of its words is asked for, as a unit.
+    Line {
+        /// The file's inode number.
+        inode: u64,
+        /// Where in the file the line begins.
+        offset: u64,
+    },
     /// Which of its values a tearing unit has; 0 is the durable one.
     Unit {
         /// The file's inode number.

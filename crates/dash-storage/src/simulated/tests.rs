@@ -1,5 +1,6 @@
 //! The rules of the module's documentation, each attacked by a test that is named as the rule.
 
+mod byte_addressable;
 mod data;
 mod direct;
 mod exploring;

@@ -10,7 +10,10 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
 use super::{fixture, open};
-use crate::{Directory as _, File as _, LockKind, OpenMode, REGION, SharedMemory as _};
+use crate::{
+    Directory as _, File as _, LockKind, OpenMode, PersistentMemory as _, REGION,
+    SharedMemory as _, Storage as _,
+};
 
 /// Runs `check` in a child and returns what it said.
 fn in_child(check: impl FnOnce() -> bool) -> bool {
@@ -39,6 +42,29 @@ fn every_handle_fails_with_ebadf_in_a_child() {
     }));
     assert_eq!(file.metadata().unwrap().len, 0);
     file.write_at(&[0], 0).unwrap();
+}
+
+#[test]
+fn persistent_memory_of_the_parent_fails_with_ebadf_in_a_child() {
+    let Some(place) = dash_testing::mounts::folder_in_memory() else { return };
+    let directory = crate::real::Real.open_directory(place.path()).unwrap();
+    let file = open(&directory, "log");
+    file.initialize(0..4096).unwrap();
+    let memory = file.map_persistent(4096).unwrap();
+    let bad = |done: std::io::Result<()>| {
+        done.is_err_and(|error| error.raw_os_error() == Some(libc::EBADF))
+    };
+    assert!(in_child(|| {
+        bad(memory.store(&[1; 8], 0))
+            && bad(memory.load(&mut [1; 8], 0))
+            && bad(memory.write_back(0..8))
+            && bad(memory.fence())
+            && bad(file.map_persistent(4096).map(drop))
+    }));
+    memory.store(&[2; 8], 0).unwrap();
+    let mut read = [0; 9];
+    file.read_at(&mut read, 0).unwrap();
+    assert_eq!(read, [2, 2, 2, 2, 2, 2, 2, 2, 0]);
 }
 
 #[test]
@@ -84,7 +110,6 @@ fn a_child_does_not_keep_its_parents_locks() {
 
 /// Takes a lock, maps memory, forks, and returns (that is, dies) with the child still living.
 fn hold_and_fork(path: &std::path::Path) -> i32 {
-    use crate::Storage as _;
     let Ok(directory) = crate::real::Real.open_directory(path) else {
         return 1;
     };
@@ -136,7 +161,6 @@ fn a_child_can_map_a_file_where_it_had_shared_memory() {
     let start = memory.start();
     let kept = std::mem::ManuallyDrop::new(memory);
     assert!(in_child(|| {
-        use crate::Storage as _;
         let Ok(directory) = crate::real::Real.open_directory(place.path()) else { return false };
         let file = open(&directory, "shm");
         // SAFETY: read once; the one that stays is used no more here.
@@ -173,7 +197,6 @@ fn a_child_can_open_files_of_its_own() {
     let path = place.path();
     drop(directory);
     assert!(in_child(|| {
-        use crate::Storage as _;
         let directory = crate::real::Real.open_directory(path);
         directory.is_ok_and(|directory| {
             let file = directory.open("own".as_ref(), OpenMode::CreateNew { permissions: 0o600 });
@@ -188,7 +211,6 @@ fn a_child_can_open_files_of_its_own() {
 fn a_handler_before_a_fork_may_open_files() {
     static OPENS: AtomicBool = AtomicBool::new(false);
     extern "C" fn before() {
-        use crate::Storage as _;
         if OPENS.load(Ordering::SeqCst) {
             drop(crate::real::Real.open_directory(std::path::Path::new("/")));
         }
