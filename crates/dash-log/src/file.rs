@@ -1,18 +1,21 @@
 //! The log's file: made once, of blocks that are allocated and written (WALDIO's preallocation with
 //! explicit journaling), so that a commit changes bytes and nothing else of it. It is written
-//! around the page cache where the file system lets it be, and read through it.
+//! around the page cache where the file system lets it be, or stored where it lies in memory, and
+//! read through the cache.
 //!
 //! Who may write when is the engine's business: nothing here takes a lock.
 
-use crate::format::{Invalid, RING_START, SECTOR};
+use crate::access::{self, Access, Written};
+use crate::format::{Form, Invalid, RING_START, SECTOR};
 use crate::head::Head;
-use crate::medium::{Buffered, Direct};
+use crate::heads::{HEADS, Heads};
+use crate::mapped::is_refusal;
 use crate::ring::Ring;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_padded, read_some};
 use dash_engine::memory::zeros;
 use dash_engine::open::if_there;
-use dash_storage::{Blocks, Directory, File, OpenMode};
+use dash_storage::{Blocks, Directory, File, OpenMode, Persistence};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -27,6 +30,10 @@ const LONGEST: u64 = 256 << 20;
 /// The largest block that a head is believed, in bytes.
 const BLOCK_MAX: u32 = 4096;
 
+/// What is before the ring, in memory.
+const BEFORE_RING: usize = 4096;
+const _: () = assert!(BEFORE_RING as u64 == RING_START && HEADS <= BEFORE_RING);
+
 /// An open log.
 pub struct LogFile<F: File> {
     /// Writes, locks.
@@ -34,15 +41,16 @@ pub struct LogFile<F: File> {
     /// Reads, through the page cache: another description of the same file, as one that is direct
     /// reads whole blocks only, and slowly.
     cached: F,
-    medium: Box<dyn Medium>,
-    direct: bool,
+    written: Written,
     block: u32,
+    /// What it is laid out for; `None` if there was no head to tell.
+    form: Option<Form>,
     name: String,
 }
 
 impl<F: File> LogFile<F> {
-    /// Makes a log that is not there, with `ring` bytes of ring and zeros for a head. All but the
-    /// name is durable when this returns.
+    /// Makes a log of sectors that is not there, with `ring` bytes of ring and zeros for a head.
+    /// All but the name is durable when this returns.
     ///
     /// # Errors
     ///
@@ -54,11 +62,39 @@ impl<F: File> LogFile<F> {
         permissions: u32,
         ring: u64,
     ) -> Result<Self> {
+        Self::make(directory, name, permissions, ring, Form::Sectors)
+    }
+
+    /// As [`create`](Self::create), a log of lines, which is stored to; `None`, and no file, where
+    /// the folder is in no byte-addressable memory.
+    ///
+    /// # Errors
+    ///
+    /// As of [`create`](Self::create).
+    pub fn create_mapped<D: Directory<File = F>>(
+        directory: &D,
+        name: &OsStr,
+        permissions: u32,
+        ring: u64,
+    ) -> Result<Option<Self>> {
+        match Self::make(directory, name, permissions, ring, Form::Lines) {
+            Err(error) if is_refusal(&error) => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
+    fn make<D: Directory<File = F>>(
+        directory: &D,
+        name: &OsStr,
+        permissions: u32,
+        ring: u64,
+        form: Form,
+    ) -> Result<Self> {
         let shown = name.to_string_lossy().into_owned();
         let mode = OpenMode::CreateNew { permissions };
         let made = directory.open(name, mode).during(Operation::Open, &shown)?;
         let filled = Self::fill(&made, ring, &shown)
-            .and_then(|()| Self::over(directory, name, made, shown))
+            .and_then(|()| Self::over(directory, name, made, shown, Access::Make(form)))
             .and_then(|log| log.grow(ring).map(|()| log));
         // One that stays is no log: whoever opens it finds no head.
         if filled.as_ref().is_err_and(|error| !matches!(error, Error::Moved(_))) {
@@ -75,16 +111,14 @@ impl<F: File> LogFile<F> {
         made.initialize(0..RING_START).during(Operation::Resize, name)
     }
 
-    /// Opens a log to read and write it; `None` if there is none.
+    /// Opens a log to read and write it; `None` if there is none. A log of lines that was copied to
+    /// a disk is written as any file.
     ///
     /// # Errors
     ///
     /// Those of the file system; [`Error::Moved`] if the name changed hands meanwhile.
     pub fn open<D: Directory<File = F>>(directory: &D, name: &OsStr) -> Result<Option<Self>> {
-        let Some(file) = if_there(directory.open(name, OpenMode::ReadWrite), name)? else {
-            return Ok(None);
-        };
-        Self::over(directory, name, file, name.to_string_lossy().into_owned()).map(Some)
+        Self::open_as(directory, name, OpenMode::ReadWrite, Access::Write)
     }
 
     /// Opens a log only to read it: all else fails. `None` if there is none.
@@ -96,11 +130,20 @@ impl<F: File> LogFile<F> {
         directory: &D,
         name: &OsStr,
     ) -> Result<Option<Self>> {
-        let Some(file) = if_there(directory.open(name, OpenMode::Read), name)? else {
+        Self::open_as(directory, name, OpenMode::Read, Access::Read)
+    }
+
+    fn open_as<D: Directory<File = F>>(
+        directory: &D,
+        name: &OsStr,
+        mode: OpenMode,
+        access: Access,
+    ) -> Result<Option<Self>> {
+        let Some(file) = if_there(directory.open(name, mode), name)? else {
             return Ok(None);
         };
         let shown = name.to_string_lossy().into_owned();
-        Self::with(directory, name, file, shown, false).map(Some)
+        Self::over(directory, name, file, shown, access).map(Some)
     }
 
     fn over<D: Directory<File = F>>(
@@ -108,38 +151,24 @@ impl<F: File> LogFile<F> {
         name: &OsStr,
         file: F,
         shown: String,
-    ) -> Result<Self> {
-        Self::with(directory, name, file, shown, true)
-    }
-
-    fn with<D: Directory<File = F>>(
-        directory: &D,
-        name: &OsStr,
-        file: F,
-        shown: String,
-        written: bool,
+        access: Access,
     ) -> Result<Self> {
         let cached = directory.open(name, OpenMode::Read).during(Operation::Open, &shown)?;
         if cached.id() != file.id() {
             return Err(Error::Moved(format!("{shown} was replaced while it was opened")));
         }
-        let block =
-            if written { file.make_direct().during(Operation::Open, &shown)? } else { None };
         let file = Arc::new(file);
-        let medium: Box<dyn Medium> = match block {
-            Some(block) => Box::new(Direct::new(Arc::clone(&file), block, shown.clone())),
-            None => Box::new(Buffered::new(Arc::clone(&file), shown.clone())),
+        let heads = heads(&cached, &shown)?;
+        let form = match access {
+            Access::Make(form) => Some(form),
+            Access::Read | Access::Write => heads.head.is_ok().then_some(heads.form),
         };
-        let own = medium.block();
-        let mut log =
-            Self { file, cached, medium, direct: block.is_some(), block: own, name: shown };
+        let written = access::open(&file, access, form, &shown)?;
         // What the others pad records to, if that is more (LOG-5).
-        if let Ok(head) = log.read_head()?
-            && head.block.is_power_of_two()
-        {
-            log.block = own.max(head.block.min(BLOCK_MAX));
-        }
-        Ok(log)
+        let others = heads.head.map_or(0, |head| head.block);
+        let others = if others.is_power_of_two() { others.min(BLOCK_MAX) } else { 0 };
+        let block = written.medium.block().max(others);
+        Ok(Self { file, cached, written, block, form, name: shown })
     }
 
     /// Writes whole blocks at a position of the ring, not durable before a [`flush`](Self::flush):
@@ -149,7 +178,7 @@ impl<F: File> LogFile<F> {
     ///
     /// Those of the file system; any part of it may be written then.
     pub fn write(&self, blocks: &[u8], position: u64) -> Result<()> {
-        self.medium.write(blocks, RING_START.saturating_add(position))
+        self.written.medium.write(blocks, RING_START.saturating_add(position))
     }
 
     /// As [`write`](Self::write), and durable when it returns, with nothing else.
@@ -158,17 +187,17 @@ impl<F: File> LogFile<F> {
     ///
     /// As of [`write`](Self::write).
     pub fn write_durable(&self, blocks: &[u8], position: u64) -> Result<()> {
-        self.medium.write_durable(blocks, RING_START.saturating_add(position))
+        self.written.medium.write_durable(blocks, RING_START.saturating_add(position))
     }
 
-    /// Makes durable what was written, by whatever process.
+    /// Makes durable what was written through this, and by whatever process if it is no mapping.
     ///
     /// # Errors
     ///
     /// Those of the device: what was written since the last flush may be there or not, and a later
     /// flush proves nothing (LOG-2).
     pub fn flush(&self) -> Result<()> {
-        self.medium.flush()
+        self.written.medium.flush()
     }
 
     /// Makes the ring `ring` bytes long, rounded up to 4 KiB; allocated, written and durable when
@@ -184,7 +213,7 @@ impl<F: File> LogFile<F> {
         let to = to.checked_add(RING_START).filter(|&to| to <= LONGEST).ok_or_else(too_long)?;
         if from < to {
             self.file.initialize(from..to).during(Operation::Resize, &self.name)?;
-            self.flush()?;
+            self.file.flush().during(Operation::Flush, &self.name)?;
         }
         Ok(())
     }
@@ -195,11 +224,44 @@ impl<F: File> LogFile<F> {
     ///
     /// Those of the file system, [`Error::OutOfMemory`], and those of [`Head::encode`].
     pub fn write_head(&self, head: &Head) -> Result<()> {
-        let sector = head.encode()?;
-        let len = usize::try_from(self.medium.block()).unwrap_or(SECTOR).max(SECTOR);
-        let mut block = Blocks::try_new(len).map_err(|_| Error::OutOfMemory)?;
-        block[..SECTOR].copy_from_slice(&sector);
-        self.medium.write(&block, 0)
+        match self.form {
+            Some(form) => self.write_head_as(form, head),
+            None => self.write_head_as(self.heads()?.form, head),
+        }
+    }
+
+    fn write_head_as(&self, form: Form, head: &Head) -> Result<()> {
+        let mut start = Blocks::try_new(BEFORE_RING).map_err(|_| Error::OutOfMemory)?;
+        if form == Form::Sectors {
+            start[..SECTOR].copy_from_slice(&head.encode()?);
+            return self.write_place(&start, 0, false);
+        }
+        // What counts must be durable before the other place is torn (LOG-11); and who wrote it
+        // may have been killed before a flush.
+        read_padded(&self.cached, &mut start, 0).during(Operation::Read, &self.name)?;
+        let mut found = Heads::decode(&start);
+        if found.head.is_err() {
+            (found.place, found.turn) = (1, 1);
+            start[SECTOR..HEADS].copy_from_slice(&head.encode_turn(found.turn)?);
+        }
+        self.write_place(&start, found.place, true)?;
+        let beside = 1 - found.place;
+        let turn = found.turn.saturating_add(1);
+        start[beside * SECTOR..][..SECTOR].copy_from_slice(&head.encode_turn(turn)?);
+        self.write_place(&start, beside, false)
+    }
+
+    /// Writes the blocks that have a place of a head, of what is before the ring.
+    fn write_place(&self, start: &[u8], place: usize, durable: bool) -> Result<()> {
+        let block = usize::try_from(self.written.medium.block()).unwrap_or(BEFORE_RING);
+        let at = place * SECTOR - place * SECTOR % block;
+        let blocks = &start[at..at + SECTOR.next_multiple_of(block)];
+        let medium = &self.written.medium;
+        if durable {
+            medium.write_durable(blocks, at as u64)
+        } else {
+            medium.write(blocks, at as u64)
+        }
     }
 
     /// The head, or why there is none.
@@ -208,9 +270,16 @@ impl<F: File> LogFile<F> {
     ///
     /// Those of the file system.
     pub fn read_head(&self) -> Result<std::result::Result<Head, Invalid>> {
-        let mut sector = [0; SECTOR];
-        read_padded(&self.cached, &mut sector, 0).during(Operation::Read, &self.name)?;
-        Ok(Head::decode(&sector))
+        Ok(self.heads()?.head)
+    }
+
+    /// The head with its place, and what the log is laid out for.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn heads(&self) -> Result<Heads> {
+        heads(&self.cached, &self.name)
     }
 
     /// Reads from a position of the ring on, as the page cache has it; fewer bytes at its end.
@@ -261,7 +330,12 @@ impl<F: File> LogFile<F> {
 
     /// Whether the log is written around the page cache.
     pub fn is_direct(&self) -> bool {
-        self.direct
+        self.written.direct
+    }
+
+    /// What memory the log is stored to; `None` where it is written.
+    pub fn persistence(&self) -> Option<Persistence> {
+        self.written.persistence
     }
 
     /// The description that is written: for its identity, its locks, its owner and its rights.
@@ -277,4 +351,10 @@ impl<F: File> LogFile<F> {
     fn len(&self) -> Result<u64> {
         Ok(self.file.metadata().during(Operation::Stat, &self.name)?.len)
     }
+}
+
+fn heads<F: File>(cached: &F, name: &str) -> Result<Heads> {
+    let mut bytes = [0; HEADS];
+    read_padded(cached, &mut bytes, 0).during(Operation::Read, name)?;
+    Ok(Heads::decode(&bytes))
 }

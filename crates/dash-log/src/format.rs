@@ -3,20 +3,45 @@
 
 use crate::format::layout::{CHECKSUM, ID, MAGIC_LEN, SEQUENCE, VERSION as VERSION_AT};
 
-/// The format that is written, and the latest that is read.
+/// The format of records, and of the head of a log of sectors.
 pub const VERSION: u32 = 1;
 
-/// What a device writes whole: records begin at multiples of it, in the file and in the ring.
+/// The format of the heads of a log of lines: the latest that is read.
+pub const LINES_VERSION: u32 = 2;
+
+/// Bytes of a head. A device writes so many whole: in a log of sectors records begin at multiples
+/// of it, in the file and in the ring.
 pub const SECTOR: usize = 512;
 
-/// [`SECTOR`] as a distance in the file.
-pub const SECTOR_LEN: u64 = 512;
+/// What byte-addressable memory writes back at once, though not whole: in a log of lines records
+/// begin at multiples of it.
+pub const LINE: usize = 64;
 
 /// Where the ring begins in the file. The head has the block before it.
 pub const RING_START: u64 = 4096;
 
 /// Longest context of an engine, in bytes, in a head. A record's may be 65,535 bytes long.
 pub const HEAD_CONTEXT_MAX: usize = 256;
+
+/// What a log is laid out for. It stays so for the file's life, whatever it is copied to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Devices, which write sectors whole.
+    Sectors,
+    /// Byte-addressable memory, where lines tear.
+    Lines,
+}
+
+impl Form {
+    /// Records begin at multiples of so many bytes.
+    #[must_use]
+    pub fn step(self) -> usize {
+        match self {
+            Self::Sectors => SECTOR,
+            Self::Lines => LINE,
+        }
+    }
+}
 
 /// Offsets of what head and record have in the same place, in every version of the format: so an
 /// older dash can tell what a newer one wrote.
@@ -66,12 +91,12 @@ impl Beginning {
         })
     }
 
-    /// Whether this dash can read it.
-    pub(crate) fn is_known(&self) -> Result<(), Invalid> {
+    /// Whether this is that version.
+    pub(crate) fn is_of(&self, version: u32) -> Result<(), Invalid> {
         match self.version {
-            VERSION => Ok(()),
-            0 => Err(Invalid::Damaged),
-            newer => Err(Invalid::Newer(newer)),
+            it if it == version => Ok(()),
+            newer if newer > version => Err(Invalid::Newer(newer)),
+            _ => Err(Invalid::Damaged),
         }
     }
 }

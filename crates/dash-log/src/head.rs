@@ -1,9 +1,9 @@
-//! The head: the file's first sector. It says whose log it is, whether it is in use, and which
-//! records are void (LOG-11). Commits don't write it.
+//! The head: the file's first sector, or one of its first two. It says whose log it is, whether it
+//! is in use, and which records are void (LOG-11). Commits don't write it.
 
 use crate::format::{
-    Beginning, HEAD_CONTEXT_MAX, Invalid, SECTOR, VERSION, checksum, layout as common, put, seal,
-    u16_at, u32_at, u64_at,
+    Beginning, HEAD_CONTEXT_MAX, Invalid, LINES_VERSION, SECTOR, VERSION, checksum,
+    layout as common, put, seal, u16_at, u32_at, u64_at,
 };
 use dash_engine::error::{Error, Result};
 
@@ -31,7 +31,10 @@ pub mod layout {
     pub const CONTEXT_LEN: usize = 64;
     /// The engine's context.
     pub const CONTEXT: usize = 66;
-    const _: () = assert!(CONTEXT + crate::format::HEAD_CONTEXT_MAX <= crate::format::SECTOR);
+    /// In a log of lines: which head it is, from 1 on, u64.
+    pub const TURN: usize = 328;
+    const _: () = assert!(CONTEXT + crate::format::HEAD_CONTEXT_MAX <= TURN);
+    const _: () = assert!(TURN + 8 <= crate::format::SECTOR);
 }
 
 /// Whether the log says anything that the database doesn't.
@@ -66,12 +69,25 @@ pub struct Head {
 }
 
 impl Head {
-    /// The head as bytes, one sector.
+    /// The head of a log of sectors as bytes, one sector.
     ///
     /// # Errors
     ///
     /// [`Error::Refused`] for a context that is too long.
     pub fn encode(&self) -> Result<[u8; SECTOR]> {
+        self.encode_as(VERSION, 0)
+    }
+
+    /// One of the two heads of a log of lines as bytes.
+    ///
+    /// # Errors
+    ///
+    /// As of [`encode`](Self::encode).
+    pub fn encode_turn(&self, turn: u64) -> Result<[u8; SECTOR]> {
+        self.encode_as(LINES_VERSION, turn)
+    }
+
+    fn encode_as(&self, version: u32, turn: u64) -> Result<[u8; SECTOR]> {
         let too_long = || Error::Refused("the context of a log's head is too long".to_owned());
         let len = self.context.len();
         if len > HEAD_CONTEXT_MAX {
@@ -80,7 +96,7 @@ impl Head {
         let len = u16::try_from(len).map_err(|_| too_long())?;
         let mut bytes = [0; SECTOR];
         put(&mut bytes, 0, &MAGIC);
-        put(&mut bytes, common::VERSION, &VERSION.to_le_bytes());
+        put(&mut bytes, common::VERSION, &version.to_le_bytes());
         put(&mut bytes, common::ID, &self.id.to_le_bytes());
         put(&mut bytes, layout::STATE, &(self.state as u32).to_le_bytes());
         put(&mut bytes, layout::BLOCK, &self.block.to_le_bytes());
@@ -91,23 +107,38 @@ impl Head {
         put(&mut bytes, layout::NEXT, &next.to_le_bytes());
         put(&mut bytes, layout::CONTEXT_LEN, &len.to_le_bytes());
         put(&mut bytes, layout::CONTEXT, &self.context);
+        put(&mut bytes, layout::TURN, &turn.to_le_bytes());
         seal(&mut bytes);
         Ok(bytes)
     }
 
-    /// The head that `bytes` begin with.
+    /// The head of a log of sectors, which `bytes` begin with.
     ///
     /// # Errors
     ///
     /// [`Invalid::Absent`] where there are only zeros: none was ever written. A newer version is
     /// told whatever its checksum, as it may be another one (LOG-8).
     pub fn decode(bytes: &[u8]) -> std::result::Result<Self, Invalid> {
+        Self::decode_as(bytes, VERSION)
+    }
+
+    /// A head of a log of lines, which `bytes` begin with, and its turn.
+    ///
+    /// # Errors
+    ///
+    /// As of [`decode`](Self::decode).
+    pub fn decode_turn(bytes: &[u8]) -> std::result::Result<(Self, u64), Invalid> {
+        let head = Self::decode_as(bytes, LINES_VERSION)?;
+        Ok((head, u64_at(bytes, layout::TURN)))
+    }
+
+    fn decode_as(bytes: &[u8], version: u32) -> std::result::Result<Self, Invalid> {
         let sector = bytes.get(..SECTOR).ok_or(Invalid::Absent)?;
         if sector.iter().all(|&byte| byte == 0) {
             return Err(Invalid::Absent);
         }
         let beginning = Beginning::of(sector, MAGIC).ok_or(Invalid::Damaged)?;
-        beginning.is_known()?;
+        beginning.is_of(version)?;
         if checksum(sector) != beginning.checksum {
             return Err(Invalid::Damaged);
         }

@@ -1,12 +1,15 @@
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
 
+mod access;
 pub mod difference;
 pub mod file;
 pub mod format;
 pub mod group;
 pub mod head;
+pub mod heads;
 pub mod images;
+mod mapped;
 mod medium;
 pub mod record;
 pub mod ring;

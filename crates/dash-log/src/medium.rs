@@ -1,4 +1,5 @@
-//! What a log is written to: a file around the page cache, or through it where that is refused.
+//! What a log is written to: a file around the page cache, or through it where that is refused. The
+//! third medium, memory, has a file of its own.
 
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::write_pieces;
@@ -22,7 +23,7 @@ pub trait Medium: Send + Sync + 'static {
     /// As of [`write`](Self::write).
     fn write_durable(&self, blocks: &[u8], offset: u64) -> Result<()>;
 
-    /// Makes all durable that was written.
+    /// Makes all durable that was written through this; on a device what anybody wrote.
     ///
     /// # Errors
     ///

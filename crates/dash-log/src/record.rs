@@ -94,7 +94,7 @@ impl<'a> Record<'a> {
     /// A newer version is told whatever the checksum says, as it may be another one.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Invalid> {
         let beginning = Beginning::of(bytes, MAGIC).ok_or(Invalid::Absent)?;
-        beginning.is_known()?;
+        beginning.is_of(VERSION)?;
         let length = size(u32_at(bytes, layout::LENGTH));
         let bytes = bytes.get(..length).filter(|_| length >= layout::CONTEXT);
         let bytes = bytes.ok_or(Invalid::Damaged)?;

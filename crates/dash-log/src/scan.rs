@@ -5,13 +5,14 @@
 //! acts on it makes it durable, or something that says the same (LOG-2).
 
 use crate::file::LogFile;
-use crate::format::{Beginning, Invalid, RING_START, SECTOR, SECTOR_LEN};
+use crate::format::{Beginning, Form, Invalid, RING_START, VERSION};
 use crate::head::{Head, State};
+use crate::heads::Heads;
 use crate::record::{MAGIC, Record, WINDOW_START};
 use dash_engine::error::{Error, Result};
 use dash_storage::{Blocks, File};
 
-/// The block where no head tells it: the least.
+/// The block where no head tells it: the least of a device.
 const SECTOR_BLOCK: u32 = 512;
 
 /// What became of the head.
@@ -68,14 +69,15 @@ pub struct Scan {
 ///
 /// Those of the file system, [`Error::OutOfMemory`], and as of [`Scan::examine`].
 pub fn scan<F: File>(log: &LogFile<F>) -> Result<Scan> {
-    match log.read_head()? {
-        Ok(head) if is_at_rest(log, &head)? => Ok(Scan::at_rest(head, log.name())),
+    let heads = log.heads()?;
+    match heads.head {
+        Ok(head) if is_at_rest(log, &head, heads.form)? => Ok(Scan::at_rest(head, log.name())),
         _ => Scan::examine(log.read_all()?, log.name()),
     }
 }
 
 /// Whether no record counts, as none begins where the first one would (LOG-12).
-fn is_at_rest<F: File>(log: &LogFile<F>, head: &Head) -> Result<bool> {
+fn is_at_rest<F: File>(log: &LogFile<F>, head: &Head, form: Form) -> Result<bool> {
     let Some(next) = head.next else { return Ok(false) };
     let counts = |here: &[u8]| {
         Beginning::of(here, MAGIC).is_some_and(|it| it.id == head.id && it.sequence > head.sequence)
@@ -84,7 +86,7 @@ fn is_at_rest<F: File>(log: &LogFile<F>, head: &Head) -> Result<bool> {
     // There, at the next multiple of whatever block, or at the ring's beginning.
     for position in [next, 0] {
         let read = log.read(&mut blocks, position)?;
-        if blocks[..read].chunks(SECTOR).any(counts) {
+        if blocks[..read].chunks(form.step()).any(counts) {
             return Ok(false);
         }
     }
@@ -100,13 +102,14 @@ impl Scan {
     /// leaves: two different records with one number in the chain, records of several logs
     /// under a damaged head, or a record that contradicts itself; [`Error::OutOfMemory`].
     pub fn examine(bytes: Vec<u8>, name: &str) -> Result<Self> {
-        let (head, condition) = match Head::decode(&bytes) {
+        let heads = Heads::decode(&bytes);
+        let (head, condition) = match heads.head {
             Ok(head) => (Some(head), Condition::Whole),
             Err(Invalid::Absent) => (None, Condition::Absent),
             Err(Invalid::Newer(_)) => return Err(newer(name)),
             Err(Invalid::Damaged | Invalid::Malformed) => (None, Condition::Damaged),
         };
-        let mut found = records(&bytes, head.as_ref(), name)?;
+        let mut found = records(&bytes, head.as_ref(), heads.form, name)?;
         let head = match head {
             Some(head) => head,
             None => without_head(&bytes, &found, name)?,
@@ -177,8 +180,11 @@ impl Scan {
 }
 
 /// Every valid record of the log with this head, void ones too; without a head, of any log.
-fn records(bytes: &[u8], head: Option<&Head>, name: &str) -> Result<Vec<RecordPlace>> {
+fn records(bytes: &[u8], head: Option<&Head>, form: Form, name: &str) -> Result<Vec<RecordPlace>> {
     let (id, void) = head.map_or((None, 0), |head| (Some(head.id), head.sequence));
+    // Where words tear, a beginning may have a version that is of what it was written over. There
+    // the heads tell a newer log (LOG-8), and a record does by a flag alone, below its checksum.
+    let is_newer = |version| form == Form::Sectors || version == VERSION;
     let mut found = Vec::new();
     let mut position = 0;
     loop {
@@ -190,23 +196,25 @@ fn records(bytes: &[u8], head: Option<&Head>, name: &str) -> Result<Vec<RecordPl
         // A page of the database may look like a record. It does not have the log's id, which
         // was drawn.
         let ours = |it: &Beginning| id.is_none_or(|id| id == it.id);
-        let mut step = SECTOR_LEN;
+        let mut step = form.step();
         if let Some(beginning) = beginning.filter(ours) {
             match Record::decode(here) {
                 Ok(record) => {
                     found.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
                     found.push(place(&record, position));
                     // Whatever looks like a record within one is part of an image (LOG-7).
-                    step = (record.length() as u64).next_multiple_of(SECTOR_LEN);
+                    step = record.length().next_multiple_of(form.step());
                 }
-                Err(Invalid::Newer(_)) if beginning.sequence > void => return Err(newer(name)),
+                Err(Invalid::Newer(version)) if is_newer(version) && beginning.sequence > void => {
+                    return Err(newer(name));
+                }
                 Err(Invalid::Malformed) if beginning.sequence > void => {
                     return Err(corrupt(name, "has a record that contradicts itself"));
                 }
                 Err(_) => {}
             }
         }
-        position += step;
+        position += step as u64;
     }
 }
 

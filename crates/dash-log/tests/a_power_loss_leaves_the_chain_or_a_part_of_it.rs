@@ -46,7 +46,11 @@ fn opened(machine: &Machine) -> LogFile<dash_storage::simulated::File> {
 /// Writes some sixty records into a ring that holds about twelve, and grows it once.
 fn run(machine: &Machine, seed: u64, known: &Mutex<Known>) {
     let directory = machine.process().open_directory(Path::new("/")).unwrap();
-    let log = LogFile::create(&directory, name(), 0o600, 12 << 10).unwrap();
+    // In memory, if the machine has some.
+    let log = match LogFile::create_mapped(&directory, name(), 0o600, 12 << 10).unwrap() {
+        Some(log) => log,
+        None => LogFile::create(&directory, name(), 0o600, 12 << 10).unwrap(),
+    };
     log.write_head(&head(ID, 0)).unwrap();
     log.flush().unwrap();
     directory.flush().unwrap();
@@ -154,10 +158,7 @@ fn check(found: &Scan, known: &Known, durable: bool) {
     assert!(!durable || chain.len() >= of_it, "{chain:?} of {of_it}");
 }
 
-fn survives(seed: u64, direct: Option<u32>, tearing: u64) -> u64 {
-    let machine = Machine::new(seed);
-    machine.set_direct(direct);
-    machine.set_tearing_unit(tearing);
+fn survives(seed: u64, machine: &Machine) -> u64 {
     let known = Arc::new(Mutex::new(Known::default()));
     let (told, mut random) = (Arc::clone(&known), Random::new(seed));
     let looks = Arc::new(Mutex::new(0));
@@ -176,7 +177,7 @@ fn survives(seed: u64, direct: Option<u32>, tearing: u64) -> u64 {
         check(&scan(&opened(&machine.power_loss(&mut Everything))).unwrap(), &known, true);
         *counted.lock().unwrap() += 1;
     });
-    run(&machine, seed, &known);
+    run(machine, seed, &known);
     machine.watch(|_, _| {});
     let known = known.lock().unwrap().clone();
     let last = scan(&opened(&machine.power_loss(&mut Nothing))).unwrap();
@@ -189,10 +190,24 @@ fn at_every_step() {
     let mut looks = 0;
     for seed in 0..24 {
         for (direct, tearing) in [(Some(512), 512), (Some(4096), 512), (None, 4096)] {
-            looks += survives(seed, direct, tearing);
+            let machine = Machine::new(seed);
+            machine.set_direct(direct);
+            machine.set_tearing_unit(tearing);
+            looks += survives(seed, &machine);
         }
     }
     assert!(looks > 3000, "{looks}");
+}
+
+#[test]
+fn at_every_step_in_memory() {
+    let mut looks = 0;
+    for seed in 0..12 {
+        let machine = Machine::new(seed);
+        machine.set_byte_addressable();
+        looks += survives(seed, &machine);
+    }
+    assert!(looks > 1000, "{looks}");
 }
 
 #[test]

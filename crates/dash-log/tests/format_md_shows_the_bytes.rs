@@ -7,8 +7,11 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-use dash_log::format::HEAD_CONTEXT_MAX;
+mod common;
+
+use dash_log::format::{HEAD_CONTEXT_MAX, LINES_VERSION};
 use dash_log::head::{Head, State};
+use dash_log::heads::Heads;
 use dash_log::record::{Builder, WINDOW_START};
 use std::ops::Range;
 
@@ -108,6 +111,29 @@ fn head() {
     assert_eq!(row.meaning, "0 clean, 1 in use");
     let clean = Head { state: State::Clean, ..head }.encode().unwrap();
     assert_eq!(clean[row.bytes], [0; 4]);
+}
+
+#[test]
+fn head_of_lines() {
+    let said = common::head(number(0x11, 8), number(0x21, 8));
+    let (head, other) = (said.encode_turn(number(0x71, 8)).unwrap(), said.encode().unwrap());
+    let table = rows("\nHead of lines:");
+    let fields: Vec<_> = table.iter().map(|row| row.field).collect();
+    assert_eq!(fields, ["version", "turn"]);
+    assert_eq!(table[0].meaning, format!("format version, {LINES_VERSION}"));
+    assert_eq!(head[table[0].bytes.clone()], LINES_VERSION.to_le_bytes());
+    assert_eq!(head[table[1].bytes.clone()], bytes(0x71, 8));
+    // Beside these, and the checksum, it is the head of a log of sectors.
+    let alike = |mut bytes: [u8; 512]| {
+        table.iter().for_each(|row| bytes[row.bytes.clone()].fill(0));
+        bytes[12..16].fill(0);
+        bytes
+    };
+    assert_eq!(alike(head), alike(other));
+    assert_eq!(Head::decode_turn(&head), Ok((said, number(0x71, 8))));
+    let second = [[0; 512], head].concat();
+    assert_eq!(Heads::decode(&second).place, 1);
+    assert!(TEXT.contains("\nHead of lines: bytes 0 and 512 of the file"));
 }
 
 #[test]

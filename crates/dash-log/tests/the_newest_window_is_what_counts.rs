@@ -11,6 +11,7 @@ mod common;
 
 use common::{ID, head, log, noise, record};
 use dash_engine::error::Error;
+use dash_log::format::LINES_VERSION;
 use dash_log::head::{Head, State};
 use dash_log::record::{Builder, Record, WINDOW_START};
 use dash_log::scan::{Condition, Scan};
@@ -138,6 +139,38 @@ fn a_newer_dash_is_never_taken_for_an_empty_log() {
     let mut bytes = small(2, &records);
     bytes[4096 + 512 + 8] = 9;
     assert_eq!(chain(&examined(bytes)), []);
+}
+
+#[test]
+fn in_a_log_of_lines_the_heads_tell_a_newer_dash() {
+    // LOG-8: what begins a record there may be torn, with a version of anything.
+    let of_lines = |void| {
+        let made = record(ID, 2, 0, 9);
+        let mut bytes = log(None, RING, &[(0, &record(ID, 1, START, 9)), (576, &made)]);
+        let heads = [(0, 4_u64), (512, 3)];
+        for (at, turn) in heads {
+            let head = head(ID, void).encode_turn(turn).unwrap();
+            bytes[at..at + 512].copy_from_slice(&head);
+        }
+        bytes
+    };
+    assert_eq!(chain(&examined(of_lines(0))), [1, 2]);
+    let mut bytes = of_lines(0);
+    bytes[4096 + 576 + 8] = 9;
+    assert_eq!(chain(&examined(bytes)), [1]);
+    for at in [8, 512 + 8] {
+        let mut bytes = of_lines(0);
+        bytes[at] = LINES_VERSION as u8 + 1;
+        assert!(matches!(refused(bytes), Error::CantOpen(_)), "{at}");
+    }
+    let mut bytes = of_lines(0);
+    let flagged = record(ID, 2, 1 << 3, 9);
+    bytes[4096 + 576..4096 + 576 + flagged.len()].copy_from_slice(&flagged);
+    assert!(matches!(refused(bytes), Error::CantOpen(_)));
+    // Where there is but one head, records are at multiples of a sector, and in lines they are not.
+    let mut bytes = of_lines(0);
+    bytes[..512].copy_from_slice(&head(ID, 0).encode().unwrap());
+    assert_eq!(chain(&examined(bytes)), [1]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 proptest! {
     #[test]
     fn as_a_list_of_places_says(
-        blocks in 1..40_u64, block in prop_oneof![Just(512_u32), Just(4096)],
+        blocks in 1..40_u64, block in prop_oneof![Just(64_u32), Just(512), Just(4096)],
         steps in prop::collection::vec((1..12_u64, 0..4_usize), 1..200),
     ) {
         let block_len = u64::from(block);
