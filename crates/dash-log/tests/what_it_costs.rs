@@ -102,6 +102,23 @@ fn a_record() {
 
 #[test]
 #[ignore = "measures"]
+fn a_record_in_memory() {
+    let Some(folder) = dash_testing::mounts::folder_in_memory() else { return };
+    let directory = Real.open_directory(folder.path()).unwrap();
+    let log = LogFile::create_mapped(&directory, OsStr::new("log"), 0o600, 1 << 20).unwrap();
+    let log = log.unwrap();
+    for lines in [1_usize, 3, 64] {
+        let (bytes, mut at) = (noise(7, lines * 64), 0);
+        let time = nanos(|| {
+            log.write_durable(black_box(&bytes), at).unwrap();
+            at = (at + bytes.len() as u64) % (512 << 10);
+        });
+        println!("{:5} B on {:?}: {time}", bytes.len(), log.persistence());
+    }
+}
+
+#[test]
+#[ignore = "measures"]
 fn a_scan_of_a_full_log() {
     for (name, old, new) in cases() {
         let folder = tempfile::tempdir().unwrap();

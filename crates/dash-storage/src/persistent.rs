@@ -28,7 +28,9 @@ pub enum Persistence {
 /// A mapping of a file's beginning that is stored to. It is good as long as its file is open.
 ///
 /// Every call answers [`io::ErrorKind::InvalidInput`] for what is not within the mapping, or is no
-/// whole word, and ENXIO for what is behind the end of the file: somebody cut it.
+/// whole word, and ENXIO for what is behind the end of the file: somebody cut it. In the real home
+/// a SIGBUS remains, which ends the process: where the file is cut just then, where a block was
+/// never allocated and there is no room for it, and where the memory is broken.
 pub trait PersistentMemory: Send + Sync + 'static {
     /// What lies under it.
     fn persistence(&self) -> Persistence;
