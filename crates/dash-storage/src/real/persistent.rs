@@ -51,7 +51,7 @@ unsafe impl Sync for Persistent {}
 impl Persistent {
     /// Maps the first `len` bytes of a file that is open for writing.
     pub(super) fn new(file: &fs::File, id: FileId, len: u64) -> io::Result<Self> {
-        let instruction = write_back::best().ok_or(io::ErrorKind::Unsupported)?;
+        let instruction = write_back::best().ok_or(Errno::EOPNOTSUPP)?;
         if len == 0 || !len.is_multiple_of(WORD) {
             return Err(Errno::EINVAL.into());
         }
