@@ -2,7 +2,8 @@
 //! may lie beside it. A member that only reads left everything with a journal beside it to stock
 //! SQLite, which reads what is named `app.db`, and so found an older state than was acknowledged;
 //! likewise where the newer copy was in WAL mode. Leftovers that stock SQLite itself takes for
-//! none, or can't get past, kept the database shut.
+//! none, or can't get past, kept the database shut. Who opened it through dash as a plain file got
+//! the older state, too, and could write it.
 
 mod suite;
 
@@ -106,4 +107,44 @@ fn an_empty_folder_for_shared_memory_is_removed() {
     assert_eq!(workload::state(&db), state);
     assert_eq!(suite::one::<i64>(&db, "PRAGMA user_version"), 7);
     assert!(!shm.is_dir());
+}
+
+/// The modes that are stock SQLite's own, asked for in the URI.
+const PLAIN: [&str; 3] = ["delete", "truncate", "persist"];
+
+#[test]
+fn as_a_plain_file() {
+    for mode in PLAIN {
+        let (_folder, path, state) = made();
+        swap(&path, &shadow(&path));
+        let plain = format!("&journal_mode={mode}");
+        let db = Connection::open(suite::uri(&path, &plain)).expect("opens");
+        assert_eq!(workload::state(&db), state, "{mode}");
+        workload::commit_next(&db).expect("commits");
+        db.close().expect("closes");
+        assert_eq!(workload::state(&suite::stock(&path)), state + 1, "{mode}");
+        assert_eq!(workload::state(&suite::open(&path)), state + 1, "{mode}");
+    }
+}
+
+#[test]
+fn a_plain_file_that_may_only_be_read_is_refused() {
+    let (_folder, path, state) = made();
+    swap(&path, &shadow(&path));
+    suite::load();
+    let refused = Connection::open(suite::uri(&path, "&mode=ro&journal_mode=delete"));
+    assert!(refused.is_err(), "the older copy was read");
+    assert!(last_error().contains("app.db-shadow holds"), "{}", last_error());
+    assert_eq!(workload::state(&suite::open(&path)), state);
+    assert_eq!(workload::state(&member(&path).expect("opens")), state);
+}
+
+/// A shadow that is needed no more is in no plain file's way, and is not made again each time.
+#[test]
+fn a_plain_file_keeps_a_shadow_at_rest() {
+    let (_folder, path, state) = made();
+    let db = Connection::open(suite::uri(&path, "&journal_mode=delete")).expect("opens");
+    assert_eq!(workload::state(&db), state);
+    db.close().expect("closes");
+    assert!(shadow(&path).exists());
 }

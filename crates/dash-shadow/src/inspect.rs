@@ -69,6 +69,21 @@ pub struct Seen {
     pub as_committed: bool,
 }
 
+impl Report {
+    /// Whether stock SQLite can't go on with `app.db` as it is, whoever has it open: its newest
+    /// commit is in the shadow, or the name fence stands in the way, or only an opening can tell
+    /// what counts.
+    #[must_use]
+    pub fn needs_recovery(&self) -> bool {
+        match row(&self.verdict).action {
+            Action::Create | Action::KeepRepair | Action::KeepRebuild => {
+                self.beside.fence || self.beside.renaming
+            }
+            Action::KeepUndo | Action::UseShadow | Action::Refuse(_) => true,
+        }
+    }
+}
+
 impl Seen {
     /// Whether the commit block was written into this very file.
     pub fn is_bound(&self) -> bool {

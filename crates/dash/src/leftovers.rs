@@ -1,6 +1,5 @@
 //! What stock SQLite may have left beside a database: a rollback journal, or a WAL. The engine
-//! knows neither, so stock SQLite itself, on the host's VFS, rolls back or checkpoints first and
-//! leaves a plain file in rollback mode.
+//! knows neither, so stock SQLite itself finishes that first ([`crate::clearing`]).
 //!
 //! A *directory* under the journal's name is the engine's name fence, no journal.
 
@@ -9,12 +8,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
+use dash_ffi::{Code, Error, Result};
 use dash_shadow::Operation;
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 
-use crate::by_stock::{self, Work};
 use crate::errors::to_sqlite;
 
 /// Length of the header that SQLite itself reads first.
@@ -26,17 +24,6 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 /// Bytes 18 and 19 of the header: 2 in a file in WAL mode.
 const VERSIONS: Range<usize> = 18..20;
 const WAL_VERSION: u8 = 2;
-
-/// Taken together: rolls a hot journal back, checkpoints and leaves WAL mode, and removes a journal
-/// that a stock `journal_mode=PERSIST` or `TRUNCATE` kept.
-///
-/// WAL mode is left without a journal file. That writes two bytes of the header and its counters,
-/// which are in one sector, so nothing need be rolled back; and where the file system has no
-/// journal, one that was just begun may hold an older one after a power loss, which SQLite would
-/// roll back over what was committed since.
-const CLEAR: &str = "PRAGMA busy_timeout=2000; PRAGMA locking_mode=NORMAL; \
-     SELECT count(*) FROM sqlite_master; PRAGMA journal_mode=MEMORY; \
-     PRAGMA journal_mode=PERSIST; PRAGMA journal_mode=DELETE";
 
 /// What lies beside a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -330,60 +317,4 @@ pub fn can_be_left_to_stock(path: &Path) -> bool {
         Some(alone && folder.metadata(&names.db).ok()??.len > 1)
     };
     look().unwrap_or(false)
-}
-
-/// Lets stock SQLite deal with a leftover. `flags` are those the database is opened with. Not
-/// `out_of_wal`: a database in WAL mode is to stay in it.
-///
-/// # Errors
-///
-/// `SQLITE_BUSY` if another process uses the WAL, or if it is to stay, or if a name fence stands;
-/// or stock SQLite's own error, each with a message.
-pub fn clear(
-    host: &HostVfs,
-    path: &Path,
-    flags: OpenFlags,
-    leftover: Leftover,
-    out_of_wal: bool,
-) -> Result<()> {
-    let shown = path.display();
-    let in_use = || {
-        let has = match leftover {
-            Leftover::Wal => "is in WAL mode",
-            Leftover::Journal => "has a rollback journal of stock SQLite beside it",
-        };
-        Error::new(
-            Code::BUSY,
-            format!("{shown} {has} and in use by another process; close it there first"),
-        )
-    };
-    let is_needed = || {
-        // Somebody else may have dealt with it since it was seen, or have been killed in that, with
-        // a name fence up: stock SQLite can't do anything beside one, and the engine has to recover
-        // first.
-        let beside = Neighbours::of(path);
-        if beside.has_fence()? {
-            return Ok(false);
-        }
-        if !out_of_wal && (beside.has_wal()? || beside.says_wal(path)) {
-            return Err(in_use());
-        }
-        let there = match leftover {
-            Leftover::Journal => beside.find()?.is_some(),
-            Leftover::Wal => beside.find()?.is_some() || beside.says_wal(path),
-        };
-        if there {
-            beside.remove_folder_for_shared_memory();
-        }
-        Ok(there)
-    };
-    let could_not =
-        format!("stock SQLite could not recover {shown} from what it had left beside it");
-    let (is_needed, in_use): (&dyn Fn() -> _, &dyn Fn() -> _) = (&is_needed, &in_use);
-    let work = Work { sql: CLEAR, is_needed, in_use, could_not: &could_not };
-    by_stock::run(host, path, flags, &work)?;
-    match Neighbours::of(path).find()? {
-        None => Ok(()),
-        Some(_) => Err(in_use()),
-    }
 }

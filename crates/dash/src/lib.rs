@@ -88,6 +88,7 @@
 
 mod by_stock;
 mod carried;
+mod clearing;
 mod controls;
 mod entry;
 mod errors;

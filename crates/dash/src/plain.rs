@@ -11,13 +11,15 @@ use dash_ffi::{
 };
 use dash_storage::real::Real;
 
-use crate::leftovers::{self, HEADER, Leftover, Neighbours, says_wal};
+use crate::clearing;
+use crate::leftovers::{HEADER, Leftover, Neighbours, says_wal};
 use crate::main_file::opened;
 use crate::mode::IN_TRANSACTION;
 use crate::mode::Parameters;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode};
-use crate::mode::{Opening, Switching};
+use crate::mode::{Opening, Request, Switching};
+use crate::shadow;
 
 /// The mode.
 pub const MODE: &dyn Mode = &Plain;
@@ -42,15 +44,15 @@ impl Mode for Plain {
         true
     }
 
+    /// Where it was asked for, but not an older copy than the newest one.
+    fn stock_has_to_read(&self, request: &Request<'_>) -> Result<bool> {
+        shadow::refuse_older(request.path)?;
+        request.stock_has_to_read()
+    }
+
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
-        // Stock's WAL mode is not offered beside dash's modes: a plain file is taken out of it,
-        // too.
-        let request = &opening.request;
-        let wal =
-            request.beside.find()? == Some(Leftover::Wal) || request.beside.says_wal(request.path);
-        if !opening.reading && wal {
-            request.beside.refuse_fence(request.path)?;
-            leftovers::clear(request.host, request.path, request.flags, Leftover::Wal, true)?;
+        if !opening.reading {
+            opening.request.leave_wal_mode()?;
         }
         opening.request.plain(Some(opening.membership))
     }
@@ -81,7 +83,25 @@ impl PlainFile {
     }
 }
 
-impl crate::mode::Request<'_> {
+impl Request<'_> {
+    /// Stock's WAL mode is not offered beside dash's modes: a plain file is taken out of it, too.
+    /// So is one that a program was taking out of it when it was stopped: SQLite would roll that
+    /// back as it first reads the file.
+    fn leave_wal_mode(&self) -> Result<()> {
+        let Request { host, path, flags, beside, .. } = self;
+        let is_wal = || -> Result<bool> {
+            Ok(beside.find()? == Some(Leftover::Wal) || beside.says_wal(path))
+        };
+        if !is_wal()? {
+            clearing::roll_back(host, path, *flags)?;
+        }
+        if !is_wal()? {
+            return Ok(());
+        }
+        beside.refuse_fence(path)?;
+        clearing::clear(host, path, *flags, Leftover::Wal, true)
+    }
+
     /// Opens it through the host. Without a membership it is read by stock SQLite's rules, whatever
     /// others do.
     pub(crate) fn plain(&self, membership: Option<Membership>) -> Result<Opened> {

@@ -13,7 +13,9 @@ const SHADOW: &str = "&dash_default=shadow";
 fn hot_journal(folder: &Folder, name: &str) {
     let stock = folder.stock("source.db");
     stock.execute_batch(FILL).expect("commits");
-    stock.execute_batch("PRAGMA cache_size=5; BEGIN; UPDATE t SET x = 'torn'").expect("spills");
+    stock
+        .execute_batch("PRAGMA cache_size=5; BEGIN; CREATE TABLE torn(x); UPDATE t SET x = 'torn'")
+        .expect("spills");
     for suffix in ["", "-journal"] {
         std::fs::copy(
             folder.path(&format!("source.db{suffix}")),
@@ -102,6 +104,30 @@ fn a_wal_that_a_killed_process_left_is_checkpointed_first() {
     let db = folder.try_open("app.db", SHADOW).expect("opens");
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 2000);
     assert!(!folder.exists("app.db-wal") && !folder.exists("app.db-shm"));
+    whole(&db);
+}
+
+/// Stock SQLite writes the header through a journal when it leaves WAL mode.
+#[test]
+fn a_plain_file_that_was_being_taken_out_of_wal_mode_is_taken_out_of_it() {
+    const PAGE: usize = 4096;
+    const VERSIONS: std::ops::Range<usize> = 18..20;
+    let folder = Folder::new();
+    hot_journal(&folder, "app.db");
+    let path = folder.path("app.db-journal");
+    let mut journal = std::fs::read(&path).expect("reads");
+    // The header is in a sector of its own; a page has its number before it, a sum behind it, which
+    // leaves these bytes out.
+    let page = journal[512..]
+        .chunks_mut(PAGE + 8)
+        .find(|record| record.starts_with(&1_u32.to_be_bytes()))
+        .expect("page 1 is in it");
+    page[4..][VERSIONS].fill(2);
+    std::fs::write(&path, journal).expect("writes");
+    let db = folder.try_open("app.db", "&journal_mode=delete").expect("opens");
+    assert_eq!(number(&db, "SELECT count(*) FROM t WHERE x = 'torn'"), 0);
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 2000);
+    assert_eq!(text(&db, "PRAGMA journal_mode"), "delete");
     whole(&db);
 }
 

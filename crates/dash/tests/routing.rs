@@ -45,16 +45,16 @@ fn a_plain_file_is_stock_in_every_way() {
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 2);
 }
 
-/// The name fence is what a killed process leaves; stock SQLite calls it an I/O error or nothing at
-/// all.
+/// A process that is killed leaves its name fence to who has the database open as a plain file;
+/// stock SQLite calls that an I/O error or nothing at all.
 #[test]
 fn a_plain_file_behind_a_name_fence_is_refused_with_a_sentence() {
     let folder = Folder::new();
     let made = folder.open("app.db");
     made.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
     drop(made);
-    std::fs::create_dir(folder.path("app.db-journal")).expect("new");
     let db = folder.try_open("app.db", "&journal_mode=delete").expect("opens");
+    std::fs::create_dir(folder.path("app.db-journal")).expect("new");
     for sql in ["SELECT x FROM t", "INSERT INTO t VALUES (2)"] {
         assert_eq!(code(db.execute_batch(sql)), ErrorCode::CannotOpen, "{sql}");
         let other = Connection::open_in_memory().expect("opens");
@@ -64,8 +64,21 @@ fn a_plain_file_behind_a_name_fence_is_refused_with_a_sentence() {
     drop(db);
     // And it says what helps.
     assert_eq!(number(&folder.open("app.db"), "SELECT count(*) FROM t"), 1);
+}
+
+/// What a killed process leaves is recovered first, as by any opening.
+#[test]
+fn a_name_fence_that_was_left_keeps_no_plain_file_shut() {
+    let folder = Folder::new();
+    let made = folder.open("app.db");
+    made.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    drop(made);
+    std::fs::create_dir(folder.path("app.db-journal")).expect("new");
     let db = folder.try_open("app.db", "&journal_mode=delete").expect("opens");
-    assert_eq!(number(&db, "SELECT count(*) FROM t"), 1);
+    db.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+    drop(db);
+    assert!(!folder.path("app.db-journal").exists());
+    assert_eq!(number(&folder.open("app.db"), "SELECT count(*) FROM t"), 2);
 }
 
 #[test]

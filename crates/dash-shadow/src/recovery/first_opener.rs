@@ -160,8 +160,8 @@ impl<S: Storage> First<'_, S> {
             .during(Operation::Stat, names.fence.to_string_lossy())?
             .is_some_and(|found| found.kind == FileKind::Directory);
         verify_beside_fence(db.as_mut(), fence, db_name)?;
-        if self.coordination.layout() == Layout::Ours {
-            // Cut off in the middle of a close.
+        if let Layout::Ours | Layout::None = self.coordination.layout() {
+            // Cut off in the middle of a close; nobody has it open in mode wal either.
             drop(self.directory.remove_directory(&names.lowered));
         }
         Ok((db, shadow, fence))

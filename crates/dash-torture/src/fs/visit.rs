@@ -1,6 +1,6 @@
 //! The visitor that comes to an image before dash opens the database to write: a stock reader, a
-//! stock writer, a user that copies the files by hand, a member that only reads. The image's hash
-//! says which.
+//! stock writer, a user that copies the files by hand, a member that only reads, a connection of
+//! dash that takes the database for a plain file. The image's hash says which.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,7 @@ use super::check::{Look, Wrong};
 use super::database::{self, Opened, explained};
 use super::ledger::{Allowed, State};
 use super::rig::Rig;
+use crate::sqlite;
 
 /// A visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub enum Visit {
     Copies(Way),
     /// A connection of dash that only reads.
     Member,
+    /// A connection of dash that wants the database as a plain file, and writes it.
+    Plain,
 }
 
 /// How a user copies the files; some ways use an inode number again.
@@ -69,7 +72,8 @@ impl Visit {
         let beside = opened.beside();
         let at = usize::try_from(hash / 16 % beside.len().max(1) as u64).unwrap_or_default();
         match hash % 16 {
-            0..6 => Self::Reads,
+            0..5 => Self::Reads,
+            5 => Self::Plain,
             6..10 => Self::Writes,
             10 => Self::Copies(Way::Back),
             11 => Self::Copies(Way::BackReversed),
@@ -101,6 +105,7 @@ impl Visit {
                 nix::unistd::syncfs(fs::File::open(folder).map_err(broken)?)
                     .map_err(|error| broken(error.into()))?;
             }
+            Self::Plain => plainly(look, &mut visited, &folder.join("app.db"))?,
             Self::Member => {
                 member(look, &folder.join("app.db"))?;
                 return Ok(visited);
@@ -195,6 +200,44 @@ fn member(look: &Look<'_>, path: &Path) -> Result<(), Wrong> {
         Err(_) => return Ok(()),
     };
     Err(Wrong::Broken(format!("a member that only reads, before recovery: {what}")))
+}
+
+/// Recovery comes first for a plain file, too: dash finds what may be found, and goes on from
+/// there.
+fn plainly(look: &Look<'_>, visited: &mut Visited, path: &Path) -> Result<(), Wrong> {
+    let wrote = || -> rusqlite::Result<(u64, u64)> {
+        let db = Connection::open(sqlite::uri(path, "&journal_mode=delete"))?;
+        db.execute_batch("PRAGMA synchronous = EXTRA; BEGIN IMMEDIATE")?;
+        let before = database::content(&db, "main")?;
+        if let Some(damage) = database::damage(&db, "main")? {
+            return Err(rusqlite::Error::InvalidParameterName(damage));
+        }
+        db.execute_batch("CREATE TABLE IF NOT EXISTS guest(n INT); INSERT INTO guest VALUES (1)")?;
+        let after = database::content(&db, "main")?;
+        db.execute_batch("COMMIT")?;
+        db.close().map_err(|(_, error)| error)?;
+        Ok((before, after))
+    };
+    let allowed = &visited.allowed;
+    let what = match wrote() {
+        Ok((before, after)) if allowed.now.iter().any(|state| state.0 == before) => {
+            visited.allowed = allowed.after((after, 0), true);
+            return Ok(());
+        }
+        Ok((before, _)) if allowed.was_ever(before, |state| state.0) => {
+            return Err(Wrong::Lost("dash finds an older state in a plain file".to_owned()));
+        }
+        Ok(_) => "finds a state that no commit made".to_owned(),
+        Err(error) => {
+            let what = explained(&error);
+            let chooses = look.opened.choice().is_some_and(|words| what.contains(words));
+            if visited.is_users_choice && chooses {
+                return Ok(());
+            }
+            what
+        }
+    };
+    Err(Wrong::Broken(format!("dash with a plain file, before recovery: {what}")))
 }
 
 /// A file, or a folder (`None`), by its name.

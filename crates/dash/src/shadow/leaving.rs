@@ -11,9 +11,10 @@ use dash_storage::{Directory, Storage};
 use super::file::ShadowFile;
 use super::{linger, parameters};
 use crate::by_stock::{PATIENCE, PAUSE};
+use crate::clearing;
 use crate::errors::to_sqlite;
-use crate::leftovers::{self, HEADER, Leftover, Neighbours};
-use crate::mode::{Parameters, in_use};
+use crate::leftovers::{HEADER, Leftover, Neighbours};
+use crate::mode::{Mode, Parameters, in_use};
 use crate::plain::has_moved;
 
 impl ShadowFile {
@@ -54,9 +55,9 @@ fn has_shadow(path: &Path) -> Result<bool> {
 }
 
 /// See [`crate::mode::Mode::give_way`]: gives the newest copy its name, as after any opening, and
-/// removes the other one.
-pub(super) fn give_way(host: &HostVfs, path: &Path) -> Result<()> {
-    if !has_shadow(path)? {
+/// removes the other one. A plain file is in nobody's way beside a shadow at rest.
+pub(super) fn give_way(host: &HostVfs, path: &Path, to: &dyn Mode) -> Result<()> {
+    if !has_shadow(path)? || (to.is_plain() && !needs_recovery(path)?) {
         return Ok(());
     }
     let options = OpenOptions { create: false, ..OpenOptions::default() };
@@ -69,7 +70,7 @@ pub(super) fn give_way(host: &HostVfs, path: &Path) -> Result<()> {
             Err(EngineError::Busy) => return Err(in_use(path)),
             // It is no whole file where a program in WAL mode was killed in a checkpoint.
             Err(EngineError::Corrupt(_)) if !cleared && Neighbours::of(path).has_wal()? => {
-                leftovers::clear(host, path, OpenFlags::READWRITE, Leftover::Wal, true)?;
+                clearing::clear(host, path, OpenFlags::READWRITE, Leftover::Wal, true)?;
                 cleared = true;
             }
             other => break other.map_err(to_sqlite)?,
@@ -78,6 +79,35 @@ pub(super) fn give_way(host: &HostVfs, path: &Path) -> Result<()> {
     let mut tell = |message: &str| host.note(Code::WARNING, message);
     engine.close_telling(&mut tell).map_err(to_sqlite)?;
     File::close(Box::new(become_plain(path, host)?))
+}
+
+/// Whether the newest commit of a database that nobody has open in this mode is in the shadow, or
+/// can't be had without the engine. Who has it open recovers it first: that takes a moment, but
+/// what is behind their name fence stays so.
+fn needs_recovery(path: &Path) -> Result<bool> {
+    let found = dash_shadow::inspect(&Real, path).map_err(to_sqlite)?;
+    match (found.needs_recovery(), found.open, found.beside.fence) {
+        (true, true, false) => Err(in_use(path)),
+        (needed, open, _) => Ok(needed && !open),
+    }
+}
+
+/// Refuses to read the older copy as a plain file: to give the newest one its name takes the right
+/// to write.
+///
+/// # Errors
+///
+/// `SQLITE_CANTOPEN`.
+pub(crate) fn refuse_older(path: &Path) -> Result<()> {
+    if !has_shadow(path)? || !needs_recovery(path)? {
+        return Ok(());
+    }
+    let shown = path.display();
+    let message = format!(
+        "{shown} is not the newest copy, or was being written when its programs were stopped: {shown}-shadow holds \
+         the other one; open it once through dash for writing, or read it without the parameter journal_mode"
+    );
+    Err(Error::new(Code::CANTOPEN, message))
 }
 
 /// Opens the file through the host and removes the shadow, under a lock that no connection of dash,

@@ -29,7 +29,7 @@ use crate::mode::registry::Shared;
 use crate::mode::{Beside, Database, Mode, Parameter};
 use crate::mode::{Opening, Place, Request, Switching};
 use journal::Journal;
-pub(crate) use leaving::is_unfinished;
+pub(crate) use leaving::{is_unfinished, refuse_older};
 use shared::Prepared;
 use super_journal::Marker;
 
@@ -70,10 +70,7 @@ impl Mode for Shadow {
     }
 
     fn give_way(&self, host: &HostVfs, place: &Place<'_>, to: &dyn Mode) -> Result<()> {
-        match to.is_plain() {
-            true => Ok(()),
-            false => leaving::give_way(host, place.path),
-        }
+        leaving::give_way(host, place.path, to)
     }
 
     fn prepare(&self, path: &Path, other: bool) {

@@ -13,6 +13,7 @@ use super::file::ShadowFile;
 use super::read_only::ReadOnlyFile;
 use super::{MODE, leaving, orphans, parameters, secure_delete};
 use crate::by_stock::{PATIENCE, PAUSE};
+use crate::clearing;
 use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::{self, HEADER, Leftover, Neighbours};
 use crate::main_file::opened;
@@ -201,7 +202,7 @@ fn clear(
     asked: bool,
 ) -> core::result::Result<(), Failed> {
     let cleared = leaving::is_unfinished(path)
-        .and_then(|unfinished| leftovers::clear(host, path, flags, leftover, asked || unfinished));
+        .and_then(|unfinished| clearing::clear(host, path, flags, leftover, asked || unfinished));
     cleared.map_err(|error| match error.code.primary() {
         Code::READONLY | Code::CANTOPEN => Failed::Forbidden(error),
         _ => Failed::Other(error),
