@@ -64,6 +64,7 @@ mutations! {
     LogNotNamed = "the name fence is put up before the name of a new log is durable",
     LostLogIgnored = "a session whose log is gone after a power loss is taken for none",
     AbsentRefused = "a log without a -wal is refused",
+    CheckpointTaken = "recovery gives a log up for a checkpoint of stock SQLite that may not have flushed",
     AbsentBelieved = "a log without a -wal is discarded, whatever the database holds",
     SessionBeginsElsewhere = "a session's first record goes elsewhere than the head of the log at rest says",
     RecoversBesideExclusive = "recovery takes no lock of the database's file",

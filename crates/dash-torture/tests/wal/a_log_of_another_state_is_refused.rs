@@ -325,18 +325,24 @@ pub(crate) fn but_not_where_it_says_nothing() {
 /// says of the database is true of the device.
 #[test]
 pub(crate) fn but_not_where_a_killed_process_had_copied_into_it() {
-    for session in [false, true] {
-        let (tale, db) = match session {
-            true => Tale::begun(),
-            false => {
+    // Before the log was begun, in the commit that begins it, and after.
+    for logged in 0..3 {
+        let (tale, db) = match logged {
+            2 => Tale::begun(),
+            _ => {
                 let tale = Tale::new();
                 let db = tale.open();
                 (tale, db)
             }
         };
+        if logged == 0 {
+            db.synchronous("NORMAL");
+        }
         db.scribble(9).unwrap();
         db.ok("COMMIT");
-        db.put();
+        if logged > 0 {
+            db.put();
+        }
         db.synchronous("OFF");
         db.checkpoint("PASSIVE");
         db.kill();

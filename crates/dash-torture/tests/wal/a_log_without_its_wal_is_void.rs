@@ -80,6 +80,28 @@ pub(crate) fn after_a_stock_survivor_deleted_it() {
     }
 }
 
+/// Under synchronous=OFF it flushes nothing of that: the database is durable before the log is
+/// void. It may also have begun another generation, instead of an end.
+#[test]
+pub(crate) fn once_what_it_held_is_durable() {
+    for begins in [false, true] {
+        let (tale, db) = session();
+        let stock = tale.open_stock();
+        db.kill();
+        stock.db.execute_batch("PRAGMA synchronous=OFF; PRAGMA wal_checkpoint(RESTART)").unwrap();
+        if begins {
+            tale.put_stock(&stock).unwrap();
+            tale.machine.kill(&stock.process);
+        } else {
+            stock.db.close().unwrap();
+        }
+        assert_eq!(tale.machine.exists("/app.db-wal"), begins);
+        let next = tale.open();
+        tale.survives_all();
+        next.close();
+    }
+}
+
 /// It has made a page what that was before the last commit in the log, and the database longer.
 #[test]
 pub(crate) fn after_a_stock_survivor_took_a_change_back() {

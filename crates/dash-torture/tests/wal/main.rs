@@ -111,6 +111,7 @@ const TOLD: &[Told] = &[
     (Mutation::LogNotNamed, &[lost::and_its_name_is_durable_before_the_fence_stands]),
     (Mutation::LostLogIgnored, &[lost::after_a_power_loss]),
     (Mutation::AbsentRefused, &[absent::after_a_stock_survivor_deleted_it]),
+    (Mutation::CheckpointTaken, &[absent::once_what_it_held_is_durable]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
     (Mutation::StoppedBelieved, &[stopped::who_commits]),
     (Mutation::RecoversBesideExclusive, &[survivor::while_it_has_the_database_for_itself]),

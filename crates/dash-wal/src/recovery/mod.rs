@@ -173,6 +173,11 @@ impl<S: Storage> Connection<S> {
             self.lower_fence()?;
         }
         if let Some(log) = log.filter(Log::says_anything) {
+            // What is not in `-wal` any more was copied into the database: by stock SQLite, which
+            // flushes nothing of that under synchronous=OFF.
+            if !broken(Mutation::CheckpointTaken) {
+                self.database.sync()?;
+            }
             // All of it is in `-wal` now, durably, and others may go on from there; or `-wal` was
             // deleted, and that must not be undone when the log says nothing of it any more.
             if wal.is_none() && !broken(Mutation::DeletionUndone) {
