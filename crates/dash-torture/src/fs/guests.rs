@@ -15,11 +15,12 @@ use serde_json::Value;
 
 use super::actor::{Actor, Said};
 use super::database::{self, Opened};
+use super::kind::Kind;
 use super::ledger::Ledger;
 use super::play::{BEGIN, DB, Ended, Play, REFUSALS, STAYER, text};
 use super::program::Draft;
 use super::rig::Rig;
-use super::stock::{Mode, Torn};
+use super::stock::Mode;
 use crate::engine::Level;
 
 /// Sessions of a program.
@@ -35,7 +36,7 @@ const CALLS: u64 = 40;
 ///
 /// What must not be, and the sessions until then.
 pub fn perform(
-    rig: &Rig,
+    (rig, kind): (&Rig, Kind),
     library: &Path,
     engine: &'static str,
     seed: u64,
@@ -50,6 +51,7 @@ pub fn perform(
         Ledger { empty: database::state(&model, false).map_err(text)?, ..Ledger::default() };
     let mut play = Play {
         rig,
+        kind,
         library,
         opened: Opened::Guests(engine),
         parameters,
@@ -318,7 +320,11 @@ impl Play<'_> {
             if self.rng().bool() { 10 } else { 2000 },
             mode.journal
         );
-        let begun = self.position()?;
+        if mode.synchronous == "off" {
+            // The switch to or from a log writes, and deletes `-wal`, before it may be refused.
+            let begun = self.position()?;
+            self.torn.get_or_insert(begun);
+        }
         let mode = match actor.run(DB, &settings)? {
             Said::Done(answer) => {
                 let journal = answer.get("value").and_then(Value::as_str).unwrap_or_default();
@@ -330,10 +336,6 @@ impl Play<'_> {
             }
             Said::Died => return Err("a stock process is gone".to_owned()),
         };
-        if mode.torn() == Torn::UntilFlushed {
-            // The switch to or from a log may have written.
-            self.torn.get_or_insert(begun);
-        }
         self.tell(format!("stock {} {}", mode.journal, mode.synchronous));
         let commits = [1, 1, 1, 2, 3][self.rng().usize(..5)];
         let dies = mode.survives_kills() && self.one_in(4);

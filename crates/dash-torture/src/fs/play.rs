@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::actor::{Actor, Said};
 use super::database::{self, Opened};
+use super::kind::Kind;
 use super::ledger::{Commit, Doubtful, Ledger, State};
 use super::program::{Draft, tables};
 use super::rig::Rig;
@@ -56,6 +57,8 @@ pub struct Pending {
 pub struct Play<'a> {
     /// The device.
     pub rig: &'a Rig,
+    /// The file system on it.
+    pub kind: Kind,
     /// The extension.
     pub library: &'a Path,
     /// How dash opens the database, but for the variant.
@@ -211,7 +214,7 @@ impl Play<'_> {
         }
         self.model.execute_batch(&format!("BEGIN; {batch}")).map_err(text)?;
         let state = (database::content(&self.model, "main").map_err(text)?, 0);
-        let torn = mode.map_or(Torn::Never, Mode::torn);
+        let torn = mode.map_or(Torn::Never, |mode| mode.torn(self.kind));
         let said = actor.run(DB, &format!("{batch}; COMMIT"))?;
         let acknowledged = self.position()?;
         if torn == Torn::WhileWriting {

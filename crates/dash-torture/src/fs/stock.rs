@@ -2,6 +2,8 @@
 
 use fastrand::Rng;
 
+use super::kind::Kind;
+
 const JOURNALS: [&str; 6] = ["delete", "truncate", "persist", "memory", "off", "wal"];
 const LEVELS: [&str; 4] = ["off", "normal", "full", "extra"];
 
@@ -48,10 +50,13 @@ impl Mode {
     }
 
     /// When the file may be torn. With `normal` the journal's pages and the count of them are
-    /// flushed at once, and its checksum looks at every 200th byte only.
-    pub fn torn(self) -> Torn {
+    /// flushed at once, and its checksum looks at every 200th byte only. Where a file may show old
+    /// blocks, a `-wal` that was deleted after a checkpoint may come back with a part of what it
+    /// held, which is older than the database then.
+    pub fn torn(self, kind: Kind) -> Torn {
         match (self.journal, self.synchronous) {
             (_, "off") => Torn::UntilFlushed,
+            ("wal", _) if kind.shows_old_blocks() => Torn::UntilFlushed,
             ("wal", _) => Torn::Never,
             ("memory" | "off", _) | (_, "normal") => Torn::WhileWriting,
             _ => Torn::Never,
@@ -71,16 +76,18 @@ mod tests {
     #[test]
     fn a_mode_promises_what_it_flushes() {
         let mode = |journal, synchronous| Mode { journal, synchronous };
+        let torn = |journal, synchronous| mode(journal, synchronous).torn(Kind::Ext4Ordered);
         for synchronous in ["full", "extra"] {
             assert!(mode("memory", synchronous).is_durable());
-            assert_eq!(mode("memory", synchronous).torn(), Torn::WhileWriting);
+            assert_eq!(torn("memory", synchronous), Torn::WhileWriting);
             assert!(mode("wal", synchronous).is_durable());
-            assert_eq!(mode("truncate", synchronous).torn(), Torn::Never);
+            assert_eq!(torn("truncate", synchronous), Torn::Never);
+            assert_eq!(torn("wal", synchronous), Torn::Never);
         }
         assert!(mode("delete", "extra").is_durable() && !mode("delete", "full").is_durable());
         for journal in JOURNALS {
             assert!(!mode(journal, "off").is_durable());
-            assert_eq!(mode(journal, "off").torn(), Torn::UntilFlushed);
+            assert_eq!(torn(journal, "off"), Torn::UntilFlushed);
         }
         assert!(!mode("off", "full").survives_kills());
     }

@@ -115,7 +115,7 @@ fn images(
     let (device, recording, is_attached) = match opened {
         Opened::Guests(engine) => {
             let begun = Begun::new(rig, (kind, program::fillers(seed)), "", fresh)?;
-            let ledger = guests::perform(rig, &job.library, engine, seed)?;
+            let ledger = guests::perform((rig, kind), &job.library, engine, seed)?;
             let (device, recording) = begun.end(rig, ledger)?;
             (device, recording, false)
         }
