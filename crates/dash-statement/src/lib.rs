@@ -1,0 +1,17 @@
+#![doc = include_str!("../FORMAT.md")]
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod decode;
+mod encode;
+mod format;
+mod literal;
+mod model;
+mod reason;
+
+pub use buffer::{Buffer, LIMIT, Place};
+pub use decode::{Malformed, decode};
+pub use encode::encode;
+pub use literal::{literal, literals};
+pub use model::{Control, Event, Sql, Statement, Transaction, Value};
+pub use reason::{Reason, Reasons};
