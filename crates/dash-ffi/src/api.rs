@@ -1,10 +1,11 @@
 //! The routines of one SQLite copy that dash calls, copied out of the table that copy handed over.
 //!
 //! Invariants: nothing is read from a table of a version before 3.31 but its version; every routine
-//! here but three was present when copied, so a call needs no check; texts go through `"%s"`, never
-//! as formats.
+//! here was present when copied, or its type says that it may not have been; texts go through
+//! `"%s"`, never as formats.
 
 use crate::code::Code;
+use crate::statement_api::StatementApi;
 use crate::sys::{
     ApiRoutines, CompileOptionUsed, Connection, Context, CreateFunction, DbName, Destructor,
     EntryPoint, Exec, Module, RawValue, RawVfs, TxnState,
@@ -30,6 +31,8 @@ macro_rules! routines {
         #[derive(Clone, Copy)]
         pub(crate) struct Api {
             version: i32,
+            /// What looking at statements needs; `None`: this SQLite lacks some of it.
+            pub(crate) statements: Option<StatementApi>,
             compileoption_used: Option<CompileOptionUsed>,
             txn_state: Option<TxnState>,
             db_name: Option<DbName>,
@@ -60,6 +63,8 @@ macro_rules! routines {
                 }
                 Ok(Self {
                     version,
+                    // SAFETY: as below.
+                    statements: unsafe { StatementApi::copy(table) },
                     // SAFETY: as below.
                     compileoption_used: unsafe { (*table).compileoption_used },
                     txn_state: match version >= TXN_STATE_SINCE {

@@ -11,8 +11,13 @@
 //! use dash_ffi::{ApiRoutines, Connection, Extension};
 //!
 //! # fn make_vfs(_: &dash_ffi::SlotInfo) -> Box<dyn dash_ffi::Vfs> { unimplemented!() }
-//! static EXTENSION: Extension =
-//!     Extension { make_vfs, functions: &[], tables: &[], automatic: on_every_connection };
+//! static EXTENSION: Extension = Extension {
+//!     make_vfs,
+//!     functions: &[],
+//!     tables: &[],
+//!     capture: |_| None,
+//!     automatic: on_every_connection,
+//! };
 //!
 //! #[unsafe(no_mangle)]
 //! pub unsafe extern "C" fn sqlite3_example_init(
@@ -36,6 +41,7 @@
 //!
 //! A Rust program that links SQLite statically needs no library to load: see [`register_with`].
 
+use crate::capture::{self, Capture};
 use crate::code::{Code, OK};
 use crate::connection::ConnectionRef;
 use crate::error::{Error, Result, remember};
@@ -47,6 +53,7 @@ use crate::sys::{ApiRoutines, Connection, EntryPoint, OK_LOAD_PERMANENTLY};
 use crate::table::TableFunction;
 use crate::vfs::Vfs;
 use core::ffi::{c_char, c_int};
+use std::sync::Arc;
 
 /// What a library brings into SQLite.
 pub struct Extension {
@@ -57,6 +64,9 @@ pub struct Extension {
     pub functions: &'static [ScalarFunction],
     /// Table-valued functions, for every connection.
     pub tables: &'static [TableFunction],
+    /// Asked of every connection that SQLite has just opened, and whose `main` it has: who is to be
+    /// told of its statements, if anybody.
+    pub capture: fn(&ConnectionRef<'_>) -> Option<Arc<dyn Capture>>,
     /// What SQLite is to call for each later connection: a function that calls
     /// [`load_automatically`].
     pub automatic: EntryPoint,
@@ -241,6 +251,11 @@ unsafe fn attach(slot: &'static Slot, db: *mut Connection, mode: Mode) -> Result
     }
     for table in slot.extension.tables {
         table.register(&connection)?;
+    }
+    // A host may have set its own hook on a connection that was there before.
+    if let (Mode::Automatic, Some(capture)) = (mode, (slot.extension.capture)(&connection)) {
+        // SAFETY: just opened, as the caller states: SQLite calls automatic extensions then.
+        unsafe { capture::install(slot.api, db, capture) };
     }
     Ok(())
 }

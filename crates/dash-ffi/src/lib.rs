@@ -11,6 +11,7 @@
 //! - a [`HostVfs`] and its [`HostFile`]s are what lies below: SQLite's own VFS;
 //! - an [`Extension`] bundles a VFS with SQL functions ([`ScalarFunction`]) and tables
 //!   ([`TableFunction`]); [`load`] and [`load_automatically`] are what entry points call;
+//! - a [`Capture`] is told of the statements of connections that an extension chooses;
 //! - an [`Error`] is SQLite's result code and a message, which reaches the host's error log and
 //!   [`last_error`].
 //!
@@ -26,7 +27,9 @@
 
 mod api;
 mod arguments;
+mod capture;
 mod cell;
+pub mod clock;
 mod code;
 mod connection;
 mod control;
@@ -48,14 +51,17 @@ mod nested;
 mod op;
 mod side_file;
 mod slot;
+mod statement_api;
 mod sys;
 mod table;
 mod value;
 mod vfs;
 mod vfs_calls;
+mod watched;
 mod window;
 
 pub use api::OLDEST_SQLITE;
+pub use capture::{Bound, Capture, TracedStatement, Unread};
 pub use cell::Door;
 pub use code::Code;
 pub use connection::{ConnectionHandle, ConnectionRef, KeptConnection};
@@ -79,4 +85,5 @@ pub use sys::{ApiRoutines, Connection, EntryPoint};
 pub use table::{Row, TableFunction};
 pub use value::Value;
 pub use vfs::{FullPathname, Opened, Vfs};
+pub use watched::Watched;
 pub use window::Window;

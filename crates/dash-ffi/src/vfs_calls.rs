@@ -5,6 +5,7 @@
 //! handle's methods are null, so that SQLite does not close what was not opened.
 
 use crate::cell::FileCell;
+use crate::clock;
 use crate::code::{Code, OK};
 use crate::error::{Error, Result, answer, report};
 use crate::file_calls::Handle;
@@ -234,6 +235,7 @@ unsafe extern "C" fn x_current_time_int64(vfs: *mut RawVfs, time: *mut i64) -> c
         return Code::MISUSE.raw();
     };
     let result = slot.host.current_time().map(|now| {
+        clock::note(now);
         if !time.is_null() {
             // SAFETY: SQLite passes a place for the answer.
             unsafe { time.write(now) };

@@ -89,8 +89,13 @@ impl File for CarelessFile {
     }
 }
 
-static CARELESS: Extension =
-    Extension { make_vfs: |_| Box::new(Careless), functions: &[], tables: &[], automatic };
+static CARELESS: Extension = Extension {
+    make_vfs: |_| Box::new(Careless),
+    functions: &[],
+    tables: &[],
+    capture: |_| None,
+    automatic,
+};
 
 unsafe extern "C" fn automatic(
     db: *mut Connection,

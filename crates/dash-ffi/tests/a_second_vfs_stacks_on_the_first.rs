@@ -35,8 +35,13 @@ impl Vfs for Top {
     }
 }
 
-static TOP: Extension =
-    Extension { make_vfs: |_| Box::new(Top), functions: &[], tables: &[], automatic: top };
+static TOP: Extension = Extension {
+    make_vfs: |_| Box::new(Top),
+    functions: &[],
+    tables: &[],
+    capture: |_| None,
+    automatic: top,
+};
 
 unsafe extern "C" fn top(
     db: *mut Connection,

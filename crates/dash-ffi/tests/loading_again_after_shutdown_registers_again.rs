@@ -24,8 +24,13 @@ unsafe extern "C" fn keep(
 }
 
 /// The same VFS again, as a second copy of the library would bring it.
-static RIVAL: Extension =
-    Extension { make_vfs: |_| Box::new(common::PassVfs), functions: &[], tables: &[], automatic };
+static RIVAL: Extension = Extension {
+    make_vfs: |_| Box::new(common::PassVfs),
+    functions: &[],
+    tables: &[],
+    capture: |_| None,
+    automatic,
+};
 
 fn is_default(name: &CStr) -> bool {
     // SAFETY: SQLite's own routine; null asks for the default VFS.

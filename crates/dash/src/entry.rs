@@ -16,11 +16,16 @@ use core::ffi::{c_char, c_int};
 
 use dash_ffi::{ApiRoutines, AutoExtension, Connection, EntryPoint, Extension, Result};
 
-use crate::{functions, tables, vfs};
+use crate::{functions, statements, tables, vfs};
 
 /// What the library brings into each SQLite of the process.
-static EXTENSION: Extension =
-    Extension { make_vfs: vfs::make, functions: functions::ALL, tables: tables::ALL, automatic };
+static EXTENSION: Extension = Extension {
+    make_vfs: vfs::make,
+    functions: functions::ALL,
+    tables: tables::ALL,
+    capture: statements::capture,
+    automatic,
+};
 
 /// Registers the VFS `dash`, and its functions and tables on this and every later connection.
 ///

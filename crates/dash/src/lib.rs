@@ -23,6 +23,7 @@
 //! | `dash_durability` | in mode wal: `host` (default), `full`, `device`, `none`: what a commit survives |
 //! | `dash_barrier` | in mode wal: `log` (default), `wal`: what a checkpoint relies on |
 //! | `dash_read` | in mode wal: `latest` (default), `durable`: whether readers wait until what they see is durable |
+//! | `dash_statements` | in mode wal: `off` (default), `on`: whether this connection's statements are recorded, for the table `dash_statements` |
 //! | `dash_linger` | milliseconds, 0 (default) to 60000: for how long the database stays open in this process after its last connection has closed. A program that opens it for every change then pays one flush a change. Meanwhile stock writers get "database is locked", and a kill is a crash |
 //!
 //! A misspelt one fails the open; `dash_last_error()`, on any connection, tells why. SQLite's own
@@ -72,6 +73,7 @@
 //! | `dash_stats(name, value, meaning)`, `dash_stats('aux')` | counters of this connection |
 //! | `dash_latency(op, count, p50, p90, p99, p999, max)` | microseconds, on this connection |
 //! | `dash_commits`, `dash_locks`, `dash_readers` | in mode wal: the last 1,000 commits, who has a lock or waits for it, who reads; of all processes |
+//! | `dash_statements` | in mode wal: the last 1,000 statements that wrote, with their values, of this process's connections that record them |
 //!
 //! # Where mode shadow differs from stock
 //!
@@ -106,6 +108,7 @@ mod pragma;
 mod reference;
 mod renewal;
 mod shadow;
+mod statements;
 mod switch;
 mod tables;
 #[cfg(test)]

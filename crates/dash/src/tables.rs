@@ -8,6 +8,8 @@
 //! | `dash_commits` | the last 1,000 commits |
 //! | `dash_locks` | who has which lock, and who waits for it |
 //! | `dash_readers` | who reads |
+//! | **of this process's connections to the database** | |
+//! | `dash_statements` | the last 1,000 statements that were recorded |
 
 use dash_ffi::{Code, ConnectionRef, Error, Result, Row, TableFunction, Value};
 
@@ -38,6 +40,20 @@ pub const ALL: &[TableFunction] = &[
         name: c"dash_readers",
         columns: &["pid", "kind", "since", "frame", "kept_bytes"],
         rows: |connection, schema| watched(connection, schema, Watched::Readers),
+    },
+    TableFunction {
+        name: c"dash_statements",
+        columns: &[
+            "commit_number",
+            "time",
+            "connection",
+            "sql",
+            "parameters",
+            "clock",
+            "nested",
+            "reason",
+        ],
+        rows: |connection, schema| watched(connection, schema, Watched::Statements),
     },
 ];
 

@@ -7,10 +7,13 @@
 //! Invariant: no field is read before `libversion_number` has answered 3.31 or later, and none
 //! behind `filename_wal` before it has answered the version that appended it (see `api`).
 
+use super::statement::{
+    ColumnBytes, ColumnInt, DbStatus, NextStatement, PrepareV2, RawStatement, TraceV2,
+};
 use super::{
     Connection, Context, CreateFunction, Destructor, EntryPoint, Module, RawValue, RawVfs,
 };
-use core::ffi::{c_char, c_int, c_uchar, c_void};
+use core::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 
 /// A routine that dash never calls: only its place in the table matters.
 pub(crate) type Unused = *const c_void;
@@ -43,7 +46,7 @@ pub struct ApiRoutines {
     pub(crate) bind_int: Unused,
     pub(crate) bind_int64: Unused,
     pub(crate) bind_null: Unused,
-    pub(crate) bind_parameter_count: Unused,
+    pub(crate) bind_parameter_count: Option<unsafe extern "C" fn(*mut RawStatement) -> c_int>,
     pub(crate) bind_parameter_index: Unused,
     pub(crate) bind_parameter_name: Unused,
     pub(crate) bind_text: Unused,
@@ -55,27 +58,28 @@ pub struct ApiRoutines {
     pub(crate) close: Option<unsafe extern "C" fn(*mut Connection) -> c_int>,
     pub(crate) collation_needed: Unused,
     pub(crate) collation_needed16: Unused,
-    pub(crate) column_blob: Unused,
-    pub(crate) column_bytes: Unused,
+    pub(crate) column_blob: Option<ColumnBytes>,
+    pub(crate) column_bytes: Option<ColumnInt>,
     pub(crate) column_bytes16: Unused,
     pub(crate) column_count: Unused,
     pub(crate) column_database_name: Unused,
     pub(crate) column_database_name16: Unused,
     pub(crate) column_decltype: Unused,
     pub(crate) column_decltype16: Unused,
-    pub(crate) column_double: Unused,
+    pub(crate) column_double: Option<unsafe extern "C" fn(*mut RawStatement, c_int) -> f64>,
     pub(crate) column_int: Unused,
-    pub(crate) column_int64: Unused,
+    pub(crate) column_int64: Option<unsafe extern "C" fn(*mut RawStatement, c_int) -> i64>,
     pub(crate) column_name: Unused,
     pub(crate) column_name16: Unused,
     pub(crate) column_origin_name: Unused,
     pub(crate) column_origin_name16: Unused,
     pub(crate) column_table_name: Unused,
     pub(crate) column_table_name16: Unused,
-    pub(crate) column_text: Unused,
+    pub(crate) column_text: Option<ColumnBytes>,
     pub(crate) column_text16: Unused,
-    pub(crate) column_type: Unused,
-    pub(crate) column_value: Unused,
+    pub(crate) column_type: Option<ColumnInt>,
+    pub(crate) column_value:
+        Option<unsafe extern "C" fn(*mut RawStatement, c_int) -> *mut RawValue>,
     pub(crate) commit_hook: Unused,
     pub(crate) complete: Unused,
     pub(crate) complete16: Unused,
@@ -93,10 +97,10 @@ pub struct ApiRoutines {
     pub(crate) errmsg16: Unused,
     pub(crate) exec: Option<Exec>,
     pub(crate) expired: Unused,
-    pub(crate) finalize: Unused,
+    pub(crate) finalize: Option<unsafe extern "C" fn(*mut RawStatement) -> c_int>,
     pub(crate) free: Option<unsafe extern "C" fn(*mut c_void)>,
     pub(crate) free_table: Unused,
-    pub(crate) get_autocommit: Unused,
+    pub(crate) get_autocommit: Option<unsafe extern "C" fn(*mut Connection) -> c_int>,
     pub(crate) get_auxdata: Unused,
     pub(crate) get_table: Unused,
     pub(crate) global_recover: Unused,
@@ -130,12 +134,13 @@ pub struct ApiRoutines {
     pub(crate) set_authorizer: Unused,
     pub(crate) set_auxdata: Unused,
     pub(crate) xsnprintf: Unused,
-    pub(crate) step: Unused,
+    pub(crate) step: Option<unsafe extern "C" fn(*mut RawStatement) -> c_int>,
     pub(crate) table_column_metadata: Unused,
     pub(crate) thread_cleanup: Unused,
     pub(crate) total_changes: Unused,
     pub(crate) trace: Unused,
-    pub(crate) transfer_bindings: Unused,
+    pub(crate) transfer_bindings:
+        Option<unsafe extern "C" fn(*mut RawStatement, *mut RawStatement) -> c_int>,
     pub(crate) update_hook: Unused,
     pub(crate) user_data: Option<unsafe extern "C" fn(*mut Context) -> *mut c_void>,
     pub(crate) value_blob: Option<unsafe extern "C" fn(*mut RawValue) -> *const c_void>,
@@ -152,7 +157,7 @@ pub struct ApiRoutines {
     pub(crate) value_type: Option<unsafe extern "C" fn(*mut RawValue) -> c_int>,
     pub(crate) vmprintf: Unused,
     pub(crate) overload_function: Unused,
-    pub(crate) prepare_v2: Unused,
+    pub(crate) prepare_v2: Option<PrepareV2>,
     pub(crate) prepare16_v2: Unused,
     pub(crate) clear_bindings: Unused,
     pub(crate) create_module_v2: Option<
@@ -199,8 +204,8 @@ pub struct ApiRoutines {
     pub(crate) context_db_handle: Option<unsafe extern "C" fn(*mut Context) -> *mut Connection>,
     pub(crate) extended_result_codes: Unused,
     pub(crate) limit: Unused,
-    pub(crate) next_stmt: Unused,
-    pub(crate) sql: Unused,
+    pub(crate) next_stmt: Option<NextStatement>,
+    pub(crate) sql: Option<unsafe extern "C" fn(*mut RawStatement) -> *const c_char>,
     pub(crate) status: Unused,
     pub(crate) backup_finish: Unused,
     pub(crate) backup_init: Unused,
@@ -212,12 +217,12 @@ pub struct ApiRoutines {
     pub(crate) create_function_v2: Option<CreateFunction>,
     pub(crate) db_config: Unused,
     pub(crate) db_mutex: Unused,
-    pub(crate) db_status: Unused,
+    pub(crate) db_status: Option<DbStatus>,
     pub(crate) extended_errcode: Option<unsafe extern "C" fn(*mut Connection) -> c_int>,
     pub(crate) log: Option<unsafe extern "C" fn(c_int, *const c_char, ...)>,
     pub(crate) soft_heap_limit64: Unused,
     pub(crate) sourceid: Unused,
-    pub(crate) stmt_status: Unused,
+    pub(crate) stmt_status: Option<unsafe extern "C" fn(*mut RawStatement, c_int, c_int) -> c_int>,
     pub(crate) strnicmp: Unused,
     pub(crate) unlock_notify: Unused,
     pub(crate) wal_autocheckpoint: Unused,
@@ -232,8 +237,8 @@ pub struct ApiRoutines {
     pub(crate) db_readonly: Option<unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int>,
     pub(crate) db_release_memory: Unused,
     pub(crate) errstr: Unused,
-    pub(crate) stmt_busy: Unused,
-    pub(crate) stmt_readonly: Unused,
+    pub(crate) stmt_busy: Option<unsafe extern "C" fn(*mut RawStatement) -> c_int>,
+    pub(crate) stmt_readonly: Option<unsafe extern "C" fn(*mut RawStatement) -> c_int>,
     pub(crate) stricmp: Unused,
     pub(crate) uri_boolean: Unused,
     pub(crate) uri_int64: Unused,
@@ -259,13 +264,13 @@ pub struct ApiRoutines {
     pub(crate) value_free: Unused,
     pub(crate) result_zeroblob64: Unused,
     pub(crate) bind_zeroblob64: Unused,
-    pub(crate) value_subtype: Unused,
+    pub(crate) value_subtype: Option<unsafe extern "C" fn(*mut RawValue) -> c_uint>,
     pub(crate) result_subtype: Unused,
     pub(crate) status64: Unused,
     pub(crate) strlike: Unused,
     pub(crate) db_cacheflush: Unused,
     pub(crate) system_errno: Option<unsafe extern "C" fn(*mut Connection) -> c_int>,
-    pub(crate) trace_v2: Unused,
+    pub(crate) trace_v2: Option<TraceV2>,
     pub(crate) expanded_sql: Unused,
     pub(crate) set_last_insert_rowid: Unused,
     pub(crate) prepare_v3: Unused,
@@ -335,6 +340,7 @@ const _: () = {
     assert!(offset_of!(ApiRoutines, result_error) == 80 * POINTER);
     assert!(offset_of!(ApiRoutines, result_int64) == 83 * POINTER);
     assert!(offset_of!(ApiRoutines, result_null) == 84 * POINTER);
+    assert!(offset_of!(ApiRoutines, transfer_bindings) == 99 * POINTER);
     assert!(offset_of!(ApiRoutines, user_data) == 101 * POINTER);
     assert!(offset_of!(ApiRoutines, value_blob) == 102 * POINTER);
     assert!(offset_of!(ApiRoutines, value_bytes) == 103 * POINTER);

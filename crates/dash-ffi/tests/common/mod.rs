@@ -157,6 +157,7 @@ pub static EXTENSION: Extension = Extension {
             ]),
         },
     }],
+    capture: |_| None,
     automatic,
 };
 

@@ -204,6 +204,8 @@ pub enum Watched {
     Locks,
     /// `dash_readers`.
     Readers,
+    /// `dash_statements`; of this process only.
+    Statements,
 }
 
 /// A database that is open in some mode.

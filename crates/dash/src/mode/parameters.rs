@@ -105,6 +105,11 @@ impl Parameters {
         self.own.get(name).map(String::as_str)
     }
 
+    /// Whether one of the modes' own that is `on` or `off` was given as `on`.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.own(name).is_some_and(|text| text.eq_ignore_ascii_case("on"))
+    }
+
     /// Whether a database that is not told otherwise by the URI stays in this mode.
     pub(crate) fn stays_in(&self, mode: &dyn Mode) -> bool {
         self.own(DEFAULT).is_some_and(|name| mode.names().contains(&name))
@@ -256,6 +261,8 @@ mod tests {
             ("dash_durability", "fully", "host, full, device, none"),
             ("dash_barrier", "shm", "log, wal"),
             ("dash_read", "dirty", "latest, durable"),
+            ("dash_statements", "yes", "off, on"),
+            ("dash_statement", "on", "dash_statements"),
             ("journalmode", "shadow", "journal_mode"),
             ("jornal_mode", "shadow", "journal_mode"),
             ("Journal-Mode", "shadow", "journal_mode"),

@@ -48,6 +48,7 @@ impl WalFile {
     /// COMMIT_PHASETWO: waits until the commit is durable, as far as it is to be.
     fn committed(&mut self) -> Result<()> {
         let mut state = self.link.state();
+        self.link.keep_statements(&mut state);
         let begun = state.begun.take();
         let since = Instant::now();
         let committed = state.call(Connection::committed);

@@ -54,7 +54,7 @@ impl Database for WalFile {
     }
 
     fn watched(&self, what: Watched) -> Option<Result<Vec<Row>>> {
-        Some(watch::rows(&mut self.link.state(), what))
+        Some(watch::rows(&self.link, what))
     }
 
     fn is_left(&self) -> bool {

@@ -113,6 +113,7 @@ impl WalFile {
         match taken {
             Ok(()) => {
                 self.failed = false;
+                self.link.first_write(&state);
                 self.idle = Some(Instant::now());
                 if let Some(waited) = writer::succeeded() {
                     state.latencies.record(Op::LockWait, waited.since);

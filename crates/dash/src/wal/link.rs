@@ -14,6 +14,8 @@ use super::reservations;
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::Latencies;
 use crate::mode::caller::Caller;
+use crate::statements::capturer::Captured;
+use crate::statements::kept::Kept;
 use crate::wake::writer::{Reserve, Urgent};
 
 /// A connection of the engine. SQLite calls one of its files at a time; a thread of dash's own may
@@ -26,6 +28,10 @@ pub struct Link {
     pub is_read_only: bool,
     /// Who has waited too long for WRITER, of this process.
     pub urgent: Arc<Urgent>,
+    /// Whether this connection's statements are recorded.
+    pub records: bool,
+    /// The last ones of all that are.
+    pub statements: Arc<Kept>,
     state: Mutex<State>,
     /// Whether [`reservations`] looks after it.
     pub watched: AtomicBool,
@@ -53,6 +59,8 @@ pub struct State {
     pub undeferred: bool,
     /// When the commit frame was written.
     pub begun: Option<Instant>,
+    /// What the transaction ran whose last frame is written.
+    pub captured: Option<Captured>,
     pub latencies: Latencies,
     /// The `errno` of the last failure.
     pub errno: i32,
@@ -104,6 +112,7 @@ impl Link {
         caller: Caller,
         path: PathBuf,
         is_read_only: bool,
+        records: bool,
     ) -> Arc<Self> {
         let state = State { connection: Some(engine), ..State::default() };
         let link = Arc::new(Self {
@@ -111,6 +120,8 @@ impl Link {
             path,
             is_read_only,
             urgent: Arc::clone(&links.urgent),
+            records,
+            statements: Arc::clone(&links.statements),
             state: Mutex::new(state),
             watched: AtomicBool::new(false),
             forks: real::forks(),
@@ -218,6 +229,7 @@ impl Reserve for Link {
 pub struct Links {
     list: Mutex<Vec<Weak<Link>>>,
     urgent: Arc<Urgent>,
+    statements: Arc<Kept>,
 }
 
 impl Links {

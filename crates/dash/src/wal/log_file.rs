@@ -75,6 +75,7 @@ impl Link {
             state.undeferred = undeferred;
             state.engine()?.set_undeferred(undeferred);
         }
+        self.capture_statements(state, undeferred);
         Ok(())
     }
 }

@@ -15,6 +15,7 @@ mod pragma;
 mod region;
 mod renewal;
 mod reservations;
+mod statements;
 mod watch;
 
 use std::path::Path;

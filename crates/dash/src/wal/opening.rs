@@ -21,6 +21,7 @@ use crate::main_file::opened;
 use crate::mode::registry::Membership;
 use crate::mode::{Parameters, Place, Request, Switching};
 use crate::shadow;
+use crate::statements;
 
 /// Taken together: rolls a hot journal back, removes one that stock SQLite kept, which would be in
 /// the way of the name fence, and enters WAL mode. That writes two bytes of the header and its
@@ -113,7 +114,8 @@ impl Request<'_> {
     ) -> Opened {
         let links = membership.shared().of::<Links>();
         let path = self.path.to_path_buf();
-        let link = Link::new(engine, &links, self.caller, path, read_only.is_some());
+        let records = self.parameters.is_on(statements::PARAMETER);
+        let link = Link::new(engine, &links, self.caller, path, read_only.is_some(), records);
         let mut file = WalFile::new(link, *self.host, self.parameters.psow(), self.window.clone());
         let flags = match &read_only {
             Some(_) => {
@@ -274,7 +276,8 @@ fn under(switching: &Switching<'_>, engine: Connection<Real>, is_read_only: bool
     let Switching { host, path, parameters, window, membership, caller, connection, .. } =
         switching;
     let links = membership.shared().of::<Links>();
-    let link = Link::new(engine, &links, *caller, path.to_path_buf(), is_read_only);
+    let records = parameters.is_on(statements::PARAMETER);
+    let link = Link::new(engine, &links, *caller, path.to_path_buf(), is_read_only, records);
     link.state().kept = connection.cloned();
     WalFile::new(link, **host, parameters.psow(), (*window).clone())
 }

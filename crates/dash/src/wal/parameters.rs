@@ -3,6 +3,7 @@
 use dash_wal::{Barrier, Durability};
 
 use crate::mode::{Parameter, Parameters};
+use crate::statements;
 
 /// When a commit is durable.
 pub const DURABILITY: &str = "dash_durability";
@@ -16,6 +17,11 @@ pub const ALL: &[Parameter] = &[
     Parameter { name: DURABILITY, value: "KIND", check: |text| durability(text).map(drop) },
     Parameter { name: BARRIER, value: "FILE", check: |text| barrier(text).map(drop) },
     Parameter { name: READ, value: "WHAT", check: |text| reads(text).map(drop) },
+    Parameter {
+        name: statements::PARAMETER,
+        value: "on",
+        check: |text| find(statements::PARAMETER, &SWITCH, text).map(drop),
+    },
 ];
 
 const DURABILITIES: [(&str, Durability); 4] = [
@@ -25,6 +31,7 @@ const DURABILITIES: [(&str, Durability); 4] = [
     ("none", Durability::None),
 ];
 const BARRIERS: [(&str, Barrier); 2] = [("log", Barrier::Log), ("wal", Barrier::Wal)];
+const SWITCH: [(&str, bool); 2] = [("off", false), ("on", true)];
 const READS: [(&str, bool); 2] = [("latest", false), ("durable", true)];
 
 /// What a word stands for, or a message with the right ones.

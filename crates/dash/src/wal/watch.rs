@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dash_ffi::{Result, Row, Value};
 use dash_wal::LockName;
 
-use super::link::State;
+use super::link::Link;
 use crate::errors::to_sqlite;
 use crate::mode::Watched;
 
@@ -14,7 +14,8 @@ use crate::mode::Watched;
 /// # Errors
 ///
 /// Those of looking at locks.
-pub fn rows(state: &mut State, what: Watched) -> Result<Vec<Row>> {
+pub fn rows(link: &Link, what: Watched) -> Result<Vec<Row>> {
+    let mut state = link.state();
     let engine = state.engine()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let clock = engine.now();
@@ -66,6 +67,7 @@ pub fn rows(state: &mut State, what: Watched) -> Result<Vec<Row>> {
             };
             readers.into_iter().map(row).collect()
         }
+        Watched::Statements => link.statements.rows(),
     })
 }
 

@@ -14,6 +14,7 @@ mod openers;
 mod opening;
 mod pragmas;
 mod processes;
+mod statements;
 mod switches;
 mod watch;
 

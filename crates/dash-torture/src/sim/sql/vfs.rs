@@ -45,6 +45,7 @@ static EXTENSION: Extension = Extension {
     make_vfs: |_: &SlotInfo| Box::new(Torture),
     functions: &[],
     tables: &[],
+    capture: |_| None,
     automatic,
 };
 

@@ -49,8 +49,13 @@ impl Drop for Numbered {
     }
 }
 
-static EXTENSION: Extension =
-    Extension { make_vfs: |_: &SlotInfo| Box::new(Stock), functions: &[], tables: &[], automatic };
+static EXTENSION: Extension = Extension {
+    make_vfs: |_: &SlotInfo| Box::new(Stock),
+    functions: &[],
+    tables: &[],
+    capture: |_| None,
+    automatic,
+};
 
 #[expect(unsafe_code, reason = "SQLite calls it for every connection")]
 unsafe extern "C" fn automatic(

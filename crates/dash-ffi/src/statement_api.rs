@@ -1,0 +1,140 @@
+//! The routines of SQLite by which statements and their values are seen. An SQLite can be built
+//! without some (`SQLITE_OMIT_TRACE`, `SQLITE_OMIT_DEPRECATED`); then none of them is used.
+
+use crate::sys::statement::{
+    ColumnBytes, ColumnInt, DbStatus, NextStatement, PrepareV2, RawStatement, TraceV2,
+};
+use crate::sys::{ApiRoutines, Connection, RawValue};
+use core::ffi::{c_char, c_int, c_uint};
+
+macro_rules! routines {
+    ($($name:ident: $signature:ty,)*) => {
+        /// Copied function pointers, all of them present.
+        #[derive(Clone, Copy)]
+        pub(crate) struct StatementApi {
+            $(pub(crate) $name: $signature,)*
+        }
+
+        impl StatementApi {
+            /// Copies the routines out of a table; `None` if one is not there.
+            ///
+            /// # Safety
+            ///
+            /// `table` is the table of an SQLite of 3.31 or later.
+            pub(crate) unsafe fn copy(table: *const ApiRoutines) -> Option<Self> {
+                Some(Self {
+                    // SAFETY: 3.31 and later have all of these fields.
+                    $($name: unsafe { (*table).$name }?,)*
+                })
+            }
+        }
+    };
+}
+
+routines! {
+    bind_parameter_count: unsafe extern "C" fn(*mut RawStatement) -> c_int,
+    column_blob: ColumnBytes,
+    column_bytes: ColumnInt,
+    column_double: unsafe extern "C" fn(*mut RawStatement, c_int) -> f64,
+    column_int64: unsafe extern "C" fn(*mut RawStatement, c_int) -> i64,
+    column_text: ColumnBytes,
+    column_type: ColumnInt,
+    column_value: unsafe extern "C" fn(*mut RawStatement, c_int) -> *mut RawValue,
+    db_status: DbStatus,
+    finalize: unsafe extern "C" fn(*mut RawStatement) -> c_int,
+    get_autocommit: unsafe extern "C" fn(*mut Connection) -> c_int,
+    next_stmt: NextStatement,
+    prepare_v2: PrepareV2,
+    sql: unsafe extern "C" fn(*mut RawStatement) -> *const c_char,
+    step: unsafe extern "C" fn(*mut RawStatement) -> c_int,
+    stmt_busy: unsafe extern "C" fn(*mut RawStatement) -> c_int,
+    stmt_readonly: unsafe extern "C" fn(*mut RawStatement) -> c_int,
+    stmt_status: unsafe extern "C" fn(*mut RawStatement, c_int, c_int) -> c_int,
+    trace_v2: TraceV2,
+    transfer_bindings: unsafe extern "C" fn(*mut RawStatement, *mut RawStatement) -> c_int,
+    value_subtype: unsafe extern "C" fn(*mut RawValue) -> c_uint,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::ffi::c_void;
+    use rusqlite::ffi;
+    use std::mem::MaybeUninit;
+    use std::sync::atomic::{AtomicPtr, Ordering};
+
+    static TABLE: AtomicPtr<ApiRoutines> = AtomicPtr::new(core::ptr::null_mut());
+
+    unsafe extern "C" fn keep(
+        _: *mut Connection,
+        _: *mut *mut c_char,
+        table: *const ApiRoutines,
+    ) -> c_int {
+        TABLE.store(table.cast_mut(), Ordering::Relaxed);
+        0
+    }
+
+    /// The table of the SQLite that this test links.
+    fn table() -> *const ApiRoutines {
+        // SAFETY: this is sqlite3_auto_extension.
+        unsafe { crate::register_with(ffi::sqlite3_auto_extension, keep) }.unwrap();
+        drop(rusqlite::Connection::open_in_memory().unwrap());
+        TABLE.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn the_table_is_read_in_sqlites_order() {
+        // SAFETY: SQLite's own table, of a version after 3.31.
+        let api = unsafe { StatementApi::copy(table()) }.unwrap();
+        macro_rules! same {
+            ($($name:ident is $function:ident,)*) => {$(
+                assert_eq!(
+                    api.$name as *const c_void,
+                    ffi::$function as *const c_void,
+                    stringify!($name)
+                );
+            )*};
+        }
+        same! {
+            bind_parameter_count is sqlite3_bind_parameter_count,
+            column_blob is sqlite3_column_blob,
+            column_bytes is sqlite3_column_bytes,
+            column_double is sqlite3_column_double,
+            column_int64 is sqlite3_column_int64,
+            column_text is sqlite3_column_text,
+            column_type is sqlite3_column_type,
+            column_value is sqlite3_column_value,
+            db_status is sqlite3_db_status,
+            finalize is sqlite3_finalize,
+            get_autocommit is sqlite3_get_autocommit,
+            next_stmt is sqlite3_next_stmt,
+            prepare_v2 is sqlite3_prepare_v2,
+            sql is sqlite3_sql,
+            step is sqlite3_step,
+            stmt_busy is sqlite3_stmt_busy,
+            stmt_readonly is sqlite3_stmt_readonly,
+            stmt_status is sqlite3_stmt_status,
+            trace_v2 is sqlite3_trace_v2,
+            value_subtype is sqlite3_value_subtype,
+        }
+    }
+
+    /// `SQLITE_OMIT_DEPRECATED` leaves a null there, `SQLITE_OMIT_TRACE` another.
+    #[test]
+    fn an_sqlite_that_lacks_one_of_them_has_none() {
+        let whole = table();
+        type Leave = fn(&mut ApiRoutines);
+        let without: [Leave; 2] =
+            [|table| table.transfer_bindings = None, |table| table.trace_v2 = None];
+        for leave in without {
+            let mut table = MaybeUninit::<ApiRoutines>::uninit();
+            // SAFETY: a copy of a whole table of function pointers, which has all these fields.
+            let api = unsafe {
+                table.as_mut_ptr().copy_from_nonoverlapping(whole, 1);
+                leave(table.assume_init_mut());
+                StatementApi::copy(table.as_ptr())
+            };
+            assert!(api.is_none());
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! `sqlite3_stmt`, and the routines on it that have long signatures.
+
+use super::{Connection, Opaque};
+use core::ffi::{c_char, c_int, c_uint, c_void};
+
+/// `sqlite3_stmt`: a prepared statement.
+#[repr(C)]
+pub(crate) struct RawStatement {
+    bytes: [u8; 0],
+    marker: Opaque,
+}
+
+/// `sqlite3_column_text` and `sqlite3_column_blob`.
+pub(crate) type ColumnBytes = unsafe extern "C" fn(*mut RawStatement, c_int) -> *const c_void;
+/// `sqlite3_column_type` and `sqlite3_column_bytes`.
+pub(crate) type ColumnInt = unsafe extern "C" fn(*mut RawStatement, c_int) -> c_int;
+/// `sqlite3_db_status`.
+pub(crate) type DbStatus =
+    unsafe extern "C" fn(*mut Connection, c_int, *mut c_int, *mut c_int, c_int) -> c_int;
+/// `sqlite3_next_stmt`.
+pub(crate) type NextStatement =
+    unsafe extern "C" fn(*mut Connection, *mut RawStatement) -> *mut RawStatement;
+/// `sqlite3_prepare_v2`.
+pub(crate) type PrepareV2 = unsafe extern "C" fn(
+    *mut Connection,
+    *const c_char,
+    c_int,
+    *mut *mut RawStatement,
+    *mut *const c_char,
+) -> c_int;
+/// What `sqlite3_trace_v2` calls.
+pub(crate) type TraceCall =
+    unsafe extern "C" fn(c_uint, *mut c_void, *mut c_void, *mut c_void) -> c_int;
+/// `sqlite3_trace_v2`.
+pub(crate) type TraceV2 =
+    unsafe extern "C" fn(*mut Connection, c_uint, Option<TraceCall>, *mut c_void) -> c_int;
+
+/// `SQLITE_TRACE_STMT`: a program begins.
+pub(crate) const TRACE_STMT: c_uint = 1;
+/// `SQLITE_TRACE_PROFILE`: it has ended.
+pub(crate) const TRACE_PROFILE: c_uint = 2;
+/// `SQLITE_ROW`.
+pub(crate) const ROW: c_int = 100;
+/// `SQLITE_DBSTATUS_CACHE_HIT`.
+pub(crate) const CACHE_HIT: c_int = 7;
+/// `SQLITE_DBSTATUS_CACHE_MISS`.
+pub(crate) const CACHE_MISS: c_int = 8;
+/// `SQLITE_STMTSTATUS_REPREPARE`.
+pub(crate) const REPREPARE: c_int = 5;

@@ -1,0 +1,64 @@
+//! The statements of a commit, where the connection records them ([`crate::statements`]): gathered
+//! with the transaction's last frame, kept once it is visible. Nothing here fails.
+
+use dash_ffi::{ConnectionRef, Watched};
+use dash_statement::Reason;
+
+use super::link::{Link, State};
+use crate::statements::capturer::{Captured, Capturer};
+
+/// Shows the capturer of a connection, if it has one.
+fn with_capturer<R>(
+    connection: &ConnectionRef<'_>,
+    show: impl FnOnce(&Capturer, &Watched<'_>) -> R,
+) -> Option<R> {
+    let watched = connection.watched()?;
+    let capturer = watched.capture().as_any().downcast_ref::<Capturer>()?;
+    Some(show(capturer, &watched))
+}
+
+impl Link {
+    /// SQLite has got WRITER.
+    pub(super) fn first_write(&self, state: &State) {
+        if self.records
+            && let Some(kept) = &state.kept
+        {
+            kept.visit(|connection| {
+                with_capturer(connection, |capturer, watched| capturer.first_write(watched))
+            });
+        }
+    }
+
+    /// The last frame of a transaction comes; `several`: the transaction writes another database,
+    /// too.
+    pub(super) fn capture_statements(&self, state: &mut State, several: bool) {
+        if !self.records {
+            return;
+        }
+        let capture = |connection: &ConnectionRef<'_>| {
+            let captured =
+                with_capturer(connection, |capturer, watched| capturer.at_commit(watched, several));
+            captured.unwrap_or_else(|| {
+                Captured::nothing(match connection.tells_of_statements() {
+                    true => Reason::OpenedBefore,
+                    false => Reason::HostLacks,
+                })
+            })
+        };
+        state.captured = state.kept.as_ref().and_then(|kept| kept.visit(capture));
+    }
+
+    /// The transaction is visible.
+    pub(super) fn keep_statements(&self, state: &mut State) {
+        let Some(captured) = state.captured.take() else { return };
+        let is_it = state.kept.as_ref().and_then(|kept| {
+            kept.visit(|connection| {
+                with_capturer(connection, |capturer, _| capturer.committed(&captured))
+            })
+        });
+        // Nobody knows more of a connection without a capturer.
+        if is_it.flatten().unwrap_or(true) {
+            self.statements.add(captured);
+        }
+    }
+}
