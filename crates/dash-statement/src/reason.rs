@@ -51,7 +51,9 @@ impl Reason {
     #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
-            Self::BlobHandle => "a blob handle was at work, and what it writes is no statement",
+            Self::BlobHandle => {
+                "pages were used where no statement was at work: by a blob handle, or to read the schema again"
+            }
             Self::OpenQuery => {
                 "pages were used between two statements while a query was open: by the query, or by a blob handle"
             }

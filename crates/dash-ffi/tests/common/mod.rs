@@ -16,8 +16,8 @@ pub use pass::{PassFile, PassVfs};
 
 use core::ffi::{CStr, c_char, c_int};
 use dash_ffi::{
-    ApiRoutines, BusyHandler, Code, Connection, Context, Error, Extension, FunctionFlags,
-    KeptConnection, Result, ScalarFunction, SlotInfo, TableFunction, Value, Vfs,
+    ApiRoutines, BusyHandler, Capture, Code, Connection, ConnectionRef, Context, Error, Extension,
+    FunctionFlags, KeptConnection, Result, ScalarFunction, SlotInfo, TableFunction, Value, Vfs,
 };
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -127,6 +127,20 @@ fn panics(_: &mut Context<'_>) -> Result<Value> {
     panic!("100% of %s")
 }
 
+static CAPTURES: Mutex<Option<HashMap<PathBuf, Arc<dyn Capture>>>> = Mutex::new(None);
+
+/// From now on `capture` is told of the statements of connections to the database.
+pub fn tell(database: &Database, capture: Arc<dyn Capture>) {
+    let mut captures = CAPTURES.lock().unwrap();
+    captures.get_or_insert_default().insert(database.path.clone(), capture);
+}
+
+/// Who is told of a connection that was just opened: once for each time that somebody asked.
+fn told(connection: &ConnectionRef<'_>) -> Option<Arc<dyn Capture>> {
+    let path = connection.path("main")?;
+    CAPTURES.lock().unwrap().as_mut()?.remove(&path)
+}
+
 const fn scalar(
     name: &'static CStr,
     (min_args, max_args): (u8, u8),
@@ -157,7 +171,7 @@ pub static EXTENSION: Extension = Extension {
             ]),
         },
     }],
-    capture: |_| None,
+    capture: told,
     automatic,
 };
 

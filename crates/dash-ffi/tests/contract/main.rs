@@ -15,6 +15,7 @@ mod databases_work_in_every_journal_mode;
 mod functions_take_and_give_every_type;
 mod names_of_our_own_open_files_of_the_host;
 mod pragma_texts_reach_the_user;
+mod statements_are_told_until_the_host_takes_the_hook;
 mod statements_run_before_a_pragma_is_answered;
 mod tables_are_eponymous_and_know_their_schema;
 mod typed_controls_reach_the_wrapped_file;

@@ -1,8 +1,9 @@
 //! What was written without a statement that was told of: a blob handle's writes, or those of
 //! statements that the host's own trace hook was told of.
 //!
-//! - Between two statements of a transaction nobody uses a page, unless a query is open.
-//! - A program without a text is a blob handle's.
+//! - Between two statements of a transaction nobody uses a page, unless a query is open; or SQLite
+//!   reads the schema again, which looks the same, and is rare.
+//! - A program that writes and has no text is a blob handle's.
 //! - Who commits, and who writes first, was told of; or the hook is the host's by now, and stays
 //!   its for as long as the connection is there.
 
@@ -16,6 +17,8 @@ use super::kind::Kind;
 pub struct Canaries {
     /// Uses of pages when a statement ended, in a transaction.
     mark: Option<i32>,
+    /// A statement that writes was told of.
+    written: bool,
     /// Nobody was told of what wrote first.
     unseen: bool,
     /// The hook is the host's.
@@ -34,7 +37,8 @@ impl Committer {
     /// One of them; `known`: it was told of.
     pub fn look(&mut self, statement: &TracedStatement<'_>, known: bool) {
         match statement.sql() {
-            None => self.blob = true,
+            // A full-text index has one open that reads.
+            None => self.blob |= !statement.is_read_only(),
             Some(sql) if !statement.is_read_only() || Kind::of(sql).may_commit() => {
                 self.known |= known;
                 self.unknown |= !known;
@@ -47,12 +51,18 @@ impl Committer {
 impl Canaries {
     /// Another transaction.
     pub fn start(&mut self) {
-        (self.mark, self.unseen) = (None, false);
+        (self.mark, self.written, self.unseen) = (None, false, false);
     }
 
-    /// A statement has ended, and its transaction goes on.
+    /// A statement that writes begins.
+    pub fn writes(&mut self) {
+        self.written = true;
+    }
+
+    /// A statement has ended, and its transaction goes on. Before the first one that writes there
+    /// is another sign, and SQLite reads schemas.
     pub fn mark(&mut self, statement: &TracedStatement<'_>) {
-        self.mark = Some(statement.page_uses());
+        self.mark = self.written.then(|| statement.page_uses());
     }
 
     /// The next one begins.
@@ -63,8 +73,8 @@ impl Canaries {
         }
         let (mut blob, mut query) = (false, false);
         statement.busy(|other| match other.sql() {
-            None => blob = true,
-            Some(_) => query |= other.id() != statement.id(),
+            None if !other.is_read_only() => blob = true,
+            _ => query |= other.id() != statement.id(),
         });
         let by_query = query && !blob;
         buffer.note(if by_query { Reason::OpenQuery } else { Reason::BlobHandle });

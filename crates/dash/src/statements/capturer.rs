@@ -294,7 +294,10 @@ impl Capture for Capturer {
         }
         match kind {
             _ if is_query => state.query = Some(statement.id()),
-            Kind::Other => state.push(statement, sql),
+            Kind::Other => {
+                state.canaries.writes();
+                state.push(statement, sql);
+            }
             kind => {
                 state.control = Some(statement.id());
                 if let Kind::Control(control) = kind {
@@ -332,6 +335,7 @@ impl Capture for Capturer {
                 state.buffer.nest(place);
             }
         }
+        state.canaries.writes();
         state.buffer.note(Reason::OtherProgram);
     }
 
@@ -356,7 +360,7 @@ impl Capture for Capturer {
             state.running.retain(|running| running.id != id);
             state.ended = Some(state.ended_now(statement, place));
         }
-        if !state.buffer.is_empty() && !statement.is_autocommit() {
+        if !statement.is_autocommit() {
             state.canaries.mark(statement);
         }
     }
