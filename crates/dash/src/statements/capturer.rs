@@ -12,14 +12,12 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dash_ffi::{Bound, Capture, TracedStatement, Unread, Watched, clock};
-use dash_statement::{Buffer, Place, Reason, Value, encode};
+use dash_ffi::{Capture, TracedStatement, Watched};
+use dash_statement::{Reason, encode};
 
-use super::canaries::{Canaries, Committer};
+use super::canaries::Committer;
 use super::kind::Kind;
-
-/// A blob of so many zeros is kept as their number.
-const ZEROS: usize = 16;
+use super::state::State;
 
 /// What a transaction ran, with its last frame.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,45 +43,6 @@ impl Captured {
 pub struct Capturer {
     number: u64,
     state: Mutex<State>,
-}
-
-/// A statement that has begun.
-struct Running {
-    id: usize,
-    /// None: there was no room for it.
-    place: Option<Place>,
-    /// Its values are known, or can't be had.
-    is_read: bool,
-    /// A query inside of which another program writes: it is in the middle of its own.
-    is_query: bool,
-}
-
-/// One that has ended.
-struct Ended {
-    id: usize,
-    place: Option<Place>,
-    preparations: i32,
-    transaction: u64,
-    /// Its text, if it is being reset before its end: it may commit by that.
-    reset: Option<Box<[u8]>>,
-}
-
-#[derive(Default)]
-pub(super) struct State {
-    pub(super) buffer: Buffer,
-    transaction: u64,
-    /// It has been committed.
-    finished: bool,
-    running: Vec<Running>,
-    /// Statements that other programs run inside one of these, and that write.
-    inside: Vec<usize>,
-    /// The statement of a savepoint or a transaction that is under way.
-    control: Option<usize>,
-    /// The query that began last, unless it has ended.
-    query: Option<usize>,
-    /// The statement that ended last.
-    ended: Option<Ended>,
-    canaries: Canaries,
 }
 
 impl Default for Capturer {
@@ -149,130 +108,6 @@ impl Capturer {
         let mut state = self.state();
         state.finished = true;
         state.transaction == captured.transaction
-    }
-}
-
-impl State {
-    /// Another transaction.
-    fn start(&mut self) {
-        self.buffer.clear();
-        self.running.clear();
-        self.inside.clear();
-        (self.finished, self.control) = (false, None);
-        self.transaction += 1;
-        self.canaries.start();
-    }
-
-    /// Whether a statement that may write is under way.
-    fn is_under_way(&self) -> bool {
-        !self.finished
-            && (!self.running.is_empty() || !self.inside.is_empty() || self.control.is_some())
-    }
-
-    /// Whether a statement was told that is under way, or is just being reset. After the hook is
-    /// lost another one may have its number, but hardly its text.
-    fn knows(&self, statement: &TracedStatement<'_>) -> bool {
-        let (id, sql) = (statement.id(), statement.sql());
-        let is_it = |running: &Running| {
-            let known = running.place.and_then(|place| self.buffer.sql(place));
-            running.id == id && (known.is_none() || known == sql)
-        };
-        let is_reset = |ended: &Ended| ended.id == id && ended.reset.as_deref() == sql;
-        self.control == Some(id)
-            || self.inside.contains(&id)
-            || self.running.iter().any(is_it)
-            || self.ended.as_ref().is_some_and(is_reset)
-    }
-
-    fn find(&self, id: usize) -> Option<&Running> {
-        self.running.iter().find(|running| running.id == id)
-    }
-
-    /// Looks at the clock since it was told of a statement last. Of the readings the first `before`
-    /// and the last `after` ones are SQLite's own.
-    fn read_clock(&mut self, before: usize, after: u32) {
-        let readings = clock::take();
-        let place = self.running.last().and_then(|running| running.place);
-        let is_read = readings.count.saturating_sub(after) as usize > before;
-        let time = readings.first.get(before).filter(|_| is_read);
-        if let (Some(place), Some(time)) = (place, time) {
-            self.buffer.clock(place, *time);
-        }
-    }
-
-    /// SQLite runs a statement again whose schema has changed since it was prepared. The first run
-    /// did nothing. SQLite tells of both ends, and of the second begin before 3.39 only: there such
-    /// a statement is recorded twice within `BEGIN` and `COMMIT`.
-    fn resume(&mut self, statement: &TracedStatement<'_>) -> bool {
-        if self.find(statement.id()).is_some() {
-            return false;
-        }
-        let transaction = self.transaction;
-        let again = self.ended.take_if(|ended| {
-            ended.id == statement.id()
-                && ended.transaction == transaction
-                && ended.preparations < statement.preparations()
-        });
-        let Some(Ended { id, place, .. }) = again else { return false };
-        self.running.push(Running { id, place, is_read: true, is_query: false });
-        true
-    }
-
-    fn resume_one(&mut self, watched: &Watched<'_>) -> bool {
-        let mut found = false;
-        if !self.finished && self.ended.is_some() && self.running.is_empty() {
-            watched.busy(|statement| found |= self.resume(statement));
-        }
-        found
-    }
-
-    /// A statement that writes begins.
-    fn push(&mut self, statement: &TracedStatement<'_>, sql: &[u8]) {
-        let id = statement.id();
-        self.running.retain(|running| running.id != id);
-        let place = self.buffer.begin(sql);
-        self.running.push(Running { id, place, is_read: false, is_query: false });
-    }
-
-    /// A query turns out to be more than that: a function in it runs statements that write.
-    fn push_query(&mut self, inner: &TracedStatement<'_>) {
-        let Some(id) = self.query else { return };
-        let mut place = None;
-        inner.busy(|statement| {
-            if statement.id() == id {
-                place = statement.sql().and_then(|sql| self.buffer.begin(sql));
-            }
-        });
-        if place.is_some() {
-            self.running.push(Running { id, place, is_read: false, is_query: true });
-        }
-    }
-
-    /// Reads the values of the statement that commits. One inside of which others run is in the
-    /// middle of its program, and so is a query.
-    fn read_committing(&mut self, statement: &TracedStatement<'_>) {
-        let is_it = |running: &Running| running.id == statement.id() && !running.is_query;
-        if self.inside.is_empty() && self.running.iter().any(is_it) {
-            self.read(statement);
-        }
-    }
-
-    /// Reads the values of a statement whose program has run.
-    fn read(&mut self, statement: &TracedStatement<'_>) {
-        let room = self.buffer.room();
-        let id = statement.id();
-        let Some(running) = self.running.iter_mut().find(|running| running.id == id) else {
-            return;
-        };
-        if std::mem::replace(&mut running.is_read, true) {
-            return;
-        }
-        let Some(place) = running.place else { return };
-        match statement.values(room) {
-            Ok(values) => self.buffer.values(place, values.into_iter().map(exact).collect()),
-            Err(Unread::TooLarge) => self.buffer.fill(),
-            Err(Unread::Refused) => self.buffer.note(Reason::Unreadable),
-        }
     }
 }
 
@@ -371,27 +206,5 @@ impl Capture for Capturer {
 
     fn as_any(&self) -> &dyn Any {
         self
-    }
-}
-
-impl State {
-    fn ended_now(&self, statement: &TracedStatement<'_>, place: Option<Place>) -> Ended {
-        let (id, preparations) = (statement.id(), statement.preparations());
-        let reset = statement.is_busy().then(|| statement.sql().unwrap_or_default().into());
-        Ended { id, place, preparations, transaction: self.transaction, reset }
-    }
-}
-
-fn exact(value: Bound) -> Value {
-    match value {
-        Bound::Null => Value::Null,
-        Bound::Integer(value) => Value::Integer(value),
-        Bound::Real(value) => Value::Real(value.to_bits()),
-        Bound::Text(text) => Value::Text(text),
-        Bound::Blob(blob) if blob.len() >= ZEROS && blob.iter().all(|byte| *byte == 0) => {
-            Value::Zeroblob(blob.len() as u64)
-        }
-        Bound::Blob(blob) => Value::Blob(blob),
-        Bound::Pointer => Value::Pointer,
     }
 }

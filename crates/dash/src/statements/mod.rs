@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `kind` | which statements begin, end and divide transactions |
 //! | `capturer` | what SQLite tells of a connection's statements, gathered until the commit |
+//! | `state` | what is known between two calls |
 //! | `canaries` | what was written without a statement that was told of |
 //! | `kept` | the last of them, of all connections of this process to a database |
 
@@ -14,6 +15,7 @@ mod canaries;
 pub mod capturer;
 pub mod kept;
 mod kind;
+mod state;
 
 use std::sync::Arc;
 
