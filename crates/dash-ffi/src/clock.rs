@@ -35,7 +35,6 @@ pub(crate) fn note(time: i64) {
 }
 
 /// The readings of this thread since the last time that this was asked.
-#[must_use]
 pub fn take() -> Readings {
     READINGS.try_with(Cell::take).unwrap_or_default()
 }

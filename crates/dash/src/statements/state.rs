@@ -165,7 +165,10 @@ impl State {
             return;
         }
         let Some(place) = running.place else { return };
-        match statement.values(room) {
+        let values = statement.values(room);
+        // What that has read of the clock is nobody's.
+        clock::take();
+        match values {
             Ok(values) => self.buffer.values(place, values.into_iter().map(exact).collect()),
             Err(Unread::TooLarge) => self.buffer.fill(),
             Err(Unread::Refused) => self.buffer.note(Reason::Unreadable),

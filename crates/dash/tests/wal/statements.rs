@@ -215,6 +215,7 @@ fn a_statement_that_is_prepared_again_is_there_once() {
     folder.try_open("app.db", "").expect("opens").execute_batch("CREATE TABLE u(x)").expect("ok");
     statement.execute([3]).expect("commits");
     assert_eq!(newest(&db, "parameters"), ["3"]);
+    assert_eq!((reason(&db), newest(&db, "clock")), ("-".to_owned(), vec!["-".to_owned()]));
 }
 
 /// A program that was planned for its values (`LIKE ?`) goes on working while they are read.

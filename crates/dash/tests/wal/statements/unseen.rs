@@ -123,7 +123,17 @@ fn a_function_runs_a_statement_inside_a_query() {
         assert!(rows.next().expect("runs on").is_some());
         insert(&db, 2);
     }
+    drop(rows);
     assert_eq!(number(&db, "SELECT count(*) FROM t"), 9);
+    // Also one that SQLite would plan anew, for its value.
+    let sql =
+        "SELECT w(id), (SELECT count(*) FROM t AS u WHERE u.c LIKE ? AND u.id >= t.id) FROM t";
+    let mut query = db.prepare(sql).expect("prepares");
+    let mut rows = query.query(["x%"]).expect("queries");
+    for _ in 0..3 {
+        assert!(rows.next().expect("runs on").is_some());
+        insert(&db, 2);
+    }
 }
 
 extern "C" fn ignore(_: c_uint, _: *mut c_void, _: *mut c_void, _: *mut c_void) -> c_int {
@@ -162,7 +172,7 @@ fn nothing_of_a_transaction_whose_end_was_not_seen_stays() {
     db.execute_batch("BEGIN; INSERT INTO t(c) VALUES (1)").expect("writes");
     // SAFETY: an open connection of this thread's.
     unsafe { ffi::sqlite3_trace_v2(db.handle(), 0, None, null_mut()) };
-    db.execute_batch("ROLLBACK; INSERT INTO t(c) VALUES (2)").expect("commits");
+    db.execute_batch("ROLLBACK; BEGIN; INSERT INTO t(c) VALUES (2); COMMIT").expect("commits");
     assert_eq!(newest(&db, "sql"), ["-"]);
     says(&db, Reason::HookTaken);
 }
