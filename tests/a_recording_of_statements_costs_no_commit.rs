@@ -25,6 +25,8 @@ assert newest('sql, parameters, reason') == [('INSERT INTO t VALUES (?, ?)', '3.
 seen = []
 db.set_trace_callback(seen.append)
 db.execute('INSERT INTO t VALUES (?, ?)', (1, 2))
+db.enable_load_extension(True)
+db.load_extension(sys.argv[1]) # once more: the hook stays the host's
 db.execute('BEGIN')
 db.execute('UPDATE t SET b = b - ?', (1,))
 db.execute('COMMIT')
