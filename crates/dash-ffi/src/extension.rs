@@ -16,6 +16,7 @@
 //!     functions: &[],
 //!     tables: &[],
 //!     capture: |_| None,
+//!     without_fork: |work| work(),
 //!     automatic: on_every_connection,
 //! };
 //!
@@ -67,6 +68,9 @@ pub struct Extension {
     /// Asked of every connection that SQLite has just opened, and whose `main` it has: who is to be
     /// told of its statements, if anybody.
     pub capture: fn(&ConnectionRef<'_>) -> Option<Arc<dyn Capture>>,
+    /// Does something short, once, and keeps forks out of it: a child would find a lock held for
+    /// ever. Just calls it, where no host forks beside other threads.
+    pub without_fork: fn(&mut dyn FnMut()),
     /// What SQLite is to call for each later connection: a function that calls
     /// [`load_automatically`].
     pub automatic: EntryPoint,
@@ -255,7 +259,7 @@ unsafe fn attach(slot: &'static Slot, db: *mut Connection, mode: Mode) -> Result
     // A host may have set its own hook on a connection that was there before.
     if let (Mode::Automatic, Some(capture)) = (mode, (slot.extension.capture)(&connection)) {
         // SAFETY: just opened, as the caller states: SQLite calls automatic extensions then.
-        unsafe { capture::install(slot.api, db, capture) };
+        unsafe { capture::install(slot, db, capture) };
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ impl ConnectionRef<'_> {
     /// Who is told of its statements; `None`: nobody has been since it was opened.
     #[must_use]
     pub fn watched(&self) -> Option<Watched<'_>> {
-        let hook = Hook::of(self.as_ptr())?;
+        let hook = Hook::of(self.as_ptr(), self.slot.extension)?;
         Some(Watched { hook, connection: self })
     }
 }

@@ -94,6 +94,7 @@ static CARELESS: Extension = Extension {
     functions: &[],
     tables: &[],
     capture: |_| None,
+    without_fork: |work| work(),
     automatic,
 };
 

@@ -40,6 +40,7 @@ static TOP: Extension = Extension {
     functions: &[],
     tables: &[],
     capture: |_| None,
+    without_fork: |work| work(),
     automatic: top,
 };
 

@@ -29,6 +29,7 @@ static RIVAL: Extension = Extension {
     functions: &[],
     tables: &[],
     capture: |_| None,
+    without_fork: |work| work(),
     automatic,
 };
 

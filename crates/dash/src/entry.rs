@@ -15,6 +15,7 @@
 use core::ffi::{c_char, c_int};
 
 use dash_ffi::{ApiRoutines, AutoExtension, Connection, EntryPoint, Extension, Result};
+use dash_storage::real;
 
 use crate::{functions, statements, tables, vfs};
 
@@ -24,6 +25,7 @@ static EXTENSION: Extension = Extension {
     functions: functions::ALL,
     tables: tables::ALL,
     capture: statements::capture,
+    without_fork: |work| real::without_fork(work),
     automatic,
 };
 

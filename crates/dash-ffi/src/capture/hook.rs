@@ -1,13 +1,16 @@
 //! The hook: what SQLite calls, and which connections have one.
 //!
+//! The list of them is open in any thread at any time, so forks are kept out of it.
+//!
 //! Invariants: a hook is freed by SQLite, when it frees the function that owns it, which is after
 //! the last statement of its connection; and it is listed exactly as long.
 
 use super::{Capture, TracedStatement};
-use crate::api::Api;
 use crate::code::{Code, OK};
 use crate::error::remember;
+use crate::extension::Extension;
 use crate::guard::guarded;
+use crate::slot::Slot;
 use crate::statement_api::StatementApi;
 use crate::sys::statement::{RawStatement, TRACE_PROFILE, TRACE_STMT};
 use crate::sys::{self, Connection, RawValue, UTF8};
@@ -15,16 +18,23 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The function that owns the hook of its connection. It is of no use, and answers NULL.
 const OWNER: &CStr = c"dash_statements_hook";
 
-/// The hooks of all connections of the process, by the address of the connection.
-static HOOKS: Mutex<Option<HashMap<usize, Arc<Hook>>>> = Mutex::new(None);
+/// By the address of the connection.
+type Hooks = HashMap<usize, Arc<Hook>>;
 
-fn hooks() -> MutexGuard<'static, Option<HashMap<usize, Arc<Hook>>>> {
-    HOOKS.lock().unwrap_or_else(PoisonError::into_inner)
+/// The hooks of all connections of the process.
+static HOOKS: Mutex<Option<Hooks>> = Mutex::new(None);
+
+/// Looks at the list, or changes it. No fork comes into that: a child would find it locked for
+/// ever.
+fn with_hooks(extension: &Extension, work: &mut dyn FnMut(&mut Hooks)) {
+    (extension.without_fork)(&mut || {
+        work(HOOKS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default());
+    });
 }
 
 /// See the module.
@@ -32,6 +42,7 @@ pub(crate) struct Hook {
     pub(crate) api: &'static StatementApi,
     pub(crate) db: *mut Connection,
     pub(crate) capture: Arc<dyn Capture>,
+    extension: &'static Extension,
     /// The statement by which values are read, while it is there; nobody is told of it.
     pub(super) own: AtomicPtr<RawStatement>,
 }
@@ -44,8 +55,10 @@ unsafe impl Sync for Hook {}
 
 impl Hook {
     /// That of a connection, if it has one.
-    pub(crate) fn of(db: *mut Connection) -> Option<Arc<Self>> {
-        hooks().as_ref()?.get(&db.addr()).cloned()
+    pub(crate) fn of(db: *mut Connection, extension: &Extension) -> Option<Arc<Self>> {
+        let mut found = None;
+        with_hooks(extension, &mut |hooks| found = hooks.get(&db.addr()).cloned());
+        found
     }
 
     /// Shows every statement whose program is under way, also those that nobody was told of.
@@ -76,21 +89,23 @@ impl Hook {
 ///
 /// # Safety
 ///
-/// `db` is a connection of the SQLite of `api` that was just opened and is locked by this thread.
-pub(crate) unsafe fn install(api: &'static Api, db: *mut Connection, capture: Arc<dyn Capture>) {
-    let Some(statements) = &api.statements else { return };
-    let own = AtomicPtr::new(null_mut());
-    let hook = Arc::new(Hook { api: statements, db, capture, own });
+/// `db` is a connection of the SQLite of `slot` that was just opened and is locked by this thread.
+pub(crate) unsafe fn install(slot: &'static Slot, db: *mut Connection, capture: Arc<dyn Capture>) {
+    let Some(api) = &slot.api.statements else { return };
+    let (own, extension) = (AtomicPtr::new(null_mut()), slot.extension);
+    let hook = Arc::new(Hook { api, db, capture, extension, own });
     let raw = Arc::into_raw(Arc::clone(&hook)).cast_mut().cast::<c_void>();
-    hooks().get_or_insert_default().insert(db.addr(), hook);
+    with_hooks(extension, &mut |hooks| {
+        hooks.insert(db.addr(), Arc::clone(&hook));
+    });
     let (name, flags) = (OWNER.as_ptr(), c_int::from(UTF8));
     // SAFETY: an open connection, a C string, and a hook that `forget` frees, which SQLite calls
     // also when it refuses; then it has no hook.
     unsafe {
-        let create = api.create_function_v2;
+        let create = slot.api.create_function_v2;
         let code = create(db, name, 0, flags, raw, Some(nothing), None, None, Some(forget));
         if code == OK {
-            (statements.trace_v2)(db, TRACE_STMT | TRACE_PROFILE, Some(traced), raw);
+            (api.trace_v2)(db, TRACE_STMT | TRACE_PROFILE, Some(traced), raw);
         }
     }
 }
@@ -101,9 +116,9 @@ unsafe extern "C" fn nothing(_: *mut sys::Context, _: c_int, _: *mut *mut RawVal
 unsafe extern "C" fn forget(hook: *mut c_void) {
     // SAFETY: made by `install` with `Arc::into_raw`; SQLite calls this once.
     let hook = unsafe { Arc::from_raw(hook.cast_const().cast::<Hook>()) };
-    if let Some(hooks) = hooks().as_mut() {
+    with_hooks(hook.extension, &mut |hooks| {
         hooks.remove(&hook.db.addr());
-    }
+    });
 }
 
 unsafe extern "C" fn traced(
@@ -150,4 +165,57 @@ unsafe fn is_inside(statement: &TracedStatement<'_>, text: *const c_char) -> boo
     }
     // SAFETY: a C string, as the caller states.
     unsafe { CStr::from_ptr(text) }.to_bytes().starts_with(b"--")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use std::thread::{sleep, spawn};
+    use std::time::Duration;
+
+    static EXTENSION: Extension = Extension {
+        make_vfs: |_| unreachable!("never registered"),
+        functions: &[],
+        tables: &[],
+        capture: |_| None,
+        without_fork: |work| dash_storage::real::without_fork(work),
+        automatic,
+    };
+
+    unsafe extern "C" fn automatic(
+        _: *mut Connection,
+        _: *mut *mut c_char,
+        _: *const crate::ApiRoutines,
+    ) -> c_int {
+        unreachable!("never registered")
+    }
+
+    #[test]
+    fn a_forked_child_finds_the_list_free() {
+        let (inside, is_inside) = channel();
+        let other = spawn(move || {
+            with_hooks(&EXTENSION, &mut |_| {
+                inside.send(()).unwrap();
+                sleep(Duration::from_millis(100));
+            });
+        });
+        is_inside.recv().unwrap();
+        // SAFETY: the child looks for an address in a map, under a lock that no other thread has,
+        // and leaves by `_exit`; `alarm` ends it where it waits for ever.
+        let child = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::alarm(10);
+                let found = Hook::of(null_mut(), &EXTENSION);
+                libc::_exit(i32::from(found.is_some()));
+            }
+            child
+        };
+        let mut status = -1;
+        // SAFETY: our own child, and a place for how it ended.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "the child ended by a signal, or found something");
+        other.join().unwrap();
+    }
 }

@@ -172,6 +172,7 @@ pub static EXTENSION: Extension = Extension {
         },
     }],
     capture: told,
+    without_fork: |work| work(),
     automatic,
 };
 

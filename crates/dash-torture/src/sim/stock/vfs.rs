@@ -54,6 +54,7 @@ static EXTENSION: Extension = Extension {
     functions: &[],
     tables: &[],
     capture: |_| None,
+    without_fork: |work| work(),
     automatic,
 };
 
