@@ -6,6 +6,9 @@
 //! - A program that writes and has no text is a blob handle's.
 //! - Who commits, and who writes first, was told of; or the hook is the host's by now, and stays
 //!   its for as long as the connection is there.
+//!
+//! A connection in exclusive locking mode does not ask whether it may write. There nobody sees who
+//! writes first, so pages count, too, that were used before the first statement that writes.
 
 use dash_ffi::{TracedStatement, Watched};
 use dash_statement::{Buffer, Reason};
@@ -19,7 +22,11 @@ pub struct Canaries {
     mark: Option<i32>,
     /// A statement that writes was told of.
     written: bool,
-    /// Nobody was told of what wrote first.
+    /// Pages were used before that one, and what it means where nobody asks.
+    early: Option<Reason>,
+    /// The connection has asked for the right to write.
+    asked: bool,
+    /// Nobody was told of who asked.
     unseen: bool,
     /// The hook is the host's.
     lost: bool,
@@ -51,7 +58,7 @@ impl Committer {
 impl Canaries {
     /// Another transaction.
     pub fn start(&mut self) {
-        (self.mark, self.written, self.unseen) = (None, false, false);
+        *self = Self { lost: self.lost, ..Self::default() };
     }
 
     /// A statement that writes begins.
@@ -59,16 +66,16 @@ impl Canaries {
         self.written = true;
     }
 
-    /// A statement has ended, and its transaction goes on. Before the first one that writes there
-    /// is another sign, and SQLite reads schemas.
+    /// A statement has ended, and its transaction goes on.
     pub fn mark(&mut self, statement: &TracedStatement<'_>) {
-        self.mark = self.written.then(|| statement.page_uses());
+        self.mark = Some(statement.page_uses());
     }
 
     /// The next one begins.
     pub fn between(&mut self, statement: &TracedStatement<'_>, buffer: &mut Buffer) {
         let Some(mark) = self.mark.take() else { return };
-        if statement.page_uses() == mark {
+        let is_known = !self.written && self.early.is_some();
+        if is_known || statement.page_uses() == mark {
             return;
         }
         let (mut blob, mut query) = (false, false);
@@ -77,10 +84,25 @@ impl Canaries {
             _ => query |= other.id() != statement.id(),
         });
         let by_query = query && !blob;
-        buffer.note(if by_query { Reason::OpenQuery } else { Reason::BlobHandle });
+        let reason = if by_query { Reason::OpenQuery } else { Reason::BlobHandle };
+        match self.written {
+            true => buffer.note(reason),
+            false => self.early = Some(reason),
+        }
     }
 
-    /// The connection writes, and no statement that was told of is under way. Whether the hook is
+    /// The connection asks for the right to write.
+    pub fn asks(&mut self) {
+        self.asked = true;
+    }
+
+    /// It gives the right up: the transaction is over, or SQLite has only repaired the wal-index or
+    /// run a checkpoint, which writes nothing.
+    pub fn gives_up(&mut self) {
+        (self.asked, self.unseen) = (false, false);
+    }
+
+    /// The connection asks, and no statement that was told of is under way. Whether the hook is
     /// found lost by that.
     pub fn unseen_writer(&mut self, watched: &Watched<'_>) -> bool {
         let mut committer = Committer::default();
@@ -93,10 +115,18 @@ impl Canaries {
 
     /// Its last frame is about to be written.
     pub fn at_commit(&mut self, committer: &Committer, buffer: &mut Buffer) {
+        if committer.unknown && !self.lost && !self.asked {
+            // What was told may be of a transaction that was rolled back since.
+            buffer.clear();
+        }
         self.lost |= committer.unknown;
         if self.lost {
-            buffer.note(Reason::HookTaken);
-        } else if committer.blob || (self.unseen && committer.known) {
+            return buffer.note(Reason::HookTaken);
+        }
+        if let (false, Some(reason)) = (self.asked, self.early) {
+            buffer.note(reason);
+        }
+        if committer.blob || (self.unseen && committer.known) {
             buffer.note(Reason::BlobHandle);
         } else if !committer.known {
             buffer.note(Reason::NoStatement);

@@ -58,23 +58,18 @@ impl Capturer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection is about to write, for the first time in its transaction.
-    pub fn first_write(&self, watched: &Watched<'_>) {
+    /// The connection asks for the right to write.
+    pub fn asks_to_write(&self, watched: &Watched<'_>) {
         let mut state = self.state();
-        if state.is_under_way() {
-            return;
+        if !state.is_under_way() {
+            state.look_who_asks(watched);
         }
-        if state.resume_one(watched) {
-            state.read_clock(1, 0);
-            return;
-        }
-        if state.finished || watched.is_autocommit() {
-            state.start();
-        }
-        if state.canaries.unseen_writer(watched) {
-            // Nobody has told how the transaction before ended.
-            state.start();
-        }
+        state.canaries.asks();
+    }
+
+    /// It gives that right up.
+    pub fn ceases_to_write(&self) {
+        self.state().canaries.gives_up();
     }
 
     /// What the transaction ran whose last frame is about to be written; `several`: it writes
@@ -83,9 +78,6 @@ impl Capturer {
         let mut state = self.state();
         if state.finished {
             state.start();
-        }
-        if several {
-            state.buffer.note(Reason::SeveralDatabases);
         }
         let mut committer = Committer::default();
         let before = usize::from(state.resume_one(watched));
@@ -96,6 +88,9 @@ impl Capturer {
         });
         let State { canaries, buffer, .. } = &mut *state;
         canaries.at_commit(&committer, buffer);
+        if several {
+            buffer.note(Reason::SeveralDatabases);
+        }
         Captured {
             connection: Some(self.number),
             transaction: state.transaction,
@@ -120,7 +115,7 @@ impl Capture for Capturer {
         let kind = Kind::of(sql);
         let is_query = kind == Kind::Other && statement.is_read_only();
         // SQLite itself runs queries on the schema in between.
-        if !is_query && (state.finished || (autocommit && state.running.is_empty())) {
+        if !is_query && (state.finished || (autocommit && !state.has_programs())) {
             state.start();
         }
         if !autocommit {
@@ -155,13 +150,15 @@ impl Capture for Capturer {
             }
             return;
         }
-        if statement.is_read_only() {
+        let is_read_only = statement.is_read_only();
+        if is_read_only && Kind::of(statement.sql().unwrap_or_default()) == Kind::Other {
             return;
         }
-        if state.finished {
+        // Virtual tables run statements in the middle of a COMMIT.
+        if state.finished || (statement.is_autocommit() && !state.is_under_way()) {
             state.start();
         }
-        if state.running.is_empty() {
+        if state.running.is_empty() && state.control.is_none() {
             state.push_query(statement);
         }
         if !state.inside.contains(&id) {
@@ -170,7 +167,9 @@ impl Capture for Capturer {
                 state.buffer.nest(place);
             }
         }
-        state.canaries.writes();
+        if !is_read_only {
+            state.canaries.writes();
+        }
         state.buffer.note(Reason::OtherProgram);
     }
 
@@ -179,12 +178,12 @@ impl Capture for Capturer {
         let id = statement.id();
         let before = usize::from(state.resume(statement));
         state.read_clock(before, 1);
-        state.inside.retain(|inside| *inside != id);
         if state.query == Some(id) {
             state.query = None;
         }
-        if state.control == Some(id) {
-            state.control = None;
+        if state.inside.contains(&id) || state.control == Some(id) {
+            state.inside.retain(|inside| *inside != id);
+            state.control = state.control.filter(|control| *control != id);
             state.ended = Some(state.ended_now(statement, None));
         }
         if state.find(id).is_some() {

@@ -38,7 +38,8 @@ pub struct State {
     /// It has been committed.
     pub finished: bool,
     pub running: Vec<Running>,
-    /// Statements that other programs run inside one of these, and that write.
+    /// Statements that other programs run inside one of these, or inside a query, and that write,
+    /// begin or end transactions.
     pub inside: Vec<usize>,
     /// The statement of a savepoint or a transaction that is under way.
     pub control: Option<usize>,
@@ -60,10 +61,14 @@ impl State {
         self.canaries.start();
     }
 
+    /// Whether a program is under way that writes, or has one inside that does.
+    pub fn has_programs(&self) -> bool {
+        !self.running.is_empty() || !self.inside.is_empty()
+    }
+
     /// Whether a statement that may write is under way.
     pub fn is_under_way(&self) -> bool {
-        !self.finished
-            && (!self.running.is_empty() || !self.inside.is_empty() || self.control.is_some())
+        !self.finished && (self.has_programs() || self.control.is_some())
     }
 
     /// Whether a statement was told that is under way, or is just being reset. After the hook is
@@ -115,12 +120,28 @@ impl State {
         true
     }
 
+    /// The same, for whichever is under way now.
     pub fn resume_one(&mut self, watched: &Watched<'_>) -> bool {
         let mut found = false;
-        if !self.finished && self.ended.is_some() && self.running.is_empty() {
+        let no_other_writes = self.running.iter().all(|running| running.is_query);
+        if no_other_writes && !self.finished && self.ended.is_some() {
             watched.busy(|statement| found |= self.resume(statement));
         }
         found
+    }
+
+    /// The connection asks for the right to write, and no statement is known to be under way.
+    pub fn look_who_asks(&mut self, watched: &Watched<'_>) {
+        if self.resume_one(watched) {
+            return self.read_clock(1, 0);
+        }
+        if self.finished || watched.is_autocommit() {
+            self.start();
+        }
+        if self.canaries.unseen_writer(watched) {
+            // Nobody has told how the transaction before ended.
+            self.start();
+        }
     }
 
     /// A statement that writes begins.

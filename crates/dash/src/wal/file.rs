@@ -113,7 +113,7 @@ impl WalFile {
         match taken {
             Ok(()) => {
                 self.failed = false;
-                self.link.first_write(&state);
+                self.link.begins_to_write(&state);
                 self.idle = Some(Instant::now());
                 if let Some(waited) = writer::succeeded() {
                     state.latencies.record(Op::LockWait, waited.since);
@@ -140,7 +140,10 @@ impl WalFile {
     /// Gives WRITER up. At once, if SQLite finds that somebody has committed since it began to
     /// read: with the lock in its hands when it begins it will not find that again.
     fn cease_to_write(&mut self) -> Result<()> {
-        let unlocked = self.link.state().call(|engine| engine.index_unlock(WRITER..WRITER + 1));
+        let mut state = self.link.state();
+        self.link.ceases_to_write(&state);
+        let unlocked = state.call(|engine| engine.index_unlock(WRITER..WRITER + 1));
+        drop(state);
         if self.idle.take().is_some_and(|since| since.elapsed() < AT_ONCE) {
             self.wait_next();
         }

@@ -19,13 +19,20 @@ fn with_capturer<R>(
 
 impl Link {
     /// SQLite has got WRITER.
-    pub(super) fn first_write(&self, state: &State) {
+    pub(super) fn begins_to_write(&self, state: &State) {
+        self.tell(state, Capturer::asks_to_write);
+    }
+
+    /// SQLite gives WRITER up.
+    pub(super) fn ceases_to_write(&self, state: &State) {
+        self.tell(state, |capturer, _| capturer.ceases_to_write());
+    }
+
+    fn tell(&self, state: &State, tell: impl Fn(&Capturer, &Watched<'_>)) {
         if self.records
             && let Some(kept) = &state.kept
         {
-            kept.visit(|connection| {
-                with_capturer(connection, |capturer, watched| capturer.first_write(watched))
-            });
+            kept.visit(|connection| with_capturer(connection, tell));
         }
     }
 

@@ -6,6 +6,8 @@ use rusqlite::{ToSql, params};
 
 use crate::common::*;
 
+mod exclusive;
+mod inside;
 mod unseen;
 
 /// A database whose statements are recorded, with a table `t`.

@@ -205,6 +205,52 @@ fn a_transaction_over_two_databases_says_so_in_both() {
     assert_eq!(reason(&db), "-");
 }
 
+/// Both take the lock of writers, and write nothing.
+#[test]
+fn repairs_of_the_wal_index_and_checkpoints_are_no_sign_of_a_blob_handle() {
+    let folder = Folder::new();
+    drop(database(&folder));
+    // The first to read makes the wal-index.
+    let db = recording(&folder);
+    db.execute_batch("BEGIN; INSERT INTO t(c) VALUES (1); COMMIT").expect("commits");
+    assert_eq!(reason(&db), "-");
+    db.execute_batch("BEGIN").expect("begins");
+    // SAFETY: an open connection of this thread's; null is all databases, and no answer.
+    let code = unsafe {
+        let (all, restart) = (core::ptr::null(), ffi::SQLITE_CHECKPOINT_RESTART);
+        ffi::sqlite3_wal_checkpoint_v2(db.handle(), all, restart, null_mut(), null_mut())
+    };
+    assert_eq!(code, 0);
+    db.execute_batch("INSERT INTO t(c) VALUES (2); COMMIT").expect("commits");
+    assert_eq!(newest(&db, "sql"), ["INSERT INTO t(c) VALUES (2);"]);
+    assert_eq!(reason(&db), "-");
+}
+
+/// What SQLite does besides running a program is the doing of the statement that asks for it.
+#[test]
+fn every_statement_that_commits_is_known() {
+    let folder = Folder::new();
+    let db = database(&folder);
+    db.execute_batch("PRAGMA wal_autocheckpoint=1").expect("sets");
+    for sql in [
+        "VACUUM",
+        "PRAGMA auto_vacuum=2; VACUUM",
+        "INSERT INTO t(c) VALUES (zeroblob(100000)), (1)",
+        "DELETE FROM t WHERE c=zeroblob(100000)",
+        "PRAGMA incremental_vacuum",
+        "PRAGMA user_version=3",
+        "CREATE INDEX i ON t(c)",
+        "ANALYZE",
+        "ALTER TABLE t ADD COLUMN d",
+        "DROP INDEX i",
+    ] {
+        db.execute_batch(sql).expect("commits");
+        let last = sql.rsplit("; ").next().unwrap_or_default();
+        assert_eq!((newest(&db, "sql"), reason(&db)), (vec![last.to_owned()], "-".into()), "{sql}");
+    }
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), 1);
+}
+
 #[test]
 fn a_backup_is_no_statement() {
     let folder = Folder::new();
