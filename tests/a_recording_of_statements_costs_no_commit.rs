@@ -49,15 +49,18 @@ fn where_the_host_takes_the_trace_hook() {
     run(&mut command);
 }
 
-/// The extension is loaded on the connection that attaches the database.
+/// The extension is loaded on the connection that attaches the database, and that has a hook.
 const BEFORE: &str = "
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[2], isolation_level=None, uri=True)
+seen = []
+db.set_trace_callback(seen.append)
 db.enable_load_extension(True)
 db.load_extension(sys.argv[1])
 db.execute('ATTACH ? AS a', ('file:' + sys.argv[3] + '?vfs=dash&journal_mode=wal&dash_statements=on',))
 db.execute('CREATE TABLE a.t(x)')
 db.execute('INSERT INTO a.t VALUES (?)', (1,))
+assert any(text.startswith('INSERT INTO a.t') for text in seen), seen
 found = db.execute(\"SELECT DISTINCT connection, sql, reason FROM dash_statements('a')\").fetchall()
 (connection, sql, reason), = found
 assert (connection, sql) == (None, None) and 'opened before the extension was loaded' in reason, found
@@ -72,6 +75,36 @@ fn where_the_connection_was_there_before_the_extension() {
     let path = |name: &str| folder.path().join(name);
     let mut command = Command::new(python);
     command.arg("-c").arg(BEFORE).arg(library()).args([path("stock.db"), path("app.db")]);
+    run(&mut command);
+}
+
+/// A connection that is inherited records in the child, too, each process for itself.
+const FORKED: &str = "
+db = open(sys.argv[2], '&journal_mode=wal&dash_statements=on')
+db.execute('CREATE TABLE t(a)')
+newest = 'SELECT sql, parameters, reason FROM dash_statements LIMIT 1'
+def insert(value):
+    db.execute('INSERT INTO t VALUES (?)', (value,))
+    found = db.execute(newest).fetchone()
+    assert found == ('INSERT INTO t VALUES (?)', str(value), None), found
+insert(1)
+child = os.fork()
+if child == 0:
+    insert(2)
+    insert(3)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+found = db.execute(newest).fetchone()
+assert found[1] == '1', found
+insert(4)
+assert db.execute('SELECT count(*) FROM t').fetchone() == (4,)
+say('done', 1)
+";
+
+#[test]
+fn where_the_host_forks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(mut command) = python(FORKED, &[&folder.path().join("app.db")]) else { return };
     run(&mut command);
 }
 

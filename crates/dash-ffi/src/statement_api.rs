@@ -6,6 +6,7 @@ use crate::sys::statement::{
 };
 use crate::sys::{ApiRoutines, Connection, RawValue};
 use core::ffi::{c_char, c_int, c_uint};
+use core::mem::offset_of;
 
 macro_rules! routines {
     ($($name:ident: $signature:ty,)*) => {
@@ -14,6 +15,11 @@ macro_rules! routines {
         pub(crate) struct StatementApi {
             $(pub(crate) $name: $signature,)*
         }
+
+        /// SQLite 3.31 and all later ones have these fields.
+        const _: () = {
+            $(assert!(offset_of!(ApiRoutines, $name) <= offset_of!(ApiRoutines, filename_wal));)*
+        };
 
         impl StatementApi {
             /// Copies the routines out of a table; `None` if one is not there.
