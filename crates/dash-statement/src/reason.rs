@@ -62,7 +62,7 @@ impl Reason {
                 "statements of this connection are not seen: it was opened before the extension was loaded, or its main database without dash_statements=on"
             }
             Self::OtherProgram => {
-                "a function or a virtual table ran statements of its own inside a statement"
+                "a function, a virtual table or a PRAGMA ran statements of its own inside a statement"
             }
             Self::Full => "the transaction ran more than there is memory for",
             Self::Unreadable => "the values of a statement could not be read",

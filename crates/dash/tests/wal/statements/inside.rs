@@ -1,5 +1,6 @@
-//! Programs that a function runs inside a statement: they may begin and end transactions, be
-//! prepared again, or be left half-read. The record says that they were there, and nothing else.
+//! Programs that a function or SQLite itself runs inside a statement: they may begin and end
+//! transactions, be prepared again, or be left half-read. The record says that they were there, and
+//! nothing else.
 
 #![allow(unsafe_code, reason = "tests call SQLite's C interface directly")]
 
@@ -66,6 +67,17 @@ fn what_was_rolled_back_before_a_function_writes_is_not_shown() {
     let sql = "SELECT run('INSERT INTO t(c) VALUES (2)')";
     db.execute_batch(sql).expect("commits");
     has_programs_inside(&db, &[sql]);
+}
+
+#[test]
+fn a_pragma_may_run_statements() {
+    let folder = Folder::new();
+    let db = database(&folder);
+    db.execute_batch("CREATE INDEX i ON t(c); INSERT INTO t(c) VALUES (1), (2)").expect("commits");
+    // All tables, whatever this connection has asked of them so far.
+    let optimize = "PRAGMA optimize=0x10002";
+    db.execute_batch(optimize).expect("commits");
+    has_programs_inside(&db, &[optimize]);
 }
 
 /// A full-text index writes when its transaction is committed.
