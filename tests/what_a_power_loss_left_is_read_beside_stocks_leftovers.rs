@@ -122,6 +122,7 @@ fn as_a_plain_file() {
         assert_eq!(workload::state(&db), state, "{mode}");
         workload::commit_next(&db).expect("commits");
         db.close().expect("closes");
+        assert!(!shadow(&path).exists() && !beside(&path, "-dash").exists());
         assert_eq!(workload::state(&suite::stock(&path)), state + 1, "{mode}");
         assert_eq!(workload::state(&suite::open(&path)), state + 1, "{mode}");
     }
@@ -137,6 +138,23 @@ fn a_plain_file_that_may_only_be_read_is_refused() {
     assert!(last_error().contains("app.db-shadow holds"), "{}", last_error());
     assert_eq!(workload::state(&suite::open(&path)), state);
     assert_eq!(workload::state(&member(&path).expect("opens")), state);
+}
+
+/// One that a power loss has left is empty, as nobody flushes it.
+#[test]
+fn a_plain_file_keeps_no_coordination_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    workload::make(&suite::stock(&path));
+    fs::write(beside(&path, "-dash"), b"").expect("writes");
+    fs::create_dir(beside(&path, "-dash-fence")).expect("makes");
+    suite::load();
+    let db = Connection::open(suite::uri(&path, "&journal_mode=delete")).expect("opens");
+    assert_eq!(workload::state(&db), 0);
+    assert!(!beside(&path, "-dash").exists());
+    db.close().expect("closes");
+    suite::open(&path).execute_batch("PRAGMA user_version = 1").expect("commits");
+    assert!(!beside(&path, "-dash-fence").exists());
 }
 
 /// A shadow that is needed no more is in no plain file's way, and is not made again each time.

@@ -36,4 +36,4 @@ pub use read_only::ReadOnly;
 pub use shared::locks::LockLevel;
 pub use statistics::Statistics;
 pub use tuning::Tuning;
-pub use while_closed::{is_at_rest, is_open, is_protected, while_closed};
+pub use while_closed::{is_at_rest, is_open, is_protected, remove_coordination, while_closed};

@@ -20,13 +20,41 @@ use std::path::Path;
 /// [`Error::Busy`] if there is one, or if somebody opens or closes it for very long; whatever
 /// opening the coordination file answers.
 pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() -> T) -> Result<T> {
+    while_alone(storage, path, true, act)
+}
+
+/// Removes the coordination file of a database that no connection has open for writing, if it has
+/// no shadow: what a session that was cut off left there says nothing then.
+///
+/// # Errors
+///
+/// As of [`while_closed`].
+pub fn remove_coordination<S: Storage>(storage: &S, path: &Path) -> Result<()> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    for (name, wanted) in [(&names.coordination, true), (&names.shadow, false)] {
+        let found = directory.metadata(name).during(Operation::Stat, name.to_string_lossy())?;
+        if found.is_some() != wanted {
+            return Ok(());
+        }
+    }
+    while_alone(storage, path, false, || ())
+}
+
+/// See [`while_closed`]. `keeps`: a coordination file that was there before stays.
+fn while_alone<S: Storage, T>(
+    storage: &S,
+    path: &Path,
+    keeps: bool,
+    act: impl FnOnce() -> T,
+) -> Result<T> {
     let (folder, names) = Names::split(path)?;
     let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
     let stat = |name: &std::ffi::OsStr| {
         directory.metadata(name).during(Operation::Stat, name.to_string_lossy())
     };
     let db = stat(&names.db)?;
-    let was_there = stat(&names.coordination)?.is_some();
+    let stays = keeps && stat(&names.coordination)?.is_some();
     let (coordination, _) =
         open_coordination(storage, &directory, names.coordination_file(), db.as_ref())?;
     let holder = coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive);
@@ -34,7 +62,7 @@ pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() 
         return Err(Error::Busy);
     }
     let done = act();
-    if !was_there {
+    if !stays {
         // Whoever waits for OPEN looks whether the file still has its name.
         drop(directory.unlink(&names.coordination));
     }

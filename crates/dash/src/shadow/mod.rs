@@ -23,6 +23,7 @@ mod super_journal;
 use std::path::Path;
 
 use dash_ffi::{Code, Error, File, FileKind, HostVfs, OpenFlags, Opened, Result, Side};
+use dash_storage::real::Real;
 
 use crate::leftovers;
 use crate::mode::registry::Shared;
@@ -71,6 +72,13 @@ impl Mode for Shadow {
 
     fn give_way(&self, host: &HostVfs, place: &Place<'_>, to: &dyn Mode) -> Result<()> {
         leaving::give_way(host, place.path, to)
+    }
+
+    fn forget(&self, path: &Path, held: bool) {
+        if !held {
+            // What stays harms nobody.
+            drop(dash_shadow::remove_coordination(&Real, path));
+        }
     }
 
     fn prepare(&self, path: &Path, other: bool) {
