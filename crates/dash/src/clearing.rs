@@ -31,7 +31,9 @@ const ROLL_BACK: &str = "PRAGMA busy_timeout=2000; SELECT count(*) FROM sqlite_m
 pub fn roll_back(host: &HostVfs, path: &Path, flags: OpenFlags) -> Result<()> {
     let shown = path.display();
     let is_needed = || {
-        if !Neighbours::of(path).has_hot_journal()? {
+        // Beside an empty file, or none, SQLite deletes a journal.
+        let has_bytes = path.metadata().is_ok_and(|found| found.len() > 0);
+        if !has_bytes || !Neighbours::of(path).has_hot_journal()? {
             return Ok(false);
         }
         let (mut file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;

@@ -131,6 +131,16 @@ fn a_plain_file_that_was_being_taken_out_of_wal_mode_is_taken_out_of_it() {
     whole(&db);
 }
 
+#[test]
+fn a_plain_file_begins_empty_beside_an_old_journal() {
+    let folder = Folder::new();
+    hot_journal(&folder, "app.db");
+    std::fs::remove_file(folder.path("app.db")).expect("there");
+    let db = folder.try_open("app.db", "&journal_mode=delete").expect("opens");
+    assert_eq!(number(&db, "SELECT count(*) FROM sqlite_schema"), 0);
+    db.execute_batch("CREATE TABLE t(x)").expect("commits");
+}
+
 /// The shadow of a session that was closed lies beside it, and says nothing of what stock SQLite
 /// was at since.
 #[test]
