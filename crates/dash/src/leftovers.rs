@@ -292,8 +292,8 @@ pub fn fenced(journal: &Path) -> Error {
         Code::CANTOPEN,
         format!(
             "{} is a directory, the name fence of dash: the database is open through it or was not closed cleanly; \
-             end the processes that have it open, or open it once through dash without the parameter journal_mode, as \
-             somebody who may write it and its folder (dash recover does that)",
+             end the processes that have it open, or open it once through dash, as somebody who may write it and its \
+             folder (dash recover does that)",
             journal.display()
         ),
     )
