@@ -30,6 +30,7 @@ mutations! {
     NoBarrier = "a checkpoint copies pages that are durable nowhere else",
     NoForcedBarrier = "a checkpoint under synchronous=OFF copies pages that are durable nowhere else",
     BarrierOutlivesFrames = "a barrier counts for frames that were written after it",
+    JournalPromisesNothing = "what was committed in a rollback mode is no reason to flush a checkpoint under synchronous=OFF",
     DatabaseNotFlushed = "a generation begins, or the log is given up, while pages of a checkpoint are not flushed",
     OwnFramesOnly = "whoever flushes logs its own frames, not those before",
     SaltsNotChecked = "frames of another generation are logged under the numbers of this one",

@@ -60,6 +60,29 @@ pub(crate) fn and_then_somebody_else_begins_anew() {
     }
 }
 
+/// What was committed through a journal, before WAL mode was entered again, is in the database
+/// only.
+#[test]
+pub(crate) fn after_commits_in_a_rollback_mode() {
+    let tale = Tale::new();
+    let db = tale.open();
+    db.synchronous("EXTRA");
+    assert_eq!(db.value::<String>("PRAGMA journal_mode=DELETE").unwrap(), "delete");
+    db.put();
+    assert_eq!(db.value::<String>("PRAGMA journal_mode=WAL").unwrap(), "wal");
+    let off = tale.open();
+    off.synchronous("OFF");
+    for _ in 0..2 {
+        off.scribble(3).unwrap();
+        off.put_in_it();
+        off.checkpoint("PASSIVE");
+        tale.watch();
+        db.put();
+        tale.done();
+        tale.survives_all();
+    }
+}
+
 /// Who has the database exclusively takes no lock that tells where a checkpoint begins. The flush
 /// of a new header was taken for the barrier of the next checkpoint.
 #[test]

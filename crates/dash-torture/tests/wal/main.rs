@@ -68,6 +68,7 @@ type Told = (Mutation, &'static [fn()]);
 const TOLD: &[Told] = &[
     (Mutation::RecordNotFlushed, &[normal::and_a_full_one_at_once]),
     (Mutation::NoBarrier, &[normal::in_the_same_connection]),
+    (Mutation::JournalPromisesNothing, &[off::after_commits_in_a_rollback_mode]),
     (Mutation::NoForcedBarrier, &[off::passive, off::restart]),
     (Mutation::BarrierOutlivesFrames, &[off::alone_and_without_locks]),
     (

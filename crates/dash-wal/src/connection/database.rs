@@ -67,6 +67,11 @@ impl<S: Storage> Connection<S> {
         self.statistics.database_flushes += 1;
         self.database.sync()?;
         self.coordination.set(Word::DatabaseDirty, 0);
+        if self.wal.is_none() && !broken(Mutation::JournalPromisesNothing) {
+            // SQLite has committed by its journal: a checkpoint under `synchronous=OFF`, once WAL
+            // mode is entered again, must not take that away.
+            self.coordination.set(Word::Promised, 1);
+        }
         Ok(())
     }
 
