@@ -22,13 +22,13 @@ const CLEAR: &str = "PRAGMA busy_timeout=2000; PRAGMA locking_mode=NORMAL; \
 /// Rolls a hot journal back, and no more.
 const ROLL_BACK: &str = "PRAGMA busy_timeout=2000; SELECT count(*) FROM sqlite_master";
 
-/// Lets stock SQLite roll back a hot journal of a program that was stopped. `flags` are those the
-/// database is opened with.
+/// Lets stock SQLite roll back a hot journal of a program that was stopped; whether there was one.
+/// `flags` are those the database is opened with.
 ///
 /// # Errors
 ///
 /// `SQLITE_BUSY` if another process comes between, or stock SQLite's own error, with a message.
-pub fn roll_back(host: &HostVfs, path: &Path, flags: OpenFlags) -> Result<()> {
+pub fn roll_back(host: &HostVfs, path: &Path, flags: OpenFlags) -> Result<bool> {
     let shown = path.display();
     let is_needed = || {
         // Beside an empty file, or none, SQLite deletes a journal.
@@ -45,10 +45,10 @@ pub fn roll_back(host: &HostVfs, path: &Path, flags: OpenFlags) -> Result<()> {
     let could_not = format!("stock SQLite could not roll back {shown}");
     let (is_needed, in_use): (&dyn Fn() -> _, &dyn Fn() -> _) = (&is_needed, &in_use);
     if !is_needed()? {
-        return Ok(());
+        return Ok(false);
     }
     let work = Work { sql: ROLL_BACK, is_needed, in_use, could_not: &could_not };
-    by_stock::run(host, path, flags, &work)
+    by_stock::run(host, path, flags, &work).map(|()| true)
 }
 
 /// Lets stock SQLite deal with a leftover. `flags` are those the database is opened with. Not

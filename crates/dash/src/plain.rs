@@ -92,10 +92,8 @@ impl Request<'_> {
         let is_wal = || -> Result<bool> {
             Ok(beside.find()? == Some(Leftover::Wal) || beside.says_wal(path))
         };
-        if !is_wal()? {
-            clearing::roll_back(host, path, *flags)?;
-        }
-        if !is_wal()? {
+        let leaves = is_wal()? || (clearing::roll_back(host, path, *flags)? && is_wal()?);
+        if !leaves {
             return Ok(());
         }
         beside.refuse_fence(path)?;
