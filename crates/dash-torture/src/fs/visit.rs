@@ -132,6 +132,19 @@ fn as_stock(allowed: &Allowed, path: &Path, of: fn(&State) -> u64) -> Result<(),
     Err(Wrong::Broken(format!("stock SQLite before recovery, {}: {what}", path.display())))
 }
 
+/// The rest of a transaction that a visitor has begun: the content before, and the one that it
+/// makes. Damage is an error without a code.
+fn guest_commits(db: &Connection) -> rusqlite::Result<(u64, u64)> {
+    let before = database::content(db, "main")?;
+    if let Some(damage) = database::damage(db, "main")? {
+        return Err(rusqlite::Error::InvalidParameterName(damage));
+    }
+    db.execute_batch("CREATE TABLE IF NOT EXISTS guest(n INT); INSERT INTO guest VALUES (1)")?;
+    let after = database::content(db, "main")?;
+    db.execute_batch("COMMIT")?;
+    Ok((before, after))
+}
+
 /// A stock writer is refused, or writes on a committed state, which is not a file without a byte if
 /// a commit was acknowledged. An empty database that stock SQLite has made, of one page, is a
 /// committed state like others.
@@ -141,14 +154,7 @@ fn writes(look: &Look<'_>, visited: &mut Visited, path: &Path) -> Result<(), Wro
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let db = Connection::open_with_flags(path, flags)?;
         db.execute_batch("PRAGMA synchronous = EXTRA; BEGIN IMMEDIATE; PRAGMA user_version = 7")?;
-        let before = database::content(&db, "main")?;
-        if let Some(damage) = database::damage(&db, "main")? {
-            return Err(rusqlite::Error::InvalidParameterName(damage));
-        }
-        db.execute_batch("CREATE TABLE IF NOT EXISTS guest(n INT); INSERT INTO guest VALUES (1)")?;
-        let after = database::content(&db, "main")?;
-        db.execute_batch("COMMIT")?;
-        Ok((before, after))
+        guest_commits(&db)
     };
     let (before, after) = match wrote() {
         Ok(both) => both,
@@ -208,15 +214,9 @@ fn plainly(look: &Look<'_>, visited: &mut Visited, path: &Path) -> Result<(), Wr
     let wrote = || -> rusqlite::Result<(u64, u64)> {
         let db = Connection::open(sqlite::uri(path, "&journal_mode=delete"))?;
         db.execute_batch("PRAGMA synchronous = EXTRA; BEGIN IMMEDIATE")?;
-        let before = database::content(&db, "main")?;
-        if let Some(damage) = database::damage(&db, "main")? {
-            return Err(rusqlite::Error::InvalidParameterName(damage));
-        }
-        db.execute_batch("CREATE TABLE IF NOT EXISTS guest(n INT); INSERT INTO guest VALUES (1)")?;
-        let after = database::content(&db, "main")?;
-        db.execute_batch("COMMIT")?;
+        let both = guest_commits(&db)?;
         db.close().map_err(|(_, error)| error)?;
-        Ok((before, after))
+        Ok(both)
     };
     let allowed = &visited.allowed;
     let what = match wrote() {
