@@ -254,28 +254,9 @@ impl Api {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linked::{same, table};
     use rusqlite::ffi;
     use std::mem::MaybeUninit;
-    use std::sync::atomic::{AtomicPtr, Ordering};
-
-    static TABLE: AtomicPtr<ApiRoutines> = AtomicPtr::new(core::ptr::null_mut());
-
-    unsafe extern "C" fn keep(
-        _: *mut Connection,
-        _: *mut *mut c_char,
-        table: *const ApiRoutines,
-    ) -> c_int {
-        TABLE.store(table.cast_mut(), Ordering::Relaxed);
-        0
-    }
-
-    /// The table of the SQLite that this test links.
-    fn table() -> *const ApiRoutines {
-        // SAFETY: this is sqlite3_auto_extension.
-        unsafe { crate::register_with(ffi::sqlite3_auto_extension, keep) }.unwrap();
-        drop(rusqlite::Connection::open_in_memory().unwrap());
-        TABLE.load(Ordering::Relaxed)
-    }
 
     /// Reading every routine at its place gives the function that the linker knows by that name.
     #[test]
@@ -283,16 +264,7 @@ mod tests {
         let table = table();
         // SAFETY: SQLite's own table, of a version after 3.31.
         let api = unsafe { Api::copy(table) }.map_err(|_| "unusable").unwrap();
-        macro_rules! same {
-            ($($name:ident is $function:ident,)*) => {$(
-                assert_eq!(
-                    api.$name as *const c_void,
-                    ffi::$function as *const c_void,
-                    stringify!($name)
-                );
-            )*};
-        }
-        same! {
+        same! { api:
             auto_extension is sqlite3_auto_extension,
             close is sqlite3_close,
             context_db_handle is sqlite3_context_db_handle,

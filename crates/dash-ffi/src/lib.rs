@@ -46,6 +46,8 @@ mod guard;
 mod host;
 mod host_control;
 mod host_file;
+#[cfg(test)]
+mod linked;
 mod name;
 mod nested;
 mod op;

@@ -64,44 +64,14 @@ routines! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::ffi::c_void;
-    use rusqlite::ffi;
+    use crate::linked::{same, table};
     use std::mem::MaybeUninit;
-    use std::sync::atomic::{AtomicPtr, Ordering};
-
-    static TABLE: AtomicPtr<ApiRoutines> = AtomicPtr::new(core::ptr::null_mut());
-
-    unsafe extern "C" fn keep(
-        _: *mut Connection,
-        _: *mut *mut c_char,
-        table: *const ApiRoutines,
-    ) -> c_int {
-        TABLE.store(table.cast_mut(), Ordering::Relaxed);
-        0
-    }
-
-    /// The table of the SQLite that this test links.
-    fn table() -> *const ApiRoutines {
-        // SAFETY: this is sqlite3_auto_extension.
-        unsafe { crate::register_with(ffi::sqlite3_auto_extension, keep) }.unwrap();
-        drop(rusqlite::Connection::open_in_memory().unwrap());
-        TABLE.load(Ordering::Relaxed)
-    }
 
     #[test]
     fn the_table_is_read_in_sqlites_order() {
         // SAFETY: SQLite's own table, of a version after 3.31.
         let api = unsafe { StatementApi::copy(table()) }.unwrap();
-        macro_rules! same {
-            ($($name:ident is $function:ident,)*) => {$(
-                assert_eq!(
-                    api.$name as *const c_void,
-                    ffi::$function as *const c_void,
-                    stringify!($name)
-                );
-            )*};
-        }
-        same! {
+        same! { api:
             bind_parameter_count is sqlite3_bind_parameter_count,
             column_blob is sqlite3_column_blob,
             column_bytes is sqlite3_column_bytes,
