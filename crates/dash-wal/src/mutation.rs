@@ -68,6 +68,7 @@ mutations! {
     CheckpointTaken = "recovery gives a log up for a checkpoint of stock SQLite that may not have flushed",
     AbsentBelieved = "a log without a -wal is discarded, whatever the database holds",
     SessionBeginsElsewhere = "a session's first record goes elsewhere than the head of the log at rest says",
+    FirstRecordNotFlushed = "a record is written behind a session's first one that no flush has made durable",
     RecoversBesideExclusive = "recovery takes no lock of the database's file",
     DeletionUndone = "a -wal that recovery found deleted is not durably so before the log is void",
     StoppedBelieved = "what a stopped process was about to flush is taken for durable",

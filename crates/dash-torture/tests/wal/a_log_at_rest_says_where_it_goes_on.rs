@@ -1,7 +1,7 @@
 //! The next session of a log begins where the head says, so whoever opens a log at rest need not
 //! read it (LOG-12). After a short session the log is begun later.
 
-use dash_storage::simulated::{Effect, Fault, OperationKind};
+use dash_storage::simulated::{Effect, Fault, Operation, OperationKind, Question, Survivors};
 
 use crate::common::Tale;
 
@@ -54,6 +54,62 @@ pub(crate) fn after_flushes_that_failed_too() {
                 db.put();
                 tale.survives_all();
             }
+        }
+    }
+}
+
+/// Where no flush is asked for: any of several records may be on the device after a power loss,
+/// while the head is still the one that says that the log is at rest. One that is far behind the
+/// first would not be looked for, and its number used again.
+#[test]
+pub(crate) fn with_a_record_that_is_flushed() {
+    let tale = after(4);
+    let db = tale.open();
+    db.put();
+    db.ok("PRAGMA dash_durability=none");
+    db.synchronous("NORMAL");
+    db.put();
+    for _ in 0..2 {
+        db.scribble(6).unwrap();
+        db.ok("COMMIT");
+    }
+    db.put();
+    let next = tale.after(tale.machine.power_loss(&mut NewestRecord::of(&tale)));
+    let next = next.with(next.open().content());
+    let db = next.open();
+    db.restart();
+    for _ in 0..5 {
+        db.put();
+        next.survives_all();
+    }
+}
+
+/// Of all that was written and not flushed, the last write into the log alone is there.
+struct NewestRecord {
+    log: u64,
+    begins: u64,
+}
+
+impl NewestRecord {
+    fn of(tale: &Tale) -> Self {
+        let log = tale.inode("-dashlog");
+        let entries = tale.machine.journal().entries;
+        let written = |operation: &Operation| {
+            operation.inode == log && operation.kind == OperationKind::Write
+        };
+        let last = entries.iter().rfind(|entry| written(&entry.operation)).unwrap();
+        let range = last.operation.range.clone().unwrap();
+        Self { log, begins: range.start }
+    }
+}
+
+impl Survivors for NewestRecord {
+    fn choose(&mut self, question: Question, _: usize, newest: usize) -> usize {
+        match question {
+            Question::Unit { inode, offset } if inode == self.log && offset >= self.begins => {
+                newest
+            }
+            _ => 0,
         }
     }
 }

@@ -117,6 +117,7 @@ const TOLD: &[Told] = &[
     (Mutation::StoppedBelieved, &[stopped::who_commits]),
     (Mutation::RecoversBesideExclusive, &[survivor::while_it_has_the_database_for_itself]),
     (Mutation::SessionBeginsElsewhere, &[at_rest::after_flushes_that_failed_too]),
+    (Mutation::FirstRecordNotFlushed, &[at_rest::with_a_record_that_is_flushed]),
     (Mutation::StampNotFlushed, &[another::but_not_where_a_killed_process_had_copied_into_it]),
     (
         Mutation::AnotherTaken,

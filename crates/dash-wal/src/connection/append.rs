@@ -231,8 +231,10 @@ impl<S: Storage> Connection<S> {
             return Ok(Written::Full);
         };
         c.set(Word::Writes, c.get(Word::Sequence) + 1);
-        // The head may have been written just before, and is no part of this write.
-        let means = if start == 0 && means == Means::Device { Means::Flush } else { means };
+        // The head may have been written just before, and is no part of this write. No record may
+        // be on the device behind a head that calls the log one at rest (LOG-12).
+        let asked = means == Means::Write && broken(Mutation::FirstRecordNotFlushed);
+        let means = if start == 0 && !asked { Means::Flush } else { means };
         let early = broken(Mutation::WordsBeforeFlush);
         if early {
             publish(c, place, len, window.first);
