@@ -126,6 +126,7 @@ const TOLD: &[Told] = &[
             another::where_the_log_is_another_databases,
         ],
     ),
+    (Mutation::CopyForgotten, &[another::but_not_where_a_stock_survivor_has_changed_every_page]),
     (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),
 ];

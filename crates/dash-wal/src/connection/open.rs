@@ -149,7 +149,9 @@ impl<S: Storage> Connection<S> {
         let recovered = recovered?;
         self.coordination.reset();
         let id = self.database.file().id();
-        for (word, value) in [(Word::Device, id.device), (Word::Inode, id.inode)] {
+        let own = self.coordination.file.id().inode;
+        for (word, value) in [(Word::Device, id.device), (Word::Inode, id.inode), (Word::Own, own)]
+        {
             self.coordination.set(word, value);
         }
         for (word, value) in recovered.words() {

@@ -48,12 +48,19 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         }
     }
     let open = locks.iter().any(|lock| lock.place == LockedPlace::Alive);
+    let left = coordination.as_ref().map(|file| left_in(file, names.shown())).transpose()?;
+    let copied_with = left.as_ref().and_then(|left| left.copied_with);
     let coordination =
-        coordination.as_ref().map(|file| coordination_seen(file, names.shown())).transpose()?;
+        coordination.as_ref().zip(left).map(|(file, left)| coordination_seen(file, &left));
     let same_cache = coordination.is_some_and(|seen| seen.is_ours && seen.same_cache);
     let boot = if same_cache { Boot::Same } else { Boot::Other };
-    let found: Files<'_, S> =
-        Files { directory: &directory, names: &names, db: db.as_ref(), wal: wal.as_ref() };
+    let found: Files<'_, S> = Files {
+        directory: &directory,
+        names: &names,
+        db: db.as_ref(),
+        wal: wal.as_ref(),
+        copied_with,
+    };
     let stands = fence::find(&directory, &names.fence)?;
     let (log, relation, decided) = found.log(boot, stands == Found::Fence)?;
     let database = db.as_ref().map(|file| database_seen(file, names.shown())).transpose()?;
@@ -80,6 +87,8 @@ struct Files<'a, S: Storage> {
     names: &'a Names,
     db: Option<&'a S::File>,
     wal: Option<&'a S::File>,
+    /// See [`Look::copied_with`].
+    copied_with: Option<u64>,
 }
 
 type LogFound = (
@@ -88,12 +97,16 @@ type LogFound = (
     std::result::Result<(Action, &'static str), (Refusal, String)>,
 );
 
-impl<S: Storage> Files<'_, S> {
+impl<'a, S: Storage> Files<'a, S> {
+    fn look(&self, database: &'a S::File) -> Look<'a, S> {
+        Look { names: self.names, database, copied_with: self.copied_with }
+    }
+
     /// The log, how `-wal` stands to it, and what is to be done, by the table.
     fn log(&self, boot: Boot, fence: bool) -> Result<LogFound> {
         let Some(file) = LogFile::open_to_read(self.directory, &self.names.log)? else {
             if let Some(database) = self.db {
-                let look = Look::<S> { names: self.names, database };
+                let look = self.look(database);
                 if decide(look.without_log(fence, self.wal, boot)?) == Action::RefuseLost {
                     let refusal = (Refusal::LogMissing, look.missing_log().to_string());
                     return Ok((None, None, Err(refusal)));
@@ -113,7 +126,7 @@ impl<S: Storage> Files<'_, S> {
             });
         };
         let len = len_of(file.file(), self.names.shown_log())?;
-        let look = Look::<S> { names: self.names, database };
+        let look = self.look(database);
         let log = match look.log(file) {
             Ok(log) => log,
             Err(Error::CantOpen(text)) => return refused(Refusal::Newer, text),
@@ -245,10 +258,9 @@ fn log_seen<F: File>(log: &Log<F>, len: u64) -> Result<LogSeen> {
     })
 }
 
-fn coordination_seen<F: File>(file: &F, name: &str) -> Result<CoordinationSeen> {
-    let Left { is_ours, cache_life } = left_in(file, name)?;
-    let same_cache = cache_life.is_some() && cache_life == file.cache_life();
-    Ok(CoordinationSeen { is_ours, same_cache })
+fn coordination_seen<F: File>(file: &F, left: &Left) -> CoordinationSeen {
+    let same_cache = left.cache_life.is_some() && left.cache_life == file.cache_life();
+    CoordinationSeen { is_ours: left.is_ours, same_cache }
 }
 
 fn len_of<F: File>(file: &F, name: &str) -> Result<u64> {

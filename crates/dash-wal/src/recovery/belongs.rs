@@ -64,12 +64,13 @@ impl<S: Storage> Look<'_, S> {
             return Ok(Database::HoldsOlderImage);
         }
         // A stock program that had survived leaves the file where it is, and a header that is not
-        // older.
-        let owner = match log.scan.condition {
-            Condition::Whole => log.scan.head.owner,
-            Condition::Absent | Condition::Damaged => 0,
+        // older. It may have left no page as it was.
+        let (owner, id) = match log.scan.condition {
+            Condition::Whole => (log.scan.head.owner, Some(log.scan.head.id)),
+            Condition::Absent | Condition::Damaged => (0, None),
         };
-        let elsewhere = owner != 0 && owner != self.database.id().inode;
+        let copied = id.is_some() && self.copied_with == id && !broken(Mutation::CopyForgotten);
+        let elsewhere = owner != 0 && owner != self.database.id().inode && !copied;
         // Others than the one that wrote the newest header would have raised the counter. That one
         // may have gone on with another header, and without the log: then the counter was raised in
         // this generation, or the database still has something that no state before it has.

@@ -18,6 +18,8 @@ pub(crate) struct Look<'a, S: Storage> {
     pub(crate) names: &'a Names,
     /// The database's file.
     pub(crate) database: &'a S::File,
+    /// The id of a log that was copied together with the database, if that is known.
+    pub(crate) copied_with: Option<u64>,
 }
 
 /// A log, read.

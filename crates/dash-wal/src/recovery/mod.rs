@@ -206,7 +206,8 @@ impl<S: Storage> Connection<S> {
     }
 
     fn look(&self) -> Look<'_, S> {
-        Look { names: &self.names, database: self.database.file() }
+        let copied_with = self.coordination.copied_with();
+        Look { names: &self.names, database: self.database.file(), copied_with }
     }
 
     /// What `-wal` holds now.

@@ -141,6 +141,8 @@ pub(crate) enum Word {
     RecordFrames = 43,
     /// What it holds.
     Record = 44,
+    /// Inode number of this file; another one says that it is a copy.
+    Own = 45,
 }
 
 /// What one tells whoever only reads it.
@@ -149,6 +151,8 @@ pub(crate) struct Left {
     pub(crate) is_ours: bool,
     /// The cache that all this is true of, where that can be told.
     pub(crate) cache_life: Option<u64>,
+    /// See [`Coordination::copied_with`].
+    pub(crate) copied_with: Option<u64>,
 }
 
 /// Reads it without mapping it.
@@ -159,8 +163,13 @@ pub(crate) fn left_in<F: File>(file: &F, name: &str) -> Result<Left> {
         read_padded(file, &mut bytes, place).during(Operation::Read, name)?;
         Ok(u64::from_ne_bytes(bytes))
     };
-    let life = word(Word::CacheLife)?;
-    Ok(Left { is_ours: word(Word::Magic)? == MARK, cache_life: (life != 0).then_some(life) })
+    let (life, is_ours) = (word(Word::CacheLife)?, word(Word::Magic)? == MARK);
+    let copied_with = copied_with(file, is_ours, word(Word::Own)?, word(Word::LogId)?);
+    Ok(Left { is_ours, cache_life: (life != 0).then_some(life), copied_with })
+}
+
+fn copied_with<F: File>(file: &F, is_ours: bool, own: u64, log: u64) -> Option<u64> {
+    (is_ours && own != 0 && own != file.id().inode && log != 0).then_some(log)
 }
 
 /// The mapped coordination file and this connection's entry.
@@ -194,6 +203,13 @@ impl<F: File> Coordination<F> {
     /// Whether a first opener has filled it as here.
     pub fn is_ours(&self) -> bool {
         self.get(Word::Magic) == MARK
+    }
+
+    /// The id of the log that was in use when all files were copied, this one among them: that log
+    /// is of the database beside it. Whoever puts another database in the place of one copies no
+    /// coordination file.
+    pub fn copied_with(&self) -> Option<u64> {
+        copied_with(&self.file, self.is_ours(), self.get(Word::Own), self.get(Word::LogId))
     }
 
     /// Why a connection can't join those who have filled it in another way.
