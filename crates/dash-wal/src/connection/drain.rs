@@ -14,8 +14,8 @@ use dash_storage::{LockKind, Storage};
 use std::ops::Range;
 use std::time::Duration;
 
-/// How long readers are kept back.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How long readers are kept back: those of 50 ms are to have ended then, and to have said so.
+const PATIENCE: Duration = Duration::from_millis(54);
 
 /// How often the locks are tried meanwhile.
 const PAUSE: Duration = Duration::from_micros(100);
