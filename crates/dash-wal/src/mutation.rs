@@ -75,6 +75,7 @@ mutations! {
     HeaderNotFlushed = "a header of -wal is not durable before frames of its generation are in the log",
     StampNotFlushed = "the log says what the database is like where that is not durable",
     AnotherTaken = "a log is applied to another database, or dropped beside an older state of its own",
+    BeginningNotKept = "the ring has grown, and its beginning counts as free while the window is there",
     CopyForgotten = "all files are copied, and the log is taken for another database's",
     SequenceReused = "an opener uses a sequence again",
     NoLife = "what a killed process left is treated as what a power loss left",

@@ -101,7 +101,7 @@ impl Tuning {
     pub fn tiny() -> Self {
         Self {
             ring_min: 16 << 10,
-            ring_max: 64 << 10,
+            ring_max: 32 << 10,
             record_max: 8 << 10,
             stock_commits: 1,
             short_session: 3,

@@ -85,6 +85,7 @@ const TOLD: &[Told] = &[
     (Mutation::SpoiltFramesLogged, &[twice::after_a_savepoint_was_rolled_back]),
     (Mutation::WrapsOverWindow, &[ring::within_a_generation]),
     (Mutation::WrapWithoutFlush, &[ring::within_a_generation]),
+    (Mutation::BeginningNotKept, &[ring::that_grows]),
     (Mutation::GenerationOverFullRing, &[ring::at_the_end_of_one]),
     (Mutation::HeaderNotFlushed, &[generation::and_on_the_device_before_its_frames]),
     (Mutation::TruncationEndsGeneration, &[closed::not_by_a_limit_in_its_first_commit]),

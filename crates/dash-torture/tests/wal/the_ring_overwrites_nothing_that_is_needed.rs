@@ -1,7 +1,7 @@
 //! WAL-8: the log goes round. A record overwrites neither the window that it belongs to nor, as
 //! long as it is not durable itself, that of the generation before.
 
-use crate::common::Tale;
+use crate::common::{Tale, remove};
 
 /// Within a generation: `-wal` is flushed, then all of the log is free. The database gets newer
 /// pages meanwhile, so that a `-wal` that lacks its newest frames is seen.
@@ -31,6 +31,38 @@ pub(crate) fn within_a_generation() {
             tale.survives_all();
         }
         assert!(tale.flushes("-wal") > before, "{direct:?}: it went round");
+    }
+}
+
+/// It grows, wherever in it the window begins, and `-wal` is flushed only where it can't.
+#[test]
+pub(crate) fn that_grows() {
+    for generations in 0..4 {
+        let tale = Tale::new();
+        tale.machine.set_direct(Some(4096));
+        // A new one begins with the ring.
+        remove(&tale.machine, "-dashlog");
+        let db = tale.open();
+        db.put();
+        db.put();
+        for _ in 0..generations {
+            db.restart();
+        }
+        let longest = dash_wal::Tuning::tiny().ring_max;
+        let is_longest = || {
+            let log = tale.machine.file_view("/app.db-dashlog").unwrap();
+            log.len() as u64 > longest
+        };
+        let flushes = tale.flushes("-wal");
+        let reader = tale.open();
+        reader.ok("BEGIN; SELECT * FROM t");
+        while tale.flushes("-wal") == flushes {
+            db.put();
+            tale.survives_all();
+            assert!(is_longest() || tale.flushes("-wal") == flushes);
+        }
+        db.put();
+        tale.survives_all();
     }
 }
 

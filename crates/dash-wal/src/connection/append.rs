@@ -18,7 +18,6 @@ use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_log::file::LogFile;
 use dash_log::record::WINDOW_START;
-use dash_log::ring::Ring;
 use dash_storage::Storage;
 use std::sync::Arc;
 use std::time::Duration;
@@ -221,15 +220,14 @@ impl<S: Storage> Connection<S> {
         let Leader { log, builder, window, .. } = leader;
         let log = log.as_mut().ok_or(Error::OutOfMemory)?;
         let blocks = builder.finish(log.block())?;
-        let (c, len) = (&self.coordination, blocks.len() as u64);
-        let ring = Ring { len: c.get(Word::Ring), block: log.block() };
-        let (start, position) = (c.get(Word::Window), c.get(Word::Position));
-        let oldest = start.checked_sub(1);
-        let room = broken(Mutation::WrapsOverWindow) || ring.free(oldest, position, len);
-        let Some(place) = ring.next(position, len).filter(|_| room) else {
+        let len = blocks.len() as u64;
+        let start = self.coordination.get(Word::Window);
+        let oldest = start.checked_sub(1).filter(|_| !broken(Mutation::WrapsOverWindow));
+        let Some(place) = self.room_for(log, len, oldest) else {
             *window = Window::default();
             return Ok(Written::Full);
         };
+        let c = &self.coordination;
         c.set(Word::Writes, c.get(Word::Sequence) + 1);
         // The head may have been written just before, and is no part of this write. No record may
         // be on the device behind a head that calls the log one at rest (LOG-12).
@@ -275,8 +273,8 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// The log is full within a generation: everything is made durable in `-wal`, so all of the log
-    /// is free (WAL-8). A ring that was too small for a generation grows.
+    /// The log is full within a generation, and can't grow: everything is made durable in `-wal`, so
+    /// all of the log is free (WAL-8).
     fn wrap(&mut self, leader: &mut Leader<S>, last: u32) -> Result<()> {
         self.statistics.wraps += 1;
         match broken(Mutation::WrapWithoutFlush) {
@@ -285,16 +283,6 @@ impl<S: Storage> Connection<S> {
                 self.coordination.set_durable(last);
             }
             false => self.flush_wal(leader, last)?,
-        }
-        let old = self.coordination.get(Word::Ring);
-        let new = (old * 2).min(self.settings.tuning.ring_max);
-        if let Some(log) = leader.log.as_mut().filter(|_| new > old) {
-            // Without it the log goes on as it is.
-            if log.grow(new).is_ok() {
-                self.statistics.growths += 1;
-                self.coordination.set(Word::Ring, new);
-                self.coordination.set(Word::Position, 0);
-            }
         }
         Ok(())
     }

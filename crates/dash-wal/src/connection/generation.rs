@@ -22,7 +22,6 @@ use dash_engine::memory::zeros;
 use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_log::record::WINDOW_START;
-use dash_log::ring::Ring;
 use dash_storage::Storage;
 
 impl<S: Storage> Connection<S> {
@@ -134,7 +133,11 @@ impl<S: Storage> Connection<S> {
             first_frame: 1,
             start: Some(generation),
         };
-        for attempt in 0..3 {
+        for _ in 0..3 {
+            if self.coordination.get(Word::Writes) != 0 {
+                self.skip_sequence();
+                self.flush_wal_file()?;
+            }
             let c = &self.coordination;
             let Leader { log, builder, id, .. } = leader;
             let log = log.as_mut().ok_or(Error::OutOfMemory)?;
@@ -143,21 +146,14 @@ impl<S: Storage> Connection<S> {
             builder.begin(*id, sequence, WINDOW_START, page, 0, &context.encode())?;
             let blocks = builder.finish(log.block())?;
             let len = blocks.len() as u64;
-            let ring = Ring { len: c.get(Word::Ring), block: log.block() };
-            let (position, start) = (c.get(Word::Position), c.get(Word::Window));
-            let oldest = start.checked_sub(1).filter(|_| !broken(Mutation::GenerationOverFullRing));
-            let free = ring.free(oldest, position, len);
-            if !free && attempt == 0 {
+            let oldest = c.get(Word::Window).checked_sub(1);
+            let oldest = oldest.filter(|_| !broken(Mutation::GenerationOverFullRing));
+            let Some(place) = self.room_for(log, len, oldest) else {
                 self.flush_wal_file()?;
                 self.coordination.set(Word::Window, 0);
                 continue;
-            }
-            let place = ring.next(position, len).ok_or(Error::OutOfMemory)?;
-            if c.get(Word::Writes) != 0 {
-                self.skip_sequence();
-                self.flush_wal_file()?;
-                continue;
-            }
+            };
+            let c = &self.coordination;
             c.set(Word::Writes, sequence);
             let mut written = log.write(blocks, place);
             if written.is_ok() && !broken(Mutation::GenerationNotFlushed) {

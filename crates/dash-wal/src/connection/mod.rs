@@ -10,6 +10,7 @@
 //! | `index` | the wal-index and its locks |
 //! | `durable` | waiting until a commit is durable, by helping |
 //! | `append` | frames into the log |
+//! | `room` | where in the log they go |
 //! | `stock` | the way without the log: a flush of `-wal` |
 //! | `session` | beginning to use the log |
 //! | `generation` | a new header of `-wal` |
@@ -27,6 +28,7 @@ mod generation;
 mod index;
 mod open;
 mod own;
+mod room;
 mod session;
 pub(crate) mod state;
 mod stock;

@@ -66,8 +66,8 @@ pub(crate) enum Word {
     Position = 7,
     /// Sequence of the newest record.
     Sequence = 8,
-    /// 1 + the position of the record that the retained window starts with; 0: there is no window,
-    /// and the next record starts one.
+    /// 1 + the position from which on records are retained, which is that of the window's first one
+    /// or before; 0: there is no window, and the next record starts one.
     Window = 9,
     /// First frame that is in the window.
     WindowFrame = 10,
