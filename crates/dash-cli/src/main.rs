@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod ask;
+mod backup;
 mod convert;
 mod demo;
 mod engine;
@@ -43,6 +44,8 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Puts a database under dash, or makes it an ordinary SQLite file again
     Convert(convert::Arguments),
+    /// Copies a database into a plain file while others use it, and checks the copy
+    Backup(backup::Arguments),
     /// Mends a database after a crash, or says why it takes a person to decide
     Recover(recover::Arguments),
     /// Opens an SQL prompt on a database with dash loaded
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Shell(arguments) => shell::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),

@@ -6,6 +6,8 @@
 
 use crate::code::Code;
 use crate::statement_api::StatementApi;
+use crate::sys::backup::{Backup, BackupInit, ProgressHandler};
+use crate::sys::statement::{PrepareV2, RawStatement};
 use crate::sys::{
     ApiRoutines, CompileOptionUsed, Connection, Context, CreateFunction, DbName, Destructor,
     EntryPoint, Exec, Module, RawValue, RawVfs, TxnState,
@@ -34,6 +36,8 @@ macro_rules! routines {
             /// What looking at statements needs; `None`: this SQLite lacks some of it.
             pub(crate) statements: Option<StatementApi>,
             compileoption_used: Option<CompileOptionUsed>,
+            /// `None`: statements of dash's own can't be interrupted.
+            pub(crate) progress_handler: Option<ProgressHandler>,
             txn_state: Option<TxnState>,
             db_name: Option<DbName>,
             $(pub(crate) $name: $signature,)*
@@ -67,6 +71,8 @@ macro_rules! routines {
                     statements: unsafe { StatementApi::copy(table) },
                     // SAFETY: as below.
                     compileoption_used: unsafe { (*table).compileoption_used },
+                    // SAFETY: as below.
+                    progress_handler: unsafe { (*table).progress_handler },
                     txn_state: match version >= TXN_STATE_SINCE {
                         // SAFETY: of a version that has the field.
                         true => unsafe { (*table).txn_state },
@@ -89,6 +95,9 @@ macro_rules! routines {
 type Mprintf = unsafe extern "C" fn(*const c_char, ...) -> *mut c_char;
 
 routines! {
+    backup_finish: unsafe extern "C" fn(*mut Backup) -> c_int,
+    backup_init: BackupInit,
+    backup_step: unsafe extern "C" fn(*mut Backup, c_int) -> c_int,
     close: unsafe extern "C" fn(*mut Connection) -> c_int,
     errmsg: unsafe extern "C" fn(*mut Connection) -> *const c_char,
     exec: Exec,
@@ -108,9 +117,11 @@ routines! {
     declare_vtab: unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int,
     file_control: unsafe extern "C" fn(*mut Connection, *const c_char, c_int, *mut c_void) -> c_int,
     filename_database: unsafe extern "C" fn(*const c_char) -> *const c_char,
+    finalize: unsafe extern "C" fn(*mut RawStatement) -> c_int,
     free: unsafe extern "C" fn(*mut c_void),
     log: unsafe extern "C" fn(c_int, *const c_char, ...),
     mprintf: Mprintf,
+    prepare_v2: PrepareV2,
     result_blob64: unsafe extern "C" fn(*mut Context, *const c_void, u64, Option<Destructor>),
     result_double: unsafe extern "C" fn(*mut Context, f64),
     result_error: unsafe extern "C" fn(*mut Context, *const c_char, c_int),
@@ -120,6 +131,7 @@ routines! {
     result_text64: unsafe extern "C" fn(
         *mut Context, *const c_char, u64, Option<Destructor>, c_uchar,
     ),
+    step: unsafe extern "C" fn(*mut RawStatement) -> c_int,
     uri_key: unsafe extern "C" fn(*const c_char, c_int) -> *const c_char,
     uri_parameter: unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char,
     user_data: unsafe extern "C" fn(*mut Context) -> *mut c_void,
@@ -266,6 +278,9 @@ mod tests {
         let api = unsafe { Api::copy(table) }.map_err(|_| "unusable").unwrap();
         same! { api:
             auto_extension is sqlite3_auto_extension,
+            backup_finish is sqlite3_backup_finish,
+            backup_init is sqlite3_backup_init,
+            backup_step is sqlite3_backup_step,
             close is sqlite3_close,
             context_db_handle is sqlite3_context_db_handle,
             create_function_v2 is sqlite3_create_function_v2,
@@ -277,10 +292,12 @@ mod tests {
             exec is sqlite3_exec,
             file_control is sqlite3_file_control,
             filename_database is sqlite3_filename_database,
+            finalize is sqlite3_finalize,
             free is sqlite3_free,
             log is sqlite3_log,
             mprintf is sqlite3_mprintf,
             open_v2 is sqlite3_open_v2,
+            prepare_v2 is sqlite3_prepare_v2,
             result_blob64 is sqlite3_result_blob64,
             result_double is sqlite3_result_double,
             result_error is sqlite3_result_error,
@@ -288,6 +305,7 @@ mod tests {
             result_int64 is sqlite3_result_int64,
             result_null is sqlite3_result_null,
             result_text64 is sqlite3_result_text64,
+            step is sqlite3_step,
             uri_key is sqlite3_uri_key,
             uri_parameter is sqlite3_uri_parameter,
             user_data is sqlite3_user_data,
@@ -304,6 +322,10 @@ mod tests {
         assert_eq!(
             api.compileoption_used.map(|used| used as *const c_void),
             Some(ffi::sqlite3_compileoption_used as *const c_void)
+        );
+        assert_eq!(
+            api.progress_handler.map(|handler| handler as *const c_void),
+            Some(ffi::sqlite3_progress_handler as *const c_void)
         );
         assert_eq!(
             api.txn_state.map(|state| state as *const c_void),

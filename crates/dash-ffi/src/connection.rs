@@ -123,6 +123,25 @@ impl ConnectionRef<'_> {
             .map(|schema| schema.to_string_lossy().into_owned())
     }
 
+    /// Whether a transaction that writes a database is open on it. `None` in an SQLite before 3.34,
+    /// which can't tell.
+    #[must_use]
+    pub fn is_written(&self, schema: &str) -> Option<bool> {
+        let schema = CString::new(schema).ok()?;
+        // SAFETY: an open connection that this thread holds, and a C string.
+        unsafe { self.slot.api.is_written(self.as_ptr(), schema.as_ptr()) }
+    }
+
+    /// Whether the statement that runs may go on: for work that takes long.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_INTERRUPT`, if `sqlite3_interrupt` was called.
+    pub fn may_go_on(&self) -> Result<()> {
+        // `sqlite3_is_interrupted` is there since 3.41 only; any statement looks at the same flag.
+        self.run("SELECT 1")
+    }
+
     /// Runs statements on it.
     ///
     /// # Errors

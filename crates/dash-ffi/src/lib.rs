@@ -27,6 +27,7 @@
 
 mod api;
 mod arguments;
+mod backup;
 mod capture;
 mod cell;
 pub mod clock;
@@ -63,6 +64,7 @@ mod watched;
 mod window;
 
 pub use api::OLDEST_SQLITE;
+pub use backup::Snapshot;
 pub use capture::{Bound, Capture, TracedStatement, Unread};
 pub use cell::Door;
 pub use code::Code;

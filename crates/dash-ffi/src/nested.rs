@@ -18,15 +18,49 @@ use std::ffi::CString;
 use std::path::Path;
 
 /// Closes the connection.
-struct Nested {
-    db: *mut Connection,
-    api: &'static Api,
+pub(crate) struct Nested {
+    pub(crate) db: *mut Connection,
+    pub(crate) api: &'static Api,
 }
 
 impl Nested {
+    /// Opens a database through the VFS of this name in a connection of its own, which shares no
+    /// cache.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's code and message.
+    pub(crate) fn open(
+        api: &'static Api,
+        path: &Path,
+        flags: OpenFlags,
+        vfs: &CStr,
+    ) -> Result<Self> {
+        let path = c_path(path, Code::CANTOPEN)?;
+        let flags = flags | OpenFlags::PRIVATECACHE | OpenFlags::NOMUTEX;
+        let mut nested = Self { db: null_mut(), api };
+        // SAFETY: C strings, and a place for the connection, which is closed in any case.
+        let code =
+            unsafe { (api.open_v2)(path.as_ptr(), &raw mut nested.db, flags.raw(), vfs.as_ptr()) };
+        nested.check(code)?;
+        Ok(nested)
+    }
+
+    /// Runs statements.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's code and message.
+    pub(crate) fn run(&self, sql: &str) -> Result<()> {
+        let sql = CString::new(sql).map_err(|_| Code::MISUSE)?;
+        // SAFETY: an open connection and a C string; no callback, no message wanted.
+        let code = unsafe { (self.api.exec)(self.db, sql.as_ptr(), None, null_mut(), null_mut()) };
+        self.check(code)
+    }
+
     /// The result of a call, with what SQLite says about a failure. "disk I/O error" alone tells
     /// nobody what to look at: the extended code says which call failed, and `errno` why.
-    fn check(&self, code: i32) -> Result<()> {
+    pub(crate) fn check(&self, code: i32) -> Result<()> {
         let Some(code) = Code::from_raw(code) else {
             return Ok(());
         };
@@ -66,19 +100,7 @@ impl HostVfs {
     ///
     /// SQLite's code and message.
     pub fn run(&self, path: &Path, flags: OpenFlags, sql: &str) -> Result<()> {
-        let path = c_path(path, Code::CANTOPEN)?;
-        let sql = CString::new(sql).map_err(|_| Code::MISUSE)?;
-        let flags = flags | OpenFlags::PRIVATECACHE | OpenFlags::NOMUTEX;
-        let mut nested = Nested { db: null_mut(), api: self.api };
-        // SAFETY: C strings, and a place for the connection, which is closed in any case.
-        let code = unsafe {
-            (self.api.open_v2)(path.as_ptr(), &raw mut nested.db, flags.raw(), self.name().as_ptr())
-        };
-        nested.check(code)?;
-        // SAFETY: an open connection and a C string; no callback, no message wanted.
-        let code =
-            unsafe { (self.api.exec)(nested.db, sql.as_ptr(), None, null_mut(), null_mut()) };
-        nested.check(code)
+        Nested::open(self.api, path, flags, self.name())?.run(sql)
     }
 
     /// Writes a line to the error log of the host and makes it the answer of

@@ -97,6 +97,8 @@ pub enum Moving {
     Read,
     /// Bytes written.
     Written,
+    /// Both together.
+    Both,
 }
 
 /// Runs a job that reads or writes about `total` bytes, with a bar that follows this process's
@@ -127,12 +129,17 @@ pub fn follow<T>(what: &str, total: u64, moving: Moving, job: impl FnOnce() -> T
 }
 
 fn moved(moving: Moving) -> u64 {
-    let name = match moving {
-        Moving::Read => "rchar:",
-        Moving::Written => "wchar:",
+    let names: &[&str] = match moving {
+        Moving::Read => &["rchar:"],
+        Moving::Written => &["wchar:"],
+        Moving::Both => &["rchar:", "wchar:"],
     };
     let Ok(counts) = std::fs::read_to_string("/proc/self/io") else {
         return 0;
     };
-    counts.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
+    let count = |line: &str| {
+        let number = names.iter().find_map(|name| line.strip_prefix(name))?;
+        number.trim().parse::<u64>().ok()
+    };
+    counts.lines().filter_map(count).sum()
 }

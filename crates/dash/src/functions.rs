@@ -1,7 +1,8 @@
-//! SQL functions: `dash_version()`, `dash_engine([schema])`, `dash_last_error()`.
+//! SQL functions: `dash_version()`, `dash_engine([schema])`, `dash_last_error()`, `dash_backup(path)`.
 
 use dash_ffi::{Context, FunctionFlags, Result, ScalarFunction, Value};
 
+use crate::backup;
 use crate::main_file::MainFile;
 
 /// All of them.
@@ -26,6 +27,13 @@ pub const ALL: &[ScalarFunction] = &[
         max_args: 0,
         flags: FunctionFlags::INNOCUOUS,
         call: last_error,
+    },
+    ScalarFunction {
+        name: c"dash_backup",
+        min_args: 1,
+        max_args: 3,
+        flags: FunctionFlags::DIRECTONLY,
+        call: backup::dash_backup,
     },
 ];
 

@@ -70,6 +70,7 @@
 //! | `dash_version()` | such as `0.1.0` |
 //! | `dash_engine([schema])` | `shadow`; `wal`; `plain`: through dash, in one of SQLite's own modes; `none`: not on dash |
 //! | `dash_last_error()` | the message of the last error, also of a failed open |
+//! | `dash_backup(path [, schema [, 'replace']])` | copies a database into a plain file, and answers its pages |
 //! | `dash_stats(name, value, meaning)`, `dash_stats('aux')` | counters of this connection |
 //! | `dash_latency(op, count, p50, p90, p99, p999, max)` | microseconds, on this connection |
 //! | `dash_commits`, `dash_locks`, `dash_readers` | in mode wal: the last 1,000 commits, who has a lock or waits for it, who reads; of all processes |
@@ -88,6 +89,7 @@
 //!   `busy_timeout` that is an I/O error, and the transaction is rolled back when the reader has
 //!   left.
 
+mod backup;
 mod by_stock;
 mod carried;
 mod clearing;

@@ -7,6 +7,7 @@
 //! Invariant: no field is read before `libversion_number` has answered 3.31 or later, and none
 //! behind `filename_wal` before it has answered the version that appended it (see `api`).
 
+use super::backup::{Backup, BackupInit, ProgressHandler};
 use super::statement::{
     ColumnBytes, ColumnInt, DbStatus, NextStatement, PrepareV2, RawStatement, TraceV2,
 };
@@ -115,7 +116,7 @@ pub struct ApiRoutines {
     pub(crate) prepare: Unused,
     pub(crate) prepare16: Unused,
     pub(crate) profile: Unused,
-    pub(crate) progress_handler: Unused,
+    pub(crate) progress_handler: Option<ProgressHandler>,
     pub(crate) realloc: Unused,
     pub(crate) reset: Unused,
     pub(crate) result_blob: Unused,
@@ -207,11 +208,11 @@ pub struct ApiRoutines {
     pub(crate) next_stmt: Option<NextStatement>,
     pub(crate) sql: Option<unsafe extern "C" fn(*mut RawStatement) -> *const c_char>,
     pub(crate) status: Unused,
-    pub(crate) backup_finish: Unused,
-    pub(crate) backup_init: Unused,
+    pub(crate) backup_finish: Option<unsafe extern "C" fn(*mut Backup) -> c_int>,
+    pub(crate) backup_init: Option<BackupInit>,
     pub(crate) backup_pagecount: Unused,
     pub(crate) backup_remaining: Unused,
-    pub(crate) backup_step: Unused,
+    pub(crate) backup_step: Option<unsafe extern "C" fn(*mut Backup, c_int) -> c_int>,
     pub(crate) compileoption_get: Unused,
     pub(crate) compileoption_used: Option<CompileOptionUsed>,
     pub(crate) create_function_v2: Option<CreateFunction>,
@@ -333,6 +334,9 @@ const _: () = {
     assert!(offset_of!(ApiRoutines, exec) == 55 * POINTER);
     assert!(offset_of!(ApiRoutines, open_v2) == 135 * POINTER);
     assert!(offset_of!(ApiRoutines, declare_vtab) == 50 * POINTER);
+    assert!(offset_of!(ApiRoutines, backup_finish) == 155 * POINTER);
+    assert!(offset_of!(ApiRoutines, backup_init) == 156 * POINTER);
+    assert!(offset_of!(ApiRoutines, backup_step) == 159 * POINTER);
     assert!(offset_of!(ApiRoutines, free) == 58 * POINTER);
     assert!(offset_of!(ApiRoutines, libversion_number) == 67 * POINTER);
     assert!(offset_of!(ApiRoutines, mprintf) == 69 * POINTER);

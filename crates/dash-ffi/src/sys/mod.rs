@@ -4,6 +4,7 @@
 //! structure that SQLite reads or writes is pinned by constant assertions beside its definition.
 
 mod api;
+pub(crate) mod backup;
 pub(crate) mod statement;
 mod vfs;
 mod vtab;

@@ -1,0 +1,146 @@
+//! `dash_backup(path [, schema [, 'replace']])`: one committed state of a database as a plain file.
+//!
+//! | step | the source is held | what is there if it ends here |
+//! |---|---|---|
+//! | DEST is looked at ([`destination`]) | no | nothing |
+//! | a read transaction begins, space is reserved | yes | `DEST.dash-backup-unfinished` |
+//! | pages are copied, each with its checksum ([`copy`]) | yes | the same |
+//! | the file is flushed, read back and compared, and checked by SQLite | no | the same |
+//! | it gets the source's access rights and its name, the folder is flushed | no | DEST |
+//!
+//! An error removes the unfinished file; after a kill the next backup to DEST does.
+
+mod copy;
+mod destination;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dash_ffi::{Code, ConnectionRef, Context, Error, Result, Snapshot, Value};
+
+use copy::{Copy, FirstPage};
+use destination::Destination;
+
+pub use copy::open;
+
+/// How the third argument says that DEST may be there already.
+const REPLACE: &str = "replace";
+
+/// Where SQLite's header has its change counter, in rollback modes.
+const CHANGE_COUNTER: usize = 24;
+
+/// The SQL function.
+pub fn dash_backup(context: &mut Context<'_>) -> Result<Value> {
+    let mut arguments = context.args().iter();
+    let path = match arguments.next() {
+        Some(Value::Text(path)) => PathBuf::from(path),
+        Some(Value::Blob(path)) => PathBuf::from(OsString::from_vec(path.clone())),
+        _ => return Err(refused("dash_backup(path): the path is a text")),
+    };
+    let schema = match arguments.next() {
+        None => "main",
+        Some(Value::Text(schema)) => schema,
+        Some(_) => return Err(refused("dash_backup(path, schema): the schema is a text")),
+    };
+    let replace = match arguments.next() {
+        None => false,
+        Some(Value::Text(word)) if word == REPLACE => true,
+        Some(_) => {
+            let message = "dash_backup(path, schema, 'replace'): no other third argument is known";
+            return Err(refused(message));
+        }
+    };
+    let connection = context.connection();
+    let source = connection.path(schema);
+    let destination = Destination::look(&path, source.as_deref(), replace)?;
+    back_up(connection, schema, destination).map(|pages| i64::from(pages).into())
+}
+
+fn refused(message: impl Into<String>) -> Error {
+    Error::new(Code::ERROR, message)
+}
+
+fn back_up(connection: &ConnectionRef<'_>, schema: &str, to: Destination) -> Result<u32> {
+    let snapshot = snapshot(connection, schema)?;
+    let mode = connection.pragma(schema, "journal_mode");
+    let page_size = number(connection, schema, "page_size")?;
+    let pages = number(connection, schema, "page_count")?;
+    let first = FirstPage {
+        schema_version: number(connection, schema, "schema_version")?,
+        change_counter: match mode.as_deref() {
+            // There it tells nothing of the state.
+            Some("wal") => None,
+            _ => change_counter(connection, schema),
+        },
+    };
+    let file = to.make(u64::from(pages) * u64::from(page_size))?;
+    let copy = Copy::new(file.path(), file.open_again()?, page_size, first);
+    fill(&copy, &snapshot, page_size).map_err(|error| copy.cause(error))?;
+    // Writers need not make way for it any more.
+    drop(snapshot);
+    copy.finish().map_err(|error| file.failed("flushing", &error))?;
+    let len = copy.len();
+    copy.compare(&file.to_read_back()?, || connection.may_go_on())?;
+    check(connection, &copy)?;
+    let pages = u32::try_from(len / u64::from(page_size)).unwrap_or(u32::MAX);
+    file.publish(connection.path(schema).as_deref())?;
+    Ok(pages)
+}
+
+fn snapshot<'a>(connection: &'a ConnectionRef<'a>, schema: &str) -> Result<Snapshot<'a>> {
+    if connection.is_written(schema) == Some(true) {
+        return Err(refused(format!(
+            "dash_backup: this connection is writing {schema}; COMMIT or ROLLBACK first, or use another connection"
+        )));
+    }
+    let snapshot = connection.snapshot(schema);
+    snapshot
+        .map_err(|error| Error::new(error.code, format!("dash_backup: reading {schema}: {error}")))
+}
+
+fn fill(copy: &Arc<Copy>, snapshot: &Snapshot<'_>, page_size: u32) -> Result<()> {
+    let _running = copy.running();
+    snapshot.copy(copy.path(), c"dash", page_size)
+}
+
+fn number(connection: &ConnectionRef<'_>, schema: &str, pragma: &str) -> Result<u32> {
+    let answer = connection.pragma(schema, pragma).and_then(|answer| answer.parse().ok());
+    answer.ok_or_else(|| refused(format!("dash_backup: PRAGMA {schema}.{pragma} has no answer")))
+}
+
+/// The source's own, which SQLite would begin anew in the copy.
+fn change_counter(connection: &ConnectionRef<'_>, schema: &str) -> Option<u32> {
+    let mut header = [0; CHANGE_COUNTER + 4];
+    let read = connection.with_file(schema, |file| file.read(&mut header, 0))?;
+    let bytes = header[CHANGE_COUNTER..].first_chunk()?;
+    read.is_ok_and(|read| read == header.len()).then(|| u32::from_be_bytes(*bytes))
+}
+
+/// `PRAGMA integrity_check` on the copy, in a connection of its own.
+fn check(connection: &ConnectionRef<'_>, copy: &Arc<Copy>) -> Result<()> {
+    let _running = copy.running();
+    let ask = |sql| connection.ask_elsewhere(copy.path(), c"dash", sql);
+    let lines = match ask("PRAGMA integrity_check(5)") {
+        // An index may need a collation, a function or a module that only the program has.
+        Err(error) if error.code == Code::ERROR => match ask("PRAGMA quick_check(5)") {
+            Err(error) if error.code == Code::ERROR => return Ok(()),
+            other => other,
+        },
+        other => other,
+    };
+    let found = match lines {
+        Ok(lines) if lines == ["ok"] => return Ok(()),
+        Ok(lines) => lines.join("; "),
+        Err(error) if error.code.primary() == Code::CORRUPT => error.to_string(),
+        Err(error) => return Err(copy.cause(error)),
+    };
+    Err(Error::new(
+        Code::CORRUPT,
+        format!(
+            "dash_backup: the copy is the same as the database, and both are damaged: {found}; nothing was left. Restore an older \
+             backup, or save what can be read with the .recover of sqlite3"
+        ),
+    ))
+}
