@@ -73,7 +73,7 @@ fn write(path: &Path, writer: i64, work: &Work) -> [Duration; 2] {
 }
 
 fn beside_writers(mode: &str) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("app.db");
     let db = suite::open(&path);
     assert_eq!(one::<String>(&db, &format!("PRAGMA journal_mode = {mode}")), mode);

@@ -3,12 +3,15 @@
 
 mod suite;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dash_storage::real::Real;
+use dash_storage::{Directory, File, LockKind, OpenMode, Storage};
 use dash_testing::mounts::Mount;
 use dash_testing::names::names;
 use rusqlite::{Connection, ErrorCode};
@@ -229,16 +232,9 @@ fn while_another_one_is_at_it() {
     let (db, to) = (made(folder.path(), "wal", 100_000), folder.path().join("copy.db"));
     let unfinished = folder.path().join(UNFINISHED);
     fs::write(&unfinished, "left by a killed one").unwrap();
-    let file = fs::File::open(&unfinished).unwrap();
-    // As the other one does, by a lock of its open file.
-    let lock = libc::flock {
-        l_type: libc::F_RDLCK as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: 0,
-        l_len: 1,
-        l_pid: 0,
-    };
-    nix::fcntl::fcntl(&file, nix::fcntl::FcntlArg::F_OFD_SETLK(&lock)).expect("locks");
+    let directory = Real.open_directory(folder.path()).unwrap();
+    let file = directory.open(OsStr::new(UNFINISHED), OpenMode::ReadWrite).unwrap();
+    assert!(file.try_lock(0..1, LockKind::Exclusive).unwrap(), "as the other one does");
     let error = back_up(&db, &to).unwrap_err();
     assert!(error.to_string().contains("is under way"), "{error}");
     assert!(unfinished.exists() && !to.exists());
@@ -246,4 +242,8 @@ fn while_another_one_is_at_it() {
     back_up(&db, &to).expect("what a killed one left is no matter");
     assert!(!unfinished.exists());
     assert_eq!(to.metadata().unwrap().permissions().mode() & 0o077, 0o044);
+    // Killed between the copy's own name and the end of the other one.
+    fs::hard_link(&to, &unfinished).unwrap();
+    fails(&db, &to, "exists");
+    assert!(!unfinished.exists() && to.exists());
 }

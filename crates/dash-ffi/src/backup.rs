@@ -1,5 +1,5 @@
-//! `Snapshot`: one state of a database of the user's own connection, held while its pages are copied
-//! (`sqlite3_backup`) into a file that a connection of dash's own has open.
+//! `Snapshot`: one state of a database of the user's own connection, held while its pages are
+//! copied (`sqlite3_backup`) into a file that a connection of dash's own has open.
 //!
 //! `sqlite3_backup_step` lets go of the source between two steps, and begins anew when somebody has
 //! committed. So a statement is kept in the middle of its only row meanwhile, which keeps the read

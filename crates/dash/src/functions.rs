@@ -1,4 +1,5 @@
-//! SQL functions: `dash_version()`, `dash_engine([schema])`, `dash_last_error()`, `dash_backup(path)`.
+//! SQL functions: `dash_version()`, `dash_engine([schema])`, `dash_last_error()`, and `dash_backup()`
+//! of [`crate::backup`].
 
 use dash_ffi::{Context, FunctionFlags, Result, ScalarFunction, Value};
 

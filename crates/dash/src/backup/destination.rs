@@ -74,8 +74,20 @@ impl Destination {
         }
         to.has_nothing_beside()?;
         to.is_beside_nothing()?;
+        to.finish_killed()?;
         to.may_be_made()?;
         Ok(to)
+    }
+
+    /// Takes the other name away from a copy whose maker was killed in [`Unfinished::rename`].
+    fn finish_killed(&self) -> Result<()> {
+        let [copy, other] = [&self.name, &self.unfinished].map(|name| self.look_for(name));
+        let (copy, other) = (copy?, other?);
+        if copy.is_none() || copy.map(|found| found.id) != other.map(|found| found.id) {
+            return Ok(());
+        }
+        let removed = self.folder.unlink(&self.unfinished);
+        removed.map_err(|error| self.failed("removing what a killed backup left of", &error))
     }
 
     /// Refuses the database itself and its own files, under any name.
