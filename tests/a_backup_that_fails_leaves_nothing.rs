@@ -178,11 +178,13 @@ fn with_a_page_that_changed_on_the_way() {
                 }
             }
         });
-        let code = fails(&db, &to, "page 5001 of");
+        let copied = back_up(&db, &to);
         stop.store(true, Ordering::SeqCst);
-        assert_eq!(code, Some(ErrorCode::DatabaseCorrupt));
+        let error = copied.expect_err("a page is another one");
+        assert!(error.to_string().contains("page 5001 of"), "{error}");
+        assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt));
     });
-    assert!(!to.exists());
+    assert!(!to.exists() && !unfinished.exists());
     back_up(&db, &to).expect("nobody writes there any more");
 }
 
