@@ -150,6 +150,30 @@ fn that_of_the_read_transaction_it_is_called_in() {
     }
 }
 
+/// Step by step, SQLite's own backup would begin again with such a commit, and have it.
+#[test]
+fn that_was_there_when_its_file_was_made() {
+    for mode in ["wal", "shadow"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, to) = (folder.path().join("app.db"), folder.path().join("copy.db"));
+        let (db, other) = (suite::open(&path), suite::open(&path));
+        run(&db, &format!("PRAGMA journal_mode = {mode}; CREATE TABLE t(x)"));
+        run(&db, "INSERT INTO t VALUES (zeroblob(60000000))");
+        let unfinished = folder.path().join("copy.db.dash-backup-unfinished");
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while !unfinished.exists() {
+                    std::hint::spin_loop();
+                }
+                run(&other, "INSERT INTO t VALUES (1)");
+            });
+            back_up(&db, &to);
+        });
+        assert_eq!(one::<i64>(&copy(&to), "SELECT count(*) FROM t"), 1, "{mode}");
+        assert_eq!(one::<i64>(&db, "SELECT count(*) FROM t"), 2, "{mode}");
+    }
+}
+
 /// The same pages, at every page size, of every mode, and of a schema by its name. Only where the
 /// header says how the source is kept do they differ.
 #[test]
