@@ -1,5 +1,5 @@
-//! SQL functions: `dash_version()`, `dash_engine([schema])`, `dash_last_error()`, and `dash_backup()`
-//! of [`crate::backup`].
+//! SQL functions: `dash_version()`, `dash_engine([schema])`, `dash_last_error()`. `dash_backup()`
+//! is in [`crate::backup`].
 
 use dash_ffi::{Context, FunctionFlags, Result, ScalarFunction, Value};
 
