@@ -19,6 +19,12 @@ pub const MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHL";
 /// builds on an image from before. Recovery reads from the newest such record on.
 pub const WINDOW_START: u16 = 1;
 
+/// Flag: an annotation follows the entries. An older dash takes the record for a newer one's.
+pub const ANNOTATED: u16 = 2;
+
+/// Longest annotation, in bytes.
+pub const ANNOTATION_MAX: usize = u16::MAX as usize;
+
 /// Offsets in the record, behind what it has in common with a head, and in an entry.
 pub mod layout {
     /// Bytes of the record without padding, u32.
@@ -35,6 +41,8 @@ pub mod layout {
     pub const UNIT_BYTES: usize = 48;
     /// Length of the context, u16.
     pub const CONTEXT_LEN: usize = 52;
+    /// Length of the annotation, u16.
+    pub const ANNOTATION_LEN: usize = 54;
     /// The engine's context; the entries follow it.
     pub const CONTEXT: usize = 56;
     /// In an entry: number of the unit, u32.
@@ -67,6 +75,9 @@ pub struct Record<'a> {
     pub count: u32,
     /// What the engine says of it.
     pub context: &'a [u8],
+    /// What is said beside the entries, which recovery ignores (LOG-14). `None`: nothing is; empty:
+    /// there was something, and no room for it.
+    pub annotation: Option<&'a [u8]>,
     /// All of it, without padding.
     bytes: &'a [u8],
     meta_len: usize,
@@ -102,11 +113,18 @@ impl<'a> Record<'a> {
             return Err(Invalid::Damaged);
         }
         let flags = u16_at(bytes, layout::FLAGS);
-        if flags & !WINDOW_START != 0 {
+        if flags & !(WINDOW_START | ANNOTATED) != 0 {
             return Err(Invalid::Newer(VERSION));
         }
         let context_len = usize::from(u16_at(bytes, layout::CONTEXT_LEN));
         let context = bytes.get(layout::CONTEXT..layout::CONTEXT + context_len);
+        let annotation = match flags & ANNOTATED {
+            0 => None,
+            _ => {
+                let start = length.checked_sub(usize::from(u16_at(bytes, layout::ANNOTATION_LEN)));
+                Some(start.and_then(|start| bytes.get(start..)).ok_or(Invalid::Malformed)?)
+            }
+        };
         let record = Self {
             id: beginning.id,
             sequence: beginning.sequence,
@@ -115,6 +133,7 @@ impl<'a> Record<'a> {
             unit_bytes: u32_at(bytes, layout::UNIT_BYTES),
             count: u32_at(bytes, layout::ENTRIES),
             context: context.ok_or(Invalid::Malformed)?,
+            annotation,
             bytes,
             meta_len: usize::from(u16_at(bytes, layout::META_LEN)),
         };
@@ -136,7 +155,8 @@ impl<'a> Record<'a> {
     /// Its entries, in the order in which they were pushed.
     #[must_use]
     pub fn entries(&self) -> Entries<'a> {
-        let rest = &self.bytes[layout::CONTEXT + self.context.len()..];
+        let end = self.length() - self.annotation.map_or(0, <[u8]>::len);
+        let rest = self.bytes.get(layout::CONTEXT + self.context.len()..end).unwrap_or(&[]);
         Entries { rest, left: self.count, meta_len: self.meta_len }
     }
 

@@ -54,6 +54,9 @@ pub struct Scan {
     /// The newest record that begins a window, and those that follow it without a gap. Empty: no
     /// record counts.
     pub chain: Vec<RecordPlace>,
+    /// Every whole record of the log by its number, void ones too, with what has not been
+    /// overwritten. Nobody who recovers looks at it.
+    pub found: Vec<RecordPlace>,
     /// The greatest number of any record, void or not, in the chain or not: the next one gets a
     /// greater one (LOG-3).
     pub greatest: u64,
@@ -117,12 +120,15 @@ impl Scan {
         found.sort_by_key(|place| (place.sequence, place.position));
         let newest = found.last().copied();
         let greatest = newest.map_or(0, |place| place.sequence).max(head.sequence);
+        let mut all = found.clone();
+        all.dedup_by_key(|place| place.sequence);
         found.retain(|place| place.sequence > head.sequence);
         let chain = chain(found, &bytes, name)?;
         let last = chain.last().copied().or(newest);
         let end = last.map_or(0, |place| place.position + u64::from(place.padded));
         let end_position = end.min((bytes.len() as u64).saturating_sub(RING_START));
-        Ok(Self { head, condition, chain, greatest, end_position, bytes, name: name.to_owned() })
+        let name = name.to_owned();
+        Ok(Self { head, condition, chain, found: all, greatest, end_position, bytes, name })
     }
 
     /// A log at rest with this head.
@@ -130,6 +136,7 @@ impl Scan {
         Self {
             condition: Condition::Whole,
             chain: Vec::new(),
+            found: Vec::new(),
             greatest: head.sequence,
             end_position: head.next.unwrap_or(0),
             bytes: Vec::new(),

@@ -226,7 +226,15 @@ fn a_record_that_contradicts_itself_is_told_from_a_torn_one() {
     assert_eq!(said(36, &[0, 0]), Err(Invalid::Malformed));
     assert_eq!(said(56 + 3 + 4, &[2]), Err(Invalid::Malformed));
     // LOG-8: flags and versions of the future.
-    assert!(matches!(said(40, &[2]), Err(Invalid::Newer(_))));
+    assert!(matches!(said(40, &[4]), Err(Invalid::Newer(_))));
+    // LOG-14: an annotation that takes a part of the entries, or more than there is.
+    assert_eq!(said(40, &[2]), Ok(()));
+    for more in [[1, 0], [255, 255]] {
+        let mut annotated = resealed(whole.clone(), 40, &[2]);
+        annotated[54..56].copy_from_slice(&more);
+        let damaged = Record::decode(&resealed(annotated, 24, &[3])).map(|_| ());
+        assert_eq!(damaged, Err(Invalid::Malformed));
+    }
     assert_eq!(said(8, &[2]), Err(Invalid::Newer(2)));
     let mut torn = whole.clone();
     torn[8] = 2;

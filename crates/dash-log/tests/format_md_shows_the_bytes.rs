@@ -160,7 +160,7 @@ fn record() {
         ("entries", said(2)),
         ("unit bytes", said(0x0403)),
         ("context length", vec![7, 0]),
-        ("reserved", vec![0, 0]),
+        ("annotation length", vec![0, 0]),
     ];
     let mut alone = written.to_vec();
     alone[fixed..].fill(0);

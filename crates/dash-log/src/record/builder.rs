@@ -1,6 +1,8 @@
 //! Builds records, one after the other in the same memory.
 
-use super::{BASE_PREVIOUS, BASE_ZEROS, MAGIC, VERSION, common, layout, put, put_length, seal};
+use super::{
+    ANNOTATED, BASE_PREVIOUS, BASE_ZEROS, MAGIC, VERSION, common, layout, put, put_length, seal,
+};
 use crate::difference::{Copies, encode, encode_runs, longest};
 use dash_engine::error::{Error, Result};
 use dash_storage::Blocks;
@@ -169,6 +171,36 @@ impl Builder {
         !self.is_empty() && self.bytes.len() + next > limit
     }
 
+    /// Bytes that the last block of the record has free: so much may be said in an annotation for
+    /// nothing. No image is pushed from here on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; [`Error::Refused`] for a record of 4 GiB.
+    pub fn slack(&mut self, block: u32) -> Result<usize> {
+        let block = super::size(block).max(1);
+        self.shorten(block)?;
+        Ok(self.bytes.len().next_multiple_of(block) - self.bytes.len())
+    }
+
+    /// Says something beside the entries, once a record. What is longer than
+    /// [`slack`](Self::slack) takes blocks of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], with the record as it was; [`Error::Refused`] for more than
+    /// [`ANNOTATION_MAX`](super::ANNOTATION_MAX) bytes.
+    pub fn annotate(&mut self, annotation: &[u8]) -> Result<()> {
+        let len = u16::try_from(annotation.len()).map_err(|_| too_long())?;
+        reserve(&mut self.bytes, annotation.len())?;
+        self.bytes.extend_from_slice(annotation);
+        let flags = super::u16_at(&self.bytes, layout::FLAGS) | ANNOTATED;
+        put(&mut self.bytes, layout::FLAGS, &flags.to_le_bytes());
+        put(&mut self.bytes, layout::ANNOTATION_LEN, &len.to_le_bytes());
+        self.hope = 0;
+        Ok(())
+    }
+
     /// The record as it is written: with its checksum, padded with zeros to a multiple of `block`
     /// bytes, in memory that is aligned for direct I/O.
     ///
@@ -202,7 +234,7 @@ impl Builder {
         let length = self.bytes.len();
         // Bytes in the last block, and whether it isn't the only one.
         let over = (length - 1) % block + 1;
-        if over == length || self.hope < over {
+        if over == length || std::mem::take(&mut self.hope) < over {
             return Ok(());
         }
         let mut shorter = Vec::new();
@@ -226,7 +258,6 @@ impl Builder {
             self.bytes = shorter;
             self.movable.clear();
             self.images.clear();
-            self.hope = 0;
         }
         Ok(())
     }
