@@ -7,37 +7,69 @@ use crate::format::{
     SAVEPOINT, STATEMENT, TEXT, VERSION, ZEROBLOB,
 };
 use crate::model::{Control, Event, Sql, Statement, Transaction, Value};
+use crate::reason::Reason;
 
 /// The bytes of a transaction, from which all of it can be had again (`STATEMENT-1`). A text that
 /// several statements have is there once.
 #[must_use]
 pub fn encode(transaction: &Transaction) -> Vec<u8> {
+    encode_first(transaction, usize::MAX).0
+}
+
+/// The same in no more than `room` bytes: of the steps the first ones that fit, and
+/// [`Reason::NoRoom`] if those are not all. `None`: not even one does.
+#[must_use]
+pub fn encode_within(transaction: &Transaction, room: usize) -> Option<Vec<u8>> {
+    let (bytes, steps) = encode_first(transaction, room);
+    let says_something = steps > 0 || transaction.events.is_empty();
+    (says_something && bytes.len() <= room).then_some(bytes)
+}
+
+/// And how many steps these are.
+fn encode_first(transaction: &Transaction, room: usize) -> (Vec<u8>, usize) {
     let mut texts = Texts::default();
-    let mut events = Vec::new();
+    let (mut events, mut steps) = (Vec::new(), 0);
     for event in &transaction.events {
-        match event {
-            Event::Statement(statement) => put_statement(&mut events, &mut texts, statement),
-            Event::Control(control, sql) => {
-                events.push(match control {
-                    Control::Savepoint => SAVEPOINT,
-                    Control::Release => RELEASE,
-                    Control::RollbackTo => ROLLBACK_TO,
-                });
-                put_u32(&mut events, texts.number(sql));
-            }
+        let before = (events.len(), texts.list.len(), texts.bytes);
+        put_event(&mut events, &mut texts, event);
+        if HEAD + 8 + texts.bytes + events.len() > room {
+            events.truncate(before.0);
+            texts.list.truncate(before.1);
+            texts.bytes = before.2;
+            break;
         }
+        steps += 1;
+    }
+    let left = length(transaction.events.len() - steps);
+    let mut reasons = transaction.reasons;
+    if left > 0 {
+        reasons.add(Reason::NoRoom);
     }
     let mut bytes = Vec::with_capacity(HEAD + 8 + texts.bytes + events.len());
     bytes.push(VERSION);
-    put_u32(&mut bytes, transaction.reasons.bits());
-    put_u32(&mut bytes, transaction.dropped);
+    put_u32(&mut bytes, reasons.bits());
+    put_u32(&mut bytes, transaction.dropped.saturating_add(left));
     put_u32(&mut bytes, length(texts.list.len()));
     for text in &texts.list {
         put_bytes(&mut bytes, text);
     }
-    put_u32(&mut bytes, length(transaction.events.len()));
+    put_u32(&mut bytes, length(steps));
     bytes.append(&mut events);
-    bytes
+    (bytes, steps)
+}
+
+fn put_event<'a>(bytes: &mut Vec<u8>, texts: &mut Texts<'a>, event: &'a Event) {
+    match event {
+        Event::Statement(statement) => put_statement(bytes, texts, statement),
+        Event::Control(control, sql) => {
+            bytes.push(match control {
+                Control::Savepoint => SAVEPOINT,
+                Control::Release => RELEASE,
+                Control::RollbackTo => ROLLBACK_TO,
+            });
+            put_u32(bytes, texts.number(sql));
+        }
+    }
 }
 
 /// Each text once.

@@ -4,6 +4,7 @@
 mod buffer;
 mod decode;
 mod encode;
+mod expand;
 mod format;
 mod literal;
 mod model;
@@ -11,7 +12,8 @@ mod reason;
 
 pub use buffer::{Buffer, LIMIT, Place};
 pub use decode::{Malformed, decode};
-pub use encode::encode;
+pub use encode::{encode, encode_within};
+pub use expand::expand;
 pub use literal::{literal, literals};
 pub use model::{Control, Event, Sql, Statement, Transaction, Value};
 pub use reason::{Reason, Reasons};

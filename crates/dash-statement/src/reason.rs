@@ -28,11 +28,13 @@ pub enum Reason {
     HostLacks,
     /// A mistake of dash's.
     Failed,
+    /// The log's record was too small.
+    NoRoom,
 }
 
 impl Reason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::BlobHandle,
         Self::OpenQuery,
         Self::HookTaken,
@@ -45,6 +47,7 @@ impl Reason {
         Self::NoStatement,
         Self::HostLacks,
         Self::Failed,
+        Self::NoRoom,
     ];
 
     /// What it says to people.
@@ -75,6 +78,7 @@ impl Reason {
                 "this SQLite was built without what is needed to see statements and their values"
             }
             Self::Failed => "dash failed while it looked at a statement",
+            Self::NoRoom => "not recorded: no room in the record of the log",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use dash_statement::{
     Control, Event, Malformed, Reason, Reasons, Sql, Statement, Transaction, Value, decode, encode,
+    encode_within,
 };
 use proptest::prelude::*;
 
@@ -50,6 +51,26 @@ proptest! {
     #[test]
     fn what_is_encoded_is_decoded(transaction in transaction()) {
         prop_assert_eq!(decode(&encode(&transaction)), Ok(transaction));
+    }
+
+    /// `STATEMENT-4`: the first steps, what is missing, and why.
+    #[test]
+    fn in_little_room_the_first_steps_are_kept(transaction in transaction(), room in 0..600_usize) {
+        let transaction = Transaction { dropped: transaction.dropped / 2, ..transaction };
+        let whole = encode(&transaction);
+        let Some(bytes) = encode_within(&transaction, room) else {
+            prop_assert!(whole.len() > room);
+            return Ok(());
+        };
+        prop_assert!(bytes.len() <= room);
+        let known = decode(&bytes).expect("is decoded");
+        let kept = known.events.len();
+        prop_assert_eq!(&known.events[..], &transaction.events[..kept]);
+        prop_assert_eq!(known.dropped as usize, transaction.dropped as usize + transaction.events.len() - kept);
+        prop_assert_eq!(kept == transaction.events.len(), bytes == whole);
+        prop_assert!(bytes == whole || known.reasons.has(Reason::NoRoom));
+        let more = Transaction { events: transaction.events[..(kept + 1).min(transaction.events.len())].to_vec(), ..transaction };
+        prop_assert!(bytes == whole || encode(&more).len() > room);
     }
 
     /// `STATEMENT-3`.
