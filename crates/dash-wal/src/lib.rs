@@ -2,10 +2,12 @@
 #![forbid(unsafe_code)]
 
 mod alive;
+mod annotation;
 mod connection;
 mod context;
 mod database;
 mod frames;
+pub mod history;
 mod index;
 pub mod inspect;
 mod mounted;
@@ -14,6 +16,7 @@ pub mod mutation;
 #[cfg(not(feature = "mutations"))]
 mod mutation;
 mod names;
+mod notes;
 mod options;
 mod process;
 mod recover;
@@ -26,6 +29,7 @@ mod statistics;
 mod testing;
 
 pub use alive::is_open;
+pub use annotation::{Known, Said};
 pub use connection::state::Connection;
 pub use connection::watch::{LockEntry, LockName, Reader};
 pub use dash_engine::error::{Error, Operation, Result};

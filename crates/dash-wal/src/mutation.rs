@@ -79,6 +79,9 @@ mutations! {
     CopyForgotten = "all files are copied, and the log is taken for another database's",
     SequenceReused = "an opener uses a sequence again",
     NoLife = "what a killed process left is treated as what a power loss left",
+    AnnotationAddsBlocks = "what is said of commits makes a record longer",
+    RolledBackNoteKept = "what a rolled-back transaction ran is said of the one that others wrote in its place",
+    NoteOfAnother = "what one commit ran is said of another one of the same record",
     GoesOnPoisoned = "the engine goes on after both flushes failed",
 }
 

@@ -2,6 +2,7 @@
 //! written to it last. It is only a memory of what the files hold: a process that has none reads
 //! it there.
 
+use crate::notes::Notes;
 use dash_log::file::LogFile;
 use dash_log::record::Builder;
 use dash_storage::Storage;
@@ -13,11 +14,13 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 pub struct Process<S: Storage> {
     leader: Mutex<Leader<S>>,
     direct: AtomicU64,
+    /// What is to be said of commits that are not durable yet.
+    pub(crate) notes: Notes,
 }
 
 impl<S: Storage> Default for Process<S> {
     fn default() -> Self {
-        Self { leader: Mutex::default(), direct: AtomicU64::new(0) }
+        Self { leader: Mutex::default(), direct: AtomicU64::new(0), notes: Notes::default() }
     }
 }
 

@@ -23,7 +23,8 @@
 //! | `dash_durability` | in mode wal: `host` (default), `full`, `device`, `none`: what a commit survives |
 //! | `dash_barrier` | in mode wal: `log` (default), `wal`: what a checkpoint relies on |
 //! | `dash_read` | in mode wal: `latest` (default), `durable`: whether readers wait until what they see is durable |
-//! | `dash_statements` | in mode wal: `off` (default), `on`: whether this connection's statements are recorded, for the table `dash_statements` |
+//! | `dash_statements` | in mode wal: `off` (default), `on`: whether this connection's statements are recorded, for the table `dash_statements` and in the log |
+//! | `dash_statement_text` | in mode wal: `slack` (default), `full`, `off`: how much of them the log records, and whether its records may be longer for it |
 //! | `dash_linger` | milliseconds, 0 (default) to 60000: for how long the database stays open in this process after its last connection has closed. A program that opens it for every change then pays one flush a change. Meanwhile stock writers get "database is locked", and a kill is a crash |
 //!
 //! A misspelt one fails the open; `dash_last_error()`, on any connection, tells why. SQLite's own

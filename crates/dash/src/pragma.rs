@@ -3,7 +3,7 @@
 //! | PRAGMA | without a value | with a value |
 //! |---|---|---|
 //! | `journal_mode` | `shadow`, or SQLite's own answer | changes the mode, see [`crate::switch`]; a name that is none answers the mode in force, as SQLite does |
-//! | `dash_durability`, `dash_barrier`, `dash_read` | what is chosen | in mode wal: chooses it for this connection |
+//! | `dash_durability`, `dash_barrier`, `dash_read`, `dash_statement_text` | what is chosen | in mode wal: chooses it for this connection |
 //! | `locking_mode` | SQLite's | SQLite's; under `exclusive` reading keeps others from writing, too; with `dash_commit=paper` it makes that `exclusive` |
 //! | `secure_delete` | SQLite's | SQLite's; on or fast, what is deleted is also gone from the shadow at rest, and the log of mode wal is removed |
 //! | `dash_commit` | `single`, `paper` or `exclusive` | chooses it for this connection |

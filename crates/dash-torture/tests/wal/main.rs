@@ -36,6 +36,7 @@ mod entering_and_leaving_the_mode_loses_nothing;
 mod older_headers_are_told_from_newer_ones;
 mod stock_sqlite_reads_along_and_does_not_write;
 mod the_ring_overwrites_nothing_that_is_needed;
+mod what_a_commit_ran_is_said_of_it_alone;
 mod what_a_killed_process_left_is_written_again;
 mod what_a_stock_survivor_writes_after_a_kill_is_kept;
 mod what_may_be_rolled_back_is_not_in_the_log;
@@ -59,6 +60,7 @@ use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
 use a_stopped_leader_stops_nobody as stopped;
 use before_the_first_record_all_names_are_durable as names;
 use the_ring_overwrites_nothing_that_is_needed as ring;
+use what_a_commit_ran_is_said_of_it_alone as said_alone;
 use what_a_stock_survivor_writes_after_a_kill_is_kept as survivor;
 use what_may_be_rolled_back_is_not_in_the_log as undeferred;
 
@@ -66,6 +68,9 @@ use what_may_be_rolled_back_is_not_in_the_log as undeferred;
 type Told = (Mutation, &'static [fn()]);
 
 const TOLD: &[Told] = &[
+    (Mutation::AnnotationAddsBlocks, &[said_alone::at_the_cost_of_nothing]),
+    (Mutation::NoteOfAnother, &[said_alone::where_one_writes_the_record_of_several]),
+    (Mutation::RolledBackNoteKept, &[said_alone::and_nothing_of_what_was_rolled_back]),
     (Mutation::RecordNotFlushed, &[normal::and_a_full_one_at_once]),
     (Mutation::NoBarrier, &[normal::in_the_same_connection]),
     (Mutation::JournalPromisesNothing, &[off::after_commits_in_a_rollback_mode]),

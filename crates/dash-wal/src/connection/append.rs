@@ -64,6 +64,8 @@ impl<S: Storage> Connection<S> {
             self.open_log(leader)?;
             self.read_back(leader, batch)?;
             commits = self.build(leader, batch)?;
+            // A commit does not wait or fail for what is said of it.
+            drop(self.annotate(leader, page, first));
             self.write_record(leader, means)
         };
         match written {

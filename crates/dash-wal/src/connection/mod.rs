@@ -7,6 +7,7 @@
 //! | `database` | the database's file |
 //! | `wal_file` | `-wal`, and what its calls tell of transactions |
 //! | `own` | the frames of the transaction in hand |
+//! | `said` | what commits say of themselves in the log |
 //! | `index` | the wal-index and its locks |
 //! | `durable` | waiting until a commit is durable, by helping |
 //! | `append` | frames into the log |
@@ -29,6 +30,7 @@ mod index;
 mod open;
 mod own;
 mod room;
+mod said;
 mod session;
 pub(crate) mod state;
 mod stock;

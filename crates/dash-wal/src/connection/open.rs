@@ -1,6 +1,7 @@
 //! Opening: the first opener recovers, a later one joins. All under the lock OPEN.
 
 use crate::connection::own::OwnFrames;
+use crate::connection::said::Saying;
 use crate::connection::state::{Checkpoint, Connection, Patience, Settings, Transaction};
 use crate::database::DatabaseFile;
 use crate::mounted;
@@ -82,6 +83,7 @@ impl<S: Storage> Connection<S> {
             process: Arc::clone(process),
             transaction: Transaction::default(),
             own: OwnFrames::default(),
+            saying: Saying::default(),
             may_be_empty: true,
             checkpoint: Checkpoint::default(),
             patience: Patience::default(),

@@ -1,6 +1,7 @@
 //! What a connection has.
 
 use crate::connection::own::OwnFrames;
+use crate::connection::said::Saying;
 use crate::database::DatabaseFile;
 use crate::frames::Checksum;
 use crate::index::{Index, Inherited};
@@ -37,6 +38,7 @@ pub struct Connection<S: Storage> {
     pub(crate) process: Arc<Process<S>>,
     pub(crate) transaction: Transaction,
     pub(crate) own: OwnFrames,
+    pub(crate) saying: Saying,
     pub(crate) checkpoint: Checkpoint,
     pub(crate) patience: Patience,
     pub(crate) settings: Settings,

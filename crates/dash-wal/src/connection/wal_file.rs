@@ -50,6 +50,7 @@ impl<S: Storage> Connection<S> {
     /// None; what was to be said is said by the calls before.
     pub fn wal_close(&mut self) -> Result<()> {
         self.own = OwnFrames::default();
+        self.unsay();
         self.wal = None;
         self.transaction =
             Transaction { undeferred: self.transaction.undeferred, ..Transaction::default() };
@@ -188,6 +189,7 @@ impl<S: Storage> Connection<S> {
         if frame.is_commit() {
             let frames = number.saturating_sub(self.transaction.first) + 1;
             self.transaction.frame = Some(CommitFrame { number, frames, salts: frame.salts });
+            self.note_said(number, header, unsummed);
         }
         Ok(())
     }
@@ -273,6 +275,7 @@ impl<S: Storage> Connection<S> {
         let synced = std::mem::take(&mut self.transaction.synced);
         let flushed = self.transaction.flushed.take();
         let Some(own) = own else { return Ok(()) };
+        self.stand_by_it();
         self.write_held()?;
         self.statistics.commits += 1;
         let begun = self.storage.monotonic_nanos();
@@ -300,6 +303,7 @@ impl<S: Storage> Connection<S> {
     /// The read lock falls: nothing is asked of the transaction any more.
     pub(crate) fn read_released(&mut self) {
         self.own.end();
+        self.unsay();
         self.transaction.pending = None;
         self.transaction.synced = false;
         if !broken(Mutation::BarrierTakenForCommit) {

@@ -27,6 +27,21 @@ use capturer::Capturer;
 /// The URI parameter.
 pub const PARAMETER: &str = "dash_statements";
 
+/// The URI parameter and PRAGMA that says how much of them the log records.
+pub const TEXT: &str = "dash_statement_text";
+
+/// How much of what a transaction ran is recorded in the log, beside it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Text {
+    /// What costs nothing: what the record's last block has room for.
+    #[default]
+    Slack,
+    /// All of it, up to 64 KiB a record; the record may be blocks longer for it.
+    Full,
+    /// Nothing.
+    Off,
+}
+
 /// Who is to be told of a new connection's statements.
 pub fn capture(connection: &ConnectionRef<'_>) -> Option<Arc<dyn Capture>> {
     let is_wanted = connection.with_file("main", |file| {

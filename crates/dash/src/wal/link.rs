@@ -14,6 +14,7 @@ use super::reservations;
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::Latencies;
 use crate::mode::caller::Caller;
+use crate::statements::Text;
 use crate::statements::capturer::Captured;
 use crate::statements::kept::Kept;
 use crate::wake::writer::{Reserve, Urgent};
@@ -61,6 +62,8 @@ pub struct State {
     pub begun: Option<Instant>,
     /// What the transaction ran whose last frame is written.
     pub captured: Option<Captured>,
+    /// How much of that is recorded in the log.
+    pub text: Text,
     pub latencies: Latencies,
     /// The `errno` of the last failure.
     pub errno: i32,

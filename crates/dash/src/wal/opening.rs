@@ -116,6 +116,7 @@ impl Request<'_> {
         let path = self.path.to_path_buf();
         let records = self.parameters.is_on(statements::PARAMETER);
         let link = Link::new(engine, &links, self.caller, path, read_only.is_some(), records);
+        link.state().text = parameters::chosen_text(&self.parameters);
         let mut file = WalFile::new(link, *self.host, self.parameters.psow(), self.window.clone());
         let flags = match &read_only {
             Some(_) => {
@@ -279,6 +280,7 @@ fn under(switching: &Switching<'_>, engine: Connection<Real>, is_read_only: bool
     let records = parameters.is_on(statements::PARAMETER);
     let link = Link::new(engine, &links, *caller, path.to_path_buf(), is_read_only, records);
     link.state().kept = connection.cloned();
+    link.state().text = parameters::chosen_text(parameters);
     WalFile::new(link, **host, parameters.psow(), (*window).clone())
 }
 

@@ -3,7 +3,7 @@
 use dash_wal::{Barrier, Durability};
 
 use crate::mode::{Parameter, Parameters};
-use crate::statements;
+use crate::statements::{self, Text};
 
 /// When a commit is durable.
 pub const DURABILITY: &str = "dash_durability";
@@ -22,6 +22,11 @@ pub const ALL: &[Parameter] = &[
         value: "on",
         check: |text| find(statements::PARAMETER, &SWITCH, text).map(drop),
     },
+    Parameter {
+        name: statements::TEXT,
+        value: "EXTENT",
+        check: |text| statement_text(text).map(drop),
+    },
 ];
 
 const DURABILITIES: [(&str, Durability); 4] = [
@@ -32,6 +37,7 @@ const DURABILITIES: [(&str, Durability); 4] = [
 ];
 const BARRIERS: [(&str, Barrier); 2] = [("log", Barrier::Log), ("wal", Barrier::Wal)];
 const SWITCH: [(&str, bool); 2] = [("off", false), ("on", true)];
+const TEXTS: [(&str, Text); 3] = [("slack", Text::Slack), ("full", Text::Full), ("off", Text::Off)];
 const READS: [(&str, bool); 2] = [("latest", false), ("durable", true)];
 
 /// What a word stands for, or a message with the right ones.
@@ -60,6 +66,22 @@ pub fn barrier(text: &str) -> Result<Barrier, String> {
 /// Whether readers wait, of a name.
 pub fn reads(text: &str) -> Result<bool, String> {
     find(READ, &READS, text)
+}
+
+/// How much of the statements is recorded in the log, of a name.
+pub fn statement_text(text: &str) -> Result<Text, String> {
+    find(statements::TEXT, &TEXTS, text)
+}
+
+/// And back.
+pub fn name_of_text(text: Text) -> &'static str {
+    name(&TEXTS, &text)
+}
+
+/// What was asked for.
+pub fn chosen_text(parameters: &Parameters) -> Text {
+    let chosen = parameters.own(statements::TEXT);
+    chosen.and_then(|text| statement_text(text).ok()).unwrap_or_default()
 }
 
 /// The name of a durability.

@@ -5,9 +5,10 @@ use dash_ffi::{Code, Error, Result};
 use super::file::WalFile;
 use super::parameters::{self, BARRIER, DURABILITY, READ};
 use crate::controls::deletes_securely;
+use crate::statements::TEXT;
 
 /// Those that are its own.
-pub const ALL: &[&str] = &[DURABILITY, BARRIER, READ];
+pub const ALL: &[&str] = &[DURABILITY, BARRIER, READ, TEXT];
 
 fn wrong(message: String) -> Error {
     Error::new(Code::ERROR, message)
@@ -20,6 +21,7 @@ impl WalFile {
             DURABILITY => self.dash_durability(value),
             BARRIER => self.dash_barrier(value),
             READ => self.dash_read(value),
+            TEXT => self.dash_statement_text(value),
             "dash_time_reads" => self.dash_time_reads(value),
             "secure_delete" => {
                 // SQLite answers it.
@@ -63,6 +65,14 @@ impl WalFile {
             engine.set_durable_reads(parameters::reads(value).map_err(wrong)?);
         }
         Ok(parameters::name_of_reads(engine.durable_reads()))
+    }
+
+    fn dash_statement_text(&mut self, value: Option<&str>) -> Result<&'static str> {
+        let mut state = self.link.state();
+        if let Some(value) = value {
+            state.text = parameters::statement_text(value).map_err(wrong)?;
+        }
+        Ok(parameters::name_of_text(state.text))
     }
 
     fn dash_time_reads(&mut self, value: Option<&str>) -> Result<&'static str> {

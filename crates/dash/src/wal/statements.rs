@@ -3,8 +3,11 @@
 
 use dash_ffi::{ConnectionRef, Watched};
 use dash_statement::Reason;
+use dash_wal::Said;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::link::{Link, State};
+use crate::statements::Text;
 use crate::statements::capturer::{Captured, Capturer};
 
 /// Shows the capturer of a connection, if it has one.
@@ -53,6 +56,25 @@ impl Link {
             })
         };
         state.captured = state.kept.as_ref().and_then(|kept| kept.visit(capture));
+        Self::record_statements(state);
+    }
+
+    /// Hands them to whoever writes the commit's record.
+    fn record_statements(state: &mut State) {
+        let (text, Some(captured)) = (state.text, &state.captured) else { return };
+        if text == Text::Off {
+            return;
+        }
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let said = Said {
+            process: std::process::id(),
+            connection: captured.connection,
+            time: i64::try_from(time.as_millis()).unwrap_or(i64::MAX),
+            statements: captured.bytes.clone(),
+        };
+        if let Ok(engine) = state.engine() {
+            engine.say(said, text == Text::Full);
+        }
     }
 
     /// The transaction is visible.

@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dash_ffi::{
@@ -12,7 +13,7 @@ use dash_ffi::{
 };
 use dash_storage::LockKind;
 use dash_storage::simulated::Simulated;
-use dash_wal::{Barrier, Durability, OpenOptions, Process, Tuning};
+use dash_wal::{Barrier, Durability, OpenOptions, Process, Said, Tuning};
 
 use crate::sim::stock_file as file;
 use crate::sim::subject::{DB, Sizes, SqliteFiles, World};
@@ -90,7 +91,11 @@ fn engine<T>(result: dash_wal::Result<T>, code: Code) -> Result<T> {
 }
 
 /// What the calls of a connection's files go to.
-struct Shared(Mutex<Option<Connection>>);
+struct Shared {
+    connection: Mutex<Option<Connection>>,
+    /// What its commits say of themselves: so many bytes; 0: nothing.
+    says: AtomicUsize,
+}
 
 /// The connection of a world.
 fn of(world: &World) -> Option<Arc<Shared>> {
@@ -110,16 +115,19 @@ impl Shared {
         };
         let options = OpenOptions { barrier, tuning, ..OpenOptions::default() };
         let opened = Connection::open(&world.process, Path::new(DB), &options, &process);
-        engine(opened, Code::CANTOPEN).map(|connection| Self(Mutex::new(Some(connection))))
+        engine(opened, Code::CANTOPEN).map(|connection| Self {
+            connection: Mutex::new(Some(connection)),
+            says: AtomicUsize::new(0),
+        })
     }
 
     fn get(&self) -> Result<Held<'_>> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_some() { Ok(Held(held)) } else { Err(Code::MISUSE.into()) }
     }
 
     fn close(&self) -> Result<()> {
-        let connection = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take();
         connection.map_or(Ok(()), |connection| engine(connection.close(), Code::IOERR_CLOSE))
     }
 }
@@ -178,6 +186,7 @@ impl Database {
             "dash_read" => connection.set_durable_reads(value == "durable"),
             "keeps_log" => self.keeps_log = value == "1",
             // As if other databases were written in the same transactions.
+            "says" => self.connection.says.store(value.parse().unwrap_or(0), Relaxed),
             "undeferred" => connection.set_undeferred(value == "1"),
             _ => return Ok(Handled::No),
         }
@@ -295,6 +304,12 @@ impl File for Log {
     }
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        let says = self.connection.says.load(Relaxed);
+        if says > 0 && data.len() == 24 && data[4..8] != [0; 4] {
+            let statements = vec![0xA5; says];
+            let said = Said { process: 1, connection: Some(says as u64), time: 2, statements };
+            self.connection.get()?.say(said, false);
+        }
         engine(self.connection.get()?.wal_write(data, offset), Code::IOERR_WRITE)
     }
 

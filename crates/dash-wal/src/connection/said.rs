@@ -1,0 +1,86 @@
+//! What commits say of themselves in the log, beside their frames: from the one who commits to the
+//! one who writes the record, if that is in the same process.
+
+use crate::annotation::{Room, Said, annotation};
+use crate::connection::state::Connection;
+use crate::frames::{FRAME_HEADER, FrameHeader, frame_size};
+use crate::mutation::{Mutation, broken};
+use crate::notes::Frame;
+use crate::process::Leader;
+use crate::shared::coordination::Word;
+use dash_engine::error::{Error, Result};
+use dash_log::format::LINE;
+use dash_log::record::ANNOTATION_MAX;
+use dash_storage::Storage;
+
+/// Bytes that an annotation may take in a log of lines, which have little slack.
+const IN_LINES: usize = 256;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Saying {
+    /// Of the transaction whose last frame is written next, and whether it may add blocks.
+    next: Option<(Said, bool)>,
+    /// The last frame of the transaction in hand, of which something is noted.
+    noted: Option<Frame>,
+}
+
+impl<S: Storage> Connection<S> {
+    /// Something is to be said in the log of the transaction whose last frame is written next;
+    /// `full`: it may make the record longer. Nothing fails for it.
+    pub fn say(&mut self, said: Said, full: bool) {
+        self.saying.next = Some((said, full));
+    }
+
+    /// The last frame of a transaction is written. One without a checksum is written once more.
+    pub(crate) fn note_said(&mut self, number: u32, header: &[u8; FRAME_HEADER], unsummed: bool) {
+        let Some(said) = self.saying.next.take() else { return };
+        self.unsay();
+        if unsummed {
+            return;
+        }
+        let durable = self.coordination.durable();
+        let is_ours = durable.covers(self.coordination.get(Word::Generation), 0);
+        let durable = if is_ours { durable.frame } else { 0 };
+        let frame = (number, *header);
+        self.process.notes.add(frame, self.transaction.first, durable, said);
+        self.saying.noted = Some(frame);
+    }
+
+    /// The transaction is committed.
+    pub(crate) fn stand_by_it(&mut self) {
+        self.saying.noted = None;
+    }
+
+    /// It was rolled back, with its last frame in `-wal`.
+    pub(crate) fn unsay(&mut self) {
+        if let Some(frame) = self.saying.noted.take() {
+            self.process.notes.withdraw(frame);
+        }
+    }
+
+    /// Puts what is said of the transactions in it into the record that was built of the frames
+    /// from `first` on.
+    pub(crate) fn annotate(&self, leader: &mut Leader<S>, page: u32, first: u32) -> Result<()> {
+        let size = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
+        let ends = (first..).zip(leader.before.chunks_exact(size)).filter_map(|(number, frame)| {
+            let header = frame.first_chunk()?;
+            FrameHeader::decode(header).is_commit().then_some((number, *header))
+        });
+        let mut items = self.process.notes.take(ends);
+        let Some(log) = leader.log.as_ref().filter(|_| !items.is_empty()) else { return Ok(()) };
+        if broken(Mutation::AnnotationAddsBlocks) {
+            items.iter_mut().for_each(|(_, _, full)| *full = true);
+        }
+        leader.builder.slack(log.block())?;
+        let block = usize::try_from(log.block()).map_err(|_| Error::OutOfMemory)?;
+        let quarter = usize::try_from(self.coordination.get(Word::Ring) / 4);
+        let room = Room {
+            record: leader.builder.len(),
+            block,
+            free: if block == LINE { IN_LINES } else { 0 },
+            full: ANNOTATION_MAX.min(quarter.unwrap_or(ANNOTATION_MAX)),
+        };
+        leader.builder.annotate(&annotation(&items, room))
+    }
+}

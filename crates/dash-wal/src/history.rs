@@ -1,0 +1,173 @@
+//! What a database's log holds, commit by commit, for whoever looks: no lock is taken and nothing
+//! is written. A record that is being written has no checksum yet, and is not there.
+
+use crate::annotation::{Known, of_frame};
+use crate::context::{Generation, RecordContext, page_of};
+use crate::frames::{FRAME_HEADER, FrameHeader};
+use crate::names::Names;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_log::file::LogFile;
+use dash_log::images::Images;
+use dash_log::scan::{RecordPlace, Scan};
+use dash_storage::Storage;
+use std::path::Path;
+
+/// How often a log is read that changes meanwhile.
+const ATTEMPTS: u32 = 20;
+
+/// A commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The number of the record that it is in.
+    pub record: u64,
+    /// Commits in that record.
+    pub shared_by: u32,
+    /// Bytes of the record, padding included.
+    pub bytes: u32,
+    /// dash's number of the generation of `-wal`.
+    pub generation: u64,
+    /// The first and the last frame in `-wal`.
+    pub frames: (u32, u32),
+    /// Pages of the database behind it.
+    pub database_pages: u32,
+    /// What is said of it.
+    pub known: Known,
+}
+
+/// A frame: its page's number, and the page.
+pub type Frame<'a> = (u32, &'a [u8]);
+
+/// What was found.
+pub struct History {
+    scan: Scan,
+    generation: Option<Generation>,
+}
+
+impl History {
+    /// Reads the log of a database; `None`: there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; [`Error::CantOpen`] for one that a newer dash wrote;
+    /// [`Error::Corrupt`] for what no crash leaves.
+    pub fn read<S: Storage>(storage: &S, path: &Path) -> Result<Option<Self>> {
+        let (folder, names) = Names::split(path)?;
+        let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+        let Some(log) = LogFile::open_to_read(&directory, &names.log)? else { return Ok(None) };
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match Scan::examine(log.read_all()?, names.shown_log()) {
+                // Some of it may have been read before it was overwritten, and some after.
+                Err(Error::Corrupt(_)) if attempts < ATTEMPTS => {}
+                Err(error) => return Err(error),
+                Ok(scan) => {
+                    let context = scan.chain.first().map(|place| context_of(&scan, place));
+                    let generation = context.transpose()?.and_then(|context| context.start);
+                    return Ok(Some(Self { scan, generation }));
+                }
+            }
+        }
+    }
+
+    /// The salts of `-wal` that recovery would go on from, bytes of a page, and the first frame
+    /// that it would take from the log; `None`: no record counts.
+    #[must_use]
+    pub fn window(&self) -> Option<([u32; 2], u32, u32)> {
+        let generation = self.generation?;
+        let first = self.scan.chain.first()?;
+        let first = context_of(&self.scan, first).ok()?.first_frame;
+        Some((generation.salts(), page_of(&generation.header), first))
+    }
+
+    /// The commits that recovery would take from the log, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] for records that this dash did not write.
+    pub fn commits(&self) -> Result<Vec<Commit>> {
+        self.commits_in(&self.scan.chain)
+    }
+
+    /// Those in every record behind the one with this number, as far as they are not overwritten,
+    /// also if they are in the database by now.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::commits`].
+    pub fn commits_behind(&self, record: u64) -> Result<Vec<Commit>> {
+        let behind = self.scan.found.partition_point(|place| place.sequence <= record);
+        self.commits_in(&self.scan.found[behind..])
+    }
+
+    /// The number of the newest record; 0: there is none.
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        self.scan.found.last().map_or(0, |place| place.sequence)
+    }
+
+    fn commits_in(&self, places: &[RecordPlace]) -> Result<Vec<Commit>> {
+        let mut commits = Vec::new();
+        for place in places {
+            let before = commits.len();
+            let record = self.scan.record(place)?;
+            let context = RecordContext::decode(record.context)?;
+            let mut first = context.first_frame;
+            for (frame, entry) in (context.first_frame..).zip(record.entries()) {
+                let Some(header) = header(entry.meta).filter(FrameHeader::is_commit) else {
+                    continue;
+                };
+                commits.push(Commit {
+                    record: record.sequence,
+                    shared_by: 0,
+                    bytes: record.padded,
+                    generation: context.generation,
+                    frames: (first, frame),
+                    database_pages: header.commit,
+                    known: of_frame(record.annotation, frame),
+                });
+                first = frame + 1;
+            }
+            let shared_by = u32::try_from(commits.len() - before).unwrap_or(u32::MAX);
+            commits[before..].iter_mut().for_each(|commit| commit.shared_by = shared_by);
+        }
+        Ok(commits)
+    }
+
+    /// Shows the frames of each commit that recovery would take, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::commits`], and those of `show`.
+    pub fn replay<E: From<Error>>(
+        &self,
+        mut show: impl FnMut(&Commit, &[Frame<'_>]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let Some((_, page, _)) = self.window() else { return Ok(()) };
+        let commits = self.commits()?;
+        let mut commits = commits.iter();
+        let (mut images, mut frames) = (Images::new(page), Vec::<(u32, Vec<u8>)>::new());
+        for record in self.scan.records() {
+            for entry in record?.entries() {
+                frames.push((entry.unit, images.feed(&entry)?.to_vec()));
+                if header(entry.meta).is_some_and(|header| header.is_commit())
+                    && let Some(commit) = commits.next()
+                {
+                    let shown: Vec<_> =
+                        frames.iter().map(|(page, image)| (*page, &image[..])).collect();
+                    show(commit, &shown)?;
+                    frames.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn context_of(scan: &Scan, place: &RecordPlace) -> Result<RecordContext> {
+    RecordContext::decode(scan.record(place)?.context)
+}
+
+fn header(meta: &[u8]) -> Option<FrameHeader> {
+    <&[u8; FRAME_HEADER]>::try_from(meta).ok().map(FrameHeader::decode)
+}
