@@ -16,8 +16,10 @@ mod engines;
 mod holders;
 mod inspect;
 mod integrity;
+mod log;
 mod prompt;
 mod recover;
+mod replay;
 mod shadow;
 mod shell;
 mod torture;
@@ -42,6 +44,10 @@ enum Command {
     Demo(demo::Arguments),
     /// Says what a database's files are and what opening it would do; only reads
     Inspect(inspect::Arguments),
+    /// Shows the commits that a database's log holds, and what they ran; only reads
+    Log(log::Arguments),
+    /// Runs again what the log has recorded, on a copy, and says where it comes to something else
+    Replay(replay::Arguments),
     /// Puts a database under dash, or makes it an ordinary SQLite file again
     Convert(convert::Arguments),
     /// Copies a database into a plain file while others use it, and checks the copy
@@ -81,6 +87,8 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Log(arguments) => log::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),

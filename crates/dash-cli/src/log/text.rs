@@ -1,0 +1,55 @@
+//! A commit for people.
+
+use std::fmt::Write;
+
+use dash_statement::{Event, expand};
+use dash_wal::Known;
+
+use super::{Shown, time};
+
+/// A line of what it is, one for each statement, and why some may be missing.
+pub fn of(shown: &Shown<'_>) -> String {
+    let commit = shown.commit;
+    let mut out = format!("commit {}.{}", commit.generation, commit.frames.1);
+    if let Known::Said(said) = &commit.known {
+        let _ = write!(out, "  {}  process {}", time::utc(said.time), said.process);
+        if let Some(connection) = said.connection {
+            let _ = write!(out, "  connection {connection}");
+        }
+    }
+    let plural = |count: u32| if count == 1 { "" } else { "s" };
+    let _ = write!(
+        out,
+        "  {} page{}  record {} of {} bytes",
+        shown.pages(),
+        plural(shown.pages()),
+        commit.record,
+        commit.bytes
+    );
+    if commit.shared_by > 1 {
+        let _ = write!(out, " for {} commits", commit.shared_by);
+    }
+    for event in shown.ran.iter().flat_map(|ran| &ran.events) {
+        let _ = write!(out, "\n    {}", statement(event).replace('\n', "\n    "));
+    }
+    for reason in &shown.reasons {
+        let _ = write!(out, "\n    -- {reason}");
+    }
+    out
+}
+
+/// With its values, on its own.
+pub fn statement(event: &Event) -> String {
+    let (sql, values) = match event {
+        Event::Statement(statement) => (&statement.sql, statement.values.as_deref()),
+        Event::Control(_, sql) => (sql, None),
+    };
+    let text = match values {
+        Some(values) => expand(sql, values),
+        None => String::from_utf8_lossy(sql).into_owned(),
+    };
+    let text = text.trim().trim_end_matches(';').trim_end();
+    // A comment at its end takes what follows.
+    let end = if text.contains("--") { "\n;" } else { ";" };
+    format!("{text}{end}")
+}

@@ -1,0 +1,169 @@
+//! `dash log` and `dash replay`: what a log holds, and whether it comes to the same again.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use common::Home;
+use dash_testing::extension;
+use rusqlite::Connection;
+use rusqlite::params;
+use serde_json::Value;
+
+/// A database whose statements are recorded, with a table; the first commit is not in the log.
+fn recording(home: &Home, more: &str) -> Connection {
+    extension::load();
+    let path = home.db().display().to_string();
+    let uri = format!("file:{path}?vfs=dash&journal_mode=wal&dash_statements=on{more}");
+    let db = Connection::open(uri).unwrap();
+    db.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b)").unwrap();
+    db
+}
+
+fn insert(db: &Connection, number: i64) {
+    db.execute("INSERT INTO t(a, b) VALUES (?, ?)", params![0.1 + 0.2, -number]).unwrap();
+}
+
+/// The database, with all that lies beside it, as a kill leaves it now.
+fn killed(home: &Home) -> Home {
+    let copy = Home::new();
+    for (name, bytes) in home.contents() {
+        if home.file(&name).is_dir() {
+            std::fs::create_dir(copy.file(&name)).unwrap();
+        } else {
+            std::fs::write(copy.file(&name), bytes).unwrap();
+        }
+    }
+    copy
+}
+
+#[test]
+fn a_log_is_shown_while_it_is_written_and_after_a_kill() {
+    let home = Home::new();
+    let db = recording(&home, "");
+    insert(&db, 1);
+    db.execute_batch(
+        "BEGIN; UPDATE t SET b = b + 1; SAVEPOINT s; DELETE FROM t; ROLLBACK TO s; COMMIT",
+    )
+    .unwrap();
+    let after = killed(&home);
+    for home in [&home, &after] {
+        let before = home.contents();
+        let text = home.dash(&["log", "app.db"]).is(0).out();
+        let lines: Vec<_> = text.lines().map(str::trim).collect();
+        assert!(lines[0].starts_with("commit 1.") && lines[0].contains("connection"), "{text}");
+        assert_eq!(lines[1], "INSERT INTO t(a, b) VALUES (3.0000000000000004e-1, (-1));");
+        assert_eq!(
+            lines[3..],
+            ["UPDATE t SET b = b + 1;", "SAVEPOINT s;", "DELETE FROM t;", "ROLLBACK TO s;"]
+        );
+        assert_eq!(home.contents(), before, "it wrote something");
+        let json = home.dash(&["log", "app.db", "--json"]).is(0).out();
+        let commits: Vec<Value> =
+            json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(commits.len(), 2);
+        assert_eq!(commits[0]["statements"][0]["values"][1], "-1");
+        assert_eq!(commits[1]["process"], std::process::id());
+        assert_eq!(commits[0]["record_bytes"], 4096);
+    }
+    db.execute_batch("PRAGMA dash_statement_text = off").unwrap();
+    insert(&db, 2);
+    let text = home.dash(&["log", "app.db"]).is(0).out();
+    assert!(text.lines().last().unwrap().contains("-- not recorded: by a connection"), "{text}");
+}
+
+#[test]
+fn its_sql_makes_the_same_rows() {
+    let home = Home::new();
+    let db = recording(&home, "&dash_statement_text=full");
+    let blob = vec![7_u8; 5000];
+    db.execute("INSERT INTO t VALUES (?, ?, ?)", params![1, "it's -- a\nline", blob]).unwrap();
+    db.execute("INSERT INTO t VALUES (:id, :a, :a)", &[(":id", &-5_i64), (":a", &7)]).unwrap();
+    db.execute_batch(
+        "BEGIN; UPDATE t SET a = 9 -- for now\n WHERE id = 1; DELETE FROM t WHERE id = 8; COMMIT",
+    )
+    .unwrap();
+    let sql = home.dash(&["log", "app.db", "--sql"]).is(0).out();
+    let again = Connection::open_in_memory().unwrap();
+    again.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b)").unwrap();
+    again.execute_batch(&sql).unwrap_or_else(|error| panic!("{error}\n{sql}"));
+    let rows = "SELECT group_concat(quote(id) || quote(a) || quote(b)) FROM t";
+    let read = |db: &Connection| db.query_row(rows, [], |row| row.get::<_, String>(0)).unwrap();
+    assert_eq!(read(&again), read(&db));
+}
+
+#[test]
+fn it_follows_others() {
+    let home = Home::new();
+    let db = recording(&home, "");
+    insert(&db, 1);
+    let mut following = home
+        .command(&["log", "app.db", "--json", "--follow"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    for number in 1..6 {
+        assert_eq!(next()["statements"][0]["values"][1], (-number).to_string());
+        insert(&db, number + 1);
+    }
+    following.kill().unwrap();
+    following.wait().unwrap();
+}
+
+#[test]
+fn a_replay_comes_to_the_same_or_says_why_not() {
+    let home = Home::new();
+    let db = recording(&home, "");
+    for number in 0..20 {
+        insert(&db, number);
+    }
+    db.execute_batch("BEGIN; UPDATE t SET b = b + 1; DELETE FROM t WHERE id % 3 = 0; COMMIT")
+        .unwrap();
+    let before = home.contents();
+    let text = home.dash(&["replay", "app.db"]).is(0).out();
+    assert!(text.contains("21 commits were run again: 21 came to the same pages"), "{text}");
+    assert_eq!(home.contents(), before, "it wrote something");
+    db.execute_batch(
+        "PRAGMA foreign_keys=ON; CREATE TABLE c(t REFERENCES t(id) ON DELETE CASCADE)",
+    )
+    .unwrap();
+    db.execute_batch("INSERT INTO c VALUES (1); DELETE FROM t WHERE id = 1").unwrap();
+    assert!(home.dash(&["replay", "app.db"]).is(0).out().contains("24 commits were run again"));
+    db.execute("INSERT INTO t(a) VALUES (random())", []).unwrap();
+    let after = killed(&home);
+    for home in [&home, &after] {
+        let run = home.dash(&["replay", "app.db"]).is(1).out();
+        assert!(run.contains("table t differs from its row"), "{run}");
+        assert!(run.contains("random() answers something else each time"), "{run}");
+        assert!(run.contains("25 commits were run again"), "{run}");
+    }
+}
+
+#[test]
+fn a_checkpoint_takes_the_base_along() {
+    let home = Home::new();
+    let db = recording(&home, "");
+    let base = home.file("base.db");
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    std::fs::copy(home.db(), &base).unwrap();
+    for number in 0..5 {
+        insert(&db, number);
+    }
+    db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
+    // Written from here on over the frames from before, or behind them if somebody reads.
+    insert(&db, 9);
+    let text = home.dash(&["replay", "app.db"]).is(0).out();
+    assert!(text.contains("1 commits were run again: 1 came to the same pages"), "{text}");
+    let other = Home::new();
+    drop(other.plain());
+    let run = other.dash(&["replay", "app.db"]).is(2);
+    assert!(
+        run.errors().contains("has no log") || run.errors().contains("holds no commit"),
+        "{}",
+        run.errors()
+    );
+}

@@ -1,0 +1,191 @@
+//! The paper's recovery (SQLite/SSL, VLDB 2017, section 5) as a check: the statements that a
+//! database's log has recorded are run again on a copy of the database, and each commit is compared
+//! with what its differences make. Those are what counts; nothing of the user's files is changed.
+//!
+//! | | |
+//! |---|---|
+//! | `base` | the database as it was before the first commit that is run again |
+//! | `image` | a database's file by pages |
+//! | `run` | a transaction, run again |
+//! | `compare` | what differs between two databases |
+//! | `why` | why that may be |
+
+#![forbid(unsafe_code)]
+
+mod base;
+mod compare;
+mod image;
+mod run;
+mod why;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use dash_statement::{Reason, Transaction, decode};
+use dash_storage::real::Real;
+use dash_wal::Known;
+use dash_wal::history::{Commit, Frame};
+
+use image::Image;
+use run::Settings;
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Commits that were run again, and came to the same pages.
+    pub same: u64,
+    /// Those that came to the same content in pages that are laid out otherwise.
+    pub same_content: u64,
+    /// Those that came to something else.
+    pub divergences: Vec<Finding>,
+    /// Those that could not be run again.
+    pub not_run: Vec<Finding>,
+    /// Commits that a checkpoint had copied into the database already.
+    pub checkpointed: u64,
+}
+
+/// A commit, and what is to be said of it.
+#[derive(Debug)]
+pub struct Finding {
+    /// Which.
+    pub commit: Commit,
+    /// What differs; empty where it was not run.
+    pub what: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Why nothing could be run again.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Of the log.
+    #[error(transparent)]
+    Log(#[from] dash_wal::Error),
+    /// Of a file.
+    #[error("{0}: {1}")]
+    Io(String, std::io::Error),
+    /// Of SQLite, on the copy.
+    #[error("on the copy: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The state before the first commit can't be had.
+    #[error("{0}")]
+    NoBase(String),
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// Runs again what the log of a database holds, from its window's beginning on, or from what a
+/// checkpoint has left of that. `base`: a copy of the database from that beginning.
+///
+/// # Errors
+///
+/// Why it could not be done.
+pub fn replay(path: &Path, base: Option<&Path>) -> Result<Report> {
+    let folder =
+        tempfile::tempdir().map_err(|error| Error::Io("a temporary folder".into(), error))?;
+    let base = base::of(&Real, path, base, folder.path())?;
+    let mut replay = Replay {
+        target: base.image,
+        copy: None,
+        done: base.frame,
+        report: Report::default(),
+        settings: Settings::default(),
+        folder: folder.path(),
+    };
+    base.history.replay(|commit, frames| replay.commit(commit, frames))?;
+    Ok(replay.report)
+}
+
+struct Replay<'a> {
+    /// The database by its differences.
+    target: Image,
+    /// The database by its statements.
+    copy: Option<Image>,
+    /// The last frame that the base has.
+    done: u32,
+    report: Report,
+    /// What the connection was set to, as far as that was found.
+    settings: Settings,
+    folder: &'a Path,
+}
+
+impl Replay<'_> {
+    fn commit(&mut self, commit: &Commit, frames: &[Frame<'_>]) -> Result<()> {
+        if commit.frames.1 <= self.done {
+            self.report.checkpointed += 1;
+            return self.target.apply(frames, commit.database_pages);
+        }
+        let mut copy = match self.copy.take() {
+            Some(copy) => copy,
+            None => self.target.copy_to(&self.folder.join("copy.db"))?,
+        };
+        let ran = known(&commit.known);
+        match &ran {
+            Ok(ran) => self.run(commit, frames, ran, &mut copy)?,
+            Err(reason) => {
+                self.target.apply(frames, commit.database_pages)?;
+                copy.apply(frames, commit.database_pages)?;
+                let (commit, what, reason) = (commit.clone(), String::new(), reason.clone());
+                self.report.not_run.push(Finding { commit, what, reason });
+            }
+        }
+        self.copy = Some(copy);
+        Ok(())
+    }
+
+    /// Runs it, and compares what came of it. Settings of a connection are not recorded: where they
+    /// explain what differs, they are taken for what they were.
+    fn run(
+        &mut self,
+        commit: &Commit,
+        frames: &[Frame<'_>],
+        ran: &Transaction,
+        copy: &mut Image,
+    ) -> Result<()> {
+        let before = self.target.copy_to(&self.folder.join("before.db"))?;
+        self.target.apply(frames, commit.database_pages)?;
+        let mut first = None;
+        for settings in self.settings.and_others() {
+            let done = run::run(copy, ran, settings)?;
+            let pages: BTreeSet<_> =
+                done.pages.iter().copied().chain(frames.iter().map(|frame| frame.0)).collect();
+            let is_same = copy.is_like(&self.target, &pages)?;
+            let differs = if is_same { None } else { compare::difference(&self.target, copy)? };
+            if differs.is_none() {
+                self.settings = settings;
+                self.report.same += u64::from(is_same);
+                self.report.same_content += u64::from(!is_same);
+                return copy.become_like(&self.target, &pages);
+            }
+            first.get_or_insert((differs, done));
+            copy.become_like(&before, &pages)?;
+        }
+        copy.apply(frames, commit.database_pages)?;
+        if let Some((Some(what), done)) = first {
+            let reason = why::reason(ran, &done, &before)?;
+            self.report.divergences.push(Finding { commit: commit.clone(), what, reason });
+        }
+        Ok(())
+    }
+}
+
+/// What can be run again, or why not.
+fn known(known: &Known) -> core::result::Result<Transaction, String> {
+    let said = match known {
+        Known::Said(said) => said,
+        Known::NoRoom => return Err(Reason::NoRoom.sentence().to_owned()),
+        Known::Nothing => {
+            return Err("not recorded: by a connection without dash_statements=on, or by another process than the one \
+                        that wrote the record"
+                .to_owned());
+        }
+        Known::Unreadable => return Err("not recorded in a way that this dash can read".to_owned()),
+    };
+    let ran = decode(&said.statements).map_err(|error| error.to_string())?;
+    let reasons: Vec<_> = ran.reasons.iter().map(Reason::sentence).collect();
+    match (reasons.is_empty(), ran.events.is_empty()) {
+        (false, _) => Err(reasons.join("; ")),
+        (true, true) => Err("nothing is recorded of it".to_owned()),
+        (true, false) => Ok(ran),
+    }
+}

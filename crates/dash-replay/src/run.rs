@@ -1,0 +1,118 @@
+//! A transaction, run again by stock SQLite on a copy.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use dash_statement::{Event, Statement, Transaction, Value};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql};
+
+use crate::image::Image;
+use crate::{Error, Result};
+
+/// Bytes of the header of `-wal`, and of a frame's.
+const WAL_HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+
+/// What a connection was set to, and what that changes in what statements do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Settings {
+    foreign_keys: bool,
+    recursive_triggers: bool,
+}
+
+impl Settings {
+    /// These, then the other ones.
+    pub fn and_others(self) -> impl Iterator<Item = Self> {
+        let all = [(false, false), (true, false), (false, true), (true, true)]
+            .map(|(foreign_keys, recursive_triggers)| Self { foreign_keys, recursive_triggers });
+        std::iter::once(self).chain(all.into_iter().filter(move |it| *it != self))
+    }
+}
+
+/// What was done.
+pub struct Done {
+    /// The pages that it wrote.
+    pub pages: BTreeSet<u32>,
+    /// What the first statement that failed said. It may have failed before, too.
+    pub failed: Option<String>,
+}
+
+/// Runs it. The file has everything in it afterwards.
+pub fn run(copy: &Image, ran: &Transaction, settings: Settings) -> Result<Done> {
+    let db = Connection::open(&copy.path)?;
+    db.execute_batch(&format!(
+        "PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys={}; PRAGMA recursive_triggers={}",
+        u8::from(settings.foreign_keys),
+        u8::from(settings.recursive_triggers)
+    ))?;
+    let mut failed = None;
+    let mut note = |result: rusqlite::Result<()>| {
+        if let Err(error) = result {
+            failed.get_or_insert(error.to_string());
+        }
+    };
+    if ran.events.len() > 1 {
+        db.execute_batch("BEGIN")?;
+    }
+    for event in &ran.events {
+        note(match event {
+            Event::Statement(statement) => step(&db, statement),
+            Event::Control(_, sql) => db.execute_batch(&String::from_utf8_lossy(sql)),
+        });
+    }
+    if !db.is_autocommit() {
+        note(db.execute_batch("COMMIT"));
+    }
+    if !db.is_autocommit() {
+        note(db.execute_batch("ROLLBACK"));
+    }
+    let pages = written(copy)?;
+    let failed = failed.take();
+    db.close().map_err(|(_, error)| error)?;
+    Ok(Done { pages, failed })
+}
+
+fn step(db: &Connection, statement: &Statement) -> rusqlite::Result<()> {
+    let mut prepared = db.prepare(&String::from_utf8_lossy(&statement.sql))?;
+    let count = prepared.parameter_count();
+    let values = statement.values.iter().flatten().take(count);
+    for (number, value) in (1..).zip(values) {
+        prepared.raw_bind_parameter(number, Exact(value))?;
+    }
+    let mut rows = prepared.raw_query();
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+/// A value, to the last bit.
+struct Exact<'a>(&'a Value);
+
+impl ToSql for Exact<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self.0 {
+            Value::Null | Value::Pointer => ValueRef::Null,
+            Value::Integer(value) => ValueRef::Integer(*value),
+            Value::Real(bits) => ValueRef::Real(f64::from_bits(*bits)),
+            Value::Text(text) => ValueRef::Text(text),
+            Value::Blob(blob) => ValueRef::Blob(blob),
+            Value::Zeroblob(count) => {
+                return Ok(ToSqlOutput::ZeroBlob(*count));
+            }
+        }))
+    }
+}
+
+/// The pages of which there are frames in the copy's `-wal`.
+fn written(copy: &Image) -> Result<BTreeSet<u32>> {
+    let mut name = OsString::from(&copy.path);
+    name.push("-wal");
+    let bytes = match std::fs::read(&name) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        Err(error) => return Err(Error::Io(name.to_string_lossy().into_owned(), error)),
+    };
+    let frames = bytes.get(WAL_HEADER..).unwrap_or(&[]).chunks(FRAME_HEADER + copy.page as usize);
+    let numbers = frames.filter_map(<[u8]>::first_chunk).map(|bytes| u32::from_be_bytes(*bytes));
+    Ok(numbers.filter(|number| *number > 0).collect())
+}
