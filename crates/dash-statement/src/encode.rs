@@ -17,7 +17,7 @@ pub fn encode(transaction: &Transaction) -> Vec<u8> {
 }
 
 /// The same in no more than `room` bytes: of the steps the first ones that fit, and
-/// [`Reason::NoRoom`] if those are not all. `None`: not even one does.
+/// [`Reason::NoRoom`] if those are not all (`STATEMENT-4`). `None`: not even one does.
 #[must_use]
 pub fn encode_within(transaction: &Transaction, room: usize) -> Option<Vec<u8>> {
     let (bytes, steps) = encode_first(transaction, room);

@@ -19,6 +19,15 @@ const ATTEMPTS: usize = 10_000;
 /// The last frame of a transaction.
 pub(crate) type Frame = (u32, [u8; FRAME_HEADER]);
 
+/// What a connection has to say.
+#[derive(Debug, Default)]
+pub(crate) struct Saying {
+    /// Of the transaction whose last frame is written next, and whether it may add blocks.
+    pub next: Option<(Said, bool)>,
+    /// The last frame of the transaction in hand, of which something is noted.
+    pub noted: Option<Frame>,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Mutex<Kept>);

@@ -172,7 +172,7 @@ impl Builder {
     }
 
     /// Bytes that the last block of the record has free: so much may be said in an annotation for
-    /// nothing. No image is pushed from here on.
+    /// nothing (LOG-15). No image is pushed from here on.
     ///
     /// # Errors
     ///

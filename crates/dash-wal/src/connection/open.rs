@@ -1,12 +1,12 @@
 //! Opening: the first opener recovers, a later one joins. All under the lock OPEN.
 
 use crate::connection::own::OwnFrames;
-use crate::connection::said::Saying;
 use crate::connection::state::{Checkpoint, Connection, Patience, Settings, Transaction};
 use crate::database::DatabaseFile;
 use crate::mounted;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
+use crate::notes::Saying;
 use crate::options::OpenOptions;
 use crate::process::Process;
 use crate::recovery::Choice;

@@ -5,7 +5,6 @@ use crate::annotation::{Room, Said, annotation};
 use crate::connection::state::Connection;
 use crate::frames::{FRAME_HEADER, FrameHeader, frame_size};
 use crate::mutation::{Mutation, broken};
-use crate::notes::Frame;
 use crate::process::Leader;
 use crate::shared::coordination::Word;
 use dash_engine::error::{Error, Result};
@@ -15,15 +14,6 @@ use dash_storage::Storage;
 
 /// Bytes that an annotation may take in a log of lines, which have little slack.
 const IN_LINES: usize = 256;
-
-/// See the module.
-#[derive(Debug, Default)]
-pub(crate) struct Saying {
-    /// Of the transaction whose last frame is written next, and whether it may add blocks.
-    next: Option<(Said, bool)>,
-    /// The last frame of the transaction in hand, of which something is noted.
-    noted: Option<Frame>,
-}
 
 impl<S: Storage> Connection<S> {
     /// Something is to be said in the log of the transaction whose last frame is written next;

@@ -1,12 +1,12 @@
 //! What a connection has.
 
 use crate::connection::own::OwnFrames;
-use crate::connection::said::Saying;
 use crate::database::DatabaseFile;
 use crate::frames::Checksum;
 use crate::index::{Index, Inherited};
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
+use crate::notes::Saying;
 use crate::options::{Barrier, Durability, Tuning};
 use crate::process::Process;
 use crate::shared::coordination::{Coordination, Word};

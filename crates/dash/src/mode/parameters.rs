@@ -263,6 +263,7 @@ mod tests {
             ("dash_read", "dirty", "latest, durable"),
             ("dash_statements", "yes", "off, on"),
             ("dash_statement", "on", "dash_statements"),
+            ("dash_statement_text", "all", "slack, full, off"),
             ("journalmode", "shadow", "journal_mode"),
             ("jornal_mode", "shadow", "journal_mode"),
             ("Journal-Mode", "shadow", "journal_mode"),

@@ -11,6 +11,7 @@ fn each_choice_is_a_pragma_and_a_parameter() {
         ("dash_durability", &["host", "full", "device", "none"][..]),
         ("dash_barrier", &["log", "wal"]),
         ("dash_read", &["latest", "durable"]),
+        ("dash_statement_text", &["slack", "full", "off"]),
     ] {
         assert_eq!(text(&db, &format!("PRAGMA {name}")), values[0]);
         for value in values.iter().rev() {
