@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use dash_testing::extension;
-use dash_testing::long::moment;
+use dash_testing::long::{is_long, moment};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
@@ -217,9 +217,11 @@ fn story(seed: u64, told: &mut Told) {
 fn random_programs() {
     extension::load();
     let mut told = Told::default();
-    for seed in 1..=moment(25, 1_000) {
+    // In 295 a statement is prepared again within a transaction.
+    for seed in (1..=moment(25, 1_000)).chain([295]) {
         story(seed, &mut told);
     }
     println!("{told:?}");
+    assert!(is_long() || told.divergences == 0, "{told:?}: these come to the same");
     assert!(told.run > 4 * told.programs, "{told:?}: hardly any commit was run again");
 }
