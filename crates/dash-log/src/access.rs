@@ -4,7 +4,7 @@
 use crate::format::Form;
 use crate::mapped::{Mapped, is_refusal};
 use crate::medium::{Buffered, Direct, Medium};
-use dash_engine::error::{Context, Operation, Result};
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{File, Persistence};
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ pub(crate) enum Access {
     Read,
     /// Reading and writing.
     Write,
-    /// The same of a log that is being made. Of one of lines nothing but memory will do.
-    Make(Form),
+    /// The same of a log that is being made. Of one of lines nothing but memory will do; `None`: it
+    /// becomes what it lies in.
+    Make(Option<Form>),
 }
 
 /// A medium, and what it is.
@@ -40,6 +41,8 @@ pub(crate) fn open<F: File>(
                 return Ok(Written { medium: Box::new(medium), direct: false, persistence });
             }
             Err(error) if is_refusal(&error) && access == Access::Write => {}
+            // Whatever is in the way of mapping it: a file can be written.
+            Err(Error::Io { operation: Operation::Map, .. }) if access == Access::Make(None) => {}
             Err(error) => return Err(error),
         }
     }

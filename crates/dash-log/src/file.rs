@@ -83,18 +83,34 @@ impl<F: File> LogFile<F> {
         }
     }
 
+    /// As [`create_mapped`](Self::create_mapped) where the folder is in byte-addressable memory,
+    /// else as [`create`](Self::create). Where it is not that costs the question.
+    ///
+    /// # Errors
+    ///
+    /// As of [`create`](Self::create).
+    pub fn create_fitting<D: Directory<File = F>>(
+        directory: &D,
+        name: &OsStr,
+        permissions: u32,
+        ring: u64,
+    ) -> Result<Self> {
+        Self::make(directory, name, permissions, ring, None)
+    }
+
     fn make<D: Directory<File = F>>(
         directory: &D,
         name: &OsStr,
         permissions: u32,
         ring: u64,
-        form: Form,
+        form: impl Into<Option<Form>>,
     ) -> Result<Self> {
         let shown = name.to_string_lossy().into_owned();
         let mode = OpenMode::CreateNew { permissions };
         let made = directory.open(name, mode).during(Operation::Open, &shown)?;
+        let access = Access::Make(form.into());
         let filled = Self::fill(&made, ring, &shown)
-            .and_then(|()| Self::over(directory, name, made, shown, Access::Make(form)))
+            .and_then(|()| Self::over(directory, name, made, shown, access))
             .and_then(|log| log.grow(ring).map(|()| log));
         // One that stays is no log: whoever opens it finds no head.
         if filled.as_ref().is_err_and(|error| !matches!(error, Error::Moved(_))) {
@@ -160,10 +176,15 @@ impl<F: File> LogFile<F> {
         let file = Arc::new(file);
         let heads = heads(&cached, &shown)?;
         let form = match access {
-            Access::Make(form) => Some(form),
+            Access::Make(Some(form)) => Some(form),
+            Access::Make(None) => Some(Form::Lines),
             Access::Read | Access::Write => heads.head.is_ok().then_some(heads.form),
         };
         let written = access::open(&file, access, form, &shown)?;
+        let form = match access {
+            Access::Make(None) if written.persistence.is_none() => Some(Form::Sectors),
+            _ => form,
+        };
         // What the others pad records to, if that is more (LOG-5).
         let others = heads.head.map_or(0, |head| head.block);
         let others = if others.is_power_of_two() { others.min(BLOCK_MAX) } else { 0 };

@@ -15,3 +15,4 @@ pub mod record;
 pub mod ring;
 mod runs;
 pub mod scan;
+pub mod sign;

@@ -82,6 +82,14 @@ mutations! {
     AnnotationAddsBlocks = "what is said of commits makes a record longer",
     RolledBackNoteKept = "what a rolled-back transaction ran is said of the one that others wrote in its place",
     NoteOfAnother = "what one commit ran is said of another one of the same record",
+    SignNotMade = "a record is written to a log elsewhere whose sign says that it may be missing",
+    SignNotChecked = "what a sign speaks of is not looked at",
+    ForeignLogTaken = "another log is taken in the place of the one that a sign speaks of",
+    LostPlaceEmpty = "a log elsewhere that is lost is begun empty",
+    CopiedSignTaken = "a copy of a database uses the original's log",
+    RetiredEarly = "a log elsewhere is removed while its sign says that it must be there",
+    MovedBehindFence = "a log is moved while a name fence says that there is one",
+    StoredNotFenced = "what was stored to memory is left to a flush of another process",
     GoesOnPoisoned = "the engine goes on after both flushes failed",
 }
 

@@ -18,8 +18,11 @@ pub struct Names {
     pub wal: OsString,
     /// `app.db-shm`: the wal-index.
     pub shm: OsString,
-    /// `app.db-dashlog`: the preallocated log in which commits become durable.
+    /// `app.db-dashlog`: the preallocated log in which commits become durable; or, where that lies
+    /// elsewhere, the sign that says where.
     pub log: OsString,
+    /// `app.db-dash-sign`: a sign that is being written.
+    pub new_sign: OsString,
     /// `app.db-dash`: memory shared by the connections that have it open; gone at rest.
     pub coordination: OsString,
     /// `app.db-journal`: as a directory, the name fence.
@@ -51,6 +54,7 @@ impl Names {
             wal,
             shm: with("-shm"),
             log,
+            new_sign: with("-dash-sign"),
             coordination,
             fence: with("-journal"),
             lowered: with("-dash-fence"),
@@ -91,7 +95,17 @@ impl Names {
         &self.shown_wal
     }
 
-    /// The log's name for messages.
+    /// Where the log is, as a sign says it; for messages.
+    pub(crate) fn log_is_at(&mut self, path: &Path) {
+        self.shown_log = path.to_string_lossy().into();
+    }
+
+    /// The log is beside the database.
+    pub(crate) fn log_is_beside(&mut self) {
+        self.shown_log = self.log.to_string_lossy().into();
+    }
+
+    /// The log's name, or its path where it lies elsewhere, for messages.
     #[must_use]
     pub fn shown_log(&self) -> &Arc<str> {
         &self.shown_log

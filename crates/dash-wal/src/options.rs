@@ -1,6 +1,7 @@
 //! How to open a database, and what a commit is to survive.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// When a commit is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,6 +41,10 @@ pub struct OpenOptions {
     pub barrier: Barrier,
     /// A reader waits until what it sees is durable.
     pub durable_reads: bool,
+    /// Where the log is to lie: the absolute path of a folder, in which it gets a name of its own,
+    /// or of the log itself. `None`: where it is, or else beside the database. While others have the
+    /// database open it stays where it is.
+    pub log: Option<PathBuf>,
     /// Another engine's file. As long as it is in the database's folder, whoever was killed in that
     /// mode may have left a commit there, which that engine has to find first.
     pub kept_out_by: Option<OsString>,
@@ -55,6 +60,7 @@ impl Default for OpenOptions {
             durability: Durability::default(),
             barrier: Barrier::default(),
             durable_reads: false,
+            log: None,
             kept_out_by: None,
             tuning: Tuning::default(),
         }

@@ -5,7 +5,7 @@
 use crate::notes::Notes;
 use dash_log::file::LogFile;
 use dash_log::record::Builder;
-use dash_storage::Storage;
+use dash_storage::{File, Persistence, Storage};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -13,14 +13,14 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 /// Shared by the connections of a process, for one database.
 pub struct Process<S: Storage> {
     leader: Mutex<Leader<S>>,
-    direct: AtomicU64,
+    medium: AtomicU64,
     /// What is to be said of commits that are not durable yet.
     pub(crate) notes: Notes,
 }
 
 impl<S: Storage> Default for Process<S> {
     fn default() -> Self {
-        Self { leader: Mutex::default(), direct: AtomicU64::new(0), notes: Notes::default() }
+        Self { leader: Mutex::default(), medium: AtomicU64::new(0), notes: Notes::default() }
     }
 }
 
@@ -40,13 +40,47 @@ impl<S: Storage> Process<S> {
         }
     }
 
-    /// 1: the log is written past the page cache.
-    pub(crate) fn direct(&self) -> u64 {
-        self.direct.load(Relaxed)
+    /// What the log is written to, once this process has opened it.
+    pub(crate) fn medium(&self) -> Option<LogMedium> {
+        let known = usize::try_from(self.medium.load(Relaxed)).ok()?.checked_sub(1)?;
+        LogMedium::ALL.get(known).copied()
     }
 
-    pub(crate) fn set_direct(&self, direct: bool) {
-        self.direct.store(u64::from(direct), Relaxed);
+    pub(crate) fn set_medium(&self, medium: LogMedium) {
+        self.medium.store(medium as u64 + 1, Relaxed);
+    }
+}
+
+/// What a log is written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogMedium {
+    /// A file, past the page cache.
+    Direct,
+    /// A file, through the page cache.
+    Buffered,
+    /// Persistent memory: stores that are written back and fenced.
+    Persistent,
+    /// The same stores to a tmpfs, which make nothing durable.
+    Volatile,
+}
+
+impl LogMedium {
+    const ALL: [Self; 4] = [Self::Direct, Self::Buffered, Self::Persistent, Self::Volatile];
+
+    /// That of a log.
+    pub(crate) fn of<F: File>(log: &LogFile<F>) -> Self {
+        match (log.persistence(), log.is_direct()) {
+            (Some(Persistence::Synchronous), _) => Self::Persistent,
+            (Some(Persistence::Volatile), _) => Self::Volatile,
+            (None, true) => Self::Direct,
+            (None, false) => Self::Buffered,
+        }
+    }
+
+    /// Whether it is stored to.
+    #[must_use]
+    pub fn is_memory(self) -> bool {
+        matches!(self, Self::Persistent | Self::Volatile)
     }
 }
 

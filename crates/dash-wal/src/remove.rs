@@ -2,13 +2,14 @@
 //! it out, or a crash came before the log was removed.
 
 use crate::names::Names;
+use crate::place::{self, Place};
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::read_header;
 use dash_engine::open::open_if_there;
-use dash_log::file::LogFile;
 use dash_log::scan::scan;
-use dash_storage::{Directory, OpenMode, Storage};
+use dash_storage::{Directory, File, OpenMode, Storage};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Removes the log of the database at `path`, if that is not in WAL mode, no `-wal` lies beside it
 /// and no record of the log counts. Such a log says nothing, so one that comes back after a power
@@ -22,17 +23,33 @@ pub fn remove_log<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
     let (folder, names) = Names::split(path)?;
     let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
     let db = open_if_there::<S>(&directory, &names.db, OpenMode::Read)?;
-    let header = db.map(|db| read_header(&db, names.shown())).transpose()?.flatten();
+    let header = db.as_ref().map(|db| read_header(db, names.shown())).transpose()?.flatten();
     let wal = directory.metadata(&names.wal).during(Operation::Stat, names.shown_wal())?;
     let other_mode = header.is_some_and(|header| header.is_sqlite() && !header.is_wal());
     if !other_mode || wal.is_some() {
         return Ok(false);
     }
-    let Some(log) = LogFile::open_to_read(&directory, &names.log)? else { return Ok(false) };
-    if !scan(&log)?.chain.is_empty() {
+    let (Some(db), Ok(sign)) = (db, place::read::<S>(&directory, &names)?) else {
+        return Ok(false);
+    };
+    let directory = Arc::new(directory);
+    let mut place = match sign {
+        Some(sign) => Place::of(storage, sign),
+        None => Place::beside(&directory, &names),
+    };
+    // One that strayed is a person's business.
+    if place.strayed(db.id().inode)?.is_some() {
         return Ok(false);
     }
-    directory.unlink(&names.log).during(Operation::Delete, names.shown_log())?;
+    let log = place.open_to_read()?;
+    let is_needed = log.as_ref().map(scan).transpose()?.is_some_and(|scan| !scan.chain.is_empty());
+    if is_needed || (log.is_none() && place.sign.is_none()) {
+        return Ok(false);
+    }
+    place::retire::<S>(&directory, &names, &db, &mut place)?;
+    if place.sign.is_some() {
+        place::remove::<S>(&directory, &names)?;
+    }
     // A name fence that was being put up or taken away.
     drop(directory.remove_directory(&names.lowered));
     Ok(true)

@@ -7,6 +7,7 @@ use crate::{plain, shadow, wal};
 pub static MODES: Modes = Modes(&[
     shadow::MODE,
     wal::MODE,
+    wal::statement::MODE,
     plain::MODE,
     #[cfg(test)]
     crate::toy::MODE,

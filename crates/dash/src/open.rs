@@ -52,7 +52,7 @@ pub fn main_database(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Re
                 let request = self::request(host, name, path, flags)?;
                 let found = MODES.left_in(&request.place())?;
                 // Once more for each other mode that it is found in: that may have come between.
-                let is_other = found != chosen && met != Some(found);
+                let is_other = found != chosen.base() && met != Some(found);
                 met = Some(found);
                 is_other || self::chosen(&request)? != chosen
             }
@@ -106,13 +106,14 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
     for mode in MODES.all() {
         mode.prepare(path, wanted.is_some_and(|wanted| wanted != mode));
     }
-    let joined = registry::join(path, wanted, chosen);
+    let joined = registry::join(path, wanted.map(<dyn Mode>::base), chosen.base());
     let (membership, mode) = joined.map_err(|mode| conflict(path, mode))?;
     let alone = !reading && membership.is_alone();
     for other in MODES.all().filter(|other| alone && *other != mode) {
         other.give_way(request.host, &request.place(), mode)?;
     }
-    let opened = mode.open(Opening { request, reading, membership })?;
+    let form = wanted.unwrap_or(mode);
+    let opened = form.open(Opening { request, reading, membership })?;
     let written = alone && opened.flags.contains(OpenFlags::READWRITE);
     for other in MODES.all().filter(|other| written && *other != mode) {
         other.forget(path, !mode.is_plain());

@@ -71,9 +71,14 @@ impl MainFile {
 
     fn journal_mode(&mut self, mut pragma: Pragma<'_>) -> Result<Handled> {
         let wanted = pragma.value().and_then(|name| MODES.named(name));
-        self.decide_on(wanted)?;
+        self.decide_on(wanted.map(<dyn Mode>::base))?;
+        if let Some(form) = wanted.filter(|mode| mode.is_form_of().is_some()) {
+            return self.take_form(form, pragma);
+        }
         match (wanted, pragma.value()) {
             (Some(mode), _) if mode == self.mode => {}
+            // From another form of it, which is one engine's.
+            (Some(mode), _) if mode == self.mode.base() => self.change_form(mode),
             // Stock's rules hold for who only reads: the mode is the file's, and SQLite says it.
             (Some(mode), _) if self.membership.is_none() && is_habit(mode) => {}
             // Leaving dash is nothing that is asked for in passing.
@@ -89,6 +94,14 @@ impl MainFile {
             (None, Some(value)) => self.host.note(Code::NOTICE, &MODES.unknown(value)),
             (None, None) => {}
         }
+        let is_asked = pragma.value().is_none() || wanted.is_none();
+        if self.mode.is_form_of().is_some()
+            && is_asked
+            && self.database.engine() == self.mode.engine()
+        {
+            pragma.answer(self.mode.names()[0]);
+            return Ok(Handled::Yes);
+        }
         if self.mode.is_sqlites() {
             // SQLite's own: it sets the pager's mode and answers. Asked for WAL it asks the file
             // for shared memory, and without that it answers the mode it keeps.
@@ -96,6 +109,52 @@ impl MainFile {
         }
         pragma.answer(self.mode.names()[0]);
         Ok(Handled::Yes)
+    }
+
+    /// To a form of another mode, by way of that one.
+    fn take_form(&mut self, form: &'static dyn Mode, mut pragma: Pragma<'_>) -> Result<Handled> {
+        let base = form.base();
+        let stays = self.parameters.stays_in(self.mode);
+        if stays {
+            self.decline(form);
+        } else if self.mode.base() != base {
+            match pragma.ran() {
+                None if pragma.run_first(|schema| {
+                    format!("PRAGMA {schema}.journal_mode={}", base.names()[0])
+                }) =>
+                {
+                    return Ok(Handled::Yes);
+                }
+                None => {
+                    return Err(wrong(format!(
+                        "this SQLite does not tell dash the name of the database: give it in PRAGMA NAME.journal_mode={}, and then \
+                         in PRAGMA NAME.journal_mode={}",
+                        base.names()[0],
+                        form.names()[0]
+                    )));
+                }
+                Some(Err(error)) => return Err(self.not_left(form, &error)),
+                // It could not be had just now; what was said of that stands.
+                Some(Ok(())) => {}
+            }
+        }
+        if self.mode.base() == base && self.membership.is_some() {
+            self.change_form(form);
+            pragma.answer(self.mode.names()[0]);
+            return Ok(Handled::Yes);
+        }
+        if self.mode.is_sqlites() {
+            // It knows no such name, and answers the mode in force.
+            return self.pass_on(pragma);
+        }
+        pragma.answer(self.mode.names()[0]);
+        Ok(Handled::Yes)
+    }
+
+    /// Another form of the mode that the database is in.
+    fn change_form(&mut self, to: &'static dyn Mode) {
+        self.mode = to;
+        self.database.takes_form(to);
     }
 
     /// Where the mode was left open, and nobody else has chosen one, it is this one, if it can be

@@ -1,10 +1,13 @@
 //! REFERENCE.md, which says what every name means that a user can write or read: of each mode its
 //! names, PRAGMAs and parameters; the functions; the tables, their columns and counters.
 
+use crate::modes::MODES;
+
 const REFERENCE: &str = include_str!("../REFERENCE.md");
 
 /// What a counter of `dash_stats` counts in a mode, in the words of REFERENCE.md; the unit first.
 pub fn meaning(engine: &str, name: &str) -> Option<String> {
+    let engine = MODES.all().find(|mode| mode.engine() == engine)?.base().engine();
     let heading = format!("### `dash_stats(name, value, meaning)` in mode `{engine}`\n");
     let (_, section) = REFERENCE.split_once(&heading)?;
     let (section, _) = section.split_once("\n#")?;
@@ -22,7 +25,6 @@ mod tests {
 
     use super::*;
     use crate::mode::Mode;
-    use crate::modes::MODES;
     use crate::{functions, tables, toy};
 
     fn names_of(mode: &dyn Mode) -> Vec<&'static str> {
@@ -53,7 +55,7 @@ mod tests {
     #[test]
     fn a_counter_is_explained_in_its_mode() {
         let unit = |engine| meaning(engine, "commits").map(|text| text.starts_with("transactions"));
-        assert_eq!([unit("shadow"), unit("wal")], [Some(true); 2]);
+        assert_eq!([unit("shadow"), unit("wal"), unit("statement")], [Some(true); 3]);
         assert_eq!(meaning("wal", "exchanges"), None);
     }
 }

@@ -38,7 +38,7 @@ impl MainFile {
 
     fn switch_as(&mut self, membership: &Membership, to: &'static dyn Mode) -> Result<()> {
         let from = self.mode;
-        if !membership.switch(to) {
+        if !membership.switch(to.base()) {
             return Err(in_use(&self.path));
         }
         let switched = match from.is_plain() {
@@ -46,7 +46,7 @@ impl MainFile {
             false => self.leave(membership, to),
         };
         if switched.is_err() {
-            membership.switch(from);
+            membership.switch(from.base());
         }
         switched
     }

@@ -85,11 +85,12 @@ fn visit<R>(
 fn stats(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row>> {
     // SQLite tells nobody else how much it asks to be flushed; it must not be asked within a visit.
     let synchronous = connection.pragma(schema.unwrap_or("main"), "synchronous");
-    let (engine, rows, durability) = visit(connection, schema, |database| {
+    let (engine, rows, words, durability) = visit(connection, schema, |database| {
         let durability = database.durability(synchronous.as_deref());
-        Some((database.engine(), database.statistics()?, durability))
+        Some((database.engine(), database.statistics()?, database.words(), durability))
     })?;
     let rows = rows.into_iter().map(|(name, value): Statistic| (name, integer(value)));
+    let rows = rows.chain(words.into_iter().map(|(name, word)| (name, Value::from(word))));
     let rows = rows.chain(durability.map(|value| ("durability", value)));
     let row = |(name, value): (&str, Value)| vec![name.into(), value, meaning(engine, name).into()];
     Ok(rows.map(row).collect())

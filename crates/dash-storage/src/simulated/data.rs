@@ -68,6 +68,11 @@ impl Data {
         }
     }
 
+    /// In what units it tears.
+    pub(super) fn unit(&self) -> u64 {
+        self.unit
+    }
+
     pub(super) fn len(&self) -> u64 {
         self.len
     }

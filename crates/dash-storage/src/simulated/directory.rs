@@ -58,7 +58,7 @@ impl Directory {
             Some(key) => Ok(key),
             None => {
                 state.check_writable()?;
-                let unit = state.settings.unit;
+                let unit = state.settings.unit_in(self.key);
                 let key = state.create(permissions, Body::File(Data::new(unit)));
                 state.names_mut(self.key)?.change([(name, Some(key))]);
                 Ok(key)

@@ -1,5 +1,6 @@
 //! The machine: the one lock, the clock, the switches, and what a test may look at.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fault::{Effect, Fault};
 use super::journal::{Journal, Operation, OperationKind};
+use super::names::Names;
 use super::process::Simulated;
 use super::settings::{Metadata, Settings};
-use super::state::State;
+use super::state::{Body, ROOT, State};
 use super::survivors::Survivors;
 use super::{mix, power};
 use crate::WORD;
@@ -226,6 +228,23 @@ impl Machine {
         let mut state = self.state();
         assert!(state.inodes.len() == 1, "there are files already");
         state.settings.unit = WORD;
+    }
+
+    /// Makes a folder in the root, durable, whose files lie in byte-addressable memory, as
+    /// [`set_byte_addressable`](Self::set_byte_addressable) says, and no others.
+    ///
+    /// # Panics
+    ///
+    /// If the machine has had files already.
+    pub fn set_byte_addressable_folder(&self, name: &str) {
+        let mut state = self.state();
+        assert!(state.inodes.len() == 1, "there are files already");
+        let key = state.create(0o755, Body::Directory(Names::default()));
+        if let Ok(names) = state.names_mut(ROOT) {
+            names.change([(OsStr::new(name), Some(key))]);
+        }
+        state.write_back();
+        state.settings.memory = Some(key);
     }
 
     /// Sets how names and inodes survive; [`Metadata::Journaled`] is the default.

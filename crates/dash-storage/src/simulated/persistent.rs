@@ -35,7 +35,7 @@ impl Persistent {
             return Err(errno(libc::EINVAL));
         }
         check_length(state, key, len)?;
-        if state.settings.unit != WORD {
+        if state.data(key)?.unit() != WORD {
             return Err(errno(libc::EOPNOTSUPP));
         }
         Ok(Self { process, key, inode, len, begun: Mutex::default() })

@@ -1,5 +1,8 @@
 //! What kind of machine it is.
 
+use super::state::Key;
+use crate::WORD;
+
 /// How names and inodes survive a power loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Metadata {
@@ -18,6 +21,8 @@ pub enum Metadata {
 #[derive(Clone, Copy)]
 pub(super) struct Settings {
     pub(super) unit: u64,
+    /// The folder whose files lie in byte-addressable memory.
+    pub(super) memory: Option<Key>,
     pub(super) exchange: bool,
     pub(super) links: bool,
     pub(super) clone: bool,
@@ -33,6 +38,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             unit: 512,
+            memory: None,
             exchange: true,
             links: true,
             clone: false,
@@ -43,5 +49,12 @@ impl Default for Settings {
             capacity: None,
             metadata: Metadata::Journaled,
         }
+    }
+}
+
+impl Settings {
+    /// In what units files tear that are made in a folder.
+    pub(super) fn unit_in(&self, folder: Key) -> u64 {
+        if self.memory == Some(folder) { WORD } else { self.unit }
     }
 }

@@ -115,10 +115,7 @@ impl<S: Storage> Connection<S> {
         self.rest()?;
         if self.coordination.is(Word::NoLog) {
             // It says nothing any more, and one that a power loss brings back says that.
-            match self.directory.unlink(&self.names.log) {
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                other => other.during(Operation::Delete, self.names.shown_log())?,
-            }
+            self.retire_log()?;
         }
         self.database.release_hold()?;
         self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)

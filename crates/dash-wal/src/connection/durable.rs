@@ -9,7 +9,7 @@ use crate::frames;
 use crate::index::Index;
 use crate::mutation::{Mutation, broken};
 use crate::options::{Barrier, Durability};
-use crate::process::Leader;
+use crate::process::{Leader, LogMedium};
 use crate::shared::coordination::Word;
 use crate::shared::durable::{pack, unpack};
 use crate::shared::locks;
@@ -214,7 +214,11 @@ impl<S: Storage> Connection<S> {
         if !self.coordination.is(Word::Session) && !self.begin_session(leader)? {
             return self.flush_wal(leader, end);
         }
-        self.append(leader, page, (from, end), means)
+        self.open_log(leader)?;
+        let is_memory = self.log_medium().is_some_and(LogMedium::is_memory);
+        // Nobody else can make durable what this process has stored (WAL-28).
+        let left = means == Means::Write && is_memory && !broken(Mutation::StoredNotFenced);
+        self.append(leader, page, (from, end), if left { Means::Flush } else { means })
     }
 
     /// The last frame that is visible and can be read back: one's own, and what came behind it.

@@ -13,6 +13,7 @@
 //! | `append` | frames into the log |
 //! | `room` | where in the log they go |
 //! | `stock` | the way without the log: a flush of `-wal` |
+//! | `placing` | where the log lies |
 //! | `session` | beginning to use the log |
 //! | `generation` | a new header of `-wal` |
 //! | `checkpoint` | what must be durable before pages are copied |
@@ -31,6 +32,7 @@ mod open;
 mod own;
 mod room;
 mod said;
+mod placing;
 mod session;
 pub(crate) mod state;
 mod stock;

@@ -8,6 +8,7 @@ use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::notes::Saying;
 use crate::options::OpenOptions;
+use crate::place::Place;
 use crate::process::Process;
 use crate::recovery::Choice;
 use crate::recovery::look::orphaned;
@@ -73,6 +74,7 @@ impl<S: Storage> Connection<S> {
             storage: storage.clone(),
             directory_path: directory_path.to_owned(),
             database: DatabaseFile::new(Arc::new(database), &*db),
+            place: Place::beside(&directory, &names),
             directory,
             names,
             coordination,
@@ -96,18 +98,22 @@ impl<S: Storage> Connection<S> {
             statistics: Statistics::default(),
             notice: None,
         };
-        connection.enter(fresh, choice, options.kept_out_by.as_deref())?;
+        connection.enter(fresh, choice, options)?;
         Ok(connection)
     }
 
     /// Recovers, or joins the others; OPEN is held, and given up.
-    fn enter(&mut self, fresh: bool, choice: Choice, other: Option<&OsStr>) -> Result<()> {
+    fn enter(&mut self, fresh: bool, choice: Choice, options: &OpenOptions) -> Result<()> {
+        let log = options.log.as_deref();
         let name = Arc::clone(self.names.shown_coordination());
         let file = &self.coordination.file;
         let alone = file.try_lock(ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
         if alone {
             drop(file.copy_access(self.database.file()));
-            let recovered = self.refuse_beside(other).and_then(|()| self.recover_first(choice));
+            let recovered = self
+                .refuse_beside(options.kept_out_by.as_deref())
+                .and_then(|()| self.recover_first(choice))
+                .and_then(|()| self.place_log(log));
             let is_marked = matches!(recovered, Err(Error::Io { .. }));
             if recovered.is_err() && fresh && !is_marked {
                 drop(self.directory.unlink(&self.names.coordination));
@@ -115,6 +121,7 @@ impl<S: Storage> Connection<S> {
             recovered?;
         } else if choice == Choice::Ask {
             self.join()?;
+            self.join_log(log)?;
         } else {
             return Err(Error::Busy);
         }
@@ -140,7 +147,7 @@ impl<S: Storage> Connection<S> {
         let life = self.coordination.file.cache_life();
         let left = self.coordination.get(Word::CacheLife);
         let same_life = self.coordination.is_ours() && left != 0 && Some(left) == life;
-        let recovered = self.recover(same_life, choice);
+        let recovered = self.find_log(choice).and_then(|()| self.recover(same_life, choice));
         if matches!(recovered, Err(Error::Io { .. })) && !broken(Mutation::FailedRecoveryForgotten)
         {
             // Where a flush failed, what was written is in the cache, clean, and on no device: the

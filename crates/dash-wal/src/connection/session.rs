@@ -6,7 +6,8 @@ use crate::connection::state::Connection;
 use crate::context::HeadContext;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
-use crate::process::Leader;
+use crate::place::{Strayed, refusal};
+use crate::process::{Leader, LogMedium};
 use crate::shared::coordination::Word;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
@@ -69,42 +70,55 @@ impl<S: Storage> Connection<S> {
     fn prepare_log(&mut self, leader: &mut Leader<S>) -> Result<bool> {
         // It may have been removed at rest.
         leader.log = None;
+        self.look_at_sign()?;
         let is_new = !self.adopt_log(leader)?;
         if is_new {
             let permissions = self.database.metadata()?.permissions;
             let ring = self.settings.tuning.ring_min;
-            let log = LogFile::create(&*self.directory, &self.names.log, permissions, ring)?;
+            let (folder, name) = (self.place.directory()?, self.place.name());
+            let log = LogFile::create_fitting(folder, name, permissions, ring)?;
             // Whoever may use the database may use its log; as far as that can be.
             drop(log.file().copy_access(self.database.file()));
             (leader.id, leader.void, leader.log) = (self.storage.random(), 0, Some(log));
             self.coordination.set(Word::Position, 0);
             self.coordination.set(Word::Sequence, 0);
+            self.sign_log(leader)?;
         }
         let Some(log) = &leader.log else { return Ok(is_new) };
         self.coordination.set(Word::Ring, log.ring()?.len);
         if broken(Mutation::SessionBeginsElsewhere) {
             self.coordination.set(Word::Position, 12 << 10);
         }
-        self.process.set_direct(log.is_direct());
+        self.process.set_medium(LogMedium::of(log));
         Ok(is_new)
     }
 
     /// Opens the log that is there. `false`: there is none, or one that was never used.
     fn adopt_log(&mut self, leader: &mut Leader<S>) -> Result<bool> {
-        let Some(log) = LogFile::open(&*self.directory, &self.names.log)? else { return Ok(false) };
+        let is_made = self.place.sign.as_ref().is_some_and(|sign| sign.is_made);
+        let strayed = |strayed| Err(refusal(&self.names, strayed));
+        let Some(log) = self.place.open()? else {
+            return match is_made && !broken(Mutation::LostPlaceEmpty) {
+                true => strayed(Strayed::Lost),
+                false => Ok(false),
+            };
+        };
         has_one_name(log.file(), self.names.shown_log())?;
         let (own, wanted) = (log.file().metadata(), self.database.metadata()?);
         if own.is_ok_and(|own| !own.has_access_of(&wanted)) {
             // What was done to the database's rights at rest is meant for its log, too.
             drop(log.file().copy_access(self.database.file()));
         }
-        let Ok(head) = log.read_head()? else {
+        let head = log.read_head()?;
+        if !self.place.is_it(&head) {
+            return strayed(Strayed::Foreign);
+        }
+        let Ok(head) = head else {
             // Recovery has looked at it: it holds nothing.
             if self.coordination.is(Word::Fence) {
                 self.lower_fence()?;
             }
-            let gone = self.directory.unlink(&self.names.log);
-            gone.during(Operation::Delete, self.names.shown_log())?;
+            self.place.unlink(&self.names)?;
             return Ok(false);
         };
         let c = &self.coordination;
@@ -119,7 +133,9 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         let adopted = self.adopt_log(leader)?;
-        self.process.set_direct(leader.log.as_ref().is_some_and(LogFile::is_direct));
+        if let Some(log) = &leader.log {
+            self.process.set_medium(LogMedium::of(log));
+        }
         match adopted {
             true => Ok(()),
             false => Err(Error::CantOpen(format!(

@@ -8,7 +8,8 @@ use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::notes::Saying;
 use crate::options::{Barrier, Durability, Tuning};
-use crate::process::Process;
+use crate::place::Place;
+use crate::process::{LogMedium, Process};
 use crate::shared::coordination::{Coordination, Word};
 use crate::statistics::Statistics;
 use dash_engine::error::{Error, Result};
@@ -24,6 +25,8 @@ pub struct Connection<S: Storage> {
     pub(crate) directory: Arc<S::Directory>,
     pub(crate) directory_path: PathBuf,
     pub(crate) names: Names,
+    /// Where the log lies.
+    pub(crate) place: Place<S>,
     pub(crate) database: DatabaseFile<S::File>,
     /// Nobody has seen a byte in it yet.
     pub(crate) may_be_empty: bool,
@@ -190,8 +193,14 @@ impl<S: Storage> Connection<S> {
             true => position - start,
             false => (log_size + position).saturating_sub(start),
         });
-        let direct = self.process.direct() & log;
+        let direct = log & u64::from(self.log_medium() == Some(LogMedium::Direct));
         Statistics { log, direct, log_size, window: window * log, ..self.statistics }
+    }
+
+    /// What the log is written to; `None`: it is not in use, or not by this process yet.
+    #[must_use]
+    pub fn log_medium(&self) -> Option<LogMedium> {
+        self.process.medium().filter(|_| self.coordination.is(Word::Session))
     }
 
     /// `-wal`.

@@ -8,6 +8,7 @@ mod report;
 use crate::context::Generation;
 use crate::frames::{FrameHeader, Prefix, WalHeader, walk};
 use crate::names::Names;
+use crate::place::{self, Place};
 use crate::recovery::look::{Log, Look, orphaned};
 use crate::recovery::rows::{Boot, decide, explain};
 use crate::shared::coordination::{Left, left_in};
@@ -18,13 +19,13 @@ use dash_engine::header::Header;
 use dash_engine::io::read_header;
 use dash_engine::locks::{PENDING, RESERVED, SHARED};
 use dash_engine::open::open_if_there;
-use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_log::scan::Condition;
 use dash_storage::{File, LockKind, OpenMode, Storage};
 pub use report::*;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Looks at a database and everything beside it.
 ///
@@ -32,7 +33,7 @@ use std::path::Path;
 ///
 /// Those of the file system. What is wrong with the log is part of the report.
 pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
-    let (folder, names) = Names::split(path)?;
+    let (folder, mut names) = Names::split(path)?;
     let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
     let open = |name| open_if_there::<S>(&directory, name, OpenMode::Read);
     let (db, wal, shm) = (open(&names.db)?, open(&names.wal)?, open(&names.shm)?);
@@ -54,14 +55,27 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         coordination.as_ref().zip(left).map(|(file, left)| coordination_seen(file, &left));
     let same_cache = coordination.is_some_and(|seen| seen.is_ours && seen.same_cache);
     let boot = if same_cache { Boot::Same } else { Boot::Other };
+    let directory = Arc::new(directory);
+    let sign = place::read::<S>(&directory, &names)?;
+    let (sign, unreadable) = (sign.clone().ok().flatten(), sign.is_err());
+    let place = match &sign {
+        Some(sign) => Place::of(storage, sign.clone()),
+        None => Place::beside(&directory, &names),
+    };
+    if let Some(sign) = &sign {
+        names.log_is_at(&sign.path);
+    }
+    let (db_file, wal_file) = (db.as_ref(), wal.as_ref());
     let found: Files<'_, S> = Files {
         directory: &directory,
         names: &names,
-        db: db.as_ref(),
-        wal: wal.as_ref(),
+        place: &place,
+        unreadable,
+        db: db_file,
+        wal: wal_file,
         copied_with,
     };
-    let stands = fence::find(&directory, &names.fence)?;
+    let stands = fence::find(&*directory, &names.fence)?;
     let (log, relation, decided) = found.log(boot, stands == Found::Fence)?;
     let database = db.as_ref().map(|file| database_seen(file, names.shown())).transpose()?;
     let opening = opening(database.as_ref(), open, log.is_some(), decided);
@@ -70,6 +84,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         wal: wal.as_ref().map(|file| wal_seen(file, names.shown_wal())).transpose()?,
         index: shm.map(|file| len_of(&file, names.shown())).transpose()?,
         log,
+        elsewhere: sign.map(|sign| sign.path),
         relation,
         fence: stands == Found::Fence,
         journal: stands == Found::Journal,
@@ -85,6 +100,9 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
 struct Files<'a, S: Storage> {
     directory: &'a S::Directory,
     names: &'a Names,
+    place: &'a Place<S>,
+    /// There is a sign, and it is damaged.
+    unreadable: bool,
     db: Option<&'a S::File>,
     wal: Option<&'a S::File>,
     /// See [`Look::copied_with`].
@@ -104,7 +122,23 @@ impl<'a, S: Storage> Files<'a, S> {
 
     /// The log, how `-wal` stands to it, and what is to be done, by the table.
     fn log(&self, boot: Boot, fence: bool) -> Result<LogFound> {
-        let Some(file) = LogFile::open_to_read(self.directory, &self.names.log)? else {
+        let refused = |kind, text: String| Ok((Some(Err(text.clone())), None, Err((kind, text))));
+        if let Some(database) = self.db {
+            let strayed = match self.unreadable {
+                true => Some(Strayed::Unreadable),
+                false => self.place.strayed(database.id().inode)?,
+            };
+            if let Some(strayed) = strayed {
+                let text = place::refusal(self.names, strayed).to_string();
+                return refused(Refusal::Strayed(strayed), text);
+            }
+        }
+        if self.db.is_none() && (self.unreadable || self.place.sign.is_some()) {
+            let missing = orphaned::<S>(self.directory, self.names)?;
+            let text = missing.map(|refusal| refusal.to_string()).unwrap_or_default();
+            return refused(Refusal::DatabaseMissing, text);
+        }
+        let Some(file) = self.place.open_to_read()? else {
             if let Some(database) = self.db {
                 let look = self.look(database);
                 if decide(look.without_log(fence, self.wal, boot)?) == Action::RefuseLost {
@@ -115,7 +149,6 @@ impl<'a, S: Storage> Files<'a, S> {
             let story = "there is no log, so -wal holds all there is";
             return Ok((None, None, Ok((Action::Leave, story))));
         };
-        let refused = |kind, text: String| Ok((Some(Err(text.clone())), None, Err((kind, text))));
         let Some(database) = self.db else {
             return Ok(match orphaned::<S>(self.directory, self.names)? {
                 Some(refusal) => {

@@ -1,8 +1,10 @@
 //! What was seen of a database's files.
 
 use crate::names::Names;
+pub use crate::place::Strayed;
 pub use crate::recovery::rows::{Action, WalIs as Relation};
 use dash_storage::{FileId, LockKind};
+use std::path::PathBuf;
 
 /// Everything that was seen.
 #[derive(Debug, Clone)]
@@ -17,6 +19,8 @@ pub struct Report {
     pub index: Option<u64>,
     /// `app.db-dashlog`; what is wrong with it where it can't be read.
     pub log: Option<std::result::Result<LogSeen, String>>,
+    /// Where the log lies, if it is not `app.db-dashlog`, which says so then.
+    pub elsewhere: Option<PathBuf>,
     /// How `-wal` stands to the generation that the log speaks of.
     pub relation: Option<Relation>,
     /// The name fence stands: a folder `app.db-journal`.
@@ -249,4 +253,6 @@ pub enum Refusal {
     Another,
     /// `-wal` lacks frames that come before those in the log.
     WalCut,
+    /// The log lies elsewhere, and is not what its sign says.
+    Strayed(Strayed),
 }

@@ -11,6 +11,7 @@ use dash_engine::io::read_exact;
 use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_log::scan::{Condition, Scan, scan};
+use dash_log::sign::{self, Found};
 use dash_storage::{File, Storage};
 
 /// Where to look.
@@ -71,6 +72,13 @@ pub(crate) fn orphaned<S: Storage>(
     directory: &S::Directory,
     names: &Names,
 ) -> Result<Option<Error>> {
+    let found = sign::look::<S>(directory, &names.log)?;
+    if let Found::Sign(_) | Found::Damaged = found {
+        let (db, sign) = (names.shown(), names.log.to_string_lossy());
+        return Ok(Some(Error::CantOpen(format!(
+            "{db} is missing, but {sign} says that its log lies elsewhere: put {db} back; for a backup or a new one remove {sign} first"
+        ))));
+    }
     let Some(file) = LogFile::open_to_read(directory, &names.log)? else { return Ok(None) };
     if scan(&file)?.chain.is_empty() {
         return Ok(None);

@@ -25,7 +25,6 @@ use dash_engine::io::read_padded;
 use dash_engine::locks::LockLevel;
 use dash_engine::memory::zeros;
 use dash_engine::open::{has_one_name, open_if_there};
-use dash_log::file::LogFile;
 use dash_log::head::{Head, State};
 use dash_log::scan::Condition;
 use dash_storage::{Directory, File, OpenMode, Storage};
@@ -143,7 +142,7 @@ impl<S: Storage> Connection<S> {
         if let Some(wal) = &wal {
             has_one_name(wal, self.names.shown_wal())?;
         }
-        let log = LogFile::open(&*self.directory, &self.names.log)?;
+        let log = self.place.open()?;
         if let Some(log) = &log {
             has_one_name(log.file(), self.names.shown_log())?;
         }

@@ -143,6 +143,8 @@ pub(crate) enum Word {
     Record = 44,
     /// Inode number of this file; another one says that it is a copy.
     Own = 45,
+    /// 1: the log lies elsewhere, as a sign says.
+    Elsewhere = 46,
 }
 
 /// What one tells whoever only reads it.

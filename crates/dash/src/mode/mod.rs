@@ -49,6 +49,18 @@ pub trait Mode: Sync {
         self.is_plain()
     }
 
+    /// The mode of which this is another form: one engine has the database in both, so that
+    /// connections in both have it open together, and the file is left in that one. It opens what
+    /// this one opens.
+    fn is_form_of(&self) -> Option<&'static dyn Mode> {
+        None
+    }
+
+    /// Whether what its connections run is recorded.
+    fn records_statements(&self) -> bool {
+        false
+    }
+
     /// The PRAGMAs that only its databases answer.
     fn pragmas(&self) -> &'static [&'static str] {
         &[]
@@ -249,6 +261,14 @@ pub trait Database: File {
         None
     }
 
+    /// Rows of `dash_stats` that are words: NULL if it isn't known.
+    fn words(&self) -> Vec<(&'static str, Option<&'static str>)> {
+        Vec::new()
+    }
+
+    /// Goes on in a form of its mode, or in the mode itself.
+    fn takes_form(&mut self, _mode: &'static dyn Mode) {}
+
     /// How a commit becomes durable now, if `PRAGMA synchronous` answers this: the value of the row
     /// `durability` of `dash_stats`, NULL if it isn't known; `None`: there is no such row.
     fn durability(&self, _synchronous: Option<&str>) -> Option<Value> {
@@ -312,6 +332,13 @@ pub trait Database: File {
 impl fmt::Debug for dyn Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.engine())
+    }
+}
+
+impl dyn Mode {
+    /// The mode whose engine it is in.
+    pub(crate) fn base(&'static self) -> &'static dyn Mode {
+        self.is_form_of().unwrap_or(self)
     }
 }
 

@@ -5,7 +5,7 @@ use dash_ffi::Result;
 use super::{Mode, Parameter, Place};
 
 /// Names of modes that dash is to have.
-const NOT_YET: [&str; 2] = ["statement", "inpage"];
+const NOT_YET: [&str; 1] = ["inpage"];
 
 /// The modes there are; the first is taken where nobody asks for one.
 pub struct Modes(pub &'static [&'static dyn Mode]);

@@ -31,6 +31,7 @@ use crate::mode::{Beside, Database, Mode, Parameter};
 use crate::mode::{Opening, Place, Request, Switching};
 use journal::Journal;
 pub(crate) use leaving::{is_unfinished, refuse_older};
+pub(crate) use parameters::COMMIT;
 use shared::Prepared;
 use super_journal::Marker;
 

@@ -46,7 +46,7 @@ pub enum Text {
 pub fn capture(connection: &ConnectionRef<'_>) -> Option<Arc<dyn Capture>> {
     let is_wanted = connection.with_file("main", |file| {
         let file = file.as_any().downcast_mut::<MainFile>();
-        file.is_some_and(|file| file.parameters.is_on(PARAMETER))
+        file.is_some_and(|file| file.mode.records_statements() || file.parameters.is_on(PARAMETER))
     });
     is_wanted.unwrap_or(false).then(|| Arc::new(Capturer::default()) as Arc<dyn Capture>)
 }

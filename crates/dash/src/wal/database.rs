@@ -2,21 +2,22 @@
 //! it.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use dash_ffi::{Code, Error, HostFile, HostVfs, LockLevel, OpenFlags, Result, Row, Value};
 use dash_wal::{Durability, LockLevel as EngineLevel};
 
 use super::file::WalFile;
 use super::link::State;
-use super::{MODE, opening, parameters, watch};
+use super::{opening, parameters, watch};
 use crate::errors::to_sqlite;
-use crate::mode::{Database, IN_TRANSACTION, Parameters, Statistic, Switching, Watched};
+use crate::mode::{Database, IN_TRANSACTION, Mode, Parameters, Statistic, Switching, Watched};
 use crate::plain;
 
 impl Database for WalFile {
     /// Once SQLite has left WAL mode, what it does from here on it does to a plain file.
     fn engine(&self) -> &'static str {
-        if self.is_left() { plain::MODE.engine() } else { MODE.engine() }
+        if self.is_left() { plain::MODE.engine() } else { self.mode.engine() }
     }
 
     fn pragma(&mut self, name: &str, value: Option<&str>) -> Option<Result<String>> {
@@ -29,6 +30,19 @@ impl Database for WalFile {
         // Locks that were waited for, and had as soon as whoever was in the way was done.
         rows.push(("wakeups", self.wakeups));
         Some(rows)
+    }
+
+    fn words(&self) -> Vec<(&'static str, Option<&'static str>)> {
+        let mut state = self.link.state();
+        let medium = state.engine().ok().and_then(|engine| engine.log_medium());
+        let mode = self.mode.names()[0];
+        vec![("mode", Some(mode)), ("log_medium", medium.map(parameters::name_of_medium))]
+    }
+
+    fn takes_form(&mut self, mode: &'static dyn Mode) {
+        self.mode = mode;
+        let records = mode.records_statements() || self.records_anyway;
+        self.link.records.store(records, Ordering::Relaxed);
     }
 
     fn durability(&self, synchronous: Option<&str>) -> Option<Value> {

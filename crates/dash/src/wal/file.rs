@@ -15,6 +15,7 @@ use dash_ffi::{
 use dash_storage::LockKind;
 use dash_wal::Connection;
 
+use super::MODE;
 use super::link::{Link, State};
 use super::region;
 use crate::controls::engine_level;
@@ -22,6 +23,7 @@ use crate::latency::Op;
 use crate::leftovers::{HEADER, says_wal};
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
+use crate::mode::Mode;
 use crate::wake::writer;
 
 /// What is promised of a database in mode wal: what the stock VFS promises of a file.
@@ -59,6 +61,10 @@ pub struct WalFile {
     /// Bytes of which the file's length is to be a multiple; 0: any length will do.
     pub(super) chunk: u64,
     pub(super) time_reads: bool,
+    /// Whether statements are recorded in every form of the mode.
+    pub(super) records_anyway: bool,
+    /// Mode wal, or a form of it.
+    pub(super) mode: &'static dyn Mode,
     /// SQLite has taken the database out of WAL mode.
     pub(super) is_left: bool,
     /// WRITER could not be had, and SQLite has done nothing since but to stop reading.
@@ -79,6 +85,7 @@ impl WalFile {
         powersafe_overwrite: bool,
         window: Arc<Window>,
     ) -> Self {
+        let records_anyway = link.records();
         Self {
             link,
             host,
@@ -87,6 +94,8 @@ impl WalFile {
             persist_wal: false,
             chunk: 0,
             time_reads: false,
+            records_anyway,
+            mode: MODE,
             is_left: false,
             failed: false,
             idle: None,

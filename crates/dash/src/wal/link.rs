@@ -30,7 +30,7 @@ pub struct Link {
     /// Who has waited too long for WRITER, of this process.
     pub urgent: Arc<Urgent>,
     /// Whether this connection's statements are recorded.
-    pub records: bool,
+    pub records: AtomicBool,
     /// The last ones of all that are.
     pub statements: Arc<Kept>,
     state: Mutex<State>,
@@ -123,7 +123,7 @@ impl Link {
             path,
             is_read_only,
             urgent: Arc::clone(&links.urgent),
-            records,
+            records: AtomicBool::new(records),
             statements: Arc::clone(&links.statements),
             state: Mutex::new(state),
             watched: AtomicBool::new(false),
@@ -138,6 +138,12 @@ impl Link {
     #[inline]
     pub fn is_inherited(&self) -> bool {
         self.forks != real::forks()
+    }
+
+    /// Whether this connection's statements are recorded.
+    #[inline]
+    pub fn records(&self) -> bool {
+        self.records.load(Ordering::Relaxed)
     }
 
     /// The one that goes on for it.

@@ -19,7 +19,7 @@ use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::{HEADER, Neighbours, says_wal};
 use crate::main_file::opened;
 use crate::mode::registry::Membership;
-use crate::mode::{Parameters, Place, Request, Switching};
+use crate::mode::{Database, Parameters, Place, Request, Switching};
 use crate::shadow;
 use crate::statements;
 
@@ -118,6 +118,8 @@ impl Request<'_> {
         let link = Link::new(engine, &links, self.caller, path, read_only.is_some(), records);
         link.state().text = parameters::chosen_text(&self.parameters);
         let mut file = WalFile::new(link, *self.host, self.parameters.psow(), self.window.clone());
+        let mode = self.parameters.mode.filter(|mode| mode.base() == MODE).unwrap_or(MODE);
+        file.takes_form(mode);
         let flags = match &read_only {
             Some(_) => {
                 self.flags.without(OpenFlags::READWRITE | OpenFlags::CREATE) | OpenFlags::READONLY
@@ -125,7 +127,7 @@ impl Request<'_> {
             None => self.flags,
         };
         file.why = read_only.filter(|why| !why.is_empty());
-        opened(self, (MODE, Box::new(file)), flags, Some(membership))
+        opened(self, (mode, Box::new(file)), flags, Some(membership))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The URI parameters of mode wal, and the words for what the engine can do.
 
-use dash_wal::{Barrier, Durability};
+use std::path::{Path, PathBuf};
+
+use dash_wal::{Barrier, Durability, LogMedium};
 
 use crate::mode::{Parameter, Parameters};
 use crate::statements::{self, Text};
@@ -11,12 +13,18 @@ pub const DURABILITY: &str = "dash_durability";
 pub const BARRIER: &str = "dash_barrier";
 /// Whether readers wait.
 pub const READ: &str = "dash_read";
+/// Where the log lies.
+pub const LOG: &str = "dash_log";
+/// Where `-wal` is.
+pub const WAL: &str = "dash_wal";
 
 /// All of them.
 pub const ALL: &[Parameter] = &[
     Parameter { name: DURABILITY, value: "KIND", check: |text| durability(text).map(drop) },
     Parameter { name: BARRIER, value: "FILE", check: |text| barrier(text).map(drop) },
     Parameter { name: READ, value: "WHAT", check: |text| reads(text).map(drop) },
+    Parameter { name: LOG, value: "PATH", check: |text| log(text).map(drop) },
+    Parameter { name: WAL, value: "file", check: wal },
     Parameter {
         name: statements::PARAMETER,
         value: "on",
@@ -84,6 +92,41 @@ pub fn chosen_text(parameters: &Parameters) -> Text {
     chosen.and_then(|text| statement_text(text).ok()).unwrap_or_default()
 }
 
+/// Where the log is to lie: the folder is looked up, as the path is kept for whoever comes later.
+pub fn log(text: &str) -> Result<PathBuf, String> {
+    let path = Path::new(text);
+    if !path.is_absolute() {
+        return Err(format!(
+            "{LOG}={text}: give an absolute path, of a folder or of the log itself"
+        ));
+    }
+    // What is not there is looked for again by the engine, which says so.
+    let found = path.canonicalize().ok().or_else(|| {
+        let folder = path.parent()?.canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    });
+    Ok(found.unwrap_or_else(|| path.to_owned()))
+}
+
+/// Where `-wal` is: a file, as yet.
+fn wal(text: &str) -> Result<(), String> {
+    match text.to_ascii_lowercase().as_str() {
+        "file" => Ok(()),
+        "memory" => Err(format!("{WAL}=memory isn't available in dash yet: -wal is a file")),
+        _ => Err(format!("no such {WAL}: {text}; there is file")),
+    }
+}
+
+/// What the log is written to, as `dash_stats` says it.
+pub fn name_of_medium(medium: LogMedium) -> &'static str {
+    match medium {
+        LogMedium::Direct => "direct",
+        LogMedium::Buffered => "buffered",
+        LogMedium::Persistent => "persistent memory",
+        LogMedium::Volatile => "tmpfs: not durable",
+    }
+}
+
 /// The name of a durability.
 pub fn name_of(durability: Durability) -> &'static str {
     name(&DURABILITIES, &durability)
@@ -114,6 +157,7 @@ pub fn options(parameters: &Parameters, create: bool) -> dash_wal::OpenOptions {
         durability: own(parameters, DURABILITY, durability),
         barrier: own(parameters, BARRIER, barrier),
         durable_reads: own(parameters, READ, reads),
+        log: parameters.own(LOG).and_then(|text| log(text).ok()),
         ..dash_wal::OpenOptions::default()
     }
 }

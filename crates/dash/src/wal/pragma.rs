@@ -4,6 +4,7 @@ use dash_ffi::{Code, Error, Result};
 
 use super::file::WalFile;
 use super::parameters::{self, BARRIER, DURABILITY, READ};
+use super::statement;
 use crate::controls::deletes_securely;
 use crate::statements::TEXT;
 
@@ -29,6 +30,9 @@ impl WalFile {
                     drop(self.link.state().engine().map(|engine| engine.keep_no_log()));
                 }
                 return None;
+            }
+            "dash_commit" if self.mode == statement::MODE && value == Some("paper") => {
+                Err(wrong(statement::NO_PAPER.to_owned()))
             }
             "dash_commit" => Err(wrong(
                 "dash_commit means nothing in mode wal: a commit is one write and one flush, which commits of several \

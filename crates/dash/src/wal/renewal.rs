@@ -16,7 +16,7 @@ use super::link::State;
 use super::opening;
 use crate::controls::engine_level;
 use crate::errors::inherited;
-use crate::mode::Switching;
+use crate::mode::{Database, Switching};
 
 impl WalFile {
     /// See [`crate::mode::Database::renew`].
@@ -32,6 +32,7 @@ impl WalFile {
             return Err(error);
         }
         file.why = self.why.take();
+        file.takes_form(self.mode);
         self.link.give_way(&file.link);
         Ok(file)
     }

@@ -32,7 +32,7 @@ impl Link {
     }
 
     fn tell(&self, state: &State, tell: impl Fn(&Capturer, &Watched<'_>)) {
-        if self.records
+        if self.records()
             && let Some(kept) = &state.kept
         {
             kept.visit(|connection| with_capturer(connection, tell));
@@ -42,7 +42,7 @@ impl Link {
     /// The last frame of a transaction comes; `several`: the transaction writes another database,
     /// too.
     pub(super) fn capture_statements(&self, state: &mut State, several: bool) {
-        if !self.records {
+        if !self.records() {
             return;
         }
         let capture = |connection: &ConnectionRef<'_>| {

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -113,7 +113,8 @@ impl Shared {
             Sizes::Usual => Tuning::default(),
             Sizes::Tiny | Sizes::Wide => Tuning::tiny(),
         };
-        let options = OpenOptions { barrier, tuning, ..OpenOptions::default() };
+        let log = (world.setup.variant == super::MEMORY).then(|| PathBuf::from(super::LOG));
+        let options = OpenOptions { barrier, tuning, log, ..OpenOptions::default() };
         let opened = Connection::open(&world.process, Path::new(DB), &options, &process);
         engine(opened, Code::CANTOPEN).map(|connection| Self {
             connection: Mutex::new(Some(connection)),

@@ -20,7 +20,20 @@ const VARIANTS: &[Variant] = &[
         uri: Some("&journal_mode=wal&dash_barrier=wal"),
         every_flush_counts: false,
     },
+    Variant {
+        name: MEMORY,
+        what: "the log lies elsewhere, in byte-addressable memory",
+        uri: None,
+        every_flush_counts: false,
+    },
 ];
+
+/// The variant whose log is stored to.
+const MEMORY: &str = "memory";
+/// The folder that is in memory.
+const FOLDER: &str = "pmem";
+/// And the log there.
+const LOG: &str = "/pmem/app.db-dashlog";
 
 /// SQLite's WAL mode, with a log.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,7 +71,11 @@ impl Subject for Simulation {
         &files::Files
     }
 
-    fn prepare(&self, _: &Machine, _: &Setup) {}
+    fn prepare(&self, machine: &Machine, setup: &Setup) {
+        if setup.variant == MEMORY {
+            machine.set_byte_addressable_folder(FOLDER);
+        }
+    }
 
     fn beside(&self) -> &'static [&'static str] {
         &["-wal", "-dashlog"]

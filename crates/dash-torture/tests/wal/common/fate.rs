@@ -7,7 +7,7 @@ use std::path::Path;
 use dash_storage::simulated::{Machine, OperationKind, Question, Random, Survivors};
 use dash_storage::{Directory, Storage};
 
-use super::DB;
+use super::{DB, LOG};
 
 /// Whether stock SQLite is kept out by the name fence.
 pub fn is_fenced(machine: &Machine) -> bool {
@@ -22,6 +22,9 @@ pub fn remove(machine: &Machine, ending: &str) {
 }
 
 pub fn inode(machine: &Machine, ending: &str) -> u64 {
+    if let Some(log) = machine.open_stock(LOG).ok().filter(|_| ending == "-dashlog") {
+        return log.inode();
+    }
     machine.open_stock(format!("{DB}{ending}")).map_or(0, |file| file.inode())
 }
 
@@ -33,6 +36,8 @@ pub fn changes(kind: OperationKind) -> bool {
         K::Write
             | K::WriteDurable
             | K::Flush
+            | K::Store
+            | K::Fence
             | K::FlushDirectory
             | K::SetLen
             | K::Initialize
@@ -89,6 +94,10 @@ impl Survivors for Fate {
             Question::Unit { inode, offset } if self.log == Left::Torn && inode == log => {
                 if offset.is_multiple_of(4096) { Left::Flushed } else { Left::Newest }
             }
+            Question::Line { inode, .. } if inode == log => match self.log {
+                Left::Torn => return answers - 1,
+                left => left,
+            },
             Question::Unit { inode, .. } | Question::Length { inode } | Question::Cut { inode } => {
                 match inode {
                     _ if inode == wal => self.wal,

@@ -30,10 +30,14 @@ pub const PAGE: usize = 1024;
 /// The database.
 pub const DB: &str = "/app.db";
 
+/// Where the log lies in memory.
+pub const LOG: &str = "/pmem/app.db-dashlog";
+
 /// A machine, and what has been committed there.
 #[derive(Clone)]
 pub struct Tale {
     pub machine: Machine,
+    variant: &'static str,
     told: Arc<Told>,
 }
 
@@ -58,7 +62,19 @@ impl Tale {
     /// The same, on a machine with settings of its own.
     pub fn on(machine: Machine) -> Self {
         break_as_asked();
-        let tale = Self { machine, told: Arc::default() };
+        Self { machine, variant: "log", told: Arc::default() }.filled()
+    }
+
+    /// The same, with a log in byte-addressable memory.
+    pub fn in_memory() -> Self {
+        break_as_asked();
+        let machine = Machine::new(1);
+        machine.set_byte_addressable_folder("pmem");
+        Self { machine, variant: "memory", told: Arc::default() }.filled()
+    }
+
+    fn filled(self) -> Self {
+        let tale = self;
         let first = tale.open();
         first.ok("CREATE TABLE t(k INTEGER PRIMARY KEY, v BLOB); CREATE TABLE u(n)");
         first.ok("INSERT INTO u VALUES(0); CREATE TABLE big(v)");
@@ -69,7 +85,16 @@ impl Tale {
 
     /// One whose log is in use: two commits.
     pub fn begun() -> (Self, Db) {
-        let tale = Self::new();
+        Self::new().used()
+    }
+
+    /// The same, in memory.
+    pub fn begun_in_memory() -> (Self, Db) {
+        Self::in_memory().used()
+    }
+
+    fn used(self) -> (Self, Db) {
+        let tale = self;
         let db = tale.open();
         db.put();
         db.put();
@@ -85,7 +110,7 @@ impl Tale {
             tried: self.tried().into(),
             ..Told::default()
         };
-        Self { machine, told: Arc::new(told) }
+        Self { machine, variant: self.variant, told: Arc::new(told) }
     }
 
     /// The same machine, on which so many commits were seen, and others were not.
@@ -102,7 +127,7 @@ impl Tale {
     }
 
     pub fn try_open(&self) -> Result<Db, String> {
-        let setup = Setup { variant: "log", page: PAGE, sizes: Sizes::Tiny, secure: false };
+        let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
         self.open_in(World::new(self.machine.process(), &Simulation, setup))
     }
 
@@ -143,7 +168,8 @@ impl Tale {
     /// How often a file was flushed, with success.
     pub fn flushes(&self, ending: &str) -> usize {
         let wanted = self.inode(ending);
-        let flush = |kind| matches!(kind, OperationKind::Flush | OperationKind::WriteDurable);
+        use OperationKind::{Fence, Flush, WriteDurable};
+        let flush = |kind| matches!(kind, Flush | WriteDurable | Fence);
         let entries = self.machine.journal().entries;
         let of = entries.iter().filter(|entry| entry.operation.inode == wanted);
         of.filter(|entry| flush(entry.operation.kind) && entry.error.is_none()).count()

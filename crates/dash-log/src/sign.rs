@@ -1,0 +1,171 @@
+//! A sign: the small file under a log's name that says where the log itself lies, and which log it
+//! is. It begins as a head does, with a version of its own, so that whoever knows no signs takes it
+//! for what a newer dash wrote, and for no empty log (LOG-16).
+
+use crate::format::{checksum, layout as common, put, seal, u16_at, u32_at, u64_at};
+use crate::head::MAGIC;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_some;
+use dash_engine::open::open_if_there;
+use dash_storage::{OpenMode, Storage};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The version that no format of heads will have.
+pub const VERSION: u32 = u32::MAX;
+
+/// Bytes of the longest path.
+pub const PATH_MAX: usize = 4096;
+
+/// Offsets, behind the log's id.
+pub mod layout {
+    /// Inode number of the database, u64.
+    pub const OWNER: usize = 24;
+    /// 0: the log may be missing; 1: it must be there; u32.
+    pub const STATE: usize = 32;
+    /// Bytes of the path, u16.
+    pub const PATH_LEN: usize = 36;
+    /// The log's absolute path, UTF-8.
+    pub const PATH: usize = 38;
+}
+
+/// What a sign says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sign {
+    /// The log's id.
+    pub id: u64,
+    /// Inode number of the database that it was written for: a copy of the sign is another one's.
+    pub owner: u64,
+    /// The log was made, so it is lost if it is missing. Before, and while it is being removed, no
+    /// record of it counts.
+    pub is_made: bool,
+    /// Where the log is.
+    pub path: PathBuf,
+}
+
+/// What lies under a log's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing.
+    Nothing,
+    /// A log, or what is no sign.
+    Log,
+    /// A sign.
+    Sign(Sign),
+    /// A sign that is damaged.
+    Damaged,
+}
+
+impl Sign {
+    /// As bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`] for a path that is too long, or no UTF-8.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let path = self.path.to_str().filter(|path| path.len() <= PATH_MAX);
+        let unfit = || Error::Refused(format!("{} is too long, or not UTF-8", self.path.display()));
+        let path = path.ok_or_else(unfit)?.as_bytes();
+        let len = u16::try_from(path.len()).map_err(|_| unfit())?;
+        let mut bytes = vec![0; layout::PATH];
+        put(&mut bytes, 0, &MAGIC);
+        put(&mut bytes, common::VERSION, &VERSION.to_le_bytes());
+        put(&mut bytes, common::ID, &self.id.to_le_bytes());
+        put(&mut bytes, layout::OWNER, &self.owner.to_le_bytes());
+        put(&mut bytes, layout::STATE, &u32::from(self.is_made).to_le_bytes());
+        put(&mut bytes, layout::PATH_LEN, &len.to_le_bytes());
+        bytes.extend_from_slice(path);
+        seal(&mut bytes);
+        Ok(bytes)
+    }
+
+    /// What a file is that begins with `bytes`, and has no more, if it is a sign.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Found {
+        let is_sign = bytes.len() >= common::ID
+            && bytes.starts_with(&MAGIC)
+            && u32_at(bytes, common::VERSION) == VERSION;
+        if !is_sign {
+            return Found::Log;
+        }
+        let len = usize::from(u16_at(bytes, layout::PATH_LEN));
+        let Some(path) = bytes.get(layout::PATH..layout::PATH + len) else {
+            return Found::Damaged;
+        };
+        let whole = &bytes[..layout::PATH + len];
+        let is_sound = checksum(whole) == u32_at(bytes, common::CHECKSUM);
+        let state = u32_at(bytes, layout::STATE);
+        match std::str::from_utf8(path) {
+            Ok(path) if is_sound && state < 2 && Path::new(path).is_absolute() => {
+                Found::Sign(Self {
+                    id: u64_at(bytes, common::ID),
+                    owner: u64_at(bytes, layout::OWNER),
+                    is_made: state == 1,
+                    path: PathBuf::from(path),
+                })
+            }
+            _ => Found::Damaged,
+        }
+    }
+}
+
+/// Looks what lies under a log's name.
+///
+/// # Errors
+///
+/// Those of the file system.
+pub fn look<S: Storage>(directory: &S::Directory, name: &OsStr) -> Result<Found> {
+    let Some(file) = open_if_there::<S>(directory, name, OpenMode::Read)? else {
+        return Ok(Found::Nothing);
+    };
+    let shown = name.to_string_lossy();
+    let mut start = [0; layout::PATH];
+    let len = read_some(&file, &mut start, 0).during(Operation::Read, &*shown)?;
+    if Sign::decode(&start[..len]) == Found::Log {
+        return Ok(Found::Log);
+    }
+    let mut bytes = vec![0; layout::PATH + PATH_MAX];
+    let len = read_some(&file, &mut bytes, 0).during(Operation::Read, &*shown)?;
+    Ok(Sign::decode(&bytes[..len]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Invalid;
+    use crate::heads::Heads;
+
+    fn sign() -> Sign {
+        Sign { id: 7, owner: 12, is_made: true, path: PathBuf::from("/pmem/app.db-dashlog") }
+    }
+
+    #[test]
+    fn a_sign_is_read_back_and_any_damage_is_told() {
+        let bytes = sign().encode().unwrap();
+        assert_eq!(Sign::decode(&bytes), Found::Sign(sign()));
+        for at in common::CHECKSUM..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert_eq!(Sign::decode(&damaged), Found::Damaged, "byte {at}");
+        }
+        assert_eq!(Sign::decode(&bytes[..bytes.len() - 1]), Found::Damaged);
+        let relative = Sign { path: PathBuf::from("pmem"), ..sign() };
+        assert_eq!(Sign::decode(&relative.encode().unwrap()), Found::Damaged);
+        let long = Sign { path: PathBuf::from(format!("/{}", "a".repeat(PATH_MAX))), ..sign() };
+        assert!(long.encode().is_err());
+    }
+
+    /// LOG-16: whoever knows no signs refuses.
+    #[test]
+    fn a_sign_is_no_empty_log_to_anybody() {
+        let bytes = sign().encode().unwrap();
+        let mut padded = bytes.clone();
+        padded.resize(1024, 0);
+        assert_eq!(
+            Heads::decode(&padded).head.err().map(|it| matches!(it, Invalid::Newer(_))),
+            Some(true)
+        );
+        assert_eq!(Sign::decode(&[0; 512]), Found::Log);
+        assert_eq!(Sign::decode(b""), Found::Log);
+    }
+}

@@ -1,0 +1,213 @@
+//! Where the log lies: found by the first opener, who may move it; shared by all who come later.
+
+use crate::connection::state::Connection;
+use crate::context::HeadContext;
+use crate::mutation::{Mutation, broken};
+use crate::place::{self, Place, Strayed, Wanted, refusal};
+use crate::process::Leader;
+use crate::recovery::Choice;
+use crate::shared::coordination::Word;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_log::file::LogFile;
+use dash_log::head::State;
+use dash_log::sign::Sign;
+use dash_storage::{Directory, File, Storage};
+use std::path::{Path, PathBuf};
+
+/// Where the log is to go.
+enum Target {
+    Beside,
+    At(PathBuf, u64),
+}
+
+impl<S: Storage> Connection<S> {
+    /// Finds the log, for the first opener: where a sign says, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CantOpen`] where the log strayed and nobody has decided about it (WAL-26).
+    pub(crate) fn find_log(&mut self, choice: Choice) -> Result<()> {
+        let sign = match place::read::<S>(&self.directory, &self.names)? {
+            Ok(None) => return Ok(()),
+            Ok(Some(sign)) => sign,
+            Err(_) if choice == Choice::Discard => return self.forget_log(),
+            Err(strayed) => return Err(refusal(&self.names, strayed)),
+        };
+        self.takes_place(Some(sign));
+        let owner = self.database.file().id().inode;
+        match self.place.strayed(owner)? {
+            None => Ok(()),
+            Some(_) if choice == Choice::Discard => self.forget_log(),
+            Some(Strayed::Copied) if choice == Choice::Keep => self.keep_copied(owner),
+            Some(strayed) => Err(refusal(&self.names, strayed)),
+        }
+    }
+
+    /// Says whose the log is that came with a copy of the database: a person has said so.
+    fn keep_copied(&mut self, owner: u64) -> Result<()> {
+        let sign = self.place.sign.take().map(|sign| Sign { owner, ..sign });
+        self.takes_place(sign);
+        match (self.place.strayed(owner)?, &self.place.sign) {
+            (None, Some(sign)) => self.write_sign(&sign.clone()),
+            (strayed, _) => Err(refusal(&self.names, strayed.unwrap_or(Strayed::Lost))),
+        }
+    }
+
+    /// Goes on as if there had never been a log elsewhere. That one is left alone.
+    fn forget_log(&mut self) -> Result<()> {
+        place::remove::<S>(&self.directory, &self.names)?;
+        self.takes_place(None);
+        Ok(())
+    }
+
+    fn takes_place(&mut self, sign: Option<Sign>) {
+        match sign {
+            Some(sign) => {
+                self.names.log_is_at(&sign.path);
+                self.place = Place::of(&self.storage, sign);
+            }
+            None => {
+                self.names.log_is_beside();
+                self.place = Place::beside(&self.directory, &self.names);
+            }
+        }
+    }
+
+    /// Writes the sign, durably.
+    fn write_sign(&mut self, sign: &Sign) -> Result<()> {
+        place::write::<S>(&self.directory, &self.names, self.database.file(), sign)?;
+        self.flush_directory()
+    }
+
+    /// The log is to lie there, if that is asked for: the first opener moves it, at rest, as no
+    /// record counts once it has recovered.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CantOpen`] where it can't be there.
+    pub(crate) fn place_log(&mut self, wanted: Option<&Path>) -> Result<()> {
+        if let Some(target) = wanted.map(|path| self.goes_to(path)).transpose()?.flatten() {
+            self.move_log(target)?;
+        }
+        self.coordination.set(Word::Elsewhere, u64::from(self.place.sign.is_some()));
+        Ok(())
+    }
+
+    /// Finds the log that the others use.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CantOpen`] where another place is asked for.
+    pub(crate) fn join_log(&mut self, wanted: Option<&Path>) -> Result<()> {
+        self.look_at_sign()?;
+        match wanted.map(|path| self.goes_to(path)).transpose()?.flatten() {
+            None => Ok(()),
+            Some(_) => Err(Error::CantOpen(format!(
+                "{} is open with its log at {}: leave dash_log out, or close all connections first; the next one to open it may \
+                 move the log",
+                self.names.shown(),
+                self.log_path().display()
+            ))),
+        }
+    }
+
+    /// What the sign says now, if there is one.
+    pub(crate) fn look_at_sign(&mut self) -> Result<()> {
+        if !self.coordination.is(Word::Elsewhere) {
+            return Ok(());
+        }
+        match place::read::<S>(&self.directory, &self.names)? {
+            Ok(Some(sign)) => self.takes_place(Some(sign)),
+            _ => return Err(refusal(&self.names, Strayed::Unreadable)),
+        }
+        Ok(())
+    }
+
+    /// Where the log is, or would be.
+    fn log_path(&self) -> PathBuf {
+        match &self.place.sign {
+            Some(sign) => sign.path.clone(),
+            None => self.directory_path.join(&self.names.log),
+        }
+    }
+
+    /// What a path that was asked for means; `None`: the log is there.
+    fn goes_to(&self, path: &Path) -> Result<Option<Target>> {
+        let shown = path.display();
+        if !path.is_absolute() {
+            return Err(Error::CantOpen(format!("dash_log={shown}: it must be an absolute path")));
+        }
+        let now = self.log_path();
+        if path == now || now.parent() == Some(path) {
+            return Ok(None);
+        }
+        if path == self.directory_path || path == self.directory_path.join(&self.names.log) {
+            return Ok(Some(Target::Beside));
+        }
+        let id = self.storage.random();
+        match place::wanted(&self.storage, &self.names, path, id) {
+            Wanted::In(path) => Ok(Some(Target::At(path, id))),
+            Wanted::At => {
+                let folder = path.parent().unwrap_or(Path::new("/"));
+                let folder = self.storage.open_directory(folder);
+                let folder = folder.during(Operation::Open, format!("the folder of {shown}"))?;
+                let name = path.file_name().unwrap_or_default();
+                if place::is_there::<S>(&folder, name)? {
+                    return Err(Error::CantOpen(format!(
+                        "dash_log={shown}: a file is there, which may be another database's log: name another path, or a \
+                         folder, or remove it if nobody needs it"
+                    )));
+                }
+                Ok(Some(Target::At(path.to_owned(), id)))
+            }
+        }
+    }
+
+    /// Moves the log, in which nothing counts (WAL-27): what is under the old one's name says so
+    /// before it goes, and the new one is made when a session begins.
+    fn move_log(&mut self, target: Target) -> Result<()> {
+        if self.coordination.is(Word::Fence) && !broken(Mutation::MovedBehindFence) {
+            // A fence without a log says that one was lost (WAL-20).
+            self.lower_fence()?;
+        }
+        if self.place.sign.is_some() {
+            self.retire_log()?;
+        }
+        match target {
+            Target::Beside => self.forget_log(),
+            Target::At(path, id) => {
+                let owner = self.database.file().id().inode;
+                let sign = Sign { id, owner, is_made: false, path };
+                let place = Place::of(&self.storage, sign.clone());
+                // What was removed there must not come back in its place.
+                let flushed = place.directory()?.flush();
+                flushed.during(Operation::FlushDirectory, sign.path.display())?;
+                self.write_sign(&sign)?;
+                self.takes_place(Some(sign));
+                Ok(())
+            }
+        }
+    }
+
+    /// Removes the log, in which nothing counts. A sign stays, and says that there need be none.
+    pub(crate) fn retire_log(&mut self) -> Result<()> {
+        place::retire::<S>(&self.directory, &self.names, self.database.file(), &mut self.place)
+    }
+
+    /// Says, before the first record, that there is a log elsewhere, and which (WAL-25). Its own
+    /// head and name are durable by then; that of the sign is once the folder is flushed.
+    pub(crate) fn sign_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
+        let Some(sign) = self.place.sign.clone() else { return Ok(()) };
+        leader.id = sign.id;
+        self.write_head(leader, State::Clean, &HeadContext::Nothing)?;
+        leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
+        let folder = self.place.directory()?;
+        folder.flush().during(Operation::FlushDirectory, self.names.shown_log())?;
+        let sign = Sign { is_made: true, ..sign };
+        if !broken(Mutation::SignNotMade) {
+            place::write::<S>(&self.directory, &self.names, self.database.file(), &sign)?;
+        }
+        self.place.sign = Some(sign);
+        Ok(())
+    }
+}
