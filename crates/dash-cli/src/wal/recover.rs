@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dash_storage::real::Real;
 use dash_wal::inspect::{Action, ChainSeen, Opening, Refusal, Relation};
-use dash_wal::{Choice, Report};
+use dash_wal::{Choice, Report, Strayed};
 
 use super::inspect::words;
 use crate::engine::sidecar;
@@ -38,10 +38,11 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
         });
     };
     let Some(keep) = keep else { return Ok(Reply::Tell(undecided(file, *refusal, message))) };
+    let log = report.elsewhere.clone().unwrap_or_else(|| sidecar(file, "-dashlog"));
     let chain = report.log.as_ref().and_then(|log| log.as_ref().ok()?.chain);
     Ok(match (refusal, keep) {
         (Refusal::Newer | Refusal::DatabaseMissing, _) => Reply::Tell(message.clone()),
-        (Refusal::WalRemoved, LOG) => keep_log(file, chain.as_ref()),
+        (Refusal::WalRemoved, LOG) => keep_log(file, &log, chain.as_ref()),
         (Refusal::WalCut, LOG) => Reply::Tell(format!(
             "nothing was done: frames that come before those in the log were in {shown}-wal alone; restore a backup, or add \
              --discard to go on with the database as it is"
@@ -54,13 +55,16 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
         }
         (Refusal::LogMissing, _) => without_lost_log(file),
         (Refusal::Damaged, LOG) => Reply::Tell(format!("nothing was done: {message}")),
-        (Refusal::WalRemoved, _) => discard_log(file, chain.as_ref(), false),
-        (Refusal::WalCut, _) => discard_log(file, chain.as_ref(), true),
+        (Refusal::WalRemoved, _) => discard_log(file, &log, chain.as_ref(), false),
+        (Refusal::WalCut, _) => discard_log(file, &log, chain.as_ref(), true),
         (Refusal::Another, _) => {
             let logs = report.relation == Some(Relation::Same);
-            without_another(file, chain.as_ref(), logs)
+            without_another(file, &log, chain.as_ref(), logs)
         }
-        (Refusal::Damaged, _) => without_log(file, message),
+        (Refusal::Damaged, _) => without_log(file, &log, message),
+        (Refusal::Strayed(Strayed::Copied), LOG) => keep_copied(file, &log),
+        (Refusal::Strayed(_), LOG) => Reply::Tell(format!("nothing was done: {message}")),
+        (Refusal::Strayed(_), _) => without_strayed(file, message),
     })
 }
 
@@ -91,7 +95,8 @@ fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
         | Refusal::DatabaseMissing
         | Refusal::LogMissing
         | Refusal::WalRemoved
-        | Refusal::Another => message.to_owned(),
+        | Refusal::Another
+        | Refusal::Strayed(_) => message.to_owned(),
         Refusal::WalCut => format!(
             "{message}. The sure way is to put the right {shown}-wal back, or a backup. --discard takes {shown} as it is, without \
              {shown}-wal and the log: the commits in them are lost, and it may mix two states"
@@ -104,8 +109,8 @@ fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
 }
 
 /// A new `-wal` from the log.
-fn keep_log(file: &Path, chain: Option<&ChainSeen>) -> Reply {
-    let (shown, log) = (file.display(), sidecar(file, "-dashlog"));
+fn keep_log(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Reply {
+    let shown = file.display();
     let Some(chain) = chain else {
         return Reply::Tell(format!("nothing was done: {} holds no commit", log.display()));
     };
@@ -125,7 +130,7 @@ fn keep_log(file: &Path, chain: Option<&ChainSeen>) -> Reply {
         ),
         steps: vec![
             Step::Copy { from: file.to_owned(), to: free_name(file) },
-            Step::Copy { from: log.clone(), to: free_name(&log) },
+            Step::Copy { from: log.to_owned(), to: free_name(log) },
             Step::Decide {
                 what: format!("make {shown}-wal anew from the commits in {}", log.display()),
                 file: file.to_owned(),
@@ -137,11 +142,11 @@ fn keep_log(file: &Path, chain: Option<&ChainSeen>) -> Reply {
 }
 
 /// The database as it is; `-wal`, where there is one, goes aside.
-fn discard_log(file: &Path, chain: Option<&ChainSeen>, has_wal: bool) -> Reply {
-    let (shown, log, wal) = (file.display(), sidecar(file, "-dashlog"), sidecar(file, "-wal"));
+fn discard_log(file: &Path, log: &Path, chain: Option<&ChainSeen>, has_wal: bool) -> Reply {
+    let (shown, wal) = (file.display(), sidecar(file, "-wal"));
     let lost = chain.map_or(0, |chain| chain.commits);
     let by = |file: &Path| decide(file, Choice::Discard);
-    let mut steps = vec![Step::Copy { from: log.clone(), to: free_name(&log) }];
+    let mut steps = vec![Step::Copy { from: log.to_owned(), to: free_name(log) }];
     if has_wal {
         steps.push(Step::Rename { from: wal.clone(), to: free_name(&wal) });
     }
@@ -160,10 +165,10 @@ fn discard_log(file: &Path, chain: Option<&ChainSeen>, has_wal: bool) -> Reply {
 }
 
 /// The database without a log that is not of it, nor the `-wal` that is the log's.
-fn without_another(file: &Path, chain: Option<&ChainSeen>, logs_wal: bool) -> Reply {
-    let (shown, log, wal) = (file.display(), sidecar(file, "-dashlog"), sidecar(file, "-wal"));
+fn without_another(file: &Path, log: &Path, chain: Option<&ChainSeen>, logs_wal: bool) -> Reply {
+    let (shown, wal) = (file.display(), sidecar(file, "-wal"));
     let lost = words::counted(chain.map_or(0, |chain| chain.commits), "commit");
-    let mut steps = vec![Step::Copy { from: log.clone(), to: free_name(&log) }];
+    let mut steps = vec![Step::Copy { from: log.to_owned(), to: free_name(log) }];
     if logs_wal {
         steps.push(Step::Rename { from: wal.clone(), to: free_name(&wal) });
     }
@@ -183,14 +188,14 @@ fn without_another(file: &Path, chain: Option<&ChainSeen>, logs_wal: bool) -> Re
 }
 
 /// The database and its `-wal`, as if there were no log.
-fn without_log(file: &Path, message: &str) -> Reply {
-    let (shown, log) = (file.display(), sidecar(file, "-dashlog"));
+fn without_log(file: &Path, log: &Path, message: &str) -> Reply {
+    let shown = file.display();
     Reply::Do(Plan {
         why: format!(
             "{message}. Taken are {shown} and {shown}-wal without it. Commits that only the log held are lost."
         ),
         steps: vec![
-            Step::Rename { from: log.clone(), to: free_name(&log) },
+            Step::Rename { from: log.to_owned(), to: free_name(log) },
             go_without_log(file),
             open(file, "leaves everything to SQLite's own recovery of -wal"),
         ],
@@ -210,6 +215,48 @@ fn without_lost_log(file: &Path) -> Reply {
             Step::Copy { from: wal.clone(), to: free_name(&wal) },
             go_without_log(file),
             open(file, "leaves everything to SQLite's own recovery of -wal"),
+        ],
+    })
+}
+
+/// The database without a log that lies elsewhere, or should. That one is left alone.
+fn without_strayed(file: &Path, message: &str) -> Reply {
+    let (shown, wal, sign) = (file.display(), sidecar(file, "-wal"), sidecar(file, "-dashlog"));
+    let there = |path: &Path| path.symlink_metadata().is_ok();
+    let saved = [file.to_owned(), wal, sign].into_iter().filter(|path| there(path));
+    let mut steps: Vec<_> =
+        saved.map(|from| Step::Copy { to: free_name(&from), from }).collect();
+    steps.extend([
+        go_without_log(file),
+        open(file, "leaves everything to SQLite's own recovery of -wal"),
+    ]);
+    Reply::Do(Plan {
+        why: format!(
+            "{message}. Taken are {shown} and {shown}-wal, if there is one, as they are, and {shown}-dashlog is removed. Commits that \
+             only the log held are lost, and where a checkpoint was cut off two states are mixed: integrity_check looks."
+        ),
+        steps,
+    })
+}
+
+/// The database with the log that was moved with it.
+fn keep_copied(file: &Path, log: &Path) -> Reply {
+    let (shown, sign) = (file.display(), sidecar(file, "-dashlog"));
+    let by = |file: &Path| decide(file, Choice::Keep);
+    Reply::Do(Plan {
+        why: format!(
+            "{} becomes the log of {shown}. Do that only if the database that it was of is no more: both would write into it.",
+            log.display()
+        ),
+        steps: vec![
+            Step::Copy { from: file.to_owned(), to: free_name(file) },
+            Step::Copy { from: log.to_owned(), to: free_name(log) },
+            Step::Decide {
+                what: format!("say in {} that it is the log of {shown}", sign.display()),
+                file: file.to_owned(),
+                by,
+            },
+            open(file, "takes the commits in it"),
         ],
     })
 }

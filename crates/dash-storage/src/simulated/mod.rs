@@ -32,11 +32,12 @@
 //! 11. *Durable writes* make their own sectors durable, and a length that has them. The power may
 //!     go in between: they are two operations, [`OperationKind::Write`] and
 //!     [`OperationKind::WriteDurable`].
-//! 12. *Byte-addressable memory* ([`Machine::set_byte_addressable`], or that of one folder) tears
-//!     in words of 8 bytes: a store is a write of words, and waits for a flush, or for its lines to be
-//!     written back and the same thread's fence after that. A word that was stored to in between stays
-//!     as uncertain as it was. What survives is asked line by line, and of a torn line word by word. A
-//!     killed process has stored what it stored; its write-backs count only if it fenced.
+//! 12. *Byte-addressable memory* ([`Machine::set_byte_addressable`], or that of one folder)
+//!     tears in words of 8 bytes: a store is a write of words, and waits for a flush, or for its
+//!     lines to be written back and the same thread's fence after that. A word that was stored to
+//!     in between stays as uncertain as it was. What survives is asked line by line, and of a torn
+//!     line word by word. A killed process has stored what it stored; its write-backs count only if
+//!     it fenced.
 
 mod data;
 mod directory;

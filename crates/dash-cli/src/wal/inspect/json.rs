@@ -40,6 +40,7 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
             })),
         })),
         "wal_index_bytes": report.index,
+        "elsewhere": report.elsewhere,
         "log": report.log.as_ref().map(|seen| match seen {
             Ok(seen) => log(seen),
             Err(why) => json!({ "unreadable": why }),

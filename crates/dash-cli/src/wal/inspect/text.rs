@@ -18,11 +18,14 @@ pub fn print(report: &Report, holders: &[Holders]) {
         None => say!("-wal      {}: none", name(&names.wal)),
     }
     wal(report);
+    if let Some(path) = &report.elsewhere {
+        say!("sign      {}: the log is {}", name(&names.log), path.display());
+    }
     match &report.log {
-        None => say!("log       {}: none", name(&names.log)),
-        Some(Err(why)) => say!("log       {}: can't be read: {why}", name(&names.log)),
+        None => say!("log       {}: none", names.shown_log()),
+        Some(Err(why)) => say!("log       {}: can't be used: {why}", names.shown_log()),
         Some(Ok(seen)) => {
-            say!("log       {}: {}", name(&names.log), words::head(seen.head));
+            say!("log       {}: {}", names.shown_log(), words::head(seen.head));
             log(seen, report);
         }
     }
