@@ -71,9 +71,10 @@ impl MainFile {
 
     fn journal_mode(&mut self, mut pragma: Pragma<'_>) -> Result<Handled> {
         let wanted = pragma.value().and_then(|name| MODES.named(name));
+        let before = self.mode.base();
         self.decide_on(wanted.map(<dyn Mode>::base))?;
         if let Some(form) = wanted.filter(|mode| mode.is_form_of().is_some()) {
-            return self.take_form(form, pragma);
+            return self.take_form(form, before, pragma);
         }
         match (wanted, pragma.value()) {
             (Some(mode), _) if mode == self.mode => {}
@@ -111,13 +112,17 @@ impl MainFile {
         Ok(Handled::Yes)
     }
 
-    /// To a form of another mode, by way of that one.
-    fn take_form(&mut self, form: &'static dyn Mode, mut pragma: Pragma<'_>) -> Result<Handled> {
+    /// To a form of another mode, by way of that one, which SQLite goes to by a statement of its own.
+    fn take_form(
+        &mut self,
+        form: &'static dyn Mode,
+        before: &'static dyn Mode,
+        mut pragma: Pragma<'_>,
+    ) -> Result<Handled> {
         let base = form.base();
-        let stays = self.parameters.stays_in(self.mode);
-        if stays {
+        if self.parameters.stays_in(self.mode) {
             self.decline(form);
-        } else if self.mode.base() != base {
+        } else if before != base {
             match pragma.ran() {
                 None if pragma.run_first(|schema| {
                     format!("PRAGMA {schema}.journal_mode={}", base.names()[0])

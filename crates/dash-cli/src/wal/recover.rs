@@ -224,8 +224,7 @@ fn without_strayed(file: &Path, message: &str) -> Reply {
     let (shown, wal, sign) = (file.display(), sidecar(file, "-wal"), sidecar(file, "-dashlog"));
     let there = |path: &Path| path.symlink_metadata().is_ok();
     let saved = [file.to_owned(), wal, sign].into_iter().filter(|path| there(path));
-    let mut steps: Vec<_> =
-        saved.map(|from| Step::Copy { to: free_name(&from), from }).collect();
+    let mut steps: Vec<_> = saved.map(|from| Step::Copy { to: free_name(&from), from }).collect();
     steps.extend([
         go_without_log(file),
         open(file, "leaves everything to SQLite's own recovery of -wal"),

@@ -254,8 +254,11 @@ mod tests {
     #[test]
     fn a_misspelt_parameter_or_value_fails_with_the_right_names() {
         for (key, value, hint) in [
-            ("journal_mode", "shadwo", "shadow, wal, delete"),
-            ("journal_mode", "statement", "isn't available"),
+            ("journal_mode", "shadwo", "shadow, wal, statement, delete"),
+            ("journal_mode", "inpage", "isn't available"),
+            ("dash_wal", "memory", "isn't available"),
+            ("dash_wal", "disk", "there is file"),
+            ("dash_log", "pmem", "absolute path"),
             ("dash_default", "wal", "there is only shadow"),
             ("dash_defualt", "shadow", "dash_default"),
             ("dash_durability", "fully", "host, full, device, none"),

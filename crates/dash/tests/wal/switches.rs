@@ -3,7 +3,7 @@
 use crate::common::*;
 use crate::{at_rest, beside, create};
 
-const MODES: [&str; 4] = ["shadow", "wal", "delete", "persist"];
+const MODES: [&str; 5] = ["shadow", "wal", "statement", "delete", "persist"];
 
 fn set(db: &Connection, mode: &str) -> String {
     text(db, &format!("PRAGMA journal_mode={mode}"))
@@ -11,7 +11,7 @@ fn set(db: &Connection, mode: &str) -> String {
 
 fn engine_of(mode: &str) -> &str {
     match mode {
-        "shadow" | "wal" => mode,
+        "shadow" | "wal" | "statement" => mode,
         _ => "plain",
     }
 }
@@ -39,7 +39,7 @@ fn a_connection_goes_from_every_mode_to_every_other() {
             let left = beside(&folder, "app.db");
             let may_stay = match to {
                 "shadow" => "app.db-shadow",
-                "wal" => "app.db-dashlog",
+                "wal" | "statement" => "app.db-dashlog",
                 _ => "app.db-journal",
             };
             assert!(left.iter().all(|name| name == may_stay), "{from} to {to}: {left:?}");
