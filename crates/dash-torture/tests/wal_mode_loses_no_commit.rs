@@ -69,6 +69,17 @@ fn log_4096() {
     explore("log", 4096);
 }
 
+/// With a log in memory, whose lines tear (WAL-28).
+#[test]
+fn memory_512() {
+    explore("memory", 512);
+}
+
+#[test]
+fn memory_4096() {
+    explore("memory", 4096);
+}
+
 #[test]
 fn barrier_512() {
     explore("barrier", 512);
