@@ -2,22 +2,18 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 mod common;
+#[path = "common/killed.rs"]
+mod killed_sessions;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::Stdio;
 
 use common::Home;
+use killed_sessions::{lose_power, run_and_kill, wal_bytes, whole_with};
 use rusqlite::Connection;
 use serde_json::Value;
-
-/// Bytes of `-wal` up to the end of so many frames.
-fn wal_bytes(frames: u64) -> u64 {
-    32 + frames * (24 + 4096)
-}
 
 /// A database with 200 rows, and so many commits of a row each on top that a killed process left in
 /// `-wal` and in the log. The first commit of a session needs no log, so that begins with the
@@ -29,39 +25,6 @@ fn killed(commits: usize) -> Home {
     let insert = |number| format!("INSERT INTO t (body) VALUES ('by dash {number}');");
     run_and_kill(&home, &(0..commits).map(insert).collect::<Vec<_>>());
     home
-}
-
-/// Runs statements in one session, whose process is killed then.
-fn run_and_kill(home: &Home, statements: &[String]) {
-    let mut shell = home
-        .command(&["shell", "app.db"])
-        .env("PATH", "")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = shell.stdin.take().unwrap();
-    for statement in statements {
-        writeln!(input, "{statement}").unwrap();
-    }
-    writeln!(input, "SELECT 'done';").unwrap();
-    let mut said = String::new();
-    let mut output = BufReader::new(shell.stdout.take().unwrap());
-    while said != "done\n" {
-        said.clear();
-        assert_ne!(output.read_line(&mut said).unwrap(), 0, "it ended before");
-    }
-    shell.kill().unwrap();
-    shell.wait().unwrap();
-}
-
-/// What a power loss leaves of it, `-wal` with so many frames.
-fn lose_power(home: &Home, frames: u64) {
-    fs::remove_file(home.file("app.db-dash")).unwrap();
-    fs::remove_file(home.file("app.db-shm")).unwrap();
-    let wal = fs::OpenOptions::new().write(true).open(home.file("app.db-wal")).unwrap();
-    wal.set_len(wal_bytes(frames)).unwrap();
 }
 
 /// The database as of so many commits, checkpointed by stock SQLite, and no `-wal`: what a hand
@@ -93,14 +56,6 @@ fn as_before(home: &Home, before: &BTreeMap<String, Vec<u8>>) {
 
 fn json(home: &Home) -> Value {
     serde_json::from_str(&home.dash(&["inspect", "app.db", "--json"]).out()).unwrap()
-}
-
-/// By stock SQLite, so there must be no fence any more.
-fn whole_with(home: &Home, rows: i64) {
-    assert_eq!(home.stock_rows(), rows);
-    let stock = Connection::open(home.db()).unwrap();
-    let check: String = stock.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-    assert_eq!(check, "ok");
 }
 
 #[test]
@@ -214,70 +169,6 @@ fn a_log_that_is_missing_after_a_power_loss_is_missed_and_can_be_given_up() {
     home.dash(&["recover", "app.db", "--yes", "--discard"]).is(0);
     whole_with(&home, 201);
     home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
-}
-
-/// The same with a log elsewhere, which opening alone has put there.
-fn killed_elsewhere(home: &Home, logs: &Path, commits: usize) {
-    drop(home.plain());
-    home.dash(&["convert", "app.db", "--to", "wal"]).is(0);
-    let log = Some(logs.to_owned());
-    let options = dash_wal::OpenOptions { log, ..dash_wal::OpenOptions::default() };
-    let process = std::sync::Arc::default();
-    let storage = dash_storage::real::Real;
-    dash_wal::Connection::open(&storage, &home.db(), &options, &process).unwrap().close().unwrap();
-    let insert = |number| format!("INSERT INTO t (body) VALUES ('by dash {number}');");
-    run_and_kill(home, &(0..commits).map(insert).collect::<Vec<_>>());
-}
-
-#[test]
-fn a_log_elsewhere_is_shown_recovered_from_and_given_up() {
-    let (home, logs) = (Home::new(), tempfile::tempdir().unwrap());
-    killed_elsewhere(&home, logs.path(), 3);
-    lose_power(&home, 1);
-    let log = fs::read_dir(logs.path()).unwrap().next().unwrap().unwrap().path();
-    let shown = home.dash(&["inspect", "app.db"]);
-    shown.is(0).says(&format!("the log is {}", log.display()));
-    // Lost, as on a tmpfs, refuses the database, and is put back.
-    let aside = home.path().join("aside");
-    fs::rename(&log, &aside).unwrap();
-    let lost = format!("{} is missing", log.display());
-    home.dash(&["inspect", "app.db"]).is(1).says(&lost);
-    home.dash(&["recover", "app.db"]).is(1).says(&lost);
-    home.dash(&["recover", "app.db", "--keep"]).is(1).says("nothing was done");
-    fs::copy(&aside, &log).unwrap();
-    home.dash(&["recover", "app.db", "--yes"]).is(0);
-    whole_with(&home, 203);
-    // At rest it may be given up, and nothing is lost.
-    fs::remove_file(&log).unwrap();
-    home.dash(&["recover", "app.db", "--discard", "--yes"]).is(0).says("go on without the log");
-    whole_with(&home, 203);
-    assert!(!home.file("app.db-dashlog").exists());
-}
-
-#[test]
-fn of_a_copy_and_the_log_of_its_original_a_person_chooses() {
-    for (choice, kept) in [("--keep", 203), ("--discard", 201)] {
-        let (home, logs) = (Home::new(), tempfile::tempdir().unwrap());
-        killed_elsewhere(&home, logs.path(), 3);
-        lose_power(&home, 1);
-        // Another inode: moved to another disk, for instance.
-        let aside = home.path().join("aside");
-        fs::copy(home.db(), &aside).unwrap();
-        fs::rename(&aside, home.db()).unwrap();
-        home.dash(&["recover", "app.db"]).is(1).says("app.db is a copy");
-        home.dash(&["recover", "app.db", choice, "--yes"]).is(0);
-        whole_with(&home, kept);
-    }
-}
-
-#[test]
-fn converting_takes_a_log_elsewhere_along() {
-    let (home, logs) = (Home::new(), tempfile::tempdir().unwrap());
-    killed_elsewhere(&home, logs.path(), 3);
-    home.dash(&["convert", "app.db", "--to", "plain"]).is(0);
-    assert_eq!(fs::read_dir(logs.path()).unwrap().count(), 0);
-    assert!(!home.file("app.db-dashlog").exists());
-    whole_with(&home, 203);
 }
 
 #[test]

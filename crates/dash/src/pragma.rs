@@ -112,7 +112,8 @@ impl MainFile {
         Ok(Handled::Yes)
     }
 
-    /// To a form of another mode, by way of that one, which SQLite goes to by a statement of its own.
+    /// To a form of another mode, by way of that one, to which SQLite goes by a statement of its
+    /// own.
     fn take_form(
         &mut self,
         form: &'static dyn Mode,

@@ -1,0 +1,77 @@
+//! `dash inspect`, `recover` and `convert` for databases whose log lies elsewhere.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod common;
+#[path = "common/killed.rs"]
+mod killed_sessions;
+
+use std::fs;
+use std::path::Path;
+
+use common::Home;
+use killed_sessions::{lose_power, run_and_kill, whole_with};
+
+/// A database with 200 rows, and so many commits of a row each on top that a killed process left,
+/// in a log elsewhere. Opening alone has put it there.
+fn killed_elsewhere(home: &Home, logs: &Path, commits: usize) {
+    drop(home.plain());
+    home.dash(&["convert", "app.db", "--to", "wal"]).is(0);
+    let log = Some(logs.to_owned());
+    let options = dash_wal::OpenOptions { log, ..dash_wal::OpenOptions::default() };
+    let process = std::sync::Arc::default();
+    let storage = dash_storage::real::Real;
+    dash_wal::Connection::open(&storage, &home.db(), &options, &process).unwrap().close().unwrap();
+    let insert = |number| format!("INSERT INTO t (body) VALUES ('by dash {number}');");
+    run_and_kill(home, &(0..commits).map(insert).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_log_elsewhere_is_shown_recovered_from_and_given_up() {
+    let (home, logs) = (Home::new(), tempfile::tempdir().unwrap());
+    killed_elsewhere(&home, logs.path(), 3);
+    lose_power(&home, 1);
+    let log = fs::read_dir(logs.path()).unwrap().next().unwrap().unwrap().path();
+    let shown = home.dash(&["inspect", "app.db"]);
+    shown.is(0).says(&format!("the log is {}", log.display()));
+    // Lost, as on a tmpfs, refuses the database, and is put back.
+    let aside = home.path().join("aside");
+    fs::rename(&log, &aside).unwrap();
+    let lost = format!("{} is missing", log.display());
+    home.dash(&["inspect", "app.db"]).is(1).says(&lost);
+    home.dash(&["recover", "app.db"]).is(1).says(&lost);
+    home.dash(&["recover", "app.db", "--keep"]).is(1).says("nothing was done");
+    fs::copy(&aside, &log).unwrap();
+    home.dash(&["recover", "app.db", "--yes"]).is(0);
+    whole_with(&home, 203);
+    // At rest it may be given up, and nothing is lost.
+    fs::remove_file(&log).unwrap();
+    home.dash(&["recover", "app.db", "--discard", "--yes"]).is(0).says("go on without the log");
+    whole_with(&home, 203);
+    assert!(!home.file("app.db-dashlog").exists());
+}
+
+#[test]
+fn of_a_copy_and_the_log_of_its_original_a_person_chooses() {
+    for (choice, kept) in [("--keep", 203), ("--discard", 201)] {
+        let (home, logs) = (Home::new(), tempfile::tempdir().unwrap());
+        killed_elsewhere(&home, logs.path(), 3);
+        lose_power(&home, 1);
+        // Another inode: moved to another disk, for instance.
+        let aside = home.path().join("aside");
+        fs::copy(home.db(), &aside).unwrap();
+        fs::rename(&aside, home.db()).unwrap();
+        home.dash(&["recover", "app.db"]).is(1).says("app.db is a copy");
+        home.dash(&["recover", "app.db", choice, "--yes"]).is(0);
+        whole_with(&home, kept);
+    }
+}
+
+#[test]
+fn converting_takes_a_log_elsewhere_along() {
+    let (home, logs) = (Home::new(), tempfile::tempdir().unwrap());
+    killed_elsewhere(&home, logs.path(), 3);
+    home.dash(&["convert", "app.db", "--to", "plain"]).is(0);
+    assert_eq!(fs::read_dir(logs.path()).unwrap().count(), 0);
+    assert!(!home.file("app.db-dashlog").exists());
+    whole_with(&home, 203);
+}
