@@ -1,8 +1,11 @@
 //! A sign: the small file under a log's name that says where the log itself lies, and which log it
 //! is. It begins as a head does, with a version of its own, so that whoever knows no signs takes it
 //! for what a newer dash wrote, and for no empty log (LOG-16).
+//!
+//! What changes in it are two words, each of which a device and byte-addressable memory write
+//! whole; so these are no part of its checksum.
 
-use crate::format::{checksum, layout as common, put, seal, u16_at, u32_at, u64_at};
+use crate::format::{SECTOR, checksum, layout as common, put, seal, u16_at, u32_at, u64_at};
 use crate::head::MAGIC;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_some;
@@ -14,14 +17,18 @@ use std::path::{Path, PathBuf};
 /// The version that no format of heads will have.
 pub const VERSION: u32 = u32::MAX;
 
-/// Bytes of the longest path.
-pub const PATH_MAX: usize = 4096;
+/// Bytes of the longest path: the sign is in one sector.
+pub const PATH_MAX: usize = SECTOR - layout::PATH;
+
+/// The states: no bit makes one of the other.
+const MADE: [u8; 4] = *b"MADE";
+const NONE: [u8; 4] = *b"NONE";
 
 /// Offsets, behind the log's id.
 pub mod layout {
     /// Inode number of the database, u64.
     pub const OWNER: usize = 24;
-    /// 0: the log may be missing; 1: it must be there; u32.
+    /// `NONE`: the log may be missing; `MADE`: it must be there.
     pub const STATE: usize = 32;
     /// Bytes of the path, u16.
     pub const PATH_LEN: usize = 36;
@@ -71,12 +78,26 @@ impl Sign {
         put(&mut bytes, 0, &MAGIC);
         put(&mut bytes, common::VERSION, &VERSION.to_le_bytes());
         put(&mut bytes, common::ID, &self.id.to_le_bytes());
-        put(&mut bytes, layout::OWNER, &self.owner.to_le_bytes());
-        put(&mut bytes, layout::STATE, &u32::from(self.is_made).to_le_bytes());
         put(&mut bytes, layout::PATH_LEN, &len.to_le_bytes());
         bytes.extend_from_slice(path);
         seal(&mut bytes);
+        for (at, word) in [self.owner_word(), self.state_word()] {
+            let at = usize::try_from(at).unwrap_or_default();
+            put(&mut bytes, at, &word);
+        }
         Ok(bytes)
+    }
+
+    /// Where it says whose it is, and how.
+    #[must_use]
+    pub fn owner_word(&self) -> (u64, Vec<u8>) {
+        (layout::OWNER as u64, self.owner.to_le_bytes().to_vec())
+    }
+
+    /// Where it says whether the log was made, and how.
+    #[must_use]
+    pub fn state_word(&self) -> (u64, Vec<u8>) {
+        (layout::STATE as u64, if self.is_made { MADE } else { NONE }.to_vec())
     }
 
     /// What a file is that begins with `bytes`, and has no more, if it is a sign.
@@ -92,18 +113,18 @@ impl Sign {
         let Some(path) = bytes.get(layout::PATH..layout::PATH + len) else {
             return Found::Damaged;
         };
-        let whole = &bytes[..layout::PATH + len];
-        let is_sound = checksum(whole) == u32_at(bytes, common::CHECKSUM);
-        let state = u32_at(bytes, layout::STATE);
+        let mut whole = bytes[..layout::PATH + len].to_vec();
+        whole[layout::OWNER..layout::PATH_LEN].fill(0);
+        let state = &bytes[layout::STATE..layout::PATH_LEN];
+        let is_sound = checksum(&whole) == u32_at(bytes, common::CHECKSUM)
+            && [&MADE[..], &NONE].contains(&state);
         match std::str::from_utf8(path) {
-            Ok(path) if is_sound && state < 2 && Path::new(path).is_absolute() => {
-                Found::Sign(Self {
-                    id: u64_at(bytes, common::ID),
-                    owner: u64_at(bytes, layout::OWNER),
-                    is_made: state == 1,
-                    path: PathBuf::from(path),
-                })
-            }
+            Ok(path) if is_sound && Path::new(path).is_absolute() => Found::Sign(Self {
+                id: u64_at(bytes, common::ID),
+                owner: u64_at(bytes, layout::OWNER),
+                is_made: state == MADE,
+                path: PathBuf::from(path),
+            }),
             _ => Found::Damaged,
         }
     }
@@ -143,10 +164,15 @@ mod tests {
     fn a_sign_is_read_back_and_any_damage_is_told() {
         let bytes = sign().encode().unwrap();
         assert_eq!(Sign::decode(&bytes), Found::Sign(sign()));
-        for at in common::CHECKSUM..bytes.len() {
+        for bit in common::CHECKSUM * 8..bytes.len() * 8 {
             let mut damaged = bytes.clone();
-            damaged[at] ^= 1;
-            assert_eq!(Sign::decode(&damaged), Found::Damaged, "byte {at}");
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            // Whose it is has a word of its own: another database's, and refused as such.
+            let is_owner = (layout::OWNER..layout::STATE).contains(&(bit / 8));
+            let owner = u64_at(&damaged, layout::OWNER);
+            let other = Found::Sign(Sign { owner, ..sign() });
+            let expected = if is_owner { other } else { Found::Damaged };
+            assert_eq!(Sign::decode(&damaged), expected, "bit {bit}");
         }
         assert_eq!(Sign::decode(&bytes[..bytes.len() - 1]), Found::Damaged);
         let relative = Sign { path: PathBuf::from("pmem"), ..sign() };

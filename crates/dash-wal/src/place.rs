@@ -50,6 +50,11 @@ impl<S: Storage> Place<S> {
         Self { directory, name: names.log.clone(), sign: None }
     }
 
+    /// Nowhere: there is none.
+    pub(crate) fn nowhere() -> Self {
+        Self { directory: None, name: OsString::new(), sign: None }
+    }
+
     /// Where a sign says.
     pub(crate) fn of(storage: &S, sign: Sign) -> Self {
         let folder = sign.path.parent().unwrap_or(Path::new("/"));
@@ -158,6 +163,12 @@ pub(crate) fn read<S: Storage>(
     })
 }
 
+/// Whether a sign says nothing of the database with this inode number: it was another one's, which
+/// is gone, or was copied, and no log was made by then.
+pub(crate) fn is_void(sign: &Sign, owner: u64) -> bool {
+    !sign.is_made && sign.owner != owner
+}
+
 /// Puts a sign under the log's name, in the place of what is there. Its content is durable, its
 /// name is not before the folder is flushed.
 pub(crate) fn write<S: Storage>(
@@ -177,6 +188,18 @@ pub(crate) fn write<S: Storage>(
     file.write_at(&bytes, 0).during(Operation::Write, &*shown)?;
     file.flush().during(Operation::Flush, &*shown)?;
     directory.rename(&names.new_sign, &names.log).during(Operation::Exchange, &*shown)
+}
+
+/// Changes a word of the sign that is there, durably.
+pub(crate) fn mark<S: Storage>(
+    directory: &S::Directory,
+    names: &Names,
+    (at, word): (u64, Vec<u8>),
+) -> Result<()> {
+    let shown = names.log.to_string_lossy();
+    let file = directory.open(&names.log, OpenMode::ReadWrite).during(Operation::Open, &*shown)?;
+    file.write_at(&word, at).during(Operation::Write, &*shown)?;
+    file.flush().during(Operation::Flush, &*shown)
 }
 
 /// The path of the log that a person has asked for: a folder's is that of a new file in it.
@@ -243,7 +266,6 @@ pub(crate) fn is_there<S: Storage>(directory: &S::Directory, name: &OsStr) -> Re
 pub(crate) fn retire<S: Storage>(
     directory: &S::Directory,
     names: &Names,
-    database: &S::File,
     place: &mut Place<S>,
 ) -> Result<()> {
     if let Some(sign) = &mut place.sign
@@ -251,8 +273,7 @@ pub(crate) fn retire<S: Storage>(
         && !broken(Mutation::RetiredEarly)
     {
         sign.is_made = false;
-        write::<S>(directory, names, database, sign)?;
-        directory.flush().during(Operation::FlushDirectory, names.shown_log())?;
+        mark::<S>(directory, names, sign.state_word())?;
     }
     place.unlink(names)
 }

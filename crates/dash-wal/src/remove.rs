@@ -34,6 +34,9 @@ pub fn remove_log<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
     };
     let directory = Arc::new(directory);
     let mut place = match sign {
+        Some(sign) if place::is_void(&sign, db.id().inode) => {
+            return place::remove::<S>(&directory, &names).map(|()| true);
+        }
         Some(sign) => Place::of(storage, sign),
         None => Place::beside(&directory, &names),
     };
@@ -46,7 +49,7 @@ pub fn remove_log<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
     if is_needed || (log.is_none() && place.sign.is_none()) {
         return Ok(false);
     }
-    place::retire::<S>(&directory, &names, &db, &mut place)?;
+    place::retire::<S>(&directory, &names, &mut place)?;
     if place.sign.is_some() {
         place::remove::<S>(&directory, &names)?;
     }

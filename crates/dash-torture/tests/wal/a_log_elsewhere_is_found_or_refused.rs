@@ -160,6 +160,21 @@ pub(crate) fn not_by_a_copy() {
     tale.survives_all();
 }
 
+/// As long as no log was made the sign says nothing to a copy, nor to a database that is made anew
+/// where a power loss took the first one.
+#[test]
+pub(crate) fn nor_by_what_was_another_database() {
+    for (log, is_signed) in [(None, false), (Some(LOG), true)] {
+        let machine = Machine::new(1);
+        machine.set_byte_addressable_folder("pmem");
+        open(&machine, Some(LOG)).unwrap().close().unwrap();
+        assert!(machine.exists("/app.db-dashlog") && !machine.exists(LOG));
+        folder(&machine, "/").unlink(OsStr::new("app.db")).unwrap();
+        open(&machine, log).unwrap().close().unwrap();
+        assert_eq!(machine.exists("/app.db-dashlog"), is_signed);
+    }
+}
+
 /// A person says that all of it was moved.
 #[test]
 pub(crate) fn but_by_a_database_that_moved_with_it() {

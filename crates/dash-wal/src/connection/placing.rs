@@ -29,6 +29,9 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn find_log(&mut self, choice: Choice) -> Result<()> {
         let sign = match place::read::<S>(&self.directory, &self.names)? {
             Ok(None) => return Ok(()),
+            Ok(Some(sign)) if place::is_void(&sign, self.database.file().id().inode) => {
+                return self.forget_log();
+            }
             Ok(Some(sign)) => sign,
             Err(_) if choice == Choice::Discard => return self.forget_log(),
             Err(strayed) => return Err(refusal(&self.names, strayed)),
@@ -48,7 +51,7 @@ impl<S: Storage> Connection<S> {
         let sign = self.place.sign.take().map(|sign| Sign { owner, ..sign });
         self.takes_place(sign);
         match (self.place.strayed(owner)?, &self.place.sign) {
-            (None, Some(sign)) => self.write_sign(&sign.clone()),
+            (None, Some(sign)) => place::mark::<S>(&self.directory, &self.names, sign.owner_word()),
             (strayed, _) => Err(refusal(&self.names, strayed.unwrap_or(Strayed::Lost))),
         }
     }
@@ -172,9 +175,11 @@ impl<S: Storage> Connection<S> {
         }
         if self.place.sign.is_some() {
             self.retire_log()?;
+            self.forget_log()?;
         }
         match target {
-            Target::Beside => self.forget_log(),
+            // It is made when a session begins.
+            Target::Beside => Ok(()),
             Target::At(path, id) => {
                 let owner = self.database.file().id().inode;
                 let sign = Sign { id, owner, is_made: false, path };
@@ -191,11 +196,11 @@ impl<S: Storage> Connection<S> {
 
     /// Removes the log, in which nothing counts. A sign stays, and says that there need be none.
     pub(crate) fn retire_log(&mut self) -> Result<()> {
-        place::retire::<S>(&self.directory, &self.names, self.database.file(), &mut self.place)
+        place::retire::<S>(&self.directory, &self.names, &mut self.place)
     }
 
     /// Says, before the first record, that there is a log elsewhere, and which (WAL-25). Its own
-    /// head and name are durable by then; that of the sign is once the folder is flushed.
+    /// head and name are durable by then.
     pub(crate) fn sign_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
         let Some(sign) = self.place.sign.clone() else { return Ok(()) };
         leader.id = sign.id;
@@ -205,7 +210,7 @@ impl<S: Storage> Connection<S> {
         folder.flush().during(Operation::FlushDirectory, self.names.shown_log())?;
         let sign = Sign { is_made: true, ..sign };
         if !broken(Mutation::SignNotMade) {
-            place::write::<S>(&self.directory, &self.names, self.database.file(), &sign)?;
+            place::mark::<S>(&self.directory, &self.names, sign.state_word())?;
         }
         self.place.sign = Some(sign);
         Ok(())

@@ -58,7 +58,9 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let directory = Arc::new(directory);
     let sign = place::read::<S>(&directory, &names)?;
     let (sign, unreadable) = (sign.clone().ok().flatten(), sign.is_err());
+    let owner = db.as_ref().map_or(0, |db| db.id().inode);
     let place = match &sign {
+        Some(sign) if place::is_void(sign, owner) => Place::nowhere(),
         Some(sign) => Place::of(storage, sign.clone()),
         None => Place::beside(&directory, &names),
     };

@@ -73,6 +73,9 @@ pub(crate) fn orphaned<S: Storage>(
     names: &Names,
 ) -> Result<Option<Error>> {
     let found = sign::look::<S>(directory, &names.log)?;
+    if matches!(&found, Found::Sign(sign) if !sign.is_made) {
+        return Ok(None);
+    }
     if let Found::Sign(_) | Found::Damaged = found {
         let (db, sign) = (names.shown(), names.log.to_string_lossy());
         return Ok(Some(Error::CantOpen(format!(
