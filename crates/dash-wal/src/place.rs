@@ -56,11 +56,22 @@ impl<S: Storage> Place<S> {
     }
 
     /// Where a sign says.
-    pub(crate) fn of(storage: &S, sign: Sign) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Those of a folder that may be there.
+    pub(crate) fn of(storage: &S, sign: Sign) -> Result<Self> {
         let folder = sign.path.parent().unwrap_or(Path::new("/"));
-        let directory = storage.open_directory(folder).ok().map(Arc::new);
+        let directory = match storage.open_directory(folder) {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                None
+            }
+            other => Some(Arc::new(other.during(Operation::Open, folder.display())?)),
+        };
         let name = sign.path.file_name().unwrap_or_default().to_owned();
-        Self { directory, name, sign: Some(sign) }
+        Ok(Self { directory, name, sign: Some(sign) })
     }
 
     /// The log's name in its folder.

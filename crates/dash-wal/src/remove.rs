@@ -37,7 +37,7 @@ pub fn remove_log<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
         Some(sign) if place::is_void(&sign, db.id().inode) => {
             return place::remove::<S>(&directory, &names).map(|()| true);
         }
-        Some(sign) => Place::of(storage, sign),
+        Some(sign) => Place::of(storage, sign)?,
         None => Place::beside(&directory, &names),
     };
     // One that strayed is a person's business.

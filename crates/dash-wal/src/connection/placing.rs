@@ -36,7 +36,7 @@ impl<S: Storage> Connection<S> {
             Err(_) if choice == Choice::Discard => return self.forget_log(),
             Err(strayed) => return Err(refusal(&self.names, strayed)),
         };
-        self.takes_place(Some(sign));
+        self.takes_place(Some(sign))?;
         let owner = self.database.file().id().inode;
         match self.place.strayed(owner)? {
             None => Ok(()),
@@ -49,7 +49,7 @@ impl<S: Storage> Connection<S> {
     /// Says whose the log is that came with a copy of the database: a person has said so.
     fn keep_copied(&mut self, owner: u64) -> Result<()> {
         let sign = self.place.sign.take().map(|sign| Sign { owner, ..sign });
-        self.takes_place(sign);
+        self.takes_place(sign)?;
         match (self.place.strayed(owner)?, &self.place.sign) {
             (None, Some(sign)) => place::mark::<S>(&self.directory, &self.names, sign.owner_word()),
             (strayed, _) => Err(refusal(&self.names, strayed.unwrap_or(Strayed::Lost))),
@@ -59,21 +59,21 @@ impl<S: Storage> Connection<S> {
     /// Goes on as if there had never been a log elsewhere. That one is left alone.
     fn forget_log(&mut self) -> Result<()> {
         place::remove::<S>(&self.directory, &self.names)?;
-        self.takes_place(None);
-        Ok(())
+        self.takes_place(None)
     }
 
-    fn takes_place(&mut self, sign: Option<Sign>) {
+    fn takes_place(&mut self, sign: Option<Sign>) -> Result<()> {
         match sign {
             Some(sign) => {
                 self.names.log_is_at(&sign.path);
-                self.place = Place::of(&self.storage, sign);
+                self.place = Place::of(&self.storage, sign)?;
             }
             None => {
                 self.names.log_is_beside();
                 self.place = Place::beside(&self.directory, &self.names);
             }
         }
+        Ok(())
     }
 
     /// Writes the sign, durably.
@@ -121,9 +121,8 @@ impl<S: Storage> Connection<S> {
         }
         match place::read::<S>(&self.directory, &self.names)? {
             Ok(Some(sign)) => self.takes_place(Some(sign)),
-            _ => return Err(refusal(&self.names, Strayed::Unreadable)),
+            _ => Err(refusal(&self.names, Strayed::Unreadable)),
         }
-        Ok(())
     }
 
     /// Where the log is, or would be.
@@ -146,6 +145,15 @@ impl<S: Storage> Connection<S> {
         }
         if path == self.directory_path || path == self.directory_path.join(&self.names.log) {
             return Ok(Some(Target::Beside));
+        }
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        if path.parent() == Some(&self.directory_path)
+            && name.starts_with(self.names.db.as_encoded_bytes())
+        {
+            return Err(Error::CantOpen(format!(
+                "dash_log={shown}: that is a name of {} or of a file beside it",
+                self.names.shown()
+            )));
         }
         let id = self.storage.random();
         match place::wanted(&self.storage, &self.names, path, id) {
@@ -183,13 +191,12 @@ impl<S: Storage> Connection<S> {
             Target::At(path, id) => {
                 let owner = self.database.file().id().inode;
                 let sign = Sign { id, owner, is_made: false, path };
-                let place = Place::of(&self.storage, sign.clone());
+                let place = Place::of(&self.storage, sign.clone())?;
                 // What was removed there must not come back in its place.
                 let flushed = place.directory()?.flush();
                 flushed.during(Operation::FlushDirectory, sign.path.display())?;
                 self.write_sign(&sign)?;
-                self.takes_place(Some(sign));
-                Ok(())
+                self.takes_place(Some(sign))
             }
         }
     }

@@ -61,7 +61,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let owner = db.as_ref().map_or(0, |db| db.id().inode);
     let place = match &sign {
         Some(sign) if place::is_void(sign, owner) => Place::nowhere(),
-        Some(sign) => Place::of(storage, sign.clone()),
+        Some(sign) => Place::of(storage, sign.clone())?,
         None => Place::beside(&directory, &names),
     };
     if let Some(sign) = &sign {

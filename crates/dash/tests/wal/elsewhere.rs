@@ -116,6 +116,7 @@ fn a_path_that_can_be_no_log_is_refused() {
         (file.clone(), "a file is there"),
         (logs.path().join("missing/log"), "missing"),
         ("relative".into(), "absolute path"),
+        (folder.path("app.db-wal"), "a file beside it"),
     ] {
         assert!(with_log(&folder, &path).is_err());
         assert!(last_error(&probe).contains(why), "{}", last_error(&probe));

@@ -38,7 +38,23 @@ fn a_process_in_mode_wal() {
         return;
     }
     let first = number(&db, "SELECT ifnull(max(x), 0) FROM t") + 1;
-    let modes = ["wal", "delete", "wal", "shadow", "wal", "persist", "shadow", "delete", "shadow"];
+    let modes = [
+        "wal",
+        "delete",
+        "wal",
+        "shadow",
+        "wal",
+        "persist",
+        "shadow",
+        "delete",
+        "shadow",
+        "statement",
+        "wal",
+        "statement",
+        "delete",
+        "statement",
+        "shadow",
+    ];
     for (round, mode) in (first..).zip(modes.into_iter().cycle()) {
         if what == "switches" {
             let answer = text(&db, &format!("PRAGMA journal_mode={mode}"));
