@@ -1,10 +1,12 @@
 //! `dash_log`: the log in another folder, found by everybody and never begun empty. WAL-25, WAL-26.
 
+use dash_testing::mounts::folder_in_memory;
 use std::fs;
 
-use dash_testing::mounts::folder_in_memory;
+use std::time::Duration;
 
 use crate::common::*;
+use crate::processes::{kill_after, start};
 use crate::{at_rest, create};
 
 fn with_log(folder: &Folder, log: &std::path::Path) -> Result<Connection> {
@@ -154,4 +156,25 @@ fn in_memory_a_commit_flushes_no_file() {
     let probe = create(&folder, "probe.db");
     assert!(folder.try_open("app.db", "").is_err());
     assert!(last_error(&probe).contains("tmpfs"), "{}", last_error(&probe));
+}
+
+/// Processes that are not told where the log is store to it together; each is killed.
+#[test]
+fn in_memory_killed_processes_lose_nothing() {
+    let Some(memory) = folder_in_memory() else { return };
+    let folder = Folder::new();
+    let db = with_log(&folder, memory.path()).expect("opens");
+    db.execute_batch("CREATE TABLE t(x)").expect("commits");
+    drop(db);
+    for round in 0..4 {
+        let other = start(&folder, "commits");
+        let last = kill_after(start(&folder, "commits"), 30, Duration::from_millis(round));
+        let others = kill_after(other, 30, Duration::ZERO);
+        let db = create(&folder, "app.db");
+        let found = number(&db, "SELECT max(x) FROM t");
+        assert!(found >= last.max(others), "{found} of {last} and {others}");
+        whole(&db);
+        put(&db, 12);
+        assert_eq!(medium(&db), "tmpfs: not durable");
+    }
 }

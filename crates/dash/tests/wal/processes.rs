@@ -67,12 +67,12 @@ fn a_process_in_mode_wal() {
     }
 }
 
-fn start(folder: &Folder, what: &str) -> Role {
+pub(crate) fn start(folder: &Folder, what: &str) -> Role {
     Role::start(ROLE, format!("{what} {}", folder.path(".").display()))
 }
 
 /// Kills the process some time after some commits; answers the last one it had acknowledged.
-fn kill_after(mut child: Role, commits: usize, more: Duration) -> i64 {
+pub(crate) fn kill_after(mut child: Role, commits: usize, more: Duration) -> i64 {
     let mut said = String::new();
     for _ in 0..commits {
         said = child.hear("acknowledged");
