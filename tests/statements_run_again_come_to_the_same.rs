@@ -1,14 +1,15 @@
 //! Random programs, recorded and cut off: what is recovered is what a run without the cut has, and
 //! what was recorded comes to the same when it is run again, or there is a reason.
 //!
-//! `DASH_LONG=1` more of them. It says how many there were.
+//! With `DASH_LONG=1` there are more of them, with `DASH_PROGRAMS` so many. It says how many there
+//! were.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::path::Path;
 
 use dash_testing::extension;
-use dash_testing::long::{is_long, moment};
+use dash_testing::long::moment;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
@@ -217,11 +218,13 @@ fn story(seed: u64, told: &mut Told) {
 fn random_programs() {
     extension::load();
     let mut told = Told::default();
+    let wanted = std::env::var("DASH_PROGRAMS").ok();
+    let programs = wanted.map_or(moment(25, 100), |number| number.parse().unwrap());
     // In 295 a statement is prepared again within a transaction.
-    for seed in (1..=moment(25, 1_000)).chain([295]) {
+    for seed in (1..=programs).chain([295]) {
         story(seed, &mut told);
     }
     println!("{told:?}");
-    assert!(is_long() || told.divergences == 0, "{told:?}: these come to the same");
+    assert!(programs > 25 || told.divergences == 0, "{told:?}: these come to the same");
     assert!(told.run > 4 * told.programs, "{told:?}: hardly any commit was run again");
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use dash_statement::{Event, Statement, Transaction, Value};
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql};
 
@@ -40,7 +41,8 @@ pub struct Done {
 
 /// Runs it. The file has everything in it afterwards.
 pub fn run(copy: &Image, ran: &Transaction, settings: Settings) -> Result<Done> {
-    let db = Connection::open(&copy.path)?;
+    let mut db = Connection::open(&copy.path)?;
+    db.authorizer(Some(stays_inside))?;
     db.execute_batch(&format!(
         "PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys={}; PRAGMA recursive_triggers={}",
         u8::from(settings.foreign_keys),
@@ -71,6 +73,15 @@ pub fn run(copy: &Image, ran: &Transaction, settings: Settings) -> Result<Done> 
     let failed = failed.take();
     db.close().map_err(|(_, error)| error)?;
     Ok(Done { pages, failed })
+}
+
+/// A log may come from anybody: what it has run again writes to no other file. `ATTACH` and
+/// `VACUUM INTO` name one; VACUUM by itself names none.
+fn stays_inside(asked: AuthContext<'_>) -> Authorization {
+    match asked.action {
+        AuthAction::Attach { filename } if !filename.is_empty() => Authorization::Deny,
+        _ => Authorization::Allow,
+    }
 }
 
 fn step(db: &Connection, statement: &Statement) -> rusqlite::Result<()> {
@@ -115,4 +126,40 @@ fn written(copy: &Image) -> Result<BTreeSet<u32>> {
     let frames = bytes.get(WAL_HEADER..).unwrap_or(&[]).chunks(FRAME_HEADER + copy.page as usize);
     let numbers = frames.filter_map(<[u8]>::first_chunk).map(|bytes| u32::from_be_bytes(*bytes));
     Ok(numbers.filter(|number| *number > 0).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use dash_statement::Sql;
+
+    fn ran(sql: &[String]) -> Transaction {
+        let step = |sql: &String| {
+            let sql = Sql::from(sql.as_bytes());
+            Event::Statement(Statement { sql, values: None, clock: None, nested: 0 })
+        };
+        Transaction { events: sql.iter().map(step).collect(), ..Transaction::default() }
+    }
+
+    #[test]
+    fn nothing_is_written_outside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("copy.db");
+        let db = Connection::open(&path).unwrap();
+        db.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(v); INSERT INTO t VALUES (1)")
+            .unwrap();
+        db.close().unwrap();
+        let (copy, other) = (Image::open(&path, 4096).unwrap(), folder.path().join("other.db"));
+        for sql in ["ATTACH '{}' AS o", "VACUUM INTO '{}'"] {
+            let sql = sql.replace("{}", &other.to_string_lossy());
+            let done = run(&copy, &ran(&[sql]), Settings::default()).unwrap();
+            let failed = done.failed.unwrap();
+            assert!(failed.contains("authoriz"), "{failed}");
+            assert!(!other.exists());
+        }
+        let done = run(&copy, &ran(&["VACUUM".into()]), Settings::default()).unwrap();
+        assert_eq!(done.failed, None);
+    }
 }
