@@ -137,6 +137,15 @@ pub const ROWS: &[Row] = &[
         note: DASH_WAL,
     },
     Row {
+        word: "dash-statement",
+        name: "dash statement",
+        about: "The same, and each commit's statements are recorded beside it",
+        kind: Kind::Sqlite(Sqlite::dash("statement", "vfs=dash&journal_mode=statement", 1)),
+        durability: KEEPS,
+        usual: &[],
+        note: "",
+    },
+    Row {
         word: "dash-linger",
         name: "dash lingering",
         about: "dash, kept open for a second after its last close",

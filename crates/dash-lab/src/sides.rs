@@ -20,6 +20,8 @@ pub const LINGER: &Row = named("dash-linger");
 pub const DASH_WAL: &Row = named("dash-wal");
 /// The same, its checkpoints relying on `-wal` alone.
 pub const DASH_WAL_BARRIER: &Row = named("dash-wal-barrier");
+/// dash in mode statement.
+pub const STATEMENT: &Row = named("dash-statement");
 /// Stock WAL, `synchronous=NORMAL`.
 pub const NORMAL: &Row = named("wal-normal");
 /// A write with a flush, and no database.

@@ -12,6 +12,7 @@ mod recovery;
 mod scanners;
 mod scans;
 mod snapshot;
+mod statement;
 mod tail;
 mod wal;
 
@@ -137,7 +138,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 fn choose(only: &[String]) -> Result<Vec<Measure>> {
-    let all = || ROWS.into_iter().chain(wal::SECTIONS);
+    let all = || ROWS.into_iter().chain(wal::SECTIONS).chain(statement::SECTIONS);
     let names = |row: &str, wanted: &str| {
         row.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };

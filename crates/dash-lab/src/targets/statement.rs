@@ -1,0 +1,196 @@
+//! What mode statement sets itself (SQLite/SSL, VLDB 2017, Tables 3 and 6), with its log on a block
+//! device and in byte-addressable memory. A tmpfs stands in for that: what a commit costs there is
+//! told, and nothing of it is durable.
+
+use std::path::{Path, PathBuf};
+
+use dash_bench::durability::NONE;
+use dash_bench::row::{Kind, Row};
+use dash_bench::sqlite::Sqlite;
+use rusqlite::Connection;
+
+use super::{Bench, Measure};
+use crate::failure::{Explain, Result};
+use crate::measure;
+use crate::numbers::float;
+use crate::options::{Choice, Options, Where};
+use crate::report::{Section, Target};
+use crate::sides::{DASH_WAL, NORMAL, STATEMENT, WAL};
+use crate::table::Table;
+use crate::volume::Volume;
+use crate::workload::{Name, Step, Worker};
+
+/// Every section of it.
+pub const SECTIONS: [Measure; 2] = [("statement-time", times), ("statement-counts", counts)];
+
+/// Where logs are in memory, and what is said of them.
+const FOLDER: &str = "/dev/shm/dash-lab-logs";
+const STAND_IN: &str = "stock rows as they are called; dash's log is in a tmpfs, which stands in for persistent memory: nothing is durable there";
+const ROUNDS: usize = 40;
+
+/// The log in memory; with the statements beside the differences, and without.
+static MEMORY: Row = in_memory(
+    "dash-statement-memory",
+    "dash statement, log in tmpfs",
+    "vfs=dash&journal_mode=statement&dash_log=/dev/shm/dash-lab-logs",
+    "statement",
+);
+static MEMORY_WITHOUT_TEXT: Row = in_memory(
+    "dash-wal-memory",
+    "dash WAL, log in tmpfs",
+    "vfs=dash&journal_mode=wal&dash_log=/dev/shm/dash-lab-logs",
+    "wal",
+);
+
+const fn in_memory(
+    word: &'static str,
+    name: &'static str,
+    parameters: &'static str,
+    mode: &'static str,
+) -> Row {
+    let kind = Kind::Sqlite(Sqlite::dash(mode, parameters, 1));
+    Row { word, name, about: "", kind, durability: NONE, usual: &[], note: "" }
+}
+
+/// The folder of the logs; gone with this.
+struct Logs;
+
+impl Logs {
+    fn make() -> Result<Self> {
+        std::fs::create_dir_all(FOLDER).explain(format!("making {FOLDER}"))?;
+        Ok(Self)
+    }
+}
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(FOLDER));
+    }
+}
+
+/// Times of one thread.
+fn times(bench: &Bench) -> Result<Section> {
+    let what = "alternating blocks, p50 of all, on V";
+    let mut section = Section::new("statement-time", what, STAND_IN);
+    let _logs = Logs::make()?;
+    let volume = bench.volumes.v()?;
+    let rows: [&'static Row; 4] = [NORMAL, &MEMORY, &MEMORY_WITHOUT_TEXT, WAL];
+    for (name, word, most) in
+        [(Name::Insert, "insert of 100 bytes", 1.12), (Name::Androbench, "AndroBench", 1.2)]
+    {
+        let table = run(bench, name, &rows, Where::Dir, volume)?;
+        let p50 = |row: &Row| table.line(row).map_or(0.0, |line| line.latency.p50);
+        let (dash, without) = (p50(&MEMORY), p50(&MEMORY_WITHOUT_TEXT));
+        let times = |one: f64, other: f64| one / other.max(f64::MIN_POSITIVE);
+        section.target(
+            format!("{word}: dash, log in tmpfs / stock WAL NORMAL, which flushes nothing"),
+            times(dash, p50(NORMAL)),
+            "x",
+            Target::AtMost(most),
+        );
+        section.target(
+            format!("{word}: stock WAL FULL on the disk / dash, log in tmpfs"),
+            times(p50(WAL), dash),
+            "x",
+            Target::AtLeast(5.0),
+        );
+        section.target(
+            format!("{word}: recording the statement"),
+            dash - without,
+            "us",
+            Target::AtMost(5.0),
+        );
+        for row in rows {
+            section.figure(format!("{word}: {}, p50", row.name), p50(row), "us");
+        }
+    }
+    let table = run(bench, Name::RandomB, &[WAL, STATEMENT, DASH_WAL], Where::Dir, volume)?;
+    let mean = |row| table.line(row).map_or(0.0, |line| line.latency.mean);
+    section.target(
+        "2,000 updates a transaction (Random-B), all durable: stock WAL FULL / dash statement, mean",
+        mean(WAL) / mean(STATEMENT).max(f64::MIN_POSITIVE),
+        "x",
+        Target::AtLeast(0.95),
+    );
+    Ok(section)
+}
+
+fn run(
+    bench: &Bench,
+    name: Name,
+    rows: &[&'static Row],
+    on: Where,
+    volume: &Volume,
+) -> Result<Table> {
+    let mut options = Options::of(Choice::of(name, 1), rows, on);
+    options.rounds = Some(bench.many(ROUNDS));
+    measure::run(&options, volume, String::new())
+}
+
+/// Bytes, which are exact.
+fn counts(bench: &Bench) -> Result<Section> {
+    let what = "AndroBench: 1,024 inserts, updates and deletes";
+    let mut section = Section::new("statement-counts", what, STAND_IN);
+    let _logs = Logs::make()?;
+    let folder = tempfile::tempdir_in(bench.volumes.home()).explain("making a folder")?;
+    for (row, text, label, most) in [
+        (&MEMORY_WITHOUT_TEXT, "off", "tmpfs, without text", Some(192.0)),
+        (&MEMORY, "slack", "tmpfs, with text in the slack", None),
+        (&MEMORY, "full", "tmpfs, with all text", None),
+        (STATEMENT, "slack", "the disk, with text in the slack", None),
+    ] {
+        let path = folder.path().join(format!("{}-{text}.db", row.word));
+        let bytes = record_bytes(bench, row, &path, text)?;
+        let label = format!("bytes of a record, log on {label}");
+        match most {
+            Some(most) => section.target(label, bytes, "B", Target::AtMost(most)),
+            None => section.figure(label, bytes, "B"),
+        }
+    }
+    let volume = bench.volumes.l()?;
+    let rows: [&'static Row; 3] = [WAL, &MEMORY, STATEMENT];
+    let table = run(bench, Name::Androbench, &rows, Where::Memory, volume)?;
+    let kib = |row: &Row| {
+        let cost = table.line(row).and_then(|line| line.cost.as_ref());
+        cost.map_or(0.0, |cost| cost.kib + cost.later_kib)
+    };
+    section.target(
+        "KiB written to the disk, dash with its log in tmpfs / stock WAL FULL",
+        kib(&MEMORY) / kib(WAL).max(f64::MIN_POSITIVE),
+        "x",
+        Target::AtMost(0.6),
+    );
+    for row in rows {
+        section.figure(format!("{}: written to the disk a transaction", row.name), kib(row), "KiB");
+    }
+    Ok(section)
+}
+
+/// The mean length of the records of one run, padding among it.
+fn record_bytes(bench: &Bench, row: &'static Row, path: &PathBuf, text: &str) -> Result<f64> {
+    let workload = Choice::of(Name::Androbench, 1).settings()?.workload()?;
+    let db = row.open(path)?;
+    workload.build(&db)?;
+    db.execute_batch(&format!("PRAGMA dash_statement_text={text}")).explain("choosing the text")?;
+    let path: &Path = path;
+    let worker = Worker { row, path, db: Some(&db), index: 0, of: 1 };
+    let mut session = workload.session(&worker)?;
+    let before = counters(&db)?;
+    for _ in 0..bench.many(3 * 1024) {
+        if session.step()? == Step::End {
+            break;
+        }
+    }
+    let after = counters(&db)?;
+    let [bytes, records] = [after[0] - before[0], after[1] - before[1]];
+    Ok(float(bytes.unsigned_abs()) / float(records.unsigned_abs()).max(1.0))
+}
+
+/// `log_bytes` and `records` of `dash_stats`.
+fn counters(db: &Connection) -> Result<[i64; 2]> {
+    let of = |name: &str| {
+        let sql = "SELECT value FROM dash_stats WHERE name = ?1";
+        db.query_row(sql, [name], |row| row.get(0)).explain(format!("asking for {name}"))
+    };
+    Ok([of("log_bytes")?, of("records")?])
+}
