@@ -82,6 +82,7 @@ mutations! {
     AnnotationAddsBlocks = "what is said of commits makes a record longer",
     RolledBackNoteKept = "what a rolled-back transaction ran is said of the one that others wrote in its place",
     NoteOfAnother = "what one commit ran is said of another one of the same record",
+    HalfMadeTaken = "a log elsewhere is used whose maker was killed before its sign said that it is made",
     SignNotMade = "a record is written to a log elsewhere whose sign says that it may be missing",
     SignNotChecked = "what a sign speaks of is not looked at",
     ForeignLogTaken = "another log is taken in the place of the one that a sign speaks of",

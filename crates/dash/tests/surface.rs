@@ -22,7 +22,7 @@ fn modes_without_an_engine_change_nothing_and_say_so() {
     let folder = Folder::new();
     let db = folder.open("app.db");
     db.execute_batch("CREATE TABLE t(x)").expect("commits");
-    for mode in ["STATEMENT", "inpage"] {
+    for mode in ["INPAGE", "inpage"] {
         assert_eq!(text(&db, &format!("PRAGMA journal_mode={mode}")), "shadow");
         let said = last_error(&db);
         assert!(said.contains(&mode.to_lowercase()) && said.contains("isn't available"), "{said}");
@@ -36,7 +36,7 @@ fn an_unknown_journal_mode_changes_nothing_and_the_right_ones_are_named() {
     let db = folder.open("app.db");
     assert_eq!(text(&db, "PRAGMA journal_mode=shadwo"), "shadow");
     let said = last_error(&db);
-    assert!(said.contains("shadwo") && said.contains("shadow, wal, delete"), "{said}");
+    assert!(said.contains("shadwo") && said.contains("shadow, wal, statement, delete"), "{said}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_bad_parameter_fails_the_open_with_the_right_names() {
     let scratch = Connection::open_in_memory().expect("opens");
     for (parameters, hint) in [
         ("&journal_mode=inpage", "isn't available in dash yet"),
-        ("&journal_mode=shadwo", "shadow, wal, delete, truncate"),
+        ("&journal_mode=shadwo", "shadow, wal, statement, delete, truncate"),
         ("&journalmode=shadow", "did you mean journal_mode"),
         ("&dash_default=delete", "there is only shadow"),
         ("&dash_durability=most", "host, full, device, none"),

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::common::{DB, Fate, LOG, Tale, is_fenced};
+use crate::common::{DB, Fate, LOG, Tale, changes, is_fenced};
 
 /// A session in memory, cut off by a power loss that takes all of `-wal` that it can.
 fn cut_off() -> Tale {
@@ -58,6 +58,42 @@ fn open(
     let log = log.map(PathBuf::from);
     let options = OpenOptions { log, tuning: Tuning::tiny(), ..OpenOptions::default() };
     Connection::open(&machine.process(), Path::new(DB), &options, &Arc::<Process<_>>::default())
+}
+
+/// Whoever finds one that was being made makes it durable, and says so, before it is used.
+#[test]
+pub(crate) fn also_where_its_maker_was_killed() {
+    let mut killed = 0;
+    for step in 0.. {
+        let tale = Tale::in_memory();
+        // It is moved away, and so made anew when it is moved back.
+        open(&tale.machine, Some("/pmem/other-dashlog")).unwrap().close().unwrap();
+        tale.machine.write_back();
+        let db = tale.open();
+        let mut left = step;
+        let died = db.dies(
+            false,
+            move |operation| {
+                let is_it = changes(operation.kind);
+                left -= i32::from(is_it);
+                is_it && left < 0
+            },
+            |db| (0..4).for_each(|_| drop(db.try_put())),
+        );
+        if !died {
+            break;
+        }
+        killed += 1;
+        let next = tale.open();
+        let tale = tale.with(next.content());
+        tale.all_counts();
+        let next = next.of(&tale);
+        for _ in 0..4 {
+            next.put();
+        }
+        tale.survives_all();
+    }
+    assert!(killed > 8, "{killed} steps");
 }
 
 /// Nobody need say where it is.

@@ -137,6 +137,7 @@ const TOLD: &[Told] = &[
         ],
     ),
     (Mutation::CopyForgotten, &[another::but_not_where_a_stock_survivor_has_changed_every_page]),
+    (Mutation::HalfMadeTaken, &[elsewhere::also_where_its_maker_was_killed]),
     (Mutation::SignNotMade, &[elsewhere::as_its_sign_says_before_the_first_record]),
     (
         Mutation::SignNotChecked,

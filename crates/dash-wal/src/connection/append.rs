@@ -275,8 +275,8 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// The log is full within a generation, and can't grow: everything is made durable in `-wal`, so
-    /// all of the log is free (WAL-8).
+    /// The log is full within a generation, and can't grow: everything is made durable in `-wal`,
+    /// so all of the log is free (WAL-8).
     fn wrap(&mut self, leader: &mut Leader<S>, last: u32) -> Result<()> {
         self.statistics.wraps += 1;
         match broken(Mutation::WrapWithoutFlush) {

@@ -82,6 +82,10 @@ impl<S: Storage> Connection<S> {
             (leader.id, leader.void, leader.log) = (self.storage.random(), 0, Some(log));
             self.coordination.set(Word::Position, 0);
             self.coordination.set(Word::Sequence, 0);
+        }
+        // Also of one that is there: whoever was making it may have been killed before it said so.
+        let is_said = self.place.sign.as_ref().is_none_or(|sign| sign.is_made);
+        if is_new || !is_said && !broken(Mutation::HalfMadeTaken) {
             self.sign_log(leader)?;
         }
         let Some(log) = &leader.log else { return Ok(is_new) };
