@@ -10,7 +10,7 @@ use crate::head::MAGIC;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_some;
 use dash_engine::open::open_if_there;
-use dash_storage::{OpenMode, Storage};
+use dash_storage::{File, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -139,14 +139,22 @@ pub fn look<S: Storage>(directory: &S::Directory, name: &OsStr) -> Result<Found>
     let Some(file) = open_if_there::<S>(directory, name, OpenMode::Read)? else {
         return Ok(Found::Nothing);
     };
-    let shown = name.to_string_lossy();
+    examine(&file, &name.to_string_lossy())
+}
+
+/// Looks what a file under a log's name is; never [`Found::Nothing`].
+///
+/// # Errors
+///
+/// Those of the file system.
+pub fn examine<F: File>(file: &F, shown: &str) -> Result<Found> {
     let mut start = [0; layout::PATH];
-    let len = read_some(&file, &mut start, 0).during(Operation::Read, &*shown)?;
+    let len = read_some(file, &mut start, 0).during(Operation::Read, shown)?;
     if Sign::decode(&start[..len]) == Found::Log {
         return Ok(Found::Log);
     }
     let mut bytes = vec![0; layout::PATH + PATH_MAX];
-    let len = read_some(&file, &mut bytes, 0).during(Operation::Read, &*shown)?;
+    let len = read_some(file, &mut bytes, 0).during(Operation::Read, shown)?;
     Ok(Sign::decode(&bytes[..len]))
 }
 

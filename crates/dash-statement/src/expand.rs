@@ -39,7 +39,9 @@ pub fn expand(sql: &[u8], values: &[Value]) -> String {
 }
 
 fn number(digits: &[u8]) -> usize {
-    digits.iter().fold(0, |number, digit| number * 10 + usize::from(digit - b'0'))
+    digits.iter().fold(0, |number, digit| {
+        number.saturating_mul(10).saturating_add(usize::from(digit - b'0'))
+    })
 }
 
 fn put(out: &mut String, value: &Value, rest: &str) {

@@ -5,12 +5,15 @@ use crate::annotation::{Known, of_frame};
 use crate::context::{Generation, RecordContext, page_of};
 use crate::frames::{FRAME_HEADER, FrameHeader};
 use crate::names::Names;
+use crate::place::{self, Place};
+use crate::strayed::refusal;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_log::file::LogFile;
+use dash_engine::open::open_if_there;
 use dash_log::images::Images;
 use dash_log::scan::{RecordPlace, Scan};
-use dash_storage::Storage;
+use dash_storage::{File, OpenMode, Storage};
 use std::path::Path;
+use std::sync::Arc;
 
 /// How often a log is read that changes meanwhile.
 const ATTEMPTS: u32 = 20;
@@ -48,12 +51,15 @@ impl History {
     ///
     /// # Errors
     ///
-    /// Those of the file system; [`Error::CantOpen`] for one that a newer dash wrote;
+    /// Those of the file system; [`Error::CantOpen`] for one that a newer dash wrote, or that lies
+    /// elsewhere and strayed (WAL-26);
     /// [`Error::Corrupt`] for what no crash leaves.
     pub fn read<S: Storage>(storage: &S, path: &Path) -> Result<Option<Self>> {
-        let (folder, names) = Names::split(path)?;
+        let (folder, mut names) = Names::split(path)?;
         let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
-        let Some(log) = LogFile::open_to_read(&directory, &names.log)? else { return Ok(None) };
+        let place = find(storage, directory, &mut names)?;
+        let opened = place.open_to_read()?.map_err(|strayed| refusal(&names, strayed))?;
+        let Some(log) = opened else { return Ok(None) };
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -161,6 +167,27 @@ impl History {
             }
         }
         Ok(())
+    }
+}
+
+/// Where the log is.
+fn find<S: Storage>(storage: &S, directory: S::Directory, names: &mut Names) -> Result<Place<S>> {
+    let directory = Arc::new(directory);
+    let Some(db) = open_if_there::<S>(&directory, &names.db, OpenMode::Read)? else {
+        return Ok(Place::beside(&directory, names));
+    };
+    let sign = place::read::<S>(&directory, names, &db)?;
+    let sign = sign.map_err(|strayed| refusal(names, strayed))?;
+    let Some(sign) = sign else { return Ok(Place::beside(&directory, names)) };
+    let inode = db.id().inode;
+    if place::is_void(&sign, inode) {
+        return Ok(Place::nowhere());
+    }
+    names.log_is_at(&sign.path);
+    let place = Place::of(storage, sign, &Arc::new(db))?;
+    match place.strayed(inode)? {
+        None => Ok(place),
+        Some(strayed) => Err(refusal(names, strayed)),
     }
 }
 

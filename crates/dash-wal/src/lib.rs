@@ -26,6 +26,7 @@ mod remove;
 mod shared;
 mod stamp;
 mod statistics;
+mod strayed;
 #[cfg(test)]
 mod testing;
 
@@ -40,9 +41,9 @@ pub use inspect::{Report, inspect};
 pub use mounted::refuse_mounted;
 pub use names::Names;
 pub use options::{Barrier, Durability, OpenOptions, Tuning};
-pub use place::Strayed;
 pub use process::{LogMedium, Process};
 pub use recover::{Choice, recover};
 pub use remove::remove_log;
 pub use shared::commits::{RecentCommit, Record};
 pub use statistics::Statistics;
+pub use strayed::Strayed;

@@ -42,8 +42,9 @@ pub struct OpenOptions {
     /// A reader waits until what it sees is durable.
     pub durable_reads: bool,
     /// Where the log is to lie: the absolute path of a folder, in which it gets a name of its own,
-    /// or of the log itself. `None`: where it is, or else beside the database. While others have
-    /// the database open it stays where it is.
+    /// or of the log itself. `None`: where it is, or else beside the database; one that is to be
+    /// made elsewhere is left to whoever names its place. While others have the database open it
+    /// stays where it is.
     pub log: Option<PathBuf>,
     /// Another engine's file. As long as it is in the database's folder, whoever was killed in that
     /// mode may have left a commit there, which that engine has to find first.

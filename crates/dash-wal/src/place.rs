@@ -1,16 +1,20 @@
 //! Where a database's log lies: beside it, or where a sign under the log's name says (WAL-25). What
 //! a sign speaks of is there, whole, and of this database; or the database is not opened, for what
 //! the log held may be nowhere else (WAL-26).
+//!
+//! A sign leads out of the database's folder. So it is followed only if whoever may write the
+//! database has put it there, and what lies at its path is used only if it is theirs, too.
 
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
+use crate::strayed::{Strayed, refusal};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_log::file::LogFile;
 use dash_log::format::{Invalid, RING_START};
 use dash_log::head::Head;
 use dash_log::sign::{self, Found, Sign};
-use dash_storage::{Directory, File, OpenMode, Storage};
+use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -19,6 +23,9 @@ use std::sync::Arc;
 /// Letters of a database's name in that of its log in another folder.
 const LETTERS: usize = 50;
 
+/// Permission to write for the group.
+const GROUP_WRITES: u32 = 0o020;
+
 /// Where a log lies.
 pub(crate) struct Place<S: Storage> {
     /// Its folder; `None`: it can't be opened.
@@ -26,41 +33,31 @@ pub(crate) struct Place<S: Storage> {
     name: OsString,
     /// What says so, if it is not beside the database.
     pub(crate) sign: Option<Sign>,
+    /// The database, if there is a sign: whose the log is to be.
+    database: Option<Arc<S::File>>,
 }
 
-/// Why a log that lies elsewhere is not used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strayed {
-    /// It is not there, or its folder is not.
-    Lost,
-    /// What is there is another log, or none.
-    Foreign,
-    /// It is shorter than it was.
-    Cut,
-    /// The sign is another database's: somebody has copied it.
-    Copied,
-    /// The sign is damaged.
-    Unreadable,
-}
+/// A log that was opened, if there is one; or why it is not used.
+pub(crate) type Opened<S> = std::result::Result<Option<LogFile<<S as Storage>::File>>, Strayed>;
 
 impl<S: Storage> Place<S> {
     /// Beside the database.
     pub(crate) fn beside(directory: &Arc<S::Directory>, names: &Names) -> Self {
         let directory = Some(Arc::clone(directory));
-        Self { directory, name: names.log.clone(), sign: None }
+        Self { directory, name: names.log.clone(), sign: None, database: None }
     }
 
     /// Nowhere: there is none.
     pub(crate) fn nowhere() -> Self {
-        Self { directory: None, name: OsString::new(), sign: None }
+        Self { directory: None, name: OsString::new(), sign: None, database: None }
     }
 
-    /// Where a sign says.
+    /// Where a sign of this database says.
     ///
     /// # Errors
     ///
     /// Those of a folder that may be there.
-    pub(crate) fn of(storage: &S, sign: Sign) -> Result<Self> {
+    pub(crate) fn of(storage: &S, sign: Sign, database: &Arc<S::File>) -> Result<Self> {
         let folder = sign.path.parent().unwrap_or(Path::new("/"));
         let directory = match storage.open_directory(folder) {
             Err(error)
@@ -71,7 +68,7 @@ impl<S: Storage> Place<S> {
             other => Some(Arc::new(other.during(Operation::Open, folder.display())?)),
         };
         let name = sign.path.file_name().unwrap_or_default().to_owned();
-        Ok(Self { directory, name, sign: Some(sign) })
+        Ok(Self { directory, name, sign: Some(sign), database: Some(Arc::clone(database)) })
     }
 
     /// The log's name in its folder.
@@ -92,24 +89,72 @@ impl<S: Storage> Place<S> {
         })
     }
 
-    /// Opens the log for writing; `None`: there is none.
-    pub(crate) fn open(&self) -> Result<Option<LogFile<S::File>>> {
-        match &self.directory {
-            Some(directory) => LogFile::open(&**directory, &self.name),
-            None => Ok(None),
-        }
+    /// Opens the log for writing.
+    pub(crate) fn open(&self) -> Result<Opened<S>> {
+        self.open_by(LogFile::open)
     }
 
     /// The same, for reading.
-    pub(crate) fn open_to_read(&self) -> Result<Option<LogFile<S::File>>> {
-        match &self.directory {
-            Some(directory) => LogFile::open_to_read(&**directory, &self.name),
-            None => Ok(None),
+    pub(crate) fn open_to_read(&self) -> Result<Opened<S>> {
+        self.open_by(LogFile::open_to_read)
+    }
+
+    /// Opens the log, if a sign may lead there: before it is opened by its name, and after, as the
+    /// folder may be another user's.
+    fn open_by(
+        &self,
+        open: impl Fn(&S::Directory, &OsStr) -> Result<Option<LogFile<S::File>>>,
+    ) -> Result<Opened<S>> {
+        let Some(directory) = &self.directory else { return Ok(Ok(None)) };
+        if self.sign.is_none() {
+            return open(directory, &self.name).map(Ok);
+        }
+        let shown = self.name.to_string_lossy();
+        let found = directory.metadata(&self.name).during(Operation::Stat, &*shown)?;
+        let Some(found) = found else { return Ok(Ok(None)) };
+        if !self.is_ours(&found)? {
+            return Ok(Err(Strayed::Alien));
+        }
+        let Some(log) = open(directory, &self.name)? else { return Ok(Ok(None)) };
+        if !self.is_ours(&log.file().metadata().during(Operation::Stat, &*shown)?)? {
+            return Ok(Err(Strayed::Alien));
+        }
+        match log.read_head()? {
+            // Recovery says so, and what to do.
+            Err(Invalid::Newer(_)) => Ok(Ok(Some(log))),
+            head if !self.is_it(&head) => Ok(Err(Strayed::Foreign)),
+            _ => Ok(Ok(Some(log))),
         }
     }
 
-    /// Removes the log, durably if it lies elsewhere.
+    /// Whether a file elsewhere is one of the database's, by its owner and its names.
+    pub(crate) fn is_ours(&self, found: &Metadata) -> Result<bool> {
+        let Some(database) = &self.database else { return Ok(true) };
+        let database = database.metadata().during(Operation::Stat, self.name.to_string_lossy())?;
+        Ok(belongs(found, &database) || broken(Mutation::AlienLogTaken))
+    }
+
+    /// Removes the log, durably if it lies elsewhere. What may be no log is left there.
     pub(crate) fn unlink(&self, names: &Names) -> Result<()> {
+        if self.sign.is_some() {
+            match self.open_to_read()? {
+                Err(strayed) => return Err(refusal(names, strayed)),
+                Ok(Some(log)) if log.read_head()?.is_err() => return Ok(()),
+                Ok(_) => {}
+            }
+        }
+        self.unlink_name(names)
+    }
+
+    /// Removes a log that was being made, which is nothing but zeros; whether it was.
+    pub(crate) fn unlink_unmade(&self, log: &LogFile<S::File>, names: &Names) -> Result<bool> {
+        if self.sign.is_some() && log.read_all()?.iter().any(|&byte| byte != 0) {
+            return Ok(false);
+        }
+        self.unlink_name(names).map(|()| true)
+    }
+
+    fn unlink_name(&self, names: &Names) -> Result<()> {
         let Some(directory) = &self.directory else { return Ok(()) };
         match directory.unlink(&self.name) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -144,15 +189,16 @@ impl<S: Storage> Place<S> {
         if sign.owner != owner && !broken(Mutation::CopiedSignTaken) {
             return Ok(Some(Strayed::Copied));
         }
-        let Some(log) = self.open_to_read()? else {
-            let lost = sign.is_made && !broken(Mutation::LostPlaceEmpty);
-            return Ok(lost.then_some(Strayed::Lost));
+        let log = match self.open_to_read()? {
+            Err(strayed) => return Ok(Some(strayed)),
+            Ok(Some(log)) => log,
+            Ok(None) => {
+                let lost = sign.is_made && !broken(Mutation::LostPlaceEmpty);
+                return Ok(lost.then_some(Strayed::Lost));
+            }
         };
         Ok(match log.read_head()? {
-            // Recovery says so, and what to do.
-            Err(Invalid::Newer(_)) => None,
-            head if !self.is_it(&head) => Some(Strayed::Foreign),
-            // It was being made.
+            // It was being made, or is of a newer dash.
             Err(_) => None,
             Ok(head) => {
                 let len = log.file().metadata().during(Operation::Stat, log.name())?.len;
@@ -162,16 +208,42 @@ impl<S: Storage> Place<S> {
     }
 }
 
-/// Reads the sign of a database. `Err` in it: it is damaged.
+/// Whether a file belongs to whoever may write the database, and is no other one, too.
+fn belongs(found: &Metadata, database: &Metadata) -> bool {
+    let group_writes = database.permissions & GROUP_WRITES != 0;
+    let is_theirs = found.owner == database.owner || group_writes && found.group == database.group;
+    is_theirs && found.kind == FileKind::Regular && found.links <= 1
+}
+
+/// Reads the sign of a database. `Err` in it: it is not followed. One that is void may be
+/// anybody's.
 pub(crate) fn read<S: Storage>(
     directory: &S::Directory,
     names: &Names,
+    database: &S::File,
 ) -> Result<std::result::Result<Option<Sign>, Strayed>> {
-    Ok(match sign::look::<S>(directory, &names.log)? {
+    let Some(file) = open_if_there::<S>(directory, &names.log, OpenMode::Read)? else {
+        return Ok(Ok(None));
+    };
+    let shown = names.log.to_string_lossy();
+    let found = sign::examine(&file, &shown)?;
+    let is_followed = match &found {
+        Found::Sign(sign) if is_void(sign, database.id().inode) => true,
+        Found::Nothing | Found::Log => true,
+        Found::Sign(_) | Found::Damaged => is_theirs(&file, database, &shown)?,
+    };
+    Ok(match found {
+        _ if !is_followed => Err(Strayed::Planted),
         Found::Nothing | Found::Log => Ok(None),
         Found::Sign(sign) => Ok(Some(sign)),
         Found::Damaged => Err(Strayed::Unreadable),
     })
+}
+
+/// Whether a sign's file is of whoever may write the database.
+fn is_theirs<F: File>(file: &F, database: &F, shown: &str) -> Result<bool> {
+    let stat = |file: &F| file.metadata().during(Operation::Stat, shown);
+    Ok(belongs(&stat(file)?, &stat(database)?) || broken(Mutation::PlantedSignFollowed))
 }
 
 /// Whether a sign says nothing of the database with this inode number: it was another one's, which
@@ -191,24 +263,45 @@ pub(crate) fn write<S: Storage>(
     let shown = names.log.to_string_lossy();
     let bytes = sign.encode()?;
     let permissions = database.metadata().during(Operation::Stat, names.shown())?.permissions;
-    let mode = OpenMode::Create { permissions };
+    // What lies there was not finished, or is somebody else's.
+    match directory.unlink(&names.new_sign) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        other => other.during(Operation::Delete, &*shown)?,
+    }
+    let mode = OpenMode::CreateNew { permissions };
     let file = directory.open(&names.new_sign, mode).during(Operation::Open, &*shown)?;
-    // Whoever may use the database may read where its log is; as far as that can be.
+    // Whoever may use the database may read where its log is; and follows no other sign.
     drop(file.copy_access(database));
-    file.set_len(0).during(Operation::Resize, &*shown)?;
+    if !is_theirs(&file, database, &shown)? {
+        drop(directory.unlink(&names.new_sign));
+        let db = names.shown();
+        return Err(Error::CantOpen(format!(
+            "dash_log={}: {shown}, which says that, can get neither the owner nor the group of {db}, so nobody would follow it: let              the owner of {db} or root say dash_log",
+            sign.path.display()
+        )));
+    }
     file.write_at(&bytes, 0).during(Operation::Write, &*shown)?;
     file.flush().during(Operation::Flush, &*shown)?;
     directory.rename(&names.new_sign, &names.log).during(Operation::Exchange, &*shown)
 }
 
-/// Changes a word of the sign that is there, durably.
+/// Changes a word of the sign that is there, durably, if that is still this one.
 pub(crate) fn mark<S: Storage>(
     directory: &S::Directory,
     names: &Names,
+    database: &S::File,
+    sign: &Sign,
     (at, word): (u64, Vec<u8>),
 ) -> Result<()> {
     let shown = names.log.to_string_lossy();
     let file = directory.open(&names.log, OpenMode::ReadWrite).during(Operation::Open, &*shown)?;
+    if !is_theirs(&file, database, &shown)? {
+        return Err(refusal(names, Strayed::Planted));
+    }
+    let is_it = |found: &Sign| (found.id, &found.path) == (sign.id, &sign.path);
+    if !matches!(sign::examine(&file, &shown)?, Found::Sign(found) if is_it(&found)) {
+        return Err(refusal(names, Strayed::Unreadable));
+    }
     file.write_at(&word, at).during(Operation::Write, &*shown)?;
     file.flush().during(Operation::Flush, &*shown)
 }
@@ -216,12 +309,15 @@ pub(crate) fn mark<S: Storage>(
 /// The path of the log that a person has asked for: a folder's is that of a new file in it.
 pub(crate) fn wanted<S: Storage>(storage: &S, names: &Names, path: &Path, id: u64) -> Wanted {
     match storage.open_directory(path) {
-        Ok(_) => {
-            let db: String = names.shown().chars().take(LETTERS).collect();
-            Wanted::In(path.join(format!("{db}-{id:016x}-dashlog")))
-        }
+        Ok(_) => Wanted::In(path.join(name_in_folder(names, id))),
         Err(_) => Wanted::At,
     }
+}
+
+/// The name of a log in a folder that is not its own.
+pub(crate) fn name_in_folder(names: &Names, id: u64) -> String {
+    let db: String = names.shown().chars().take(LETTERS).collect();
+    format!("{db}-{id:016x}-dashlog")
 }
 
 /// What a path that was asked for is.
@@ -230,31 +326,6 @@ pub(crate) enum Wanted {
     In(std::path::PathBuf),
     /// The log itself.
     At,
-}
-
-/// Why a database is not opened whose log strayed, and what to do.
-pub(crate) fn refusal(names: &Names, strayed: Strayed) -> Error {
-    let (db, log, sign) = (names.shown(), names.shown_log(), names.log.to_string_lossy());
-    let without = format!("let `dash recover {db} --discard` take {db} without it");
-    Error::CantOpen(match strayed {
-        Strayed::Lost => format!(
-            "{log} is missing: it is the log of {db}, as {sign} says, and may hold commits that are nowhere else; mount the \
-             folder that it is in, or put it back, or {without}. What lay on a tmpfs is gone after a reboot"
-        ),
-        Strayed::Foreign => format!(
-            "{log} is not the log of {db} that {sign} speaks of, but another one, or damaged; put the right one there, or {without}"
-        ),
-        Strayed::Cut => format!(
-            "{log}, the log of {db}, is shorter than it was, and may have lost commits; put it back whole, or {without}"
-        ),
-        Strayed::Copied => format!(
-            "{sign} says that the log of {db} is {log}, and was written for another file: {db} is a copy of it. Where its log \
-             moved with it, `dash recover {db} --keep` takes that; else {without}"
-        ),
-        Strayed::Unreadable => format!(
-            "{sign} says where the log of {db} is, and is damaged; put it back, or {without}"
-        ),
-    })
 }
 
 /// Removes a sign that is there, durably.
@@ -284,7 +355,8 @@ pub(crate) fn retire<S: Storage>(
         && !broken(Mutation::RetiredEarly)
     {
         sign.is_made = false;
-        mark::<S>(directory, names, sign.state_word())?;
+        let database = place.database.as_ref().ok_or(Error::OutOfMemory)?;
+        mark::<S>(directory, names, database, sign, sign.state_word())?;
     }
     place.unlink(names)
 }

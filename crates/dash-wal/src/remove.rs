@@ -29,22 +29,21 @@ pub fn remove_log<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
     if !other_mode || wal.is_some() {
         return Ok(false);
     }
-    let (Some(db), Ok(sign)) = (db, place::read::<S>(&directory, &names)?) else {
-        return Ok(false);
-    };
-    let directory = Arc::new(directory);
+    let Some(db) = db else { return Ok(false) };
+    let Ok(sign) = place::read::<S>(&directory, &names, &db)? else { return Ok(false) };
+    let (directory, db) = (Arc::new(directory), Arc::new(db));
     let mut place = match sign {
         Some(sign) if place::is_void(&sign, db.id().inode) => {
             return place::remove::<S>(&directory, &names).map(|()| true);
         }
-        Some(sign) => Place::of(storage, sign)?,
+        Some(sign) => Place::of(storage, sign, &db)?,
         None => Place::beside(&directory, &names),
     };
     // One that strayed is a person's business.
     if place.strayed(db.id().inode)?.is_some() {
         return Ok(false);
     }
-    let log = place.open_to_read()?;
+    let Ok(log) = place.open_to_read()? else { return Ok(false) };
     let is_needed = log.as_ref().map(scan).transpose()?.is_some_and(|scan| !scan.chain.is_empty());
     if is_needed || (log.is_none() && place.sign.is_none()) {
         return Ok(false);

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::common::{DB, Fate, LOG, Tale, changes, is_fenced};
+use crate::common::{DB, Fate, LOG, Tale, is_fenced};
 
 /// A session in memory, cut off by a power loss that takes all of `-wal` that it can.
 fn cut_off() -> Tale {
@@ -51,49 +51,13 @@ fn refused(tale: &Tale, what: &str) {
 }
 
 /// Opens the engine alone.
-fn open(
+pub(crate) fn open(
     machine: &Machine,
     log: Option<&str>,
 ) -> dash_wal::Result<Connection<dash_storage::simulated::Simulated>> {
     let log = log.map(PathBuf::from);
     let options = OpenOptions { log, tuning: Tuning::tiny(), ..OpenOptions::default() };
     Connection::open(&machine.process(), Path::new(DB), &options, &Arc::<Process<_>>::default())
-}
-
-/// Whoever finds one that was being made makes it durable, and says so, before it is used.
-#[test]
-pub(crate) fn also_where_its_maker_was_killed() {
-    let mut killed = 0;
-    for step in 0.. {
-        let tale = Tale::in_memory();
-        // It is moved away, and so made anew when it is moved back.
-        open(&tale.machine, Some("/pmem/other-dashlog")).unwrap().close().unwrap();
-        tale.machine.write_back();
-        let db = tale.open();
-        let mut left = step;
-        let died = db.dies(
-            false,
-            move |operation| {
-                let is_it = changes(operation.kind);
-                left -= i32::from(is_it);
-                is_it && left < 0
-            },
-            |db| (0..4).for_each(|_| drop(db.try_put())),
-        );
-        if !died {
-            break;
-        }
-        killed += 1;
-        let next = tale.open();
-        let tale = tale.with(next.content());
-        tale.all_counts();
-        let next = next.of(&tale);
-        for _ in 0..4 {
-            next.put();
-        }
-        tale.survives_all();
-    }
-    assert!(killed > 8, "{killed} steps");
 }
 
 /// Nobody need say where it is.
@@ -355,4 +319,30 @@ pub(crate) fn and_goes_where_nothing_is_to_stay() {
     db.put();
     assert!(tale.machine.exists(LOG));
     tale.survives_all();
+}
+
+/// A file with two names may be another one's.
+#[test]
+pub(crate) fn not_by_a_sign_with_another_name() {
+    let tale = closed();
+    let folder = folder(&tale.machine, "/");
+    folder.link(OsStr::new("app.db-dashlog"), OsStr::new("other")).unwrap();
+    refused(&tale, "is not followed");
+    folder.unlink(OsStr::new("other")).unwrap();
+    folder.flush().unwrap();
+    tale.survives_all();
+}
+
+#[test]
+pub(crate) fn not_where_another_name_leads_to_it() {
+    for tale in [cut_off(), closed()] {
+        let before = tale.machine.file_view(LOG).unwrap();
+        let folder = folder(&tale.machine, "/pmem");
+        folder.link(OsStr::new("app.db-dashlog"), OsStr::new("other")).unwrap();
+        refused(&tale, "is left alone");
+        assert_eq!(tale.machine.file_view(LOG).unwrap(), before);
+        folder.unlink(OsStr::new("other")).unwrap();
+        folder.flush().unwrap();
+        tale.survives_all();
+    }
 }

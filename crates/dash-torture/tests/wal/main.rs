@@ -25,6 +25,7 @@ mod a_generation_is_announced_before_its_header;
 mod a_leader_that_dies_leaves_no_hole;
 mod a_log_at_rest_says_where_it_goes_on;
 mod a_log_elsewhere_is_found_or_refused;
+mod a_log_elsewhere_is_made_before_it_is_used;
 mod a_log_in_memory_costs_no_flush;
 mod a_log_of_another_state_is_refused;
 mod a_log_that_is_not_its_own_changes_nothing;
@@ -56,6 +57,7 @@ use a_frame_that_was_written_twice_is_as_the_log_has_it as twice;
 use a_generation_is_announced_before_its_header as generation;
 use a_log_at_rest_says_where_it_goes_on as at_rest;
 use a_log_elsewhere_is_found_or_refused as elsewhere;
+use a_log_elsewhere_is_made_before_it_is_used as made;
 use a_log_in_memory_costs_no_flush as memory;
 use a_log_of_another_state_is_refused as another;
 use a_log_without_its_wal_is_void as absent;
@@ -137,7 +139,7 @@ const TOLD: &[Told] = &[
         ],
     ),
     (Mutation::CopyForgotten, &[another::but_not_where_a_stock_survivor_has_changed_every_page]),
-    (Mutation::HalfMadeTaken, &[elsewhere::also_where_its_maker_was_killed]),
+    (Mutation::HalfMadeTaken, &[made::also_where_its_maker_was_killed]),
     (Mutation::SignNotMade, &[elsewhere::as_its_sign_says_before_the_first_record]),
     (
         Mutation::SignNotChecked,
@@ -146,6 +148,9 @@ const TOLD: &[Told] = &[
     (Mutation::ForeignLogTaken, &[elsewhere::not_where_another_one_lies]),
     (Mutation::LostPlaceEmpty, &[elsewhere::not_where_it_is_lost]),
     (Mutation::CopiedSignTaken, &[elsewhere::not_by_a_copy]),
+    (Mutation::PlantedSignFollowed, &[elsewhere::not_by_a_sign_with_another_name]),
+    (Mutation::AlienLogTaken, &[elsewhere::not_where_another_name_leads_to_it]),
+    (Mutation::MadeUnasked, &[made::and_is_made_only_by_who_names_its_place]),
     (Mutation::RetiredEarly, &[elsewhere::and_moves_at_rest]),
     (Mutation::MovedBehindFence, &[elsewhere::also_once_it_was_recovered]),
     (Mutation::StoredNotFenced, &[memory::also_what_is_only_to_be_written]),

@@ -93,9 +93,11 @@ impl<S: Storage> Connection<S> {
                 durability: options.durability,
                 barrier: options.barrier,
                 durable_reads: options.durable_reads,
+                makes_log_elsewhere: options.log.is_some(),
                 tuning: options.tuning,
             },
             statistics: Statistics::default(),
+            said_unasked: false,
             notice: None,
         };
         connection.enter(fresh, choice, options)?;

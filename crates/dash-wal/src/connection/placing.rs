@@ -3,15 +3,17 @@
 use crate::connection::state::Connection;
 use crate::context::HeadContext;
 use crate::mutation::{Mutation, broken};
-use crate::place::{self, Place, Strayed, Wanted, refusal};
+use crate::place::{self, Place, Wanted};
 use crate::process::Leader;
 use crate::recovery::Choice;
 use crate::shared::coordination::Word;
+use crate::strayed::{Strayed, refusal};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_log::sign::Sign;
 use dash_storage::{Directory, File, Storage};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Where the log is to go.
@@ -27,7 +29,7 @@ impl<S: Storage> Connection<S> {
     ///
     /// [`Error::CantOpen`] where the log strayed and nobody has decided about it (WAL-26).
     pub(crate) fn find_log(&mut self, choice: Choice) -> Result<()> {
-        let sign = match place::read::<S>(&self.directory, &self.names)? {
+        let sign = match self.read_sign()? {
             Ok(None) => return Ok(()),
             Ok(Some(sign)) if place::is_void(&sign, self.database.file().id().inode) => {
                 return self.forget_log();
@@ -51,7 +53,7 @@ impl<S: Storage> Connection<S> {
         let sign = self.place.sign.take().map(|sign| Sign { owner, ..sign });
         self.takes_place(sign)?;
         match (self.place.strayed(owner)?, &self.place.sign) {
-            (None, Some(sign)) => place::mark::<S>(&self.directory, &self.names, sign.owner_word()),
+            (None, Some(sign)) => self.mark_sign(sign, sign.owner_word()),
             (strayed, _) => Err(refusal(&self.names, strayed.unwrap_or(Strayed::Lost))),
         }
     }
@@ -66,7 +68,7 @@ impl<S: Storage> Connection<S> {
         match sign {
             Some(sign) => {
                 self.names.log_is_at(&sign.path);
-                self.place = Place::of(&self.storage, sign)?;
+                self.place = Place::of(&self.storage, sign, self.database.file())?;
             }
             None => {
                 self.names.log_is_beside();
@@ -74,6 +76,14 @@ impl<S: Storage> Connection<S> {
             }
         }
         Ok(())
+    }
+
+    fn read_sign(&self) -> Result<std::result::Result<Option<Sign>, Strayed>> {
+        place::read::<S>(&self.directory, &self.names, self.database.file())
+    }
+
+    fn mark_sign(&self, sign: &Sign, word: (u64, Vec<u8>)) -> Result<()> {
+        place::mark::<S>(&self.directory, &self.names, self.database.file(), sign, word)
     }
 
     /// Writes the sign, durably.
@@ -119,9 +129,12 @@ impl<S: Storage> Connection<S> {
         if !self.coordination.is(Word::Elsewhere) {
             return Ok(());
         }
-        match place::read::<S>(&self.directory, &self.names)? {
-            Ok(Some(sign)) => self.takes_place(Some(sign)),
-            _ => Err(refusal(&self.names, Strayed::Unreadable)),
+        match self.read_sign()? {
+            Ok(Some(sign)) if !place::is_void(&sign, self.database.file().id().inode) => {
+                self.takes_place(Some(sign))
+            }
+            Ok(_) => Err(refusal(&self.names, Strayed::Unreadable)),
+            Err(strayed) => Err(refusal(&self.names, strayed)),
         }
     }
 
@@ -140,7 +153,12 @@ impl<S: Storage> Connection<S> {
             return Err(Error::CantOpen(format!("dash_log={shown}: it must be an absolute path")));
         }
         let now = self.log_path();
-        if path == now || now.parent() == Some(path) {
+        // A name that dash has not given it may be that of another file.
+        let is_named = self.place.sign.as_ref().is_none_or(|sign| {
+            sign.is_made
+                || self.place.name() == OsStr::new(&place::name_in_folder(&self.names, sign.id))
+        });
+        if path == now || now.parent() == Some(path) && is_named {
             return Ok(None);
         }
         if path == self.directory_path || path == self.directory_path.join(&self.names.log) {
@@ -191,7 +209,7 @@ impl<S: Storage> Connection<S> {
             Target::At(path, id) => {
                 let owner = self.database.file().id().inode;
                 let sign = Sign { id, owner, is_made: false, path };
-                let place = Place::of(&self.storage, sign.clone())?;
+                let place = Place::of(&self.storage, sign.clone(), self.database.file())?;
                 // What was removed there must not come back in its place.
                 let flushed = place.directory()?.flush();
                 flushed.during(Operation::FlushDirectory, sign.path.display())?;
@@ -217,7 +235,7 @@ impl<S: Storage> Connection<S> {
         folder.flush().during(Operation::FlushDirectory, self.names.shown_log())?;
         let sign = Sign { is_made: true, ..sign };
         if !broken(Mutation::SignNotMade) {
-            place::mark::<S>(&self.directory, &self.names, sign.state_word())?;
+            self.mark_sign(&sign, sign.state_word())?;
         }
         self.place.sign = Some(sign);
         Ok(())

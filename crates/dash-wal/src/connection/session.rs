@@ -6,9 +6,9 @@ use crate::connection::state::Connection;
 use crate::context::HeadContext;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
-use crate::place::{Strayed, refusal};
 use crate::process::{Leader, LogMedium};
 use crate::shared::coordination::Word;
+use crate::strayed::{Strayed, refusal};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::open::{has_one_name, open_if_there};
@@ -26,7 +26,11 @@ impl<S: Storage> Connection<S> {
     /// Those after which nothing may be written: the name fence could not be made durable.
     pub(crate) fn begin_session(&mut self, leader: &mut Leader<S>) -> Result<bool> {
         let is_new = match self.prepare_log(leader) {
-            Ok(is_new) => is_new,
+            Ok(Some(is_new)) => is_new,
+            Ok(None) => {
+                self.say_unasked();
+                return Ok(false);
+            }
             Err(error) if leaves_stock_fashion(&error) => {
                 leader.log = None;
                 self.notice = Some(format!(
@@ -66,65 +70,108 @@ impl<S: Storage> Connection<S> {
         Ok(true)
     }
 
-    /// Opens the log, or makes one; whether it did.
-    fn prepare_log(&mut self, leader: &mut Leader<S>) -> Result<bool> {
+    /// Opens the log, or makes one; whether it did. `None`: there is none, and it is to lie
+    /// elsewhere, which nobody has told this connection.
+    fn prepare_log(&mut self, leader: &mut Leader<S>) -> Result<Option<bool>> {
         // It may have been removed at rest.
         leader.log = None;
         self.look_at_sign()?;
         let is_new = !self.adopt_log(leader)?;
+        let is_signed = self.place.sign.as_ref().is_none_or(|sign| sign.is_made);
         if is_new {
-            let permissions = self.database.metadata()?.permissions;
-            let ring = self.settings.tuning.ring_min;
-            let (folder, name) = (self.place.directory()?, self.place.name());
-            let log = LogFile::create_fitting(folder, name, permissions, ring)?;
-            // Whoever may use the database may use its log; as far as that can be.
-            drop(log.file().copy_access(self.database.file()));
-            (leader.id, leader.void, leader.log) = (self.storage.random(), 0, Some(log));
+            if !self.may_make_log() {
+                return Ok(None);
+            }
+            leader.log = Some(self.make_log()?);
+            (leader.id, leader.void) = (self.storage.random(), 0);
             self.coordination.set(Word::Position, 0);
             self.coordination.set(Word::Sequence, 0);
         }
         // Also of one that is there: whoever was making it may have been killed before it said so.
-        let is_said = self.place.sign.as_ref().is_none_or(|sign| sign.is_made);
-        if is_new || !is_said && !broken(Mutation::HalfMadeTaken) {
+        if !is_signed && (is_new || !broken(Mutation::HalfMadeTaken)) {
             self.sign_log(leader)?;
         }
-        let Some(log) = &leader.log else { return Ok(is_new) };
+        let Some(log) = &leader.log else { return Ok(Some(is_new)) };
         self.coordination.set(Word::Ring, log.ring()?.len);
         if broken(Mutation::SessionBeginsElsewhere) {
             self.coordination.set(Word::Position, 12 << 10);
         }
         self.process.set_medium(LogMedium::of(log));
-        Ok(is_new)
+        Ok(Some(is_new))
+    }
+
+    /// Whether this connection makes a log: elsewhere only where its own options say that there is
+    /// to be one (WAL-25).
+    fn may_make_log(&self) -> bool {
+        let beside = self.place.sign.is_none();
+        beside || self.settings.makes_log_elsewhere || broken(Mutation::MadeUnasked)
+    }
+
+    fn make_log(&self) -> Result<LogFile<S::File>> {
+        let permissions = self.database.metadata()?.permissions;
+        let ring = self.settings.tuning.ring_min;
+        let (folder, name) = (self.place.directory()?, self.place.name());
+        let log = LogFile::create_fitting(folder, name, permissions, ring)?;
+        // Whoever may use the database may use its log; as far as that can be.
+        drop(log.file().copy_access(self.database.file()));
+        let own = log.file().metadata().during(Operation::Stat, log.name())?;
+        if self.place.is_ours(&own)? {
+            return Ok(log);
+        }
+        folder.unlink(name).during(Operation::Delete, log.name())?;
+        Err(self.cant_make("a log can't get the database's owner or group there"))
+    }
+
+    fn cant_make(&self, why: &str) -> Error {
+        let (operation, name) = (Operation::Open, self.names.shown_log().to_string());
+        Error::Io { operation, name, source: std::io::Error::new(ErrorKind::PermissionDenied, why) }
+    }
+
+    /// Says once that commits become durable without the log, as others have to make it.
+    fn say_unasked(&mut self) {
+        if std::mem::replace(&mut self.said_unasked, true) {
+            return;
+        }
+        let (db, log, wal) = (self.names.shown(), self.names.shown_log(), self.names.shown_wal());
+        self.notice = Some(format!(
+            "{log}, where the log of {db} is to lie, holds none yet, and only a connection with dash_log in its URI makes it; commits \
+             become durable by a flush of {wal}, as in stock SQLite"
+        ));
     }
 
     /// Opens the log that is there. `false`: there is none, or one that was never used.
     fn adopt_log(&mut self, leader: &mut Leader<S>) -> Result<bool> {
         let is_made = self.place.sign.as_ref().is_some_and(|sign| sign.is_made);
-        let strayed = |strayed| Err(refusal(&self.names, strayed));
-        let Some(log) = self.place.open()? else {
+        let strayed = |strayed| refusal(&self.names, strayed);
+        let Some(log) = self.place.open()?.map_err(strayed)? else {
             return match is_made && !broken(Mutation::LostPlaceEmpty) {
-                true => strayed(Strayed::Lost),
+                true => Err(strayed(Strayed::Lost)),
                 false => Ok(false),
             };
         };
         has_one_name(log.file(), self.names.shown_log())?;
+        let head = log.read_head()?;
+        if !self.place.is_it(&head) {
+            return Err(strayed(Strayed::Foreign));
+        }
+        let Ok(head) = head else {
+            // Recovery has looked at it: it holds nothing.
+            if !self.may_make_log() {
+                return Ok(false);
+            }
+            if self.coordination.is(Word::Fence) {
+                self.lower_fence()?;
+            }
+            return match self.place.unlink_unmade(&log, &self.names)? {
+                true => Ok(false),
+                false => Err(self.cant_make("a file is there that is no log")),
+            };
+        };
         let (own, wanted) = (log.file().metadata(), self.database.metadata()?);
         if own.is_ok_and(|own| !own.has_access_of(&wanted)) {
             // What was done to the database's rights at rest is meant for its log, too.
             drop(log.file().copy_access(self.database.file()));
         }
-        let head = log.read_head()?;
-        if !self.place.is_it(&head) {
-            return strayed(Strayed::Foreign);
-        }
-        let Ok(head) = head else {
-            // Recovery has looked at it: it holds nothing.
-            if self.coordination.is(Word::Fence) {
-                self.lower_fence()?;
-            }
-            self.place.unlink(&self.names)?;
-            return Ok(false);
-        };
         let c = &self.coordination;
         c.set(Word::Sequence, c.get(Word::Sequence).max(head.sequence));
         (leader.id, leader.void, leader.log) = (head.id, head.sequence, Some(log));

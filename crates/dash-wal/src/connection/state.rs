@@ -46,6 +46,8 @@ pub struct Connection<S: Storage> {
     pub(crate) patience: Patience,
     pub(crate) settings: Settings,
     pub(crate) statistics: Statistics,
+    /// The user was told that only others may make the log.
+    pub(crate) said_unasked: bool,
     /// What the user should know, though nothing failed.
     pub(crate) notice: Option<String>,
 }
@@ -56,6 +58,8 @@ pub(crate) struct Settings {
     pub durability: Durability,
     pub barrier: Barrier,
     pub durable_reads: bool,
+    /// It was told to have the log elsewhere.
+    pub makes_log_elsewhere: bool,
     pub tuning: Tuning,
 }
 

@@ -13,6 +13,7 @@ use crate::recovery::look::{Log, Look, orphaned};
 use crate::recovery::rows::{Boot, decide, explain};
 use crate::shared::coordination::{Left, left_in};
 use crate::shared::locks;
+use crate::strayed::refusal;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::header::Header;
@@ -37,12 +38,13 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
     let open = |name| open_if_there::<S>(&directory, name, OpenMode::Read);
     let (db, wal, shm) = (open(&names.db)?, open(&names.wal)?, open(&names.shm)?);
+    let db = db.map(Arc::new);
     let coordination = open(&names.coordination)?;
     let mut locks = Vec::new();
     for (file, opened) in [
-        (LockedFile::Database, &db),
-        (LockedFile::Index, &shm),
-        (LockedFile::Coordination, &coordination),
+        (LockedFile::Database, db.as_deref()),
+        (LockedFile::Index, shm.as_ref()),
+        (LockedFile::Coordination, coordination.as_ref()),
     ] {
         if let Some(opened) = opened {
             locks.extend(locks_of(opened, file, names.shown())?);
@@ -56,30 +58,32 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let same_cache = coordination.is_some_and(|seen| seen.is_ours && seen.same_cache);
     let boot = if same_cache { Boot::Same } else { Boot::Other };
     let directory = Arc::new(directory);
-    let sign = place::read::<S>(&directory, &names)?;
-    let (sign, unreadable) = (sign.clone().ok().flatten(), sign.is_err());
-    let owner = db.as_ref().map_or(0, |db| db.id().inode);
-    let place = match &sign {
-        Some(sign) if place::is_void(sign, owner) => Place::nowhere(),
-        Some(sign) => Place::of(storage, sign.clone())?,
-        None => Place::beside(&directory, &names),
+    let sign = db.as_ref().map(|db| place::read::<S>(&directory, &names, db)).transpose()?;
+    let (sign, refused) = match sign.unwrap_or(Ok(None)) {
+        Ok(sign) => (sign, None),
+        Err(strayed) => (None, Some(strayed)),
+    };
+    let place = match (&sign, &db) {
+        (Some(sign), Some(db)) if place::is_void(sign, db.id().inode) => Place::nowhere(),
+        (Some(sign), Some(db)) => Place::of(storage, sign.clone(), db)?,
+        _ => Place::beside(&directory, &names),
     };
     if let Some(sign) = &sign {
         names.log_is_at(&sign.path);
     }
-    let (db_file, wal_file) = (db.as_ref(), wal.as_ref());
+    let (db_file, wal_file) = (db.as_deref(), wal.as_ref());
     let found: Files<'_, S> = Files {
         directory: &directory,
         names: &names,
         place: &place,
-        unreadable,
+        refused,
         db: db_file,
         wal: wal_file,
         copied_with,
     };
     let stands = fence::find(&*directory, &names.fence)?;
     let (log, relation, decided) = found.log(boot, stands == Found::Fence)?;
-    let database = db.as_ref().map(|file| database_seen(file, names.shown())).transpose()?;
+    let database = db.as_deref().map(|file| database_seen(file, names.shown())).transpose()?;
     let opening = opening(database.as_ref(), open, log.is_some(), decided);
     Ok(Report {
         database,
@@ -103,8 +107,8 @@ struct Files<'a, S: Storage> {
     directory: &'a S::Directory,
     names: &'a Names,
     place: &'a Place<S>,
-    /// There is a sign, and it is damaged.
-    unreadable: bool,
+    /// Why a sign is not followed.
+    refused: Option<Strayed>,
     db: Option<&'a S::File>,
     wal: Option<&'a S::File>,
     /// See [`Look::copied_with`].
@@ -126,21 +130,23 @@ impl<'a, S: Storage> Files<'a, S> {
     fn log(&self, boot: Boot, fence: bool) -> Result<LogFound> {
         let refused = |kind, text: String| Ok((Some(Err(text.clone())), None, Err((kind, text))));
         if let Some(database) = self.db {
-            let strayed = match self.unreadable {
-                true => Some(Strayed::Unreadable),
-                false => self.place.strayed(database.id().inode)?,
+            let strayed = match self.refused {
+                Some(strayed) => Some(strayed),
+                None => self.place.strayed(database.id().inode)?,
             };
             if let Some(strayed) = strayed {
-                let text = place::refusal(self.names, strayed).to_string();
+                let text = refusal(self.names, strayed).to_string();
                 return refused(Refusal::Strayed(strayed), text);
             }
         }
-        if self.db.is_none() && (self.unreadable || self.place.sign.is_some()) {
-            let missing = orphaned::<S>(self.directory, self.names)?;
-            let text = missing.map(|refusal| refusal.to_string()).unwrap_or_default();
-            return refused(Refusal::DatabaseMissing, text);
-        }
-        let Some(file) = self.place.open_to_read()? else {
+        let opened = match self.place.open_to_read()? {
+            Ok(opened) => opened,
+            Err(strayed) => {
+                let text = refusal(self.names, strayed).to_string();
+                return refused(Refusal::Strayed(strayed), text);
+            }
+        };
+        let Some(file) = opened else {
             if let Some(database) = self.db {
                 let look = self.look(database);
                 if decide(look.without_log(fence, self.wal, boot)?) == Action::RefuseLost {

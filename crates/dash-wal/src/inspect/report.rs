@@ -1,8 +1,8 @@
 //! What was seen of a database's files.
 
 use crate::names::Names;
-pub use crate::place::Strayed;
 pub use crate::recovery::rows::{Action, WalIs as Relation};
+pub use crate::strayed::Strayed;
 use dash_storage::{FileId, LockKind};
 use std::path::PathBuf;
 

@@ -19,6 +19,7 @@ use crate::options::Tuning;
 use crate::shared::coordination::Word;
 use crate::shared::durable::{DurableEnd, pack};
 use crate::stamp::Stamp;
+use crate::strayed::refusal;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::io::read_padded;
@@ -142,7 +143,7 @@ impl<S: Storage> Connection<S> {
         if let Some(wal) = &wal {
             has_one_name(wal, self.names.shown_wal())?;
         }
-        let log = self.place.open()?;
+        let log = self.place.open()?.map_err(|strayed| refusal(&self.names, strayed))?;
         if let Some(log) = &log {
             has_one_name(log.file(), self.names.shown_log())?;
         }

@@ -93,6 +93,34 @@ fn one_that_is_lost_refuses_the_database_until_a_person_decides() {
     assert!(!folder.exists("app.db-dashlog"));
 }
 
+/// Whoever may make files in the database's folder, and not write the database, leads nobody out of
+/// it; nor is anything done to a file that is somebody else's.
+#[test]
+fn what_another_user_has_put_there_is_left_alone() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let (folder, logs) = (Folder::new(), tempfile::tempdir().expect("a folder"));
+    let db = with_log(&folder, logs.path()).expect("opens");
+    db.execute_batch("CREATE TABLE t(x)").expect("commits");
+    put(&db, 3);
+    drop(db);
+    let (sign, log) = (folder.path("app.db-dashlog"), only(logs.path()));
+    let probe = create(&folder, "probe.db");
+    let owner = fs::metadata(&sign).expect("is there").uid();
+    let before = fs::read(&log).expect("reads");
+    for (file, said) in [(&sign, "is not followed"), (&log, "is left alone")] {
+        if chown(file, Some(owner + 1), Some(owner + 1)).is_err() {
+            assert_ne!(owner, 0, "root gives files away");
+            return;
+        }
+        assert!(folder.try_open("app.db", "").is_err(), "{said}");
+        assert!(last_error(&probe).contains(said), "{}", last_error(&probe));
+        assert_eq!(fs::read(&log).expect("is there"), before);
+        assert_eq!(fs::metadata(file).expect("is there").uid(), owner + 1);
+        chown(file, Some(owner), Some(owner)).expect("gives it back");
+    }
+    assert_eq!(number(&create(&folder, "app.db"), "SELECT count(*) FROM t"), 3);
+}
+
 /// What leaves WAL mode leaves no log, wherever that is.
 #[test]
 fn it_goes_when_the_mode_is_left() {
@@ -165,6 +193,9 @@ fn in_memory_killed_processes_lose_nothing() {
     let folder = Folder::new();
     let db = with_log(&folder, memory.path()).expect("opens");
     db.execute_batch("CREATE TABLE t(x)").expect("commits");
+    // Only who is told where it is to lie makes it.
+    put(&db, 2);
+    assert_eq!(medium(&db), "tmpfs: not durable");
     drop(db);
     for round in 0..4 {
         let other = start(&folder, "commits");

@@ -83,6 +83,12 @@ impl Tale {
         tale
     }
 
+    /// The same machine, for whoever is not told where the log is.
+    #[must_use]
+    pub fn untold(&self) -> Self {
+        Self { variant: "log", ..self.clone() }
+    }
+
     /// One whose log is in use: two commits.
     pub fn begun() -> (Self, Db) {
         Self::new().used()

@@ -1,0 +1,58 @@
+//! Why a log that lies elsewhere is not used, and what to do (WAL-26).
+
+use crate::names::Names;
+use dash_engine::error::Error;
+
+/// Why a log that lies elsewhere is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strayed {
+    /// It is not there, or its folder is not.
+    Lost,
+    /// What is there is another log, or none.
+    Foreign,
+    /// It is shorter than it was.
+    Cut,
+    /// The sign is another database's: somebody has copied it.
+    Copied,
+    /// The sign is damaged.
+    Unreadable,
+    /// The sign belongs to somebody who may not write the database, or has another name.
+    Planted,
+    /// What is there belongs to somebody who may not write the database, has another name, or is no
+    /// file.
+    Alien,
+}
+
+/// Why a database is not opened whose log strayed, and what to do.
+pub(crate) fn refusal(names: &Names, strayed: Strayed) -> Error {
+    let (db, log, sign) = (names.shown(), names.shown_log(), names.log.to_string_lossy());
+    let without = format!("let `dash recover {db} --discard` take {db} without it");
+    Error::CantOpen(match strayed {
+        Strayed::Lost => format!(
+            "{log} is missing: it is the log of {db}, as {sign} says, and may hold commits that are nowhere else; mount the \
+             folder that it is in, or put it back, or {without}. What lay on a tmpfs is gone after a reboot"
+        ),
+        Strayed::Foreign => format!(
+            "{log} is not the log of {db} that {sign} speaks of, but another one, or damaged; put the right one there, or {without}"
+        ),
+        Strayed::Cut => format!(
+            "{log}, the log of {db}, is shorter than it was, and may have lost commits; put it back whole, or {without}"
+        ),
+        Strayed::Copied => format!(
+            "{sign} says that the log of {db} is {log}, and was written for another file: {db} is a copy of it. Where its log \
+             moved with it, `dash recover {db} --keep` takes that; else {without}"
+        ),
+        Strayed::Unreadable => format!(
+            "{sign} says where the log of {db} is, and is damaged; put it back, or {without}"
+        ),
+        Strayed::Planted => format!(
+            "{sign} says that the log of {db} lies elsewhere, and is not followed: it belongs neither to the owner of {db} nor to a \
+             group that may write {db}, or has hard links. Where it is right, give it the owner and the group of {db}; else {without}"
+        ),
+        Strayed::Alien => format!(
+            "{log}, where the log of {db} is to be, as {sign} says, is left alone: it belongs neither to the owner of {db} nor to a \
+             group that may write {db}, has hard links, or is no file. Where it is the log, give it the owner and the group of {db}; \
+             else {without}"
+        ),
+    })
+}
