@@ -50,6 +50,31 @@ assert db.execute('PRAGMA integrity_check').fetchone() == ('ok',)
 }
 
 #[test]
+fn when_a_child_goes_on_in_mode_statement() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    made(&path);
+    let script = "
+db = open(sys.argv[2])
+assert db.execute('PRAGMA journal_mode=statement').fetchone() == ('statement',)
+def count():
+    db.execute('UPDATE t SET v = v + 1')
+    assert db.execute('SELECT dash_engine()').fetchone() == ('statement',)
+count()
+child = os.fork()
+if child == 0:
+    count()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+count()
+db.close()
+";
+    if played(script, &path) {
+        assert_eq!(suite::one::<i64>(&suite::open(&path), "SELECT v FROM t"), 3);
+    }
+}
+
+#[test]
 fn when_a_child_would_change_the_mode_of_a_plain_file_it_inherited() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.db");

@@ -39,6 +39,11 @@ fn mode(word: &str) -> std::result::Result<String, String> {
     let is_name = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match word.to_ascii_lowercase() {
         plain if plain == "plain" => Ok("delete".to_owned()),
+        mode if mode == "statement" => {
+            Err("a file does not keep that mode, and is in WAL mode at rest: \
+             convert it to wal, and open it with journal_mode=statement in the URI"
+                .to_owned())
+        }
         name if is_name => Ok(name),
         _ => Err("a journal mode is one word".to_owned()),
     }

@@ -73,7 +73,7 @@ impl MainFile {
             Some(mode) => mode,
             None => MODES.left_in(&place)?,
         };
-        if mode != self.mode {
+        if mode != self.mode.base() {
             return Err(inherited(&self.path));
         }
         let joined = registry::join(&self.path, Some(mode), mode);
