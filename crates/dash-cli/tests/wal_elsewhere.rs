@@ -9,18 +9,23 @@ use std::fs;
 use std::path::Path;
 
 use common::Home;
+use dash_testing::extension;
 use killed_sessions::{lose_power, run_and_kill, whole_with};
+use rusqlite::Connection;
 
 /// A database with 200 rows, and so many commits of a row each on top that a killed process left,
-/// in a log elsewhere. Opening alone has put it there.
+/// in a log elsewhere. A session before has made that, long enough for the next one to use it from
+/// its second commit on.
 fn killed_elsewhere(home: &Home, logs: &Path, commits: usize) {
     drop(home.plain());
     home.dash(&["convert", "app.db", "--to", "wal"]).is(0);
-    let log = Some(logs.to_owned());
-    let options = dash_wal::OpenOptions { log, ..dash_wal::OpenOptions::default() };
-    let process = std::sync::Arc::default();
-    let storage = dash_storage::real::Real;
-    dash_wal::Connection::open(&storage, &home.db(), &options, &process).unwrap().close().unwrap();
+    extension::load();
+    let uri = format!("file:{}?vfs=dash&dash_log={}", home.db().display(), logs.display());
+    let db = Connection::open(uri).unwrap();
+    for number in 0..12 {
+        db.execute_batch(&format!("PRAGMA user_version={number}")).unwrap();
+    }
+    db.close().unwrap();
     let insert = |number| format!("INSERT INTO t (body) VALUES ('by dash {number}');");
     run_and_kill(home, &(0..commits).map(insert).collect::<Vec<_>>());
 }
