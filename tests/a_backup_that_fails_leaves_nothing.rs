@@ -57,6 +57,11 @@ fn over_a_file_that_is_there() {
     let sql = "SELECT dash_backup(?1, 'main', 'replace')";
     db.query_row(sql, [to.to_str()], |_| Ok(())).expect("replaces");
     suite::check(&suite::stock(&to));
+    // That of this database, or of another one, wherever it lies.
+    fs::write(&to, b"\xFF\xFF\xFF\xFFDSHG and so on").unwrap();
+    let error = db.query_row(sql, [to.to_str()], |_| Ok(())).expect_err("refuses");
+    assert!(error.to_string().contains("is a log of dash's"), "{error}");
+    assert!(fs::read(&to).unwrap().ends_with(b"and so on"));
     symlink("nowhere", folder.path().join("link.db")).unwrap();
     fails(&db, folder.path().join("link.db"), "is no regular file");
     fs::create_dir(folder.path().join("folder.db")).unwrap();

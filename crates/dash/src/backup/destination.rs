@@ -15,6 +15,10 @@ const UNFINISHED: &str = ".dash-backup-unfinished";
 /// What lies beside a database, and is taken for its own.
 const BESIDE: [&str; 6] = ["-journal", "-wal", "-shm", "-shadow", "-dash", "-dashlog"];
 
+/// What a log of dash's begins with, and the sign of one that lies elsewhere (FORMAT.md of
+/// `dash-log`): it may lie in any folder, and hold what is nowhere else.
+const LOG: &[u8; 7] = b"\xFF\xFF\xFF\xFFDSH";
+
 /// A lock on the unfinished file says that its backup lives. SQLite never locks there.
 const LIVES: std::ops::Range<u64> = 0..1;
 
@@ -165,6 +169,9 @@ impl Destination {
             Some(FileKind::Regular) if !self.replace => {
                 "exists; name another file, or let it be replaced: dash backup --force, or dash_backup(path, schema, 'replace')"
             }
+            Some(FileKind::Regular) if self.is_log()? => {
+                "is a log of dash's, and may hold commits of a database that are nowhere else; name another file"
+            }
             Some(FileKind::Regular) => {
                 if !self.folder.is_mount_point(&self.name).unwrap_or(false) {
                     return Ok(());
@@ -175,6 +182,14 @@ impl Destination {
             Some(FileKind::Other) => "exists and is no regular file; name another file",
         };
         Err(refused(Code::CANTOPEN, format!("{shown} {why}")))
+    }
+
+    fn is_log(&self) -> Result<bool> {
+        let mut start = [0; LOG.len()];
+        let file = self.folder.open(&self.name, OpenMode::Read);
+        let read = file.and_then(|file| file.read_at(&mut start, 0));
+        read.map_err(|error| self.failed("looking at", &error))?;
+        Ok(&start == LOG)
     }
 
     fn look_for(&self, name: &OsStr) -> Result<Option<dash_storage::Metadata>> {
