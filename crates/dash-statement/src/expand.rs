@@ -18,13 +18,13 @@ pub fn expand(sql: &[u8], values: &[Value]) -> String {
         let (text, behind) = rest.split_at(length);
         rest = behind;
         let number = match text.as_bytes() {
-            [b'?'] => greatest + 1,
+            [b'?'] => next(greatest),
             [b'?', digits @ ..] => number(digits),
             [b':' | b'@' | b'$' | b'#', _, ..] => match names.iter().find(|it| it.0 == text) {
                 Some((_, number)) => *number,
                 None => {
-                    names.push((text, greatest + 1));
-                    greatest + 1
+                    names.push((text, next(greatest)));
+                    next(greatest)
                 }
             },
             _ => {
@@ -38,6 +38,12 @@ pub fn expand(sql: &[u8], values: &[Value]) -> String {
     out
 }
 
+/// The number of a parameter that has none of its own.
+fn next(greatest: usize) -> usize {
+    greatest.saturating_add(1)
+}
+
+/// What follows a question mark. SQLite refuses one above 32766; a forged text may have any.
 fn number(digits: &[u8]) -> usize {
     digits.iter().fold(0, |number, digit| {
         number.saturating_mul(10).saturating_add(usize::from(digit - b'0'))
@@ -123,6 +129,7 @@ mod tests {
             ("/* ? */ SELECT 'a''?', x?", "/* ? */ SELECT 'a''?', x (-5)"),
             ("SELECT a->>'$.b', é, ?3", "SELECT a->>'$.b', é, 7"),
             ("SELECT 'open", "SELECT 'open"),
+            ("VALUES (?99999999999999999999999999, ?, :a, ?1)", "VALUES (NULL, NULL, NULL, (-5))"),
         ] {
             assert_eq!(expand(sql.as_bytes(), &values), expected);
         }
