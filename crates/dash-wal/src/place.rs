@@ -276,7 +276,8 @@ pub(crate) fn write<S: Storage>(
         drop(directory.unlink(&names.new_sign));
         let db = names.shown();
         return Err(Error::CantOpen(format!(
-            "dash_log={}: {shown}, which says that, can get neither the owner nor the group of {db}, so nobody would follow it: let              the owner of {db} or root say dash_log",
+            "dash_log={}: {shown}, which says that, can get neither the owner nor the group of {db}, so nobody would follow it: \
+             let the owner of {db} or root say dash_log",
             sign.path.display()
         )));
     }
