@@ -38,11 +38,14 @@ fn a_log_elsewhere_is_shown_recovered_from_and_given_up() {
     let log = fs::read_dir(logs.path()).unwrap().next().unwrap().unwrap().path();
     let shown = home.dash(&["inspect", "app.db"]);
     shown.is(0).says(&format!("the log is {}", log.display()));
+    let commits = home.dash(&["log", "app.db"]).is(0).out();
+    assert_eq!(commits.lines().filter(|line| line.starts_with("commit ")).count(), 2, "{commits}");
     // Lost, as on a tmpfs, refuses the database, and is put back.
     let aside = home.path().join("aside");
     fs::rename(&log, &aside).unwrap();
     let lost = format!("{} is missing", log.display());
     home.dash(&["inspect", "app.db"]).is(1).says(&lost);
+    home.dash(&["log", "app.db"]).is(2).says(&lost);
     home.dash(&["recover", "app.db"]).is(1).says(&lost);
     home.dash(&["recover", "app.db", "--keep"]).is(1).says("nothing was done");
     fs::copy(&aside, &log).unwrap();
@@ -79,4 +82,27 @@ fn converting_takes_a_log_elsewhere_along() {
     assert_eq!(fs::read_dir(logs.path()).unwrap().count(), 0);
     assert!(!home.file("app.db-dashlog").exists());
     whole_with(&home, 203);
+}
+
+/// By the same rules: not where somebody else has put the sign.
+#[test]
+fn nobody_looks_where_another_users_sign_leads() {
+    use std::fs::hard_link;
+    use std::os::unix::fs::chown;
+    let (home, logs) = (Home::new(), tempfile::tempdir().unwrap());
+    killed_elsewhere(&home, logs.path(), 3);
+    let sign = home.file("app.db-dashlog");
+    let refused = || {
+        for (command, code) in [("log", 2), ("inspect", 1)] {
+            home.dash(&[command, "app.db"]).is(code).says("is not followed");
+        }
+    };
+    hard_link(&sign, home.file("other")).unwrap();
+    refused();
+    fs::remove_file(home.file("other")).unwrap();
+    home.dash(&["log", "app.db"]).is(0);
+    if dash_testing::machine::root_for("giving a file away") {
+        chown(&sign, Some(2003), Some(2003)).unwrap();
+        refused();
+    }
 }
