@@ -11,9 +11,10 @@ use crate::error::{Error, Result};
 use crate::flags::OpenFlags;
 use crate::guard::guarded;
 use crate::nested::Nested;
+use crate::rows::keep;
 use crate::sys::backup::{Backup, DONE};
 use crate::sys::statement::{ROW, RawStatement};
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::ptr::null_mut;
 use std::ffi::CString;
 use std::path::Path;
@@ -101,27 +102,6 @@ unsafe extern "C" fn look(connection: *mut c_void) -> c_int {
         unsafe { &*connection.cast_const().cast::<ConnectionRef<'_>>() }.may_go_on()
     };
     c_int::from(guarded("a look", Code::INTERNAL, look, |_| ()).is_err())
-}
-
-/// Keeps the first column of each row, for `sqlite3_exec`.
-unsafe extern "C" fn keep(
-    lines: *mut c_void,
-    columns: c_int,
-    values: *mut *mut c_char,
-    _names: *mut *mut c_char,
-) -> c_int {
-    let keep = || {
-        // SAFETY: SQLite passes as many values as there are columns.
-        let value = if columns > 0 { unsafe { *values } } else { null_mut() };
-        if !value.is_null() {
-            // SAFETY: not null, so a C string that is there during the call.
-            let text = unsafe { CStr::from_ptr(value) }.to_string_lossy().into_owned();
-            // SAFETY: the place that `ask_elsewhere` passes, which nobody else uses now.
-            unsafe { (*lines.cast::<Vec<String>>()).push(text) };
-        }
-        Ok(())
-    };
-    guarded("a row", Code::INTERNAL, keep, |_| ()).map_or(Code::INTERNAL.raw(), |()| OK)
 }
 
 impl Snapshot<'_> {

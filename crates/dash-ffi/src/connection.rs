@@ -9,9 +9,10 @@ use crate::file_calls::Handle;
 use crate::guard::guarded;
 use crate::name::path;
 use crate::op;
+use crate::rows::keep;
 use crate::slot::Slot;
 use crate::sys::{Connection, RawFile};
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 use std::ffi::CString;
@@ -165,12 +166,12 @@ impl ConnectionRef<'_> {
     pub fn pragma(&self, schema: &str, name: &str) -> Option<String> {
         let sql = format!("PRAGMA \"{}\".{name}", schema.replace('"', "\"\""));
         let sql = CString::new(sql).ok()?;
-        let mut answer: Option<String> = None;
-        let (api, db, place) = (self.slot.api, self.as_ptr(), (&raw mut answer).cast());
-        // SAFETY: an open connection and a C string; `first_value` gets its place, which outlives
+        let mut answers: Vec<String> = Vec::new();
+        let (api, db, place) = (self.slot.api, self.as_ptr(), (&raw mut answers).cast());
+        // SAFETY: an open connection and a C string; `keep` gets its place, which outlives
         // the call. No message is wanted.
-        let code = unsafe { (api.exec)(db, sql.as_ptr(), Some(first_value), place, null_mut()) };
-        answer.filter(|_| code == OK)
+        let code = unsafe { (api.exec)(db, sql.as_ptr(), Some(keep), place, null_mut()) };
+        answers.pop().filter(|_| code == OK)
     }
 
     /// Shows the file of a database to `visit`. `None` if there is no such database, if its file is
@@ -200,27 +201,6 @@ impl ConnectionRef<'_> {
         })
         .ok()
     }
-}
-
-/// Keeps the first value of a row, for `sqlite3_exec`.
-unsafe extern "C" fn first_value(
-    answer: *mut c_void,
-    columns: c_int,
-    values: *mut *mut c_char,
-    _names: *mut *mut c_char,
-) -> c_int {
-    let keep = || {
-        // SAFETY: SQLite passes as many values as there are columns.
-        let value = if columns > 0 { unsafe { *values } } else { null_mut() };
-        if !value.is_null() {
-            // SAFETY: not null, so a C string that is there during the call.
-            let text = unsafe { CStr::from_ptr(value) }.to_string_lossy().into_owned();
-            // SAFETY: the place that `pragma` passes, which nobody else uses now.
-            unsafe { *answer.cast::<Option<String>>() = Some(text) };
-        }
-        Ok(())
-    };
-    guarded("a row", Code::INTERNAL, keep, |_| ()).map_or(Code::INTERNAL.raw(), |()| OK)
 }
 
 impl core::fmt::Debug for ConnectionRef<'_> {

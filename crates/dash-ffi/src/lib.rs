@@ -52,6 +52,7 @@ mod linked;
 mod name;
 mod nested;
 mod op;
+mod rows;
 mod side_file;
 mod slot;
 mod statement_api;

@@ -1,8 +1,8 @@
 //! What differs between two databases: their schema, the rows of their tables, and what the header
 //! holds for programs.
 
+use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, OpenFlags};
 
 use crate::Result;
 use crate::image::Image;
@@ -18,7 +18,7 @@ pub fn difference(target: &Image, copy: &Image) -> Result<Option<String>> {
             return Ok(Some(format!("PRAGMA {name} is another one")));
         }
     }
-    let (one, two) = (open(target)?, open(copy)?);
+    let (one, two) = (target.reader()?, copy.reader()?);
     let schema = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name, type";
     let (mine, theirs) = (rows(&one, schema)?, rows(&two, schema)?);
     if mine != theirs {
@@ -36,13 +36,6 @@ pub fn difference(target: &Image, copy: &Image) -> Result<Option<String>> {
         }
     }
     Ok(None)
-}
-
-fn open(image: &Image) -> Result<Connection> {
-    let path =
-        image.path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    Ok(Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)?)
 }
 
 fn is_virtual(sql: &str) -> bool {

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use dash_wal::history::Frame;
+use rusqlite::{Connection, OpenFlags};
 
 use crate::{Error, Result};
 
@@ -31,6 +32,14 @@ impl Image {
 
     fn failed(&self, error: std::io::Error) -> Error {
         Error::Io(self.path.display().to_string(), error)
+    }
+
+    /// A connection that reads it as it is, and leaves nothing beside it.
+    pub fn reader(&self) -> Result<Connection> {
+        let path = self.path.to_string_lossy();
+        let path = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        Ok(Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)?)
     }
 
     /// The same in another file, whatever is there.

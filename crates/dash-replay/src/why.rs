@@ -2,7 +2,6 @@
 //! its statements and the schema tell.
 
 use dash_statement::{Event, Transaction};
-use rusqlite::{Connection, OpenFlags};
 
 use crate::Result;
 use crate::image::Image;
@@ -14,10 +13,7 @@ const UNSTEADY: [&str; 6] =
 
 /// The reason, or what it may be.
 pub fn reason(ran: &Transaction, done: &Done, before: &Image) -> Result<String> {
-    let path =
-        before.path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let db = Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)?;
+    let db = before.reader()?;
     let schema: String =
         db.query_row("SELECT ifnull(group_concat(sql, ' '), '') FROM sqlite_master", [], |row| {
             row.get(0)

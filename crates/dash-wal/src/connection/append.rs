@@ -47,7 +47,7 @@ struct Batch {
 
 impl<S: Storage> Connection<S> {
     /// Makes frames `first` to `last` durable by a record, or by a flush of `-wal` where the log is
-    /// full or fails.
+    /// full or fails. The leader has the log open.
     pub(crate) fn append(
         &mut self,
         leader: &mut Leader<S>,
@@ -61,7 +61,6 @@ impl<S: Storage> Connection<S> {
             self.flush_log(leader).map(|()| Written::Durable(0))
         } else {
             let batch = Batch { page, first, last };
-            self.open_log(leader)?;
             self.read_back(leader, batch)?;
             commits = self.build(leader, batch)?;
             // A commit does not wait or fail for what is said of it.
@@ -268,7 +267,6 @@ impl<S: Storage> Connection<S> {
 
     /// Flushes records that were left in the device's cache.
     fn flush_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
-        self.open_log(leader)?;
         self.statistics.log_flushes += 1;
         leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
         self.coordination.set(Word::LogUnflushed, 0);
