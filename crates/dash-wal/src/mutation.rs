@@ -79,6 +79,8 @@ mutations! {
     CopyForgotten = "all files are copied, and the log is taken for another database's",
     SequenceReused = "an opener uses a sequence again",
     NoLife = "what a killed process left is treated as what a power loss left",
+    DeadLeftUnsummed = "what an older SQLite left without checksums stays so after its writer's death",
+    UnsummedTaken = "frames that lack their checksums count for what they will be",
     AnnotationAddsBlocks = "what is said of commits makes a record longer",
     RolledBackNoteKept = "what a rolled-back transaction ran is said of the one that others wrote in its place",
     NoteOfAnother = "what one commit ran is said of another one of the same record",

@@ -34,6 +34,7 @@ mod a_lost_log_is_noticed;
 mod a_normal_commit_is_durable_with_the_next_checkpoint;
 mod a_process_that_is_killed_takes_nobody_along;
 mod a_stopped_leader_stops_nobody;
+mod a_writer_that_dies_leaves_no_frame_without_checksum;
 mod before_the_first_record_all_names_are_durable;
 mod entering_and_leaving_the_mode_loses_nothing;
 mod older_headers_are_told_from_newer_ones;
@@ -64,6 +65,7 @@ use a_log_without_its_wal_is_void as absent;
 use a_lost_log_is_noticed as lost;
 use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
 use a_stopped_leader_stops_nobody as stopped;
+use a_writer_that_dies_leaves_no_frame_without_checksum as unsummed;
 use before_the_first_record_all_names_are_durable as names;
 use the_ring_overwrites_nothing_that_is_needed as ring;
 use what_a_commit_ran_is_said_of_it_alone as said_alone;
@@ -94,6 +96,8 @@ const TOLD: &[Told] = &[
     (Mutation::FrameBefore, &[difference::after_others_wrote_several_pages]),
     (Mutation::OwnFramesOutlive, &[twice::after_others_wrote_over_what_was_rolled_back]),
     (Mutation::SpoiltFramesLogged, &[twice::after_a_savepoint_was_rolled_back]),
+    (Mutation::DeadLeftUnsummed, &[unsummed::to_the_next_writer, unsummed::nor_to_a_checkpoint]),
+    (Mutation::UnsummedTaken, &[unsummed::while_it_stands_still]),
     (Mutation::WrapsOverWindow, &[ring::within_a_generation]),
     (Mutation::WrapWithoutFlush, &[ring::within_a_generation]),
     (Mutation::BeginningNotKept, &[ring::that_grows]),

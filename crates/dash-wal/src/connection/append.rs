@@ -6,7 +6,6 @@
 
 use crate::connection::durable::Means;
 use crate::connection::state::Connection;
-use crate::connection::sums::is_unsummed;
 use crate::context::{Generation, RecordContext, WAL_HEADER, salts_word};
 use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, frame_size};
 use crate::mutation::{Mutation, broken};
@@ -20,13 +19,6 @@ use dash_log::file::LogFile;
 use dash_log::record::WINDOW_START;
 use dash_storage::Storage;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How often frames are read whose writer is about to sum them up.
-const SUM_ATTEMPTS: usize = 50;
-
-/// For how long it is waited for each time.
-const SUM_PAUSE: Duration = Duration::from_millis(1);
 
 /// What came of writing a record.
 enum Written {
@@ -86,8 +78,7 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Reads frames of `-wal`. Some that are visible may be without salts for a moment, where their
-    /// writer was in no hurry: see [`crate::connection::sums`].
+    /// Reads frames of `-wal`.
     fn read_back(&self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
         let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
         if let Some(own) = self.own.whole(batch.first, batch.last, size) {
@@ -97,18 +88,6 @@ impl<S: Storage> Connection<S> {
             leader.frames.extend_from_slice(own);
             return Ok(());
         }
-        for _ in 0..SUM_ATTEMPTS {
-            self.read_frames(leader, batch)?;
-            let mut headers = leader.frames.chunks_exact(size).filter_map(<[u8]>::first_chunk);
-            if !headers.any(is_unsummed) {
-                break;
-            }
-            self.storage.sleep(SUM_PAUSE);
-        }
-        Ok(())
-    }
-
-    fn read_frames(&self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
         let page = batch.page;
         let count = u64::from(batch.last - batch.first + 1);
         let len = count * frame_size(page);

@@ -35,6 +35,12 @@ const LONGEST: u32 = 2000;
 /// How often it is looked at.
 const TORN_PAUSE: Duration = Duration::from_micros(50);
 
+/// How often it is looked whether a writer has summed its frames up that is about to.
+const SUM_ATTEMPTS: usize = 50;
+
+/// For how long it is waited for each time.
+const SUM_PAUSE: Duration = Duration::from_millis(1);
+
 /// What a flush is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Means {
@@ -94,16 +100,31 @@ impl<S: Storage> Connection<S> {
     }
 
     /// The last visible frame of this generation. `None`: there is no index that says so.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` where frames lack checksums, and their writer was stopped (WAL-19).
     pub(crate) fn visible_end(&mut self) -> Result<Option<u32>> {
+        let Some(end) = self.end_in_index() else { return Ok(None) };
+        for _ in 0..SUM_ATTEMPTS {
+            if self.summed_end(end) == end {
+                return Ok(Some(end));
+            }
+            self.try_sum_up_for_the_dead()?;
+            self.storage.sleep(SUM_PAUSE);
+        }
+        Err(Error::Busy)
+    }
+
+    fn end_in_index(&self) -> Option<u32> {
         let mut waited = Duration::ZERO;
         loop {
-            let Some(index) = &self.index else { return Ok(None) };
-            if let Some(header) = index.header() {
+            if let Some(header) = self.index.as_ref()?.header() {
                 let ours = pack(header.salts) == self.coordination.get(Word::Salts);
-                return Ok(Some(if ours { header.mx_frame } else { 0 }));
+                return Some(if ours { header.mx_frame } else { 0 });
             }
             if waited >= TORN {
-                return Ok(None);
+                return None;
             }
             self.storage.sleep(TORN_PAUSE);
             waited += TORN_PAUSE;
@@ -228,7 +249,7 @@ impl<S: Storage> Connection<S> {
         }
         let index = self.index.as_ref().and_then(Index::header);
         let ours = index.filter(|header| pack(header.salts) == self.coordination.get(Word::Salts));
-        ours.map_or(own, |header| header.mx_frame.max(own))
+        ours.map_or(own, |header| self.summed_end(header.mx_frame).max(own))
     }
 
     /// Whether frames become durable by a flush of `-wal` now, for there is no log, there need be

@@ -88,6 +88,10 @@ impl<S: Storage> Connection<S> {
             self.statistics.held_back += 1;
             return Err(Error::Busy);
         }
+        if reads && self.coordination.is(Word::Unsummed) {
+            // SQLite looks again at the header after this lock, and so it can begin to write.
+            self.try_sum_up_for_the_dead()?;
+        }
         let mut got = match &mut self.index {
             Some(index) => index.lock(slots.clone(), kind, &self.coordination.file),
             None => Err(Error::Busy),
@@ -106,6 +110,7 @@ impl<S: Storage> Connection<S> {
             got = Ok(());
         }
         if writer {
+            got = got.and_then(|()| self.enter_writer(&slots));
             match &got {
                 Ok(()) => {
                     self.own.begin();
@@ -133,6 +138,15 @@ impl<S: Storage> Connection<S> {
             return self.wait_until_durable(slots);
         }
         Ok(())
+    }
+
+    /// WRITER was taken: what a dead writer has left undone is done first, or it is given up.
+    fn enter_writer(&mut self, slots: &Range<usize>) -> Result<()> {
+        let summed = self.sum_up_for_the_dead();
+        if let (Err(_), Some(index)) = (&summed, &mut self.index) {
+            index.unlock(slots.clone(), &self.coordination.file)?;
+        }
+        summed
     }
 
     /// `dash_read=durable`: what is visible now is durable before it is read.

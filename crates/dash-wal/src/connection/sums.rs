@@ -3,18 +3,26 @@
 //! A frame that a transaction writes once more gets its checksum with the commit (wal.c
 //! `walRewriteChecksums`). Where a savepoint is rolled back in between, older versions of SQLite
 //! (3.40 among them) forget from which frame on: frames without salts are committed, and all behind
-//! them is summed up from a wrong beginning. In stock SQLite nobody notices before a crash, which
-//! loses these commits. Here they get what they should have (WAL-19): the frames before they are
-//! flushed, the index before the next writer continues from it.
+//! them is summed up from a wrong beginning, as is what the next transaction continues from. In
+//! stock SQLite nobody notices before a crash, which loses these commits.
+//!
+//! Here they get what they should have (WAL-19): the frames before they are flushed, the index
+//! before the next writer continues from it. Until both is done [`Word::Unsummed`] says so: nobody
+//! takes such frames for what they will be, and whoever gets WRITER after their writer's death does
+//! what that one has left undone.
 
 use crate::connection::state::{CommitFrame, Connection};
 use crate::frames::{
     Checksum, FRAME_HEADER, FrameHeader, WalHeader, checksum, frame_offset, frame_size,
 };
+use crate::index::{self, Index};
+use crate::mutation::{Mutation, broken};
+use crate::shared::coordination::Word;
+use crate::shared::durable::pack;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_engine::memory::zeros;
-use dash_storage::{File, Storage};
+use dash_storage::{File, LockKind, Storage};
 use std::sync::Arc;
 
 /// Where the salts are in a frame's header; the checksum follows.
@@ -37,7 +45,8 @@ impl<S: Storage> Connection<S> {
         let (Some(last), first) = (self.transaction.frame, self.transaction.unsummed) else {
             return Ok(());
         };
-        if first == 0 || first > last.number || !self.lacks_sums(first, last)? {
+        let is_done = first == 0 || self.transaction.sums.is_some();
+        if is_done || first > last.number || !self.lacks_sums(first, last)? {
             return Ok(());
         }
         if self.index.is_none() {
@@ -47,8 +56,17 @@ impl<S: Storage> Connection<S> {
                 self.names.shown_wal()
             )));
         }
-        self.transaction.sums = Some(self.sum_up_from(first, last)?);
+        self.transaction.sums = Some(self.sum_up_from(first, last.number)?);
         Ok(())
+    }
+
+    /// Frame `number`, of which this is said, was written without salts and checksum.
+    pub(crate) fn note_unsummed(&mut self, number: u32) {
+        let known = self.transaction.unsummed;
+        self.transaction.unsummed = if known == 0 { number } else { known.min(number) };
+        if known == 0 && self.index.is_some() {
+            self.coordination.set(Word::Unsummed, u64::from(self.transaction.first));
+        }
     }
 
     /// Tells the index. Its writers continue from the checksum there.
@@ -59,11 +77,74 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn tell_sums(&mut self) -> Result<()> {
         self.sum_up()?;
         let (sums, last) = (self.transaction.sums.take(), self.transaction.frame);
-        self.transaction.unsummed = 0;
         if let (Some(sums), Some(last), Some(index)) = (sums, last, &self.index) {
             index.set_frame_checksum(last.number, sums);
         }
+        if std::mem::take(&mut self.transaction.unsummed) != 0 {
+            self.coordination.set(Word::Unsummed, 0);
+        }
         Ok(())
+    }
+
+    /// Does both for a writer that died over it. WRITER is held.
+    ///
+    /// # Errors
+    ///
+    /// Those of `-wal`.
+    pub(crate) fn sum_up_for_the_dead(&mut self) -> Result<()> {
+        let first = u32::try_from(self.coordination.get(Word::Unsummed)).unwrap_or(0);
+        if first == 0 || self.wal.is_none() || broken(Mutation::DeadLeftUnsummed) {
+            return Ok(());
+        }
+        // Where there is none SQLite is about to make it anew, of the frames that are valid.
+        let Some(header) = self.index.as_ref().and_then(Index::header) else { return Ok(()) };
+        // What is not visible is going to be written over.
+        let is_visible = header.mx_frame >= first;
+        if is_visible && pack(header.salts) == self.coordination.get(Word::Salts) {
+            let sums = self.sum_up_from(first, header.mx_frame)?;
+            if let Some(index) = &self.index {
+                index.set_frame_checksum(header.mx_frame, sums);
+            }
+        }
+        self.coordination.set(Word::Unsummed, 0);
+        Ok(())
+    }
+
+    /// The same, if WRITER can be had.
+    ///
+    /// # Errors
+    ///
+    /// Those of `-wal`.
+    pub(crate) fn try_sum_up_for_the_dead(&mut self) -> Result<()> {
+        let writer = index::WRITE..index::WRITE + 1;
+        let Some(index) = &mut self.index else { return Ok(()) };
+        if self.transaction.unsummed != 0 {
+            // It is one's own transaction, and not at its end.
+            return Ok(());
+        }
+        if index.held(index::WRITE).is_some() {
+            return self.sum_up_for_the_dead();
+        }
+        match index.lock(writer.clone(), LockKind::Exclusive, &self.coordination.file) {
+            Ok(()) => {}
+            Err(Error::Busy) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        let summed = self.sum_up_for_the_dead();
+        if let Some(index) = &mut self.index {
+            index.unlock(writer, &self.coordination.file)?;
+        }
+        self.coordination.wake_first()?;
+        summed
+    }
+
+    /// `end`, or the last frame before a transaction that lacks checksums.
+    pub(crate) fn summed_end(&self, end: u32) -> u32 {
+        match self.coordination.get(Word::Unsummed) {
+            0 => end,
+            _ if broken(Mutation::UnsummedTaken) => end,
+            first => u32::try_from(first - 1).map_or(end, |before| end.min(before)),
+        }
     }
 
     /// Whether any of these frames has no salts.
@@ -82,7 +163,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Sums these frames up, on top of the one before; the checksum of the last one.
-    fn sum_up_from(&mut self, first: u32, last: CommitFrame) -> Result<Checksum> {
+    fn sum_up_from(&mut self, first: u32, last: u32) -> Result<Checksum> {
         let name = Arc::clone(self.names.shown_wal());
         let wal = self.wal()?;
         let header = WalHeader::read(wal, &name)?;
@@ -97,7 +178,7 @@ impl<S: Storage> Connection<S> {
                 .during(Operation::Read, &name)?;
             sums = FrameHeader::decode(&before).checksum;
         }
-        for number in first..=last.number {
+        for number in first..=last {
             let at = frame_offset(number, page);
             read_exact(wal, &mut frame, at).during(Operation::Read, &name)?;
             sums = checksum(header.order, &frame[..SALTS], sums);

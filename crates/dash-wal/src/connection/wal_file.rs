@@ -182,8 +182,7 @@ impl<S: Storage> Connection<S> {
             self.transaction.first = number;
         }
         if unsummed {
-            let known = self.transaction.unsummed;
-            self.transaction.unsummed = if known == 0 { number } else { known.min(number) };
+            self.note_unsummed(number);
             frame.salts = unpack(self.coordination.get(Word::Salts));
         }
         if frame.is_commit() {
@@ -269,9 +268,10 @@ impl<S: Storage> Connection<S> {
     /// `Poisoned` if neither the log nor `-wal` could be flushed: the commit is visible, and
     /// nobody knows whether it is durable.
     pub fn committed(&mut self) -> Result<()> {
+        // Under locking_mode=EXCLUSIVE SQLite has not given WRITER up.
+        self.tell_sums()?;
         let own = self.transaction.frame.take().or(self.transaction.pending.take());
         self.transaction.pending = None;
-        self.transaction.unsummed = 0;
         let synced = std::mem::take(&mut self.transaction.synced);
         let flushed = self.transaction.flushed.take();
         let Some(own) = own else { return Ok(()) };

@@ -41,7 +41,7 @@ pub(crate) const ENTRIES: usize = 64;
 pub(crate) const MAX_ENTRIES: usize = (HEAD - ENTRIES) / ENTRY;
 
 /// Raise it whenever a word gets another meaning.
-const NUMBER: u64 = WAL_LAYOUTS;
+const NUMBER: u64 = WAL_LAYOUTS + 1;
 
 /// First word of one that is laid out as here.
 const MARK: u64 = DASH | NUMBER;
@@ -145,6 +145,9 @@ pub(crate) enum Word {
     Own = 45,
     /// 1: the log lies elsewhere, as a sign says.
     Elsewhere = 46,
+    /// First frame of a transaction that was written in part without checksums; 0: none was. Its
+    /// writer has WRITER, or died. See [`crate::connection::sums`].
+    Unsummed = 47,
 }
 
 /// What one tells whoever only reads it.

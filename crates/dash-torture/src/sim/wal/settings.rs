@@ -54,6 +54,8 @@ pub struct Settings {
     pub has_neighbours: bool,
     /// Whether flushes fail.
     pub has_faults: bool,
+    /// Whether SQLite is an older version, which leaves frames without checksums.
+    is_older: bool,
     /// `PRAGMA dash_barrier`, if it is set.
     barrier: Option<&'static str>,
     /// `PRAGMA dash_durability`.
@@ -86,6 +88,7 @@ impl Settings {
             is_lazy: dice.one_in(5),
             has_neighbours,
             has_faults: claims.failed_flushes && !has_neighbours && dice.one_in(4),
+            is_older: claims.pragmas && locking != Locking::Heap && dice.one_in(6),
             barrier: (claims.pragmas && dice.one_in(8)).then_some("wal"),
             durability: if claims.pragmas { durability } else { "host" },
         }
@@ -142,8 +145,9 @@ impl Settings {
         }
         if self.claims.pragmas {
             let (durability, keeps) = (self.durability, u8::from(self.keeps_log));
+            let older = u8::from(self.is_older);
             db.execute_batch(&format!(
-                "PRAGMA dash_durability={durability}; PRAGMA keeps_log={keeps}"
+                "PRAGMA dash_durability={durability}; PRAGMA keeps_log={keeps}; PRAGMA older={older}"
             ))?;
             if let Some(barrier) = self.barrier {
                 db.execute_batch(&format!("PRAGMA dash_barrier={barrier}"))?;

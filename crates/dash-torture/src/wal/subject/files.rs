@@ -15,6 +15,7 @@ use dash_storage::LockKind;
 use dash_storage::simulated::Simulated;
 use dash_wal::{Barrier, Durability, OpenOptions, Process, Said, Tuning};
 
+use super::older::Older;
 use crate::sim::stock_file as file;
 use crate::sim::subject::{DB, Sizes, SqliteFiles, World};
 
@@ -45,7 +46,7 @@ impl SqliteFiles for Files {
                 // A world is one connection's.
                 drop(world.of_connection.set(Arc::clone(&connection) as Arc<_>));
                 let world = Arc::clone(world);
-                Ok(Some(Box::new(Database { connection, keeps_log: false, _world: world })))
+                Ok(Some(Box::new(Database { connection, keeps_log: false, world })))
             }
             Some(FileKind::Wal) => {
                 let connection = of(world).ok_or(Code::CANTOPEN)?;
@@ -95,6 +96,8 @@ struct Shared {
     connection: Mutex<Option<Connection>>,
     /// What its commits say of themselves: so many bytes; 0: nothing.
     says: AtomicUsize,
+    /// Whether its SQLite is an older one.
+    older: Older,
 }
 
 /// The connection of a world.
@@ -119,6 +122,7 @@ impl Shared {
         engine(opened, Code::CANTOPEN).map(|connection| Self {
             connection: Mutex::new(Some(connection)),
             says: AtomicUsize::new(0),
+            older: Older::default(),
         })
     }
 
@@ -166,7 +170,7 @@ struct Database {
     connection: Arc<Shared>,
     /// Whether `-wal` stays when the last one closes.
     keeps_log: bool,
-    _world: Arc<World>,
+    world: Arc<World>,
 }
 
 impl Database {
@@ -188,6 +192,7 @@ impl Database {
             "keeps_log" => self.keeps_log = value == "1",
             // As if other databases were written in the same transactions.
             "says" => self.connection.says.store(value.parse().unwrap_or(0), Relaxed),
+            "older" => self.connection.older.ask_for(value == "1", self.world.setup.page),
             "undeferred" => connection.set_undeferred(value == "1"),
             _ => return Ok(Handled::No),
         }
@@ -236,6 +241,7 @@ impl File for Database {
                 *moved = engine(self.connection.get()?.has_moved(), Code::IOERR_FSTAT)?;
             }
             FileControl::CommitPhaseTwo => {
+                self.connection.older.forget_checksum();
                 engine(self.connection.get()?.committed(), Code::IOERR_FSYNC)?;
             }
             FileControl::CheckpointStart => {
@@ -262,6 +268,9 @@ impl File for Database {
     fn shm_map(&mut self, region: usize, size: usize, extend: bool) -> Result<ShmMapping> {
         let mapped = self.connection.get()?.map_region(region, size, extend);
         let mapped = engine(mapped, Code::IOERR_SHMMAP)?;
+        if region == 0 {
+            self.connection.older.maps(mapped);
+        }
         // SAFETY: the engine's region lies in one piece, which it holds until SQLite unmaps it or
         // closes the database; all who have it use it as shared memory.
         #[expect(unsafe_code, reason = "SQLite has a pointer to it")]
@@ -271,6 +280,9 @@ impl File for Database {
 
     fn shm_lock(&mut self, slot: usize, count: usize, lock: ShmLock) -> Result<()> {
         let slots = slot..slot + count;
+        if slot == 0 && lock == ShmLock::UnlockExclusive {
+            self.connection.older.forget_checksum();
+        }
         let mut connection = self.connection.get()?;
         let done = match lock {
             ShmLock::LockShared => connection.index_lock(slots, LockKind::Shared),
@@ -281,6 +293,7 @@ impl File for Database {
     }
 
     fn shm_unmap(&mut self, delete: bool) -> Result<()> {
+        self.connection.older.maps(None);
         engine(self.connection.get()?.unmap(delete), Code::IOERR_SHMMAP)
     }
 
@@ -311,6 +324,8 @@ impl File for Log {
             let said = Said { process: 1, connection: Some(says as u64), time: 2, statements };
             self.connection.get()?.say(said, false);
         }
+        let header = self.connection.older.header(data, offset);
+        let data = header.as_ref().map_or(data, |header| &header[..]);
         engine(self.connection.get()?.wal_write(data, offset), Code::IOERR_WRITE)
     }
 

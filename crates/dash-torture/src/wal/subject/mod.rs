@@ -1,6 +1,7 @@
 //! The engine `wal` on simulated storage.
 
 mod files;
+mod older;
 
 use dash_storage::simulated::Machine;
 

@@ -1,0 +1,112 @@
+//! WAL-19: an older SQLite commits frames without checksums, and leaves another one in the
+//! wal-index than the next transaction has to begin with. Its process may die, or be stopped,
+//! before the engine has mended that, and others go on.
+
+use std::sync::{Arc, Mutex};
+
+use crate::common::{Db, Tale};
+
+/// A connection of such a version, in a process of its own.
+fn older(tale: &Tale, level: &str) -> Db {
+    let db = tale.open();
+    db.ok("PRAGMA older=1");
+    db.synchronous(level);
+    db
+}
+
+/// Before each operation of a transaction in turn a process dies, and what is then done by another
+/// one holds.
+fn dies_anywhere(level: &str, act: fn(&Tale, &Db)) {
+    for last in 0.. {
+        let (tale, db) = Tale::begun();
+        let (other, mut count) = (older(&tale, level), 0);
+        let died = other.dies(
+            false,
+            move |_| {
+                count += 1;
+                count > last
+            },
+            |other| drop(other.scribble(2).and_then(|()| other.run("COMMIT"))),
+        );
+        act(&tale, &db);
+        if !died {
+            assert!(last > 10, "a transaction of {last} operations");
+            break;
+        }
+    }
+}
+
+#[test]
+pub(crate) fn to_the_next_writer() {
+    for level in ["FULL", "NORMAL"] {
+        dies_anywhere(level, |tale, db| {
+            db.put();
+            tale.survives_all();
+            tale.survives(&tale.machine.killed()).unwrap();
+            db.put();
+            tale.survives_all();
+        });
+    }
+}
+
+#[test]
+pub(crate) fn nor_to_a_checkpoint() {
+    for level in ["FULL", "NORMAL"] {
+        dies_anywhere(level, |tale, db| {
+            db.checkpoint("PASSIVE");
+            tale.survives_all();
+            db.put();
+            tale.survives_all();
+        });
+    }
+}
+
+/// What is not there yet is not copied, nor does anybody rely on it.
+#[test]
+pub(crate) fn while_it_stands_still() {
+    for last in 0.. {
+        let (tale, db) = Tale::begun();
+        let other = older(&tale, "NORMAL");
+        let (seen, mut count, acting) = (tale.clone(), 0, Arc::new(Mutex::new(db)));
+        let (db, reached) = (Arc::clone(&acting), Arc::new(Mutex::new(false)));
+        let stood = Arc::clone(&reached);
+        tale.machine.watch(move |_, _| {
+            count += 1;
+            if count == last + 1 {
+                *stood.lock().unwrap() = true;
+                let db = db.lock().unwrap();
+                let busy = db.value::<i64>("PRAGMA wal_checkpoint(PASSIVE)");
+                assert!(!matches!(busy, Err(error) if !error.contains("locked")));
+                seen.survives_all();
+            }
+        });
+        other.scribble(2).and_then(|()| other.run("COMMIT")).unwrap();
+        tale.machine.watch(|_, _| {});
+        tale.survives_all();
+        let db = acting.lock().unwrap();
+        db.put();
+        tale.survives_all();
+        if !*reached.lock().unwrap() {
+            assert!(last > 10, "a transaction of {last} operations");
+            break;
+        }
+    }
+}
+
+/// By one connection alone, which never gives WRITER up.
+#[test]
+pub(crate) fn nor_does_one_that_has_the_database_for_itself() {
+    for level in ["FULL", "NORMAL"] {
+        let (tale, db) = Tale::begun();
+        db.close();
+        let db = older(&tale, level);
+        db.put();
+        db.ok("PRAGMA locking_mode=EXCLUSIVE");
+        for _ in 0..3 {
+            db.put();
+            tale.survives_all();
+        }
+        tale.all_counts();
+        tale.survives(&tale.machine.killed()).unwrap();
+    }
+}
