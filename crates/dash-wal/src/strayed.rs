@@ -56,3 +56,19 @@ pub(crate) fn refusal(names: &Names, strayed: Strayed) -> Error {
         ),
     })
 }
+
+/// Why a connection does not join others that have the database open, and use a log that is not to
+/// be found from here (WAL-29).
+pub(crate) fn refusal_to_join(names: &Names, strayed: Strayed) -> Error {
+    let (db, log) = (names.shown(), names.shown_log());
+    let why = match strayed {
+        Strayed::Lost => "is missing here",
+        Strayed::Cut => "is shorter here than it was",
+        _ => "is another file here",
+    };
+    Error::CantOpen(format!(
+        "{log} {why}: it is the log of {db}, which others have open, and a commit of this process would find no log; mount the \
+         folder that it is in for this process, too, or, where it was removed, close {db} everywhere first, which makes all \
+         durable without it"
+    ))
+}

@@ -50,7 +50,7 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
         (Refusal::Another, LOG) => Reply::Tell(format!(
             "nothing was done: on top of another state than they were made on the commits in the log make no database. {message}"
         )),
-        (Refusal::LogMissing, LOG) => {
+        (Refusal::LogMissing | Refusal::LogWiped, LOG) => {
             Reply::Tell(format!("nothing was done: there is no log. {message}"))
         }
         (Refusal::LogMissing, _) => without_lost_log(file),
@@ -61,7 +61,7 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
             let logs = report.relation == Some(Relation::Same);
             without_another(file, &log, chain.as_ref(), logs)
         }
-        (Refusal::Damaged, _) => without_log(file, &log, message),
+        (Refusal::Damaged | Refusal::LogWiped, _) => without_log(file, &log, message),
         (Refusal::Strayed(Strayed::Copied), LOG) => keep_copied(file, &log),
         (Refusal::Strayed(_), LOG) => Reply::Tell(format!("nothing was done: {message}")),
         (Refusal::Strayed(_), _) => without_strayed(file, message),
@@ -94,6 +94,7 @@ fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
         Refusal::Newer
         | Refusal::DatabaseMissing
         | Refusal::LogMissing
+        | Refusal::LogWiped
         | Refusal::WalRemoved
         | Refusal::Another
         | Refusal::Strayed(_) => message.to_owned(),

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::common::{DB, Fate, LOG, Tale, is_fenced};
+use crate::common::{DB, Fate, LOG, Tale, is_fenced, overwrite};
 
 /// A session in memory, cut off by a power loss that takes all of `-wal` that it can.
 fn cut_off() -> Tale {
@@ -133,6 +133,44 @@ pub(crate) fn nor_where_it_was_cut_or_wiped() {
         put(&tale.machine, &vec![0; whole.len()]);
         refused(&tale, "is not the log of app.db");
     }
+}
+
+/// Nor where the sign was emptied or written over after a power loss. At rest that says nothing.
+#[test]
+pub(crate) fn nor_where_its_sign_was_wiped() {
+    for bytes in [vec![], vec![0; 100], b"no sign".to_vec()] {
+        let tale = cut_off();
+        let sign = tale.machine.file_view("/app.db-dashlog").unwrap();
+        overwrite(&tale.machine, "app.db-dashlog", &bytes);
+        for told in [tale.clone(), tale.untold()] {
+            let refused = told.try_open().err().unwrap();
+            assert!(refused.contains("app.db-dashlog is neither a log nor"), "{refused}");
+        }
+        overwrite(&tale.machine, "app.db-dashlog", &sign);
+        assert_eq!(tale.open().content(), tale.acknowledged());
+        let tale = closed();
+        overwrite(&tale.machine, "app.db-dashlog", &bytes);
+        assert_eq!(tale.untold().open().content(), tale.acknowledged());
+    }
+}
+
+/// Whoever comes while others use it, and does not find it, is not let in. WAL-29.
+#[test]
+pub(crate) fn not_where_only_others_find_it() {
+    for more in [0, 2] {
+        let (tale, db) = Tale::begun_in_memory();
+        (0..more).for_each(|_| db.put());
+        remove_log(&tale.machine);
+        let refused = open(&tale.machine, None).err().unwrap().to_string();
+        assert!(refused.contains("/pmem/app.db-dashlog is missing here"), "{refused}");
+        db.put();
+    }
+    // A log that was made, in no session yet.
+    let tale = closed();
+    let _first = open(&tale.machine, None).unwrap();
+    remove_log(&tale.machine);
+    let refused = open(&tale.machine, None).err().unwrap().to_string();
+    assert!(refused.contains("is missing here"), "{refused}");
 }
 
 /// A copy of the database and its sign: the log is the original's.

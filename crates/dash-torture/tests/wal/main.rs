@@ -126,7 +126,9 @@ const TOLD: &[Told] = &[
     (Mutation::OrderBySequence, &[generation::whichever_connection_announced_it]),
     (Mutation::HeaderLeftOld, &[generation::and_whoever_comes_next_goes_on]),
     (Mutation::LogNotNamed, &[lost::and_its_name_is_durable_before_the_fence_stands]),
-    (Mutation::LostLogIgnored, &[lost::after_a_power_loss]),
+    (Mutation::HeadNotDurable, &[lost::whatever_is_lost_when_a_new_one_is_made]),
+    (Mutation::WipedLogTaken, &[lost::also_where_it_was_written_over]),
+    (Mutation::LostLogIgnored, &[lost::after_a_power_loss, lost::also_where_it_was_written_over]),
     (Mutation::AbsentRefused, &[absent::after_a_stock_survivor_deleted_it]),
     (Mutation::CheckpointTaken, &[absent::once_what_it_held_is_durable]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
@@ -143,7 +145,14 @@ const TOLD: &[Told] = &[
         ],
     ),
     (Mutation::CopyForgotten, &[another::but_not_where_a_stock_survivor_has_changed_every_page]),
-    (Mutation::HalfMadeTaken, &[made::also_where_its_maker_was_killed]),
+    (
+        Mutation::HalfMadeTaken,
+        &[made::also_where_its_maker_was_killed, lost::nor_where_its_maker_was_killed],
+    ),
+    (
+        Mutation::JoinsWithoutLog,
+        &[lost::by_who_comes_while_others_use_it, elsewhere::not_where_only_others_find_it],
+    ),
     (Mutation::SignNotMade, &[elsewhere::as_its_sign_says_before_the_first_record]),
     (
         Mutation::SignNotChecked,

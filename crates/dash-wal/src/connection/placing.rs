@@ -1,20 +1,20 @@
 //! Where the log lies: found by the first opener, who may move it; shared by all who come later.
 
 use crate::connection::state::Connection;
-use crate::context::HeadContext;
 use crate::mutation::{Mutation, broken};
 use crate::place::{self, Place, Wanted};
-use crate::process::Leader;
 use crate::recovery::Choice;
 use crate::shared::coordination::Word;
-use crate::strayed::{Strayed, refusal};
+use crate::strayed::{Strayed, refusal, refusal_to_join};
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_log::file::LogFile;
-use dash_log::head::State;
 use dash_log::sign::Sign;
 use dash_storage::{Directory, File, Storage};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a head is waited for that may be half-written.
+const TORN_PAUSE: Duration = Duration::from_millis(1);
 
 /// Where the log is to go.
 enum Target {
@@ -110,11 +110,12 @@ impl<S: Storage> Connection<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::CantOpen`] where another place is asked for.
+    /// [`Error::CantOpen`] where another place is asked for, or the log is not to be found from
+    /// here.
     pub(crate) fn join_log(&mut self, wanted: Option<&Path>) -> Result<()> {
         self.look_at_sign()?;
         match wanted.map(|path| self.goes_to(path)).transpose()?.flatten() {
-            None => Ok(()),
+            None => self.look_for_log(),
             Some(_) => Err(Error::CantOpen(format!(
                 "{} is open with its log at {}: leave dash_log out, or close all connections first; the next one to open it may \
                  move the log",
@@ -122,6 +123,33 @@ impl<S: Storage> Connection<S> {
                 self.log_path().display()
             ))),
         }
+    }
+
+    /// Looks whether the log that the others use is there for this process, too: a commit would be
+    /// visible before it is found that it can't be made durable (WAL-29).
+    fn look_for_log(&self) -> Result<()> {
+        if broken(Mutation::JoinsWithoutLog) {
+            return Ok(());
+        }
+        let strayed = match self.coordination.is(Word::Session) {
+            false => self.place.strayed(self.database.file().id().inode)?,
+            true => match self.place.open()? {
+                Err(strayed) => Some(strayed),
+                Ok(None) => Some(Strayed::Lost),
+                Ok(Some(log)) => {
+                    let mut head = log.read_head()?;
+                    if head.is_err() {
+                        // Somebody may have been writing it.
+                        self.storage.sleep(TORN_PAUSE);
+                        head = log.read_head()?;
+                    }
+                    let id = self.coordination.get(Word::LogId);
+                    let is_it = head.is_ok_and(|head| head.id == id);
+                    (!is_it).then_some(Strayed::Foreign)
+                }
+            },
+        };
+        strayed.map_or(Ok(()), |strayed| Err(refusal_to_join(&self.names, strayed)))
     }
 
     /// What the sign says now, if there is one.
@@ -226,13 +254,8 @@ impl<S: Storage> Connection<S> {
 
     /// Says, before the first record, that there is a log elsewhere, and which (WAL-25). Its own
     /// head and name are durable by then.
-    pub(crate) fn sign_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
+    pub(crate) fn sign_log(&mut self) -> Result<()> {
         let Some(sign) = self.place.sign.clone() else { return Ok(()) };
-        leader.id = sign.id;
-        self.write_head(leader, State::Clean, &HeadContext::Nothing)?;
-        leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
-        let folder = self.place.directory()?;
-        folder.flush().during(Operation::FlushDirectory, self.names.shown_log())?;
         let sign = Sign { is_made: true, ..sign };
         if !broken(Mutation::SignNotMade) {
             self.mark_sign(&sign, sign.state_word())?;

@@ -25,9 +25,9 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those after which nothing may be written: the name fence could not be made durable.
     pub(crate) fn begin_session(&mut self, leader: &mut Leader<S>) -> Result<bool> {
-        let is_new = match self.prepare_log(leader) {
-            Ok(Some(is_new)) => is_new,
-            Ok(None) => {
+        match self.prepare_log(leader) {
+            Ok(true) => {}
+            Ok(false) => {
                 self.say_unasked();
                 return Ok(false);
             }
@@ -41,11 +41,8 @@ impl<S: Storage> Connection<S> {
                 return Ok(false);
             }
             Err(error) => return Err(error),
-        };
-        if is_new && !broken(Mutation::LogNotNamed) {
-            // A fence without a log says that one was lost (WAL-20).
-            self.flush_directory()?;
         }
+        self.coordination.set(Word::LogId, leader.id);
         // One flush makes both names durable: that of `-wal`, and the fence.
         self.raise_fence()?;
         self.flush_directory()?;
@@ -62,7 +59,6 @@ impl<S: Storage> Connection<S> {
             self.sync()?;
         }
         self.write_head(leader, State::InUse, &HeadContext::Nothing)?;
-        self.coordination.set(Word::LogId, leader.id);
         self.coordination.set(Word::FirstSequence, self.coordination.get(Word::Sequence));
         self.coordination.set(Word::WalNamed, 1);
         self.coordination.set(Word::Window, 0);
@@ -70,34 +66,56 @@ impl<S: Storage> Connection<S> {
         Ok(true)
     }
 
-    /// Opens the log, or makes one; whether it did. `None`: there is none, and it is to lie
-    /// elsewhere, which nobody has told this connection.
-    fn prepare_log(&mut self, leader: &mut Leader<S>) -> Result<Option<bool>> {
+    /// Opens the log, or makes one. `false`: there is none, and it is to lie elsewhere, which
+    /// nobody has told this connection.
+    fn prepare_log(&mut self, leader: &mut Leader<S>) -> Result<bool> {
         // It may have been removed at rest.
         leader.log = None;
         self.look_at_sign()?;
         let is_new = !self.adopt_log(leader)?;
-        let is_signed = self.place.sign.as_ref().is_none_or(|sign| sign.is_made);
         if is_new {
             if !self.may_make_log() {
-                return Ok(None);
+                return Ok(false);
             }
             leader.log = Some(self.make_log()?);
             (leader.id, leader.void) = (self.storage.random(), 0);
             self.coordination.set(Word::Position, 0);
             self.coordination.set(Word::Sequence, 0);
         }
-        // Also of one that is there: whoever was making it may have been killed before it said so.
-        if !is_signed && (is_new || !broken(Mutation::HalfMadeTaken)) {
-            self.sign_log(leader)?;
+        // Also one that is there: whoever was making it may have been killed before it was so.
+        if is_new || !broken(Mutation::HalfMadeTaken) {
+            self.settle_log(leader)?;
         }
-        let Some(log) = &leader.log else { return Ok(Some(is_new)) };
+        let Some(log) = &leader.log else { return Ok(true) };
         self.coordination.set(Word::Ring, log.ring()?.len);
         if broken(Mutation::SessionBeginsElsewhere) {
             self.coordination.set(Word::Position, 12 << 10);
         }
         self.process.set_medium(LogMedium::of(log));
-        Ok(Some(is_new))
+        Ok(true)
+    }
+
+    /// Makes the log's head and its name durable, unless they are known to be: a fence without a
+    /// log, or with none in its place, says that one was lost (WAL-20).
+    fn settle_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
+        let sign = self.place.sign.as_ref().map(|sign| (sign.id, sign.is_made));
+        let is_signed = sign.is_none_or(|(_, is_made)| is_made);
+        if is_signed && self.coordination.get(Word::LogId) == leader.id {
+            return Ok(());
+        }
+        if let Some((id, _)) = sign {
+            leader.id = id;
+        }
+        if !broken(Mutation::HeadNotDurable) {
+            self.write_head(leader, State::Clean, &HeadContext::Nothing)?;
+            leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
+        }
+        if !broken(Mutation::LogNotNamed) {
+            self.statistics.directory_flushes += 1;
+            let flushed = self.place.directory()?.flush();
+            flushed.during(Operation::FlushDirectory, self.names.shown_log())?;
+        }
+        if is_signed { Ok(()) } else { self.sign_log() }
     }
 
     /// Whether this connection makes a log: elsewhere only where its own options say that there is

@@ -174,7 +174,7 @@ impl<'a, S: Storage> Files<'a, S> {
             Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
             Err(other) => return Err(other),
         };
-        let situation = match look.situation(&log, self.wal, boot) {
+        let situation = match look.situation(&log, fence, self.wal, boot) {
             Ok(situation) => situation,
             // Of the images in the log.
             Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
@@ -182,7 +182,7 @@ impl<'a, S: Storage> Files<'a, S> {
         };
         let decided = match explain(situation) {
             (Action::RefuseAbsent, _) => Err((Refusal::WalRemoved, look.missing_wal().to_string())),
-            (Action::RefuseLost, _) => Err((Refusal::LogMissing, look.missing_log().to_string())),
+            (Action::RefuseLost, _) => Err((Refusal::LogWiped, look.wiped_log().to_string())),
             (Action::RefuseGap, _) => Err((Refusal::WalCut, look.missing_frames().to_string())),
             (Action::RefuseAnother, _) => {
                 Err((Refusal::Another, look.another_database().to_string()))

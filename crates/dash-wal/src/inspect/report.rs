@@ -247,6 +247,9 @@ pub enum Refusal {
     DatabaseMissing,
     /// The log was removed, and may have held commits that are nowhere else.
     LogMissing,
+    /// Something else is in the log's place, and may have been written over commits that are
+    /// nowhere else.
+    LogWiped,
     /// `-wal` was removed, and the log holds commits that the database lacks.
     WalRemoved,
     /// The log is not of this database, or not of this state of it.

@@ -57,6 +57,12 @@ impl<F: File> Log<F> {
         self.generation().map_or(self.scan.greatest, |generation| generation.number)
     }
 
+    /// Whether it is no log, and nothing of one: empty, zeros, or something else. No crash leaves
+    /// that behind a name fence, which is put up once the head is durable (WAL-20).
+    pub(crate) fn is_wiped(&self) -> bool {
+        self.scan.condition != Condition::Whole && self.chain.is_none()
+    }
+
     fn says(&self) -> LogSays {
         match &self.chain {
             Some(chain) if !chain.has_frames => LogSays::Generation,
@@ -124,13 +130,17 @@ impl<S: Storage> Look<'_, S> {
         Ok(Log { file, scan, head, chain })
     }
 
-    /// How things stand, for the table.
+    /// How things stand, for the table. `fence`: a name fence stands.
     pub(crate) fn situation(
         &self,
         log: &Log<S::File>,
+        fence: bool,
         wal: Option<&S::File>,
         boot: Boot,
     ) -> Result<Situation> {
+        if log.is_wiped() && !broken(Mutation::WipedLogTaken) {
+            return self.without_log(fence, wal, boot);
+        }
         let wal_is = match self.relation(log.generation(), wal)? {
             // The header was durable before the first record, so it was cut to nothing since,
             // which is a deletion by another name.
@@ -145,8 +155,9 @@ impl<S: Storage> Look<'_, S> {
         Ok(Situation { boot, log: log.says(), wal: wal_is, database, reaches })
     }
 
-    /// The same, where there is no log. From before its first record on a session has a name fence,
-    /// and `-wal` a header; a fence without that may be of another mode (WAL-20).
+    /// The same, where there is no log, or what is there is none. From before its first record on a
+    /// session has a name fence, and `-wal` a header; a fence without that may be of another mode
+    /// (WAL-20).
     pub(crate) fn without_log(
         &self,
         fence: bool,
@@ -211,6 +222,17 @@ impl<S: Storage> Look<'_, S> {
         Error::CantOpen(format!(
             "{log} is missing: {db} was in use when the power was lost, and its last commits may be there alone; put {log} \
              back, or let `dash recover {db} --discard` take {db} and {wal} without them"
+        ))
+    }
+
+    /// The same, where something else is in the log's place, or in that of the sign that says where
+    /// it is.
+    pub(crate) fn wiped_log(&self) -> Error {
+        let (db, wal, log) = (self.names.shown(), self.names.shown_wal(), self.names.shown_log());
+        Error::CantOpen(format!(
+            "{log} is neither a log nor says where that is, as if it had been emptied or written over: {db} was in use when the \
+             power was lost, and its last commits may have been there alone; put {log} back, or let `dash recover {db} --discard` \
+             take {db} and {wal} without them"
         ))
     }
 

@@ -64,6 +64,8 @@ pub(crate) struct Recovered {
     named: bool,
     /// Commits that are to become durable in stock fashion first.
     stock_first: u64,
+    /// The id of a log that is durable, with its name; 0: there is none, or it may not be.
+    log_id: u64,
 }
 
 impl Recovered {
@@ -72,7 +74,7 @@ impl Recovered {
         self.salts
     }
     /// As the coordination file has it.
-    pub fn words(&self) -> [(Word, u64); 13] {
+    pub fn words(&self) -> [(Word, u64); 14] {
         let [stamp, stamp_page] = self.stamp.words();
         [
             // A checkpoint before may have copied pages and not flushed them.
@@ -82,6 +84,7 @@ impl Recovered {
             (Word::Promised, u64::from(self.promised)),
             (Word::WalNamed, u64::from(self.named)),
             (Word::StockFirst, self.stock_first),
+            (Word::LogId, self.log_id),
             (Word::Generation, self.generation),
             (Word::Salts, self.salts),
             (Word::Durable, DurableEnd::new(self.generation, self.durable).word()),
@@ -161,7 +164,8 @@ impl<S: Storage> Connection<S> {
             recovered.position = log.scan.end_position;
             recovered.generation = log.number();
             recovered.stock_first = log.stock_first(&self.settings.tuning);
-            wal = self.act(log, wal, boot, choice)?;
+            wal = self.act(log, wal, fence, boot, choice)?;
+            recovered.fence = fence && !log.is_wiped();
         } else if fence {
             self.go_without_log(wal.as_ref(), boot, choice)?;
             recovered.fence = false;
@@ -171,6 +175,10 @@ impl<S: Storage> Connection<S> {
         if fence && !recovered.fence {
             // One that stands means that there is a log, from here on too.
             self.lower_fence()?;
+        }
+        if !same_cache || recovered.named {
+            // Its name and its head are durable: written again, or they outlived their writers.
+            recovered.log_id = log.as_ref().map_or(0, Log::id);
         }
         if let Some(log) = log.filter(Log::says_anything) {
             // What is not in `-wal` any more was copied into the database: by stock SQLite, which
@@ -199,6 +207,7 @@ impl<S: Storage> Connection<S> {
             position: c.get(Word::Position),
             fence: c.is(Word::Fence),
             stock_first: c.get(Word::StockFirst),
+            log_id: c.get(Word::LogId),
             ..Recovered::default()
         };
         self.describe(wal.as_ref(), false, &mut recovered)?;
@@ -288,10 +297,11 @@ impl<S: Storage> Connection<S> {
         &self,
         log: &Log<S::File>,
         wal: Option<S::File>,
+        fence: bool,
         boot: Boot,
         choice: Choice,
     ) -> Result<Option<S::File>> {
-        let situation = self.look().situation(log, wal.as_ref(), boot)?;
+        let situation = self.look().situation(log, fence, wal.as_ref(), boot)?;
         if situation.log == LogSays::Generation && broken(Mutation::HeaderLeftOld) {
             return Ok(wal);
         }
@@ -308,7 +318,8 @@ impl<S: Storage> Connection<S> {
                 Choice::Keep => return self.make_wal_anew(log, chain).map(Some),
                 Choice::Discard => {}
             },
-            (Action::RefuseAnother, ..) if choice == Choice::Discard => {}
+            (Action::RefuseLost | Action::RefuseAnother, ..) if choice == Choice::Discard => {}
+            (Action::RefuseLost, ..) => return Err(self.look().wiped_log()),
             (Action::RefuseAnother, ..) => return Err(self.look().another_database()),
             _ => return Err(self.look().missing_frames()),
         }
@@ -317,6 +328,11 @@ impl<S: Storage> Connection<S> {
 }
 
 impl<F: File> Log<F> {
+    /// Its id; 0: it has no head.
+    fn id(&self) -> u64 {
+        if self.scan.condition == Condition::Whole { self.scan.head.id } else { 0 }
+    }
+
     /// Whether it has records that count, or calls a `-wal` void.
     fn says_anything(&self) -> bool {
         self.chain.is_some() || matches!(self.head, HeadContext::Void(_))

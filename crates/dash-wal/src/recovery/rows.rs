@@ -14,7 +14,8 @@ pub(crate) enum Boot {
 pub(crate) enum LogSays {
     /// Nothing; or there is none, and there need be none.
     Nothing,
-    /// There is none, and there must be one: a session was under way when the power was lost.
+    /// There is none, or something else is in its place, and there must be one: a session was under
+    /// way when the power was lost.
     Lost,
     /// `-wal` of a generation, or of one before, is void.
     Void,
@@ -148,7 +149,7 @@ fn rows() -> [Row; 12] {
             A::Leave,
             "the log was never used, or it was closed with all that counts in -wal, or cut off before its first record",
         ),
-        row(lost, ANY, A::RefuseLost, "the log was removed by hand, or left behind"),
+        row(lost, ANY, A::RefuseLost, "the log was removed, emptied or overwritten, or left behind"),
         row(
             |log| log == LogSays::Void,
             &[W::Same, W::Older, W::Blank],

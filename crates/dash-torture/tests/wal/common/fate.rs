@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use dash_storage::simulated::{Machine, OperationKind, Question, Random, Survivors};
-use dash_storage::{Directory, Storage};
+use dash_storage::{Directory, File, OpenMode, Storage};
 
 use super::{DB, LOG};
 
@@ -19,6 +19,16 @@ pub fn is_fenced(machine: &Machine) -> bool {
 pub fn remove(machine: &Machine, ending: &str) {
     let folder = machine.process().open_directory(Path::new("/")).unwrap();
     folder.unlink(OsStr::new(&format!("app.db{ending}"))).unwrap();
+}
+
+/// Puts other bytes in the place of a file's, durably.
+pub fn overwrite(machine: &Machine, name: &str, bytes: &[u8]) {
+    let folder = machine.process().open_directory(Path::new("/")).unwrap();
+    let file = folder.open(OsStr::new(name), OpenMode::Create { permissions: 0o644 }).unwrap();
+    file.set_len(0).unwrap();
+    file.write_at(bytes, 0).unwrap();
+    file.flush().unwrap();
+    folder.flush().unwrap();
 }
 
 pub fn inode(machine: &Machine, ending: &str) -> u64 {

@@ -22,7 +22,7 @@ use content::payload;
 pub use content::{content, said};
 pub use db::Db;
 use fate::inode;
-pub use fate::{Fate, Left, changes, is_fenced, losses, remove};
+pub use fate::{Fate, Left, changes, is_fenced, losses, overwrite, remove};
 
 /// Bytes of a page.
 pub const PAGE: usize = 1024;
