@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use dash_ffi::{
     Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostFile, HostVfs, LockLevel,
-    OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags,
+    OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Value,
 };
 use dash_storage::real::Real;
 
@@ -17,7 +17,7 @@ use crate::main_file::opened;
 use crate::mode::IN_TRANSACTION;
 use crate::mode::Parameters;
 use crate::mode::registry::Membership;
-use crate::mode::{Database, Mode};
+use crate::mode::{Database, Mode, Statistic};
 use crate::mode::{Opening, Request, Switching};
 use crate::shadow;
 
@@ -73,13 +73,15 @@ pub struct PlainFile {
     /// Whether it may only be read: what was half-written is not read then.
     is_read_only: bool,
     beside: Neighbours,
+    /// Why it is not in its mode, which would have been dash's.
+    why: Option<String>,
 }
 
 impl PlainFile {
     /// One that was just left by an engine.
     pub fn at_rest(file: HostFile, path: &Path) -> Self {
         let (path, beside) = (path.to_path_buf(), Neighbours::of(path));
-        Self { file, path, shared_memory: false, is_read_only: false, beside }
+        Self { file, path, shared_memory: false, is_read_only: false, beside, why: None }
     }
 }
 
@@ -103,6 +105,16 @@ impl Request<'_> {
     /// Opens it through the host. Without a membership it is read by stock SQLite's rules, whatever
     /// others do.
     pub(crate) fn plain(&self, membership: Option<Membership>) -> Result<Opened> {
+        self.plain_because(membership, None)
+    }
+
+    /// The same by stock SQLite's rules, where it could not be had in its mode; `why` is what
+    /// `dash_stats` says.
+    pub(crate) fn plain_instead(&self, why: &str) -> Result<Opened> {
+        self.plain_because(None, Some(why.to_owned()))
+    }
+
+    fn plain_because(&self, membership: Option<Membership>, why: Option<String>) -> Result<Opened> {
         let (file, flags) = self.host.open(self.name, self.flags)?;
         if !self.parameters.immutable && !dash_shadow::keep_access_at_rest(&Real, self.path) {
             self.note_exposed();
@@ -115,6 +127,7 @@ impl Request<'_> {
         let is_read_only = !flags.contains(OpenFlags::READWRITE);
         let mut file = PlainFile::at_rest(file, self.path);
         (file.shared_memory, file.is_read_only) = (shared_memory, is_read_only);
+        file.why = why;
         Ok(opened(self, (MODE, Box::new(file)), flags, membership))
     }
 }
@@ -133,6 +146,26 @@ impl Database for PlainFile {
 
     fn survives_fork(&self) -> bool {
         true
+    }
+
+    /// None: dash counts nothing here.
+    fn statistics(&self) -> Option<Vec<Statistic>> {
+        self.why.as_ref().map(|_| Vec::new())
+    }
+
+    fn words(&self) -> Vec<(&'static str, Option<String>)> {
+        self.why.iter().map(|why| ("reason", Some(why.clone()))).collect()
+    }
+
+    /// As stock SQLite makes a commit durable in WAL mode.
+    fn durability(&self, synchronous: Option<&str>) -> Option<Value> {
+        self.why.as_ref()?;
+        let word = synchronous.map(|level| match level {
+            "0" => "off",
+            "1" => "normal",
+            _ => "full",
+        });
+        Some(word.into())
     }
 
     fn is_in_wal_mode(&mut self) -> Result<bool> {

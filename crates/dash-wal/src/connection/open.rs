@@ -116,7 +116,11 @@ impl<S: Storage> Connection<S> {
                 .refuse_beside(options.kept_out_by.as_deref())
                 .and_then(|()| self.recover_first(choice))
                 .and_then(|()| self.place_log(log));
-            let is_marked = matches!(recovered, Err(Error::Io { .. }));
+            // What can't be opened is so before anything is written.
+            let is_marked = matches!(
+                recovered,
+                Err(Error::Io { operation, .. }) if operation != Operation::Open
+            );
             if recovered.is_err() && fresh && !is_marked {
                 drop(self.directory.unlink(&self.names.coordination));
             }

@@ -262,7 +262,7 @@ pub trait Database: File {
     }
 
     /// Rows of `dash_stats` that are words: NULL if it isn't known.
-    fn words(&self) -> Vec<(&'static str, Option<&'static str>)> {
+    fn words(&self) -> Vec<(&'static str, Option<String>)> {
         Vec::new()
     }
 

@@ -32,11 +32,11 @@ impl Database for WalFile {
         Some(rows)
     }
 
-    fn words(&self) -> Vec<(&'static str, Option<&'static str>)> {
+    fn words(&self) -> Vec<(&'static str, Option<String>)> {
         let mut state = self.link.state();
         let medium = state.engine().ok().and_then(|engine| engine.log_medium());
-        let mode = self.mode.names()[0];
-        vec![("mode", Some(mode)), ("log_medium", medium.map(parameters::name_of_medium))]
+        let medium = medium.map(parameters::name_of_medium).map(str::to_owned);
+        vec![("mode", Some(self.mode.names()[0].to_owned())), ("log_medium", medium)]
     }
 
     fn takes_form(&mut self, mode: &'static dyn Mode) {

@@ -73,8 +73,6 @@ pub struct WalFile {
     idle: Option<Instant>,
     /// Locks that this connection got when who was in the way woke it.
     pub(super) wakeups: u64,
-    /// Why it can't be written, where somebody wanted to.
-    pub(super) why: Option<String>,
 }
 
 impl WalFile {
@@ -100,7 +98,6 @@ impl WalFile {
             failed: false,
             idle: None,
             wakeups: 0,
-            why: None,
         }
     }
 
@@ -161,11 +158,7 @@ impl WalFile {
 
     /// What a change is answered, where SQLite may only read.
     pub(super) fn refusal(&self) -> Error {
-        let message = "the database was opened for reading only";
-        match &self.why {
-            Some(why) => Error::new(Code::READONLY, format!("{message}: {why}")),
-            None => Error::new(Code::READONLY, message),
-        }
+        Error::new(Code::READONLY, "the database was opened for reading only")
     }
 
     /// In whole chunks, as the stock VFS counts them.

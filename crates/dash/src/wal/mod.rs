@@ -97,7 +97,7 @@ impl Mode for Wal {
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
         let Opening { request, reading, membership } = opening;
         match reading {
-            true => request.wal_for_reading(membership, None),
+            true => request.wal_for_reading(membership),
             false => request.wal_for_writing(membership),
         }
     }

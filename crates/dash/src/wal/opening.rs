@@ -71,29 +71,48 @@ impl Request<'_> {
     pub(super) fn wal_for_writing(&self, membership: Membership) -> Result<Opened> {
         let begins = membership.is_alone();
         match self.wal_engine(&membership, begins) {
-            Ok(engine) => Ok(self.wal_opened(engine, membership, None)),
-            // As the stock VFS does: what can't be written may still be read.
+            Ok(engine) => Ok(self.wal_opened(engine, membership, false)),
             Err(Failed::Forbidden(error)) => {
-                self.wal_for_reading(membership, Some(error.to_string())).map_err(|_| error)
+                drop(membership);
+                self.wal_by_stock(error)
             }
             Err(Failed::Other(error)) => Err(error),
         }
     }
 
-    /// `why`: what kept it from being opened for writing, if that was wanted. Without the rights
-    /// that the engine needs, stock's rules say what can be read.
-    pub(super) fn wal_for_reading(
-        &self,
-        membership: Membership,
-        why: Option<String>,
-    ) -> Result<Opened> {
-        if why.is_none()
-            && let Ok(engine) = self.wal_engine(&membership, false)
-        {
-            return Ok(self.wal_opened(engine, membership, Some(String::new())));
+    /// Without the rights that the engine needs, stock's rules say what can be read.
+    pub(super) fn wal_for_reading(&self, membership: Membership) -> Result<Opened> {
+        if let Ok(engine) = self.wal_engine(&membership, false) {
+            return Ok(self.wal_opened(engine, membership, true));
         }
         drop(membership);
         self.plain(None)
+    }
+
+    /// As the stock VFS does where the engine lacks a right: what can't be written may still be
+    /// read, and what can is written by stock's rules. That is said, and refused to whoever asked
+    /// for what only the engine gives.
+    fn wal_by_stock(&self, error: Error) -> Result<Opened> {
+        let needs = "dash needs the right to write the database's folder, and its log: give that the database's owner, group \
+             and permissions";
+        let Ok(opened) = self.plain_instead(&error.to_string()) else { return Err(error) };
+        if !opened.flags.contains(OpenFlags::READWRITE) {
+            return Ok(opened);
+        }
+        if let Some(asked) = parameters::only_by_engine(&self.parameters) {
+            opened.file.close()?;
+            let message = format!("{asked} can't be had here: {error}. {needs}");
+            return Err(Error::new(Code::CANTOPEN, message));
+        }
+        self.host.note(
+            Code::WARNING,
+            &format!(
+                "{} was opened by stock SQLite's rules, without dash: {error}. A commit is as durable as PRAGMA synchronous \
+                 says. {needs}",
+                self.path.display()
+            ),
+        );
+        Ok(opened)
     }
 
     fn wal_engine(
@@ -105,28 +124,27 @@ impl Request<'_> {
         engine(self.host, self.path, &self.parameters, self.flags, begins, &process)
     }
 
-    /// `read_only`: why SQLite may not write.
+    /// `read_only`: SQLite may not write.
     fn wal_opened(
         &self,
         engine: Connection<Real>,
         membership: Membership,
-        read_only: Option<String>,
+        read_only: bool,
     ) -> Opened {
         let links = membership.shared().of::<Links>();
         let path = self.path.to_path_buf();
         let records = self.parameters.is_on(statements::PARAMETER);
-        let link = Link::new(engine, &links, self.caller, path, read_only.is_some(), records);
+        let link = Link::new(engine, &links, self.caller, path, read_only, records);
         link.state().text = parameters::chosen_text(&self.parameters);
         let mut file = WalFile::new(link, *self.host, self.parameters.psow(), self.window.clone());
         let mode = self.parameters.mode.filter(|mode| mode.base() == MODE).unwrap_or(MODE);
         file.takes_form(mode);
-        let flags = match &read_only {
-            Some(_) => {
+        let flags = match read_only {
+            true => {
                 self.flags.without(OpenFlags::READWRITE | OpenFlags::CREATE) | OpenFlags::READONLY
             }
-            None => self.flags,
+            false => self.flags,
         };
-        file.why = read_only.filter(|why| !why.is_empty());
         opened(self, (mode, Box::new(file)), flags, Some(membership))
     }
 }

@@ -142,6 +142,21 @@ pub fn name_of_reads(durable: bool) -> &'static str {
     name(&READS, &durable)
 }
 
+/// What was asked for that only the engine gives, and stock SQLite's WAL mode does not.
+pub fn only_by_engine(parameters: &Parameters) -> Option<String> {
+    let is = |name: &str, values: &[&str]| {
+        let chosen = parameters.own(name)?;
+        let is_it = values.is_empty() || values.iter().any(|it| chosen.eq_ignore_ascii_case(it));
+        is_it.then(|| format!("{name}={chosen}"))
+    };
+    let mode = parameters.mode.filter(|mode| mode.records_statements());
+    is(DURABILITY, &["full", "device"])
+        .or_else(|| is(READ, &["durable"]))
+        .or_else(|| is(LOG, &[]))
+        .or_else(|| is(statements::PARAMETER, &["on"]))
+        .or_else(|| mode.map(|mode| format!("journal_mode={}", mode.names()[0])))
+}
+
 /// What was asked for, or else the defaults.
 pub fn options(parameters: &Parameters, create: bool) -> dash_wal::OpenOptions {
     fn own<T: Default>(

@@ -31,7 +31,6 @@ impl WalFile {
             drop(file.close_engine());
             return Err(error);
         }
-        file.why = self.why.take();
         file.takes_form(self.mode);
         self.link.give_way(&file.link);
         Ok(file)
