@@ -109,6 +109,9 @@ impl Capturer {
 impl Capture for Capturer {
     fn begins(&self, statement: &TracedStatement<'_>) {
         let mut state = self.state();
+        if state.goes_on(statement) {
+            return;
+        }
         state.read_clock(0, 1);
         let autocommit = statement.is_autocommit();
         let sql = statement.sql().unwrap_or_default();

@@ -130,6 +130,19 @@ impl State {
         found
     }
 
+    /// Whether what begins is a part of a statement that has begun, and not ended: the action of a
+    /// foreign key is a program without a name, which SQLite tells of by its statement's text.
+    pub fn goes_on(&mut self, statement: &TracedStatement<'_>) -> bool {
+        let begun = self.find(statement.id()).filter(|_| !self.finished);
+        let Some(place) = begun.map(|running| running.place) else { return false };
+        // No clock was read for its begin.
+        self.read_clock(0, 0);
+        if let Some(place) = place {
+            self.buffer.nest(place);
+        }
+        true
+    }
+
     /// The connection asks for the right to write, and no statement is known to be under way.
     pub fn look_who_asks(&mut self, watched: &Watched<'_>) {
         if self.resume_one(watched) {

@@ -187,6 +187,34 @@ fn what_triggers_run_is_part_of_their_statement() {
     assert_eq!(reason(&db), "-");
 }
 
+/// SQLite tells of the program of a foreign key's action as if its statement began again.
+#[test]
+fn a_statement_that_foreign_keys_go_on_with_is_there_once() {
+    let folder = Folder::new();
+    let db = database(&folder);
+    db.execute_batch(
+        "PRAGMA foreign_keys=ON;
+         CREATE TABLE one(t REFERENCES t ON DELETE CASCADE ON UPDATE CASCADE, at DEFAULT CURRENT_TIMESTAMP);
+         CREATE TABLE two(t REFERENCES t ON DELETE SET NULL);
+         INSERT INTO t(c) VALUES ('a'), ('b'), ('c');
+         INSERT INTO one(t) VALUES (1), (2), (2), (3); INSERT INTO two VALUES (1), (2)",
+    )
+    .expect("commits");
+    let statements = ["UPDATE t SET id=id+? WHERE id=3", "DELETE FROM t WHERE id<?"];
+    for (sql, value) in statements.into_iter().zip([5, 3]) {
+        db.execute(sql, [value]).expect("commits");
+        let [shown, values, clock, reasons] =
+            ["sql", "parameters", "clock", "reason"].map(|column| newest(&db, column));
+        assert_eq!((shown, values), (vec![sql.to_owned()], vec![value.to_string()]));
+        assert_eq!((clock, reasons), (vec!["-".to_owned()], vec!["-".to_owned()]));
+        assert_ne!(newest(&db, "nested"), ["0"]);
+    }
+    db.execute_batch("BEGIN; DELETE FROM t WHERE id=8; INSERT INTO t(c) VALUES ('d'); COMMIT")
+        .expect("commits");
+    assert_eq!(newest(&db, "sql"), ["DELETE FROM t WHERE id=8;", "INSERT INTO t(c) VALUES ('d');"]);
+    assert_eq!((newest(&db, "parameters"), reason(&db)), (vec![String::new(); 2], "-".into()));
+}
+
 #[test]
 fn the_time_that_a_statement_was_told_is_kept() {
     let folder = Folder::new();
