@@ -74,6 +74,35 @@ fn of_a_copy_and_the_log_of_its_original_a_person_chooses() {
     }
 }
 
+/// Emptied or written over after a power loss it is missed as if it were gone.
+#[test]
+fn of_a_sign_that_was_wiped_a_person_is_told() {
+    for wreck in ["", "no sign"] {
+        let (home, logs) = (Home::new(), tempfile::tempdir().unwrap());
+        killed_elsewhere(&home, logs.path(), 3);
+        lose_power(&home, 1);
+        let sign = home.file("app.db-dashlog");
+        let whole = fs::read(&sign).unwrap();
+        fs::write(&sign, wreck).unwrap();
+        for command in ["inspect", "recover"] {
+            home.dash(&[command, "app.db"]).is(1).says("is neither a log nor says where");
+        }
+        home.dash(&["recover", "app.db", "--keep"]).is(1).says("there is no log");
+        // It may be put back, or be done without.
+        match wreck.is_empty() {
+            true => {
+                fs::write(&sign, whole).unwrap();
+                home.dash(&["recover", "app.db", "--yes"]).is(0);
+                whole_with(&home, 203);
+            }
+            false => {
+                home.dash(&["recover", "app.db", "--discard", "--yes"]).is(0);
+                whole_with(&home, 201);
+            }
+        }
+    }
+}
+
 #[test]
 fn converting_takes_a_log_elsewhere_along() {
     let (home, logs) = (Home::new(), tempfile::tempdir().unwrap());
@@ -82,6 +111,31 @@ fn converting_takes_a_log_elsewhere_along() {
     assert_eq!(fs::read_dir(logs.path()).unwrap().count(), 0);
     assert!(!home.file("app.db-dashlog").exists());
     whole_with(&home, 203);
+}
+
+/// What refuses every opening is nothing that needs no recovery.
+#[test]
+fn a_name_more_is_said_wherever_the_log_lies() {
+    let (home, logs) = (Home::new(), tempfile::tempdir().unwrap());
+    killed_elsewhere(&home, logs.path(), 3);
+    let log = fs::read_dir(logs.path()).unwrap().next().unwrap().unwrap().path();
+    let (db, other) = (home.db(), home.path().join("other"));
+    let refused = |file: &Path, said: &str| {
+        fs::hard_link(file, &other).unwrap();
+        for command in ["inspect", "recover"] {
+            home.dash(&[command, "app.db"]).is(1).says(said);
+        }
+        fs::remove_file(&other).unwrap();
+    };
+    refused(&log, "is left alone");
+    refused(&home.file("app.db-wal"), "hard links");
+    home.dash(&["recover", "app.db", "--yes"]).is(0);
+    refused(&log, "is left alone");
+    let uri = format!("file:{}?vfs=dash&dash_log={}", db.display(), home.path().display());
+    Connection::open(uri).unwrap().execute_batch("CREATE TABLE more(x)").unwrap();
+    run_and_kill(&home, &["INSERT INTO more VALUES (1);".to_owned()]);
+    fs::write(home.file("app.db-dashlog"), "").unwrap();
+    refused(&home.file("app.db-dashlog"), "hard links");
 }
 
 /// By the same rules: not where somebody else has put the sign.

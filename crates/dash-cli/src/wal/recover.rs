@@ -41,7 +41,9 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
     let log = report.elsewhere.clone().unwrap_or_else(|| sidecar(file, "-dashlog"));
     let chain = report.log.as_ref().and_then(|log| log.as_ref().ok()?.chain);
     Ok(match (refusal, keep) {
-        (Refusal::Newer | Refusal::DatabaseMissing, _) => Reply::Tell(message.clone()),
+        (Refusal::Newer | Refusal::DatabaseMissing | Refusal::Linked, _) => {
+            Reply::Tell(message.clone())
+        }
         (Refusal::WalRemoved, LOG) => keep_log(file, &log, chain.as_ref()),
         (Refusal::WalCut, LOG) => Reply::Tell(format!(
             "nothing was done: frames that come before those in the log were in {shown}-wal alone; restore a backup, or add \
@@ -93,6 +95,7 @@ fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
     match refusal {
         Refusal::Newer
         | Refusal::DatabaseMissing
+        | Refusal::Linked
         | Refusal::LogMissing
         | Refusal::LogWiped
         | Refusal::WalRemoved

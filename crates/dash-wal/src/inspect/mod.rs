@@ -19,7 +19,8 @@ use dash_engine::fence::{self, Found};
 use dash_engine::header::Header;
 use dash_engine::io::read_header;
 use dash_engine::locks::{PENDING, RESERVED, SHARED};
-use dash_engine::open::open_if_there;
+use dash_engine::open::{has_one_name, open_if_there};
+use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_log::scan::Condition;
 use dash_storage::{File, LockKind, OpenMode, Storage};
@@ -126,6 +127,18 @@ impl<'a, S: Storage> Files<'a, S> {
         Look { names: self.names, database, copied_with: self.copied_with }
     }
 
+    /// Why no file is opened that has other names.
+    fn linked(&self, log: Option<&LogFile<S::File>>) -> Result<Option<String>> {
+        let log = log.map(LogFile::file);
+        for (file, name) in [(self.wal, self.names.shown_wal()), (log, self.names.shown_log())] {
+            match file.map_or(Ok(()), |file| has_one_name(file, name)) {
+                Err(Error::CantOpen(text)) => return Ok(Some(text)),
+                other => other?,
+            }
+        }
+        Ok(None)
+    }
+
     /// The log, how `-wal` stands to it, and what is to be done, by the table.
     fn log(&self, boot: Boot, fence: bool) -> Result<LogFound> {
         let refused = |kind, text: String| Ok((Some(Err(text.clone())), None, Err((kind, text))));
@@ -146,6 +159,9 @@ impl<'a, S: Storage> Files<'a, S> {
                 return refused(Refusal::Strayed(strayed), text);
             }
         };
+        if let Some(text) = self.linked(opened.as_ref())? {
+            return refused(Refusal::Linked, text);
+        }
         let Some(file) = opened else {
             if let Some(database) = self.db {
                 let look = self.look(database);

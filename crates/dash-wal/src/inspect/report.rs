@@ -256,6 +256,8 @@ pub enum Refusal {
     Another,
     /// `-wal` lacks frames that come before those in the log.
     WalCut,
+    /// `-wal` or the log has other names, under which it would be written, too.
+    Linked,
     /// The log lies elsewhere, and is not what its sign says.
     Strayed(Strayed),
 }
