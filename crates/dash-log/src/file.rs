@@ -16,6 +16,7 @@ use dash_engine::io::{read_padded, read_some};
 use dash_engine::memory::zeros;
 use dash_engine::open::if_there;
 use dash_storage::{Blocks, Directory, File, OpenMode, Persistence};
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -33,6 +34,21 @@ const BLOCK_MAX: u32 = 4096;
 /// What is before the ring, in memory.
 const BEFORE_RING: usize = 4096;
 const _: () = assert!(BEFORE_RING as u64 == RING_START && HEADS <= BEFORE_RING);
+
+/// A log's name.
+#[derive(Debug, Clone)]
+pub struct LogName<'a> {
+    /// In its folder.
+    pub file: &'a OsStr,
+    /// For messages: whoever reads them need not know which folder that is.
+    pub shown: Cow<'a, str>,
+}
+
+impl<'a> From<&'a OsStr> for LogName<'a> {
+    fn from(file: &'a OsStr) -> Self {
+        Self { file, shown: file.to_string_lossy() }
+    }
+}
 
 /// An open log.
 pub struct LogFile<F: File> {
@@ -56,13 +72,13 @@ impl<F: File> LogFile<F> {
     ///
     /// Those of the file system, [`std::io::ErrorKind::AlreadyExists`] among them. What was made is
     /// removed then.
-    pub fn create<D: Directory<File = F>>(
+    pub fn create<'a, D: Directory<File = F>>(
         directory: &D,
-        name: &OsStr,
+        name: impl Into<LogName<'a>>,
         permissions: u32,
         ring: u64,
     ) -> Result<Self> {
-        Self::make(directory, name, permissions, ring, Form::Sectors)
+        Self::make(directory, &name.into(), permissions, ring, Form::Sectors)
     }
 
     /// As [`create`](Self::create), a log of lines, which is stored to; `None`, and no file, where
@@ -71,13 +87,13 @@ impl<F: File> LogFile<F> {
     /// # Errors
     ///
     /// As of [`create`](Self::create).
-    pub fn create_mapped<D: Directory<File = F>>(
+    pub fn create_mapped<'a, D: Directory<File = F>>(
         directory: &D,
-        name: &OsStr,
+        name: impl Into<LogName<'a>>,
         permissions: u32,
         ring: u64,
     ) -> Result<Option<Self>> {
-        match Self::make(directory, name, permissions, ring, Form::Lines) {
+        match Self::make(directory, &name.into(), permissions, ring, Form::Lines) {
             Err(error) if is_refusal(&error) => Ok(None),
             result => result.map(Some),
         }
@@ -89,32 +105,31 @@ impl<F: File> LogFile<F> {
     /// # Errors
     ///
     /// As of [`create`](Self::create).
-    pub fn create_fitting<D: Directory<File = F>>(
+    pub fn create_fitting<'a, D: Directory<File = F>>(
         directory: &D,
-        name: &OsStr,
+        name: impl Into<LogName<'a>>,
         permissions: u32,
         ring: u64,
     ) -> Result<Self> {
-        Self::make(directory, name, permissions, ring, None)
+        Self::make(directory, &name.into(), permissions, ring, None)
     }
 
     fn make<D: Directory<File = F>>(
         directory: &D,
-        name: &OsStr,
+        name: &LogName<'_>,
         permissions: u32,
         ring: u64,
         form: impl Into<Option<Form>>,
     ) -> Result<Self> {
-        let shown = name.to_string_lossy().into_owned();
         let mode = OpenMode::CreateNew { permissions };
-        let made = directory.open(name, mode).during(Operation::Open, &shown)?;
+        let made = directory.open(name.file, mode).during(Operation::Open, &name.shown)?;
         let access = Access::Make(form.into());
-        let filled = Self::fill(&made, ring, &shown)
-            .and_then(|()| Self::over(directory, name, made, shown, access))
+        let filled = Self::fill(&made, ring, &name.shown)
+            .and_then(|()| Self::over(directory, name, made, access))
             .and_then(|log| log.grow(ring).map(|()| log));
         // One that stays is no log: whoever opens it finds no head.
         if filled.as_ref().is_err_and(|error| !matches!(error, Error::Moved(_))) {
-            let _ = directory.unlink(name);
+            let _ = directory.unlink(name.file);
         }
         filled
     }
@@ -133,8 +148,11 @@ impl<F: File> LogFile<F> {
     /// # Errors
     ///
     /// Those of the file system; [`Error::Moved`] if the name changed hands meanwhile.
-    pub fn open<D: Directory<File = F>>(directory: &D, name: &OsStr) -> Result<Option<Self>> {
-        Self::open_as(directory, name, OpenMode::ReadWrite, Access::Write)
+    pub fn open<'a, D: Directory<File = F>>(
+        directory: &D,
+        name: impl Into<LogName<'a>>,
+    ) -> Result<Option<Self>> {
+        Self::open_as(directory, &name.into(), OpenMode::ReadWrite, Access::Write)
     }
 
     /// Opens a log only to read it: all else fails. `None` if there is none.
@@ -142,34 +160,34 @@ impl<F: File> LogFile<F> {
     /// # Errors
     ///
     /// Those of the file system; [`Error::Moved`] if the name changed hands meanwhile.
-    pub fn open_to_read<D: Directory<File = F>>(
+    pub fn open_to_read<'a, D: Directory<File = F>>(
         directory: &D,
-        name: &OsStr,
+        name: impl Into<LogName<'a>>,
     ) -> Result<Option<Self>> {
-        Self::open_as(directory, name, OpenMode::Read, Access::Read)
+        Self::open_as(directory, &name.into(), OpenMode::Read, Access::Read)
     }
 
     fn open_as<D: Directory<File = F>>(
         directory: &D,
-        name: &OsStr,
+        name: &LogName<'_>,
         mode: OpenMode,
         access: Access,
     ) -> Result<Option<Self>> {
-        let Some(file) = if_there(directory.open(name, mode), name)? else {
+        let Some(file) = if_there(directory.open(name.file, mode), OsStr::new(&*name.shown))?
+        else {
             return Ok(None);
         };
-        let shown = name.to_string_lossy().into_owned();
-        Self::over(directory, name, file, shown, access).map(Some)
+        Self::over(directory, name, file, access).map(Some)
     }
 
     fn over<D: Directory<File = F>>(
         directory: &D,
-        name: &OsStr,
+        name: &LogName<'_>,
         file: F,
-        shown: String,
         access: Access,
     ) -> Result<Self> {
-        let cached = directory.open(name, OpenMode::Read).during(Operation::Open, &shown)?;
+        let shown = name.shown.clone().into_owned();
+        let cached = directory.open(name.file, OpenMode::Read).during(Operation::Open, &shown)?;
         if cached.id() != file.id() {
             return Err(Error::Moved(format!("{shown} was replaced while it was opened")));
         }
@@ -364,7 +382,7 @@ impl<F: File> LogFile<F> {
         &self.file
     }
 
-    /// The name it was opened by, for messages.
+    /// Its name for messages.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -33,6 +33,7 @@ mod testing;
 pub use alive::is_open;
 pub use annotation::{Known, Said};
 pub use connection::state::Connection;
+pub use connection::target::refuse_log_place;
 pub use connection::watch::{LockEntry, LockName, Reader};
 pub use dash_engine::error::{Error, Operation, Result};
 pub use dash_engine::handover::Turn;

@@ -10,7 +10,7 @@ use crate::names::Names;
 use crate::strayed::{Strayed, refusal};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::open::open_if_there;
-use dash_log::file::LogFile;
+use dash_log::file::{LogFile, LogName};
 use dash_log::format::{Invalid, RING_START};
 use dash_log::head::Head;
 use dash_log::sign::{self, Found, Sign};
@@ -76,6 +76,12 @@ impl<S: Storage> Place<S> {
         &self.name
     }
 
+    /// The same, and its path for messages where it is not beside the database.
+    pub(crate) fn log_name(&self) -> LogName<'_> {
+        let shown = self.sign.as_ref().map(|sign| sign.path.to_string_lossy());
+        LogName { file: &self.name, shown: shown.unwrap_or_else(|| self.name.to_string_lossy()) }
+    }
+
     /// The log's folder.
     ///
     /// # Errors
@@ -91,31 +97,31 @@ impl<S: Storage> Place<S> {
 
     /// Opens the log for writing.
     pub(crate) fn open(&self) -> Result<Opened<S>> {
-        self.open_by(LogFile::open)
+        self.open_by(|directory, name| LogFile::open(directory, name))
     }
 
     /// The same, for reading.
     pub(crate) fn open_to_read(&self) -> Result<Opened<S>> {
-        self.open_by(LogFile::open_to_read)
+        self.open_by(|directory, name| LogFile::open_to_read(directory, name))
     }
 
     /// Opens the log, if a sign may lead there: before it is opened by its name, and after, as the
     /// folder may be another user's.
     fn open_by(
         &self,
-        open: impl Fn(&S::Directory, &OsStr) -> Result<Option<LogFile<S::File>>>,
+        open: impl Fn(&S::Directory, LogName<'_>) -> Result<Option<LogFile<S::File>>>,
     ) -> Result<Opened<S>> {
         let Some(directory) = &self.directory else { return Ok(Ok(None)) };
         if self.sign.is_none() {
-            return open(directory, &self.name).map(Ok);
+            return open(directory, self.log_name()).map(Ok);
         }
-        let shown = self.name.to_string_lossy();
+        let shown = self.log_name().shown;
         let found = directory.metadata(&self.name).during(Operation::Stat, &*shown)?;
         let Some(found) = found else { return Ok(Ok(None)) };
         if !self.is_ours(&found)? {
             return Ok(Err(Strayed::Alien));
         }
-        let Some(log) = open(directory, &self.name)? else { return Ok(Ok(None)) };
+        let Some(log) = open(directory, self.log_name())? else { return Ok(Ok(None)) };
         if !self.is_ours(&log.file().metadata().during(Operation::Stat, &*shown)?)? {
             return Ok(Err(Strayed::Alien));
         }
@@ -307,26 +313,10 @@ pub(crate) fn mark<S: Storage>(
     file.flush().during(Operation::Flush, &*shown)
 }
 
-/// The path of the log that a person has asked for: a folder's is that of a new file in it.
-pub(crate) fn wanted<S: Storage>(storage: &S, names: &Names, path: &Path, id: u64) -> Wanted {
-    match storage.open_directory(path) {
-        Ok(_) => Wanted::In(path.join(name_in_folder(names, id))),
-        Err(_) => Wanted::At,
-    }
-}
-
 /// The name of a log in a folder that is not its own.
 pub(crate) fn name_in_folder(names: &Names, id: u64) -> String {
     let db: String = names.shown().chars().take(LETTERS).collect();
     format!("{db}-{id:016x}-dashlog")
-}
-
-/// What a path that was asked for is.
-pub(crate) enum Wanted {
-    /// A folder, in which this would be the log.
-    In(std::path::PathBuf),
-    /// The log itself.
-    At,
 }
 
 /// Removes a sign that is there, durably.
@@ -337,11 +327,6 @@ pub(crate) fn remove<S: Storage>(directory: &S::Directory, names: &Names) -> Res
         other => other.during(Operation::Delete, &*shown)?,
     }
     directory.flush().during(Operation::FlushDirectory, &*shown)
-}
-
-/// Whether a file is there.
-pub(crate) fn is_there<S: Storage>(directory: &S::Directory, name: &OsStr) -> Result<bool> {
-    Ok(open_if_there::<S>(directory, name, OpenMode::Read)?.is_some())
 }
 
 /// Removes a log in which nothing counts. Where it lies elsewhere the sign says first that it may

@@ -99,6 +99,7 @@ mod entry;
 mod errors;
 mod functions;
 mod gone;
+mod ignored;
 mod latency;
 mod leftovers;
 mod main_file;

@@ -20,6 +20,7 @@ use dash_ffi::{Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
 
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::leftovers::Neighbours;
+use crate::main_file::MainFile;
 use crate::mode::caller::Caller;
 use crate::mode::{Mode, Opening, Parameters, Request, registry};
 use crate::modes::MODES;
@@ -113,7 +114,10 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
         other.give_way(request.host, &request.place(), mode)?;
     }
     let form = wanted.unwrap_or(mode);
-    let opened = form.open(Opening { request, reading, membership })?;
+    let mut opened = form.open(Opening { request, reading, membership })?;
+    if let Some(file) = opened.file.as_any().downcast_mut::<MainFile>() {
+        file.note_ignored(mode);
+    }
     let written = alone && opened.flags.contains(OpenFlags::READWRITE);
     for other in MODES.all().filter(|other| written && *other != mode) {
         other.forget(path, !mode.is_plain());

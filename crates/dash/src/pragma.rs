@@ -76,8 +76,10 @@ impl MainFile {
         if let Some(form) = wanted.filter(|mode| mode.is_form_of().is_some()) {
             return self.take_form(form, before, pragma);
         }
+        let stays = wanted.is_some_and(|mode| self.stays_in_form(mode));
         match (wanted, pragma.value()) {
             (Some(mode), _) if mode == self.mode => {}
+            (Some(mode), _) if stays => self.decline_base(mode),
             // From another form of it, which is one engine's.
             (Some(mode), _) if mode == self.mode.base() => self.change_form(mode),
             // Stock's rules hold for who only reads: the mode is the file's, and SQLite says it.
@@ -95,7 +97,7 @@ impl MainFile {
             (None, Some(value)) => self.host.note(Code::NOTICE, &MODES.unknown(value)),
             (None, None) => {}
         }
-        let is_asked = pragma.value().is_none() || wanted.is_none();
+        let is_asked = pragma.value().is_none() || wanted.is_none() || stays;
         if self.mode.is_form_of().is_some()
             && is_asked
             && self.database.engine() == self.mode.engine()
@@ -185,6 +187,22 @@ impl MainFile {
         let (to, stays) = (mode.names()[0], self.mode.names()[0]);
         let message = format!(
             "journal_mode={to}: the database stays in mode {stays}, as {DEFAULT}={stays} says"
+        );
+        self.host.note(Code::NOTICE, &message);
+    }
+
+    /// Whether this is the mode of which the URI has named another form: a program that says so out
+    /// of habit has what it asks for.
+    fn stays_in_form(&self, wanted: &'static dyn Mode) -> bool {
+        let is_named = self.parameters.mode == Some(self.mode);
+        is_named && wanted != self.mode && wanted == self.mode.base()
+    }
+
+    fn decline_base(&self, mode: &'static dyn Mode) {
+        let (to, stays) = (mode.names()[0], self.mode.names()[0]);
+        let message = format!(
+            "journal_mode={to}: the database stays in mode {stays}, which is mode {to} as well, as journal_mode={stays} in the URI \
+             says"
         );
         self.host.note(Code::NOTICE, &message);
     }

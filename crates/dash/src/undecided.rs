@@ -161,6 +161,7 @@ impl MainFile {
             false => self.take_over(&membership, mode, wanted.is_some())?,
         }
         (self.membership, self.mode, self.undecided) = (Some(membership), mode, false);
+        self.note_ignored(mode);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! WAL-25, WAL-26, WAL-27: a log that lies elsewhere is found by everybody, is made before its sign
 //! says so, and is never begun empty where it is lost, another one's or cut.
 
-use dash_storage::simulated::{Everything, Machine, OperationKind};
+use dash_storage::simulated::{Effect, Everything, Fault, Machine, OperationKind};
 use dash_storage::{Directory, File, OpenMode, Storage};
 use dash_wal::{Choice, Connection, OpenOptions, Process, Tuning, recover};
 use std::ffi::OsStr;
@@ -252,6 +252,16 @@ pub(crate) fn as_its_sign_says_before_the_first_record() {
     db.put();
     tale.machine.watch(|_, _| {});
     assert!(tale.flushes("-dashlog") > 0);
+}
+
+/// What fails there is said by its path.
+#[test]
+pub(crate) fn and_is_called_by_its_path() {
+    let tale = closed();
+    let fault = Fault::new(Effect::Error(libc::EIO)).on(OperationKind::Read);
+    tale.machine.fail(fault.of_inode(tale.inode("-dashlog")).forever());
+    let failed = open(&tale.machine, None).err().unwrap().to_string();
+    assert!(failed.contains(&format!(" {LOG}: ")), "{failed}");
 }
 
 /// At rest it moves to where somebody names, and back; whatever is lost meanwhile.

@@ -13,7 +13,7 @@
 //! | `append` | frames into the log |
 //! | `room` | where in the log they go |
 //! | `stock` | the way without the log: a flush of `-wal` |
-//! | `placing` | where the log lies |
+//! | `placing`, `target` | where the log lies, and where a person wants it |
 //! | `session` | beginning to use the log |
 //! | `generation` | a new header of `-wal` |
 //! | `checkpoint` | what must be durable before pages are copied |
@@ -37,5 +37,6 @@ mod session;
 pub(crate) mod state;
 mod stock;
 pub(crate) mod sums;
+pub(crate) mod target;
 mod wal_file;
 pub(crate) mod watch;

@@ -1,8 +1,10 @@
 //! Where the log lies: found by the first opener, who may move it; shared by all who come later.
 
 use crate::connection::state::Connection;
+use crate::connection::target::{Target, target};
 use crate::mutation::{Mutation, broken};
-use crate::place::{self, Place, Wanted};
+use crate::place::{self, Place};
+use crate::process::LogMedium;
 use crate::recovery::Choice;
 use crate::shared::coordination::Word;
 use crate::strayed::{Strayed, refusal, refusal_to_join};
@@ -15,12 +17,6 @@ use std::time::Duration;
 
 /// How long a head is waited for that may be half-written.
 const TORN_PAUSE: Duration = Duration::from_millis(1);
-
-/// Where the log is to go.
-enum Target {
-    Beside,
-    At(PathBuf, u64),
-}
 
 impl<S: Storage> Connection<S> {
     /// Finds the log, for the first opener: where a sign says, if there is one.
@@ -145,6 +141,7 @@ impl<S: Storage> Connection<S> {
                     }
                     let id = self.coordination.get(Word::LogId);
                     let is_it = head.is_ok_and(|head| head.id == id);
+                    self.process.set_medium(LogMedium::of(&log));
                     (!is_it).then_some(Strayed::Foreign)
                 }
             },
@@ -176,10 +173,6 @@ impl<S: Storage> Connection<S> {
 
     /// What a path that was asked for means; `None`: the log is there.
     fn goes_to(&self, path: &Path) -> Result<Option<Target>> {
-        let shown = path.display();
-        if !path.is_absolute() {
-            return Err(Error::CantOpen(format!("dash_log={shown}: it must be an absolute path")));
-        }
         let now = self.log_path();
         // A name that dash has not given it may be that of another file.
         let is_named = self.place.sign.as_ref().is_none_or(|sign| {
@@ -189,35 +182,7 @@ impl<S: Storage> Connection<S> {
         if path == now || now.parent() == Some(path) && is_named {
             return Ok(None);
         }
-        if path == self.directory_path || path == self.directory_path.join(&self.names.log) {
-            return Ok(Some(Target::Beside));
-        }
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        if path.parent() == Some(&self.directory_path)
-            && name.starts_with(self.names.db.as_encoded_bytes())
-        {
-            return Err(Error::CantOpen(format!(
-                "dash_log={shown}: that is a name of {} or of a file beside it",
-                self.names.shown()
-            )));
-        }
-        let id = self.storage.random();
-        match place::wanted(&self.storage, &self.names, path, id) {
-            Wanted::In(path) => Ok(Some(Target::At(path, id))),
-            Wanted::At => {
-                let folder = path.parent().unwrap_or(Path::new("/"));
-                let folder = self.storage.open_directory(folder);
-                let folder = folder.during(Operation::Open, format!("the folder of {shown}"))?;
-                let name = path.file_name().unwrap_or_default();
-                if place::is_there::<S>(&folder, name)? {
-                    return Err(Error::CantOpen(format!(
-                        "dash_log={shown}: a file is there, which may be another database's log: name another path, or a \
-                         folder, or remove it if nobody needs it"
-                    )));
-                }
-                Ok(Some(Target::At(path.to_owned(), id)))
-            }
-        }
+        target(&self.storage, &self.directory_path, &self.names, path).map(Some)
     }
 
     /// Moves the log, in which nothing counts (WAL-27): what is under the old one's name says so

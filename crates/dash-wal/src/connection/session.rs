@@ -129,7 +129,7 @@ impl<S: Storage> Connection<S> {
         let permissions = self.database.metadata()?.permissions;
         let ring = self.settings.tuning.ring_min;
         let (folder, name) = (self.place.directory()?, self.place.name());
-        let log = LogFile::create_fitting(folder, name, permissions, ring)?;
+        let log = LogFile::create_fitting(folder, self.place.log_name(), permissions, ring)?;
         // Whoever may use the database may use its log; as far as that can be.
         drop(log.file().copy_access(self.database.file()));
         let own = log.file().metadata().during(Operation::Stat, log.name())?;

@@ -88,7 +88,7 @@ pub(crate) fn orphaned<S: Storage>(
             "{db} is missing, but {sign} says that its log lies elsewhere: put {db} back; for a backup or a new one remove {sign} first"
         ))));
     }
-    let Some(file) = LogFile::open_to_read(directory, &names.log)? else { return Ok(None) };
+    let Some(file) = LogFile::open_to_read(directory, &*names.log)? else { return Ok(None) };
     if scan(&file)?.chain.is_empty() {
         return Ok(None);
     }

@@ -69,6 +69,20 @@ impl Modes {
         self.all().flat_map(Mode::parameters)
     }
 
+    /// The URI parameters that mean nothing in this mode, each with one where they do.
+    pub fn foreign(
+        &self,
+        mode: &'static dyn Mode,
+    ) -> impl Iterator<Item = (&'static Parameter, &'static dyn Mode)> {
+        let own: Vec<_> = self
+            .all()
+            .filter(|other| *other == mode || mode.is_form_of() == Some(*other))
+            .flat_map(|mode| mode.parameters().iter().map(|parameter| parameter.name))
+            .collect();
+        let of = |mode: &'static dyn Mode| mode.parameters().iter().map(move |it| (it, mode));
+        self.all().flat_map(of).filter(move |(parameter, _)| !own.contains(&parameter.name))
+    }
+
     /// The PRAGMAs of all modes, each with its mode.
     pub fn pragmas(&self) -> impl Iterator<Item = (&'static str, &'static dyn Mode)> {
         self.all().flat_map(|mode| mode.pragmas().iter().map(move |name| (*name, mode)))

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use dash_ffi::{Code, Error, HostFile, HostVfs, LockLevel, OpenFlags, Result, Row, Value};
-use dash_wal::{Durability, LockLevel as EngineLevel};
+use dash_wal::{Durability, LockLevel as EngineLevel, LogMedium};
 
 use super::file::WalFile;
 use super::link::State;
@@ -46,9 +46,13 @@ impl Database for WalFile {
     }
 
     fn durability(&self, synchronous: Option<&str>) -> Option<Value> {
-        let chosen = self.link.state().engine().ok()?.durability();
+        let mut state = self.link.state();
+        let engine = state.engine().ok()?;
+        let (chosen, medium) = (engine.durability(), engine.log_medium());
         let word = match (chosen, synchronous) {
             (Durability::Host, Some("0")) => Some("off"),
+            // Nothing that is there survives a power loss, however it came there.
+            _ if medium == Some(LogMedium::Volatile) => Some("volatile"),
             (Durability::Host, Some("1")) => Some("normal"),
             (Durability::Host, Some(_)) => Some(parameters::name_of(Durability::Full)),
             (Durability::Host, None) => None,

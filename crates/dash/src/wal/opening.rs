@@ -169,6 +169,9 @@ fn engine(
     let begun = Instant::now();
     if begins {
         dash_wal::refuse_mounted(&Real, path)?;
+        if let Some(log) = &options.log {
+            dash_wal::refuse_log_place(&Real, path, log)?;
+        }
         beside.remove_folder_for_shared_memory();
     }
     loop {

@@ -147,11 +147,50 @@ fn a_path_that_can_be_no_log_is_refused() {
         (logs.path().join("missing/log"), "missing"),
         ("relative".into(), "absolute path"),
         (folder.path("app.db-wal"), "a file beside it"),
+        ("/dev/null".into(), "neither a file nor a folder"),
     ] {
         assert!(with_log(&folder, &path).is_err());
         assert!(last_error(&probe).contains(why), "{}", last_error(&probe));
+        let advice = last_error(&probe).contains("remove it");
+        assert_eq!(advice, path == file, "{}", last_error(&probe));
+        assert!(!folder.exists("app.db"), "nothing is made");
     }
     assert_eq!(fs::read(&file).expect("reads"), b"not a log");
+    // Nor is anything changed: the mode is not.
+    folder.stock("app.db").execute_batch("CREATE TABLE t(x)").expect("makes it");
+    let before = fs::read(folder.path("app.db")).expect("reads");
+    assert!(with_log(&folder, &file).is_err());
+    assert_eq!(fs::read(folder.path("app.db")).expect("reads"), before);
+    assert!(!folder.exists("app.db-dash") && !folder.exists("app.db-dashlog"));
+}
+
+/// What the URI asks of mode wal means nothing in another one, which is said.
+#[test]
+fn in_another_mode_it_is_said_that_it_means_nothing() {
+    let logs = tempfile::tempdir().expect("a folder");
+    let log = format!("dash_log={}", logs.path().display());
+    for (mode, parameters, ignored) in [
+        ("shadow", format!("&{log}&dash_statements=on"), "dash_log, dash_statements"),
+        ("shadow", format!("&journal_mode=shadow&{log}"), "dash_log"),
+        ("delete", "&journal_mode=delete&dash_durability=full".to_owned(), "dash_durability"),
+        ("wal", "&journal_mode=wal&dash_commit=paper".to_owned(), "dash_commit"),
+        ("statement", "&journal_mode=statement&dash_linger=5".to_owned(), "dash_linger"),
+    ] {
+        let folder = Folder::new();
+        let db = folder.try_open("app.db", &parameters).expect("opens");
+        db.execute_batch("CREATE TABLE t(x)").expect("commits");
+        assert_eq!(text(&db, "PRAGMA journal_mode"), mode);
+        let said = last_error(&db);
+        let these = format!("mean nothing: {ignored}; they are of mode");
+        assert!(said.contains("app.db is ") && said.contains(&these), "{said}");
+    }
+    // Not where the mode is chosen that they are of.
+    let folder = Folder::new();
+    let db = folder.try_open("app.db", &format!("&{log}&dash_statements=on")).expect("opens");
+    let probe = create(&folder, "probe.db");
+    assert!(folder.try_open("app.db", "&dash_log=nowhere").is_err());
+    assert_eq!(text(&db, "PRAGMA journal_mode=wal"), "wal");
+    assert!(last_error(&probe).contains("absolute path"), "{}", last_error(&probe));
 }
 
 /// On a tmpfs, which stands for persistent memory and is told from it.
@@ -163,6 +202,22 @@ fn in_memory_a_commit_flushes_no_file() {
     db.execute_batch("CREATE TABLE t(x)").expect("commits");
     put(&db, 2);
     assert_eq!(medium(&db), "tmpfs: not durable");
+    let durability = "SELECT value FROM dash_stats WHERE name='durability'";
+    let other = create(&folder, "app.db");
+    for (set, said) in [
+        ("synchronous=FULL", "volatile"),
+        ("synchronous=NORMAL", "volatile"),
+        ("dash_durability=full", "volatile"),
+        ("dash_durability=device", "volatile"),
+        ("dash_durability=host", "volatile"),
+        ("synchronous=OFF", "off"),
+        ("synchronous=FULL", "volatile"),
+    ] {
+        db.execute_batch(&format!("PRAGMA {set}")).expect("sets");
+        assert_eq!(text(&db, durability), said, "{set}");
+    }
+    assert_eq!(text(&other, durability), "volatile");
+    drop(other);
     let counters =
         ["log_flushes", "wal_flushes", "database_flushes", "directory_flushes", "log_bytes"];
     let before = counters.map(|name| statistic(&db, name));

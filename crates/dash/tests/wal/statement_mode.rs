@@ -55,6 +55,25 @@ fn a_pragma_changes_the_name_and_says_why_it_records_nothing() {
     assert_eq!(number(&db, "SELECT count(*) FROM dash_statements"), 1);
 }
 
+/// Drivers say WAL whenever they open a database, and have it. What the URI says is a wish.
+#[test]
+fn what_the_uri_says_stays_though_a_driver_asks_for_wal() {
+    let folder = Folder::new();
+    let db = folder.try_open("app.db", "&journal_mode=statement").expect("opens");
+    for word in ["WAL", "wal"] {
+        assert_eq!(set(&db, word), "statement");
+        let why = last_error(&db);
+        assert!(why.contains("stays in mode statement") && why.contains("URI"), "{why}");
+    }
+    db.execute_batch("CREATE TABLE t(x)").expect("commits");
+    assert_eq!(said(&db), ["statement"; 3]);
+    assert_eq!(recorded(&db), 1);
+    // Out of it is out of it.
+    assert_eq!(set(&db, "delete"), "delete");
+    assert_eq!(set(&db, "wal"), "wal");
+    assert_eq!(said(&db), ["wal"; 3]);
+}
+
 /// One asked to be recorded in every form of the mode goes on.
 #[test]
 fn and_back_in_wal_goes_on_recording_what_was_asked_for() {
@@ -84,8 +103,8 @@ fn connections_in_both_modes_share_the_database() {
     }
     assert_eq!(set(&neither, "statement"), "statement");
     assert_eq!(set(&wal, "statement"), "statement");
-    assert_eq!(set(&statement, "wal"), "wal");
-    assert_eq!(said(&statement), ["wal"; 3]);
+    assert_eq!(set(&neither, "wal"), "wal");
+    assert_eq!(said(&neither), ["wal"; 3]);
     for db in [&wal, &statement, &neither] {
         assert_eq!(number(db, "SELECT sum(x) FROM t"), 4);
     }
@@ -132,8 +151,7 @@ fn an_attached_database_has_it_too() {
     db.execute_batch(&format!("ATTACH '{uri}' AS aux; CREATE TABLE aux.t(x)")).expect("attaches");
     assert_eq!(text(&db, "SELECT dash_engine('aux')"), "statement");
     assert_eq!(text(&db, "PRAGMA aux.journal_mode"), "statement");
-    assert_eq!(text(&db, "PRAGMA aux.journal_mode=wal"), "wal");
-    assert_eq!(text(&db, "PRAGMA aux.journal_mode=statement"), "statement");
+    assert_eq!(text(&db, "PRAGMA aux.journal_mode=wal"), "statement", "as its URI says");
 }
 
 #[test]
