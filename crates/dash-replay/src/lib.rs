@@ -21,7 +21,7 @@ mod why;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dash_statement::{Event, Reason, Sql, Transaction, decode, expand};
+use dash_statement::{Event, Reason, Transaction, decode, has_parameters};
 use dash_storage::real::Real;
 use dash_wal::Known;
 use dash_wal::history::{Commit, Frame};
@@ -186,27 +186,15 @@ fn known(known: &Known) -> core::result::Result<Transaction, String> {
     match (reasons.is_empty(), ran.events.is_empty()) {
         (false, _) => Err(reasons.join("; ")),
         (true, true) => Err("nothing is recorded of it".to_owned()),
-        (true, false) => once(ran),
+        (true, false) => Ok(ran.once()),
     }
+    .and_then(|ran| match ran.events.iter().any(is_unread) {
+        true => Err("the values of a statement are not known".to_owned()),
+        false => Ok(ran),
+    })
 }
 
-/// Each step once. SQLite runs a statement again whose schema has changed since it was prepared;
-/// the first time did nothing, and its values are not known.
-fn once(mut ran: Transaction) -> core::result::Result<Transaction, String> {
-    let unread = |event: &Event| match event {
-        Event::Statement(it) if it.values.is_none() => Some(Sql::clone(&it.sql)),
-        _ => None,
-    };
-    let is_of = |event: Option<&Event>, sql: &Sql| matches!(event, Some(Event::Statement(it)) if it.sql == *sql);
-    let mut at = 0;
-    while let Some(event) = ran.events.get(at) {
-        match unread(event) {
-            Some(sql) if is_of(ran.events.get(at + 1), &sql) => drop(ran.events.remove(at)),
-            Some(sql) if expand(&sql, &[]).as_bytes() != &sql[..] => {
-                return Err("the values of a statement are not known".to_owned());
-            }
-            _ => at += 1,
-        }
-    }
-    Ok(ran)
+/// Whether its values are needed, and not known.
+fn is_unread(event: &Event) -> bool {
+    matches!(event, Event::Statement(it) if it.values.is_none() && has_parameters(&it.sql))
 }

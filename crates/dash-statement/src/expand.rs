@@ -1,41 +1,54 @@
 //! A statement with its values in the place of its parameters, to be run by whoever reads SQL.
 //!
 //! `sqlite3_expanded_sql` makes another program of some statements: `c-?` with a negative value
-//! becomes a comment, and a real number loses digits. Here each value stands between blanks, and a
-//! negative one in parentheses.
+//! becomes a comment, `ORDER BY ?` names a column, and a real number loses digits. Here each value
+//! stands between blanks, a negative one in parentheses, and a whole number behind `BY` is an
+//! expression.
 
-use crate::literal::literal;
 use crate::model::Value;
+use crate::token::{Kind, is_word, token};
 
-/// See the module. A parameter without a value is NULL, as in SQLite. A text that is no UTF-8 has
-/// replacement characters.
+/// See the module. `write` makes SQL of a value; a parameter without one is NULL, as in SQLite.
 #[must_use]
-pub fn expand(sql: &[u8], values: &[Value]) -> String {
-    let sql = String::from_utf8_lossy(sql);
-    let mut out = String::with_capacity(sql.len() + 16 * values.len());
-    let (mut rest, mut names, mut greatest) = (&sql[..], Vec::<(&str, usize)>::new(), 0);
-    while let Some(length) = token(rest) {
+pub fn expand(sql: &[u8], values: &[Value], write: impl Fn(&Value) -> String) -> Vec<u8> {
+    let mut out = Vec::with_capacity(sql.len() + 16 * values.len());
+    let (mut rest, mut names, mut greatest) = (sql, Vec::<(&[u8], usize)>::new(), 0);
+    let mut is_behind_by = false;
+    while let Some((kind, length)) = token(rest) {
         let (text, behind) = rest.split_at(length);
         rest = behind;
-        let number = match text.as_bytes() {
+        if kind != Kind::Parameter {
+            is_behind_by |= text.eq_ignore_ascii_case(b"BY");
+            out.extend(text);
+            continue;
+        }
+        let number = match text {
             [b'?'] => next(greatest),
             [b'?', digits @ ..] => number(digits),
-            [b':' | b'@' | b'$' | b'#', _, ..] => match names.iter().find(|it| it.0 == text) {
+            _ => match names.iter().find(|it| it.0 == text) {
                 Some((_, number)) => *number,
                 None => {
                     names.push((text, next(greatest)));
                     next(greatest)
                 }
             },
-            _ => {
-                out.push_str(text);
-                continue;
-            }
         };
         greatest = greatest.max(number);
-        put(&mut out, values.get(number.wrapping_sub(1)).unwrap_or(&Value::Null), rest);
+        let value = values.get(number.wrapping_sub(1)).unwrap_or(&Value::Null);
+        let written = match (value, write(value)) {
+            (Value::Integer(_), whole) if is_behind_by => format!("({whole}|0)"),
+            (_, negative) if negative.starts_with('-') => format!("({negative})"),
+            (_, plain) => plain,
+        };
+        put(&mut out, &written, rest);
     }
     out
+}
+
+/// Whether a text has parameters: with a value in its place it is another text.
+#[must_use]
+pub fn has_parameters(sql: &[u8]) -> bool {
+    expand(sql, &[], |_| "NULL".to_owned()) != sql
 }
 
 /// The number of a parameter that has none of its own.
@@ -50,69 +63,20 @@ fn number(digits: &[u8]) -> usize {
     })
 }
 
-fn put(out: &mut String, value: &Value, rest: &str) {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    if out.chars().next_back().is_some_and(is_word) {
-        out.push(' ');
+fn put(out: &mut Vec<u8>, written: &str, rest: &[u8]) {
+    if out.last().is_some_and(|byte| is_word(*byte)) {
+        out.push(b' ');
     }
-    match literal(value) {
-        negative if negative.starts_with('-') => {
-            out.push('(');
-            out.push_str(&negative);
-            out.push(')');
-        }
-        plain => out.push_str(&plain),
-    }
-    if rest.chars().next().is_some_and(is_word) {
-        out.push(' ');
-    }
-}
-
-/// Bytes of the token that SQL begins with, as far as parameters have to be told from others;
-/// `None` at its end.
-fn token(sql: &str) -> Option<usize> {
-    let bytes = sql.as_bytes();
-    let while_word = |from: usize| {
-        let is_word =
-            |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"_$".contains(byte);
-        from + bytes[from..].iter().take_while(|byte| is_word(byte)).count()
-    };
-    let until = |from: usize, end: &str| {
-        sql.get(from..)
-            .and_then(|rest| rest.find(end))
-            .map_or(sql.len(), |at| from + at + end.len())
-    };
-    let first = *bytes.first()?;
-    Some(match (first, bytes.get(1)) {
-        (b'\'' | b'"' | b'`', _) => until(1, &sql[..1]),
-        (b'[', _) => until(1, "]"),
-        (b'-', Some(b'-')) => until(2, "\n"),
-        (b'/', Some(b'*')) => until(2, "*/"),
-        (b'?', _) => 1 + bytes[1..].iter().take_while(|byte| byte.is_ascii_digit()).count(),
-        (b'$', _) => variable(sql, while_word(1)),
-        (b':' | b'@' | b'#', _) => while_word(1),
-        (byte, _) if byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80 => while_word(1),
-        _ => 1,
-    })
-}
-
-/// `$name::suffix(anything)`, as Tcl has it.
-fn variable(sql: &str, mut end: usize) -> usize {
-    let bytes = sql.as_bytes();
-    while bytes[end..].starts_with(b"::") {
-        let word =
-            |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"_$".contains(byte);
-        end += 2 + bytes[end + 2..].iter().take_while(|byte| word(byte)).count();
-    }
-    match bytes.get(end) {
-        Some(b'(') => sql[end..].find(')').map_or(end, |at| end + at + 1),
-        _ => end,
+    out.extend(written.as_bytes());
+    if rest.first().is_some_and(|byte| is_word(*byte)) {
+        out.push(b' ');
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::literal::literal;
 
     #[test]
     fn values_stand_where_their_parameters_did() {
@@ -130,8 +94,15 @@ mod tests {
             ("SELECT a->>'$.b', é, ?3", "SELECT a->>'$.b', é, 7"),
             ("SELECT 'open", "SELECT 'open"),
             ("VALUES (?99999999999999999999999999, ?, :a, ?1)", "VALUES (NULL, NULL, NULL, (-5))"),
+            (
+                "SELECT ? FROM t GROUP BY ?3, b ORDER BY ?2, ?1",
+                "SELECT (-5) FROM t GROUP BY (7|0), b ORDER BY 'it''s', (-5|0)",
+            ),
         ] {
-            assert_eq!(expand(sql.as_bytes(), &values), expected);
+            let expanded = expand(sql.as_bytes(), &values, literal);
+            assert_eq!(String::from_utf8_lossy(&expanded), expected);
+            assert_eq!(has_parameters(sql.as_bytes()), sql != expected);
         }
+        assert_eq!(expand(b"VALUES (\xff?)", &values, literal), b"VALUES (\xff (-5))");
     }
 }

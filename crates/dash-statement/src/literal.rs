@@ -1,6 +1,7 @@
 //! Values as SQL writes them, so that what is read again is what was bound.
 
 use crate::model::Value;
+use crate::real;
 
 /// Values between commas.
 #[must_use]
@@ -9,16 +10,17 @@ pub fn literals(values: &[Value]) -> String {
 }
 
 /// One value. A real number has 17 digits, which are enough for every bit; infinity is a number too
-/// large for a real; a text with what a literal can't hold is a blob that is cast.
+/// large for a real; in a text what a line can't hold is a mark that is replaced.
 #[must_use]
 pub fn literal(value: &Value) -> String {
     match value {
         Value::Null => "NULL".to_owned(),
         Value::Integer(value) => value.to_string(),
-        Value::Real(bits) => real(f64::from_bits(*bits)),
+        Value::Real(bits) => real::decimal(f64::from_bits(*bits)),
         Value::Text(text) => match core::str::from_utf8(text) {
-            Ok(text) if !text.contains('\0') => format!("'{}'", text.replace('\'', "''")),
-            _ => format!("CAST({} AS TEXT)", hex(text)),
+            Ok(text) => quoted(text),
+            // Without the plus a cast would change what is compared with it.
+            Err(_) => format!("+CAST({} AS TEXT)", hex(text)),
         },
         Value::Blob(blob) => hex(blob),
         Value::Zeroblob(count) => format!("zeroblob({count})"),
@@ -26,13 +28,39 @@ pub fn literal(value: &Value) -> String {
     }
 }
 
-fn real(value: f64) -> String {
+/// The same, with real numbers as SQLite itself reads them to the last bit, which it does not do
+/// with every decimal.
+#[must_use]
+pub fn exact(value: &Value) -> String {
     match value {
-        value if value.is_nan() => "NULL".to_owned(),
-        f64::INFINITY => "9e999".to_owned(),
-        f64::NEG_INFINITY => "-9e999".to_owned(),
-        value => format!("{value:.16e}"),
+        Value::Real(bits) => real::exact(f64::from_bits(*bits)),
+        value => literal(value),
     }
+}
+
+/// A text. A literal can't hold a zero, and the `sqlite3` shell drops a carriage return at the end
+/// of a line. The bytes of a text depend on the database's encoding, so it is cast from none.
+fn quoted(text: &str) -> String {
+    let mut marked = text.replace('\'', "''");
+    let mut marks = Vec::new();
+    for (special, letter) in [('\r', 'r'), ('\0', 'z')] {
+        if text.contains(special) {
+            let mark = mark(text, letter);
+            marked = marked.replace(special, &mark);
+            marks.push((mark, u32::from(special)));
+        }
+    }
+    marks.into_iter().fold(format!("'{marked}'"), |written, (mark, special)| {
+        format!("replace({written}, '{mark}', char({special}))")
+    })
+}
+
+/// What stands for a character in a text that does not have it. It has its first character only
+/// once, so nothing beside it makes another one.
+fn mark(text: &str, letter: char) -> String {
+    let numbered = (1_u64..).map(|number| format!("\\{number}{letter}"));
+    let mut marks = std::iter::once(format!("\\{letter}")).chain(numbered);
+    marks.find(|mark| !text.contains(mark)).unwrap_or_default()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -59,22 +87,18 @@ mod tests {
             (real(5e-324), "4.9406564584124654e-324"),
             (literal(&Value::Integer(i64::MIN)), "-9223372036854775808"),
             (text(b"it's"), "'it''s'"),
-            (text(b"a\0b"), "CAST(X'610062' AS TEXT)"),
-            (text(b"\xff"), "CAST(X'FF' AS TEXT)"),
+            (text(b"a\nb"), "'a\nb'"),
+            (text(b"a\0b"), r"replace('a\zb', '\z', char(0))"),
+            (text(b"\\r\\1r\r"), r"replace('\r\1r\2r', '\2r', char(13))"),
+            (text(b"'\r\0"), r"replace(replace('''\r\z', '\r', char(13)), '\z', char(0))"),
+            (text(b"\xff"), "+CAST(X'FF' AS TEXT)"),
             (literal(&Value::Blob(vec![0, 171])), "X'00AB'"),
             (literal(&Value::Zeroblob(9)), "zeroblob(9)"),
             (literal(&Value::Pointer), "NULL /* a pointer */"),
             (literals(&[Value::Null, Value::Integer(-5)]), "NULL, -5"),
+            (exact(&Value::Real(0.5_f64.to_bits())), "0.5"),
         ] {
             assert_eq!(literal, expected);
-        }
-    }
-
-    #[test]
-    fn a_real_number_reads_back_to_its_last_bit() {
-        for bits in [0x3fd3_3333_3333_3334, 1, 0x7fef_ffff_ffff_ffff, 0x4340_0000_0000_0001] {
-            let text = literal(&Value::Real(bits));
-            assert_eq!(text.parse::<f64>().map(f64::to_bits), Ok(bits), "{text}");
         }
     }
 }

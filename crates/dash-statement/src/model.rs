@@ -72,3 +72,25 @@ pub struct Transaction {
     /// Why the steps may not be all that the transaction did.
     pub reasons: Reasons,
 }
+
+impl Transaction {
+    /// Each step once. SQLite runs a statement again whose schema has changed since it was
+    /// prepared; the first time did nothing, and its values are not known.
+    #[must_use]
+    pub fn once(mut self) -> Self {
+        let statement = |event: Option<&Event>| match event {
+            Some(Event::Statement(it)) => Some((Sql::clone(&it.sql), it.values.is_some())),
+            _ => None,
+        };
+        let mut at = 0;
+        while at < self.events.len() {
+            match (statement(self.events.get(at)), statement(self.events.get(at + 1))) {
+                (Some((sql, false)), Some((next, _))) if sql == next => {
+                    drop(self.events.remove(at));
+                }
+                _ => at += 1,
+            }
+        }
+        self
+    }
+}

@@ -6,6 +6,7 @@ mod sql;
 mod text;
 mod time;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +18,6 @@ use dash_wal::history::{Commit, History};
 use crate::Outcome;
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
-use crate::out::say;
 
 /// How often it is looked for more.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -139,10 +139,12 @@ fn follow(arguments: &Arguments, mut last: u64, interrupt: &Interrupt) -> Result
 fn print(arguments: &Arguments, commits: &[Commit]) {
     for commit in commits {
         let shown = Shown::of(commit);
-        match (arguments.json, arguments.sql) {
-            (true, _) => say!("{}", json::of(&shown)),
-            (_, true) => say!("{}", sql::of(&shown)),
-            _ => say!("{}", text::of(&shown)),
-        }
+        let mut line = match (arguments.json, arguments.sql) {
+            (true, _) => json::of(&shown).to_string().into_bytes(),
+            (_, true) => sql::of(&shown),
+            _ => text::of(&shown).into_bytes(),
+        };
+        line.push(b'\n');
+        drop(std::io::stdout().write_all(&line));
     }
 }

@@ -1,53 +1,58 @@
-//! A commit as SQL that can be run.
+//! A commit as SQL that the `sqlite3` shell runs.
 
-use std::fmt::Write;
-
-use dash_statement::Event;
+use dash_statement::{Event, Statement, exact, expand, for_shell, has_parameters};
 use dash_wal::Known;
 
-use super::{Shown, text, time};
+use super::{Shown, time};
 
-/// Its statements, in a transaction if there are several. What is missing is a comment.
-pub fn of(shown: &Shown<'_>) -> String {
+/// Its statements, in a transaction if there are several. What is missing is a comment. Bytes: SQL
+/// need not be UTF-8.
+pub fn of(shown: &Shown<'_>) -> Vec<u8> {
     let commit = shown.commit;
-    let mut out = format!("-- commit {}.{}", commit.generation, commit.frames.1);
+    let mut out = format!("-- commit {}.{}", commit.generation, commit.frames.1).into_bytes();
     if let Known::Said(said) = &commit.known {
-        let _ = write!(out, ", {}, process {}", time::utc(said.time), said.process);
+        let said = format!(", {}, process {}", time::utc(said.time), said.process);
+        out.extend(said.into_bytes());
     }
     for reason in &shown.reasons {
-        let _ = write!(out, "\n-- {reason}");
+        line(&mut out, format!("-- {reason}").as_bytes());
     }
-    let events = shown.ran.as_ref().map_or(&[][..], |ran| &ran.events);
-    let is_one = events.len() == 1;
-    if events.len() > 1 {
-        out.push_str("\nBEGIN;");
+    let events = shown.ran.clone().map_or(Vec::new(), |ran| ran.once().events);
+    let is_one = events.len() <= 1;
+    if !is_one {
+        line(&mut out, b"BEGIN;");
     }
-    for event in events {
+    for event in &events {
         match event {
-            Event::Statement(it) if it.values.is_none() && takes_values(&it.sql) => {
-                let _ = write!(out, "\n-- its values are not known: {}", commented(event));
-            }
-            _ => {
-                if let Event::Statement(it) = event
-                    && let Some(clock) = it.clock
-                {
-                    let _ = write!(out, "\n-- the clock said {}", time::utc(clock));
-                }
-                let _ = write!(out, "\n{}", text::statement(event));
-            }
+            Event::Statement(it) => statement(&mut out, it),
+            Event::Control(_, sql) => line(&mut out, &for_shell(sql)),
         }
     }
-    if !events.is_empty() && !is_one {
-        out.push_str("\nCOMMIT;");
+    if !is_one {
+        line(&mut out, b"COMMIT;");
     }
     out
 }
 
-/// Whether a statement has parameters: with another value it is another text.
-fn takes_values(sql: &[u8]) -> bool {
-    dash_statement::expand(sql, &[]).as_bytes() != sql
+fn statement(out: &mut Vec<u8>, it: &Statement) {
+    if let Some(clock) = it.clock {
+        line(out, format!("-- the clock said {}", time::utc(clock)).as_bytes());
+    }
+    match &it.values {
+        None if has_parameters(&it.sql) => {
+            line(out, b"-- its values are not known:");
+            for part in it.sql.split(|byte| *byte == b'\n') {
+                line(out, &[b"-- ", part].concat());
+            }
+        }
+        values => {
+            let values = values.as_deref().unwrap_or_default();
+            line(out, &for_shell(&expand(&it.sql, values, exact)));
+        }
+    }
 }
 
-fn commented(event: &Event) -> String {
-    text::statement(event).replace('\n', "\n-- ")
+fn line(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'\n');
+    out.extend(text);
 }

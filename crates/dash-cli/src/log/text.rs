@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dash_statement::{Event, expand};
+use dash_statement::{Event, expand, literal};
 use dash_wal::Known;
 
 use super::{Shown, time};
@@ -38,18 +38,16 @@ pub fn of(shown: &Shown<'_>) -> String {
     out
 }
 
-/// With its values, on its own.
-pub fn statement(event: &Event) -> String {
+/// With its values. What is no UTF-8 has replacement characters.
+fn statement(event: &Event) -> String {
     let (sql, values) = match event {
         Event::Statement(statement) => (&statement.sql, statement.values.as_deref()),
         Event::Control(_, sql) => (sql, None),
     };
     let text = match values {
-        Some(values) => expand(sql, values),
-        None => String::from_utf8_lossy(sql).into_owned(),
+        Some(values) => expand(sql, values, literal),
+        None => sql.to_vec(),
     };
-    let text = text.trim().trim_end_matches(';').trim_end();
-    // A comment at its end takes what follows.
-    let end = if text.contains("--") { "\n;" } else { ";" };
-    format!("{text}{end}")
+    let text = String::from_utf8_lossy(&text);
+    format!("{};", text.trim().trim_end_matches(';').trim_end())
 }
