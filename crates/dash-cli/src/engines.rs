@@ -27,15 +27,19 @@ pub fn beside(file: &Path) -> Option<&'static Engine> {
 /// Looks at a database; symbolic links are followed, as SQLite does.
 pub fn look(file: &Path) -> Result<Box<dyn Findings>> {
     let path = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    // Opening a named pipe waits until somebody else does.
-    match path.metadata() {
+    only_file(&path)?;
+    (beside(&path).unwrap_or(DEFAULT).look)(&path)
+}
+
+/// Refuses what is there and no file. Opening a named pipe waits until somebody else does.
+pub fn only_file(file: &Path) -> Result<()> {
+    match file.metadata() {
         Ok(found) if found.is_dir() => {
-            return Err(Failure::new(format!("{} is a folder, not a database", file.display())));
+            Err(Failure::new(format!("{} is a folder, not a database", file.display())))
         }
         Ok(found) if !found.is_file() => {
-            return Err(Failure::new(format!("{} is not a regular file", file.display())));
+            Err(Failure::new(format!("{} is not a regular file", file.display())))
         }
-        _ => {}
+        _ => Ok(()),
     }
-    (beside(&path).unwrap_or(DEFAULT).look)(&path)
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::failure::{Failure, Result};
+use crate::log::whose;
 use crate::out::say;
 
 /// Arguments of `dash replay`.
@@ -26,6 +27,10 @@ pub struct Arguments {
 /// Runs the command: bad news (1) if a commit came to something else.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let Arguments { file, base, json } = arguments;
+    let seen = whose::look(file)?;
+    if seen.log.is_none() {
+        return Err(Failure::new(whose::none(&seen)));
+    }
     let report = dash_replay::replay(file, base.as_deref())
         .map_err(|error| Failure::new(format!("replaying {}: {error}", file.display())))?;
     if *json {

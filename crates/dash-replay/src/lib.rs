@@ -21,7 +21,7 @@ mod why;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dash_statement::{Event, Reason, Transaction, decode, has_parameters};
+use dash_statement::{Event, Reason, Transaction, has_parameters};
 use dash_storage::real::Real;
 use dash_wal::Known;
 use dash_wal::history::{Commit, Frame};
@@ -171,17 +171,7 @@ impl Replay<'_> {
 
 /// What can be run again, or why not.
 fn known(known: &Known) -> core::result::Result<Transaction, String> {
-    let said = match known {
-        Known::Said(said) => said,
-        Known::NoRoom => return Err(Reason::NoRoom.sentence().to_owned()),
-        Known::Nothing => {
-            return Err("not recorded: by a connection without dash_statements=on, or by another process than the one \
-                        that wrote the record"
-                .to_owned());
-        }
-        Known::Unreadable => return Err("not recorded in a way that this dash can read".to_owned()),
-    };
-    let ran = decode(&said.statements).map_err(|error| error.to_string())?;
+    let ran = known.transaction()?;
     let reasons: Vec<_> = ran.reasons.iter().map(Reason::sentence).collect();
     match (reasons.is_empty(), ran.events.is_empty()) {
         (false, _) => Err(reasons.join("; ")),

@@ -1,7 +1,7 @@
 //! What a record says beside its frames: of each transaction whose end is in it, who committed it,
 //! when, and what it ran. Recovery never looks at it (WAL-23).
 
-use dash_statement::{decode, encode_within};
+use dash_statement::{Reason, Transaction, decode, encode_within};
 
 /// Version of the encoding.
 const VERSION: u8 = 1;
@@ -37,6 +37,27 @@ pub enum Known {
     Nothing,
     /// Something that this dash can't read.
     Unreadable,
+}
+
+impl Known {
+    /// What the transaction ran, or why that is not known, as a sentence. It may have reasons of
+    /// its own not to be all.
+    ///
+    /// # Errors
+    ///
+    /// That sentence.
+    pub fn transaction(&self) -> Result<Transaction, String> {
+        match self {
+            Self::Said(said) => decode(&said.statements).map_err(|error| error.to_string()),
+            Self::NoRoom => Err(Reason::NoRoom.sentence().to_owned()),
+            Self::Nothing => Err(
+                "not recorded: by a connection without dash_statements=on or with dash_statement_text=off, or by another \
+                 process than the one that wrote the record"
+                    .to_owned(),
+            ),
+            Self::Unreadable => Err("not recorded in a way that this dash can read".to_owned()),
+        }
+    }
 }
 
 /// How long an annotation may become.
@@ -152,7 +173,7 @@ fn take<const N: usize>(bytes: &[u8]) -> Option<([u8; N], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dash_statement::{Event, Reason, Statement, Transaction, encode};
+    use dash_statement::{Event, Statement, encode};
 
     fn said(steps: usize) -> Said {
         let sql = b"INSERT INTO t VALUES (1)".as_slice().into();

@@ -3,7 +3,7 @@
 
 use crate::annotation::{Known, of_frame};
 use crate::context::{Generation, RecordContext, page_of};
-use crate::frames::{FRAME_HEADER, FrameHeader};
+use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, walk};
 use crate::names::Names;
 use crate::place::{self, Place};
 use crate::strayed::refusal;
@@ -12,6 +12,7 @@ use dash_engine::open::open_if_there;
 use dash_log::images::Images;
 use dash_log::scan::{RecordPlace, Scan};
 use dash_storage::{File, OpenMode, Storage};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -112,6 +113,16 @@ impl History {
         self.scan.found.last().map_or(0, |place| place.sequence)
     }
 
+    /// The numbers of records that recovery would not take, as one before them is missing or
+    /// damaged; `None`: there is none, as a rule.
+    #[must_use]
+    pub fn cut_off(&self) -> Option<(u64, u64)> {
+        let last = self.scan.chain.last().map_or(self.scan.head.sequence, |place| place.sequence);
+        let first = self.scan.found.partition_point(|place| place.sequence <= last);
+        let first = self.scan.found.get(first)?.sequence;
+        Some((first, self.newest()))
+    }
+
     fn commits_in(&self, places: &[RecordPlace]) -> Result<Vec<Commit>> {
         let mut commits = Vec::new();
         for place in places {
@@ -168,6 +179,38 @@ impl History {
         }
         Ok(())
     }
+}
+
+/// What `-wal` holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InWal {
+    /// Its salts.
+    pub salts: [u32; 2],
+    /// The last frame of each commit.
+    pub commits: Vec<u32>,
+}
+
+/// The commits in the `-wal` of a database; `None`: it has no header, or is not there.
+///
+/// # Errors
+///
+/// Those of the file system.
+pub fn in_wal<S: Storage>(storage: &S, path: &Path) -> Result<Option<InWal>> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let Some(wal) = open_if_there::<S>(&directory, &names.wal, OpenMode::Read)? else {
+        return Ok(None);
+    };
+    let name = names.shown_wal();
+    let Some(header) = WalHeader::read(&wal, name)? else { return Ok(None) };
+    let mut commits = Vec::new();
+    walk(&wal, &header, Prefix::before_all(&header), name, |number, frame, _| {
+        if frame.is_commit() {
+            commits.push(number);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(Some(InWal { salts: header.salts, commits }))
 }
 
 /// Where the log is.

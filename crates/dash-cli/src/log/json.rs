@@ -5,6 +5,7 @@ use dash_wal::Known;
 use serde_json::{Value, json};
 
 use super::Shown;
+use super::gaps::Gap;
 
 /// The object.
 pub fn of(shown: &Shown<'_>) -> Value {
@@ -14,6 +15,7 @@ pub fn of(shown: &Shown<'_>) -> Value {
         _ => None,
     };
     json!({
+        "missing_before": shown.gap.as_ref().map(Gap::json),
         "generation": commit.generation,
         "first_frame": commit.frames.0,
         "last_frame": commit.frames.1,

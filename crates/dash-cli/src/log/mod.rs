@@ -1,23 +1,27 @@
 //! `dash log`: the commits that a database's log holds, with what they ran where that is recorded.
 //! Reads only, and takes no lock: the database may be open, and others may commit meanwhile.
 
+mod gaps;
 mod json;
 mod sql;
 mod text;
 mod time;
+pub mod whose;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dash_statement::{Transaction, decode};
+use dash_statement::Transaction;
 use dash_storage::real::Real;
-use dash_wal::Known;
-use dash_wal::history::{Commit, History};
+use dash_wal::history::{Commit, History, InWal, in_wal};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::Outcome;
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
+use gaps::{Gap, Gaps};
 
 /// How often it is looked for more.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -27,13 +31,13 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub struct Arguments {
     /// The database, in mode wal
     file: PathBuf,
-    /// Goes on while others commit, until Ctrl-C
+    /// Goes on while others commit, until Ctrl-C or until nobody reads what it prints
     #[arg(long)]
     follow: bool,
     /// Also shows commits that are in the database by now, as far as the log still has them
     #[arg(long)]
     all: bool,
-    /// Prints the statements as SQL that can be run, with their values
+    /// Prints the statements as SQL that the sqlite3 shell can run, with their values
     #[arg(long, conflicts_with = "json")]
     sql: bool,
     /// Prints a line of JSON for each commit
@@ -44,6 +48,8 @@ pub struct Arguments {
 /// A commit, as it is shown.
 pub struct Shown<'a> {
     pub commit: &'a Commit,
+    /// What is missing before it.
+    pub gap: Option<Gap>,
     /// What it ran, if that is known.
     pub ran: Option<Transaction>,
     /// Why that is missing, or may not be all.
@@ -51,28 +57,17 @@ pub struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    pub fn of(commit: &'a Commit) -> Self {
-        let missing = |reason: &str| (None, vec![reason.to_owned()]);
-        let (ran, reasons) = match &commit.known {
-            Known::Said(said) => match decode(&said.statements) {
-                Ok(ran) => {
-                    let mut reasons: Vec<_> =
-                        ran.reasons.iter().map(|it| it.sentence().to_owned()).collect();
-                    if ran.dropped > 0 {
-                        reasons.push(format!("{} statements are missing", ran.dropped));
-                    }
-                    (Some(ran), reasons)
-                }
-                Err(error) => missing(&error.to_string()),
-            },
-            Known::NoRoom => missing(dash_statement::Reason::NoRoom.sentence()),
-            Known::Nothing => missing(
-                "not recorded: by a connection without dash_statements=on, or by another process than the one that \
-                 wrote the record",
-            ),
-            Known::Unreadable => missing("not recorded in a way that this dash can read"),
-        };
-        Self { commit, ran, reasons }
+    fn of(commit: &'a Commit, gap: Option<Gap>) -> Self {
+        match commit.known.transaction() {
+            Ok(ran) => {
+                let reasons = ran.reasons.iter().map(|it| it.sentence().to_owned());
+                let missing = Some(ran.dropped).filter(|dropped| *dropped > 0);
+                let missing = missing.map(|dropped| format!("{dropped} statements are missing"));
+                let reasons = reasons.chain(missing).collect();
+                Self { commit, gap, ran: Some(ran), reasons }
+            }
+            Err(reason) => Self { commit, gap, ran: None, reasons: vec![reason] },
+        }
     }
 
     /// Pages that it wrote.
@@ -86,25 +81,44 @@ impl<'a> Shown<'a> {
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let interrupt = Interrupt::catch()?;
     let file = &arguments.file;
-    if !file.exists() {
-        return Err(Failure::new(format!("{} does not exist", file.display())));
-    }
+    let report = whose::look(file)?;
+    let mut printer = Printer { arguments, gaps: Gaps::new(arguments.all) };
     let Some(history) = read(file)? else {
+        let none = whose::none(&report);
         if !arguments.follow {
-            return Err(Failure::new(format!(
-                "{} has no log: it is not in mode wal, or was never written in that mode by dash",
-                file.display()
-            )));
+            return Err(Failure::new(none));
         }
-        return follow(arguments, 0, &interrupt);
+        eprintln!("dash: {none}; waiting for one");
+        return printer.follow(0, &interrupt);
     };
+    whose::notes(&report, history.newest())?;
     let commits = match arguments.all {
         true => history.commits_behind(0),
         false => history.commits(),
     };
-    print(arguments, &commits.explain("reading the log")?);
+    let commits = commits.explain("reading the log")?;
+    let wal = in_wal(&Real, file).explain("reading -wal")?;
+    if !printer.print(&commits, &history, wal.as_ref())? {
+        return Ok(Outcome::Good);
+    }
+    if let Some((first, last)) = history.cut_off().filter(|_| !report.open) {
+        eprintln!(
+            "dash: of records {first} to {last} recovery takes none: one before them is missing or damaged; --all shows them"
+        );
+    }
+    let behind = wal.as_ref().and_then(|wal| printer.gaps.behind(wal, is_of(&history, wal)));
+    whose::tail(&report, behind);
+    if commits.is_empty() {
+        let kept = history.commits_behind(0).explain("reading the log")?.len();
+        match kept {
+            0 => eprintln!("dash: the log holds no commit"),
+            kept => eprintln!(
+                "dash: the log holds {kept} commits that are in the database by now: --all shows them"
+            ),
+        }
+    }
     match arguments.follow {
-        true => follow(arguments, history.newest(), &interrupt),
+        true => printer.follow(history.newest(), &interrupt),
         false => Ok(Outcome::Good),
     }
 }
@@ -113,38 +127,77 @@ fn read(file: &Path) -> Result<Option<History>> {
     History::read(&Real, file).explain(format!("reading the log of {}", file.display()))
 }
 
-/// Shows what comes behind a record.
-fn follow(arguments: &Arguments, mut last: u64, interrupt: &Interrupt) -> Result<Outcome> {
-    while !interrupt.pressed() {
-        std::thread::sleep(PAUSE);
-        // It may be made, or made anew, at any time.
-        let Some(history) = read(&arguments.file)? else { continue };
-        if history.newest() < last {
-            last = 0;
-        }
-        let commits = history.commits_behind(last).explain("reading the log")?;
-        if let Some(first) = commits.first().filter(|first| last > 0 && first.record > last + 1) {
-            eprintln!(
-                "dash: records {} to {} were not written, or overwritten before they could be read",
-                last + 1,
-                first.record - 1
-            );
-        }
-        print(arguments, &commits);
-        last = history.newest();
-    }
-    Ok(Outcome::Good)
+/// Whether `-wal` is of the generation that the log speaks of.
+fn is_of(history: &History, wal: &InWal) -> bool {
+    history.window().is_some_and(|(salts, ..)| salts == wal.salts)
 }
 
-fn print(arguments: &Arguments, commits: &[Commit]) {
-    for commit in commits {
-        let shown = Shown::of(commit);
-        let mut line = match (arguments.json, arguments.sql) {
-            (true, _) => json::of(&shown).to_string().into_bytes(),
-            (_, true) => sql::of(&shown),
-            _ => text::of(&shown).into_bytes(),
-        };
-        line.push(b'\n');
-        drop(std::io::stdout().write_all(&line));
+struct Printer<'a> {
+    arguments: &'a Arguments,
+    gaps: Gaps,
+}
+
+impl Printer<'_> {
+    /// Shows what comes behind a record.
+    fn follow(&mut self, mut last: u64, interrupt: &Interrupt) -> Result<Outcome> {
+        while !interrupt.pressed() && is_read()? {
+            std::thread::sleep(PAUSE);
+            // It may be made, or made anew, at any time.
+            let Some(history) = read(&self.arguments.file)? else { continue };
+            if history.newest() < last {
+                last = 0;
+                self.gaps = Gaps::new(true);
+            }
+            let commits = history.commits_behind(last).explain("reading the log")?;
+            if commits.is_empty() {
+                continue;
+            }
+            let wal = in_wal(&Real, &self.arguments.file).explain("reading -wal")?;
+            if !self.print(&commits, &history, wal.as_ref())? {
+                break;
+            }
+            last = history.newest();
+        }
+        Ok(Outcome::Good)
     }
+
+    /// Shows commits; whether somebody still reads that.
+    fn print(
+        &mut self,
+        commits: &[Commit],
+        history: &History,
+        wal: Option<&InWal>,
+    ) -> Result<bool> {
+        let newest = commits.last().map(|commit| commit.generation);
+        let wal = wal.filter(|wal| is_of(history, wal));
+        let mut out = std::io::stdout().lock();
+        for commit in commits {
+            let of_it = wal.filter(|_| Some(commit.generation) == newest);
+            let gap = self.gaps.before(commit, of_it);
+            let shown = Shown::of(commit, gap);
+            let mut line = match (self.arguments.json, self.arguments.sql) {
+                (true, _) => json::of(&shown).to_string().into_bytes(),
+                (_, true) => sql::of(&shown),
+                _ => text::of(&shown).into_bytes(),
+            };
+            line.push(b'\n');
+            match out.write_all(&line).and_then(|()| out.flush()) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(false),
+                Err(error) => return Err(Failure::new(format!("writing what is shown: {error}"))),
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether somebody may still read what is printed: a pipe without a reader says so.
+fn is_read() -> Result<bool> {
+    let out = std::io::stdout();
+    let mut polled = [PollFd::new(out.as_fd(), PollFlags::empty())];
+    match poll(&mut polled, PollTimeout::ZERO) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(error) => return Err(Failure::new(format!("looking at standard output: {error}"))),
+    }
+    Ok(!polled[0].revents().unwrap_or(PollFlags::empty()).contains(PollFlags::POLLERR))
 }

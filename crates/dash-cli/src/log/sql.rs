@@ -9,7 +9,9 @@ use super::{Shown, time};
 /// need not be UTF-8.
 pub fn of(shown: &Shown<'_>) -> Vec<u8> {
     let commit = shown.commit;
-    let mut out = format!("-- commit {}.{}", commit.generation, commit.frames.1).into_bytes();
+    let gap = shown.gap.as_ref().map_or(String::new(), |gap| format!("-- {}\n", gap.sentence()));
+    let name = format!("{gap}-- commit {}.{}", commit.generation, commit.frames.1);
+    let mut out = name.into_bytes();
     if let Known::Said(said) = &commit.known {
         let said = format!(", {}, process {}", time::utc(said.time), said.process);
         out.extend(said.into_bytes());

@@ -10,7 +10,11 @@ use super::{Shown, time};
 /// A line of what it is, one for each statement, and why some may be missing.
 pub fn of(shown: &Shown<'_>) -> String {
     let commit = shown.commit;
-    let mut out = format!("commit {}.{}", commit.generation, commit.frames.1);
+    let mut out = String::new();
+    if let Some(gap) = &shown.gap {
+        let _ = writeln!(out, "-- {}", gap.sentence());
+    }
+    let _ = write!(out, "commit {}.{}", commit.generation, commit.frames.1);
     if let Known::Said(said) = &commit.known {
         let _ = write!(out, "  {}  process {}", time::utc(said.time), said.process);
         if let Some(connection) = said.connection {
