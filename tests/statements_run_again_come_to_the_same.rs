@@ -196,8 +196,8 @@ fn story(seed: u64, told: &mut Told) {
         }
     }
     let cut = killed.path().join("app.db");
-    let report =
-        dash_replay::replay(&cut, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let report = dash_replay::replay(&cut, None, false)
+        .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     for it in &report.divergences {
         println!("seed {seed}, frame {}: {}: {}", it.commit.frames.1, it.what, it.reason);
         assert!(!it.reason.starts_with("nothing that is recorded"), "seed {seed}: no reason");

@@ -19,26 +19,32 @@ pub struct Arguments {
     /// A copy of the database from before the first commit that the log holds
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
+    /// Also runs commits that are in the database by now, from the oldest one on that the log still
+    /// has; the copy is from before that one
+    #[arg(long, requires = "base")]
+    all: bool,
     /// Prints JSON for programs
     #[arg(long)]
     json: bool,
 }
 
-/// Runs the command: bad news (1) if a commit came to something else.
+/// Runs the command: bad news (1) if a commit came to something else, if none was run again, or if
+/// those that are left could not be.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
-    let Arguments { file, base, json } = arguments;
+    let Arguments { file, base, all, json } = arguments;
+    let file = &whose::resolved(file);
     let seen = whose::look(file)?;
     if seen.log.is_none() {
         return Err(Failure::new(whose::none(&seen)));
     }
-    let report = dash_replay::replay(file, base.as_deref())
+    let report = dash_replay::replay(file, base.as_deref(), *all)
         .map_err(|error| Failure::new(format!("replaying {}: {error}", file.display())))?;
     if *json {
         say!("{:#}", object(&report));
     } else {
         print(&report);
     }
-    Ok(Outcome::of(report.divergences.is_empty()))
+    Ok(Outcome::of(report.divergences.is_empty() && report.run() > 0 && report.ended.is_none()))
 }
 
 fn name(finding: &Finding) -> String {
@@ -46,7 +52,10 @@ fn name(finding: &Finding) -> String {
 }
 
 fn print(report: &Report) {
-    let Report { same, same_content, divergences, not_run, checkpointed } = report;
+    let Report { same, same_content, divergences, not_run, checkpointed, doubt, ended } = report;
+    if let Some(doubt) = doubt.as_ref().filter(|_| !divergences.is_empty()) {
+        eprintln!("dash: {doubt}");
+    }
     for finding in divergences {
         say!("{} diverges: {}\n    {}", name(finding), finding.what, finding.reason);
     }
@@ -58,30 +67,35 @@ fn print(report: &Report) {
             "{checkpointed} commits were not run again: a checkpoint has copied them into the database"
         );
     }
-    let run = same + same_content + divergences.len() as u64;
-    say!(
-        "{run} commits were run again: {same} came to the same pages, {same_content} to the same content in other pages, {} to \
-         something else",
-        divergences.len()
-    );
+    if let Some(finding) = ended {
+        say!("{} and those after it were not run again: {}", name(finding), finding.reason);
+    }
+    match report.run() {
+        0 => say!("no commit was run again"),
+        run => say!(
+            "{run} commits were run again: {same} came to the same pages, {same_content} to the same content in other pages, {} \
+             to something else",
+            divergences.len()
+        ),
+    }
 }
 
 fn object(report: &Report) -> Value {
-    let list = |findings: &[Finding]| -> Vec<Value> {
-        let one = |it: &Finding| {
-            json!({
-                "generation": it.commit.generation,
-                "last_frame": it.commit.frames.1,
-                "what": it.what,
-                "reason": it.reason,
-            })
-        };
-        findings.iter().map(one).collect()
+    let one = |it: &Finding| {
+        json!({
+            "generation": it.commit.generation,
+            "last_frame": it.commit.frames.1,
+            "what": it.what,
+            "reason": it.reason,
+        })
     };
+    let list = |findings: &[Finding]| -> Vec<Value> { findings.iter().map(one).collect() };
     json!({
         "same_pages": report.same,
         "same_content": report.same_content,
         "checkpointed": report.checkpointed,
+        "doubt": report.doubt,
+        "ended": report.ended.as_ref().map(one),
         "divergences": list(&report.divergences),
         "not_run": list(&report.not_run),
     })

@@ -1,4 +1,4 @@
-//! `dash log` and `dash replay`: what a log holds, and whether it comes to the same again.
+//! `dash log`: what a log holds.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 mod common;
@@ -113,58 +113,4 @@ fn it_follows_others() {
     }
     following.kill().unwrap();
     following.wait().unwrap();
-}
-
-#[test]
-fn a_replay_comes_to_the_same_or_says_why_not() {
-    let home = Home::new();
-    let db = recording(&home, "");
-    for number in 0..20 {
-        insert(&db, number);
-    }
-    db.execute_batch("BEGIN; UPDATE t SET b = b + 1; DELETE FROM t WHERE id % 3 = 0; COMMIT")
-        .unwrap();
-    let before = home.contents();
-    let text = home.dash(&["replay", "app.db"]).is(0).out();
-    assert!(text.contains("21 commits were run again: 21 came to the same pages"), "{text}");
-    assert_eq!(home.contents(), before, "it wrote something");
-    db.execute_batch(
-        "PRAGMA foreign_keys=ON; CREATE TABLE c(t REFERENCES t(id) ON DELETE CASCADE)",
-    )
-    .unwrap();
-    db.execute_batch("INSERT INTO c VALUES (1); DELETE FROM t WHERE id = 1").unwrap();
-    assert!(home.dash(&["replay", "app.db"]).is(0).out().contains("24 commits were run again"));
-    db.execute("INSERT INTO t(a) VALUES (random())", []).unwrap();
-    let after = killed(&home);
-    for home in [&home, &after] {
-        let run = home.dash(&["replay", "app.db"]).is(1).out();
-        assert!(run.contains("table t differs from its row"), "{run}");
-        assert!(run.contains("random() answers something else each time"), "{run}");
-        assert!(run.contains("25 commits were run again"), "{run}");
-    }
-}
-
-#[test]
-fn a_checkpoint_takes_the_base_along() {
-    let home = Home::new();
-    let db = recording(&home, "");
-    let base = home.file("base.db");
-    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    std::fs::copy(home.db(), &base).unwrap();
-    for number in 0..5 {
-        insert(&db, number);
-    }
-    db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
-    // Written from here on over the frames from before, or behind them if somebody reads.
-    insert(&db, 9);
-    let text = home.dash(&["replay", "app.db"]).is(0).out();
-    assert!(text.contains("1 commits were run again: 1 came to the same pages"), "{text}");
-    let other = Home::new();
-    drop(other.plain());
-    let run = other.dash(&["replay", "app.db"]).is(2);
-    assert!(
-        run.errors().contains("has no log") || run.errors().contains("holds no commit"),
-        "{}",
-        run.errors()
-    );
 }

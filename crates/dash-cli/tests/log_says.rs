@@ -51,7 +51,8 @@ fn commits_that_a_flush_of_the_wal_made_durable_are_missed_aloud() {
     let home = Home::new();
     let db = recording(&home, 2);
     let text = home.dash(&["log", "app.db"]).is(0).out();
-    let first = "-- missing here: frames 1 to 2 of -wal (1 commit): a flush of -wal";
+    let first =
+        "-- missing here: frames 1 to 2 of -wal (1 commit): made durable by a flush of -wal";
     assert!(text.starts_with(first), "{text}");
     db.execute_batch("PRAGMA wal_autocheckpoint=0; INSERT INTO t(a) VALUES (zeroblob(3000000))")
         .unwrap();
@@ -60,7 +61,7 @@ fn commits_that_a_flush_of_the_wal_made_durable_are_missed_aloud() {
     let lines = text.lines().filter(|line| line.starts_with("-- missing"));
     let lines: Vec<_> = lines.collect();
     assert_eq!(lines.len(), 2, "{text}");
-    assert!(lines[1].ends_with("(1 commit): a flush of -wal has made them durable"), "{text}");
+    assert!(lines[1].ends_with("(1 commit): made durable by a flush of -wal"), "{text}");
     let json = home.dash(&["log", "app.db", "--all", "--json"]).is(0).out();
     let gaps: Vec<Value> = json
         .lines()

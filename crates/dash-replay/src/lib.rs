@@ -24,7 +24,7 @@ use std::path::Path;
 use dash_statement::{Event, Reason, Transaction, has_parameters};
 use dash_storage::real::Real;
 use dash_wal::Known;
-use dash_wal::history::{Commit, Frame};
+use dash_wal::history::{Commit, Frame, Start};
 
 use image::Image;
 use run::Settings;
@@ -42,6 +42,18 @@ pub struct Report {
     pub not_run: Vec<Finding>,
     /// Commits that a checkpoint had copied into the database already.
     pub checkpointed: u64,
+    /// Why the copy that was given may not be the state before the first commit.
+    pub doubt: Option<String>,
+    /// The commit before which it had to end, and why.
+    pub ended: Option<Finding>,
+}
+
+impl Report {
+    /// Commits that were run again.
+    #[must_use]
+    pub fn run(&self) -> u64 {
+        self.same + self.same_content + self.divergences.len() as u64
+    }
 }
 
 /// A commit, and what is to be said of it.
@@ -75,24 +87,33 @@ pub enum Error {
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// Runs again what the log of a database holds, from its window's beginning on, or from what a
-/// checkpoint has left of that. `base`: a copy of the database from that beginning.
+/// checkpoint has left of that. `base`: a copy of the database from that beginning. `all`: from the
+/// oldest window on that the log still has; `base` is a copy from the beginning of that.
 ///
 /// # Errors
 ///
 /// Why it could not be done.
-pub fn replay(path: &Path, base: Option<&Path>) -> Result<Report> {
+pub fn replay(path: &Path, base: Option<&Path>, all: bool) -> Result<Report> {
     let folder =
         tempfile::tempdir().map_err(|error| Error::Io("a temporary folder".into(), error))?;
-    let base = base::of(&Real, path, base, folder.path())?;
+    let base = base::of(&Real, path, base, all, folder.path())?;
     let mut replay = Replay {
         target: base.image,
         copy: None,
         done: base.frame,
-        report: Report::default(),
+        last: None,
+        report: Report { doubt: base.doubt, ..Report::default() },
         settings: Settings::default(),
         folder: folder.path(),
     };
-    base.history.replay(|commit, frames| replay.commit(commit, frames))?;
+    base.history.replay(all, |start, commit, frames| {
+        if let Some(reason) = replay.gap(start, commit)? {
+            let (commit, what) = (commit.clone(), String::new());
+            replay.report.ended = Some(Finding { commit, what, reason });
+            return Ok(false);
+        }
+        replay.commit(commit, frames).map(|()| true)
+    })?;
     Ok(replay.report)
 }
 
@@ -101,8 +122,10 @@ struct Replay<'a> {
     target: Image,
     /// The database by its statements.
     copy: Option<Image>,
-    /// The last frame that the base has.
+    /// The last frame that the base has, of the generation of the first commit.
     done: u32,
+    /// The generation and the last frame of the commit before.
+    last: Option<(u64, u32)>,
     report: Report,
     /// What the connection was set to, as far as that was found.
     settings: Settings,
@@ -110,6 +133,31 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
+    /// Why a commit does not follow the one before, if it does not: what lies between is not in the
+    /// log.
+    fn gap(&mut self, start: Option<&Start>, commit: &Commit) -> Result<Option<String>> {
+        let (generation, (first, end)) = (commit.generation, commit.frames);
+        let Some(last) = self.last.replace((generation, end)) else { return Ok(None) };
+        let is_same = last.0 == generation;
+        let next = if is_same { last.1.saturating_add(1) } else { 1 };
+        if first != next {
+            return Ok(Some(format!(
+                "frames {next} to {} of -wal are not in the log, as a flush of -wal made them durable, or their records \
+                 are overwritten or damaged",
+                first.saturating_sub(1)
+            )));
+        }
+        if is_same {
+            return Ok(None);
+        }
+        self.done = 0;
+        let begins = match start {
+            Some(start) => start.may_begin_with(|number| self.target.get(number))?,
+            None => false,
+        };
+        Ok((!begins).then(|| "commits between it and the one before are not in the log".to_owned()))
+    }
+
     fn commit(&mut self, commit: &Commit, frames: &[Frame<'_>]) -> Result<()> {
         if commit.frames.1 <= self.done {
             self.report.checkpointed += 1;
@@ -150,7 +198,11 @@ impl Replay<'_> {
             let pages: BTreeSet<_> =
                 done.pages.iter().copied().chain(frames.iter().map(|frame| frame.0)).collect();
             let is_same = copy.is_like(&self.target, &pages)?;
-            let differs = if is_same { None } else { compare::difference(&self.target, copy)? };
+            let mut differs = if is_same { None } else { compare::difference(&self.target, copy)? };
+            if !is_same && self.report.doubt.is_some() && done.failed.is_some() {
+                // Of what neither has nothing differs.
+                differs.get_or_insert_with(|| "its pages are other ones".to_owned());
+            }
             if differs.is_none() {
                 self.settings = settings;
                 self.report.same += u64::from(is_same);
@@ -163,6 +215,8 @@ impl Replay<'_> {
         copy.apply(frames, commit.database_pages)?;
         if let Some((Some(what), done)) = first {
             let reason = why::reason(ran, &done, &before)?;
+            let doubt = self.report.doubt.iter();
+            let reason = doubt.fold(reason, |reason, doubt| format!("{doubt}; or {reason}"));
             self.report.divergences.push(Finding { commit: commit.clone(), what, reason });
         }
         Ok(())

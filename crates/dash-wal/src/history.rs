@@ -1,9 +1,11 @@
 //! What a database's log holds, commit by commit, for whoever looks: no lock is taken and nothing
 //! is written. A record that is being written has no checksum yet, and is not there.
 
+mod beside;
+
 use crate::annotation::{Known, of_frame};
 use crate::context::{Generation, RecordContext, page_of};
-use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, walk};
+use crate::frames::{FRAME_HEADER, FrameHeader};
 use crate::names::Names;
 use crate::place::{self, Place};
 use crate::strayed::refusal;
@@ -12,9 +14,10 @@ use dash_engine::open::open_if_there;
 use dash_log::images::Images;
 use dash_log::scan::{RecordPlace, Scan};
 use dash_storage::{File, OpenMode, Storage};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+
+pub use beside::{Checkpointed, InWal, checkpointed, frames_before, in_wal};
 
 /// How often a log is read that changes meanwhile.
 const ATTEMPTS: u32 = 20;
@@ -151,66 +154,114 @@ impl History {
         Ok(commits)
     }
 
-    /// Shows the frames of each commit that recovery would take, the oldest first.
+    /// Where [`Self::replay`] begins; `None`: no record counts.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::commits`].
+    pub fn start(&self, all: bool) -> Result<Option<Start>> {
+        let windows = self.windows(all)?;
+        Ok(windows.into_iter().next().map(|(start, _)| start))
+    }
+
+    /// Shows the frames of each commit that recovery would take, or with `all` of each one that is
+    /// not overwritten, the oldest first; the first one of a window with what that starts from.
+    /// `show` answers whether to go on.
     ///
     /// # Errors
     ///
     /// As of [`Self::commits`], and those of `show`.
     pub fn replay<E: From<Error>>(
         &self,
-        mut show: impl FnMut(&Commit, &[Frame<'_>]) -> std::result::Result<(), E>,
+        all: bool,
+        mut show: impl FnMut(Option<&Start>, &Commit, &[Frame<'_>]) -> std::result::Result<bool, E>,
     ) -> std::result::Result<(), E> {
-        let Some((_, page, _)) = self.window() else { return Ok(()) };
-        let commits = self.commits()?;
-        let mut commits = commits.iter();
-        let (mut images, mut frames) = (Images::new(page), Vec::<(u32, Vec<u8>)>::new());
-        for record in self.scan.records() {
-            for entry in record?.entries() {
-                frames.push((entry.unit, images.feed(&entry)?.to_vec()));
-                if header(entry.meta).is_some_and(|header| header.is_commit())
-                    && let Some(commit) = commits.next()
-                {
-                    let shown: Vec<_> =
-                        frames.iter().map(|(page, image)| (*page, &image[..])).collect();
-                    show(commit, &shown)?;
-                    frames.clear();
+        for (start, places) in self.windows(all)? {
+            let commits = self.commits_in(places)?;
+            let (mut commits, mut first) = (commits.iter(), Some(&start));
+            let mut images = Images::new(start.page_size());
+            let mut frames = Vec::<(u32, Vec<u8>)>::new();
+            for place in places {
+                for entry in self.scan.record(place)?.entries() {
+                    frames.push((entry.unit, images.feed(&entry)?.to_vec()));
+                    if header(entry.meta).is_some_and(|header| header.is_commit())
+                        && let Some(commit) = commits.next()
+                    {
+                        let shown: Vec<_> =
+                            frames.iter().map(|(page, image)| (*page, &image[..])).collect();
+                        if !show(first.take(), commit, &shown)? {
+                            return Ok(());
+                        }
+                        frames.clear();
+                    }
                 }
             }
         }
         Ok(())
     }
-}
 
-/// What `-wal` holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InWal {
-    /// Its salts.
-    pub salts: [u32; 2],
-    /// The last frame of each commit.
-    pub commits: Vec<u32>,
-}
-
-/// The commits in the `-wal` of a database; `None`: it has no header, or is not there.
-///
-/// # Errors
-///
-/// Those of the file system.
-pub fn in_wal<S: Storage>(storage: &S, path: &Path) -> Result<Option<InWal>> {
-    let (folder, names) = Names::split(path)?;
-    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
-    let Some(wal) = open_if_there::<S>(&directory, &names.wal, OpenMode::Read)? else {
-        return Ok(None);
-    };
-    let name = names.shown_wal();
-    let Some(header) = WalHeader::read(&wal, name)? else { return Ok(None) };
-    let mut commits = Vec::new();
-    walk(&wal, &header, Prefix::before_all(&header), name, |number, frame, _| {
-        if frame.is_commit() {
-            commits.push(number);
+    /// The windows that count, or all of which the beginning is there: in each, records that follow
+    /// each other without a gap.
+    fn windows(&self, all: bool) -> Result<Vec<(Start, &[RecordPlace])>> {
+        let mut rest = if all { &self.scan.found[..] } else { &self.scan.chain[..] };
+        let mut windows: Vec<(Start, &[RecordPlace])> = Vec::new();
+        while let Some(place) = rest.first() {
+            let context = context_of(&self.scan, place)?;
+            let mut count = 1;
+            while let Some(next) = rest.get(count)
+                && next.sequence == place.sequence + count as u64
+                && context_of(&self.scan, next)?.start.is_none()
+            {
+                count += 1;
+            }
+            let (places, behind) = rest.split_at(count);
+            if let Some(generation) = context.start {
+                windows.push((Start { generation, first_frame: context.first_frame }, places));
+            }
+            rest = behind;
         }
-        ControlFlow::Continue(())
-    })?;
-    Ok(Some(InWal { salts: header.salts, commits }))
+        Ok(windows)
+    }
+}
+
+/// What a window starts from.
+#[derive(Debug, Clone, Copy)]
+pub struct Start {
+    generation: Generation,
+    /// The first frame in it.
+    pub first_frame: u32,
+}
+
+impl Start {
+    /// The salts of its generation.
+    #[must_use]
+    pub fn salts(&self) -> [u32; 2] {
+        self.generation.salts()
+    }
+
+    /// Bytes of a page.
+    #[must_use]
+    pub fn page_size(&self) -> u32 {
+        page_of(&self.generation.header)
+    }
+
+    /// Whether a database may be what the generation began with, by its header and the page that
+    /// was written last before; `page` answers its pages.
+    ///
+    /// # Errors
+    ///
+    /// Those of `page`.
+    pub fn may_begin_with<E>(
+        &self,
+        mut page: impl FnMut(u32) -> std::result::Result<Option<Vec<u8>>, E>,
+    ) -> std::result::Result<bool, E> {
+        let stamp = self.generation.stamp;
+        if !stamp.is_known() {
+            return Ok(true);
+        }
+        let header = page(1)?.is_some_and(|first| stamp.is_header_of(&first));
+        Ok(header && (stamp.page == 0 || page(stamp.page)?.is_some_and(|it| stamp.is_page(&it))))
+    }
 }
 
 /// Where the log is.

@@ -23,7 +23,7 @@ mod inherited;
 mod pages;
 mod slots;
 
-pub(crate) use header::IndexHeader;
+pub(crate) use header::{CHECKPOINTS_END, IndexHeader, checkpoints};
 pub(crate) use inherited::Inherited;
 pub(crate) use slots::{CKPT, READ, SLOTS, WRITE};
 

@@ -15,12 +15,12 @@ pub enum Gap {
     Records(u64, u64),
 }
 
-const FLUSHED: &str = "a flush of -wal has made them durable";
+const FLUSHED: &str = "made durable by a flush of -wal";
 const FLUSHED_OR_VOID: &str =
-    "a flush of -wal has made them durable; --all shows those that the log still has";
+    "made durable by a flush of -wal; --all shows what the log still has of them";
 const FLUSHED_OR_LOST: &str =
-    "a flush of -wal has made them durable, or their records are overwritten or damaged";
-const LOST: &str = "they were not written, or are overwritten or damaged";
+    "made durable by a flush of -wal, or the records are overwritten or damaged";
+const LOST: &str = "not written, or overwritten, or damaged";
 
 impl Gap {
     pub fn sentence(&self) -> String {

@@ -80,9 +80,9 @@ impl<'a> Shown<'a> {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let interrupt = Interrupt::catch()?;
-    let file = &arguments.file;
+    let file = &whose::resolved(&arguments.file);
     let report = whose::look(file)?;
-    let mut printer = Printer { arguments, gaps: Gaps::new(arguments.all) };
+    let mut printer = Printer { arguments, file, gaps: Gaps::new(arguments.all) };
     let Some(history) = read(file)? else {
         let none = whose::none(&report);
         if !arguments.follow {
@@ -134,6 +134,7 @@ fn is_of(history: &History, wal: &InWal) -> bool {
 
 struct Printer<'a> {
     arguments: &'a Arguments,
+    file: &'a Path,
     gaps: Gaps,
 }
 
@@ -143,7 +144,7 @@ impl Printer<'_> {
         while !interrupt.pressed() && is_read()? {
             std::thread::sleep(PAUSE);
             // It may be made, or made anew, at any time.
-            let Some(history) = read(&self.arguments.file)? else { continue };
+            let Some(history) = read(self.file)? else { continue };
             if history.newest() < last {
                 last = 0;
                 self.gaps = Gaps::new(true);
@@ -152,7 +153,7 @@ impl Printer<'_> {
             if commits.is_empty() {
                 continue;
             }
-            let wal = in_wal(&Real, &self.arguments.file).explain("reading -wal")?;
+            let wal = in_wal(&Real, self.file).explain("reading -wal")?;
             if !self.print(&commits, &history, wal.as_ref())? {
                 break;
             }

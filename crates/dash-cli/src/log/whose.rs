@@ -1,12 +1,17 @@
 //! Whether there is a log to be shown, and whether it is the database's.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dash_storage::real::Real;
 use dash_wal::Report;
 use dash_wal::inspect::{HeadIs, Opening, Refusal, Relation};
 
 use crate::failure::{Explain, Failure, Result};
+
+/// The file that a path leads to: symbolic links are followed, as SQLite does.
+pub fn resolved(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned())
+}
 
 /// Looks at the database.
 pub fn look(file: &Path) -> Result<Report> {

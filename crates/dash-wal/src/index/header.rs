@@ -15,6 +15,11 @@ const HEADER: usize = 48;
 /// WAL_NREADER.
 const READERS: usize = 5;
 
+/// Where `nBackfill` and `nBackfillAttempted` are (wal.c `WalCkptInfo`), and the end of them.
+const BACKFILL: usize = 2 * HEADER;
+const ATTEMPTED: usize = 128;
+pub(crate) const CHECKPOINTS_END: usize = ATTEMPTED + 4;
+
 /// Words of one copy.
 pub(super) const HEADER_WORDS: usize = HEADER / 8;
 
@@ -43,6 +48,14 @@ pub(super) fn read<M: SharedMemory>(memory: &M) -> Option<IndexHeader> {
     let first = copy(memory, 0);
     let second = copy(memory, HEADER_WORDS);
     (first == second).then(|| decode(&first))?
+}
+
+/// The salts of a wal-index that is read as a file, and up to which frame checkpoints may have
+/// copied into the database.
+pub(crate) fn checkpoints(bytes: &[u8; CHECKPOINTS_END]) -> Option<(Salts, u32)> {
+    let (first, second) = bytes.split_at(HEADER);
+    let header = first.first_chunk().filter(|_| second.starts_with(first)).and_then(decode)?;
+    Some((header.salts, number(bytes, BACKFILL).max(number(bytes, ATTEMPTED))))
 }
 
 /// The mark of reader `number` (wal.c `WalCkptInfo`): the array is behind both copies and the

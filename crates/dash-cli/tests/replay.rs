@@ -1,0 +1,161 @@
+//! `dash replay`: whether what a log holds comes to the same again.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod common;
+
+use common::Home;
+use dash_testing::extension;
+use rusqlite::{Connection, params};
+use serde_json::Value;
+
+fn open(home: &Home, more: &str) -> Connection {
+    extension::load();
+    let path = home.db().display().to_string();
+    let uri = format!("file:{path}?vfs=dash&journal_mode=wal&dash_statements=on{more}");
+    Connection::open(uri).unwrap()
+}
+
+/// A database whose statements are recorded, with a table; the first commit is not in the log.
+fn recording(home: &Home, more: &str) -> Connection {
+    let db = open(home, more);
+    db.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b)").unwrap();
+    db
+}
+
+fn insert(db: &Connection, number: i64) {
+    db.execute("INSERT INTO t(a, b) VALUES (?, ?)", params![0.1 + 0.2, -number]).unwrap();
+}
+
+/// The database, with all that lies beside it, as a kill leaves it now.
+fn killed(home: &Home) -> Home {
+    let copy = Home::new();
+    for (name, bytes) in home.contents() {
+        if home.file(&name).is_dir() {
+            std::fs::create_dir(copy.file(&name)).unwrap();
+        } else {
+            std::fs::write(copy.file(&name), bytes).unwrap();
+        }
+    }
+    copy
+}
+
+#[test]
+fn a_replay_comes_to_the_same_or_says_why_not() {
+    let home = Home::new();
+    let db = recording(&home, "");
+    for number in 0..20 {
+        insert(&db, number);
+    }
+    db.execute_batch("BEGIN; UPDATE t SET b = b + 1; DELETE FROM t WHERE id % 3 = 0; COMMIT")
+        .unwrap();
+    let before = home.contents();
+    let text = home.dash(&["replay", "app.db"]).is(0).out();
+    assert!(text.contains("21 commits were run again: 21 came to the same pages"), "{text}");
+    assert_eq!(home.contents(), before, "it wrote something");
+    db.execute_batch(
+        "PRAGMA foreign_keys=ON; CREATE TABLE c(t REFERENCES t(id) ON DELETE CASCADE)",
+    )
+    .unwrap();
+    db.execute_batch("INSERT INTO c VALUES (1); DELETE FROM t WHERE id = 1").unwrap();
+    assert!(home.dash(&["replay", "app.db"]).is(0).out().contains("24 commits were run again"));
+    db.execute("INSERT INTO t(a) VALUES (random())", []).unwrap();
+    let after = killed(&home);
+    for home in [&home, &after] {
+        let run = home.dash(&["replay", "app.db"]).is(1).out();
+        assert!(run.contains("table t differs from its row"), "{run}");
+        assert!(run.contains("random() answers something else each time"), "{run}");
+        assert!(run.contains("25 commits were run again"), "{run}");
+    }
+}
+
+#[test]
+fn a_checkpoint_takes_the_base_along() {
+    let home = Home::new();
+    let db = recording(&home, "");
+    let base = home.file("base.db");
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    std::fs::copy(home.db(), &base).unwrap();
+    for number in 0..5 {
+        insert(&db, number);
+    }
+    db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
+    // Written from here on over the frames from before, or behind them if somebody reads.
+    insert(&db, 9);
+    let text = home.dash(&["replay", "app.db"]).is(0).out();
+    assert!(text.contains("1 commits were run again: 1 came to the same pages"), "{text}");
+    let other = Home::new();
+    drop(other.plain());
+    let run = other.dash(&["replay", "app.db"]).is(2);
+    assert!(run.errors().contains("has no log"), "{}", run.errors());
+}
+
+fn checkpoint(db: &Connection) {
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+}
+
+fn json(home: &Home, arguments: &[&str], code: i32) -> Value {
+    let all = [&["replay", "app.db", "--json"], arguments].concat();
+    serde_json::from_str(&home.dash(&all).is(code).out()).unwrap()
+}
+
+/// The first commit of a session is not in the log, and the copy lacks it.
+#[test]
+fn a_base_that_lacks_commits_is_completed_or_doubted() {
+    let home = Home::new();
+    let stock = home.plain();
+    stock.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(())).unwrap();
+    drop(stock);
+    std::fs::copy(home.db(), home.file("base.db")).unwrap();
+    let db = open(&home, "");
+    db.execute_batch("CREATE TABLE u(x)").unwrap();
+    (0..5).for_each(|_| db.execute_batch("INSERT INTO u VALUES (1)").unwrap());
+    let report = json(&home, &["--base", "base.db"], 0);
+    assert_eq!((&report["same_pages"], &report["doubt"]), (&5.into(), &Value::Null), "{report}");
+    checkpoint(&db);
+    db.execute_batch("INSERT INTO u VALUES (2); INSERT INTO u VALUES (3)").unwrap();
+    let report = json(&home, &["--base", "base.db"], 1);
+    let reason = report["divergences"][0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("base.db is not the file that the log began with"), "{report}");
+    std::fs::write(home.file("base.db-wal"), "x").unwrap();
+    home.dash(&["replay", "app.db", "--base", "base.db"]).is(2).says("has a -wal of its own");
+    // The frames before the log's first one are gone.
+    std::fs::remove_file(home.file("base.db-wal")).unwrap();
+    let lost = killed(&home);
+    std::fs::remove_file(lost.file("app.db-wal")).unwrap();
+    let report = json(&lost, &["--base", "base.db", "--all"], 1);
+    let doubt = report["doubt"].as_str().unwrap();
+    assert!(
+        doubt.starts_with("base.db may lack commits that are not in the log: frames 1"),
+        "{doubt}"
+    );
+}
+
+#[test]
+fn where_nothing_is_run_all_is_not_well() {
+    let home = Home::new();
+    let db = recording(&home, "&dash_statement_text=off");
+    insert(&db, 1);
+    home.dash(&["replay", "app.db"]).is(1).says("no commit was run again");
+}
+
+#[test]
+fn commits_that_are_in_the_database_are_run_again_as_well() {
+    let home = Home::new();
+    let db = recording(&home, "");
+    checkpoint(&db);
+    std::fs::copy(home.db(), home.file("base.db")).unwrap();
+    (0..4).for_each(|number| insert(&db, number));
+    checkpoint(&db);
+    let older = killed(&home);
+    // The first commit behind a checkpoint flushes -wal.
+    (0..4).for_each(|number| insert(&db, number));
+    drop(db);
+    home.dash(&["replay", "app.db"]).is(2).says("--all, with a copy from before them as --base");
+    home.dash(&["replay", "app.db", "--all"]).is(2).says("--base");
+    let report = json(&older, &["--base", "base.db", "--all"], 0);
+    assert_eq!((&report["same_pages"], &report["ended"]), (&4.into(), &Value::Null), "{report}");
+    let report = json(&home, &["--base", "base.db", "--all"], 1);
+    assert_eq!(report["same_pages"], 4, "{report}");
+    let reason = report["ended"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("frames 1 to 1 of -wal are not in the log"), "{report}");
+}

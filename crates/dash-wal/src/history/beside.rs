@@ -1,0 +1,102 @@
+//! What lies beside a log: what `-wal` holds, and how far a checkpoint has come.
+
+use crate::frames::{FrameHeader, Prefix, WalHeader, walk};
+use crate::index::{CHECKPOINTS_END, checkpoints};
+use crate::names::Names;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_padded;
+use dash_engine::open::open_if_there;
+use dash_storage::{OpenMode, Storage};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// What `-wal` holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InWal {
+    /// Its salts.
+    pub salts: [u32; 2],
+    /// The last frame of each commit.
+    pub commits: Vec<u32>,
+}
+
+/// The commits in the `-wal` of a database; `None`: it has no header, or is not there.
+///
+/// # Errors
+///
+/// Those of the file system.
+pub fn in_wal<S: Storage>(storage: &S, path: &Path) -> Result<Option<InWal>> {
+    let mut commits = Vec::new();
+    let salts = look(storage, path, |number, frame, _| {
+        if frame.is_commit() {
+            commits.push(number);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(salts.map(|salts| InWal { salts, commits }))
+}
+
+/// The frames of the `-wal` of a database before one, each its page's number and the page; `None`:
+/// it has other salts, or not all of them.
+///
+/// # Errors
+///
+/// Those of the file system.
+pub fn frames_before<S: Storage>(
+    storage: &S,
+    path: &Path,
+    salts: [u32; 2],
+    first: u32,
+) -> Result<Option<Vec<(u32, Vec<u8>)>>> {
+    let mut frames = Vec::new();
+    let found = look(storage, path, |number, frame, page| match number < first {
+        true => {
+            frames.push((frame.page, page.to_vec()));
+            ControlFlow::Continue(())
+        }
+        false => ControlFlow::Break(()),
+    })?;
+    let is_whole = frames.len() + 1 == first as usize;
+    Ok((found == Some(salts) && is_whole).then_some(frames))
+}
+
+/// Goes through the frames of `-wal` that are valid. Its salts.
+fn look<S: Storage>(
+    storage: &S,
+    path: &Path,
+    visit: impl FnMut(u32, &FrameHeader, &[u8]) -> ControlFlow<()>,
+) -> Result<Option<[u32; 2]>> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let Some(wal) = open_if_there::<S>(&directory, &names.wal, OpenMode::Read)? else {
+        return Ok(None);
+    };
+    let name = names.shown_wal();
+    let Some(header) = WalHeader::read(&wal, name)? else { return Ok(None) };
+    walk(&wal, &header, Prefix::before_all(&header), name, visit)?;
+    Ok(Some(header.salts))
+}
+
+/// What a wal-index says of checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpointed {
+    /// The salts of its `-wal`.
+    pub salts: [u32; 2],
+    /// Frames up to this one may be in the database.
+    pub frame: u32,
+}
+
+/// How far a checkpoint has come; `None`: there is no wal-index that says so.
+///
+/// # Errors
+///
+/// Those of the file system.
+pub fn checkpointed<S: Storage>(storage: &S, path: &Path) -> Result<Option<Checkpointed>> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let Some(index) = open_if_there::<S>(&directory, &names.shm, OpenMode::Read)? else {
+        return Ok(None);
+    };
+    let mut bytes = [0; CHECKPOINTS_END];
+    read_padded(&index, &mut bytes, 0).during(Operation::Read, names.shown())?;
+    Ok(checkpoints(&bytes).map(|(salts, frame)| Checkpointed { salts, frame }))
+}
