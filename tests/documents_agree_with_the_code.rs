@@ -69,6 +69,35 @@ fn the_reference_has_every_name_of_the_code() {
     none(&absent, "crates/dash/REFERENCE.md lacks");
 }
 
+/// The commands of the program, but for those that it runs itself.
+#[test]
+fn the_reference_has_every_command() {
+    let main = text("crates/dash-cli/src/main.rs");
+    let list = main.split_once("enum Command {").and_then(|(_, rest)| rest.split_once("\n}"));
+    let lines: Vec<_> = list.expect("the commands").0.lines().map(str::trim).collect();
+    let commands: Vec<_> = lines
+        .iter()
+        .enumerate()
+        .filter(|(at, line)| {
+            let is_hidden = *at > 0 && lines[at - 1].contains("hide");
+            line.starts_with(char::is_uppercase) && !is_hidden
+        })
+        .filter_map(|(_, line)| line.split(['(', ',']).next())
+        .map(str::to_lowercase)
+        .collect();
+    assert!(commands.len() > 8, "{commands:?}");
+    let reference = text("crates/dash/REFERENCE.md");
+    let program = reference.split_once("\n## The program\n").expect("a section").1;
+    let has = |command: &String| {
+        program.lines().any(|line| {
+            line.starts_with(&format!("| `dash {command}`"))
+                || line.starts_with(&format!("| `dash {command} "))
+        })
+    };
+    let absent: Vec<_> = commands.into_iter().filter(|command| !has(command)).collect();
+    none(&absent, "crates/dash/REFERENCE.md lacks the commands");
+}
+
 /// The documents, but for those that a program writes.
 fn documents(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
