@@ -33,6 +33,12 @@ pub trait Findings {
     /// The same for programs.
     fn json(&self) -> Value;
 
+    /// What opening it would do, as a part of a sentence: "joins …", "is refused: …".
+    fn opening(&self) -> String;
+
+    /// Whether a connection of dash has it open.
+    fn is_open(&self) -> bool;
+
     /// Whether opening it would be refused.
     fn is_refused(&self) -> bool;
 

@@ -11,6 +11,7 @@ mod ask;
 mod backup;
 mod convert;
 mod demo;
+mod doctor;
 mod engine;
 mod engines;
 mod holders;
@@ -42,6 +43,8 @@ struct Arguments {
 enum Command {
     /// Shows what stock DELETE, stock WAL, dash shadow and dash wal are each best at on your disk
     Demo(demo::Arguments),
+    /// Says whether a folder is a good place for databases, and what is wrong in it; only reads
+    Doctor(doctor::Arguments),
     /// Says what a database's files are and what opening it would do; only reads
     Inspect(inspect::Arguments),
     /// Shows the commits that a database's log holds, and what they ran; only reads
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
     dash_torture::fs::play_part();
     let outcome = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Log(arguments) => log::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),

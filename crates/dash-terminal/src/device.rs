@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::stat::{major, minor};
 
+use crate::mount::Mount;
+
 /// Indexes in the stat file: writes completed, sectors written, flush requests completed.
 const FIELDS: [usize; 3] = [4, 6, 15];
 /// Bytes of a sector in these files, whatever the device's own are.
@@ -142,18 +144,7 @@ fn home_of(number: u64) -> Option<PathBuf> {
 
 /// The device file that the mount `folder` is in was made from.
 fn source_of_mount(folder: &Path) -> Option<PathBuf> {
-    let folder = folder.canonicalize().ok()?;
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let (_, source) = mounts
-        .lines()
-        .filter_map(|line| {
-            let (left, right) = line.split_once(" - ")?;
-            let point = Path::new(left.split(' ').nth(4)?);
-            let source = right.split(' ').nth(1)?;
-            folder.starts_with(point).then_some((point.as_os_str().len(), source))
-        })
-        .max_by_key(|(depth, _)| *depth)?;
-    source.starts_with("/dev/").then(|| PathBuf::from(source))
+    Mount::of(folder).map(|mount| mount.source).filter(|source| source.starts_with("/dev/"))
 }
 
 fn parse(stat: &str) -> Option<[u64; 3]> {

@@ -15,7 +15,7 @@ use crate::engine::{Engine, Findings};
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::recover::plan::Reply;
-use inspect::{Holders, json, text};
+use inspect::{Holders, json, text, words};
 
 /// For the table of engines.
 pub const ENGINE: Engine = Engine {
@@ -53,6 +53,14 @@ impl Findings for Found {
 
     fn json(&self) -> Value {
         json::report(&self.report, &self.holders)
+    }
+
+    fn opening(&self) -> String {
+        words::opening(&self.report)
+    }
+
+    fn is_open(&self) -> bool {
+        self.report.open
     }
 
     fn is_refused(&self) -> bool {

@@ -1,4 +1,5 @@
 //! Sessions that are killed, and what a power loss would leave of them.
+#![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

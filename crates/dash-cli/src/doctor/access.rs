@@ -1,0 +1,85 @@
+//! What the user who runs the doctor may do with files, and whether others may do the same.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use nix::fcntl::{AT_FDCWD, AtFlags};
+use nix::unistd::{AccessFlags, Uid, User, faccessat, geteuid};
+
+use super::finding::{Level, Section};
+use super::names::beside;
+
+/// Files beside a database that a writer must be able to write.
+const WRITTEN: [&str; 5] = ["-wal", "-shm", "-dashlog", "-shadow", "-dash"];
+
+/// Those that must be everybody's whose the database is, as nobody makes them anew at rest.
+const KEPT: [&str; 3] = ["-wal", "-dashlog", "-shadow"];
+
+/// Bits of rights to read and write.
+const RIGHTS: u32 = 0o666;
+
+/// Whether this user may do that. An access control list and a read-only mount count.
+pub fn may(path: &Path, what: AccessFlags) -> bool {
+    faccessat(AT_FDCWD, path, what, AtFlags::AT_EACCESS).is_ok()
+}
+
+/// The user, for messages.
+pub fn user() -> String {
+    named(geteuid())
+}
+
+fn named(user: Uid) -> String {
+    match User::from_uid(user) {
+        Ok(Some(found)) => format!("user {}", found.name),
+        _ => format!("user {user}"),
+    }
+}
+
+/// Looks at a database and what lies beside it.
+pub fn examine(section: &mut Section, file: &Path) {
+    let Ok(found) = file.metadata() else { return };
+    if !may(file, AccessFlags::R_OK) {
+        let says =
+            format!("{} may not read it: it belongs to {}", user(), named(found.uid().into()));
+        section.advise(Level::Refused, says, "run this as a user who may, or change its rights");
+        return;
+    }
+    let writes = may(file, AccessFlags::W_OK);
+    if !writes {
+        let says =
+            format!("{} may not write it: it belongs to {}", user(), named(found.uid().into()));
+        section.advise(Level::Warning, says, "open it for reading (mode=ro), or change its rights");
+    }
+    for suffix in WRITTEN {
+        let side = beside(file, suffix);
+        let Ok(other) = side.metadata() else { continue };
+        let name = side.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let remedy = format!(
+            "while nobody has it open: chown --reference={0} {1} && chmod --reference={0} {1}",
+            file.display(),
+            side.display()
+        );
+        if writes && !may(&side, AccessFlags::W_OK) {
+            let says = format!("{} may write the database, but not {name}", user());
+            section.advise(Level::Warning, says, remedy);
+        } else if KEPT.contains(&suffix) && !is_as_open(&other, &found) {
+            let says = format!(
+                "{name} is {}, the database is {}: who may use one may not use the other",
+                shown(&other),
+                shown(&found)
+            );
+            section.advise(Level::Warning, says, remedy);
+        }
+    }
+}
+
+/// Whether the same users may read and write both.
+fn is_as_open(one: &Metadata, other: &Metadata) -> bool {
+    let rights = |of: &Metadata| (of.uid(), of.gid(), of.mode() & RIGHTS);
+    rights(one) == rights(other)
+}
+
+fn shown(found: &Metadata) -> String {
+    format!("{:04o} of {}, group {}", found.mode() & 0o7777, named(found.uid().into()), found.gid())
+}

@@ -1,0 +1,103 @@
+//! What lies in the folder, or beside a database, and belongs to nobody any more.
+
+use std::path::Path;
+
+use super::finding::{Level, Section};
+use super::names::{Folder, beside};
+
+/// Looks for it; a section, if there is any.
+pub fn examine(folder: &Folder) -> Option<Section> {
+    let mut section = Section::new("left behind");
+    for (owner, suffix) in &folder.orphans {
+        orphan(&mut section, owner, suffix);
+    }
+    (!section.findings.is_empty()).then_some(section)
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A file whose database is not there.
+fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
+    let (file, db) = (beside(owner, suffix), owner.display());
+    let (shown, database) = (name(&file), name(owner));
+    match suffix {
+        "-shadow" => section.advise(
+            Level::Warning,
+            format!("{shown}: {database} is missing, and this copy may hold its newest commit"),
+            format!("`dash inspect {db}` tells; `dash recover {db}` brings the database back"),
+        ),
+        // As dash calls a log that `dash_log` puts into a folder.
+        "-dashlog" if database.rsplit('-').next().is_some_and(is_number) => section.say(
+            Level::Note,
+            format!("{shown}: the log of a database in another folder, which has a sign that leads here; leave it"),
+        ),
+        "-dashlog" => section.advise(
+            Level::Warning,
+            format!("{shown}: {database} is missing, and this log may hold commits of it"),
+            format!("`dash inspect {db}` tells; put the database back, or remove the log if it is not wanted"),
+        ),
+        "-wal" => section.advise(
+            Level::Warning,
+            format!("{shown}: {database} is missing, and this log may hold commits of it"),
+            "put the database back, or remove the log if it is not wanted",
+        ),
+        "-journal" if file.is_dir() => section.advise(
+            Level::Warning,
+            format!("{shown}/: the name fence of {database}, which is missing: SQLite can't make a database of that name"),
+            format!("put the database back, or remove the folder: rmdir {}", file.display()),
+        ),
+        ".dash-backup-unfinished" => section.advise(
+            Level::Warning,
+            format!("{shown}: a backup is being made, or was killed"),
+            format!("if no `dash backup` to {db} is running, remove it; the next one there does"),
+        ),
+        "-journal" => section.advise(
+            Level::Warning,
+            format!("{shown}: a rollback journal of stock SQLite without its database"),
+            "put the database back, or remove the journal if it is not wanted",
+        ),
+        _ => section.advise(
+            Level::Warning,
+            format!("{shown}: {database} is missing, and this holds nothing of it"),
+            format!("remove it, unless the database is to come back: {}", file.display()),
+        ),
+    }
+}
+
+fn is_number(word: &str) -> bool {
+    word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// What lies beside a database and has nothing to do there. `open`: dash has it open.
+pub fn beside_database(section: &mut Section, file: &Path, open: bool) {
+    let is_there = |suffix: &str| beside(file, suffix).symlink_metadata().is_ok();
+    let shown = |suffix: &str| name(&beside(file, suffix));
+    if is_there(".dash-backup-unfinished") {
+        section.advise(
+            Level::Warning,
+            format!(
+                "{}: a second name of a backup, or one that is being made",
+                shown(".dash-backup-unfinished")
+            ),
+            "if no `dash backup` is running, remove it: dash refuses a database with two names",
+        );
+    }
+    if open {
+        return;
+    }
+    for (suffix, what) in [
+        ("-dash", "shared memory of connections that were killed"),
+        ("-dash-fence", "a name fence that was being put up or taken down"),
+        ("-dash-sign", "a sign that was being written"),
+        ("-shadow-tmp", "an exchange of names that was cut off"),
+    ] {
+        if is_there(suffix) {
+            section.say(
+                Level::Note,
+                format!("{}: {what}; the next opening through dash sees to it", shown(suffix)),
+            );
+        }
+    }
+}
