@@ -21,7 +21,7 @@ const COUNT: &str = "SELECT count(*) FROM t";
 const BYTES_OF_A_FRAME: u64 = 24 + 4096;
 
 fn wal() -> Part<'static> {
-    Part { parameters: "&journal_mode=wal", ..Part::default() }
+    Part { parameters: "&journal_mode=wal&dash_rest=off", ..Part::default() }
 }
 
 /// A database whose only user was killed after its commits.

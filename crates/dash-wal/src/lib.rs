@@ -32,6 +32,7 @@ mod testing;
 
 pub use alive::is_open;
 pub use annotation::{Known, Said};
+pub use connection::rest::{Newest, Rest};
 pub use connection::state::Connection;
 pub use connection::target::refuse_log_place;
 pub use connection::watch::{LockEntry, LockName, Reader};

@@ -99,6 +99,10 @@ mutations! {
     RetiredEarly = "a log elsewhere is removed while its sign says that it must be there",
     MovedBehindFence = "a log is moved while a name fence says that there is one",
     StoredNotFenced = "what was stored to memory is left to a flush of another process",
+    RestsUnfenced = "the name fence goes while the database comes to rest, before -wal is flushed",
+    RestsUnflushed = "the database comes to rest, and -wal is not flushed",
+    RestsUnsaid = "records are written behind a head that somebody who died coming to rest has called clean",
+    RestsUnseen = "whoever comes to rest does not look again whether somebody has committed",
     GoesOnPoisoned = "the engine goes on after both flushes failed",
 }
 

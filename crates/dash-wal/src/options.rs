@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// When a commit is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,6 +42,10 @@ pub struct OpenOptions {
     pub barrier: Barrier,
     /// A reader waits until what it sees is durable.
     pub durable_reads: bool,
+    /// How long nobody is to have committed before the database comes to rest
+    /// ([`Connection::come_to_rest`](crate::Connection::come_to_rest)), and after which commits
+    /// that come one by one are no beginning of more. `None`: it does not.
+    pub rest: Option<Duration>,
     /// Where the log is to lie: the absolute path of a folder, in which it gets a name of its own,
     /// or of the log itself. `None`: where it is, or else beside the database; one that is to be
     /// made elsewhere is left to whoever names its place. While others have the database open it
@@ -61,6 +66,7 @@ impl Default for OpenOptions {
             durability: Durability::default(),
             barrier: Barrier::default(),
             durable_reads: false,
+            rest: None,
             log: None,
             kept_out_by: None,
             tuning: Tuning::default(),

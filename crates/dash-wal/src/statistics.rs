@@ -45,6 +45,8 @@ pub struct Statistics {
     pub held_back: u64,
     /// Times everything visible was made durable before a checkpoint.
     pub barriers: u64,
+    /// Times the session of the log was ended because nobody committed any more.
+    pub rests: u64,
     /// Bytes of the log's ring; 0: the log is not in use.
     pub log_size: u64,
     /// Bytes of it that a recovery would read.
@@ -58,7 +60,7 @@ pub struct Statistics {
 impl Statistics {
     /// Names and values, in the order of the fields.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 25] {
+    pub fn rows(&self) -> [(&'static str, u64); 26] {
         [
             ("commits", self.commits),
             ("helped", self.helped),
@@ -81,6 +83,7 @@ impl Statistics {
             ("drains", self.drains),
             ("held_back", self.held_back),
             ("barriers", self.barriers),
+            ("rests", self.rests),
             ("log_size", self.log_size),
             ("window", self.window),
             ("log", self.log),

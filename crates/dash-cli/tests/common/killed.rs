@@ -28,7 +28,8 @@ pub fn run_and_kill(home: &Home, statements: &[String]) {
     for statement in statements {
         writeln!(input, "{statement}").unwrap();
     }
-    writeln!(input, "SELECT 'done';").unwrap();
+    // Within a write transaction it does not come to rest.
+    writeln!(input, "BEGIN IMMEDIATE; SELECT 'done';").unwrap();
     let mut said = String::new();
     let mut output = BufReader::new(shell.stdout.take().unwrap());
     while said != "done\n" {

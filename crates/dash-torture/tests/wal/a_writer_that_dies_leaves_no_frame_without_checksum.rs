@@ -61,6 +61,20 @@ pub(crate) fn nor_to_a_checkpoint() {
     }
 }
 
+/// The first attempt to come to rest may have to sum up, and the second one rests.
+#[test]
+pub(crate) fn nor_to_who_comes_to_rest() {
+    dies_anywhere("NORMAL", |tale, db| {
+        for _ in 0..2 {
+            db.ok("PRAGMA rests");
+            tale.survives_all();
+        }
+        tale.survives(&tale.machine.killed()).unwrap();
+        db.put();
+        tale.survives_all();
+    });
+}
+
 /// What is not there yet is not copied, nor does anybody rely on it.
 #[test]
 pub(crate) fn while_it_stands_still() {

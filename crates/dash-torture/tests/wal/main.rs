@@ -18,6 +18,7 @@ mod a_checkpoint_in_off_takes_nothing_from_others;
 mod a_closed_database_is_plain_whatever_is_lost;
 mod a_commit_is_as_durable_as_was_chosen;
 mod a_commit_is_known_by_its_own_frame;
+mod a_database_comes_to_rest_while_it_is_open;
 mod a_difference_is_made_against_the_window;
 mod a_flush_that_failed_is_made_good;
 mod a_frame_that_was_written_twice_is_as_the_log_has_it;
@@ -52,6 +53,7 @@ use dash_wal::mutation::{self, Mutation};
 use a_checkpoint_in_off_takes_nothing_from_others as off;
 use a_closed_database_is_plain_whatever_is_lost as closed;
 use a_commit_is_known_by_its_own_frame as own_frame;
+use a_database_comes_to_rest_while_it_is_open as rest;
 use a_difference_is_made_against_the_window as difference;
 use a_flush_that_failed_is_made_good as failed;
 use a_frame_that_was_written_twice_is_as_the_log_has_it as twice;
@@ -167,6 +169,10 @@ const TOLD: &[Told] = &[
     (Mutation::RetiredEarly, &[elsewhere::and_moves_at_rest]),
     (Mutation::MovedBehindFence, &[elsewhere::also_once_it_was_recovered]),
     (Mutation::StoredNotFenced, &[memory::also_what_is_only_to_be_written]),
+    (Mutation::RestsUnfenced, &[rest::and_is_plain_whatever_is_lost]),
+    (Mutation::RestsUnflushed, &[rest::and_is_plain_whatever_is_lost]),
+    (Mutation::RestsUnsaid, &[rest::also_where_who_does_it_is_killed]),
+    (Mutation::RestsUnseen, &[rest::unless_somebody_commits_meanwhile]),
     (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),
 ];

@@ -150,7 +150,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// What the log's head says of a session that ends.
-    fn closed(&self) -> HeadContext {
+    pub(crate) fn closed(&self) -> HeadContext {
         let c = &self.coordination;
         let records = c.get(Word::Sequence).saturating_sub(c.get(Word::FirstSequence));
         let flushes = records + c.get(Word::StockCommits);

@@ -163,7 +163,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Does something with the log as the only one; `None`: somebody else is at it.
-    fn with_log<T>(
+    pub(crate) fn with_log<T>(
         &mut self,
         act: impl FnOnce(&mut Self, &mut Leader<S>) -> Result<T>,
     ) -> Result<Option<T>> {
@@ -228,6 +228,9 @@ impl<S: Storage> Connection<S> {
             // Whoever wrote it died: see there.
             self.skip_sequence();
             return self.flush_wal(leader, end);
+        }
+        if !self.coordination.is(Word::Session) {
+            self.forget_single_commits();
         }
         if self.goes_without_log(bytes) {
             return self.flush_wal(leader, end);

@@ -92,10 +92,7 @@ impl<S: Storage> Connection<S> {
             // SQLite looks again at the header after this lock, and so it can begin to write.
             self.try_sum_up_for_the_dead()?;
         }
-        let mut got = match &mut self.index {
-            Some(index) => index.lock(slots.clone(), kind, &self.coordination.file),
-            None => Err(Error::Busy),
-        };
+        let mut got = self.try_slots(&slots, kind);
         // SQLite asks for it where it finds no header.
         if writer
             && self.inherited.is_some()
@@ -138,6 +135,18 @@ impl<S: Storage> Connection<S> {
             return self.wait_until_durable(slots);
         }
         Ok(())
+    }
+
+    /// Takes them, if nobody has them but somebody who comes to rest.
+    fn try_slots(&mut self, slots: &Range<usize>, kind: LockKind) -> Result<()> {
+        let rested = self.coordination.get(Word::Rested);
+        let Some(index) = &mut self.index else { return Err(Error::Busy) };
+        let got = index.lock(slots.clone(), kind, &self.coordination.file);
+        let changes = kind == LockKind::Exclusive && slots.start <= index::CKPT;
+        match got {
+            Err(Error::Busy) if changes => self.past_rest(slots, rested),
+            got => got,
+        }
     }
 
     /// WRITER was taken: what a dead writer has left undone is done first, or it is given up.

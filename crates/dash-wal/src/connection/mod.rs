@@ -18,6 +18,7 @@
 //! | `generation` | a new header of `-wal` |
 //! | `checkpoint` | what must be durable before pages are copied |
 //! | `drain` | checkpoints that readers and writers overlap |
+//! | `rest` | the end of a session while the database is open |
 //! | `watch` | who does what, for whoever looks |
 
 mod append;
@@ -31,6 +32,7 @@ mod index;
 mod open;
 mod own;
 mod placing;
+pub(crate) mod rest;
 mod room;
 mod said;
 mod session;

@@ -93,6 +93,7 @@ impl<S: Storage> Connection<S> {
                 durability: options.durability,
                 barrier: options.barrier,
                 durable_reads: options.durable_reads,
+                rest: options.rest,
                 makes_log_elsewhere: options.log.is_some(),
                 tuning: options.tuning,
             },

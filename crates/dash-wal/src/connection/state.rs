@@ -17,6 +17,7 @@ use dash_engine::handover::Turn;
 use dash_storage::{File, Storage};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A connection: the database's file, `-wal` and the wal-index as SQLite uses them, and the log
 /// below. It is called by one thread at a time.
@@ -58,6 +59,8 @@ pub(crate) struct Settings {
     pub durability: Durability,
     pub barrier: Barrier,
     pub durable_reads: bool,
+    /// When the database is to come to rest.
+    pub rest: Option<Duration>,
     /// It was told to have the log elsewhere.
     pub makes_log_elsewhere: bool,
     pub tuning: Tuning,

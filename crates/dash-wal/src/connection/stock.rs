@@ -24,6 +24,8 @@ impl<S: Storage> Connection<S> {
         self.coordination.set(Word::Window, 0);
         self.coordination.set_durable(end);
         self.coordination.word(Word::StockCommits).fetch_add(1, SeqCst);
+        // Behind the flush, which may take longer than commits are apart.
+        self.coordination.set(Word::StockAt, self.storage.monotonic_nanos());
         Ok(())
     }
 
@@ -52,10 +54,15 @@ impl<S: Storage> Connection<S> {
             Some(header) => salts_of(&header),
             None => unpack(self.coordination.get(Word::Salts)),
         };
+        self.wal_is_flushed(salts);
+        Ok(())
+    }
+
+    /// `-wal` was flushed under the header with these salts: no older one is on the device.
+    pub(crate) fn wal_is_flushed(&self, salts: [u32; 2]) {
         self.coordination.set(Word::FirstSalt, u64::from(salts[0]));
         self.coordination.set(Word::Predecessor, 0);
         self.coordination.set(Word::HeaderNew, 0);
-        Ok(())
     }
 
     /// Makes what one has written durable while another connection holds the log, and perhaps for

@@ -148,6 +148,12 @@ pub(crate) enum Word {
     /// First frame of a transaction that was written in part without checksums; 0: none was. Its
     /// writer has WRITER, or died. See [`crate::connection::sums`].
     Unsummed = 47,
+    /// 1: somebody brings the database to rest; see the lock REST.
+    Resting = 48,
+    /// How often somebody has tried to.
+    Rested = 49,
+    /// When a commit was last made durable while no session was, in nanoseconds of the clock.
+    StockAt = 50,
 }
 
 /// What one tells whoever only reads it.

@@ -7,6 +7,7 @@
 //! | CKPT, RECOVER | exclusive: whoever holds slots 1 and 2 of the wal-index |
 //! | LOG | exclusive: whoever writes the log |
 //! | START | exclusive: whoever has SHARED or more of a database that is still empty |
+//! | REST | exclusive: whoever brings the database to rest |
 //! | ENTRY + i | exclusive: the connection that owns entry i |
 //!
 //! On SQLite's own bytes of `-shm` (120 to 122) every connection of dash holds a shared lock: stock
@@ -26,6 +27,9 @@ pub const LOG: Range<u64> = 7..8;
 
 /// Held beside SHARED of a database that is still empty.
 pub const START: Range<u64> = 8..9;
+
+/// Held by whoever brings the database to rest.
+pub const REST: Range<u64> = 9..10;
 
 /// Held by the owner of an entry.
 pub fn entry(entry: usize) -> Range<u64> {

@@ -1,12 +1,13 @@
 //! The file controls of a database in mode wal. Among them is the end of a commit: it is visible
 //! when COMMIT_PHASETWO comes, and durable when that returns.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, FileControl, Handled, Result};
 use dash_wal::Connection;
 
 use super::file::WalFile;
+use super::rest;
 use crate::controls::{answer_temporary_name, lock_number, set_mmap_size, toggle};
 use crate::latency::Op;
 
@@ -18,7 +19,14 @@ impl WalFile {
             FileControl::CheckpointStart => {
                 self.link.state().call(Connection::checkpoint_starts)?;
             }
-            FileControl::CheckpointDone => self.link.state().engine()?.checkpoint_done(),
+            FileControl::CheckpointDone => {
+                let mut state = self.link.state();
+                let engine = state.engine()?;
+                engine.checkpoint_done();
+                let after = engine.rests_after();
+                drop(state);
+                self.watch_for_rest(after);
+            }
             FileControl::HasMoved(moved) => {
                 *moved = self.link.state().call(|engine| engine.has_moved())?;
             }
@@ -60,6 +68,16 @@ impl WalFile {
             state.latencies.record(Op::Flush, since);
             state.latencies.record(Op::Commit, begun);
         }
+        let after = state.engine()?.rests_after();
+        drop(state);
+        self.watch_for_rest(after);
         Ok(())
+    }
+
+    /// Where the log is in use somebody has to end that.
+    fn watch_for_rest(&self, after: Option<Duration>) {
+        if let (Some(after), Some(links)) = (after, self.link.siblings.upgrade()) {
+            rest::watch(&links, after);
+        }
     }
 }

@@ -43,6 +43,9 @@ impl Database for WalFile {
         self.mode = mode;
         let records = mode.records_statements() || self.records_anyway;
         self.link.records.store(records, Ordering::Relaxed);
+        if records {
+            self.link.state().record();
+        }
     }
 
     fn durability(&self, synchronous: Option<&str>) -> Option<Value> {

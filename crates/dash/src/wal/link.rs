@@ -10,13 +10,15 @@ use dash_ffi::{Code, Error, KeptConnection, Result};
 use dash_storage::real::{self, Memory, Real};
 use dash_wal::{Connection, Error as EngineError, LockLevel, Turn};
 
-use super::reservations;
+use super::rest::Resting;
+use super::{parameters, reservations};
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::Latencies;
+use crate::mode::Parameters;
 use crate::mode::caller::Caller;
-use crate::statements::Text;
 use crate::statements::capturer::Captured;
 use crate::statements::kept::Kept;
+use crate::statements::{self, Text};
 use crate::wake::writer::{Reserve, Urgent};
 
 /// A connection of the engine. SQLite calls one of its files at a time; a thread of dash's own may
@@ -34,6 +36,8 @@ pub struct Link {
     /// The last ones of all that are.
     pub statements: Arc<Kept>,
     state: Mutex<State>,
+    /// All of this process.
+    pub siblings: Weak<Links>,
     /// Whether [`reservations`] looks after it.
     pub watched: AtomicBool,
     /// [`real::forks`] when it was opened.
@@ -64,12 +68,31 @@ pub struct State {
     pub captured: Option<Captured>,
     /// How much of that is recorded in the log.
     pub text: Text,
+    /// The user has said when the database is to come to rest.
+    pub rest_is_chosen: bool,
     pub latencies: Latencies,
     /// The `errno` of the last failure.
     pub errno: i32,
 }
 
 impl State {
+    /// What the URI says that is not the engine's.
+    pub fn choose(&mut self, parameters: &Parameters) {
+        self.text = parameters::chosen_text(parameters);
+        self.rest_is_chosen = parameters.own(parameters::REST).is_some();
+        if parameters.is_on(statements::PARAMETER) {
+            self.record();
+        }
+    }
+
+    /// What is flushed in `-wal` is not in the log, nor what it ran: who records that lets the log
+    /// stay in use, unless told otherwise.
+    pub fn record(&mut self) {
+        if let (false, Some(engine)) = (self.rest_is_chosen, &mut self.connection) {
+            engine.set_rest(None);
+        }
+    }
+
     /// The engine.
     ///
     /// # Errors
@@ -98,6 +121,16 @@ impl State {
         })
     }
 
+    /// A connection's, once whoever has it is done.
+    pub fn lock(link: &Link) -> Option<MutexGuard<'_, Self>> {
+        (!link.is_inherited()).then(|| link.state())
+    }
+
+    /// The same; `None` where somebody has it.
+    pub fn try_lock(link: &Link) -> Option<MutexGuard<'_, Self>> {
+        link.state_after_fork().filter(|_| !link.is_inherited())
+    }
+
     /// Gives WRITER up that was taken for SQLite, if it is still held so.
     pub fn give_up(&mut self) {
         if self.reserved.take().is_some() {
@@ -111,7 +144,7 @@ impl Link {
     /// Around an open engine; known to [`Links::caller`] as long as somebody has it.
     pub fn new(
         engine: Connection<Real>,
-        links: &Links,
+        links: &Arc<Links>,
         caller: Caller,
         path: PathBuf,
         is_read_only: bool,
@@ -126,6 +159,7 @@ impl Link {
             records: AtomicBool::new(records),
             statements: Arc::clone(&links.statements),
             state: Mutex::new(state),
+            siblings: Arc::downgrade(links),
             watched: AtomicBool::new(false),
             forks: real::forks(),
             renewed: OnceLock::new(),
@@ -239,9 +273,16 @@ pub struct Links {
     list: Mutex<Vec<Weak<Link>>>,
     urgent: Arc<Urgent>,
     statements: Arc<Kept>,
+    pub resting: Resting,
 }
 
 impl Links {
+    /// Those that are there.
+    pub fn open(&self) -> Vec<Arc<Link>> {
+        let links = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        links.iter().filter_map(Weak::upgrade).collect()
+    }
+
     fn add(&self, link: &Arc<Link>) {
         let mut links = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|link| link.strong_count() > 0);
@@ -255,8 +296,7 @@ impl Links {
     ///
     /// `SQLITE_CANTOPEN` if that can't be told.
     pub fn caller(&self) -> Result<Option<Arc<Link>>> {
-        let links = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        let links: Vec<_> = links.iter().filter_map(Weak::upgrade).collect();
+        let links = self.open();
         let last = Caller::last();
         let Some(some) = links.first() else {
             return Ok(None);

@@ -15,6 +15,7 @@ mod pragma;
 mod region;
 mod renewal;
 mod reservations;
+mod rest;
 pub mod statement;
 mod statements;
 mod watch;

@@ -135,7 +135,7 @@ impl Request<'_> {
         let path = self.path.to_path_buf();
         let records = self.parameters.is_on(statements::PARAMETER);
         let link = Link::new(engine, &links, self.caller, path, read_only, records);
-        link.state().text = parameters::chosen_text(&self.parameters);
+        link.state().choose(&self.parameters);
         let mut file = WalFile::new(link, *self.host, self.parameters.psow(), self.window.clone());
         let mode = self.parameters.mode.filter(|mode| mode.base() == MODE).unwrap_or(MODE);
         file.takes_form(mode);
@@ -303,7 +303,7 @@ fn under(switching: &Switching<'_>, engine: Connection<Real>, is_read_only: bool
     let records = parameters.is_on(statements::PARAMETER);
     let link = Link::new(engine, &links, *caller, path.to_path_buf(), is_read_only, records);
     link.state().kept = connection.cloned();
-    link.state().text = parameters::chosen_text(parameters);
+    link.state().choose(parameters);
     WalFile::new(link, **host, parameters.psow(), (*window).clone())
 }
 

@@ -15,6 +15,7 @@ mod openers;
 mod opening;
 mod pragmas;
 mod processes;
+mod rest;
 mod statement_mode;
 mod statements;
 mod switches;

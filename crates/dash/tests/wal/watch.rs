@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use dash_testing::roles::{Role, role, say, told};
 
 use crate::common::*;
-use crate::create;
 
 const ROLE: &str = "watch::another_process";
 
@@ -39,7 +38,8 @@ fn run(other: &mut Role, sql: &str) {
 
 /// A database whose commits go to the log, with a table `t`.
 fn database(folder: &Folder) -> Connection {
-    let db = create(folder, "app.db");
+    let parameters = "&journal_mode=wal&dash_rest=off";
+    let db = folder.try_open("app.db", parameters).expect("opens in mode wal");
     db.execute_batch("CREATE TABLE t(x)").expect("commits");
     for _ in 0..5 {
         db.execute_batch("INSERT INTO t VALUES (1)").expect("commits");

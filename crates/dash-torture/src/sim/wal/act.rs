@@ -31,15 +31,16 @@ impl Wal {
             2 => self.kill(at, dice),
             3 => self.all_leave(),
             4 => self.leave_the_mode(at, dice),
-            5 => {
+            5 if dice.one_in(2) => {
                 self.machine.write_back();
                 Ok(())
             }
+            5 | 13 => self.rest(at, dice),
             6 | 7 => self.begin_reading(at, dice),
             8 | 9 => self.begin_writing(at, dice),
             10 | 11 => self.roll_back(at, dice),
             12 => self.change(at, dice),
-            13..=15 => self.checkpoint(at, dice),
+            14 | 15 => self.checkpoint(at, dice),
             _ => {
                 for _ in 0..=dice.below(2) {
                     self.commit(at, dice)?;
@@ -152,6 +153,15 @@ impl Wal {
             Ok(()) => Ok(()),
             Err(what) => wrong!("a snapshot is {what}"),
         }
+    }
+
+    /// The database comes to rest, unless somebody is at work.
+    fn rest(&mut self, at: usize, dice: &mut Dice) -> Checked<()> {
+        if !self.settings().claims.pragmas {
+            return self.commit(at, dice);
+        }
+        let db = &self.connection(at, dice)?.db;
+        db.execute_batch("PRAGMA rests").map_err(|error| failed("coming to rest", &error))
     }
 
     /// Another level of `synchronous`, or another place where a checkpoint's barrier is.

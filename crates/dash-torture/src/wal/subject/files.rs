@@ -193,6 +193,8 @@ impl Database {
             // As if other databases were written in the same transactions.
             "says" => self.connection.says.store(value.parse().unwrap_or(0), Relaxed),
             "older" => self.connection.older.ask_for(value == "1", self.world.setup.page),
+            // As the thread does in which a process watches for that.
+            "rests" => drop(engine(connection.come_to_rest(), Code::IOERR_FSYNC)?),
             "undeferred" => connection.set_undeferred(value == "1"),
             _ => return Ok(Handled::No),
         }

@@ -1,0 +1,238 @@
+//! Bringing a database to rest in which nobody commits any more (`dash_rest`), and at the end of
+//! the process: whoever is killed then leaves what stock SQLite reads and writes (WAL-30 in
+//! FORMAT.md of `dash-wal`).
+//!
+//! A thread does it, on a connection of this process that SQLite has open, between two of its
+//! calls. It watches from a commit, or checkpoint, that left the log in use until the database is
+//! at rest, whoever commits or is killed meanwhile; and sleeps for good while nothing is watched.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use dash_storage::real::{PerProcess, without_fork};
+use dash_wal::{Newest, Rest};
+
+use super::link::{Link, Links, State};
+
+/// A database comes to rest so often at most.
+const EVERY: Duration = Duration::from_secs(1);
+/// So often it is tried where no connection can tell which commit is the newest: under
+/// locking_mode=EXCLUSIVE none can.
+const BLIND: u32 = 10;
+
+/// A forked child watches what is its own.
+static KEEPER: PerProcess<Keeper> = PerProcess::new();
+
+#[derive(Default)]
+struct Keeper {
+    watched: Mutex<Vec<Watched>>,
+    /// Those that ever were.
+    known: Mutex<Vec<Weak<Links>>>,
+    /// Tells the thread that there is one more.
+    changed: Condvar,
+    /// Whether the thread runs.
+    runs: AtomicBool,
+    at_exit: OnceLock<()>,
+}
+
+impl Keeper {
+    fn watched(&self) -> MutexGuard<'_, Vec<Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Vec<Weak<Links>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the connections of this process to one database know of its rest.
+#[derive(Default)]
+pub struct Resting {
+    /// It is watched.
+    is_watched: AtomicBool,
+    /// When it came to rest last.
+    last: Mutex<Option<Instant>>,
+}
+
+impl Resting {
+    fn last(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A database that is to come to rest.
+struct Watched {
+    links: Weak<Links>,
+    /// How long nobody is to have committed before.
+    after: Duration,
+    /// When it is looked at next.
+    due: Instant,
+    /// The newest commit when it was looked at last.
+    newest: Option<Newest>,
+    blind: u32,
+}
+
+/// Has the database come to rest `after` its last commit: it has just been written.
+pub fn watch(links: &Arc<Links>, after: Duration) {
+    let resting = &links.resting;
+    if resting.is_watched.load(Ordering::Relaxed) || resting.is_watched.swap(true, Ordering::SeqCst)
+    {
+        return;
+    }
+    let keeper = KEEPER.get();
+    keeper.at_exit.get_or_init(|| drop(dash_ffi::at_exit(at_exit)));
+    if !keeper.runs.swap(true, Ordering::SeqCst) {
+        let thread = std::thread::Builder::new().name("dash-rest".into());
+        if thread.spawn(|| dash_ffi::behind_the_wall("coming to rest", keep)).is_err() {
+            // The next commit tries again.
+            keeper.runs.store(false, Ordering::SeqCst);
+            resting.is_watched.store(false, Ordering::SeqCst);
+            return;
+        }
+    }
+    let (links, due) = (Arc::downgrade(links), Instant::now() + after);
+    let mut known = keeper.known();
+    known.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&links));
+    known.push(Weak::clone(&links));
+    drop(known);
+    keeper.watched().push(Watched { links, after, due, newest: None, blind: 0 });
+    keeper.changed.notify_one();
+}
+
+fn keep() {
+    let keeper = KEEPER.get();
+    let mut watched = keeper.watched();
+    loop {
+        let next = watched.iter().map(|one| one.due).min();
+        watched = match next.map(|due| due.saturating_duration_since(Instant::now())) {
+            None => keeper.changed.wait(watched).unwrap_or_else(PoisonError::into_inner),
+            Some(time) if !time.is_zero() => {
+                let woken = keeper.changed.wait_timeout(watched, time);
+                woken.unwrap_or_else(PoisonError::into_inner).0
+            }
+            Some(_) => {
+                let now = Instant::now();
+                let (due, later) = watched.drain(..).partition(|one| one.due <= now);
+                *watched = later;
+                drop(watched);
+                let due: Vec<Watched> = due;
+                // A forked child must not find a connection in the hands of this thread.
+                let left = due.into_iter().filter_map(|one| without_fork(|| one.look(State::lock)));
+                let left: Vec<_> = left.collect();
+                let mut watched = keeper.watched();
+                watched.extend(left);
+                watched
+            }
+        };
+    }
+}
+
+/// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
+extern "C" fn at_exit() {
+    let known = std::mem::take(&mut *KEEPER.get().known());
+    for links in known {
+        let now =
+            Watched { links, after: Duration::ZERO, due: Instant::now(), newest: None, blind: 0 };
+        // Twice: the first time it is seen what the newest commit is.
+        if let Some(now) = now.look(lock_soon) {
+            drop(now.look(lock_soon));
+        }
+    }
+}
+
+/// A connection's state, if its thread gives that up soon: it may have ended with it in hand.
+fn lock_soon(link: &Link) -> Option<MutexGuard<'_, State>> {
+    let begun = Instant::now();
+    loop {
+        let state = State::try_lock(link);
+        if state.is_some() || link.is_inherited() || begun.elapsed() >= EVERY {
+            return state;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+type Lock = fn(&Link) -> Option<MutexGuard<'_, State>>;
+
+impl Watched {
+    /// Looks whether somebody has committed since the last time; if not it is to come to rest. What
+    /// is left to be watched.
+    fn look(mut self, lock: Lock) -> Option<Self> {
+        let links = self.links.upgrade()?;
+        let Some(seen) = links.open().iter().find_map(|link| self.look_through(&links, link, lock))
+        else {
+            self.blind += 1;
+            self.due = Instant::now() + EVERY;
+            let gives_up = self.blind >= BLIND;
+            if gives_up {
+                links.resting.is_watched.store(false, Ordering::SeqCst);
+            }
+            return (!gives_up).then_some(self);
+        };
+        self.blind = 0;
+        let pause = match seen {
+            Seen::AtRest => return None,
+            Seen::Committed(newest) => {
+                self.newest = Some(newest);
+                self.after
+            }
+            Seen::Early(time) => time,
+            Seen::Busy => self.after.max(EVERY),
+        };
+        self.due = Instant::now() + pause;
+        Some(self)
+    }
+
+    /// Through one connection; `None`: it can't tell.
+    fn look_through(&self, links: &Links, link: &Link, lock: Lock) -> Option<Seen> {
+        let mut state = lock(link)?;
+        if !state.has_log {
+            return None;
+        }
+        let engine = state.engine().ok()?;
+        let resting = &links.resting;
+        // Whoever commits from here on has it watched anew.
+        resting.is_watched.store(false, Ordering::SeqCst);
+        let seen = (|| {
+            if engine.is_at_rest() {
+                return Some(Seen::AtRest);
+            }
+            // What fails here is told to the next who commits, or closes.
+            let newest = engine.newest().ok()??;
+            if self.newest != Some(newest) {
+                return Some(Seen::Committed(newest));
+            }
+            let last = *resting.last();
+            let early = last.map_or(Duration::ZERO, |last| EVERY.saturating_sub(last.elapsed()));
+            if !early.is_zero() && !self.after.is_zero() {
+                return Some(Seen::Early(early));
+            }
+            match engine.come_to_rest() {
+                Ok(Rest::AtRest) => {
+                    *resting.last() = Some(Instant::now());
+                    Some(Seen::AtRest)
+                }
+                Ok(Rest::NotNow) | Err(_) => Some(Seen::Busy),
+            }
+        })();
+        let goes_on = !matches!(seen, Some(Seen::AtRest));
+        match goes_on && resting.is_watched.swap(true, Ordering::SeqCst) {
+            // By another one, which began meanwhile.
+            true => Some(Seen::AtRest),
+            false => seen,
+        }
+    }
+}
+
+/// What a look has shown.
+enum Seen {
+    /// Nothing need be watched any more.
+    AtRest,
+    /// Somebody has committed.
+    Committed(Newest),
+    /// It has been at rest a moment ago.
+    Early(Duration),
+    /// Somebody is at work.
+    Busy,
+}
