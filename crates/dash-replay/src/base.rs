@@ -1,5 +1,6 @@
 //! The database as it was before the first commit that is run again: its file, and over it the
-//! frames of `-wal` and of the log up to there; or a copy that the user gives, with the same frames.
+//! frames of `-wal` and of the log up to there; or a copy that the user gives, with the same
+//! frames.
 //!
 //! A checkpoint copies pages into the file while the log still has them; how far, the wal-index
 //! says. What was copied has to be part of the base. Where there is no wal-index, as after a power
@@ -10,7 +11,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use dash_storage::Storage;
-use dash_wal::history::{History, Start, checkpointed, frames_before};
+use dash_wal::history::{History, OwnedFrame, Start, checkpointed, frames_before};
 
 use crate::image::Image;
 use crate::{Error, Result};
@@ -27,9 +28,6 @@ pub struct Base {
     /// Why it may be another state.
     pub doubt: Option<String>,
 }
-
-/// A frame: its page's number, and the page.
-type Frame = (u32, Vec<u8>);
 
 /// Makes it in a folder of its own. `all`: of the log's oldest window, not of the one that counts.
 pub fn of<S: Storage>(
@@ -77,7 +75,7 @@ pub fn of<S: Storage>(
     }
 }
 
-fn put(image: &Image, frames: &[Frame]) -> Result<()> {
+fn put(image: &Image, frames: &[OwnedFrame]) -> Result<()> {
     frames.iter().try_for_each(|(number, bytes)| image.put(*number, bytes))
 }
 
@@ -101,7 +99,7 @@ fn lost(path: &Path) -> Error {
 fn doubt(
     start: &Start,
     image: &Image,
-    frames: Option<&[Frame]>,
+    frames: Option<&[OwnedFrame]>,
     given: &Path,
 ) -> Result<Option<String>> {
     let given = given.display();
@@ -130,7 +128,7 @@ fn doubt(
 }
 
 /// That no checkpoint has copied a page of the window into the database.
-fn untouched(history: &History, image: &Image, frames: &[Frame], path: &Path) -> Result<()> {
+fn untouched(history: &History, image: &Image, frames: &[OwnedFrame], path: &Path) -> Result<()> {
     let earlier: HashMap<u32, &Vec<u8>> =
         frames.iter().map(|(page, bytes)| (*page, bytes)).collect();
     let mut told = HashSet::new();

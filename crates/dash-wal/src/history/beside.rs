@@ -35,7 +35,10 @@ pub fn in_wal<S: Storage>(storage: &S, path: &Path) -> Result<Option<InWal>> {
     Ok(salts.map(|salts| InWal { salts, commits }))
 }
 
-/// The frames of the `-wal` of a database before one, each its page's number and the page; `None`:
+/// A frame that is kept: its page's number, and the page.
+pub type OwnedFrame = (u32, Vec<u8>);
+
+/// The frames of the `-wal` of a database before one; `None`:
 /// it has other salts, or not all of them.
 ///
 /// # Errors
@@ -46,7 +49,7 @@ pub fn frames_before<S: Storage>(
     path: &Path,
     salts: [u32; 2],
     first: u32,
-) -> Result<Option<Vec<(u32, Vec<u8>)>>> {
+) -> Result<Option<Vec<OwnedFrame>>> {
     let mut frames = Vec::new();
     let found = look(storage, path, |number, frame, page| match number < first {
         true => {
