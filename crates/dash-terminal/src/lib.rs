@@ -2,8 +2,8 @@
 //!
 //! [`extension`] finds and loads `libdash.so`; [`failure`] makes errors sentences; [`interrupt`] is
 //! Ctrl-C, [`progress`] the bars, [`out`] standard output; [`split`] cuts SQL text into statements;
-//! [`device`] reads what a block device counts, [`mount`] how a folder is mounted; [`numbers`] turns
-//! counts into figures.
+//! [`device`] reads what a block device counts, [`mount`] says how a folder is mounted, [`numbers`]
+//! turns counts into figures.
 
 pub mod device;
 pub mod extension;

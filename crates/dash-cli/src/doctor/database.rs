@@ -1,16 +1,16 @@
-//! One database: its mode, whether an open would be refused, what it was left in, and what it needs.
+//! One database: its mode, whether an open would be refused, what it was left in, what it needs.
 
 use std::path::Path;
 
 use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
-use nix::sys::statvfs::statvfs;
 use serde_json::json;
 
 use super::access;
 use super::finding::{Level, Section};
 use super::leftovers;
 use super::names::beside;
+use super::space::Space;
 use crate::engine::Findings;
 use crate::engines;
 
@@ -91,8 +91,7 @@ fn space(section: &mut Section, folder: &Path, file: &Path, mode: Option<&str>) 
         Some("wal") => (len(&beside(file, "-dashlog")), LARGEST_LOG, "its log"),
         _ => (len(&beside(file, "-shadow")), len(file), "its second copy, in mode shadow"),
     };
-    let Ok(found) = statvfs(folder) else { return };
-    let free = u64::from(found.blocks_available()).saturating_mul(u64::from(found.fragment_size()));
+    let Some(Space { free, .. }) = Space::of(folder) else { return };
     let needs = wants.saturating_sub(has);
     if needs > free {
         section.advise(

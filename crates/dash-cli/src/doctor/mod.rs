@@ -12,6 +12,7 @@ mod hosts;
 mod leftovers;
 mod names;
 mod place;
+mod space;
 
 use std::path::{Path, PathBuf};
 

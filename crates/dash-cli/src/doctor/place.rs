@@ -4,19 +4,22 @@ use std::os::unix::fs::MetadataExt;
 
 use dash_storage::real::Real;
 use dash_storage::{Directory, File, OpenMode, Storage};
-use nix::sys::statvfs::statvfs;
 use nix::unistd::AccessFlags;
 use serde_json::{Value, json};
 
 use super::access;
 use super::finding::{Level, Section};
 use super::names::Folder;
+use super::space::Space;
 use crate::failure::{Explain, Result};
 use dash_terminal::device::Device;
 use dash_terminal::mount::Mount;
 
 /// Mode wal's smallest log and its shared memory, and a small database in mode shadow.
 const LEAST: u64 = 1 << 20;
+
+/// More files than dash ever has beside one database.
+const LEAST_FILES: u64 = 16;
 
 /// File systems, each with what there is to say of it.
 const KINDS: &[(&[&str], Level, &str, &str)] = &[
@@ -205,23 +208,20 @@ fn direct(directory: &<Real as Storage>::Directory, folder: &Folder) -> Option<O
 }
 
 fn space(section: &mut Section, folder: &Folder) -> Value {
-    let Ok(found) = statvfs(&folder.path) else { return Value::Null };
-    let free = u64::from(found.blocks_available()).saturating_mul(u64::from(found.fragment_size()));
-    let total = u64::from(found.blocks()).saturating_mul(u64::from(found.fragment_size()));
-    // Some file systems count no inodes.
-    let (inodes, all) = (u64::from(found.files_available()), u64::from(found.files()));
-    let says = format!("{} MiB of {} MiB are free for this user", free >> 20, total >> 20);
-    if free < LEAST || (all > 0 && inodes < 16) {
-        let inodes = if all > 0 { format!(", and {inodes} inodes") } else { String::new() };
+    let Some(space) = Space::of(&folder.path) else { return Value::Null };
+    let says =
+        format!("{} MiB of {} MiB are free for this user", space.free >> 20, space.total >> 20);
+    if space.free < LEAST || space.files.is_some_and(|files| files < LEAST_FILES) {
+        let files = space.files.map_or_else(String::new, |files| format!(", and {files} inodes"));
         section.advise(
             Level::Warning,
-            format!("{says}{inodes}"),
+            format!("{says}{files}"),
             "make room: opening a database takes some, also for reading",
         );
     } else {
         section.say(Level::Good, says);
     }
-    json!({ "free_bytes": free, "total_bytes": total, "free_inodes": (all > 0).then_some(inodes) })
+    json!({ "free_bytes": space.free, "total_bytes": space.total, "free_inodes": space.files })
 }
 
 fn rights(section: &mut Section, folder: &Folder) {
