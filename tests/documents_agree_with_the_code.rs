@@ -45,6 +45,9 @@ fn the_reference_has_every_name_of_the_code() {
     let reference = text("crates/dash/REFERENCE.md");
     let words: BTreeSet<_> =
         reference.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+    let metrics =
+        quoted("dash-cli/src/top/prometheus.rs", "type Metric", "/// The metrics.", "\"dash_");
+    let metrics = metrics.into_iter().filter(|name| name.starts_with("dash_")).collect();
     let names = [
         quoted("dash/src/mode/parameters.rs", "fn take", "_ =>", "\" =>"),
         quoted("dash/src/shadow/database.rs", "fn statistics", "Some(rows)", "(\""),
@@ -54,6 +57,7 @@ fn the_reference_has_every_name_of_the_code() {
         quoted("dash/src/wal/database.rs", "fn statistics", "Some(rows)", "(\""),
         quoted("dash/src/tables.rs", "fn stats(", "let row =", ".chain("),
         quoted("dash-terminal/src/extension.rs", "const VARIABLE", ";", "= \""),
+        metrics,
     ];
     let entries: Vec<_> = text("crates/dash/src/entry.rs")
         .lines()

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::failure::Result;
 use crate::interrupt::Interrupt;
 use crate::recover::plan::Reply;
+use crate::top::moment::Moment;
 
 /// A journal mode with files of its own.
 pub struct Engine {
@@ -23,6 +24,9 @@ pub struct Engine {
     pub keep: &'static [(&'static str, &'static str)],
     /// Looks at a database's files; reads only.
     pub look: fn(&Path) -> Result<Box<dyn Findings>>,
+    /// What its connections do now, from outside; none where no connection of it has the database
+    /// open for writing.
+    pub watch: fn(&Path) -> Result<Option<Moment>>,
 }
 
 /// What was found.

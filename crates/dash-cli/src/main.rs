@@ -23,6 +23,7 @@ mod recover;
 mod replay;
 mod shadow;
 mod shell;
+mod top;
 mod torture;
 mod wal;
 
@@ -47,6 +48,8 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Says what a database's files are and what opening it would do; only reads
     Inspect(inspect::Arguments),
+    /// Shows who writes, waits and reads, and how much; only looks
+    Top(top::Arguments),
     /// Shows the commits that a database's log holds, and what they ran; only reads
     Log(log::Arguments),
     /// Runs again what the log has recorded, on a copy, and says where it comes to something else
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
         Command::Log(arguments) => log::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),

@@ -9,6 +9,7 @@
 
 pub mod buffer_pool;
 pub mod coordination;
+pub mod copied;
 pub mod copy;
 pub mod error;
 pub mod fence;

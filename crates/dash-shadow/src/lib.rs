@@ -18,6 +18,7 @@ mod refusal;
 mod shared;
 mod statistics;
 mod tuning;
+mod watch;
 mod while_closed;
 
 pub use connection::settle::Moment;
@@ -36,4 +37,5 @@ pub use read_only::ReadOnly;
 pub use shared::locks::LockLevel;
 pub use statistics::Statistics;
 pub use tuning::Tuning;
+pub use watch::{Connected, Watched, watch};
 pub use while_closed::{is_at_rest, is_open, is_protected, remove_coordination, while_closed};

@@ -27,6 +27,19 @@ impl Interrupt {
     ///
     /// If the signals can't be blocked.
     pub fn catch() -> Result<Self> {
+        Self::catching(|| eprintln!("dash: stopping at the next safe place"))
+    }
+
+    /// The same for a command that ends at once, and says nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// If the signals can't be blocked.
+    pub fn catch_silently() -> Result<Self> {
+        Self::catching(|| ())
+    }
+
+    fn catching(say: fn()) -> Result<Self> {
         let mut signals = SigSet::empty();
         signals.add(Signal::SIGINT);
         signals.add(Signal::SIGTERM);
@@ -36,7 +49,7 @@ impl Interrupt {
         std::thread::spawn(move || {
             while signals.wait().is_ok() {
                 PRESSED.store(true, Ordering::SeqCst);
-                eprintln!("dash: stopping at the next safe place");
+                say();
                 if let Some(handle) = &*inner.running.lock().unwrap_or_else(PoisonError::into_inner)
                 {
                     handle.interrupt();

@@ -21,10 +21,12 @@
 mod header;
 mod inherited;
 mod pages;
+mod seen;
 mod slots;
 
 pub(crate) use header::{CHECKPOINTS_END, IndexHeader, checkpoints};
 pub(crate) use inherited::Inherited;
+pub(crate) use seen::{Seen, Slots};
 pub(crate) use slots::{CKPT, READ, SLOTS, WRITE};
 
 use crate::frames::Checksum;
@@ -260,30 +262,11 @@ impl<S: Storage> Index<S> {
         header::read(self.regions.first()?.as_ref()?)
     }
 
-    /// The mark of a reader's slot: the last frame that it may read.
-    pub(crate) fn mark(&self, slot: usize) -> Option<u32> {
-        header::mark(self.regions.first()?.as_ref()?, slot.checked_sub(READ)?)
-    }
-
     /// The page that the visible frame `frame` holds. `None`: its part of the index is not mapped
     /// here, or is being made anew.
     pub(crate) fn page_of(&self, frame: u32) -> Option<u32> {
         let (region, at) = pages::place(frame)?;
         pages::page(self.regions.get(region)?.as_ref()?, at)
-    }
-
-    /// Whether another connection, of any program, holds a slot of readers: see
-    /// [`File::lock_conflict`].
-    pub(crate) fn others(&self, slot: usize) -> Result<Option<i32>> {
-        let byte = BASE + slot as u64;
-        let found = self.file.lock_conflict(byte..byte + 1, LockKind::Exclusive);
-        found.during(Operation::Lock, &self.shown)
-    }
-
-    /// The processes of stock SQLite that hold a slot: see [`File::lock_owners`].
-    pub(crate) fn stock_holders(&self, slot: usize) -> Result<Vec<i32>> {
-        let byte = BASE + slot as u64;
-        self.file.lock_owners(byte..byte + 1).during(Operation::Lock, &self.shown)
     }
 
     /// Says that frame `last`, if that is the last one, has another checksum than the header has.
@@ -299,6 +282,24 @@ impl<S: Storage> Index<S> {
         if let Some(Some(memory)) = self.regions.first() {
             header::tell_apart(memory, random);
         }
+    }
+}
+
+impl<S: Storage> Slots for Index<S> {
+    fn header(&self) -> Option<IndexHeader> {
+        Self::header(self)
+    }
+
+    fn mark(&self, slot: usize) -> Option<u32> {
+        header::mark(self.regions.first()?.as_ref()?, slot.checked_sub(READ)?)
+    }
+
+    fn others(&self, slot: usize) -> Result<Option<i32>> {
+        seen::others(&self.file, slot, &self.shown)
+    }
+
+    fn stock_holders(&self, slot: usize) -> Result<Vec<i32>> {
+        seen::stock_holders(&self.file, slot, &self.shown)
     }
 }
 

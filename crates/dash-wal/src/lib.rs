@@ -29,13 +29,13 @@ mod statistics;
 mod strayed;
 #[cfg(test)]
 mod testing;
+mod watch;
 
 pub use alive::is_open;
 pub use annotation::{Known, Said};
 pub use connection::rest::{Newest, Rest};
 pub use connection::state::Connection;
 pub use connection::target::refuse_log_place;
-pub use connection::watch::{LockEntry, LockName, Reader};
 pub use dash_engine::error::{Error, Operation, Result};
 pub use dash_engine::handover::Turn;
 pub use dash_engine::locks::LockLevel;
@@ -49,3 +49,4 @@ pub use remove::remove_log;
 pub use shared::commits::{RecentCommit, Record};
 pub use statistics::Statistics;
 pub use strayed::Strayed;
+pub use watch::{LockEntry, LockName, Reader, Watched, watch};

@@ -1,8 +1,9 @@
-//! What this program knows of mode wal: what its files are (`inspect`), and what to do about them
-//! after a crash (`recover`).
+//! What this program knows of mode wal: what its files are (`inspect`), what its connections do
+//! (`watch`), and what to do after a crash (`recover`).
 
 mod inspect;
 mod recover;
+mod watch;
 
 use std::path::Path;
 
@@ -25,6 +26,7 @@ pub const ENGINE: Engine = Engine {
     first_commit: "putting it into WAL mode",
     keep: &recover::KEEP,
     look,
+    watch: watch::watch,
 };
 
 /// What was found, and who holds locks on it.

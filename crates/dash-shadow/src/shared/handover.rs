@@ -22,6 +22,11 @@ const LINE: Line = Line {
     stride: ENTRY,
 };
 
+/// The word of an entry that holds its owner's ticket; 0: it waits not, or polls.
+pub(crate) fn ticket_of(entry: usize) -> usize {
+    LINE.first_ticket + entry * LINE.stride
+}
+
 impl<F: File> Coordination<F> {
     /// Tries to take WRITER.
     pub(crate) fn try_writer(&self) -> Result<bool> {

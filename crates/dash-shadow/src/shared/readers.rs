@@ -143,3 +143,8 @@ const BOTH: u64 = 3;
 fn pin_of(current: Current) -> u64 {
     current.sequence << SNAPSHOT_SHIFT | (current.slot as u64 + 1)
 }
+
+/// The sequence of the snapshot that a reader with this pin reads; none if it reads nothing.
+pub(crate) fn snapshot_of(pin: u64) -> Option<u64> {
+    (pin != 0).then_some(pin >> SNAPSHOT_SHIFT)
+}

@@ -76,27 +76,7 @@ impl<F: File> Coordination<F> {
 
     /// The last commits, the newest one first.
     pub fn recent_commits(&self) -> Vec<RecentCommit> {
-        let end = self.get(Word::Commits);
-        let commit = |number: u64| {
-            let word = |index: usize| self.memory.word(place(number) + index);
-            let whole = || word(0).load(SeqCst) == number + 1;
-            if !whole() {
-                return None;
-            }
-            let [process, frames] = halves(word(2).load(Relaxed));
-            let flush = word(4).load(Relaxed);
-            let commit = RecentCommit {
-                at: word(1).load(Relaxed),
-                process,
-                frames,
-                wait: word(3).load(Relaxed),
-                flush: (flush != NONE).then_some(flush),
-                record: Record::of(word(5).load(Relaxed)),
-            };
-            fence(SeqCst);
-            whole().then_some(commit)
-        };
-        (end.saturating_sub(KEPT)..end).rev().filter_map(commit).collect()
+        recent(&*self.memory)
     }
 
     /// Says what the newest record holds: frames `first` to `last`. The lock LOG is held.
@@ -114,6 +94,31 @@ impl<F: File> Coordination<F> {
         let same = self.get(Word::RecordFrames) == frames;
         record.filter(|_| same && first != 0 && (first..=last).contains(&frame))
     }
+}
+
+/// The last commits in the ring, the newest one first.
+pub(crate) fn recent<M: SharedMemory>(memory: &M) -> Vec<RecentCommit> {
+    let end = memory.word(Word::Commits as usize).load(SeqCst);
+    let commit = |number: u64| {
+        let word = |index: usize| memory.word(place(number) + index);
+        let whole = || word(0).load(SeqCst) == number + 1;
+        if !whole() {
+            return None;
+        }
+        let [process, frames] = halves(word(2).load(Relaxed));
+        let flush = word(4).load(Relaxed);
+        let commit = RecentCommit {
+            at: word(1).load(Relaxed),
+            process,
+            frames,
+            wait: word(3).load(Relaxed),
+            flush: (flush != NONE).then_some(flush),
+            record: Record::of(word(5).load(Relaxed)),
+        };
+        fence(SeqCst);
+        whole().then_some(commit)
+    };
+    (end.saturating_sub(KEPT)..end).rev().filter_map(commit).collect()
 }
 
 /// The first word of a commit's place.

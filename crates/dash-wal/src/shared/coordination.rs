@@ -9,6 +9,7 @@
 use crate::shared::durable::DurableEnd;
 use crate::stamp::Stamp;
 use dash_engine::coordination::{DASH, LAYOUT, WAL_LAYOUTS};
+use dash_engine::copied::Copied;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_padded;
 use dash_storage::{File, SharedMemory};
@@ -181,6 +182,23 @@ pub(crate) fn left_in<F: File>(file: &F, name: &str) -> Result<Left> {
 
 fn copied_with<F: File>(file: &F, is_ours: bool, own: u64, log: u64) -> Option<u64> {
     (is_ours && own != 0 && own != file.id().inode && log != 0).then_some(log)
+}
+
+/// What is in it, for whoever looks from outside.
+pub(crate) struct Copy {
+    pub(crate) words: Copied,
+}
+
+impl Copy {
+    /// Copies it; `None` if no first opener has filled it as here.
+    pub(crate) fn of<F: File>(file: &F) -> std::io::Result<Option<Self>> {
+        let copy = Self { words: Copied::of(file, WORDS)? };
+        Ok((copy.get(Word::Magic) == MARK).then_some(copy))
+    }
+
+    pub(crate) fn get(&self, word: Word) -> u64 {
+        self.words.word(word as usize).load(SeqCst)
+    }
 }
 
 /// The mapped coordination file and this connection's entry.

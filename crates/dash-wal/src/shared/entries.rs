@@ -71,26 +71,9 @@ impl<F: File> Coordination<F> {
         }
     }
 
-    /// What the owner of an entry says.
-    pub fn told(&self, entry: usize, what: Told) -> u64 {
-        self.memory.word(ENTRIES + entry * ENTRY + what as usize).load(Relaxed)
-    }
-
     /// The entries that have a living owner.
     pub fn living(&self) -> Result<Vec<usize>> {
-        let high = usize::try_from(self.get(Word::EntryHigh)).unwrap_or(MAX_ENTRIES);
-        let mut living = Vec::new();
-        for entry in 0..high.min(MAX_ENTRIES) {
-            if self.entry == Some(entry) || self.is_alive(entry)? {
-                living.push(entry);
-            }
-        }
-        Ok(living)
-    }
-
-    fn is_alive(&self, entry: usize) -> Result<bool> {
-        let lock = self.file.lock_conflict(locks::entry(entry), LockKind::Exclusive);
-        Ok(lock.during(Operation::Lock, NAME)?.is_some())
+        living(&self.file, self.get(Word::EntryHigh), self.entry)
     }
 
     /// Where this connection can wait for its turn. `None`: it has no entry, and polls.
@@ -110,6 +93,28 @@ impl<F: File> Coordination<F> {
     /// After WRITER was given up: wakes the first in line, if somebody waits. It does not wait for
     /// that one to come: this commit's flush is due, and whoever is awake may be faster.
     pub fn wake_first(&self) -> Result<()> {
-        LINE.wake_first(&*self.memory, self.entry, |entry| self.is_alive(entry))
+        LINE.wake_first(&*self.memory, self.entry, |entry| is_alive(&self.file, entry))
     }
+}
+
+/// What the owner of an entry says.
+pub(crate) fn told<M: SharedMemory>(memory: &M, entry: usize, what: Told) -> u64 {
+    memory.word(ENTRIES + entry * ENTRY + what as usize).load(Relaxed)
+}
+
+/// The entries below `high` that have a living owner; the owner of `own` is alive.
+pub(crate) fn living<F: File>(file: &F, high: u64, own: Option<usize>) -> Result<Vec<usize>> {
+    let high = usize::try_from(high).unwrap_or(MAX_ENTRIES);
+    let mut living = Vec::new();
+    for entry in 0..high.min(MAX_ENTRIES) {
+        if own == Some(entry) || is_alive(file, entry)? {
+            living.push(entry);
+        }
+    }
+    Ok(living)
+}
+
+fn is_alive<F: File>(file: &F, entry: usize) -> Result<bool> {
+    let lock = file.lock_conflict(locks::entry(entry), LockKind::Exclusive);
+    Ok(lock.during(Operation::Lock, NAME)?.is_some())
 }

@@ -1,0 +1,55 @@
+//! What connections in mode shadow do at a moment, for `dash top`. Since when they do it is not
+//! known, nor how many bytes they write.
+
+use std::path::Path;
+
+use dash_storage::real::Real;
+
+use crate::failure::{Explain, Result};
+use crate::holders;
+use crate::top::moment::{Moment, Party, Reader};
+
+/// The byte of the coordination file that whoever writes has locked.
+const WRITER: u64 = 1;
+
+/// Looks.
+pub fn watch(path: &Path) -> Result<Option<Moment>> {
+    let seen = dash_shadow::watch(&Real, path).explain(format!("looking at {}", path.display()))?;
+    let Some(seen) = seen else { return Ok(None) };
+    let mut waits: Vec<_> =
+        seen.connections.iter().filter_map(|it| Some((it.ticket?, it.process))).collect();
+    waits.sort_unstable();
+    let readers = seen.connections.iter().filter_map(|it| {
+        let sequence = it.reads?;
+        Some(Reader {
+            process: Some(it.process),
+            kind: "dash",
+            age: None,
+            kept_bytes: None,
+            commits_behind: Some(seen.sequence.saturating_sub(sequence)),
+        })
+    });
+    let writer = seen.writing.then(|| {
+        let held = holders::of(seen.file);
+        let is_writer =
+            |held: &&holders::Held| held.exclusive && (held.first..=held.last).contains(&WRITER);
+        Party { process: held.iter().find(is_writer).map(|held| held.process), age: None }
+    });
+    Ok(Some(Moment {
+        mode: "shadow",
+        now: seen.now,
+        session: seen.file,
+        commits: seen.commits,
+        connections: seen.connections.len(),
+        writer,
+        checkpoint: None,
+        queue: waits
+            .into_iter()
+            .map(|(_, process)| Party { process: Some(process), age: None })
+            .collect(),
+        readers: readers.collect(),
+        recent: None,
+        knows_stock: false,
+        recent_limit: 0,
+    }))
+}
