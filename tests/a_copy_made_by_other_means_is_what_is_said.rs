@@ -18,7 +18,7 @@ const COUNT: &str = "SELECT count(*) FROM t";
 
 fn made(path: &Path, mode: &str) -> Connection {
     // However slow the machine is, it is not at rest.
-    let db = suite::open_dash(path.as_os_str(), "&dash_rest=off").unwrap();
+    let db = suite::open_dash(path.as_os_str(), "&dash_rest=off").expect("opens");
     run(&db, &format!("PRAGMA journal_mode = {mode}; CREATE TABLE t(x)"));
     run(
         &db,

@@ -102,6 +102,7 @@ mutations! {
     RestsUnfenced = "the name fence goes while the database comes to rest, before -wal is flushed",
     RestsUnflushed = "the database comes to rest, and -wal is not flushed",
     RestsUnsaid = "records are written behind a head that somebody who died coming to rest has called clean",
+    FenceForgotten = "the word that says that a name fence stands is cleared before that is gone",
     RestsUnseen = "whoever comes to rest does not look again whether somebody has committed",
     GoesOnPoisoned = "the engine goes on after both flushes failed",
 }

@@ -113,6 +113,23 @@ pub(crate) fn and_single_commits_leave_it_there() {
 /// Killed at each step, beside a process that goes on committing.
 #[test]
 pub(crate) fn also_where_who_does_it_is_killed() {
+    killed_in_it(|tale, db| {
+        for _ in 0..5 {
+            db.put();
+            tale.survives_all();
+        }
+        db.restart();
+        tale.survives_all();
+    });
+}
+
+/// The same, beside one that goes on with that.
+#[test]
+pub(crate) fn and_somebody_else_goes_on_with_it() {
+    killed_in_it(|_, _| {});
+}
+
+fn killed_in_it(then: fn(&Tale, &Db)) {
     for after in [false, true] {
         for step in 0.. {
             let (tale, db) = Tale::begun();
@@ -129,12 +146,7 @@ pub(crate) fn also_where_who_does_it_is_killed() {
                 |db| drop(db.run("PRAGMA rests")),
             );
             tale.survives_all();
-            for _ in 0..5 {
-                db.put();
-                tale.survives_all();
-            }
-            db.restart();
-            tale.survives_all();
+            then(&tale, &db);
             rests(&db);
             is_plain(&tale);
             if !died {
@@ -164,6 +176,42 @@ pub(crate) fn unless_somebody_commits_meanwhile() {
     tale.survives_all();
     rests(&db);
     is_plain(&tale);
+}
+
+/// Somebody begins to write, or to checkpoint, while the locks are held: they wait, without a busy
+/// handler, and are not refused.
+#[test]
+pub(crate) fn and_refuses_nobody() {
+    for sql in ["BEGIN IMMEDIATE; COMMIT", "PRAGMA wal_checkpoint(PASSIVE)"] {
+        let (tale, db) = Tale::begun();
+        db.put();
+        let other = tale.open();
+        assert_eq!(other.content(), tale.tried());
+        let (late, begun) = (Arc::new(Mutex::new(Some(other))), Arc::new(Mutex::new(None)));
+        let (thread, log) = (Arc::clone(&begun), tale.inode("-dashlog"));
+        tale.machine.watch(move |_, operation| {
+            if operation.kind != OperationKind::Flush || operation.inode != log {
+                return;
+            }
+            if let Some(other) = late.lock().unwrap().take() {
+                let work = move || match sql.starts_with("BEGIN") {
+                    true => other.run(sql),
+                    false => match other.value::<i64>(sql)? {
+                        0 => Ok(()),
+                        _ => Err("busy".to_owned()),
+                    },
+                };
+                *thread.lock().unwrap() = Some(std::thread::spawn(work));
+                // Long enough for it to meet the locks.
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        });
+        rests(&db);
+        let begun = begun.lock().unwrap().take().unwrap();
+        assert_eq!(begun.join().unwrap(), Ok(()), "{sql}");
+        tale.done();
+        is_plain(&tale);
+    }
 }
 
 /// A flush of the log fails: it goes on behind the fence, and comes to rest the next time.

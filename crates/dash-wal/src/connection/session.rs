@@ -287,6 +287,9 @@ impl<S: Storage> Connection<S> {
     /// Takes it away. Where the file system has no journal a removed directory may be gone before
     /// its name is; a renamed one is not.
     pub(crate) fn lower_fence(&mut self) -> Result<()> {
+        if broken(Mutation::FenceForgotten) {
+            self.coordination.set(Word::Fence, 0);
+        }
         let shown = self.names.fence.to_string_lossy();
         let lowered = self.directory.rename(&self.names.fence, &self.names.lowered);
         // An overlay renames no directory of its lower layer.

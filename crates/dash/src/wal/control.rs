@@ -75,7 +75,10 @@ impl WalFile {
     }
 
     /// Where the log is in use somebody has to end that.
-    fn watch_for_rest(&self, after: Option<Duration>) {
+    pub(super) fn watch_for_rest(&self, after: Option<Duration>) {
+        if self.link.is_read_only {
+            return;
+        }
         if let (Some(after), Some(links)) = (after, self.link.siblings.upgrade()) {
             rest::watch(&links, after);
         }

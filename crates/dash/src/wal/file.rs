@@ -299,10 +299,17 @@ impl File for WalFile {
             // It was given WRITER, and did not want it.
             state.give_up();
         }
-        state.call(|engine| match kind {
+        let done = state.call(|engine| match kind {
             Some(kind) => engine.index_lock(slot..end, kind),
             None => engine.index_unlock(slot..end),
-        })
+        });
+        if stops_reading {
+            // Whoever has committed what was read may be killed.
+            let after = state.engine().ok().and_then(|engine| engine.rests_after());
+            drop(state);
+            self.watch_for_rest(after);
+        }
+        done
     }
 
     /// The memory is the machine's own. SQLite orders nothing between taking WRITER and finding

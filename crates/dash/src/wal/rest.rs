@@ -3,8 +3,9 @@
 //! FORMAT.md of `dash-wal`).
 //!
 //! A thread does it, on a connection of this process that SQLite has open, between two of its
-//! calls. It watches from a commit, or checkpoint, that left the log in use until the database is
-//! at rest, whoever commits or is killed meanwhile; and sleeps for good while nothing is watched.
+//! calls. It watches from a commit, checkpoint or read transaction that left the log in use until
+//! the database is at rest, whoever commits or is killed meanwhile; and sleeps for good while
+//! nothing is watched.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -73,7 +74,7 @@ struct Watched {
     blind: u32,
 }
 
-/// Has the database come to rest `after` its last commit: it has just been written.
+/// Has the database come to rest `after` its last commit: the log is in use.
 pub fn watch(links: &Arc<Links>, after: Duration) {
     let resting = &links.resting;
     if resting.is_watched.load(Ordering::Relaxed) || resting.is_watched.swap(true, Ordering::SeqCst)

@@ -132,6 +132,21 @@ fn unless_that_is_off() {
     }
 }
 
+/// Whoever has only read tidies up, too.
+#[test]
+fn by_whoever_has_read_since() {
+    let folder = database();
+    let db = folder.open("app.db");
+    let mut child = start(&folder, "exits");
+    let commits: i64 = child.hear("acknowledged").parse().expect("a number");
+    assert_eq!(number(&db, "SELECT count(*) FROM t"), commits);
+    child.kill();
+    wait_for_rest(&folder);
+    assert_eq!(number(&db, "SELECT value FROM dash_stats WHERE name='rests'"), 1);
+    db.close().expect("closes");
+    is_plain(&folder, commits);
+}
+
 /// Whoever is killed beside a process that has committed, too, is tidied up after by that one.
 #[test]
 fn also_after_another_process_was_killed() {

@@ -12,7 +12,8 @@ const VARIANTS: &[Variant] = &[
     Variant {
         name: "log",
         what: "a checkpoint relies on the log",
-        uri: Some("&journal_mode=wal"),
+        // On real systems it comes to rest as often as can be.
+        uri: Some("&journal_mode=wal&dash_rest=10"),
         every_flush_counts: false,
     },
     Variant {
