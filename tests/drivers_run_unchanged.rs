@@ -12,7 +12,7 @@ use std::time::Duration;
 use dash_testing::drivers::{self, installed};
 use dash_testing::long::moment;
 use dash_testing::machine::runs;
-use dash_testing::{Need, skip};
+use dash_testing::{Need, extension, skip};
 
 use workers::crew::{Crew, Load};
 use workers::gunicorn;
@@ -87,6 +87,26 @@ fn better_sqlite3_does() {
     };
     let node = || drivers::node().expect("it was there before");
     crew.works(load(), || with(node(), "node/worker.js"));
+}
+
+/// Its SQLite has no `sqlite3_transfer_bindings`.
+#[test]
+fn better_sqlite3_says_why_it_records_no_statement() {
+    let Some(mut node) = drivers::node() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = "const [library, path] = process.argv.slice(1), Database = require('better-sqlite3');
+        new Database(':memory:').loadExtension(library, 'sqlite3_dashdefault_init');
+        const db = new Database(path);
+        db.pragma('journal_mode = statement');
+        db.exec('CREATE TABLE t(x)');
+        console.log(db.prepare(\"SELECT value FROM dash_stats WHERE name='statements'\").pluck().get());
+        console.log(db.prepare('SELECT reason FROM dash_statements').pluck().get());";
+    let path = folder.path().join("app.db");
+    let run = node.args(["-e", program]).arg(extension::library()).arg(path).output();
+    let run = run.expect("runs");
+    let said = String::from_utf8_lossy(&run.stdout);
+    let lines = said.lines().filter(|line| line.contains("SQLITE_OMIT_DEPRECATED"));
+    assert_eq!(lines.count(), 2, "{said}{}", String::from_utf8_lossy(&run.stderr));
 }
 
 #[test]

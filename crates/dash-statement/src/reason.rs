@@ -75,7 +75,7 @@ impl Reason {
                 "the database was written by something that is no statement, such as a backup"
             }
             Self::HostLacks => {
-                "this SQLite was built without what is needed to see statements and their values"
+                "this SQLite was built without what is needed to see statements and their values (SQLITE_OMIT_DEPRECATED or SQLITE_OMIT_TRACE), as it is in better-sqlite3 and mattn/go-sqlite3"
             }
             Self::Failed => "dash failed while it looked at a statement",
             Self::NoRoom => "not recorded: no room in the record of the log",

@@ -6,8 +6,9 @@ use std::any::Any;
 use std::path::{Path, PathBuf};
 
 use dash_ffi::{
-    Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostFile, HostVfs, LockLevel,
-    OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Value,
+    Code, ConnectionRef, DeviceCharacteristics, Error, File, FileControl, Handled, HostFile,
+    HostVfs, LockLevel, OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags,
+    Value,
 };
 use dash_storage::real::Real;
 
@@ -153,7 +154,7 @@ impl Database for PlainFile {
         self.why.as_ref().map(|_| Vec::new())
     }
 
-    fn words(&self) -> Vec<(&'static str, Option<String>)> {
+    fn words(&self, _: &ConnectionRef<'_>) -> Vec<(&'static str, Option<String>)> {
         self.why.iter().map(|why| ("reason", Some(why.clone()))).collect()
     }
 

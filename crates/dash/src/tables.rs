@@ -87,7 +87,7 @@ fn stats(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row
     let synchronous = connection.pragma(schema.unwrap_or("main"), "synchronous");
     let (engine, rows, words, durability) = visit(connection, schema, |database| {
         let durability = database.durability(synchronous.as_deref());
-        Some((database.engine(), database.statistics()?, database.words(), durability))
+        Some((database.engine(), database.statistics()?, database.words(connection), durability))
     })?;
     let rows = rows.into_iter().map(|(name, value): Statistic| (name, integer(value)));
     let rows = rows.chain(words.into_iter().map(|(name, word)| (name, Value::from(word))));

@@ -20,7 +20,8 @@ use core::fmt;
 use std::path::Path;
 
 use dash_ffi::{
-    Code, Error, File, HostFile, HostVfs, LockLevel, OpenFlags, Opened, Result, Row, Value,
+    Code, ConnectionRef, Error, File, HostFile, HostVfs, LockLevel, OpenFlags, Opened, Result, Row,
+    Value,
 };
 
 use crate::errors::inherited;
@@ -261,8 +262,8 @@ pub trait Database: File {
         None
     }
 
-    /// Rows of `dash_stats` that are words: NULL if it isn't known.
-    fn words(&self) -> Vec<(&'static str, Option<String>)> {
+    /// Rows of `dash_stats` that are words, for a connection: NULL if it isn't known.
+    fn words(&self, _connection: &ConnectionRef<'_>) -> Vec<(&'static str, Option<String>)> {
         Vec::new()
     }
 

@@ -61,6 +61,11 @@ impl Canaries {
         *self = Self { lost: self.lost, ..Self::default() };
     }
 
+    /// The hook is the host's.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
     /// A statement that writes begins.
     pub fn writes(&mut self) {
         self.written = true;

@@ -58,6 +58,11 @@ impl Capturer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the host is known to have the hook by now.
+    pub fn has_lost_the_hook(&self) -> bool {
+        self.state().canaries.is_lost()
+    }
+
     /// The connection asks for the right to write.
     pub fn asks_to_write(&self, watched: &Watched<'_>) {
         let mut state = self.state();

@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use dash_ffi::{Code, Error, HostFile, HostVfs, LockLevel, OpenFlags, Result, Row, Value};
+use dash_ffi::{
+    Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, OpenFlags, Result, Row, Value,
+};
 use dash_wal::{Durability, LockLevel as EngineLevel, LogMedium};
 
 use super::file::WalFile;
@@ -32,11 +34,15 @@ impl Database for WalFile {
         Some(rows)
     }
 
-    fn words(&self) -> Vec<(&'static str, Option<String>)> {
+    fn words(&self, connection: &ConnectionRef<'_>) -> Vec<(&'static str, Option<String>)> {
         let mut state = self.link.state();
         let medium = state.engine().ok().and_then(|engine| engine.log_medium());
         let medium = medium.map(parameters::name_of_medium).map(str::to_owned);
-        vec![("mode", Some(self.mode.names()[0].to_owned())), ("log_medium", medium)]
+        vec![
+            ("mode", Some(self.mode.names()[0].to_owned())),
+            ("log_medium", medium),
+            ("statements", Some(self.link.recording(connection).to_owned())),
+        ]
     }
 
     fn takes_form(&mut self, mode: &'static dyn Mode) {

@@ -20,7 +20,28 @@ fn with_capturer<R>(
     Some(show(capturer, &watched))
 }
 
+/// Why nobody is told of a connection's statements.
+fn unseen(connection: &ConnectionRef<'_>) -> Reason {
+    match connection.tells_of_statements() {
+        true => Reason::OpenedBefore,
+        false => Reason::HostLacks,
+    }
+}
+
 impl Link {
+    /// For `dash_stats`: whether a connection's statements are recorded, or why not.
+    pub(super) fn recording(&self, connection: &ConnectionRef<'_>) -> &'static str {
+        if !self.records() {
+            return "off";
+        }
+        let lost = with_capturer(connection, |capturer, _| capturer.has_lost_the_hook());
+        match lost {
+            Some(false) => "on",
+            Some(true) => Reason::HookTaken.sentence(),
+            None => unseen(connection).sentence(),
+        }
+    }
+
     /// SQLite has got WRITER.
     pub(super) fn begins_to_write(&self, state: &State) {
         self.tell(state, Capturer::asks_to_write);
@@ -48,12 +69,7 @@ impl Link {
         let capture = |connection: &ConnectionRef<'_>| {
             let captured =
                 with_capturer(connection, |capturer, watched| capturer.at_commit(watched, several));
-            captured.unwrap_or_else(|| {
-                Captured::nothing(match connection.tells_of_statements() {
-                    true => Reason::OpenedBefore,
-                    false => Reason::HostLacks,
-                })
-            })
+            captured.unwrap_or_else(|| Captured::nothing(unseen(connection)))
         };
         state.captured = state.kept.as_ref().and_then(|kept| kept.visit(capture));
         Self::record_statements(state);

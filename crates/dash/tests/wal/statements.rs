@@ -231,6 +231,20 @@ fn the_time_that_a_statement_was_told_is_kept() {
     assert_eq!(clocks, ["1", "0"]);
 }
 
+#[test]
+fn the_statistics_say_whether_statements_are_recorded() {
+    let folder = Folder::new();
+    let says = |db: &Connection| text(db, "SELECT value FROM dash_stats WHERE name='statements'");
+    let db = database(&folder);
+    assert_eq!(says(&db), "on");
+    let plain = folder.try_open("app.db", "").expect("opens");
+    assert_eq!(says(&plain), "off");
+    drop((db, plain));
+    let db = folder.try_open("app.db", "").expect("opens");
+    db.query_row("PRAGMA journal_mode=statement", [], |_| Ok(())).expect("answers");
+    assert_eq!(says(&db), Reason::OpenedBefore.sentence());
+}
+
 /// SQLite runs a statement again whose schema has changed; that has happened once.
 #[test]
 fn a_statement_that_is_prepared_again_is_there_once() {
