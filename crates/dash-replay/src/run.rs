@@ -1,19 +1,16 @@
 //! A transaction, run again by stock SQLite on a copy.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 
 use dash_statement::{Event, Statement, Transaction, Value};
+use dash_storage::real::Real;
+use dash_wal::history::pages_in_wal;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql};
 
+use crate::Result;
 use crate::image::Image;
-use crate::{Error, Result};
-
-/// Bytes of the header of `-wal`, and of a frame's.
-const WAL_HEADER: usize = 32;
-const FRAME_HEADER: usize = 24;
 
 /// What a connection was set to, and what that changes in what statements do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,7 +66,7 @@ pub fn run(copy: &Image, ran: &Transaction, settings: Settings) -> Result<Done> 
     if !db.is_autocommit() {
         note(db.execute_batch("ROLLBACK"));
     }
-    let pages = written(copy)?;
+    let pages = pages_in_wal(&Real, &copy.path, copy.page)?;
     let failed = failed.take();
     db.close().map_err(|(_, error)| error)?;
     Ok(Done { pages, failed })
@@ -112,20 +109,6 @@ impl ToSql for Exact<'_> {
             }
         }))
     }
-}
-
-/// The pages of which there are frames in the copy's `-wal`.
-fn written(copy: &Image) -> Result<BTreeSet<u32>> {
-    let mut name = OsString::from(&copy.path);
-    name.push("-wal");
-    let bytes = match std::fs::read(&name) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        Err(error) => return Err(Error::Io(name.to_string_lossy().into_owned(), error)),
-    };
-    let frames = bytes.get(WAL_HEADER..).unwrap_or(&[]).chunks(FRAME_HEADER + copy.page as usize);
-    let numbers = frames.filter_map(<[u8]>::first_chunk).map(|bytes| u32::from_be_bytes(*bytes));
-    Ok(numbers.filter(|number| *number > 0).collect())
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ use dash_storage::{File, OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
 
-pub use beside::{Checkpointed, InWal, OwnedFrame, checkpointed, frames_before, in_wal};
+pub use beside::{
+    Checkpointed, InWal, OwnedFrame, checkpointed, frames_before, in_wal, pages_in_wal,
+};
 
 /// How often a log is read that changes meanwhile.
 const ATTEMPTS: u32 = 20;

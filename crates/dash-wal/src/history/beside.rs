@@ -1,12 +1,13 @@
 //! What lies beside a log: what `-wal` holds, and how far a checkpoint has come.
 
-use crate::frames::{FrameHeader, Prefix, WalHeader, walk};
+use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, frame_offset, frames_in, walk};
 use crate::index::{CHECKPOINTS_END, checkpoints};
 use crate::names::Names;
 use dash_engine::error::{Context, Operation, Result};
-use dash_engine::io::read_padded;
+use dash_engine::io::{read_exact, read_padded};
 use dash_engine::open::open_if_there;
-use dash_storage::{OpenMode, Storage};
+use dash_storage::{File, OpenMode, Storage};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -77,6 +78,31 @@ fn look<S: Storage>(
     let Some(header) = WalHeader::read(&wal, name)? else { return Ok(None) };
     walk(&wal, &header, Prefix::before_all(&header), name, visit)?;
     Ok(Some(header.salts))
+}
+
+/// The pages of which there are frames in the `-wal` of a database, valid or not: SQLite commits
+/// some without a checksum.
+///
+/// # Errors
+///
+/// Those of the file system.
+pub fn pages_in_wal<S: Storage>(storage: &S, path: &Path, page_size: u32) -> Result<BTreeSet<u32>> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let mut pages = BTreeSet::new();
+    let Some(wal) = open_if_there::<S>(&directory, &names.wal, OpenMode::Read)? else {
+        return Ok(pages);
+    };
+    let name = names.shown_wal();
+    let len = wal.metadata().during(Operation::Stat, name)?.len;
+    for number in 1..=frames_in(len, page_size) {
+        let mut header = [0; FRAME_HEADER];
+        read_exact(&wal, &mut header, frame_offset(number, page_size))
+            .during(Operation::Read, name)?;
+        pages.insert(FrameHeader::decode(&header).page);
+    }
+    pages.remove(&0);
+    Ok(pages)
 }
 
 /// What a wal-index says of checkpoints.
