@@ -57,34 +57,46 @@ pub trait File: Send + 'static {
     /// `SQLITE_IOERR_FSTAT`.
     fn size(&mut self) -> Result<u64>;
 
-    /// Raises the lock to `level`.
+    /// Raises the lock to `level`. SQLite locks databases only: by default the lock is had.
     ///
     /// # Errors
     ///
     /// `SQLITE_BUSY` (best without a message) while another holds a lock in the way.
-    fn lock(&mut self, level: LockLevel) -> Result<()>;
+    fn lock(&mut self, level: LockLevel) -> Result<()> {
+        let _ = level;
+        Ok(())
+    }
 
     /// Lowers the lock to `level`, which is `Shared` or `None`.
     ///
     /// # Errors
     ///
     /// `SQLITE_IOERR_UNLOCK`.
-    fn unlock(&mut self, level: LockLevel) -> Result<()>;
+    fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        let _ = level;
+        Ok(())
+    }
 
-    /// Whether any connection, in any process, holds a reserved lock or a stronger one.
+    /// Whether any connection, in any process, holds a reserved lock or a stronger one. By default
+    /// none does.
     ///
     /// # Errors
     ///
     /// `SQLITE_IOERR_CHECKRESERVEDLOCK`.
-    fn check_reserved_lock(&mut self) -> Result<bool>;
+    fn check_reserved_lock(&mut self) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Answers a file control. What isn't known must be passed to a wrapped file, or answered
-    /// [`Handled::No`], which SQLite gets as `SQLITE_NOTFOUND`.
+    /// [`Handled::No`], which SQLite gets as `SQLITE_NOTFOUND`, and which is the default.
     ///
     /// # Errors
     ///
     /// The error's code is the result; for a PRAGMA its message is what the user reads.
-    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled>;
+    fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
+        let _ = control;
+        Ok(Handled::No)
+    }
 
     /// The unit of a write that power loss can tear, in bytes.
     fn sector_size(&mut self) -> u32;

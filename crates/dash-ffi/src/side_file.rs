@@ -3,11 +3,9 @@
 
 use std::any::Any;
 
-use crate::control::FileControl;
-use crate::control::Handled;
 use crate::error::Result;
 use crate::file::File;
-use crate::flags::{DeviceCharacteristics, LockLevel, SyncFlags};
+use crate::flags::{DeviceCharacteristics, SyncFlags};
 
 /// The content of such a file. The methods are those of [`File`].
 pub trait SideFile: Send + 'static {
@@ -63,22 +61,6 @@ impl<F: SideFile> File for Side<F> {
 
     fn size(&mut self) -> Result<u64> {
         self.0.size()
-    }
-
-    fn lock(&mut self, _level: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn unlock(&mut self, _level: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn check_reserved_lock(&mut self) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn file_control(&mut self, _control: FileControl<'_>) -> Result<Handled> {
-        Ok(Handled::No)
     }
 
     fn sector_size(&mut self) -> u32 {

@@ -4,14 +4,10 @@
 //! SQLite opens it by name through the VFS `dash`; a name that belongs to a backup under way in
 //! this process leads here ([`open`]).
 
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dash_ffi::{
-    Code, DeviceCharacteristics, Error, File, FileControl, Handled, LockLevel, OpenFlags, Opened,
-    Result, SyncFlags,
-};
+use dash_ffi::{Code, Error, OpenFlags, Opened, Result, Side, SideFile};
 use dash_storage::real::{self, PerProcess};
 use dash_storage::{Blocks, File as _};
 
@@ -70,7 +66,7 @@ fn running() -> MutexGuard<'static, Vec<Arc<Copy>>> {
 /// The copy of this name, if there is one under way in this process.
 pub fn open(path: &Path, flags: OpenFlags) -> Option<Opened> {
     let copy = running().iter().find(|copy| copy.path == path).map(Arc::clone)?;
-    Some(Opened { file: Box::new(Page(copy)), flags })
+    Some(Opened { file: Box::new(Side(Page(copy))), flags })
 }
 
 impl Copy {
@@ -213,10 +209,10 @@ impl FirstPage {
     }
 }
 
-/// The copy as SQLite has it open.
+/// The copy as SQLite has it open. Nobody else has, and the backup flushes by itself, once.
 struct Page(Arc<Copy>);
 
-impl File for Page {
+impl SideFile for Page {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         // What was reserved beyond is not there yet.
         let there = usize::try_from(self.0.len().saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -237,45 +233,7 @@ impl File for Page {
         Ok(())
     }
 
-    /// The backup flushes by itself, once.
-    fn sync(&mut self, _: SyncFlags) -> Result<()> {
-        Ok(())
-    }
-
     fn size(&mut self) -> Result<u64> {
         Ok(self.0.len())
-    }
-
-    /// Nobody else has it.
-    fn lock(&mut self, _: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn unlock(&mut self, _: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn check_reserved_lock(&mut self) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn file_control(&mut self, _: FileControl<'_>) -> Result<Handled> {
-        Ok(Handled::No)
-    }
-
-    fn sector_size(&mut self) -> u32 {
-        512
-    }
-
-    fn device_characteristics(&mut self) -> DeviceCharacteristics {
-        DeviceCharacteristics::empty()
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }

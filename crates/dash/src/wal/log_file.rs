@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dash_ffi::{
-    Code, DeviceCharacteristics, Door, Error, File, FileControl, Handled, LockLevel, OpenFlags,
-    Opened, Result, SyncFlags,
+    Code, DeviceCharacteristics, Door, Error, File, OpenFlags, Opened, Result, SyncFlags,
 };
 use dash_wal::Connection;
 
@@ -111,22 +110,6 @@ impl File for LogFile {
 
     fn size(&mut self) -> Result<u64> {
         self.link()?.state().call(|engine| engine.wal_size())
-    }
-
-    fn lock(&mut self, _: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn unlock(&mut self, _: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn check_reserved_lock(&mut self) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn file_control(&mut self, _: FileControl<'_>) -> Result<Handled> {
-        Ok(Handled::No)
     }
 
     fn sector_size(&mut self) -> u32 {

@@ -343,22 +343,6 @@ impl File for Log {
         engine(self.connection.get()?.wal_size(), Code::IOERR_FSTAT)
     }
 
-    fn lock(&mut self, _: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn unlock(&mut self, _: LockLevel) -> Result<()> {
-        Ok(())
-    }
-
-    fn check_reserved_lock(&mut self) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn file_control(&mut self, _: FileControl<'_>) -> Result<Handled> {
-        Ok(Handled::No)
-    }
-
     fn sector_size(&mut self) -> u32 {
         4096
     }
