@@ -47,7 +47,8 @@ pub fn reason(ran: &Transaction, done: &Done, before: &Image) -> Result<String> 
     Ok(match reasons.is_empty() {
         false => reasons.join("; "),
         true => "nothing that is recorded tells: a function, a collation, a setting or a limit of the program's \
-                 connection, a temporary or attached table, rows in another order, or another version of SQLite"
+                 connection, a temporary or attached table, a statement that failed then, a rowid that was chosen at random, rows in another \
+                 order, or another version of SQLite"
             .to_owned(),
     })
 }

@@ -1,0 +1,137 @@
+//! What SQLite does not do twice: a replay comes to something else, says where, and gives a reason.
+//! The commits themselves are what they were.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod common;
+
+use common::Home;
+use dash_testing::extension;
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
+
+/// A recording connection with tables; what `setup` commits is in the database when the log begins.
+fn recording(home: &Home, setup: &str) -> Connection {
+    extension::load();
+    let path = home.db().display().to_string();
+    let db = Connection::open(format!(
+        "file:{path}?vfs=dash&journal_mode=wal&dash_statements=on&dash_statement_text=full"
+    ))
+    .unwrap();
+    db.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a CHECK (a <> 'no'), b)").unwrap();
+    db.execute_batch(setup).unwrap();
+    db
+}
+
+/// The last commit diverges, for a reason with these words; the others come to the same.
+fn the_last_one_diverges(home: &Home, words: &str) {
+    let said = home.dash(&["replay", "app.db"]).is(1).out();
+    assert_eq!(said.matches(" diverges: ").count(), 1, "{said}");
+    let reason = said.lines().nth(1).unwrap();
+    assert!(reason.contains(words), "{said}");
+}
+
+/// A statement that failed for a lock of the time succeeds in a replay: here it drops a table.
+#[test]
+fn what_failed_for_a_lock_succeeds() {
+    let home = Home::new();
+    let db = recording(&home, "CREATE TABLE z(x); INSERT INTO z VALUES (1), (2)");
+    let mut query = db.prepare("SELECT x FROM z").unwrap();
+    let mut rows = query.query([]).unwrap();
+    rows.next().unwrap();
+    db.execute_batch("BEGIN").unwrap();
+    assert!(db.execute_batch("DROP TABLE z").is_err());
+    drop(rows);
+    db.execute_batch("INSERT INTO t(a) VALUES (1); COMMIT").unwrap();
+    the_last_one_diverges(&home, "a statement that failed then");
+    home.dash(&["replay", "app.db"]).is(1).says("the schema is another one");
+}
+
+/// So does one that failed for want of room.
+#[test]
+fn what_failed_for_want_of_room_succeeds() {
+    let home = Home::new();
+    let db = recording(&home, "INSERT INTO t(a) VALUES (0)");
+    let pages: i64 = db.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    let limit = format!("PRAGMA max_page_count={}", pages + 2);
+    db.query_row(&limit, [], |_| Ok(())).unwrap();
+    db.execute_batch("BEGIN; INSERT INTO t(a) VALUES (1)").unwrap();
+    let rows = "INSERT INTO t(a) SELECT zeroblob(30000) FROM (SELECT 1 UNION ALL SELECT 2)";
+    assert!(db.execute_batch(rows).is_err());
+    db.execute_batch("COMMIT").unwrap();
+    the_last_one_diverges(&home, "a statement that failed then");
+}
+
+/// A PRAGMA that changes what statements do is in force without a statement that writes.
+#[test]
+fn a_setting_that_is_not_found_is_a_reason() {
+    let home = Home::new();
+    let db = recording(&home, "INSERT INTO t(a) VALUES (0)");
+    db.execute_batch("PRAGMA ignore_check_constraints=1; INSERT INTO t(a) VALUES ('no')").unwrap();
+    the_last_one_diverges(&home, "CHECK constraint failed");
+}
+
+/// Settings that explain what differs are taken for what they were.
+#[test]
+fn settings_that_explain_it_are_found() {
+    let home = Home::new();
+    let trigger = "CREATE TRIGGER g AFTER UPDATE ON t WHEN new.b < 5 BEGIN
+                   UPDATE t SET b = b + 1 WHERE id = new.id; END;
+                   INSERT INTO t(a, b) VALUES (1, 0)";
+    let db = recording(&home, trigger);
+    db.execute_batch("PRAGMA recursive_triggers=1; UPDATE t SET b = 1").unwrap();
+    let b: i64 = db.query_row("SELECT b FROM t", [], |row| row.get(0)).unwrap();
+    assert_eq!(b, 5);
+    home.dash(&["replay", "app.db"]).is(0).says("0 to something else");
+}
+
+/// SQLite's own functions and collations can be replaced, which leaves no sign.
+#[test]
+fn a_function_that_was_replaced_is_a_reason() {
+    let home = Home::new();
+    let db = recording(&home, "INSERT INTO t(a) VALUES (0)");
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    db.create_scalar_function("upper", 1, flags, |_| Ok("mine")).unwrap();
+    db.execute_batch("INSERT INTO t(a) VALUES (upper('x'))").unwrap();
+    the_last_one_diverges(&home, "a function");
+}
+
+/// A table with the greatest rowid gets random ones, without a function that says so.
+#[test]
+fn a_rowid_chosen_at_random_is_a_reason() {
+    let home = Home::new();
+    let db = recording(&home, "INSERT INTO t(id, a) VALUES (9223372036854775807, 0)");
+    db.execute_batch("INSERT INTO t(a) VALUES (1)").unwrap();
+    the_last_one_diverges(&home, "a rowid that was chosen at random");
+}
+
+/// What a connection knows besides: the last rowid, and a temporary table in a table's place.
+#[test]
+fn what_only_the_connection_knew_is_a_reason() {
+    let home = Home::new();
+    let db = recording(&home, "INSERT INTO t(id, a) VALUES (7, 0)");
+    db.execute_batch("INSERT INTO t(a) VALUES (last_insert_rowid())").unwrap();
+    the_last_one_diverges(&home, "last_insert_rowid() answers something else");
+    let home = Home::new();
+    let db = recording(&home, "CREATE TABLE s(x); INSERT INTO s VALUES (1)");
+    db.execute_batch(
+        "CREATE TEMP TABLE s(x); INSERT INTO temp.s VALUES (2); INSERT INTO t(a) SELECT x FROM s",
+    )
+    .unwrap();
+    the_last_one_diverges(&home, "a temporary or attached table");
+}
+
+/// A transaction over several databases would read another database in a replay. It becomes durable
+/// by a flush of `-wal`, and so is in no log.
+#[test]
+fn a_transaction_over_two_databases_is_in_no_log() {
+    let home = Home::new();
+    let db = recording(&home, "INSERT INTO t(a) VALUES (0)");
+    let other = home.file("other.db").display().to_string();
+    db.execute_batch(&format!(
+        "ATTACH 'file:{other}?vfs=dash&journal_mode=wal' AS k; CREATE TABLE k.q(x);
+         BEGIN; INSERT INTO t(a) VALUES (1); INSERT INTO k.q SELECT a FROM t; COMMIT"
+    ))
+    .unwrap();
+    home.dash(&["log", "app.db"]).is(0).says("1 commit of app.db-wal, up to frame");
+    home.dash(&["replay", "app.db"]).is(0).says("1 commits were run again: 1 came to the same");
+}
