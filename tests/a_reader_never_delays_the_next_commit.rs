@@ -168,3 +168,52 @@ fn and_no_writer_keeps_readers_out() {
     run(&db, "BEGIN EXCLUSIVE; UPDATE t SET v = 1; COMMIT");
     assert_ne!(content(&reader, ROWS), before);
 }
+
+/// SHADOW-24 as a user meets it: an unfinished SELECT of this process fills what may be kept. A
+/// transaction is refused where it begins, with the reader's name; nothing is lost, and the space
+/// comes back as soon as the SELECT ends.
+#[test]
+fn and_at_the_limit_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = made(&path);
+    run(
+        &db,
+        "PRAGMA dash_kept_limit = 1048576;
+         WITH n(i) AS (VALUES (501) UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO t SELECT i, randomblob(200) FROM n",
+    );
+    let reader = suite::open(&path);
+    let mut forgotten = reader.prepare(ROWS).expect("prepares");
+    let mut rows = forgotten.query([]).expect("begins");
+    assert!(rows.next().expect("reads").is_some());
+    let refused_at = (0..200).find(|round| {
+        let update = format!("UPDATE t SET v = randomblob(200) WHERE id % 200 = {round}");
+        let Err(error) = db.execute_batch(&format!("BEGIN IMMEDIATE; {update}; COMMIT")) else {
+            return false;
+        };
+        assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{error}");
+        assert!(db.is_autocommit(), "it was refused at BEGIN, not at COMMIT");
+        true
+    });
+    assert!(refused_at.is_some_and(|at| at > 0), "{refused_at:?}");
+    let text = |sql: &str| db.query_row(sql, [], |row| row.get::<_, String>(0)).expect("a text");
+    let (why, me) = (text("SELECT dash_last_error()"), std::process::id().to_string());
+    for part in ["app.db", "dash_kept_limit", "in this process", &me, "finalize its statements"] {
+        assert!(why.contains(part), "{part}: {why}");
+    }
+    let listed = text(
+        "SELECT pid || ' ' || kind || ' ' || (since <= unixepoch('subsec')) || ' ' || (kept_bytes >= 1048576) \
+         FROM dash_readers ORDER BY frame LIMIT 1",
+    );
+    assert_eq!(listed, format!("{me} dash 1 1"));
+    let shared = path.with_file_name("app.db-dash");
+    let len = || std::fs::metadata(&shared).expect("is there").len();
+    assert!(len() > 1 << 20 && stat(&db, "kept_bytes") >= 1 << 20);
+    let left = std::iter::from_fn(|| rows.next().expect("reads").map(drop)).count();
+    assert_eq!(left, 19_999, "the snapshot is whole");
+    drop(rows);
+    drop(forgotten);
+    assert!(len() <= 64 << 10 && stat(&db, "kept_bytes") == 0, "given back: {}", len());
+    run(&db, "BEGIN IMMEDIATE; UPDATE t SET v = 0 WHERE id = 1; COMMIT");
+    suite::check(&db);
+}

@@ -35,6 +35,7 @@ pub use names::orphan::remove_orphan;
 pub use options::OpenOptions;
 pub use read_only::ReadOnly;
 pub use shared::locks::LockLevel;
+pub use shared::readers::Reader;
 pub use statistics::Statistics;
 pub use tuning::Tuning;
 pub use watch::{Connected, Watched, watch};

@@ -19,6 +19,8 @@ pub struct Tuning {
     pub intent_all: u64,
     /// Up to this size it is left as it is when the database is closed.
     pub intent_rest: u64,
+    /// Up to this size what was kept for readers keeps its space while the database is open.
+    pub kept_always: u64,
     /// Up to this size the checksums of `app.db`'s page list are looked at even where no name fence
     /// stands.
     pub list_verified: u64,
@@ -34,6 +36,7 @@ impl Default for Tuning {
             intent_region: 64 << 10,
             intent_all: 64 << 20,
             intent_rest: 256 << 10,
+            kept_always: 1 << 20,
             list_verified: 1 << 20,
         }
     }
@@ -50,6 +53,7 @@ impl Tuning {
             intent_region: 4096,
             intent_all: 4096,
             intent_rest: 4096,
+            kept_always: 2048,
             list_verified: 4096,
         }
     }

@@ -47,6 +47,12 @@ pub trait Storage: Clone + Send + Sync + 'static {
 
     /// Nanoseconds since an arbitrary point; never goes back. Must not cost a system call.
     fn monotonic_nanos(&self) -> u64;
+
+    /// A number of the pid namespace that this process is in, for whoever compares process ids. 0
+    /// where it isn't known.
+    fn pid_namespace(&self) -> u64 {
+        0
+    }
 }
 
 /// How [`Directory::open`] opens a file.
@@ -224,6 +230,24 @@ pub trait File: Send + Sync + 'static {
     /// (`SEEK_DATA`); `None` if only a hole is left. Homes and file systems that can't tell say all
     /// of it.
     fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>>;
+
+    /// Gives the blocks of `range` back (`FALLOC_FL_PUNCH_HOLE`): it reads as zeros from then on,
+    /// and the length stays. [`io::ErrorKind::Unsupported`] where the home or the file system can't.
+    fn punch(&self, _range: Range<u64>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Bytes that this user may still write on the file system that the file is on (`fstatvfs`).
+    /// [`io::ErrorKind::Unsupported`] in homes that don't count.
+    fn free_space(&self) -> io::Result<u64> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The longest that this process may make it (`RLIMIT_FSIZE`): the kernel ends who writes
+    /// beyond (SIGXFSZ).
+    fn length_limit(&self) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
 
     /// Extends the file to `len` with blocks reserved for what it grows by, so that writing them
     /// can't run out of space (`posix_fallocate`, where the file system can). Never shrinks.

@@ -39,6 +39,18 @@ impl<F: File> File for Arc<F> {
         F::set_len(self, len)
     }
 
+    fn punch(&self, range: Range<u64>) -> io::Result<()> {
+        F::punch(self, range)
+    }
+
+    fn length_limit(&self) -> io::Result<u64> {
+        F::length_limit(self)
+    }
+
+    fn free_space(&self) -> io::Result<u64> {
+        F::free_space(self)
+    }
+
     fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>> {
         F::data_from(self, offset)
     }

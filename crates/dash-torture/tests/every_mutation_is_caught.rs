@@ -28,6 +28,8 @@ mod first_name;
 mod flushed_on;
 #[path = "../../dash-shadow/tests/a_former_copy_that_is_open_elsewhere_is_not_forgotten.rs"]
 mod former_copy;
+#[path = "../../dash-shadow/tests/what_is_kept_for_readers_is_given_back.rs"]
+mod kept;
 #[path = "../../dash-shadow/tests/a_killed_writer_leaves_nothing_that_the_next_one_trusts.rs"]
 mod killed_writer;
 #[path = "../../dash-shadow/tests/giving_the_name_back_loses_nothing.rs"]
@@ -150,6 +152,15 @@ const TOLD: &[Told] = &[
     (Mutation::SettledForAnother, &[settling::who_commits_meanwhile]),
     (Mutation::SettlerKeepsNobodyOff, &[settling::who_commits_meanwhile]),
     (Mutation::GrowthTakenOver, &[settling::a_tail_that_was_being_moved]),
+    (Mutation::OldRecordsCount, &[kept::what_only_those_needed_who_have_left_is_not_kept]),
+    (
+        Mutation::KeptForgotten,
+        &[
+            kept::each_page_is_kept_once_for_one_reader,
+            kept::what_only_those_needed_who_have_left_is_not_kept,
+        ],
+    ),
+    (Mutation::TrimmedTooFar, &[kept::what_only_those_needed_who_have_left_is_not_kept]),
     (Mutation::DecidedNotRead, &[decided::by_the_one_that_died, decided::and_by_who_may_only_read]),
     (Mutation::NarrowedToMore, &[narrowed::not_what_only_it_marks]),
     (Mutation::NarrowedUnflushed, &[narrowed::not_what_was_never_flushed]),

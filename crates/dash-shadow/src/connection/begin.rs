@@ -65,6 +65,7 @@ impl<S: Storage> Connection<S> {
         if stale && !broken(Mutation::StaleSnapshotMayWrite) {
             return Err(Error::BusySnapshot);
         }
+        self.check_kept_limit()?;
         // A new shadow is no newer state: what was read so far is still the newest.
         self.reload_if_pair_changed()?;
         if self.view.current.sequence >= SEQUENCE_MAX {

@@ -10,7 +10,7 @@ impl<S: Storage> Connection<S> {
     /// Raises the lock. `Busy` and `BusySnapshot` leave it where it was.
     pub fn lock(&mut self, level: LockLevel) -> Result<()> {
         let result = self.raise(level);
-        if matches!(result, Err(Error::Busy | Error::BusySnapshot)) {
+        if matches!(result, Err(Error::Busy | Error::BusySnapshot | Error::Held(_))) {
             self.statistics.busy += 1;
         }
         result
@@ -44,6 +44,7 @@ impl<S: Storage> Connection<S> {
         }
         if level == LockLevel::None && self.view.level == LockLevel::Shared {
             self.pair.coordination.unpin();
+            self.leave_kept();
             if let Some(slot) = self.view.shared_lock.take() {
                 self.pair
                     .file(slot)?

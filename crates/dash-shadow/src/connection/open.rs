@@ -103,7 +103,7 @@ impl<S: Storage> Connection<S> {
         if !alive {
             return Err(Error::Busy);
         }
-        coordination.register()?;
+        coordination.register(storage.pid_namespace())?;
         let pair = Pair {
             storage: storage.clone(),
             directory,

@@ -102,6 +102,17 @@ pub(crate) struct Debts {
     pub cut_off: Option<Vec<u8>>,
 }
 
+/// What a connection remembers of what is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// See [`Connection::set_kept_limit`].
+    pub limit: Option<u64>,
+    /// To be told.
+    pub notice: Option<String>,
+    /// That half of the limit is reached has been told.
+    pub warned: bool,
+}
+
 /// A connection that may read and write.
 pub struct Connection<S: Storage> {
     pub(crate) pair: Pair<S>,
@@ -121,6 +132,7 @@ pub struct Connection<S: Storage> {
     /// It shares WRITER, so that nobody else writes while it reads.
     pub(crate) holds_off: bool,
     pub(crate) statistics: Statistics,
+    pub(crate) kept: Kept,
     /// For undoing what a transaction wrote.
     pub(crate) reserve: Reserve,
     /// When it last waited for housekeeping in vain.
@@ -155,6 +167,7 @@ impl<S: Storage> Connection<S> {
             takes_over: false,
             holds_off: false,
             statistics: Statistics::default(),
+            kept: Kept::default(),
             reserve: Reserve::default(),
             gave_up_at: Cell::new(None),
             seed,

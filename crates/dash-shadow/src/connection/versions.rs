@@ -2,70 +2,62 @@
 
 use crate::connection::state::Connection;
 use crate::mutation::{Mutation, broken};
-use crate::shared::versions::{LOG, RECORD, RECORD_LEN, VersionsWritten};
+use crate::shared::versions::{LOG, RECORD, RECORD_LEN, Record};
 use dash_engine::error::{Context, Error, Operation, Result, scribbled};
 use dash_engine::io::{STRIDE, read_exact, read_padded};
 use dash_engine::memory::{headroom_for, zeros};
 use dash_engine::ranges::RangeSet;
 use dash_storage::{File, Storage};
+use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
 
-/// A transaction does not begin to add to a log longer than this: it waits for the readers.
-const LOG_SOFT: u64 = 16 << 20;
-
-/// A large transaction waits in the middle when the log is longer than this.
-const LOG_HARD: u64 = 256 << 20;
+/// A store of this length, in bytes, is not worth a look at its file.
+const UNLOOKED: u64 = 16 << 20;
 
 impl<S: Storage> Connection<S> {
     /// Before the copy in `slot` is written: whether somebody reads it, and if so, that what is
-    /// overwritten will be put aside. `Busy` if a reader has mapped pages of it, or the log is
-    /// full.
+    /// overwritten will be put aside. `Busy` if a reader has mapped pages of it.
     pub(crate) fn make_way(&mut self, slot: usize) -> Result<()> {
         let label = self.view.current.sequence + 1;
-        if self.target.put_aside.label != Some(label) {
-            self.target.put_aside = VersionsWritten::default();
-        }
+        self.target.put_aside.label = None;
         let pins = self.pair.coordination.pins_of_others(slot)?;
-        if !pins.stale {
-            self.pair.coordination.empty_versions();
-        }
+        self.give_kept_back(&pins)?;
         if !pins.any {
-            self.target.put_aside = VersionsWritten::default();
             return Ok(());
-        }
-        let (base, end) = self.versions()?;
-        if end - base > LOG_SOFT {
-            return Err(Error::Busy);
         }
         if !broken(Mutation::OverwritingNotAnnounced) {
             self.pair.coordination.announce_overwriting(slot, label);
         }
-        if self.pair.coordination.pins_of_others(slot)?.mapped {
+        let pins = self.pair.coordination.pins_of_others(slot)?;
+        if pins.mapped {
             return Err(Error::Busy);
         }
         self.target.put_aside.label = Some(label);
-        Ok(())
+        self.target.put_aside.covered[slot].look(pins.newest_here);
+        self.look_at_records()
     }
 
     /// Positions of the first byte of the version store and behind its last one.
-    fn versions(&self) -> Result<(u64, u64)> {
+    pub(crate) fn versions(&self) -> Result<(u64, u64)> {
         self.pair
             .coordination
             .versions()
             .ok_or_else(|| self.scribbled("its version store ends before it begins"))
     }
 
-    fn scribbled(&self, what: &str) -> Error {
+    pub(crate) fn scribbled(&self, what: &str) -> Error {
         scribbled(self.pair.names.shown_coordination(), what)
     }
 
     /// Begins a new snapshot: what is put aside for it comes behind what is there.
-    pub(crate) fn begin_versions(&mut self) -> Result<()> {
+    pub(crate) fn begin_versions(&mut self, now: u64) -> Result<()> {
         let (_, end) = self.versions()?;
         self.view.versions.begin(end);
+        self.pair.coordination.tell_beginning(now, end);
         Ok(())
     }
 
-    /// Puts aside what the shadow holds in `ranges`, if somebody reads it.
+    /// Puts aside what the shadow holds in `ranges`, if somebody reads it and has not got it yet.
+    /// Nothing of that has been written before it returns.
     pub(crate) fn put_aside(&mut self, ranges: &RangeSet) -> Result<()> {
         let Some(label) = self.target.put_aside.label else {
             return Ok(());
@@ -73,21 +65,14 @@ impl<S: Storage> Connection<S> {
         let slot = self.shadow_slot();
         let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
         let len = shadow.metadata().during(Operation::Stat, &name)?.len;
-        let todo = ranges.below(len).without(&self.target.put_aside.done);
-        let (base, end) = self.versions()?;
-        if end - base > LOG_SOFT {
-            // What is there has been written: else the next record would make the file as long as
-            // it says.
-            let shared = self.pair.coordination.file().metadata();
-            let len = shared.during(Operation::Stat, self.pair.names.shown_coordination())?.len;
-            if end - base > len.saturating_sub(LOG) {
-                return Err(self.scribbled("its version store ends behind its own end"));
-            }
+        let todo = self.target.put_aside.covered[slot].missing(&ranges.below(len));
+        if todo.is_empty() {
+            return Ok(());
         }
-        if end - base + todo.bytes() > LOG_HARD
-            && self.pair.coordination.pins_of_others(slot)?.stale
-        {
-            return Err(Error::Busy);
+        self.check_versions_end()?;
+        self.check_kept_room(slot, todo.bytes())?;
+        if self.target.put_aside.label.is_none() {
+            return Ok(());
         }
         let longest = todo.iter().map(|range| range.end - range.start).max().unwrap_or(0);
         let mut buffer = zeros(RECORD_LEN + longest.min(STRIDE))?;
@@ -95,25 +80,64 @@ impl<S: Storage> Connection<S> {
             let mut at = range.start;
             while at < range.end {
                 let part = (range.end - at).min(STRIDE);
-                let len = usize::try_from(RECORD_LEN + part).unwrap_or(0);
-                let record = &mut buffer[..len];
-                for (field, value) in [label, slot as u64, at, part].into_iter().enumerate() {
-                    record[field * 8..field * 8 + 8].copy_from_slice(&value.to_le_bytes());
-                }
-                let (_, bytes) = record.split_at_mut(RECORD);
+                let record = Record { label, slot, offset: at, len: part };
+                let len = usize::try_from(record.stored()).unwrap_or(0);
+                let (header, bytes) = buffer[..len].split_at_mut(RECORD);
+                header.copy_from_slice(&record.encode());
                 read_padded(&*shadow, bytes, at).during(Operation::Read, &name)?;
-                let (base, end) = self.versions()?;
-                self.pair
-                    .coordination
-                    .file()
-                    .write_at(record, LOG + (end - base))
-                    .during(Operation::Write, self.pair.names.shown_coordination())?;
-                self.pair.coordination.versions_appended(RECORD_LEN + part);
+                self.append_record(&buffer[..len], slot)?;
+                if self.target.put_aside.label.is_none() {
+                    return Ok(());
+                }
                 at += part;
             }
-            self.target.put_aside.done.insert(range);
+            self.target.put_aside.covered[slot].add(label, range);
         }
         Ok(())
+    }
+
+    /// Whether what the words say is in the store has been written: else the next record would make
+    /// the file as long as they say.
+    fn check_versions_end(&self) -> Result<()> {
+        let (base, end) = self.versions()?;
+        let place = self.place_of(end)?;
+        if base == end || place - LOG <= UNLOOKED {
+            return Ok(());
+        }
+        let shared = self.pair.coordination.file().metadata();
+        let len = shared.during(Operation::Stat, self.pair.names.shown_coordination())?.len;
+        match place > len {
+            true => Err(self.scribbled("its version store ends behind its own end")),
+            false => Ok(()),
+        }
+    }
+
+    fn append_record(&mut self, record: &[u8], slot: usize) -> Result<()> {
+        let (_, end) = self.versions()?;
+        let (place, file) = (self.place_of(end)?, self.pair.coordination.file());
+        let long = place + record.len() as u64;
+        let written = match file.length_limit() {
+            Ok(limit) if long > limit => Err(FileTooLarge.into()),
+            Ok(_) => file.write_at(record, place),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &written
+            && matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+        {
+            return self.no_space_to_keep(slot);
+        }
+        written.during(Operation::Write, self.pair.names.shown_coordination())?;
+        self.pair.coordination.versions_appended(record.len() as u64);
+        if self.target.put_aside.cursor == end {
+            self.target.put_aside.cursor = end + record.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Where a position of the version store lies in the coordination file.
+    fn place_of(&self, position: u64) -> Result<u64> {
+        let place = self.pair.coordination.place_of(position);
+        place.ok_or_else(|| self.scribbled("its version store was emptied"))
     }
 
     /// Lays over `buffer`, just read from the pinned copy at `offset`, what was overwritten there
@@ -139,10 +163,8 @@ impl<S: Storage> Connection<S> {
             else {
                 continue;
             };
-            let (base, _) = self.versions()?;
             // What has been found stays where it is as long as this snapshot is read.
-            let place = (position + (from - start)).checked_sub(base);
-            let place = place.ok_or_else(|| self.scribbled("its version store was emptied"))?;
+            let place = self.place_of(position + (from - start))?;
             self.read_log(&mut buffer[a..b], place)?;
         }
         Ok(())
@@ -150,9 +172,18 @@ impl<S: Storage> Connection<S> {
 
     /// Reads at a place in the version store, where something is.
     fn read_log(&self, buffer: &mut [u8], place: u64) -> Result<()> {
-        let read = read_exact(self.pair.coordination.file(), buffer, LOG + place)
+        let read = read_exact(self.pair.coordination.file(), buffer, place)
             .during(Operation::Read, self.pair.names.shown_coordination())?;
         if read { Ok(()) } else { Err(self.scribbled("its version store ends too early")) }
+    }
+
+    /// The record at a position, and the position behind it.
+    pub(crate) fn record_at(&self, position: u64, end: u64) -> Result<(Record, u64)> {
+        let mut header = [0; RECORD];
+        self.read_log(&mut header, self.place_of(position)?)?;
+        let record = Record::decode(&header).map(|record| (record, position + record.stored()));
+        let record = record.filter(|&(_, next)| next <= end);
+        record.ok_or_else(|| self.scribbled("a record of its version store can't be"))
     }
 
     /// Reads the records appended since the last look.
@@ -161,23 +192,11 @@ impl<S: Storage> Connection<S> {
         self.view.versions.cursor = self.view.versions.cursor.max(base);
         while self.view.versions.cursor < end {
             let position = self.view.versions.cursor;
-            let mut header = [0; RECORD];
-            self.read_log(&mut header, position - base)?;
-            let field = |i: usize| {
-                header[i * 8..i * 8 + 8]
-                    .iter()
-                    .rev()
-                    .fold(0, |value, &byte| value << 8 | u64::from(byte))
-            };
-            let (label, slot, offset, len) = (field(0), field(1), field(2), field(3));
-            let next = position + RECORD_LEN + len.min(STRIDE);
-            let until = offset.checked_add(len).filter(|_| (1..=STRIDE).contains(&len));
-            let Some(until) = until.filter(|_| slot <= 1 && next <= end) else {
-                return Err(self.scribbled("a record of its version store can't be"));
-            };
+            let (record, next) = self.record_at(position, end)?;
             headroom_for(1)?;
-            if slot == self.view.current.slot as u64 && label > self.view.current.sequence {
-                self.view.versions.add(offset..until, position + RECORD_LEN);
+            let here = record.slot == self.view.current.slot;
+            if here && record.label > self.view.current.sequence {
+                self.view.versions.add(record.range(), position + RECORD_LEN);
             }
             self.view.versions.cursor = next;
         }

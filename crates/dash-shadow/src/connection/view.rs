@@ -21,6 +21,7 @@ pub(crate) const LOOKS: usize = 10_000;
 impl<S: Storage> Connection<S> {
     /// SHADOW-9: pin, then look again.
     pub(crate) fn begin_read(&mut self) -> Result<()> {
+        let now = self.pair.storage.monotonic_nanos();
         for looks in 0.. {
             if looks == LOOKS {
                 return Err(Error::Busy);
@@ -34,7 +35,7 @@ impl<S: Storage> Connection<S> {
                 continue;
             }
             // Before the pin: what is put aside for this snapshot comes behind this place.
-            self.begin_versions()?;
+            self.begin_versions(now)?;
             self.pin(current)?;
             // Between the pin and the second look: later, its words may be those of a later state.
             let snapshot = self.pair.coordination.snapshot(current.slot);
@@ -45,7 +46,6 @@ impl<S: Storage> Connection<S> {
                 break;
             }
         }
-        let now = self.pair.storage.monotonic_nanos();
         if now.wrapping_sub(self.view.checked_at) > FOREIGN_CHECK_NANOS {
             self.view.checked_at = now;
             self.notice_foreign_write()?;

@@ -97,6 +97,10 @@ pub(crate) enum Word {
     /// The largest size of the database, if something was deleted that must be gone at rest
     /// ([`crate::connection::secure_delete`]); or 0.
     Deleted = 56,
+    /// Position in the version store whose bytes lie at its beginning in the file.
+    VersionsOrigin = 62,
+    /// Position up to which its blocks have been given back.
+    VersionsGivenBack = 63,
     /// Which cache all this is true of; 0: that can't be told. See [`crate::recovery::left`].
     CacheLife = 57,
 }
@@ -145,6 +149,7 @@ impl<F: File> Coordination<F> {
         if self.fresh {
             return;
         }
+        self.cut_versions();
         let kept = [Word::Failed as usize, Word::Deleted as usize];
         for index in (0..self.memory.len()).filter(|index| !kept.contains(index)) {
             if self.memory.word(index).load(SeqCst) != 0 {

@@ -7,7 +7,7 @@ use crate::shared::state::Current;
 use dash_engine::error::{Context, Operation, Result};
 use dash_storage::{File, LockKind, SharedMemory};
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// Who reads a copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,6 +18,25 @@ pub struct Pins {
     pub mapped: bool,
     /// Somebody reads, in either copy, a state that is not the newest.
     pub stale: bool,
+    /// The newest snapshot that is read in it.
+    pub newest_here: u64,
+    /// The oldest one that is read in either copy, if it is not the newest state.
+    pub oldest: Option<u64>,
+}
+
+/// A dash connection that reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reader {
+    /// Its process, by the number that it has in its own pid namespace.
+    pub process: u64,
+    /// The inode number of that namespace; 0: not known.
+    pub namespace: u64,
+    /// When it began, by the storage's clock, in nanoseconds.
+    pub since: u64,
+    /// The commit that it reads.
+    pub sequence: u64,
+    /// Bytes that have been put into the version store since, which it may need.
+    pub kept_bytes: u64,
 }
 
 impl<F: File> Coordination<F> {
@@ -25,9 +44,51 @@ impl<F: File> Coordination<F> {
         self.memory.word(ENTRIES + entry * ENTRY)
     }
 
+    /// What the owner of an entry tells of itself, for whoever looks.
+    fn told(&self, entry: usize, what: usize) -> &AtomicU64 {
+        self.memory.word(ENTRIES + entry * ENTRY + what)
+    }
+
+    /// Tells since when this connection reads, and how long the version store was then. Before the
+    /// pin.
+    pub fn tell_beginning(&self, now: u64, end: u64) {
+        if let Some(entry) = self.entry {
+            self.told(entry, SINCE).store(now, Relaxed);
+            self.told(entry, FOUND).store(end, Relaxed);
+        }
+    }
+
+    /// The living connections that read, this one too, the oldest snapshot first.
+    pub fn readers(&self) -> Result<Vec<Reader>> {
+        let (_, end) = self.versions().unwrap_or_default();
+        let high = usize::try_from(self.word(Word::ReaderHigh).load(SeqCst)).unwrap_or(MAX_READERS);
+        let mut readers = Vec::new();
+        for entry in 0..high.min(MAX_READERS) {
+            let pin = self.pin_word(entry).load(SeqCst);
+            let alive = || {
+                let owner = self.file.lock_conflict(locks::reader(entry), LockKind::Exclusive);
+                Ok(owner.during(Operation::Lock, "a reader entry")?.is_some())
+            };
+            if pin == 0 || Some(entry) != self.entry && !alive()? {
+                continue;
+            }
+            let told = |what| self.told(entry, what).load(Relaxed);
+            readers.push(Reader {
+                process: told(PROCESS),
+                namespace: told(NAMESPACE),
+                since: told(SINCE),
+                sequence: pin >> SNAPSHOT_SHIFT,
+                kept_bytes: end.saturating_sub(told(FOUND)),
+            });
+        }
+        readers.sort_by_key(|reader| (reader.sequence, reader.since));
+        Ok(readers)
+    }
+
     /// Takes a free reader entry for the life of this connection. Without one, reading takes
     /// SQLite's SHARED lock.
-    pub fn register(&mut self) -> Result<()> {
+    /// `namespace`: of pids.
+    pub fn register(&mut self, namespace: u64) -> Result<()> {
         for entry in 0..MAX_READERS {
             if self
                 .file
@@ -36,9 +97,8 @@ impl<F: File> Coordination<F> {
             {
                 self.pin_word(entry).store(0, SeqCst);
                 self.clear_ticket(entry);
-                self.memory
-                    .word(ENTRIES + entry * ENTRY + 1)
-                    .store(u64::from(std::process::id()), SeqCst);
+                self.told(entry, PROCESS).store(u64::from(std::process::id()), SeqCst);
+                self.told(entry, NAMESPACE).store(namespace, SeqCst);
                 self.word(Word::ReaderHigh).fetch_max(entry as u64 + 1, SeqCst);
                 self.entry = Some(entry);
                 break;
@@ -117,6 +177,13 @@ impl<F: File> Coordination<F> {
                 pins.any |= here;
                 pins.mapped |= here && pin & MAPPED != 0;
                 pins.stale |= stale;
+                let snapshot = pin >> SNAPSHOT_SHIFT;
+                if here {
+                    pins.newest_here = pins.newest_here.max(snapshot);
+                }
+                if stale {
+                    pins.oldest = Some(pins.oldest.map_or(snapshot, |old| old.min(snapshot)));
+                }
                 continue;
             }
             // Its owner died between pinning and letting go. If a new owner registers right now it
@@ -126,6 +193,13 @@ impl<F: File> Coordination<F> {
         Ok(pins)
     }
 }
+
+/// Words of an entry behind the pin; the third one is [`crate::shared::handover`]'s.
+const PROCESS: usize = 1;
+const SINCE: usize = 3;
+const NAMESPACE: usize = 4;
+/// The end of the version store when it began.
+const FOUND: usize = 5;
 
 /// Where in the pin of a reader the sequence of its snapshot begins.
 const SNAPSHOT_SHIFT: u32 = 3;

@@ -14,8 +14,18 @@
 //! reads the file first and looks for the announcement and for records afterwards. A writer that
 //! finds nobody on an older state empties the log. Positions never repeat, so that a reader's place
 //! in the log stays right when it is emptied.
+//!
+//! What a snapshot has found once it needs no second time. So a byte is put aside only if not all
+//! snapshots pinned in its copy have it: if no record has a label above the newest of them
+//! ([`Covered`]). For one long reader the store holds each byte of its copy once, whatever is
+//! committed. And records whose labels are not above the oldest snapshot that anybody reads are
+//! nobody's: they lie at the log's beginning, as labels ascend, and are trimmed
+//! ([`Coordination::trim_versions`]). A position lies in the file as far behind the **origin**,
+//! which moves only when the log is emptied; the blocks of what was trimmed are given back.
 
+use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::{Coordination, Word};
+use dash_engine::io::STRIDE;
 use dash_engine::ranges::RangeSet;
 use dash_storage::File;
 use std::collections::BTreeMap;
@@ -38,10 +48,24 @@ impl<F: File> Coordination<F> {
     /// Positions of the first byte of the version store and behind its last one; `None` if they
     /// can't be.
     pub fn versions(&self) -> Option<(u64, u64)> {
-        // In this order: whoever empties the store moves its base to the end that is there.
+        let origin = self.word(Word::VersionsOrigin).load(SeqCst);
+        // In this order: whoever empties the store moves its base to the end that is there, and the
+        // origin to the base.
         let base = self.word(Word::VersionsBase).load(SeqCst);
         let end = self.word(Word::VersionsEnd).load(SeqCst);
-        (base <= end && end < POSITION_MAX).then_some((base, end))
+        (origin <= base && base <= end && end < POSITION_MAX).then_some((base, end))
+    }
+
+    /// Where in the file a position lies. That of what a snapshot needs stays as it is.
+    pub fn place_of(&self, position: u64) -> Option<u64> {
+        let origin = self.word(Word::VersionsOrigin).load(SeqCst);
+        position.checked_sub(origin).and_then(|behind| behind.checked_add(LOG))
+    }
+
+    /// Bytes of the file that the version store takes on the disk, or nearly so.
+    pub fn versions_taken(&self) -> u64 {
+        let end = self.word(Word::VersionsEnd).load(SeqCst);
+        end.saturating_sub(self.word(Word::VersionsGivenBack).load(SeqCst))
     }
 
     /// Makes a record of `len` bytes, written at the end of the version store, visible.
@@ -49,13 +73,88 @@ impl<F: File> Coordination<F> {
         self.word(Word::VersionsEnd).fetch_add(len, SeqCst);
     }
 
-    /// Empties the version store.
-    pub fn empty_versions(&self) {
-        let word = |word| self.word(word).load(SeqCst);
-        let end = word(Word::VersionsEnd);
-        if word(Word::VersionsBase) != end {
-            self.word(Word::VersionsBase).store(end, SeqCst);
+    /// Empties the version store. Its space is given back where it is `worth` so many bytes.
+    pub fn empty_versions(&self, worth: u64) {
+        let word = |word| self.word(word);
+        let end = word(Word::VersionsEnd).load(SeqCst);
+        let origin = word(Word::VersionsOrigin).load(SeqCst);
+        if origin == end {
+            return;
         }
+        word(Word::VersionsBase).store(end, SeqCst);
+        if end.saturating_sub(origin) > worth {
+            self.cut_versions();
+        }
+        word(Word::VersionsGivenBack).store(end, SeqCst);
+        word(Word::VersionsOrigin).store(end, SeqCst);
+    }
+
+    /// Cuts the file behind its words; what can't be cut is overwritten. Nobody has it mapped
+    /// there.
+    pub(crate) fn cut_versions(&self) {
+        if self.file.metadata().is_ok_and(|found| found.len > LOG) {
+            drop(self.file.set_len(LOG));
+        }
+    }
+
+    /// Gives up what comes before `base` in the version store, and the space of it where that is
+    /// `worth` so many bytes and the file system can: else it comes back when the store is emptied.
+    pub fn trim_versions(&self, base: u64, worth: u64) {
+        self.word(Word::VersionsBase).store(base, SeqCst);
+        let from = self.word(Word::VersionsGivenBack).load(SeqCst);
+        if base.saturating_sub(from) <= worth {
+            return;
+        }
+        if let (Some(start), Some(end)) = (self.place_of(from), self.place_of(base))
+            && self.file.punch(start..end).is_ok()
+        {
+            self.word(Word::VersionsGivenBack).store(base, SeqCst);
+        }
+    }
+}
+
+/// The header of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// The commit that overwrites.
+    pub label: u64,
+    pub slot: usize,
+    /// What it holds of the copy.
+    pub offset: u64,
+    pub len: u64,
+}
+
+impl Record {
+    /// As it is written.
+    pub fn encode(&self) -> [u8; RECORD] {
+        let mut header = [0; RECORD];
+        let fields = [self.label, self.slot as u64, self.offset, self.len];
+        for (place, field) in header.chunks_exact_mut(8).zip(fields) {
+            place.copy_from_slice(&field.to_le_bytes());
+        }
+        header
+    }
+
+    /// What was read; `None` if it can't be one.
+    pub fn decode(header: &[u8; RECORD]) -> Option<Self> {
+        let field = |i: usize| {
+            let bytes = header[i * 8..i * 8 + 8].iter().rev();
+            bytes.fold(0, |value, &byte| value << 8 | u64::from(byte))
+        };
+        let (label, offset, len) = (field(0), field(2), field(3));
+        let slot = usize::try_from(field(1)).ok().filter(|&slot| slot <= 1)?;
+        offset.checked_add(len).filter(|_| (1..=STRIDE).contains(&len))?;
+        Some(Self { label, slot, offset, len })
+    }
+
+    /// The bytes of the copy.
+    pub fn range(&self) -> Range<u64> {
+        self.offset..self.offset + self.len
+    }
+
+    /// Bytes in the store, with this header.
+    pub fn stored(&self) -> u64 {
+        RECORD_LEN + self.len
     }
 }
 
@@ -88,18 +187,58 @@ impl VersionsRead {
     }
 }
 
-/// What the writer has put aside in this transaction.
+/// What the writer puts aside in this transaction, and what of it is there already.
 #[derive(Debug, Default)]
 pub(crate) struct VersionsWritten {
     /// Label of its records; `None`: nobody reads the copy.
     pub label: Option<u64>,
-    /// What it has put aside already.
-    pub done: RangeSet,
+    /// Position up to which the records of all writers were looked at.
+    pub cursor: u64,
+    /// By slot.
+    pub covered: [Covered; 2],
+}
+
+/// The bytes of a copy that every snapshot pinned there finds in the store (SHADOW-11).
+#[derive(Debug, Default)]
+pub(crate) struct Covered {
+    /// The newest of these snapshots, or one that was newer still.
+    newest: u64,
+    ranges: RangeSet,
+}
+
+impl Covered {
+    /// The newest snapshot that is read in this copy: what was put aside for older ones only has
+    /// to be put aside again.
+    pub fn look(&mut self, newest: u64) {
+        if newest > self.newest {
+            self.newest = newest;
+            if !broken(Mutation::OldRecordsCount) {
+                self.ranges.clear();
+            }
+        }
+    }
+
+    /// A record with this label is in the store.
+    pub fn add(&mut self, label: u64, range: Range<u64>) {
+        if label > self.newest {
+            self.ranges.insert(range);
+        }
+    }
+
+    /// What of `ranges` must be put aside.
+    pub fn missing(&self, ranges: &RangeSet) -> RangeSet {
+        let mut missing = ranges.clone();
+        for range in ranges.iter() {
+            self.ranges.overlapping(range).for_each(|covered| missing.remove(covered));
+        }
+        missing
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::VersionsRead;
+    use super::{Covered, Record, VersionsRead};
+    use dash_engine::ranges::RangeSet;
 
     #[test]
     fn the_first_record_of_a_byte_counts() {
@@ -110,5 +249,28 @@ mod tests {
         let ranges: Vec<_> =
             kept.ranges.iter().map(|(&start, &(end, position))| (start, end, position)).collect();
         assert_eq!(ranges, [(5, 10, 200), (10, 20, 100), (20, 25, 215)]);
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let record = Record { label: 7, slot: 1, offset: 4096, len: 512 };
+        assert_eq!(Record::decode(&record.encode()), Some(record));
+        assert_eq!(Record::decode(&Record { len: 0, ..record }.encode()), None);
+        assert_eq!(Record::decode(&Record { offset: u64::MAX, ..record }.encode()), None);
+        assert_eq!(Record::decode(&[0; 32]), None);
+    }
+
+    #[test]
+    fn what_all_snapshots_have_is_not_put_aside_again() {
+        let all: RangeSet = std::iter::once(0..100).collect();
+        let mut covered = Covered::default();
+        covered.look(4);
+        covered.add(4, 0..100);
+        assert_eq!(covered.missing(&all).bytes(), 100, "of before the snapshot");
+        covered.add(6, 0..40);
+        covered.look(2);
+        assert_eq!(covered.missing(&all).bytes(), 60, "the newest of them has left");
+        covered.look(8);
+        assert_eq!(covered.missing(&all).bytes(), 100, "a newer snapshot needs its own");
     }
 }

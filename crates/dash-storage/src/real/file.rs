@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::uio::pwritev;
 use nix::unistd::{Whence, lseek};
 use rustix::io::{ReadWriteFlags, pwritev2};
@@ -17,7 +18,9 @@ use super::directory::not_regular;
 use super::memory::{Map, Memory};
 use super::persistent::Persistent;
 use super::uninterrupted;
-use super::{access, cache, clone, closing, direct, in_place, initialize, lease, lock, owners};
+use super::{
+    access, cache, clone, closing, direct, in_place, initialize, lease, lock, owners, space,
+};
 use crate::{File as _, FileId, FileKind, LockKind, Metadata, REGION};
 
 /// More buffers than this the kernel refuses in one call.
@@ -190,6 +193,18 @@ impl crate::File for File {
         };
         let end = seek(start, Whence::SeekHole).unwrap_or(len);
         Ok(Some(start..end.clamp(start + 1, len.max(start + 1))))
+    }
+
+    fn punch(&self, range: Range<u64>) -> io::Result<()> {
+        space::punch(self.descriptor.file()?, &range)
+    }
+
+    fn length_limit(&self) -> io::Result<u64> {
+        Ok(getrlimit(Resource::RLIMIT_FSIZE)?.0)
+    }
+
+    fn free_space(&self) -> io::Result<u64> {
+        space::free(self.descriptor.file()?)
     }
 
     /// `fallocate(2)` rather than glibc's `posix_fallocate`, which reads and writes back every

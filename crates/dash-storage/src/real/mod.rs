@@ -7,7 +7,8 @@
 //! (waiting for a shared word), `direct` (around the page cache), `initialize` (blocks that are
 //! written), `journal` (whether a file system keeps one), `cache` (whether it is still the one of
 //! before), `lease` (who else has a file open), `per_process` (statics that a forked child begins
-//! anew), `persistent` (byte-addressable memory), `write_back` (its cache lines), `random`.
+//! anew), `persistent` (byte-addressable memory), `write_back` (its cache lines), `random`,
+//! `space` (what is left, and what is given back).
 //!
 //! Invariants:
 //!
@@ -35,6 +36,7 @@ mod owners;
 mod per_process;
 mod persistent;
 mod random;
+mod space;
 mod table;
 mod write_back;
 
@@ -107,5 +109,9 @@ impl Storage for Real {
         // The clock can't fail: it is one every kernel has.
         let now = ClockId::CLOCK_MONOTONIC.now().map(Duration::from);
         now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn pid_namespace(&self) -> u64 {
+        space::pid_namespace()
     }
 }

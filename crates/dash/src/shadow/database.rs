@@ -6,9 +6,9 @@ use std::path::Path;
 use dash_ffi::{Code, Error, HostFile, HostVfs, LockLevel, Result, Row, Value};
 
 use super::file::ShadowFile;
-use super::{MODE, opening, parameters};
-use crate::errors::inherited;
-use crate::mode::{Database, IN_TRANSACTION, Parameters, Statistic, Switching};
+use super::{MODE, opening, parameters, readers};
+use crate::errors::{inherited, to_sqlite};
+use crate::mode::{Database, IN_TRANSACTION, Parameters, Statistic, Switching, Watched};
 
 impl Database for ShadowFile {
     fn engine(&self) -> &'static str {
@@ -26,6 +26,8 @@ impl Database for ShadowFile {
             ("unflushed_commits", self.progress.unflushed),
             // Locks that were waited for, and had as soon as whoever was in the way was done.
             ("wakeups", self.wakeups),
+            // What is kept for readers of older states, of any connection.
+            ("kept_bytes", self.engine.kept_bytes()),
             // The newest commit's number, over all connections.
             ("sequence", self.engine.sequence()),
         ]);
@@ -40,6 +42,10 @@ impl Database for ShadowFile {
             values
         });
         Some(rows.collect())
+    }
+
+    fn watched(&self, what: Watched) -> Option<Result<Vec<Row>>> {
+        (what == Watched::Readers).then(|| readers::rows(&self.engine).map_err(to_sqlite))
     }
 
     fn may_leave(&mut self) -> Result<()> {

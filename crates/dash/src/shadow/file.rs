@@ -43,6 +43,7 @@ const PROMISES: DeviceCharacteristics =
 pub struct ShadowFile {
     pub(crate) engine: Connection<Real>,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) host: HostVfs,
     pub(crate) prepared: Arc<Prepared>,
     /// Says that stock writers are kept out.
     _writing: Writing,
@@ -67,9 +68,14 @@ pub struct ShadowFile {
     pub(crate) protocol: Protocol,
     /// Since when a lock attempt has been failing.
     waiting_since: Option<Instant>,
+    /// When it was last told that readers keep it from writing.
+    held_at: Option<Instant>,
     /// Since when it reads.
     reader: Reader,
 }
+
+/// How often it is told why nobody can write.
+const TOLD_AGAIN: Duration = Duration::from_secs(1);
 
 /// How far a commit has come.
 #[derive(Default)]
@@ -92,6 +98,7 @@ impl ShadowFile {
     /// Wraps an open engine.
     pub fn new(
         engine: Connection<Real>,
+        host: HostVfs,
         path: &Path,
         shared: Arc<Shared>,
         powersafe_overwrite: bool,
@@ -103,6 +110,7 @@ impl ShadowFile {
             _writing: Writing::new(&shared),
             prepared: shared.of(),
             shared,
+            host,
             path: path.to_path_buf(),
             folder: path.parent().unwrap_or(Path::new("/")).to_path_buf(),
             busy: None,
@@ -117,6 +125,7 @@ impl ShadowFile {
             progress: Progress::default(),
             wakeups: 0,
             waiting_since: None,
+            held_at: None,
             reader: Reader::default(),
         }
     }
@@ -139,7 +148,9 @@ impl ShadowFile {
             self.shared.queue.want_readers_gone(true);
             let result = call(&mut self.engine);
             match result {
-                Err(EngineError::Busy) => self.shared.queue.failed(seen, Cause::Readers, None),
+                Err(EngineError::Busy | EngineError::Held(_)) => {
+                    self.shared.queue.failed(seen, Cause::Readers, None);
+                }
                 other => {
                     self.shared.queue.want_readers_gone(false);
                     return other.map_err(|error| self.failed(error));
@@ -166,6 +177,17 @@ impl ShadowFile {
         self.shared.queue.failed(seen, cause, self.engine.turn());
         self.waiting_since.get_or_insert_with(Instant::now);
         code.into()
+    }
+
+    /// Readers keep it from writing: told once a second, as the busy handler asks often.
+    fn held(&mut self, seen: u64, why: String) -> Error {
+        self.shared.queue.failed(seen, Cause::Writer, None);
+        self.waiting_since.get_or_insert_with(Instant::now);
+        if self.held_at.is_some_and(|at| at.elapsed() < TOLD_AGAIN) {
+            return Code::BUSY.into();
+        }
+        self.held_at = Some(Instant::now());
+        Error::new(Code::BUSY, why)
     }
 
     /// Nothing on disk names the super-journal any more.
@@ -214,14 +236,18 @@ impl File for ShadowFile {
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
         match self.engine.write(data, offset) {
-            Err(EngineError::Busy) => self.patiently(|engine| engine.write(data, offset)),
+            Err(EngineError::Busy | EngineError::Held(_)) => {
+                self.patiently(|engine| engine.write(data, offset))
+            }
             other => other.map_err(|error| self.failed(error)),
         }
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {
         match self.engine.truncate(size) {
-            Err(EngineError::Busy) => self.patiently(|engine| engine.truncate(size)),
+            Err(EngineError::Busy | EngineError::Held(_)) => {
+                self.patiently(|engine| engine.truncate(size))
+            }
             other => other.map_err(|error| self.failed(error)),
         }
     }
@@ -264,12 +290,16 @@ impl File for ShadowFile {
                     // thread knows how long it has waited.
                     let waited = wake::succeeded();
                     self.wakeups += u64::from(waited.is_some_and(|waited| waited.woken));
+                    if let Some(notice) = self.engine.kept_notice() {
+                        self.host.note(Code::WARNING, &notice);
+                    }
                     if let Some(since) = since.or(waited.map(|waited| waited.since)) {
                         self.latencies.record(Op::LockWait, since);
                     }
                 }
                 Ok(())
             }
+            Err(EngineError::Held(why)) => Err(self.held(seen, why)),
             Err(EngineError::Busy) if self.engine.level() >= writer => {
                 Err(self.must_wait(seen, Cause::Readers, Code::BUSY))
             }

@@ -15,6 +15,7 @@ mod orphans;
 mod parameters;
 mod pragma;
 mod read_only;
+mod readers;
 mod secure_delete;
 mod settle;
 mod shared;

@@ -73,7 +73,7 @@ impl Request<'_> {
                 let shared = membership.shared().clone();
                 let psow = self.parameters.psow();
                 let window = self.window.clone();
-                let file = ShadowFile::new(engine, self.path, shared, psow, window);
+                let file = ShadowFile::new(engine, *self.host, self.path, shared, psow, window);
                 Ok(opened(self, (MODE, Box::new(file)), self.flags, Some(membership)))
             }
             // As the stock VFS does: what can't be written may still be read.
@@ -166,6 +166,7 @@ pub fn engine(
                 read.map_err(Failed::Other)?;
                 let wal = leftovers::says_wal(&header);
                 if !wal && neighbours.find().map_err(Failed::Other)?.is_none() {
+                    engine.set_kept_limit(parameters::kept_limit_of(parameters));
                     if takes_over {
                         orphans::remove(host, path);
                     }
@@ -227,5 +228,5 @@ pub(super) fn entered(switching: &Switching<'_>) -> Result<ShadowFile> {
     let neighbours = (&Neighbours::of(path), *asked);
     let engine = engine(host, path, parameters, OpenFlags::READWRITE, neighbours)?;
     let shared = membership.shared().clone();
-    Ok(ShadowFile::new(engine, path, shared, parameters.psow(), (*window).clone()))
+    Ok(ShadowFile::new(engine, **host, path, shared, parameters.psow(), (*window).clone()))
 }

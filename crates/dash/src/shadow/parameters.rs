@@ -10,6 +10,10 @@ use crate::mode::{DEFAULT, Parameter, Parameters};
 pub const COMMIT: &str = "dash_commit";
 /// For how long the database stays open after the last close.
 pub const LINGER: &str = "dash_linger";
+/// How many bytes of overwritten pages may be kept for readers.
+pub const KEPT_LIMIT: &str = "dash_kept_limit";
+/// The least: below it nothing is given back either.
+const KEPT_LIMIT_MIN: u64 = 1 << 20;
 /// The longest that may be: longer, and the host should keep a connection.
 const LINGER_MAX: Duration = Duration::from_mins(1);
 
@@ -17,6 +21,7 @@ const LINGER_MAX: Duration = Duration::from_mins(1);
 pub const ALL: &[Parameter] = &[
     Parameter { name: COMMIT, value: "PROTOCOL", check: |text| protocol(text).map(drop) },
     Parameter { name: DEFAULT, value: "MODE", check: default },
+    Parameter { name: KEPT_LIMIT, value: "BYTES", check: |text| kept_limit(text).map(drop) },
     Parameter { name: LINGER, value: "MILLISECONDS", check: |text| linger(text).map(drop) },
 ];
 
@@ -40,6 +45,22 @@ fn linger(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| {
         format!("dash_linger={text}: give milliseconds, from 0 to {}", LINGER_MAX.as_millis())
     })
+}
+
+/// The bytes that `dash_kept_limit` names; `None`: dash chooses.
+pub fn kept_limit(text: &str) -> Result<Option<u64>, String> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Ok(None);
+    }
+    let limit = text.parse().ok().filter(|limit| *limit >= KEPT_LIMIT_MIN);
+    limit.map(Some).ok_or_else(|| {
+        format!("{KEPT_LIMIT}={text}: give bytes, at least {KEPT_LIMIT_MIN}, or auto")
+    })
+}
+
+/// What was asked for, or dash's choice.
+pub fn kept_limit_of(parameters: &Parameters) -> Option<u64> {
+    parameters.own(KEPT_LIMIT).and_then(|text| kept_limit(text).ok()).flatten()
 }
 
 /// What was asked for, or the default.

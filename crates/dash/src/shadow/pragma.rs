@@ -8,7 +8,7 @@ use super::parameters;
 use crate::latency::times_reads;
 
 /// Those that are its own.
-pub const ALL: &[&str] = &["dash_commit", "dash_time_reads"];
+pub const ALL: &[&str] = &["dash_commit", "dash_kept_limit", "dash_time_reads"];
 
 fn wrong(message: String) -> Error {
     Error::new(Code::ERROR, message)
@@ -21,6 +21,7 @@ impl ShadowFile {
             ("locking_mode", Some(value)) => self.locking_mode(value),
             ("secure_delete", Some(value)) => self.set_secure_delete(value),
             ("dash_commit", value) => return Some(self.dash_commit(value).map(str::to_owned)),
+            ("dash_kept_limit", value) => return Some(self.dash_kept_limit(value)),
             ("dash_time_reads", value) => {
                 return Some(self.dash_time_reads(value).map(str::to_owned));
             }
@@ -46,6 +47,14 @@ impl ShadowFile {
             self.engine.set_protocol(self.protocol);
         }
         Ok(self.engine.protocol().name())
+    }
+
+    fn dash_kept_limit(&mut self, value: Option<&str>) -> Result<String> {
+        if let Some(value) = value {
+            self.engine.set_kept_limit(parameters::kept_limit(value).map_err(wrong)?);
+        }
+        let limit = self.engine.kept_limit();
+        Ok(limit.map_or_else(|| "auto".to_owned(), |limit| limit.to_string()))
     }
 
     fn dash_time_reads(&mut self, value: Option<&str>) -> Result<&'static str> {

@@ -73,22 +73,23 @@ impl<S: Storage> Connection<S> {
         let size = transaction.size;
         let carried = carried.below(size).without(&changed);
         transaction.page_list = changed.clone();
-        transaction.dirtied.union(&changed);
-        transaction.dirtied.union(&carried);
         transaction.header = Some(header);
         transaction.snapshot =
             Snapshot { size, version: header.version(), id, counter: header.counter() };
         let plan = self.plan(&carried);
-
-        self.begin_writing_shadow()?;
-        self.take_block_back()?;
-        self.make_room(size, plan.len())?;
         let mut all = changed;
         all.union(&carried);
-        self.cover(&all)?;
+        // First: where there is no space for that, nothing is to be undone.
         if !broken(Mutation::PagesNotPutAside) {
             self.put_aside(&all)?;
         }
+        if let Some(transaction) = &mut self.transaction {
+            transaction.dirtied.union(&all);
+        }
+        self.begin_writing_shadow()?;
+        self.take_block_back()?;
+        self.make_room(size, plan.len())?;
+        self.cover(&all)?;
         self.write_units(&plan, super_name)?;
         self.pair.coordination.set_of_several(!super_name.is_empty());
         if let Some(transaction) = &mut self.transaction {

@@ -5,7 +5,6 @@ use crate::connection::state::Connection;
 use crate::connection::transaction::Transaction;
 use crate::mutation::{Mutation, broken};
 use crate::shared::locks::LockLevel;
-use crate::shared::versions::VersionsWritten;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_padded;
 use dash_engine::ranges::RangeSet;
@@ -52,6 +51,7 @@ impl<S: Storage> Connection<S> {
         }
         if self.transaction.is_none() && self.view.level == LockLevel::Exclusive {
             self.check_names()?;
+            self.check_kept_limit_of_session()?;
             self.exclude_readers()?;
             self.transaction = Some(Transaction::new(self.view.snapshot.size));
         }
@@ -105,11 +105,12 @@ impl<S: Storage> Connection<S> {
             .map(|(at, block)| at..at + block.len() as u64)
             .collect();
         let size = transaction.size;
+        // First: where there is no space for that, nothing is to be undone.
+        self.put_aside(&blocks)?;
         self.begin_writing_shadow()?;
         self.take_block_back()?;
         self.make_room(size, 0)?;
         self.cover(&blocks)?;
-        self.put_aside(&blocks)?;
         let (shadow, name) = (self.pair.file(self.shadow_slot())?, self.role(self.shadow_slot()));
         let Some(transaction) = &mut self.transaction else {
             return Ok(());
@@ -134,7 +135,7 @@ impl<S: Storage> Connection<S> {
         drop(self.discard());
         // The next lock meets the same error.
         drop(self.publish_at_last());
-        self.target.put_aside = VersionsWritten::default();
+        self.target.put_aside.label = None;
         let released = self.release_exclusion();
         // Nobody can write the new copy before WRITER is free, so it is safe to move over now.
         let pinned = self.move_pin();
