@@ -1,5 +1,5 @@
 //! `dash log --sql`, read by the `sqlite3` shell, makes the same database again: random values, and
-//! texts of SQL as nobody writes them.
+//! texts of SQL as nobody writes them (`STATEMENT-5`).
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 #![allow(unsafe_code, reason = "SQL that is no UTF-8 goes by SQLite's C interface")]
 
@@ -267,6 +267,7 @@ fn story(seed: u64, encoding: &str) {
     assert!(mine.len() > 4000, "{}", mine.len());
 }
 
+/// `STATEMENT-5`
 #[test]
 fn what_it_prints_makes_the_same_database_again() {
     if Command::new("sqlite3").arg("--version").stdout(Stdio::null()).status().is_err() {

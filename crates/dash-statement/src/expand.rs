@@ -3,7 +3,7 @@
 //! `sqlite3_expanded_sql` makes another program of some statements: `c-?` with a negative value
 //! becomes a comment, `ORDER BY ?` names a column, and a real number loses digits. Here each value
 //! stands between blanks, a negative one in parentheses, and a whole number behind `BY` is an
-//! expression.
+//! expression (`STATEMENT-5`).
 
 use crate::model::Value;
 use crate::token::{Kind, is_word, token};
@@ -78,6 +78,7 @@ mod tests {
     use super::*;
     use crate::literal::literal;
 
+    /// `STATEMENT-5`
     #[test]
     fn values_stand_where_their_parameters_did() {
         let values = [Value::Integer(-5), Value::Text(b"it's".to_vec()), Value::Integer(7)];

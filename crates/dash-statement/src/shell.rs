@@ -3,7 +3,7 @@
 
 use crate::token::{Kind, token};
 
-/// The text, and whatever ends it.
+/// The text, and whatever ends it (`STATEMENT-5`).
 ///
 /// - A comment that is open at its end, which SQLite allows, is closed.
 /// - A line that is a mere `/` or `go` ends a statement in the shell; a comment before it does not.
@@ -63,6 +63,7 @@ fn is_space(byte: u8) -> bool {
 mod tests {
     use super::*;
 
+    /// `STATEMENT-5`: random texts are tried in `dash-cli/tests/log_sql.rs`.
     #[test]
     fn what_the_shell_takes_for_something_else_is_written_otherwise() {
         for (sql, expected) in [
