@@ -232,7 +232,8 @@ pub trait File: Send + Sync + 'static {
     fn data_from(&self, offset: u64) -> io::Result<Option<Range<u64>>>;
 
     /// Gives the blocks of `range` back (`FALLOC_FL_PUNCH_HOLE`): it reads as zeros from then on,
-    /// and the length stays. [`io::ErrorKind::Unsupported`] where the home or the file system can't.
+    /// and the length stays. [`io::ErrorKind::Unsupported`] where the home or the file system
+    /// can't.
     fn punch(&self, _range: Range<u64>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -24,7 +24,7 @@ fn explore(variant: &'static str, page: usize) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let from = asked("DASH_TORTURE_TRY").unwrap_or(0);
     let mut failed = Vec::new();
-    for seed in from..from + asked("DASH_SEEDS").unwrap_or(if page == 512 { 1 } else { 3 }) {
+    for seed in from..from + asked("DASH_SEEDS").unwrap_or(if page == 512 { 1 } else { 2 }) {
         let case = std::env::var("DASH_TORTURE_CASE").unwrap_or_else(|_| "wal".to_owned());
         let plan = Plan::read(&format!("{case}/page={page}"), seed).unwrap();
         if let Err(Violation(what)) = run_case(&Simulation, variant, &plan, &seen) {

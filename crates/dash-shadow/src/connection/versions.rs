@@ -27,13 +27,11 @@ impl<S: Storage> Connection<S> {
         if !broken(Mutation::OverwritingNotAnnounced) {
             self.pair.coordination.announce_overwriting(slot, label);
         }
-        let pins = self.pair.coordination.pins_of_others(slot)?;
-        if pins.mapped {
+        if self.pair.coordination.pins_of_others(slot)?.mapped {
             return Err(Error::Busy);
         }
         self.target.put_aside.label = Some(label);
-        self.target.put_aside.covered[slot].look(pins.newest_here);
-        self.look_at_records()
+        Ok(())
     }
 
     /// Positions of the first byte of the version store and behind its last one.
@@ -63,6 +61,15 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         };
         let slot = self.shadow_slot();
+        // Looked at as late as can be: connections that only wait for the write lock read for a
+        // moment, and nobody can come to this copy any more.
+        let pins = self.pair.coordination.pins_of_others(slot)?;
+        if !pins.any {
+            self.target.put_aside.label = None;
+            return Ok(());
+        }
+        self.target.put_aside.covered[slot].look(pins.newest_here);
+        self.look_at_records()?;
         let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
         let len = shadow.metadata().during(Operation::Stat, &name)?.len;
         let todo = self.target.put_aside.covered[slot].missing(&ranges.below(len));
