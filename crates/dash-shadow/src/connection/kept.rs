@@ -9,6 +9,7 @@ use crate::connection::state::Connection;
 use crate::mutation::{Mutation, broken};
 use crate::shared::locks::LockLevel;
 use crate::shared::readers::{Pins, Reader};
+use crate::shared::versions::Covered;
 use dash_engine::error::{Error, Result};
 use dash_storage::{File, Storage};
 
@@ -70,6 +71,7 @@ impl<S: Storage> Connection<S> {
         let (base, end) = self.versions()?;
         if !pins.stale || broken(Mutation::KeptForgotten) {
             self.pair.coordination.empty_versions(self.tuning.kept_always);
+            self.target.put_aside.covered.iter_mut().for_each(Covered::clear);
             return Ok(());
         }
         let too_far = if broken(Mutation::TrimmedTooFar) { 2 } else { 0 };

@@ -68,11 +68,11 @@ impl<S: Storage> Connection<S> {
             self.target.put_aside.label = None;
             return Ok(());
         }
-        self.target.put_aside.covered[slot].look(pins.newest_here);
         self.look_at_records()?;
         let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
         let len = shadow.metadata().during(Operation::Stat, &name)?.len;
-        let todo = self.target.put_aside.covered[slot].missing(&ranges.below(len));
+        let todo =
+            self.target.put_aside.covered[slot].missing(&ranges.below(len), pins.newest_here);
         if todo.is_empty() {
             return Ok(());
         }

@@ -198,40 +198,60 @@ pub(crate) struct VersionsWritten {
     pub covered: [Covered; 2],
 }
 
-/// The bytes of a copy that every snapshot pinned there finds in the store (SHADOW-11).
+/// What of a copy the records in the store hold, each byte with the newest label: whoever reads it
+/// with an older snapshot finds it there (SHADOW-11).
 #[derive(Debug, Default)]
 pub(crate) struct Covered {
-    /// The newest of these snapshots, or one that was newer still.
-    newest: u64,
-    ranges: RangeSet,
+    /// Start of a range to its end and the label.
+    ranges: BTreeMap<u64, (u64, u64)>,
 }
 
 impl Covered {
-    /// The newest snapshot that is read in this copy: what was put aside for older ones only has
-    /// to be put aside again.
-    pub fn look(&mut self, newest: u64) {
-        if newest > self.newest {
-            self.newest = newest;
-            if !broken(Mutation::OldRecordsCount) {
-                self.ranges.clear();
-            }
-        }
-    }
-
     /// A record with this label is in the store.
     pub fn add(&mut self, label: u64, range: Range<u64>) {
-        if label > self.newest {
-            self.ranges.insert(range);
+        let mut rest: RangeSet = std::iter::once(range.clone()).collect();
+        for (part, older) in self.overlapping(&range) {
+            if older >= label {
+                rest.remove(part);
+                continue;
+            }
+            self.ranges.remove(&part.start);
+            if part.start < range.start {
+                self.ranges.insert(part.start, (range.start, older));
+            }
+            if part.end > range.end {
+                self.ranges.insert(range.end, (part.end, older));
+            }
+        }
+        for part in rest.iter() {
+            self.ranges.insert(part.start, (part.end, label));
         }
     }
 
-    /// What of `ranges` must be put aside.
-    pub fn missing(&self, ranges: &RangeSet) -> RangeSet {
+    /// What of `ranges` must be put aside, where `newest` is the newest snapshot that is read in
+    /// this copy.
+    pub fn missing(&self, ranges: &RangeSet, newest: u64) -> RangeSet {
         let mut missing = ranges.clone();
         for range in ranges.iter() {
-            self.ranges.overlapping(range).for_each(|covered| missing.remove(covered));
+            for (part, label) in self.overlapping(&range) {
+                if label > newest || broken(Mutation::OldRecordsCount) {
+                    missing.remove(part);
+                }
+            }
         }
         missing
+    }
+
+    /// The store is empty.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    fn overlapping(&self, range: &Range<u64>) -> Vec<(Range<u64>, u64)> {
+        let first = self.ranges.range(..=range.start).next_back().map_or(0, |(&start, _)| start);
+        let found = self.ranges.range(first..range.end.max(first));
+        let found = found.map(|(&start, &(end, label))| (start..end, label));
+        found.filter(|(part, _)| part.end > range.start).collect()
     }
 }
 
@@ -264,13 +284,14 @@ mod tests {
     fn what_all_snapshots_have_is_not_put_aside_again() {
         let all: RangeSet = std::iter::once(0..100).collect();
         let mut covered = Covered::default();
-        covered.look(4);
         covered.add(4, 0..100);
-        assert_eq!(covered.missing(&all).bytes(), 100, "of before the snapshot");
-        covered.add(6, 0..40);
-        covered.look(2);
-        assert_eq!(covered.missing(&all).bytes(), 60, "the newest of them has left");
-        covered.look(8);
-        assert_eq!(covered.missing(&all).bytes(), 100, "a newer snapshot needs its own");
+        assert_eq!(covered.missing(&all, 4).bytes(), 100, "of before the snapshot");
+        covered.add(6, 20..40);
+        assert_eq!(covered.missing(&all, 4).bytes(), 80);
+        assert_eq!(covered.missing(&all, 2).bytes(), 0, "the newer one has left");
+        assert_eq!(covered.missing(&all, 8).bytes(), 100, "a newer snapshot needs its own");
+        covered.add(5, 10..50);
+        assert_eq!(covered.missing(&all, 5).bytes(), 80, "the newest label counts");
+        assert_eq!(covered.missing(&all, 4).bytes(), 60);
     }
 }
