@@ -40,7 +40,10 @@ fn what_looks_like_one_of_dash_does_not() {
         ("&dash_comit=paper", "dash_commit"),
         ("&dahs_commit=paper", "dash_commit"),
         ("&_dash_commit=paper", "dash_commit"),
-        ("&dash_engine=shadow", "journal_mode, dash_commit, dash_default, dash_linger"),
+        (
+            "&dash_engine=shadow",
+            "journal_mode, dash_commit, dash_default, dash_kept_limit, dash_linger",
+        ),
     ] {
         let refused = Connection::open(suite::uri(&path, more));
         assert!(refused.is_err(), "{more}");
