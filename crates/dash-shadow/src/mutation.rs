@@ -88,8 +88,6 @@ mutations! {
     SettledForAnother = "a shadow is declared settled, whatever was committed meanwhile",
     SettlerKeepsNobodyOff = "nobody is kept off a shadow that is being settled",
     GrowthTakenOver = "a tail that is being moved is taken over without a flush",
-    CutBeforeFlush = "a file is cut before its new tail is durable",
-    CutWhileOpen = "a file is cut that somebody else has open",
     NaiveListReset = "SHADOW-X as printed: the list of the current copy is emptied in place",
     PaperLiteral = "Algorithm 1 as printed: a commit that begins is numbered like one that is done",
     CutOffCommitNotForgotten = "a commit that was cut off keeps its block while it is undone",

@@ -19,8 +19,6 @@ pub struct Statistics {
     pub exchanges: u64,
     /// Times a file was made longer.
     pub growths: u64,
-    /// Times a file was cut, at the last close.
-    pub cuts: u64,
     /// Times the intent had to be widened first, at one flush each.
     pub intent_widenings: u64,
     /// Times pages went to the shadow before the commit because the transaction was large.
@@ -45,7 +43,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// Names and values, in the order of the fields.
-    pub fn rows(&self) -> [(&'static str, u64); 19] {
+    pub fn rows(&self) -> [(&'static str, u64); 18] {
         [
             ("commits", self.commits),
             ("flushes", self.flushes),
@@ -55,7 +53,6 @@ impl Statistics {
             ("tail_bytes", self.tail_bytes),
             ("exchanges", self.exchanges),
             ("growths", self.growths),
-            ("cuts", self.cuts),
             ("intent_widenings", self.intent_widenings),
             ("spills", self.spills),
             ("undone", self.undone),

@@ -50,8 +50,6 @@ mod read_only;
 mod settling;
 #[path = "../../dash-shadow/tests/a_commit_over_several_databases_is_published_in_the_end.rs"]
 mod several;
-#[path = "../../dash-shadow/tests/what_a_smaller_database_leaves_is_given_back.rs"]
-mod smaller;
 #[path = "../../dash-shadow/tests/what_stock_sqlite_writes_after_a_session_is_kept.rs"]
 mod stock_after;
 #[path = "../../dash-shadow/tests/a_torn_list_names_no_commit.rs"]
@@ -162,8 +160,6 @@ const TOLD: &[Told] = &[
             kept::what_only_those_needed_who_have_left_is_not_kept,
         ],
     ),
-    (Mutation::CutBeforeFlush, &[smaller::whenever_the_power_goes_nothing_is_lost]),
-    (Mutation::CutWhileOpen, &[smaller::not_of_a_file_that_somebody_else_has_open]),
     (Mutation::TrimmedTooFar, &[kept::what_only_those_needed_who_have_left_is_not_kept]),
     (Mutation::DecidedNotRead, &[decided::by_the_one_that_died, decided::and_by_who_may_only_read]),
     (Mutation::NarrowedToMore, &[narrowed::not_what_only_it_marks]),

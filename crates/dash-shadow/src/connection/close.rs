@@ -102,9 +102,6 @@ impl<S: Storage> Connection<S> {
             raise_passing(&*self.pair.directory, &self.pair.names.fence)?;
         }
         self.forget_deleted(tell)?;
-        if kept.is_none() {
-            self.give_space_back()?;
-        }
         self.leave_vouched(kept.is_some())?;
         if let Some(kept) = kept {
             tell(&kept.message);

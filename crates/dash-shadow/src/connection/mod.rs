@@ -26,7 +26,6 @@ pub(crate) mod restore;
 pub(crate) mod return_name;
 pub(crate) mod secure_delete;
 pub(crate) mod settle;
-pub(crate) mod shrink;
 pub(crate) mod state;
 pub(crate) mod transaction;
 pub(crate) mod undo;
