@@ -9,6 +9,9 @@ use crate::sqlite::{self, Wrong};
 /// Rows that every commit changes; about a dozen pages.
 const ROWS: i64 = 40;
 
+/// See [`Stage::new`].
+const NO_REST: &str = "&dash_rest=off";
+
 /// A database and all that is known of it.
 pub struct Stage {
     /// Its path.
@@ -28,12 +31,14 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A database that is not there yet.
+    /// A database that is not there yet. It never comes to rest while it is open: a thread that
+    /// the engine starts for that would ask for its calls, too, and outlive whoever answers.
     pub fn new(folder: &Path, engine: &str, parameters: &str) -> Self {
+        let rest = if engine == "wal" && !parameters.contains(NO_REST) { NO_REST } else { "" };
         Self {
             path: folder.join("app.db"),
             engine: engine.to_owned(),
-            parameters: parameters.to_owned(),
+            parameters: format!("{parameters}{rest}"),
             db: None,
             acknowledged: 0,
             begun: 0,
