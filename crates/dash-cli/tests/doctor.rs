@@ -60,14 +60,7 @@ fn a_sound_folder_has_nothing_to_do_and_stays_as_it_is() {
 fn an_open_database_is_left_to_who_has_it() {
     let home = Home::new();
     home.shadowed();
-    let mut shell = home
-        .command(&["shell", "app.db"])
-        .env("PATH", "")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut shell = home.shell();
     let mut input = shell.stdin.take().unwrap();
     let mut output = BufReader::new(shell.stdout.take().unwrap()).lines();
     writeln!(input, "BEGIN IMMEDIATE; SELECT 'begun';").unwrap();

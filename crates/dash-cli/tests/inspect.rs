@@ -4,7 +4,6 @@
 mod common;
 
 use std::io::Write;
-use std::process::Stdio;
 
 use common::Home;
 use serde_json::Value;
@@ -45,14 +44,7 @@ fn a_closed_database_agrees_with_its_shadow() {
 fn an_open_database_says_who_has_it() {
     let home = Home::new();
     home.shadowed();
-    let mut shell = home
-        .command(&["shell", "app.db"])
-        .env("PATH", "")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut shell = home.shell();
     let mut input = shell.stdin.take().unwrap();
     writeln!(input, "BEGIN IMMEDIATE; SELECT 'begun';").unwrap();
     let mut said = String::new();

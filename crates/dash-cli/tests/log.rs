@@ -7,36 +7,19 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use common::Home;
-use dash_testing::extension;
 use rusqlite::Connection;
 use rusqlite::params;
 use serde_json::Value;
 
 /// A database whose statements are recorded, with a table; the first commit is not in the log.
 fn recording(home: &Home, more: &str) -> Connection {
-    extension::load();
-    let path = home.db().display().to_string();
-    let uri = format!("file:{path}?vfs=dash&journal_mode=wal&dash_statements=on{more}");
-    let db = Connection::open(uri).unwrap();
+    let db = home.recorded(more);
     db.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b)").unwrap();
     db
 }
 
 fn insert(db: &Connection, number: i64) {
     db.execute("INSERT INTO t(a, b) VALUES (?, ?)", params![0.1 + 0.2, -number]).unwrap();
-}
-
-/// The database, with all that lies beside it, as a kill leaves it now.
-fn killed(home: &Home) -> Home {
-    let copy = Home::new();
-    for (name, bytes) in home.contents() {
-        if home.file(&name).is_dir() {
-            std::fs::create_dir(copy.file(&name)).unwrap();
-        } else {
-            std::fs::write(copy.file(&name), bytes).unwrap();
-        }
-    }
-    copy
 }
 
 #[test]
@@ -48,7 +31,7 @@ fn a_log_is_shown_while_it_is_written_and_after_a_kill() {
         "BEGIN; UPDATE t SET b = b + 1; SAVEPOINT s; DELETE FROM t; ROLLBACK TO s; COMMIT",
     )
     .unwrap();
-    let after = killed(&home);
+    let after = home.as_killed();
     for home in [&home, &after] {
         let before = home.contents();
         let text = home.dash(&["log", "app.db"]).is(0).out();

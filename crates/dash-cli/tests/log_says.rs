@@ -11,20 +11,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use common::Home;
-use dash_testing::extension;
 use rusqlite::Connection;
 use serde_json::Value;
 
-fn open(home: &Home, more: &str) -> Connection {
-    extension::load();
-    let path = home.db().display().to_string();
-    let uri = format!("file:{path}?vfs=dash&journal_mode=wal&dash_statements=on{more}");
-    Connection::open(uri).unwrap()
-}
-
 /// Commits, of which the first one is not in the log.
 fn recording(home: &Home, rows: u32) -> Connection {
-    let db = open(home, "");
+    let db = home.recorded("");
     db.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a)").unwrap();
     (0..rows).for_each(|_| insert(&db));
     db
@@ -32,18 +24,6 @@ fn recording(home: &Home, rows: u32) -> Connection {
 
 fn insert(db: &Connection) {
     db.execute("INSERT INTO t(a) VALUES ('x')", []).unwrap();
-}
-
-/// The database with all that lies beside it, as a kill leaves it now.
-fn killed(home: &Home) -> Home {
-    let copy = Home::new();
-    for (name, bytes) in home.contents() {
-        match home.file(&name).is_dir() {
-            true => fs::create_dir(copy.file(&name)).unwrap(),
-            false => fs::write(copy.file(&name), bytes).unwrap(),
-        }
-    }
-    copy
 }
 
 #[test]
@@ -101,13 +81,13 @@ fn what_has_no_log_says_why() {
     fs::write(home.file("text"), [b'x'; 9000]).unwrap();
     home.dash(&["log", "text"]).is(2).says("text is not an SQLite database");
     let normal = Home::new();
-    let db = open(&normal, "");
+    let db = normal.recorded("");
     db.execute_batch("PRAGMA synchronous=NORMAL; CREATE TABLE t(a); INSERT INTO t VALUES (1)")
         .unwrap();
     let run = normal.dash(&["log", "app.db"]).is(2);
     run.says("2 commits in -wal").says("as with synchronous=NORMAL");
     let off = Home::new();
-    let db = open(&off, "&dash_statement_text=off");
+    let db = off.recorded("&dash_statement_text=off");
     db.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
         .unwrap();
     off.dash(&["log", "app.db"]).is(0).says("or with dash_statement_text=off");
@@ -118,7 +98,7 @@ fn what_is_no_log_of_the_database_is_not_believed() {
     let (home, other) = (Home::new(), Home::new());
     let (db, theirs) = (recording(&home, 9), recording(&other, 12));
     theirs.execute_batch("PRAGMA user_version=7; CREATE TABLE u(x)").unwrap();
-    let (mine, foreign) = (killed(&home), killed(&other));
+    let (mine, foreign) = (home.as_killed(), other.as_killed());
     drop((db, theirs));
     mine.dash(&["log", "app.db"]).is(0);
     let log = mine.file("app.db-dashlog");

@@ -4,39 +4,18 @@
 mod common;
 
 use common::Home;
-use dash_testing::extension;
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
-fn open(home: &Home, more: &str) -> Connection {
-    extension::load();
-    let path = home.db().display().to_string();
-    let uri = format!("file:{path}?vfs=dash&journal_mode=wal&dash_statements=on{more}");
-    Connection::open(uri).unwrap()
-}
-
 /// A database whose statements are recorded, with a table; the first commit is not in the log.
 fn recording(home: &Home, more: &str) -> Connection {
-    let db = open(home, more);
+    let db = home.recorded(more);
     db.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b)").unwrap();
     db
 }
 
 fn insert(db: &Connection, number: i64) {
     db.execute("INSERT INTO t(a, b) VALUES (?, ?)", params![0.1 + 0.2, -number]).unwrap();
-}
-
-/// The database, with all that lies beside it, as a kill leaves it now.
-fn killed(home: &Home) -> Home {
-    let copy = Home::new();
-    for (name, bytes) in home.contents() {
-        if home.file(&name).is_dir() {
-            std::fs::create_dir(copy.file(&name)).unwrap();
-        } else {
-            std::fs::write(copy.file(&name), bytes).unwrap();
-        }
-    }
-    copy
 }
 
 #[test]
@@ -59,7 +38,7 @@ fn a_replay_comes_to_the_same_or_says_why_not() {
     db.execute_batch("INSERT INTO c VALUES (1); DELETE FROM t WHERE id = 1").unwrap();
     assert!(home.dash(&["replay", "app.db"]).is(0).out().contains("24 commits were run again"));
     db.execute("INSERT INTO t(a) VALUES (random())", []).unwrap();
-    let after = killed(&home);
+    let after = home.as_killed();
     for home in [&home, &after] {
         let run = home.dash(&["replay", "app.db"]).is(1).out();
         assert!(run.contains("table t differs from its row"), "{run}");
@@ -106,7 +85,7 @@ fn a_base_that_lacks_commits_is_completed_or_doubted() {
     stock.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(())).unwrap();
     drop(stock);
     std::fs::copy(home.db(), home.file("base.db")).unwrap();
-    let db = open(&home, "");
+    let db = home.recorded("");
     db.execute_batch("CREATE TABLE u(x)").unwrap();
     (0..5).for_each(|_| db.execute_batch("INSERT INTO u VALUES (1)").unwrap());
     let report = json(&home, &["--base", "base.db"], 0);
@@ -120,7 +99,7 @@ fn a_base_that_lacks_commits_is_completed_or_doubted() {
     home.dash(&["replay", "app.db", "--base", "base.db"]).is(2).says("has a -wal of its own");
     // The frames before the log's first one are gone.
     std::fs::remove_file(home.file("base.db-wal")).unwrap();
-    let lost = killed(&home);
+    let lost = home.as_killed();
     std::fs::remove_file(lost.file("app.db-wal")).unwrap();
     let report = json(&lost, &["--base", "base.db", "--all"], 1);
     let doubt = report["doubt"].as_str().unwrap();
@@ -146,7 +125,7 @@ fn commits_that_are_in_the_database_are_run_again_as_well() {
     std::fs::copy(home.db(), home.file("base.db")).unwrap();
     (0..4).for_each(|number| insert(&db, number));
     checkpoint(&db);
-    let older = killed(&home);
+    let older = home.as_killed();
     // The first commit behind a checkpoint flushes -wal.
     (0..4).for_each(|number| insert(&db, number));
     drop(db);

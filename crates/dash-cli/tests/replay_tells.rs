@@ -5,18 +5,12 @@
 mod common;
 
 use common::Home;
-use dash_testing::extension;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
 /// A recording connection with tables; what `setup` commits is in the database when the log begins.
 fn recording(home: &Home, setup: &str) -> Connection {
-    extension::load();
-    let path = home.db().display().to_string();
-    let db = Connection::open(format!(
-        "file:{path}?vfs=dash&journal_mode=wal&dash_statements=on&dash_statement_text=full"
-    ))
-    .unwrap();
+    let db = home.recorded("&dash_statement_text=full");
     db.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a CHECK (a <> 'no'), b)").unwrap();
     db.execute_batch(setup).unwrap();
     db

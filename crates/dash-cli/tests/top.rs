@@ -24,14 +24,7 @@ struct Session {
 
 impl Session {
     fn of(home: &Home) -> Self {
-        let mut shell = home
-            .command(&["shell", "app.db"])
-            .env("PATH", "")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut shell = home.shell();
         let (input, output) = (shell.stdin.take(), BufReader::new(shell.stdout.take().unwrap()));
         Self { shell, input, output }
     }

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
 
 use rusqlite::Connection;
 
@@ -16,14 +15,7 @@ pub fn wal_bytes(frames: u64) -> u64 {
 
 /// Runs statements in one session, whose process is killed then.
 pub fn run_and_kill(home: &Home, statements: &[String]) {
-    let mut shell = home
-        .command(&["shell", "app.db"])
-        .env("PATH", "")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut shell = home.shell();
     let mut input = shell.stdin.take().unwrap();
     for statement in statements {
         writeln!(input, "{statement}").unwrap();

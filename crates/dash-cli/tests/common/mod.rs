@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use dash_testing::machine::is_root;
 use dash_testing::{Need, skip};
@@ -44,6 +44,34 @@ impl Home {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dash"));
         command.args(arguments).current_dir(self.path());
         command
+    }
+
+    /// A session of `dash shell` that is told what to do, and killed or closed by who has it.
+    pub fn shell(&self) -> Child {
+        let mut command = self.command(&["shell", "app.db"]);
+        command.env("PATH", "").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    }
+
+    /// A connection in mode wal whose statements are recorded; with these parameters more.
+    pub fn recorded(&self, more: &str) -> Connection {
+        dash_testing::extension::load();
+        let path = self.db().display().to_string();
+        let uri = format!("file:{path}?vfs=dash&journal_mode=wal&dash_statements=on{more}");
+        Connection::open(uri).unwrap()
+    }
+
+    /// The database, with all that lies beside it, as a kill leaves it now.
+    pub fn as_killed(&self) -> Self {
+        let copy = Self::new();
+        for (name, bytes) in self.contents() {
+            if self.file(&name).is_dir() {
+                fs::create_dir(copy.file(&name)).unwrap();
+            } else {
+                fs::write(copy.file(&name), bytes).unwrap();
+            }
+        }
+        copy
     }
 
     /// The same command by somebody who may write nothing here; `None` if nobody can be that.

@@ -154,6 +154,16 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// Under locking_mode=EXCLUSIVE, where SQLite asks for no lock between two transactions: the
+    /// same as [`check_kept_limit`](Self::check_kept_limit), as `Busy`.
+    pub(crate) fn check_kept_limit_of_session(&mut self) -> Result<()> {
+        debug_assert_eq!(self.view.level, LockLevel::Exclusive);
+        self.check_kept_limit().map_err(|error| match error {
+            Error::Held(_) => Error::Busy,
+            error => error,
+        })
+    }
+
     /// Within a transaction: whether `more` bytes may be put aside in it.
     pub(crate) fn check_kept_room(&mut self, slot: usize, more: u64) -> Result<()> {
         let kept = self.pair.coordination.versions_taken().saturating_add(more);
@@ -228,17 +238,5 @@ fn size(bytes: u64) -> String {
     match bytes {
         0..0x10_0000 => format!("{} KiB", bytes >> 10),
         _ => format!("{} MiB", bytes >> 20),
-    }
-}
-
-impl<S: Storage> Connection<S> {
-    /// Under locking_mode=EXCLUSIVE, where SQLite asks for no lock between two transactions: the
-    /// same as [`check_kept_limit`](Self::check_kept_limit), as `Busy`.
-    pub(crate) fn check_kept_limit_of_session(&mut self) -> Result<()> {
-        debug_assert_eq!(self.view.level, LockLevel::Exclusive);
-        self.check_kept_limit().map_err(|error| match error {
-            Error::Held(_) => Error::Busy,
-            error => error,
-        })
     }
 }
