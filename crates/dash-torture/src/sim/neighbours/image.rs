@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dash_storage::simulated::{Everything, Machine, OperationKind, Random};
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::open_dash;
 use crate::random::Dice;
@@ -123,8 +123,12 @@ fn stock_first(
     let Ok(stock) = Stock::open(image) else {
         return Ok(());
     };
-    let Ok((sound, seen)) = stock.checked() else {
-        return Ok(());
+    let (sound, seen) = match stock.checked() {
+        Ok(checked) => checked,
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+            return wrong!("a stock reader finds the file malformed");
+        }
+        Err(_) => return Ok(()),
     };
     if !sound || !model.allows_ever(&seen) {
         let seen = short(&seen);

@@ -61,6 +61,7 @@ pub fn open(files: &Files, name: &OsStr, flags: OpenFlags) -> Result<Handle> {
         level: LockLevel::None,
         sync_folder: is_journal || create && !is_database,
         keeps_log: false,
+        is_database,
         shared_memory: files.shared_memory && is_database,
         index: None,
     })
@@ -116,6 +117,7 @@ pub struct Handle {
     sync_folder: bool,
     /// Whether the log stays when the last one closes.
     keeps_log: bool,
+    is_database: bool,
     shared_memory: bool,
     index: Option<Index>,
 }
@@ -162,7 +164,13 @@ impl File for Handle {
         self.file.write_at(data, offset).map_err(code(Code::IOERR_WRITE))
     }
 
+    /// SQLite cuts the database just after it removed the journal (pager.c `pager_end_transaction`),
+    /// in which the pages that are cut off need not be. It relies on file systems to keep these two
+    /// in order, as those with a journal do; the model's do not.
     fn truncate(&mut self, size: u64) -> Result<()> {
+        if self.is_database && size < self.size()? {
+            self.folder.flush().map_err(code(Code::IOERR_DIR_FSYNC))?;
+        }
         self.file.set_len(size).map_err(code(Code::IOERR_TRUNCATE))
     }
 

@@ -266,3 +266,54 @@ pub fn clear(
     subject.while_closed(process, DB, &mut || ran = run()).map_err(|error| error.to_string())?;
     ran.map_err(|error| format!("stock SQLite could not recover it: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use dash_storage::simulated::Random;
+
+    use super::*;
+
+    /// What is read of the database as it is on this machine, if it is sound.
+    fn sound_content(machine: &Machine) -> std::result::Result<Content, String> {
+        let stock = Stock::open(machine).map_err(|error| error.to_string())?;
+        match stock.checked() {
+            Ok((true, content)) => Ok(content),
+            Ok((false, _)) => Err("integrity_check".into()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The cut of the database follows the removal of its journal, without a flush between them.
+    #[test]
+    fn a_commit_that_shrinks_the_database_is_whole_after_a_power_loss() {
+        let machine = Machine::new(7);
+        let stock = Stock::open(&machine).expect("opens");
+        let fill = "PRAGMA page_size=512; PRAGMA auto_vacuum=FULL; CREATE TABLE a(k, v, n); CREATE TABLE b(k, v);
+            WITH i(k) AS (VALUES(1) UNION ALL SELECT k + 1 FROM i WHERE k < 60)
+            INSERT INTO a SELECT k, zeroblob(400), 0 FROM i";
+        stock.db.execute_batch(fill).expect("fills");
+        machine.write_back();
+        let before = stock.content().expect("reads");
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&found);
+        let mut seed = 0;
+        machine.watch(move |machine, _| {
+            for _ in 0..12 {
+                seed += 1;
+                let after = machine.power_loss(&mut Random::new(seed));
+                seen.lock().expect("nobody panicked").push(sound_content(&after));
+            }
+        });
+        stock.db.execute_batch("DELETE FROM a WHERE k > 10").expect("shrinks");
+        machine.watch(|_, _| {});
+        let after = stock.content().expect("reads");
+        assert_ne!(before, after);
+        let found = std::mem::take(&mut *found.lock().expect("nobody panicked"));
+        let old = found.iter().filter(|found| **found == Ok(before.clone())).count();
+        let new = found.iter().filter(|found| **found == Ok(after.clone())).count();
+        let wrong: Vec<_> = found.iter().filter_map(|found| found.as_ref().err()).collect();
+        assert!(old > 0 && new > 0 && old + new == found.len(), "{old} old, {new} new, {wrong:?}");
+    }
+}
