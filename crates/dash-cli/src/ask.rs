@@ -12,7 +12,7 @@ pub fn confirm(question: &str, yes: bool) -> Result<bool> {
     }
     if !std::io::stdin().is_terminal() {
         return Err(Failure::new(format!(
-            "{question} Nobody is here to answer: add --yes to go ahead"
+            "add --yes to go ahead: there is no terminal on which to ask \"{question}\""
         )));
     }
     print!("{question} [y/N] ");

@@ -2,6 +2,7 @@
 //! `/proc/locks`, but each descriptor's `fdinfo` names the locks taken through it.
 
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -20,6 +21,21 @@ pub struct Held {
     pub first: u64,
     /// Last byte.
     pub last: u64,
+}
+
+impl Held {
+    /// Whether it is on one of these bytes.
+    pub fn meets(&self, range: &Range<u64>) -> bool {
+        self.first < range.end && range.start <= self.last
+    }
+}
+
+/// `17 (python3), 18 (node)`, each process once; nothing where none is known.
+pub fn shown<'a>(held: impl Iterator<Item = &'a Held>) -> Option<String> {
+    let mut processes: Vec<_> =
+        held.map(|held| format!("{} ({})", held.process, held.command)).collect();
+    processes.dedup();
+    (!processes.is_empty()).then(|| processes.join(", "))
 }
 
 /// Locks on a file, of every process whose descriptors this user may look at.

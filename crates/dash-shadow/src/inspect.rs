@@ -21,6 +21,7 @@ use dash_engine::error::{Context, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -132,12 +133,14 @@ pub struct Beside {
 }
 
 /// A lock that somebody holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lock {
     /// In which file.
     pub file: LockedFile,
     /// Which place.
     pub place: LockedPlace,
+    /// Its bytes.
+    pub range: Range<u64>,
     /// Shared or exclusive.
     pub kind: LockKind,
     /// The process, where the kernel knows one: open-file-description locks have none.
@@ -298,7 +301,9 @@ fn locks_of<F: File>(opened: &F, file: LockedFile, name: &OsStr) -> Result<Vec<L
                 None => continue,
             },
         };
-        held.push(Lock { file, place: *place, kind, process: (process > 0).then_some(process) });
+        let (place, range) = (*place, range.clone());
+        let process = (process > 0).then_some(process);
+        held.push(Lock { file, place, range, kind, process });
     }
     Ok(held)
 }

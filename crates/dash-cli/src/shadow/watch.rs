@@ -1,6 +1,7 @@
 //! What connections in mode shadow do at a moment, for `dash top`. Since when they do it is not
 //! known, nor how many bytes they write.
 
+use std::ops::Range;
 use std::path::Path;
 
 use dash_storage::real::Real;
@@ -10,7 +11,7 @@ use crate::holders;
 use crate::top::moment::{Moment, Party, Reader};
 
 /// The byte of the coordination file that whoever writes has locked.
-const WRITER: u64 = 1;
+const WRITER: Range<u64> = 1..2;
 
 /// Looks.
 pub fn watch(path: &Path) -> Result<Option<Moment>> {
@@ -31,8 +32,7 @@ pub fn watch(path: &Path) -> Result<Option<Moment>> {
     });
     let writer = seen.writing.then(|| {
         let held = holders::of(seen.file);
-        let is_writer =
-            |held: &&holders::Held| held.exclusive && (held.first..=held.last).contains(&WRITER);
+        let is_writer = |held: &&holders::Held| held.exclusive && held.meets(&WRITER);
         Party { process: held.iter().find(is_writer).map(|held| held.process), age: None }
     });
     Ok(Some(Moment {

@@ -350,12 +350,13 @@ fn locks_of<F: File>(opened: &F, file: LockedFile, name: &str) -> Result<Vec<Loc
         // one.
         let (kind, process) = match ask(range.clone(), LockKind::Shared)? {
             Some(process) => (LockKind::Exclusive, process),
-            None => match ask(range, LockKind::Exclusive)? {
+            None => match ask(range.clone(), LockKind::Exclusive)? {
                 Some(process) => (LockKind::Shared, process),
                 None => continue,
             },
         };
-        held.push(Lock { file, place, kind, process: (process > 0).then_some(process) });
+        let process = (process > 0).then_some(process);
+        held.push(Lock { file, place, range, kind, process });
     }
     Ok(held)
 }

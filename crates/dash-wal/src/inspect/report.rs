@@ -4,6 +4,7 @@ use crate::names::Names;
 pub use crate::recovery::rows::{Action, WalIs as Relation};
 pub use crate::strayed::Strayed;
 use dash_storage::{FileId, LockKind};
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// Everything that was seen.
@@ -169,12 +170,14 @@ pub struct CoordinationSeen {
 }
 
 /// A lock that somebody holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lock {
     /// In which file.
     pub file: LockedFile,
     /// Which place.
     pub place: LockedPlace,
+    /// Its bytes.
+    pub range: Range<u64>,
     /// Shared or exclusive.
     pub kind: LockKind,
     /// The process, where the kernel knows one: open-file-description locks have none.

@@ -6,6 +6,7 @@ use dash_shadow::inspect::Seen;
 use dash_storage::LockKind;
 
 use super::{Holders, words};
+use crate::holders;
 use crate::out::say;
 
 /// Prints the report.
@@ -147,18 +148,15 @@ fn locks(report: &Report, holders: &[Holders]) {
     }
     for lock in &report.locks {
         let kind = if lock.kind == LockKind::Exclusive { "exclusive" } else { "shared" };
-        say!("lock on the {}: {}, {kind}", words::file(lock.file), words::place(lock.place));
+        let holders = holders.iter().filter(|holders| holders.file == lock.file);
+        let held = holders.flat_map(|holders| &holders.held);
+        let by = holders::shown(held.filter(|held| held.meets(&lock.range)));
+        let by = by.map_or_else(String::new, |by| format!(": {by}"));
+        say!("lock on the {}: {}, {kind}{by}", words::file(lock.file), words::place(lock.place));
     }
     for holder in holders {
-        let mut processes: Vec<_> =
-            holder.held.iter().map(|held| format!("{} ({})", held.process, held.command)).collect();
-        processes.dedup();
-        if !processes.is_empty() {
-            say!(
-                "processes with locks on the {}: {}",
-                words::file(holder.file),
-                processes.join(", ")
-            );
+        if let Some(processes) = holders::shown(holder.held.iter()) {
+            say!("processes with locks on the {}: {processes}", words::file(holder.file));
         }
     }
 }

@@ -164,9 +164,9 @@ impl File for Handle {
         self.file.write_at(data, offset).map_err(code(Code::IOERR_WRITE))
     }
 
-    /// SQLite cuts the database just after it removed the journal (pager.c `pager_end_transaction`),
-    /// in which the pages that are cut off need not be. It relies on file systems to keep these two
-    /// in order, as those with a journal do; the model's do not.
+    /// SQLite cuts the database just after it removed the journal (`pager_end_transaction` of
+    /// pager.c), in which the pages that are cut off need not be. It relies on file systems to keep
+    /// these two in order, as those with a journal do; the model's do not.
     fn truncate(&mut self, size: u64) -> Result<()> {
         if self.is_database && size < self.size()? {
             self.folder.flush().map_err(code(Code::IOERR_DIR_FSYNC))?;
