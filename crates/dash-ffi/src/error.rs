@@ -12,6 +12,7 @@ use core::ffi::c_int;
 use core::fmt;
 use std::cell::RefCell;
 use std::sync::Mutex;
+use std::thread::ThreadId;
 
 /// A failure, as SQLite is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,37 +61,66 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-thread_local! {
-    static LAST_OF_THREAD: RefCell<Option<String>> = const { RefCell::new(None) };
+/// A message, as it is kept.
+#[derive(Clone)]
+struct Kept {
+    text: String,
+    /// A call failed for it; else it is for the user to know, whatever comes next.
+    is_of_failure: bool,
+    thread: ThreadId,
 }
 
-static LAST_OF_PROCESS: Mutex<Option<String>> = Mutex::new(None);
+thread_local! {
+    static LAST_OF_THREAD: RefCell<Option<Kept>> = const { RefCell::new(None) };
+}
 
-/// The message of the last error that this thread reported to SQLite, or else of the last that any
-/// thread of the process reported. `None` if there was none.
+static LAST_OF_PROCESS: Mutex<Option<Kept>> = Mutex::new(None);
+
+/// The last message of this thread, or else the last that any thread of the process had: of an
+/// error that was reported to SQLite, or what the user should know though no call failed. `None` if
+/// there was none, or it was an error's and its thread has gone on since ([`forget`]).
 #[must_use]
 pub fn last_error() -> Option<String> {
-    LAST_OF_THREAD
-        .try_with(|last| last.borrow().clone())
-        .ok()
-        .flatten()
-        .or_else(|| LAST_OF_PROCESS.try_lock().ok().and_then(|last| last.clone()))
+    let own = LAST_OF_THREAD.try_with(|last| last.borrow().clone()).ok().flatten();
+    let last = own.or_else(|| LAST_OF_PROCESS.try_lock().ok().and_then(|last| last.clone()));
+    last.map(|kept| kept.text)
 }
 
-/// Makes a message the answer of [`last_error`].
+/// Makes a message the answer of [`last_error`] until there is another one.
 pub(crate) fn remember(message: &str) {
+    keep(message, false);
+}
+
+fn keep(message: &str, is_of_failure: bool) {
+    let thread = std::thread::current().id();
+    let kept = Kept { text: message.to_owned(), is_of_failure, thread };
     // A thread that is being torn down has no cell left: the process's then holds it alone.
-    let _ = LAST_OF_THREAD.try_with(|last| *last.borrow_mut() = Some(message.to_owned()));
+    let _ = LAST_OF_THREAD.try_with(|last| *last.borrow_mut() = Some(kept.clone()));
     // Whoever holds it reports an error just now, too; in a forked child that may be nobody.
     if let Ok(mut last) = LAST_OF_PROCESS.try_lock() {
-        *last = Some(message.to_owned());
+        *last = Some(kept);
+    }
+}
+
+/// The failure that this thread reported last is history: it opens a database, or asks for its
+/// write lock. What goes wrong with that has a message of its own, or none.
+pub(crate) fn forget() {
+    let is_history = |last: &mut Option<Kept>| last.take_if(|kept| kept.is_of_failure).is_some();
+    let had = LAST_OF_THREAD.try_with(|last| is_history(&mut last.borrow_mut()));
+    if had != Ok(true) {
+        return;
+    }
+    if let Ok(mut last) = LAST_OF_PROCESS.try_lock()
+        && last.as_ref().is_some_and(|kept| kept.thread == std::thread::current().id())
+    {
+        is_history(&mut last);
     }
 }
 
 /// Reports an error to the host's log and to [`last_error`]; answers the number for SQLite.
 pub(crate) fn report(api: &Api, error: &Error) -> c_int {
     if let Some(message) = &error.message {
-        remember(message);
+        keep(message, true);
         api.log(error.code, message);
     }
     error.code.raw()

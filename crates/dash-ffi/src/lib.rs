@@ -49,6 +49,7 @@ mod host_control;
 mod host_file;
 #[cfg(test)]
 mod linked;
+mod locking;
 mod name;
 mod nested;
 mod op;

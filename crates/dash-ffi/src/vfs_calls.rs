@@ -7,9 +7,9 @@
 use crate::cell::FileCell;
 use crate::clock;
 use crate::code::{Code, OK};
-use crate::error::{Error, Result, answer, report};
+use crate::error::{Error, Result, answer, forget, report};
 use crate::file_calls::Handle;
-use crate::flags::{AccessCheck, OpenFlags};
+use crate::flags::{AccessCheck, FileKind, OpenFlags};
 use crate::guard::guarded;
 use crate::host::HostVfs;
 use crate::name::{FileName, Lease, path};
@@ -120,6 +120,9 @@ unsafe extern "C" fn x_open(
     };
     let lease = Lease::default();
     let flags = OpenFlags::from_raw(flags);
+    if flags.kind() == Some(FileKind::MainDb) {
+        forget();
+    }
     let open = || {
         // SAFETY: SQLite's own name, which it keeps until `xClose`, or until a failed `xOpen`
         // returns.
