@@ -1,9 +1,9 @@
 //! What the engines are built of, below each of them: no format on disk, no protocol, and nothing
 //! of one engine.
 //!
-//! Errors and what memory may run out of; ranges of bytes; files gone through in pieces, around
-//! holes; SQLite's own header and lock bytes; the name fence; the write lock, handed from
-//! connection to connection.
+//! Errors and what memory may run out of; counters of all connections; ranges of bytes; files gone
+//! through in pieces, around holes; SQLite's own header and lock bytes; the name fence; the write
+//! lock, handed from connection to connection.
 
 #![forbid(unsafe_code)]
 
@@ -21,3 +21,4 @@ pub mod locks;
 pub mod memory;
 pub mod open;
 pub mod ranges;
+pub mod totals;

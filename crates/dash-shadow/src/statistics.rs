@@ -1,5 +1,7 @@
 //! Counters of one connection, exact, for `dash_stats`.
 
+use dash_engine::totals;
+
 /// What a connection has done since it was opened. Bytes are bytes handed to the storage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -41,9 +43,18 @@ pub struct Statistics {
     pub missed_handovers: u64,
 }
 
+/// All of the rows count.
+const COUNTERS: usize = 18;
+const _: () = assert!(COUNTERS <= totals::WORDS);
+
 impl Statistics {
+    /// The counters, in the order of the fields.
+    pub(crate) fn counters(&self) -> [u64; COUNTERS] {
+        self.rows().map(|(_, value)| value)
+    }
+
     /// Names and values, in the order of the fields.
-    pub fn rows(&self) -> [(&'static str, u64); 18] {
+    pub fn rows(&self) -> [(&'static str, u64); COUNTERS] {
         [
             ("commits", self.commits),
             ("flushes", self.flushes),

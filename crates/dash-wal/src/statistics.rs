@@ -1,5 +1,7 @@
 //! Counters of one connection, exact, for `dash_stats`.
 
+use dash_engine::totals;
+
 /// What a connection has done since it was opened. Bytes are bytes handed to the storage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -57,7 +59,17 @@ pub struct Statistics {
     pub direct: u64,
 }
 
+/// Of the rows, those that count; the others tell of the log as it is.
+const COUNTERS: usize = 22;
+const _: () = assert!(COUNTERS <= totals::WORDS);
+
 impl Statistics {
+    /// The counters, in the order of the fields.
+    pub(crate) fn counters(&self) -> [u64; COUNTERS] {
+        let rows = self.rows();
+        std::array::from_fn(|index| rows[index].1)
+    }
+
     /// Names and values, in the order of the fields.
     #[must_use]
     pub fn rows(&self) -> [(&'static str, u64); 26] {

@@ -73,7 +73,7 @@
 //! | `dash_engine([schema])` | `shadow`; `wal`; `plain`: through dash, in one of SQLite's own modes; `none`: not on dash |
 //! | `dash_last_error()` | the message of the last error, also of a failed open |
 //! | `dash_backup(path [, schema [, 'replace']])` | copies a database into a plain file, and answers its pages |
-//! | `dash_stats(name, value, meaning)`, `dash_stats('aux')` | counters of this connection |
+//! | `dash_stats(name, value, meaning, total)`, `dash_stats('aux')` | counters of this connection, and of all |
 //! | `dash_latency(op, count, p50, p90, p99, p999, max)` | microseconds, on this connection |
 //! | `dash_commits`, `dash_locks`, `dash_readers` | in mode wal: the last 1,000 commits, who has a lock or waits for it, who reads; of all processes |
 //! | `dash_statements` | in mode wal: the last 1,000 statements that wrote, with their values, of this process's connections that record them |

@@ -8,7 +8,7 @@ const REFERENCE: &str = include_str!("../REFERENCE.md");
 /// What a counter of `dash_stats` counts in a mode, in the words of REFERENCE.md; the unit first.
 pub fn meaning(engine: &str, name: &str) -> Option<String> {
     let engine = MODES.all().find(|mode| mode.engine() == engine)?.base().engine();
-    let heading = format!("### `dash_stats(name, value, meaning)` in mode `{engine}`\n");
+    let heading = format!("### `dash_stats(name, value, meaning, total)` in mode `{engine}`\n");
     let (_, section) = REFERENCE.split_once(&heading)?;
     let (section, _) = section.split_once("\n#")?;
     section.lines().find_map(|line| {

@@ -2,7 +2,7 @@
 //!
 //! | of this connection since it was opened, or its mode was changed | |
 //! |---|---|
-//! | `dash_stats` | counters |
+//! | `dash_stats` | counters, beside those of all connections |
 //! | `dash_latency` | how long its operations took |
 //! | **of all connections to the database** | |
 //! | `dash_commits` | the last 1,000 commits |
@@ -14,13 +14,17 @@
 use dash_ffi::{Code, ConnectionRef, Error, Result, Row, TableFunction, Value};
 
 use crate::main_file::MainFile;
-use crate::mode::{Database, Statistic, Watched};
+use crate::mode::{Database, Watched};
 use crate::plain;
 use crate::reference::meaning;
 
 /// All of them.
 pub const ALL: &[TableFunction] = &[
-    TableFunction { name: c"dash_stats", columns: &["name", "value", "meaning"], rows: stats },
+    TableFunction {
+        name: c"dash_stats",
+        columns: &["name", "value", "meaning", "total"],
+        rows: stats,
+    },
     TableFunction {
         name: c"dash_latency",
         columns: &["op", "count", "p50", "p90", "p99", "p999", "max"],
@@ -89,10 +93,13 @@ fn stats(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row
         let durability = database.durability(synchronous.as_deref());
         Some((database.engine(), database.statistics()?, database.words(connection), durability))
     })?;
-    let rows = rows.into_iter().map(|(name, value): Statistic| (name, integer(value)));
-    let rows = rows.chain(words.into_iter().map(|(name, word)| (name, Value::from(word))));
-    let rows = rows.chain(durability.map(|value| ("durability", value)));
-    let row = |(name, value): (&str, Value)| vec![name.into(), value, meaning(engine, name).into()];
+    let rows = rows.into_iter().map(|row| (row.name, integer(row.value), row.total.map(integer)));
+    let words = words.into_iter().map(|(name, word)| (name, Value::from(word)));
+    let words = words.chain(durability.map(|value| ("durability", value)));
+    let rows = rows.chain(words.map(|(name, value)| (name, value, None)));
+    let row = |(name, value, total): (&str, Value, Option<Value>)| {
+        vec![name.into(), value, meaning(engine, name).into(), total.unwrap_or(Value::Null)]
+    };
     Ok(rows.map(row).collect())
 }
 

@@ -78,7 +78,7 @@ impl Database for Open {
     }
 
     fn statistics(&self) -> Option<Vec<Statistic>> {
-        Some(vec![("writes", self.writes)])
+        Some(vec![Statistic::alone(("writes", self.writes))])
     }
 
     fn may_leave(&mut self) -> Result<()> {

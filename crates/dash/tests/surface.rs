@@ -40,6 +40,64 @@ fn an_unknown_journal_mode_changes_nothing_and_the_right_ones_are_named() {
 }
 
 #[test]
+fn counters_have_the_total_of_all_connections_beside_them() {
+    for parameters in ["", "&journal_mode=wal"] {
+        let folder = Folder::new();
+        let open = || folder.try_open("app.db", parameters).expect("opens");
+        let commits = |db: &Connection| {
+            let told = "SELECT value || ' of ' || total FROM dash_stats WHERE name = 'commits'";
+            text(db, told)
+        };
+        let (first, second) = (open(), open());
+        first.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+        second.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+        let own = number(&first, "SELECT value FROM dash_stats WHERE name = 'commits'");
+        assert_eq!(commits(&first), format!("{own} of {}", own + 1), "{parameters}");
+        assert_eq!(commits(&second), format!("1 of {}", own + 1), "{parameters}");
+        // What somebody did who is gone counts as long as anybody stays.
+        drop(first);
+        assert_eq!(commits(&second), format!("1 of {}", own + 1), "{parameters}");
+        assert_eq!(commits(&open()), format!("0 of {}", own + 1), "{parameters}");
+        let gauges = "SELECT count(*) FROM dash_stats WHERE name IN
+            ('sequence', 'kept_bytes', 'log_size', 'window', 'log', 'direct') AND total IS NOT NULL";
+        assert_eq!(number(&second, gauges), 0, "{parameters}");
+        drop(second);
+        assert_eq!(commits(&open()), "0 of 0", "{parameters}");
+    }
+}
+
+/// What is answered after a success would be taken for the reason of the next trouble.
+#[test]
+fn an_error_is_forgotten_where_the_thread_goes_on() {
+    let folder = Folder::new();
+    let shadow = folder.open("shadow.db");
+    shadow.execute_batch("CREATE TABLE t(x)").expect("commits");
+    let wal = folder.try_open("wal.db", "&journal_mode=wal").expect("opens");
+    wal.execute_batch("CREATE TABLE t(x)").expect("commits");
+    // Other tests of this process fail meanwhile, too.
+    let is_known = |db: &Connection| last_error(db).contains("now_and_then");
+    let fail = || {
+        let failed = folder.try_open("other.db", "&dash_commit=now_and_then");
+        assert_eq!(code(failed), ErrorCode::CannotOpen);
+        assert!(is_known(&shadow));
+    };
+    for db in [&shadow, &wal] {
+        fail();
+        assert_eq!(number(db, "SELECT count(*) FROM t"), 0);
+        assert!(is_known(db));
+        // Another thread's successes are not this one's.
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(folder.open("other.db").execute_batch("CREATE TABLE t(x)")));
+        });
+        assert!(is_known(db));
+        db.execute_batch("BEGIN IMMEDIATE; COMMIT").expect("begins to write");
+        assert!(!is_known(db));
+    }
+    fail();
+    assert!(!is_known(&folder.open("shadow.db")));
+}
+
+#[test]
 fn journal_mode_delete_leaves_a_plain_file_and_the_connection_goes_on() {
     let folder = Folder::new();
     for mode in ["delete", "truncate", "persist", "memory", "off"] {

@@ -34,6 +34,7 @@ impl<S: Storage> Connection<S> {
     }
 
     fn leave(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
+        self.tell_totals();
         let name = self.pair.names.shown_coordination().clone();
         self.pair.coordination.unregister();
         if !take_open_to_close(&self.pair.storage, self.pair.coordination.file(), &name)? {

@@ -7,7 +7,7 @@ use crate::format::header::Header;
 use crate::format::{IntentBlock, Protocol};
 use crate::names::Names;
 use crate::options::OpenOptions;
-use crate::shared::coordination::Coordination;
+use crate::shared::coordination::{Coordination, TOTALS};
 use crate::shared::locks::LockLevel;
 use crate::shared::state::{Current, Snapshot};
 use crate::shared::versions::{VersionsRead, VersionsWritten};
@@ -15,6 +15,7 @@ use crate::statistics::Statistics;
 use crate::tuning::Tuning;
 use dash_engine::memory::Reserve;
 use dash_engine::ranges::RangeSet;
+use dash_engine::totals::Told;
 use dash_storage::{File, FileId, Storage};
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -132,6 +133,8 @@ pub struct Connection<S: Storage> {
     /// It shares WRITER, so that nobody else writes while it reads.
     pub(crate) holds_off: bool,
     pub(crate) statistics: Statistics,
+    /// What of them is among those of all connections.
+    pub(crate) told: Told,
     pub(crate) kept: Kept,
     /// For undoing what a transaction wrote.
     pub(crate) reserve: Reserve,
@@ -167,6 +170,7 @@ impl<S: Storage> Connection<S> {
             takes_over: false,
             holds_off: false,
             statistics: Statistics::default(),
+            told: Told::default(),
             kept: Kept::default(),
             reserve: Reserve::default(),
             gave_up_at: Cell::new(None),
@@ -193,6 +197,19 @@ impl<S: Storage> Connection<S> {
     /// Counters of this connection.
     pub fn statistics(&self) -> Statistics {
         self.statistics
+    }
+
+    /// The counters of all connections, of any process, since the first of the present ones opened
+    /// the database, in the order of [`Statistics::rows`]; those of others up to their last commit.
+    pub fn totals(&self) -> Vec<u64> {
+        let memory = &*self.pair.coordination.memory;
+        self.told.total(memory, TOTALS, &self.statistics.counters())
+    }
+
+    /// Adds this connection's to them.
+    pub(crate) fn tell_totals(&mut self) {
+        let memory = &*self.pair.coordination.memory;
+        self.told.tell(memory, TOTALS, &self.statistics.counters());
     }
 
     /// Whether, when it was opened, the shadow gave somebody rights that `app.db` does not give,

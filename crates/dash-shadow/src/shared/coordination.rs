@@ -15,6 +15,7 @@ use crate::format::header::VERSION_BYTES;
 use crate::shared::layout::{self, Layout};
 use crate::shared::state::{Current, ShadowCondition, Snapshot};
 use dash_engine::error::{Context, Operation, Result};
+use dash_engine::totals;
 use dash_storage::{File, FileId, SharedMemory};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -30,7 +31,10 @@ pub(crate) const ENTRY: usize = 8;
 pub(crate) const ENTRIES: usize = 64;
 
 /// How many connections can read without a lock call.
-pub const MAX_READERS: usize = (WORDS - ENTRIES) / ENTRY;
+pub const MAX_READERS: usize = (TOTALS - ENTRIES) / ENTRY;
+
+/// Where the counters of all connections begin.
+pub(crate) const TOTALS: usize = WORDS - totals::WORDS;
 
 /// Words of the head.
 #[derive(Clone, Copy)]

@@ -18,6 +18,7 @@ use crate::statistics::Statistics;
 use dash_engine::coordination::open_coordination;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{OPENING, headroom};
+use dash_engine::totals::Told;
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -98,6 +99,7 @@ impl<S: Storage> Connection<S> {
                 tuning: options.tuning,
             },
             statistics: Statistics::default(),
+            told: Told::default(),
             said_unasked: false,
             notice: None,
         };

@@ -10,10 +10,11 @@ use crate::notes::Saying;
 use crate::options::{Barrier, Durability, Tuning};
 use crate::place::Place;
 use crate::process::{LogMedium, Process};
-use crate::shared::coordination::{Coordination, Word};
+use crate::shared::coordination::{Coordination, TOTALS, Word};
 use crate::statistics::Statistics;
 use dash_engine::error::{Error, Result};
 use dash_engine::handover::Turn;
+use dash_engine::totals::Told;
 use dash_storage::{File, Storage};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub struct Connection<S: Storage> {
     pub(crate) patience: Patience,
     pub(crate) settings: Settings,
     pub(crate) statistics: Statistics,
+    /// What of them is among those of all connections.
+    pub(crate) told: Told,
     /// The user was told that only others may make the log.
     pub(crate) said_unasked: bool,
     /// What the user should know, though nothing failed.
@@ -202,6 +205,20 @@ impl<S: Storage> Connection<S> {
         });
         let direct = log & u64::from(self.log_medium() == Some(LogMedium::Direct));
         Statistics { log, direct, log_size, window: window * log, ..self.statistics }
+    }
+
+    /// The counters of all connections, of any process, since the first of the present ones opened
+    /// the database, in the order of [`Statistics::rows`]; those of others up to their last commit.
+    #[must_use]
+    pub fn totals(&self) -> Vec<u64> {
+        let memory = &*self.coordination.memory;
+        self.told.total(memory, TOTALS, &self.statistics.counters())
+    }
+
+    /// Adds this connection's to them.
+    pub(crate) fn tell_totals(&mut self) {
+        let memory = &*self.coordination.memory;
+        self.told.tell(memory, TOTALS, &self.statistics.counters());
     }
 
     /// What the log is written to; `None`: it is not in use, or not by this process yet.

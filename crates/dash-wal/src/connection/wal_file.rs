@@ -286,6 +286,7 @@ impl<S: Storage> Connection<S> {
         self.statistics.unflushed_commits += u64::from(!is_flushed);
         let now = self.storage.monotonic_nanos();
         self.note_commit(own, now, flushed.or(durable.then_some(now - begun)));
+        self.tell_totals();
         Ok(())
     }
 

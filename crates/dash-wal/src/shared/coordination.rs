@@ -12,6 +12,7 @@ use dash_engine::coordination::{DASH, LAYOUT, WAL_LAYOUTS};
 use dash_engine::copied::Copied;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_padded;
+use dash_engine::totals;
 use dash_storage::{File, SharedMemory};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -39,10 +40,13 @@ pub(crate) const ENTRY: usize = 8;
 pub(crate) const ENTRIES: usize = 64;
 
 /// How many connections have an entry of their own.
-pub(crate) const MAX_ENTRIES: usize = (HEAD - ENTRIES) / ENTRY;
+pub(crate) const MAX_ENTRIES: usize = (TOTALS - ENTRIES) / ENTRY;
+
+/// Where the counters of all connections begin.
+pub(crate) const TOTALS: usize = HEAD - totals::WORDS;
 
 /// Raise it whenever a word gets another meaning.
-const NUMBER: u64 = WAL_LAYOUTS + 1;
+const NUMBER: u64 = WAL_LAYOUTS + 2;
 
 /// First word of one that is laid out as here.
 const MARK: u64 = DASH | NUMBER;

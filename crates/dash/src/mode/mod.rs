@@ -205,8 +205,30 @@ pub struct Parameter {
     pub check: fn(&str) -> core::result::Result<(), String>,
 }
 
-/// A counter of `dash_stats`.
-pub type Statistic = (&'static str, u64);
+/// A number of `dash_stats`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statistic {
+    /// What it counts.
+    pub name: &'static str,
+    /// This connection's.
+    pub value: u64,
+    /// That of all connections; `None`: it is not kept, or the value is of all of them already.
+    pub total: Option<u64>,
+}
+
+impl Statistic {
+    /// One that no total is kept of.
+    pub const fn alone((name, value): (&'static str, u64)) -> Self {
+        Self { name, value, total: None }
+    }
+
+    /// Those of an engine, of whose first ones totals are kept.
+    pub fn with_totals(rows: &[(&'static str, u64)], totals: &[u64]) -> Vec<Self> {
+        let totals = totals.iter().map(|total| Some(*total)).chain(std::iter::repeat(None));
+        let both = rows.iter().zip(totals);
+        both.map(|(&(name, value), total)| Self { name, value, total }).collect()
+    }
+}
 
 /// A table about all connections of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

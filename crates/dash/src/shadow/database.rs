@@ -20,8 +20,9 @@ impl Database for ShadowFile {
     }
 
     fn statistics(&self) -> Option<Vec<Statistic>> {
-        let mut rows = self.engine.statistics().rows().to_vec();
-        rows.extend([
+        let rows = self.engine.statistics().rows();
+        let mut rows = Statistic::with_totals(&rows, &self.engine.totals());
+        let more = [
             // Commits that only survive a crash of the process: synchronous was OFF.
             ("unflushed_commits", self.progress.unflushed),
             // Locks that were waited for, and had as soon as whoever was in the way was done.
@@ -30,7 +31,8 @@ impl Database for ShadowFile {
             ("kept_bytes", self.engine.kept_bytes()),
             // The newest commit's number, over all connections.
             ("sequence", self.engine.sequence()),
-        ]);
+        ];
+        rows.extend(more.map(Statistic::alone));
         Some(rows)
     }
 

@@ -28,9 +28,10 @@ impl Database for WalFile {
 
     fn statistics(&self) -> Option<Vec<Statistic>> {
         let mut state = self.link.state();
-        let mut rows = state.engine().ok()?.statistics().rows().to_vec();
+        let engine = state.engine().ok()?;
+        let mut rows = Statistic::with_totals(&engine.statistics().rows(), &engine.totals());
         // Locks that were waited for, and had as soon as whoever was in the way was done.
-        rows.push(("wakeups", self.wakeups));
+        rows.push(Statistic::alone(("wakeups", self.wakeups)));
         Some(rows)
     }
 
