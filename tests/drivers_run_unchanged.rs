@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use dash_testing::drivers::{self, installed};
-use dash_testing::long::moment;
+use dash_testing::long::moment_by_hand;
 use dash_testing::machine::runs;
 use dash_testing::{Need, extension, skip};
 
@@ -23,7 +23,7 @@ fn load() -> Load {
         let time = Duration::from_secs(seconds);
         Load { time, kills }
     });
-    moment(short, long)
+    moment_by_hand(short, long)
 }
 
 /// A program or folder of the drivers' own.

@@ -1,13 +1,11 @@
 //! `dash backup`: what it says, what it refuses, and what is there when it is stopped.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::Home;
+use super::common::Home;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rusqlite::Connection;

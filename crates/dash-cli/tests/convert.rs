@@ -1,13 +1,11 @@
 //! `dash convert` there and back, and what it refuses.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
-use common::{Home, Run};
+use super::common::{Home, Run};
 
 #[test]
 fn there_and_back_leaves_a_plain_file_and_nothing_beside_it() {

@@ -2,13 +2,11 @@
 //! are counts and that everything is shown, never times.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
 use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{Home, Run};
+use super::common::{Home, Run};
 use dash_testing::mounts::has_loop_devices;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

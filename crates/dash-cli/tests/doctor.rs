@@ -1,19 +1,15 @@
 //! `dash doctor` says what is wrong with a folder and what is in it, and changes nothing.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-#[path = "common/killed.rs"]
-mod killed_sessions;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{Home, Run};
+use super::common::killed::run_and_kill;
+use super::common::{Home, Run};
 use dash_testing::mounts::Mount;
-use killed_sessions::run_and_kill;
 use serde_json::Value;
 
 /// What it says, without the programs of this machine.

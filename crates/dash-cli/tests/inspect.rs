@@ -1,11 +1,9 @@
 //! `dash inspect` says what is there and changes nothing.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
 use std::io::Write;
 
-use common::Home;
+use super::common::Home;
 use serde_json::Value;
 
 fn json(home: &Home) -> Value {
@@ -61,6 +59,8 @@ fn an_open_database_says_who_has_it() {
     assert!(holders.iter().any(|holder| holder["process"] == shell.id()), "{holders:?}");
     let writer = report["locks"].as_array().unwrap().iter().any(|lock| lock["place"] == "WRITER");
     assert!(writer, "{report:#}");
+    let role = format!("WRITER (a write transaction), exclusive: {} (dash)", shell.id());
+    home.dash(&["inspect", "app.db"]).is(0).says(&role);
     drop(input);
     shell.wait().unwrap();
 }

@@ -1,12 +1,10 @@
 //! `dash log`: what a log holds.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use common::Home;
+use super::common::Home;
 use rusqlite::Connection;
 use rusqlite::params;
 use serde_json::Value;

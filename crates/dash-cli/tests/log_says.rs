@@ -2,15 +2,13 @@
 //! log of the database.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::Home;
+use super::common::Home;
 use rusqlite::Connection;
 use serde_json::Value;
 

@@ -3,15 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 #![allow(unsafe_code, reason = "SQL that is no UTF-8 goes by SQLite's C interface")]
 
-mod common;
-
 use std::ffi::CString;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::ptr::null_mut;
 
-use common::Home;
+use super::common::Home;
 use dash_testing::long::moment;
 use dash_testing::random::Random;
 use dash_testing::{Need, extension, skip};

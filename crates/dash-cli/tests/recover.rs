@@ -1,12 +1,10 @@
 //! `dash recover`: says first what it does, asks, and loses nothing that it was given.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::FileExt;
 
-use common::Home;
+use super::common::Home;
 
 /// Everything that was there before is there after, under some name.
 fn keeps_every_input(home: &Home, arguments: &[&str]) {

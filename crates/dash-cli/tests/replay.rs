@@ -1,9 +1,7 @@
 //! `dash replay`: whether what a log holds comes to the same again.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
-use common::Home;
+use super::common::Home;
 use rusqlite::{Connection, params};
 use serde_json::Value;
 

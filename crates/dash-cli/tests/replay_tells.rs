@@ -2,9 +2,7 @@
 //! The commits themselves are what they were.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
-use common::Home;
+use super::common::Home;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 

@@ -1,14 +1,12 @@
 //! `dash shell` opens a database of any name through dash, with sqlite3 and without.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
-use common::{Home, Run};
+use super::common::{Home, Run};
 use dash_testing::machine::has_sqlite3;
 
 /// Names that a URI or a dot command would take for something else.

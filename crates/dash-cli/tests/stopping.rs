@@ -1,12 +1,10 @@
 //! A conversion that is stopped at any moment, politely or not, leaves a whole database.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::Home;
+use super::common::Home;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

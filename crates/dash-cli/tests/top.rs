@@ -1,14 +1,12 @@
 //! `dash top` says who writes, waits and reads, from outside, and stands in nobody's way.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
-use common::{Home, Run};
+use super::common::{Home, Run};
 use dash_testing::names::names;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

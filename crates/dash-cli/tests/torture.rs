@@ -1,9 +1,7 @@
 //! `dash torture` ends with a verdict, and refuses a run that would try nothing.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-
-use common::Home;
+use super::common::Home;
 
 #[test]
 fn a_name_of_nothing_stops_before_anything_runs() {

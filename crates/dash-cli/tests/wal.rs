@@ -1,17 +1,13 @@
 //! `dash inspect`, `recover` and `convert` for databases in WAL mode.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-#[path = "common/killed.rs"]
-mod killed_sessions;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use common::Home;
-use killed_sessions::{lose_power, run_and_kill, wal_bytes, whole_with};
+use super::common::Home;
+use super::common::killed::{lose_power, run_and_kill, wal_bytes, whole_with};
 use rusqlite::Connection;
 use serde_json::Value;
 

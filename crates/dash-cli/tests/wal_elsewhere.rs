@@ -1,16 +1,12 @@
 //! `dash inspect`, `recover` and `convert` for databases whose log lies elsewhere.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
-mod common;
-#[path = "common/killed.rs"]
-mod killed_sessions;
-
 use std::fs;
 use std::path::Path;
 
-use common::Home;
+use super::common::Home;
+use super::common::killed::{lose_power, run_and_kill, whole_with};
 use dash_testing::extension;
-use killed_sessions::{lose_power, run_and_kill, whole_with};
 use rusqlite::Connection;
 
 /// A database with 200 rows, and so many commits of a row each on top that a killed process left,

@@ -7,9 +7,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::{ID, head, noise};
+use super::common::{ID, head, noise};
 use dash_engine::error::Error;
 use dash_log::file::LogFile;
 use dash_log::format::{Form, Invalid};

@@ -7,9 +7,8 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::{ID, UNIT, head, noise};
+use super::common;
+use super::common::{ID, UNIT, head, noise};
 use dash_log::file::LogFile;
 use dash_log::images::Images;
 use dash_log::record::{Builder, WINDOW_START};

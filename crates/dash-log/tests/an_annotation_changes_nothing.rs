@@ -6,9 +6,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::{ID, UNIT, noise};
+use super::common::{ID, UNIT, noise};
 use dash_engine::error::Error;
 use dash_log::format::Invalid;
 use dash_log::images::Images;

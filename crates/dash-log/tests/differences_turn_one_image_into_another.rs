@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::noise;
+use super::common::noise;
 use dash_log::difference::{Copies, Damaged, apply, encode, longest};
 use proptest::prelude::*;
 

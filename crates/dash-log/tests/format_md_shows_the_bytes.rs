@@ -7,8 +7,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
+use super::common;
 use dash_log::format::{HEAD_CONTEXT_MAX, LINES_VERSION};
 use dash_log::head::{Head, State};
 use dash_log::heads::Heads;

@@ -9,9 +9,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::{ID, log};
+use super::common::{ID, log};
 use dash_log::head::{Head, State};
 use dash_log::images::Images;
 use dash_log::record::{Builder, WINDOW_START};

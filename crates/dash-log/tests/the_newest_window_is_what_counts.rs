@@ -7,9 +7,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::{ID, head, log, noise, record};
+use super::common::{ID, head, log, noise, record};
 use dash_engine::error::Error;
 use dash_log::format::LINES_VERSION;
 use dash_log::head::{Head, State};

@@ -8,9 +8,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::{ID, head, noise};
+use super::common::{ID, head, noise};
 use dash_log::difference::{Copies, apply, encode};
 use dash_log::file::LogFile;
 use dash_log::images::Images;

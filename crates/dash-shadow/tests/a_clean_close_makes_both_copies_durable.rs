@@ -5,10 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::sim::{start, tiny};
-use common::{commit, commit_unflushed};
+use super::common;
+use super::common::sim::{start, tiny};
+use super::common::{commit, commit_unflushed};
 use dash_storage::simulated::{Machine, Nothing};
 
 #[test]

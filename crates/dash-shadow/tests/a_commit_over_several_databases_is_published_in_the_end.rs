@@ -6,13 +6,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::ffi::OsStr;
 use std::path::Path;
 
-use common::sim::tiny;
-use common::{PAGE, commit, read, read_locked, write};
+use super::common::sim::tiny;
+use super::common::{PAGE, commit, read, read_locked, write};
 use dash_shadow::{Connection, LockLevel};
 use dash_storage::simulated::{Effect, Fault, Machine, Nothing, OperationKind, Random};
 use dash_storage::{Directory, OpenMode, Storage};

@@ -6,13 +6,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
+use super::common;
 use std::path::Path;
 
-use common::sim::{OldNames, at_rest, start, tiny};
-use common::stock::{self, Left};
-use common::{Content, commit, read};
+use super::common::sim::{OldNames, at_rest, start, tiny};
+use super::common::stock::{self, Left};
+use super::common::{Content, commit, read};
 use dash_shadow::{Connection, LockLevel, ReadOnly};
 use dash_storage::simulated::{Everything, Machine, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};

@@ -8,13 +8,11 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use common::sim::{Without, start, tiny};
-use common::{Content, PAGE, commit, read, write};
+use super::common::sim::{Without, start, tiny};
+use super::common::{Content, PAGE, commit, read, write};
 use dash_storage::simulated::{Machine, OperationKind, Question, Survivors};
 use dash_storage::{Directory, Storage};
 

@@ -4,12 +4,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::path::Path;
 
-use common::sim::{start, tiny};
-use common::{Content, PAGE, changes, commit, read, write};
+use super::common::sim::{start, tiny};
+use super::common::{Content, PAGE, changes, commit, read, write};
 use dash_shadow::{Connection, LockLevel, OpenOptions, Tuning};
 use dash_storage::simulated::{
     Effect, Everything, Fault, Machine, Nothing, OperationKind, Question, Random, Survivors,

@@ -5,10 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::sim::{start, tiny};
-use common::{Content, commit, commit_unflushed, read, write};
+use super::common::sim::{start, tiny};
+use super::common::{Content, commit, commit_unflushed, read, write};
 use dash_storage::simulated::{Effect, Fault, Machine, OperationKind, Question, Survivors};
 
 /// Nothing that was not flushed survives, or all of it but what is in files.

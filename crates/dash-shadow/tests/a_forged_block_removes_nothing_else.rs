@@ -5,12 +5,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::ffi::OsStr;
 use std::path::Path;
 
-use common::{commit, read, write};
+use super::common::{commit, read, write};
 use dash_shadow::{Connection, OpenOptions, Tuning};
 use dash_storage::simulated::{Machine, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};

@@ -5,10 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::stock::{self, Left};
-use common::{commit, open, read};
+use super::common;
+use super::common::stock::{self, Left};
+use super::common::{commit, open, read};
 use dash_shadow::inspect;
 use dash_storage::simulated::{Machine, Random};
 use dash_storage::{Directory, File, OpenMode, Storage};

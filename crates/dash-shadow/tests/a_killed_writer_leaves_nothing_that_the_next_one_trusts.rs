@@ -7,12 +7,12 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::path::Path;
 
-use common::sim::{STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, start, tiny, without_exchange};
-use common::{Content, PAGE, commit, read, read_locked, write};
+use super::common::sim::{
+    STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, start, tiny, without_exchange,
+};
+use super::common::{Content, PAGE, commit, read, read_locked, write};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions};
 use dash_storage::simulated::{Machine, OperationKind, Simulated};
 use dash_storage::{Directory, Storage};

@@ -8,10 +8,8 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::sim::{start, tiny};
-use common::{Content, PAGE, changes, commit, value_of, write};
+use super::common::sim::{start, tiny};
+use super::common::{Content, PAGE, changes, commit, value_of, write};
 use dash_shadow::{Connection, Error, OpenOptions};
 use dash_storage::simulated::{Machine, OperationKind, Simulated, StockDescriptor};
 

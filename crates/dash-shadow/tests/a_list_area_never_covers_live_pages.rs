@@ -7,12 +7,10 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::path::Path;
 
-use common::sim::{Without, start, tiny};
-use common::{Content, PAGE, commit, read, read_locked, write};
+use super::common::sim::{Without, start, tiny};
+use super::common::{Content, PAGE, commit, read, read_locked, write};
 use dash_shadow::{Connection, LockLevel};
 use dash_storage::simulated::{Machine, Simulated};
 use dash_storage::{Directory, Storage};

@@ -4,10 +4,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::sim::{OldNames, start, tiny};
-use common::{commit, read};
+use super::common;
+use super::common::sim::{OldNames, start, tiny};
+use super::common::{commit, read};
 use dash_shadow::{Connection, Error, forget};
 use dash_storage::simulated::{Machine, Nothing};
 use dash_storage::{Directory, Storage};

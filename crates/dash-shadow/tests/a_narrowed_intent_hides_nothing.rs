@@ -7,10 +7,8 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::sim::{start, tiny};
-use common::{PAGE, commit, commit_unflushed, read, write};
+use super::common::sim::{start, tiny};
+use super::common::{PAGE, commit, commit_unflushed, read, write};
 use dash_shadow::OpenOptions;
 use dash_storage::simulated::{Machine, Question, Survivors};
 use dash_storage::{Directory, File, OpenMode, Storage};

@@ -6,13 +6,12 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
+use super::common;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use common::sim::{Without, start, tiny};
-use common::{Content, PAGE, commit, read, read_locked};
+use super::common::sim::{Without, start, tiny};
+use super::common::{Content, PAGE, commit, read, read_locked};
 use dash_shadow::{Error, LockLevel, OpenOptions, Protocol};
 use dash_storage::simulated::{Effect, Fault, Machine, OperationKind};
 use dash_storage::{Directory, Storage};

@@ -3,10 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::commit;
-use common::sim::{start, tiny};
+use super::common::commit;
+use super::common::sim::{start, tiny};
 use dash_storage::simulated::{Effect, Fault, Machine, OperationKind};
 use dash_storage::{Directory, Storage};
 use std::path::Path;

@@ -4,15 +4,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
+use super::common;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::{commit, read};
+use super::common::{commit, read};
 use dash_shadow::{Connection, Error, LockLevel};
 use dash_storage::real::Real;
 

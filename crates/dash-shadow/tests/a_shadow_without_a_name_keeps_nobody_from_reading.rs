@@ -5,10 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::sim::{start, tiny};
-use common::{commit, read};
+use super::common::sim::{start, tiny};
+use super::common::{commit, read};
 use dash_storage::simulated::Machine;
 use dash_storage::{Directory, Storage};
 

@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::sim::{start, tiny};
-use common::stock;
-use common::{PAGE, commit, page, read};
+use super::common::sim::{start, tiny};
+use super::common::stock;
+use super::common::{PAGE, commit, page, read};
 use dash_shadow::{Connection, Error, ReadOnly};
 use dash_storage::simulated::Machine;
 use dash_storage::{Directory, File, OpenMode, Storage};

@@ -4,12 +4,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::path::Path;
 
-use common::sim::{start, tiny};
-use common::{commit, read};
+use super::common::sim::{start, tiny};
+use super::common::{commit, read};
 use dash_shadow::Connection;
 use dash_storage::simulated::Machine;
 use dash_storage::{Directory, OpenMode, Storage};

@@ -7,14 +7,13 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
+use super::common;
 use std::path::Path;
 
-use common::sim::{
+use super::common::sim::{
     OldNames, STEPS_OF_AN_EXCHANGE, kill_at_step, read_only, start, tiny, without_exchange,
 };
-use common::{Content, commit, read, write};
+use super::common::{Content, commit, read, write};
 use dash_shadow::inspect::{Opening, Refusal};
 use dash_shadow::{Connection, LockLevel, ReadOnly, inspect};
 use dash_storage::simulated::{Machine, Simulated};

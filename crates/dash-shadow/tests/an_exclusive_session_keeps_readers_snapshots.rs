@@ -8,9 +8,8 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::{PAGE, open, page, read_locked};
+use super::common;
+use super::common::{PAGE, open, page, read_locked};
 use dash_shadow::{Connection, Error, LockLevel};
 use dash_storage::real::Real;
 

@@ -4,13 +4,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
+use super::common;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use common::{commit, open, read};
+use super::common::{commit, open, read};
 use dash_shadow::{Connection, Error};
 use dash_storage::real::Real;
 

@@ -7,13 +7,11 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use common::{changes, commit, read, write};
+use super::common::{changes, commit, read, write};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Tuning};
 use dash_storage::simulated::{Machine, Random, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};

@@ -7,10 +7,9 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::sim::start;
-use common::{Content, PAGE, commit, open, read, write};
+use super::common;
+use super::common::sim::start;
+use super::common::{Content, PAGE, commit, open, read, write};
 use dash_shadow::{Connection, LockLevel, OpenOptions};
 use dash_storage::real::Real;
 use dash_storage::simulated::{Machine, OperationKind};

@@ -11,11 +11,9 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::path::Path;
 
-use common::{Content, commit, read};
+use super::common::{Content, commit, read};
 use dash_shadow::{Connection, Error, OpenOptions, Protocol, Tuning};
 use dash_storage::simulated::{Effect, Fault, Machine, Nothing, Random, Simulated};
 

@@ -3,11 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::sim::{OldNames, at_rest, start, tiny};
-use common::stock::{self, Left};
-use common::{commit, read};
+use super::common;
+use super::common::sim::{OldNames, at_rest, start, tiny};
+use super::common::stock::{self, Left};
+use super::common::{commit, read};
 use dash_shadow::Connection;
 use dash_storage::simulated::{Everything, Machine, Nothing, Question, Survivors};
 use dash_storage::{Directory, File, OpenMode, Storage};

@@ -9,12 +9,10 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use common::{Content, PAGE, changes, commit, read, value_of};
+use super::common::{Content, PAGE, changes, commit, read, value_of};
 use dash_shadow::{Connection, Error, OpenOptions, Tuning};
 use dash_storage::simulated::{Effect, Fault, Machine, Random, Simulated};
 

@@ -7,14 +7,12 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use common::commit;
-use common::sim::{start, tiny};
+use super::common::commit;
+use super::common::sim::{start, tiny};
 use dash_shadow::Protocol;
 use dash_shadow::format::{
     BLOCK, CommitBlock, INLINE_UNITS, IntentBlock, Place, SEQUENCE_MAX, State, Unit, Vouched,

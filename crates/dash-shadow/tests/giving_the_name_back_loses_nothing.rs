@@ -4,14 +4,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use common::sim::OldNames;
-use common::stock::{self, Left};
-use common::{Content, changes, commit, read};
+use super::common::sim::OldNames;
+use super::common::stock::{self, Left};
+use super::common::{Content, changes, commit, read};
 use dash_shadow::inspect::{DbKind, Relation};
 use dash_shadow::{Connection, Error, OpenOptions, Tuning, inspect};
 use dash_storage::simulated::{Effect, Fault, Machine, Metadata, Random, Simulated};

@@ -4,10 +4,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::sim::{start, tiny};
-use common::{commit, read};
+use super::common::sim::{start, tiny};
+use super::common::{commit, read};
 use dash_shadow::Connection;
 use dash_shadow::format::{BLOCK, BLOCK_LEN, CommitBlock};
 use dash_storage::simulated::{Machine, Simulated};

@@ -7,14 +7,12 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::path::Path;
 
-use common::sim::{
+use super::common::sim::{
     STEPS_OF_AN_EXCHANGE, is_step_of_an_exchange, read_only, start, tiny, without_exchange,
 };
-use common::{Content, commit, read, read_locked};
+use super::common::{Content, commit, read, read_locked};
 use dash_shadow::{Connection, Error, LockLevel};
 use dash_storage::simulated::{Effect, Fault, Machine, Simulated};
 use dash_storage::{Directory, Storage};

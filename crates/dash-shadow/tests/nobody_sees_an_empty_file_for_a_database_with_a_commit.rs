@@ -5,11 +5,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::sim::{OldNames, start, tiny};
-use common::stock::{self, Left};
-use common::{Content, commit, page, read};
+use super::common;
+use super::common::sim::{OldNames, start, tiny};
+use super::common::stock::{self, Left};
+use super::common::{Content, commit, page, read};
 use dash_shadow::{Connection, Error};
 use dash_storage::simulated::{Machine, Nothing};
 use std::path::Path;

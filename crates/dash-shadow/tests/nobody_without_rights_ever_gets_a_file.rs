@@ -5,8 +5,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, IoSlice};
@@ -17,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{commit, read};
+use super::common::{commit, read};
 use dash_shadow::{Connection, OpenOptions};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileId, LockKind, Metadata, OpenMode, Storage};

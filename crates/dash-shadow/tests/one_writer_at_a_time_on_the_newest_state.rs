@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{commit, open, read, read_locked, write};
+use super::common;
+use super::common::{commit, open, read, read_locked, write};
 use dash_shadow::{Error, LockLevel, ReadOnly};
 use dash_storage::real::Real;
 use dash_storage::simulated::Machine;

@@ -8,10 +8,9 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
-use common::sim::tiny;
-use common::{commit, read};
+use super::common;
+use super::common::sim::tiny;
+use super::common::{commit, read};
 use dash_shadow::Connection;
 use dash_storage::real::Real;
 

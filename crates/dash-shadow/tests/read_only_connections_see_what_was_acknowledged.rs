@@ -7,12 +7,10 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::path::Path;
 
-use common::sim::{start, tiny, without_exchange};
-use common::{Content, PAGE, commit, read};
+use super::common::sim::{start, tiny, without_exchange};
+use super::common::{Content, PAGE, commit, read};
 use dash_shadow::{LockLevel, ReadOnly};
 use dash_storage::simulated::{Machine, Question, Survivors};
 

@@ -6,13 +6,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::ffi::OsStr;
 use std::path::Path;
 
-use common::sim::{start, tiny};
-use common::{Content, PAGE, commit, read, write};
+use super::common::sim::{start, tiny};
+use super::common::{Content, PAGE, commit, read, write};
 use dash_shadow::{Connection, Error, LockLevel, ReadOnly};
 use dash_storage::simulated::{Machine, Nothing, OperationKind, Random, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};

@@ -7,11 +7,10 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
+use super::common;
 use std::path::Path;
 
-use common::{Content, commit, open, read, read_locked};
+use super::common::{Content, commit, open, read, read_locked};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Tuning};
 use dash_storage::real::Real;
 use dash_storage::simulated::Machine;

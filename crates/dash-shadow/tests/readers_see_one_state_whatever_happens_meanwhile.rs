@@ -7,15 +7,14 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
+use super::common;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::sim::{start, tiny};
-use common::{Content, PAGE, commit, read, write};
+use super::common::sim::{start, tiny};
+use super::common::{Content, PAGE, commit, read, write};
 use dash_shadow::{LockLevel, ReadOnly};
 use dash_storage::simulated::{Machine, Question, Survivors};
 use dash_testing::long::moment;

@@ -6,14 +6,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
+use super::common;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use common::sim::tiny;
-use common::{commit, read};
+use super::common::sim::tiny;
+use super::common::{commit, read};
 use dash_shadow::Connection;
 use dash_shadow::format::{BlockError, CommitBlock, IntentBlock, Place, first_page};
 use dash_storage::real::Real;

@@ -4,12 +4,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::cell::Cell;
 
-use common::sim::{start, tiny};
-use common::{Content, PAGE, changes, commit, read, value_of, write};
+use super::common::sim::{start, tiny};
+use super::common::{Content, PAGE, changes, commit, read, value_of, write};
 use dash_shadow::{Connection, Error, LockLevel, Moment, OpenOptions};
 use dash_storage::simulated::{
     Effect, Fault, Machine, Nothing, OperationKind, Question, Random, Simulated, Survivors,

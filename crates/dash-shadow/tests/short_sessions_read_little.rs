@@ -10,13 +10,12 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
+use super::common;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use common::{PAGE, commit};
+use super::common::{PAGE, commit};
 use dash_shadow::{Connection, LockLevel, OpenOptions, ReadOnly};
 use dash_storage::simulated::{Machine, OperationKind, Simulated};
 

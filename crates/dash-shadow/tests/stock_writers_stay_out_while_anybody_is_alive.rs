@@ -8,14 +8,12 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::sim::{start, tiny};
-use common::{commit, read};
+use super::common::sim::{start, tiny};
+use super::common::{commit, read};
 use dash_shadow::Connection;
 use dash_storage::simulated::{Machine, Simulated};
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};

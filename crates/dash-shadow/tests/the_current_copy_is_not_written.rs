@@ -4,10 +4,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::sim::{start, tiny};
-use common::{Content, commit, read, write};
+use super::common::sim::{start, tiny};
+use super::common::{Content, commit, read, write};
 use dash_storage::simulated::{Enumerate, Machine, Random};
 
 /// All fates are tried if there are not more.

@@ -5,14 +5,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
+use super::common;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{commit, read};
+use super::common::{commit, read};
 use dash_shadow::format::{
     BLOCK_LEN, COMMIT_MAGIC, CommitBlock, Place, SECTOR_BYTES, State, TAIL_LEN, Unit, encode_units,
     first_page, list_len,

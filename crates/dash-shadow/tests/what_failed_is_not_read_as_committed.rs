@@ -8,12 +8,10 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::path::Path;
 
-use common::sim::{read_only, start, tiny};
-use common::{commit, read, write};
+use super::common::sim::{read_only, start, tiny};
+use super::common::{commit, read, write};
 use dash_shadow::{Connection, LockLevel};
 use dash_storage::simulated::{
     Effect, Everything, Fault, Machine, Nothing, OperationKind, Simulated,

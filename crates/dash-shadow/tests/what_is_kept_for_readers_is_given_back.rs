@@ -8,13 +8,11 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::ffi::OsStr;
 use std::path::Path;
 
-use common::sim::{start, tiny};
-use common::{Content, commit, read, read_locked};
+use super::common::sim::{start, tiny};
+use super::common::{Content, commit, read, read_locked};
 use dash_shadow::{Connection, Error, LockLevel};
 use dash_storage::simulated::{Machine, Simulated};
 use dash_storage::{Directory, Storage};

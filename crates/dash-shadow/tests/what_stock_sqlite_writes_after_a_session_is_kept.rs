@@ -5,11 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::sim::{OldNames, Without, start, tiny};
-use common::stock::{self, Left};
-use common::{Content, PAGE, commit, read};
+use super::common::sim::{OldNames, Without, start, tiny};
+use super::common::stock::{self, Left};
+use super::common::{Content, PAGE, commit, read};
 use dash_storage::simulated::{Machine, Random, Survivors};
 
 /// A database of three commits that was closed, its names durable, and one more session of

@@ -6,12 +6,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
+use super::common;
 use std::path::Path;
 
-use common::sim::{OldNames, at_rest, start, tiny};
-use common::{commit, read};
+use super::common::sim::{OldNames, at_rest, start, tiny};
+use super::common::{commit, read};
 use dash_shadow::Connection;
 use dash_storage::simulated::{Machine, Nothing};
 use dash_storage::{Directory, File, OpenMode, Storage};

@@ -7,14 +7,12 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-mod common;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::sim::{start, tiny};
-use common::{Content, PAGE, changes, commit, page, read, read_locked, write};
+use super::common::sim::{start, tiny};
+use super::common::{Content, PAGE, changes, commit, page, read, read_locked, write};
 use dash_shadow::{Connection, LockLevel, OpenOptions};
 use dash_storage::simulated::{
     Effect, Everything, Fault, Machine, Nothing, OperationKind, Question, Random, Simulated,

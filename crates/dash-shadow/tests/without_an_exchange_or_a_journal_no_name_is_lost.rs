@@ -5,13 +5,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use common::sim::{kill_at_step, start, tiny, without_exchange};
-use common::{Content, commit, read};
+use super::common::sim::{kill_at_step, start, tiny, without_exchange};
+use super::common::{Content, commit, read};
 use dash_shadow::Connection;
 use dash_storage::simulated::{Machine, Metadata, Random};
 use dash_storage::{Directory, OpenMode, Storage};

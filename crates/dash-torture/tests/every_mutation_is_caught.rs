@@ -2,7 +2,6 @@
 //! by a test of the engine, and the unbroken engine passes both.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::duplicate_mod, reason = "each of the engine's tests brings what they share")]
 
 extern crate dash_shadow_mutants as dash_shadow;
 
@@ -11,7 +10,9 @@ use dash_torture::{sim, variant};
 #[path = "../src/shadow/subject.rs"]
 mod shadow;
 
-// Tests of the engine, each with what they share, over the engine with the ways to break it.
+// Tests of the engine and what they share, over the engine with the ways to break it.
+#[path = "../../dash-shadow/tests/common/mod.rs"]
+mod common;
 #[path = "../../dash-shadow/tests/files_copied_together_belong_together.rs"]
 mod copied;
 #[path = "../../dash-shadow/tests/the_current_copy_is_not_written.rs"]

@@ -1,12 +1,11 @@
 //! Sessions that are killed, and what a power loss would leave of them.
-#![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 
 use rusqlite::Connection;
 
-use crate::common::Home;
+use super::Home;
 
 /// Bytes of `-wal` up to the end of so many frames.
 pub fn wal_bytes(frames: u64) -> u64 {

@@ -1,6 +1,7 @@
 //! Running the program in a folder of its own, and making databases in states worth looking at.
-#![allow(dead_code, reason = "each test file uses a part of this")]
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+pub mod killed;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,0 +1,22 @@
+//! The program `dash`, as people run it.
+
+mod common;
+
+mod backup;
+mod bench;
+mod convert;
+mod demo;
+mod doctor;
+mod inspect;
+mod log;
+mod log_says;
+mod log_sql;
+mod recover;
+mod replay;
+mod replay_tells;
+mod shell;
+mod stopping;
+mod top;
+mod torture;
+mod wal;
+mod wal_elsewhere;
