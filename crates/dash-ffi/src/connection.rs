@@ -101,6 +101,14 @@ impl ConnectionRef<'_> {
             .any(is_other)
     }
 
+    /// Whether the database at `own` is `main`, and none is attached.
+    pub(crate) fn has_only(&self, own: &Path) -> bool {
+        let (api, db) = (self.slot.api, self.as_ptr());
+        // SAFETY: an open connection that this thread holds. 1 is `temp`, and always there.
+        let [temp, more] = [1, 2].map(|number| unsafe { api.db_name(db, number) });
+        !temp.is_null() && more.is_null() && self.path("main").as_deref() == Some(own)
+    }
+
     /// The name of the database that a file is of.
     pub(crate) fn schema_of(&self, file: *mut RawFile) -> Option<String> {
         let (api, db) = (self.slot.api, self.as_ptr());

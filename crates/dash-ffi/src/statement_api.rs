@@ -2,7 +2,7 @@
 //! without some (`SQLITE_OMIT_TRACE`, `SQLITE_OMIT_DEPRECATED`); then none of them is used.
 
 use crate::sys::statement::{
-    ColumnBytes, ColumnInt, DbStatus, NextStatement, PrepareV2, RawStatement, TraceV2,
+    ColumnBytes, ColumnInt, DbStatus, Limit, NextStatement, PrepareV2, RawStatement, TraceV2,
 };
 use crate::sys::{ApiRoutines, Connection, RawValue};
 use core::ffi::{c_char, c_int, c_uint};
@@ -49,6 +49,7 @@ routines! {
     db_status: DbStatus,
     finalize: unsafe extern "C" fn(*mut RawStatement) -> c_int,
     get_autocommit: unsafe extern "C" fn(*mut Connection) -> c_int,
+    limit: Limit,
     next_stmt: NextStatement,
     prepare_v2: PrepareV2,
     sql: unsafe extern "C" fn(*mut RawStatement) -> *const c_char,
@@ -83,6 +84,7 @@ mod tests {
             db_status is sqlite3_db_status,
             finalize is sqlite3_finalize,
             get_autocommit is sqlite3_get_autocommit,
+            limit is sqlite3_limit,
             next_stmt is sqlite3_next_stmt,
             prepare_v2 is sqlite3_prepare_v2,
             sql is sqlite3_sql,

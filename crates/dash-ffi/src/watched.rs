@@ -2,6 +2,7 @@
 
 use crate::capture::{Capture, Hook, TracedStatement};
 use crate::connection::ConnectionRef;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A connection whose statements somebody is told of, unless the host has taken the hook since.
@@ -37,6 +38,13 @@ impl Watched<'_> {
     pub fn is_autocommit(&self) -> bool {
         // SAFETY: an open connection that this thread holds.
         unsafe { (self.hook.api.get_autocommit)(self.connection.as_ptr()) != 0 }
+    }
+
+    /// Whether it has nothing but the database at `own` as its `main`, and temporary tables. An
+    /// SQLite before 3.39 does not tell.
+    #[must_use]
+    pub fn has_only(&self, own: &Path) -> bool {
+        self.connection.has_only(own)
     }
 
     /// Shows every statement whose program is under way, also those that nobody was told of. It

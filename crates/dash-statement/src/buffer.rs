@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use crate::context::Context;
 use crate::model::{Control, Event, Sql, Statement, Transaction, Value};
 use crate::reason::Reason;
 
@@ -111,6 +112,11 @@ impl Buffer {
         self.transaction.reasons.add(reason);
     }
 
+    /// What is so of the connection as the transaction ends.
+    pub fn context(&mut self, context: Context) {
+        self.transaction.context = Some(context);
+    }
+
     /// The memory is used up: what follows is dropped (`STATEMENT-2`).
     pub fn fill(&mut self) {
         self.full = true;
@@ -127,6 +133,7 @@ impl Buffer {
     pub fn clear(&mut self) {
         self.transaction.events.clear();
         (self.transaction.dropped, self.transaction.reasons) = (0, crate::Reasons::default());
+        self.transaction.context = None;
         self.texts.clear();
         (self.used, self.full) = (0, false);
     }

@@ -1,8 +1,9 @@
 //! Bytes as a transaction. Nothing is believed: every number is checked against what is there.
 
+use crate::context::Context;
 use crate::format::{
     BLOB, HAS_CLOCK, HAS_VALUES, INTEGER, NULL, POINTER, REAL, RELEASE, ROLLBACK_TO, SAVEPOINT,
-    STATEMENT, TEXT, VERSION, ZEROBLOB,
+    STATEMENT, TEXT, VERSION, WITH_CONTEXT, ZEROBLOB,
 };
 use crate::model::{Control, Event, Sql, Statement, Transaction, Value};
 use crate::reason::Reasons;
@@ -32,16 +33,21 @@ pub enum Malformed {
 /// taken than a small multiple of their number.
 pub fn decode(bytes: &[u8]) -> Result<Transaction, Malformed> {
     let mut bytes = Bytes(bytes);
-    match bytes.u8()? {
-        VERSION => {}
+    let has_context = match bytes.u8()? {
+        VERSION => false,
+        WITH_CONTEXT => true,
         other => return Err(Malformed::Version(other)),
-    }
+    };
     let reasons = Reasons::of_bits(bytes.u32()?).ok_or(Malformed::Unknown)?;
     let dropped = bytes.u32()?;
+    let context = match has_context {
+        true => Some(Context::of_bits(bytes.u32()?).ok_or(Malformed::Unknown)?),
+        false => None,
+    };
     let texts = bytes.list(|bytes| Ok(Sql::from(bytes.content()?)))?;
     let events = bytes.list(|bytes| bytes.event(&texts))?;
     match bytes.0 {
-        [] => Ok(Transaction { events, dropped, reasons }),
+        [] => Ok(Transaction { events, dropped, reasons, context }),
         _ => Err(Malformed::Trailing),
     }
 }

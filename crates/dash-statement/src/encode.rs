@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::format::{
-    BLOB, HAS_CLOCK, HAS_VALUES, HEAD, INTEGER, NULL, POINTER, REAL, RELEASE, ROLLBACK_TO,
-    SAVEPOINT, STATEMENT, TEXT, VERSION, ZEROBLOB,
+    BLOB, CONTEXT, HAS_CLOCK, HAS_VALUES, HEAD, INTEGER, NULL, POINTER, REAL, RELEASE, ROLLBACK_TO,
+    SAVEPOINT, STATEMENT, TEXT, VERSION, WITH_CONTEXT, ZEROBLOB,
 };
 use crate::model::{Control, Event, Sql, Statement, Transaction, Value};
 use crate::reason::Reason;
@@ -29,10 +29,14 @@ pub fn encode_within(transaction: &Transaction, room: usize) -> Option<Vec<u8>> 
 fn encode_first(transaction: &Transaction, room: usize) -> (Vec<u8>, usize) {
     let mut texts = Texts::default();
     let (mut events, mut steps) = (Vec::new(), 0);
+    let (version, head) = match transaction.context {
+        Some(_) => (WITH_CONTEXT, HEAD + CONTEXT),
+        None => (VERSION, HEAD),
+    };
     for event in &transaction.events {
         let before = (events.len(), texts.list.len(), texts.bytes);
         put_event(&mut events, &mut texts, event);
-        if HEAD + 8 + texts.bytes + events.len() > room {
+        if head + 8 + texts.bytes + events.len() > room {
             events.truncate(before.0);
             texts.list.truncate(before.1);
             texts.bytes = before.2;
@@ -45,10 +49,13 @@ fn encode_first(transaction: &Transaction, room: usize) -> (Vec<u8>, usize) {
     if left > 0 {
         reasons.add(Reason::NoRoom);
     }
-    let mut bytes = Vec::with_capacity(HEAD + 8 + texts.bytes + events.len());
-    bytes.push(VERSION);
+    let mut bytes = Vec::with_capacity(head + 8 + texts.bytes + events.len());
+    bytes.push(version);
     put_u32(&mut bytes, reasons.bits());
     put_u32(&mut bytes, transaction.dropped.saturating_add(left));
+    if let Some(context) = transaction.context {
+        put_u32(&mut bytes, context.bits());
+    }
     put_u32(&mut bytes, length(texts.list.len()));
     for text in &texts.list {
         put_bytes(&mut bytes, text);

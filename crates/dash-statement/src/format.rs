@@ -1,7 +1,10 @@
 //! Numbers of the encoding; see FORMAT.md.
 
-/// The version that is written, and the only one that is read.
+/// The versions that are written and read: nothing is said of the connection, or something is.
 pub const VERSION: u8 = 1;
+pub const WITH_CONTEXT: u8 = 2;
+/// Bytes of what is said of it.
+pub const CONTEXT: usize = 4;
 /// Bytes before the texts: version, reasons, dropped.
 pub const HEAD: usize = 1 + 4 + 4;
 

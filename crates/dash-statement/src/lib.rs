@@ -2,22 +2,26 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+mod context;
 mod decode;
 mod encode;
 mod expand;
 mod format;
 mod literal;
 mod model;
+mod provable;
 mod real;
 mod reason;
 mod shell;
 mod token;
 
 pub use buffer::{Buffer, LIMIT, Place};
+pub use context::{Circumstance, Context};
 pub use decode::{Malformed, decode};
 pub use encode::{encode, encode_within};
 pub use expand::{expand, has_parameters};
 pub use literal::{exact, literal, literals};
 pub use model::{Control, Event, Sql, Statement, Transaction, Value};
+pub use provable::{Schema, Unprovable, circumstances, provable};
 pub use reason::{Reason, Reasons};
 pub use shell::for_shell;

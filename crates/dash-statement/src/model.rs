@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::context::Context;
 use crate::reason::Reasons;
 
 /// The text of a statement, as it was prepared: with parameters where it has them. UTF-8 as a rule;
@@ -71,6 +72,8 @@ pub struct Transaction {
     pub dropped: u32,
     /// Why the steps may not be all that the transaction did.
     pub reasons: Reasons,
+    /// What was so of the connection; `None`: that is not known.
+    pub context: Option<Context>,
 }
 
 impl Transaction {

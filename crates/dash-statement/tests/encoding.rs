@@ -1,8 +1,8 @@
 //! What is encoded is what is decoded, and junk is told from it.
 
 use dash_statement::{
-    Control, Event, Malformed, Reason, Reasons, Sql, Statement, Transaction, Value, decode, encode,
-    encode_within,
+    Circumstance, Context, Control, Event, Malformed, Reason, Reasons, Sql, Statement, Transaction,
+    Value, decode, encode, encode_within,
 };
 use proptest::prelude::*;
 
@@ -37,11 +37,13 @@ fn event() -> impl Strategy<Value = Event> {
 
 fn transaction() -> impl Strategy<Value = Transaction> {
     let reasons = 0..1_u32 << Reason::ALL.len();
-    (proptest::collection::vec(event(), 0..8), any::<u32>(), reasons).prop_map(
-        |(events, dropped, reasons)| Transaction {
+    let context = proptest::option::of(0..1_u32 << Circumstance::ALL.len());
+    (proptest::collection::vec(event(), 0..8), any::<u32>(), reasons, context).prop_map(
+        |(events, dropped, reasons, context)| Transaction {
             events,
             dropped,
             reasons: Reasons::of_bits(reasons).expect("known reasons"),
+            context: context.map(|bits| Context::of_bits(bits).expect("known ones")),
         },
     )
 }
@@ -78,7 +80,7 @@ proptest! {
     fn junk_is_refused_without_a_panic(mut bytes in any::<Vec<u8>>()) {
         drop(decode(&bytes));
         if let Some(first) = bytes.first_mut() {
-            *first = 1;
+            *first = 1 + *first % 2;
         }
         drop(decode(&bytes));
     }
@@ -106,7 +108,8 @@ fn the_layout_is_that_of_the_document() {
     let mut reasons = Reasons::default();
     reasons.add(Reason::OpenQuery);
     let events = vec![Event::Statement(statement), Event::Control(Control::RollbackTo, sql)];
-    let bytes = encode(&Transaction { events, dropped: 3, reasons });
+    let transaction = Transaction { events, dropped: 3, reasons, context: None };
+    let bytes = encode(&transaction);
     let expected: &[&[u8]] = &[
         &[1],                            // version
         &[2, 0, 0, 0],                   // reasons
@@ -122,13 +125,20 @@ fn the_layout_is_that_of_the_document() {
         &[3, 0, 0, 0, 0], // ROLLBACK TO
     ];
     assert_eq!(bytes, expected.concat());
+    let mut context = Context::default();
+    context.add(Circumstance::OtherDatabase);
+    let bytes = encode(&Transaction { context: Some(context), ..transaction });
+    let mut expected = expected.concat();
+    expected[0] = 2;
+    expected.splice(9..9, [2, 0, 0, 0]); // the connection, behind what was dropped
+    assert_eq!(bytes, expected);
 }
 
 #[test]
 fn what_is_wrong_is_named() {
     let empty = encode(&Transaction::default());
     assert_eq!(decode(&[]), Err(Malformed::CutOff));
-    assert_eq!(decode(&[2]), Err(Malformed::Version(2)));
+    assert_eq!(decode(&[3]), Err(Malformed::Version(3)));
     assert_eq!(decode(&[&empty[..], &[0]].concat()), Err(Malformed::Trailing));
     let mut unknown = empty.clone();
     unknown[4] = 0x80;

@@ -2,7 +2,7 @@
 
 use super::hook::Hook;
 use super::values::{Bound, Unread, read};
-use crate::sys::statement::{CACHE_HIT, CACHE_MISS, REPREPARE, RawStatement};
+use crate::sys::statement::{CACHE_HIT, CACHE_MISS, LENGTH, REPREPARE, RawStatement};
 use core::ffi::{CStr, c_char, c_int};
 
 /// A statement, during a call of SQLite's about its connection.
@@ -66,6 +66,13 @@ impl<'a> TracedStatement<'a> {
     pub fn is_autocommit(&self) -> bool {
         // SAFETY: an open connection.
         unsafe { (self.hook.api.get_autocommit)(self.hook.db) != 0 }
+    }
+
+    /// How many bytes its connection takes in a row or a value at most (`SQLITE_LIMIT_LENGTH`).
+    #[must_use]
+    pub fn longest_value(&self) -> i32 {
+        // SAFETY: an open connection; a negative limit sets nothing.
+        unsafe { (self.hook.api.limit)(self.hook.db, LENGTH, -1) }
     }
 
     /// How often its connection has used a page of any of its databases; wraps around.

@@ -9,7 +9,7 @@
 
 use super::backup::{Backup, BackupInit, ProgressHandler};
 use super::statement::{
-    ColumnBytes, ColumnInt, DbStatus, NextStatement, PrepareV2, RawStatement, TraceV2,
+    ColumnBytes, ColumnInt, DbStatus, Limit, NextStatement, PrepareV2, RawStatement, TraceV2,
 };
 use super::{
     Connection, Context, CreateFunction, Destructor, EntryPoint, Module, RawValue, RawVfs,
@@ -204,7 +204,7 @@ pub struct ApiRoutines {
     pub(crate) randomness: Unused,
     pub(crate) context_db_handle: Option<unsafe extern "C" fn(*mut Context) -> *mut Connection>,
     pub(crate) extended_result_codes: Unused,
-    pub(crate) limit: Unused,
+    pub(crate) limit: Option<Limit>,
     pub(crate) next_stmt: Option<NextStatement>,
     pub(crate) sql: Option<unsafe extern "C" fn(*mut RawStatement) -> *const c_char>,
     pub(crate) status: Unused,

@@ -17,6 +17,8 @@ pub(crate) type ColumnInt = unsafe extern "C" fn(*mut RawStatement, c_int) -> c_
 /// `sqlite3_db_status`.
 pub(crate) type DbStatus =
     unsafe extern "C" fn(*mut Connection, c_int, *mut c_int, *mut c_int, c_int) -> c_int;
+/// `sqlite3_limit`.
+pub(crate) type Limit = unsafe extern "C" fn(*mut Connection, c_int, c_int) -> c_int;
 /// `sqlite3_next_stmt`.
 pub(crate) type NextStatement =
     unsafe extern "C" fn(*mut Connection, *mut RawStatement) -> *mut RawStatement;
@@ -45,5 +47,7 @@ pub(crate) const ROW: c_int = 100;
 pub(crate) const CACHE_HIT: c_int = 7;
 /// `SQLITE_DBSTATUS_CACHE_MISS`.
 pub(crate) const CACHE_MISS: c_int = 8;
+/// `SQLITE_LIMIT_LENGTH`.
+pub(crate) const LENGTH: c_int = 0;
 /// `SQLITE_STMTSTATUS_REPREPARE`.
 pub(crate) const REPREPARE: c_int = 5;

@@ -9,11 +9,12 @@
 //! itself, with the last frame, as SQLite tells of the end only after that.
 
 use std::any::Any;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dash_ffi::{Capture, TracedStatement, Watched};
-use dash_statement::{Reason, encode};
+use dash_statement::{Circumstance, Reason, encode};
 
 use super::canaries::Committer;
 use super::kind::Kind;
@@ -77,9 +78,9 @@ impl Capturer {
         self.state().canaries.gives_up();
     }
 
-    /// What the transaction ran whose last frame is about to be written; `several`: it writes
-    /// another database, too.
-    pub fn at_commit(&self, watched: &Watched<'_>, several: bool) -> Captured {
+    /// What the transaction ran whose last frame is about to be written into the log of the
+    /// database at `path`; `several`: it writes another database, too.
+    pub fn at_commit(&self, watched: &Watched<'_>, path: &Path, several: bool) -> Captured {
         let mut state = self.state();
         if state.finished {
             state.start();
@@ -96,6 +97,11 @@ impl Capturer {
         if several {
             buffer.note(Reason::SeveralDatabases);
         }
+        let mut context = state.context;
+        if !watched.has_only(path) {
+            context.add(Circumstance::OtherDatabase);
+        }
+        state.buffer.context(context);
         Captured {
             connection: Some(self.number),
             transaction: state.transaction,
@@ -134,6 +140,7 @@ impl Capture for Capturer {
             _ if is_query => state.query = Some(statement.id()),
             Kind::Other => {
                 state.canaries.writes();
+                state.look_around(statement, sql);
                 state.push(statement, sql);
             }
             kind => {
@@ -177,6 +184,7 @@ impl Capture for Capturer {
         }
         if !is_read_only {
             state.canaries.writes();
+            state.look_around(statement, statement.sql().unwrap_or_default());
         }
         state.buffer.note(Reason::OtherProgram);
     }

@@ -2,9 +2,12 @@
 //! way, and what the transaction in hand has run.
 
 use dash_ffi::{Bound, TracedStatement, Unread, Watched, clock};
-use dash_statement::{Buffer, Place, Reason, Value};
+use dash_statement::{Buffer, Circumstance, Context, Place, Reason, Value, circumstances};
 
 use super::canaries::Canaries;
+
+/// Bytes that SQLite takes in a value, unless it was built or told otherwise.
+const LONGEST: i32 = 1_000_000_000;
 
 /// A blob of so many zeros is kept as their number.
 const ZEROS: usize = 16;
@@ -48,6 +51,8 @@ pub struct State {
     /// The statement that ended last.
     pub ended: Option<Ended>,
     pub canaries: Canaries,
+    /// What the connection's statements have made of it.
+    pub context: Context,
 }
 
 impl State {
@@ -154,6 +159,14 @@ impl State {
         if self.canaries.unseen_writer(watched) {
             // Nobody has told how the transaction before ended.
             self.start();
+        }
+    }
+
+    /// Notes what a statement that writes makes of its connection, and what that allows it.
+    pub fn look_around(&mut self, statement: &TracedStatement<'_>, sql: &[u8]) {
+        self.context.add_all(circumstances(sql));
+        if statement.longest_value() < LONGEST {
+            self.context.add(Circumstance::Limit);
         }
     }
 

@@ -67,8 +67,9 @@ impl Link {
             return;
         }
         let capture = |connection: &ConnectionRef<'_>| {
-            let captured =
-                with_capturer(connection, |capturer, watched| capturer.at_commit(watched, several));
+            let captured = with_capturer(connection, |capturer, watched| {
+                capturer.at_commit(watched, &self.path, several)
+            });
             captured.unwrap_or_else(|| Captured::nothing(unseen(connection)))
         };
         state.captured = state.kept.as_ref().and_then(|kept| kept.visit(capture));

@@ -1,0 +1,84 @@
+//! Whether a transaction provably replays: whether SQLite, given the same database and these
+//! statements, does the same again, whatever else its connection was told (`STATEMENT-6`).
+//!
+//! Nothing is guessed: a text, a table or an index that is not understood whole is a reason against
+//! it. What a connection's settings could change is ruled out by the forms that are allowed, so the
+//! settings need not be known: no trigger, no foreign key, no CHECK, no function, no order of rows.
+//!
+//! The source of the idea is SQLite/SSL (VLDB 2017), whose log holds all statements. What makes a
+//! replay come to something else was found by trying; `crates/dash-replay` still tries it.
+//!
+//! | | |
+//! |---|---|
+//! | `unprovable` | the reasons against it |
+//! | `tokens` | a text of SQL as tokens |
+//! | `expression` | values and conditions |
+//! | `table`, `index` | what the schema says of a table |
+//! | `schema` | all of it |
+//! | `form` | statements |
+//! | `made` | what a statement makes of its connection |
+
+mod expression;
+mod form;
+mod index;
+mod made;
+mod schema;
+mod table;
+mod tokens;
+mod unprovable;
+
+#[cfg(test)]
+mod tests;
+
+use crate::context::Circumstance;
+use crate::expand::has_parameters;
+use crate::model::{Control, Event, Statement, Transaction};
+
+pub use made::circumstances;
+pub use schema::Schema;
+pub use unprovable::Unprovable;
+
+/// Whether a transaction provably replays on a database with this schema, in which each step is
+/// there once ([`Transaction::once`]).
+///
+/// # Errors
+///
+/// The first reason against it.
+pub fn provable(transaction: &Transaction, schema: &Schema) -> Result<(), Unprovable> {
+    let Transaction { events, dropped, reasons, context } = transaction;
+    if !reasons.is_empty() || *dropped > 0 || events.is_empty() {
+        return Err(Unprovable::Incomplete);
+    }
+    let context = context.ok_or(Unprovable::Incomplete)?;
+    if let Some(circumstance) = context.iter().next() {
+        return Err(of_connection(circumstance));
+    }
+    events.iter().try_for_each(|event| match event {
+        Event::Statement(it) => statement(it, schema),
+        Event::Control(Control::RollbackTo, _) => Err(Unprovable::RolledBack),
+        Event::Control(..) => Ok(()),
+    })
+}
+
+fn of_connection(circumstance: Circumstance) -> Unprovable {
+    match circumstance {
+        Circumstance::Temporary => Unprovable::Temporary,
+        Circumstance::OtherDatabase => Unprovable::OtherDatabase,
+        Circumstance::Limit => Unprovable::Limit,
+        Circumstance::SchemaWritten => Unprovable::Table,
+    }
+}
+
+fn statement(statement: &Statement, schema: &Schema) -> Result<(), Unprovable> {
+    let Statement { sql, values, clock, nested } = statement;
+    if values.is_none() && has_parameters(sql) {
+        return Err(Unprovable::Incomplete);
+    }
+    if *nested > 0 {
+        return Err(Unprovable::Trigger);
+    }
+    if clock.is_some() {
+        return Err(Unprovable::Function);
+    }
+    form::check(sql, schema)
+}

@@ -1,0 +1,77 @@
+//! What a database's schema says of its tables.
+
+use std::collections::{HashMap, HashSet};
+
+use super::index;
+use super::table::Table;
+use super::tokens::{Name, Walk, tokens};
+use super::unprovable::Unprovable;
+
+/// See the module. It is made of the rows of `sqlite_schema`.
+#[derive(Debug, Clone, Default)]
+pub struct Schema {
+    tables: HashMap<Name, Result<Table, Unprovable>>,
+    /// What is said of a table in rows of their own, which may come before it.
+    keys: HashMap<Name, Vec<Vec<Name>>>,
+    refused: HashMap<Name, Unprovable>,
+    /// Tables that others have foreign keys to.
+    referred: HashSet<Name>,
+    is_other_encoding: bool,
+}
+
+impl Schema {
+    /// The text encoding is not UTF-8.
+    pub fn is_not_utf8(&mut self) {
+        self.is_other_encoding = true;
+    }
+
+    /// A row: the columns `type`, `tbl_name` and `sql`, which an index that SQLite made itself has
+    /// none of.
+    pub fn add(&mut self, kind: &[u8], table: &[u8], sql: Option<&[u8]>) {
+        let name = Name::from(table.to_ascii_lowercase());
+        let Some(sql) = sql else { return };
+        let definition = tokens(sql);
+        match kind {
+            b"table" => {
+                let mut walk = Walk(&definition);
+                while walk.peek().is_some() {
+                    if walk.words(&["references"]) {
+                        self.referred.extend(walk.name());
+                    } else {
+                        walk.take();
+                    }
+                }
+                self.tables.insert(name, Table::read(&definition));
+            }
+            b"index" => match index::read(&definition) {
+                Ok(Some(key)) => self.keys.entry(name).or_default().push(key),
+                Ok(None) => {}
+                Err(reason) => drop(self.refused.insert(name, reason)),
+            },
+            b"trigger" => drop(self.refused.insert(name, Unprovable::Trigger)),
+            _ => {}
+        }
+    }
+
+    /// A table that statements may write, and the keys that indexes make.
+    ///
+    /// # Errors
+    ///
+    /// Why they may not.
+    pub fn table(&self, name: &[u8]) -> Result<(&Table, &[Vec<Name>]), Unprovable> {
+        if self.is_other_encoding {
+            return Err(Unprovable::Encoding);
+        }
+        if name.starts_with(b"sqlite_") {
+            return Err(Unprovable::Table);
+        }
+        let table = self.tables.get(name).ok_or(Unprovable::Table)?.as_ref().map_err(|it| *it)?;
+        if let Some(reason) = self.refused.get(name) {
+            return Err(*reason);
+        }
+        if self.referred.contains(name) {
+            return Err(Unprovable::ForeignKey);
+        }
+        Ok((table, self.keys.get(name).map_or(&[], |keys| &keys[..])))
+    }
+}
