@@ -52,7 +52,8 @@ fn name(finding: &Finding) -> String {
 }
 
 fn print(report: &Report) {
-    let Report { same, same_content, divergences, not_run, checkpointed, doubt, ended } = report;
+    let Report { same, same_content, divergences, not_run, checkpointed, doubt, ended, .. } =
+        report;
     if let Some(doubt) = doubt.as_ref().filter(|_| !divergences.is_empty()) {
         eprintln!("dash: {doubt}");
     }
@@ -78,6 +79,19 @@ fn print(report: &Report) {
             divergences.len()
         ),
     }
+    print_provable(report);
+}
+
+/// Which commits their statements alone could carry.
+fn print_provable(report: &Report) {
+    let Report { provable, unprovable, .. } = report;
+    if *provable == 0 && unprovable.is_empty() {
+        return;
+    }
+    say!("{provable} of the commits provably replay");
+    for (reason, count) in unprovable {
+        say!("{count} may not: {}", reason.sentence());
+    }
 }
 
 fn object(report: &Report) -> Value {
@@ -90,6 +104,11 @@ fn object(report: &Report) -> Value {
         })
     };
     let list = |findings: &[Finding]| -> Vec<Value> { findings.iter().map(one).collect() };
+    let unprovable: serde_json::Map<String, Value> = report
+        .unprovable
+        .iter()
+        .map(|(reason, count)| (reason.name().into(), json!(count)))
+        .collect();
     json!({
         "same_pages": report.same,
         "same_content": report.same_content,
@@ -98,5 +117,8 @@ fn object(report: &Report) -> Value {
         "ended": report.ended.as_ref().map(one),
         "divergences": list(&report.divergences),
         "not_run": list(&report.not_run),
+        "provable": report.provable,
+        "provable_same_pages": report.provable_same,
+        "unprovable": unprovable,
     })
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use super::common::Home;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
@@ -28,6 +29,11 @@ fn a_replay_comes_to_the_same_or_says_why_not() {
     let before = home.contents();
     let text = home.dash(&["replay", "app.db"]).is(0).out();
     assert!(text.contains("21 commits were run again: 21 came to the same pages"), "{text}");
+    assert!(text.contains("20 of the commits provably replay"), "{text}");
+    assert!(text.contains("1 may not: a statement is neither an INSERT of one row"), "{text}");
+    let report = json(&home, &[], 0);
+    assert_eq!((&report["provable"], &report["provable_same_pages"]), (&20.into(), &20.into()));
+    assert_eq!(report["unprovable"], serde_json::json!({ "form": 1 }));
     assert_eq!(home.contents(), before, "it wrote something");
     db.execute_batch(
         "PRAGMA foreign_keys=ON; CREATE TABLE c(t REFERENCES t(id) ON DELETE CASCADE)",
@@ -64,6 +70,26 @@ fn a_checkpoint_takes_the_base_along() {
     drop(other.plain());
     let run = other.dash(&["replay", "app.db"]).is(2);
     assert!(run.errors().contains("has no log"), "{}", run.errors());
+}
+
+/// What is told of its connection decides, too, not only its statements.
+#[test]
+fn a_transaction_is_not_provable_where_its_connection_had_more() {
+    let home = Home::new();
+    let db = recording(&home, "");
+    insert(&db, 1);
+    db.execute_batch("ATTACH ':memory:' AS other").unwrap();
+    insert(&db, 2);
+    db.execute_batch("DETACH other").unwrap();
+    insert(&db, 3);
+    db.set_limit(Limit::SQLITE_LIMIT_LENGTH, 1 << 20).unwrap();
+    insert(&db, 4);
+    db.execute_batch("CREATE TEMP TABLE other(x)").unwrap();
+    insert(&db, 5);
+    let report = json(&home, &[], 0);
+    assert_eq!((&report["same_pages"], &report["provable"]), (&5.into(), &2.into()), "{report}");
+    let expected = serde_json::json!({ "limit": 1, "other_database": 1, "temporary": 1 });
+    assert_eq!(report["unprovable"], expected, "{report}");
 }
 
 fn checkpoint(db: &Connection) {

@@ -8,6 +8,7 @@
 //! | `image` | a database's file by pages |
 //! | `run` | a transaction, run again |
 //! | `compare` | what differs between two databases |
+//! | `schema` | what a verdict is given on: whether a transaction provably replays |
 //! | `why` | why that may be |
 
 #![forbid(unsafe_code)]
@@ -16,12 +17,13 @@ mod base;
 mod compare;
 mod image;
 mod run;
+mod schema;
 mod why;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use dash_statement::{Event, Reason, Transaction, has_parameters};
+use dash_statement::{Event, Reason, Transaction, Unprovable, has_parameters, provable};
 use dash_storage::real::Real;
 use dash_wal::Known;
 use dash_wal::history::{Commit, Frame, Start};
@@ -46,6 +48,13 @@ pub struct Report {
     pub doubt: Option<String>,
     /// The commit before which it had to end, and why.
     pub ended: Option<Finding>,
+    /// Commits whose statements would do to carry them: they provably replay, as far as the log
+    /// tells.
+    pub provable: u64,
+    /// Of those, the ones that came to the same pages.
+    pub provable_same: u64,
+    /// The others, by the reason.
+    pub unprovable: BTreeMap<Unprovable, u64>,
 }
 
 impl Report {
@@ -169,8 +178,17 @@ impl Replay<'_> {
         };
         let ran = known(&commit.known);
         match &ran {
-            Ok(ran) => self.run(commit, frames, ran, &mut copy)?,
+            Ok(ran) => {
+                let judged = provable(ran, &schema::of(&self.target)?);
+                self.count(judged);
+                let same = self.report.same;
+                self.run(commit, frames, ran, &mut copy)?;
+                if judged.is_ok() {
+                    self.report.provable_same += self.report.same - same;
+                }
+            }
             Err(reason) => {
+                self.count(Err(Unprovable::Incomplete));
                 self.target.apply(frames, commit.database_pages)?;
                 copy.apply(frames, commit.database_pages)?;
                 let (commit, what, reason) = (commit.clone(), String::new(), reason.clone());
@@ -179,6 +197,13 @@ impl Replay<'_> {
         }
         self.copy = Some(copy);
         Ok(())
+    }
+
+    fn count(&mut self, judged: core::result::Result<(), Unprovable>) {
+        match judged {
+            Ok(()) => self.report.provable += 1,
+            Err(reason) => *self.report.unprovable.entry(reason).or_default() += 1,
+        }
     }
 
     /// Runs it, and compares what came of it. Settings of a connection are not recorded: where they
