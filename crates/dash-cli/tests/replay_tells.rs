@@ -5,6 +5,7 @@
 use super::common::Home;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
 /// A recording connection with tables; what `setup` commits is in the database when the log begins.
 fn recording(home: &Home, setup: &str) -> Connection {
@@ -126,4 +127,41 @@ fn a_transaction_over_two_databases_is_in_no_log() {
     .unwrap();
     home.dash(&["log", "app.db"]).is(0).says("1 commit of app.db-wal, up to frame");
     home.dash(&["replay", "app.db"]).is(0).says("1 commits were run again: 1 came to the same");
+}
+
+/// A statement that found the database locked did nothing; in a replay nobody is in its way. It is
+/// known for what it was: SQLite never got to write.
+#[test]
+fn what_found_the_database_locked_succeeds_and_is_not_called_provable() {
+    let home = Home::new();
+    let db = recording(&home, "CREATE TABLE s(x)");
+    let other = home.recorded("");
+    db.execute_batch("INSERT INTO s VALUES (0); BEGIN").unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; INSERT INTO s VALUES (1)").unwrap();
+    db.busy_timeout(std::time::Duration::ZERO).unwrap();
+    assert!(db.execute_batch("INSERT INTO s VALUES (2)").is_err());
+    other.execute_batch("COMMIT").unwrap();
+    db.execute_batch("INSERT INTO s VALUES (3); COMMIT").unwrap();
+    the_last_one_diverges(&home, "a statement ended before its connection could write");
+    let said = home.dash(&["replay", "app.db"]).is(1).out();
+    assert!(said.contains("2 of the commits provably replay"), "{said}");
+    assert!(
+        said.contains("1 may not: a statement ended before its connection could write"),
+        "{said}"
+    );
+}
+
+/// An authorizer may have SQLite leave a column as it is, of which nobody is told.
+#[test]
+fn what_an_authorizer_has_ignored_is_a_reason() {
+    let home = Home::new();
+    let mut db =
+        recording(&home, "CREATE TABLE s(id INTEGER PRIMARY KEY, x); INSERT INTO s VALUES (1, 1)");
+    let ignores = |asked: AuthContext<'_>| match asked.action {
+        AuthAction::Update { column_name: "x", .. } => Authorization::Ignore,
+        _ => Authorization::Allow,
+    };
+    db.authorizer(Some(ignores)).unwrap();
+    db.execute_batch("UPDATE s SET id = 2, x = 2 WHERE id = 1").unwrap();
+    the_last_one_diverges(&home, "an authorizer");
 }

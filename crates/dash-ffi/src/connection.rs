@@ -9,7 +9,7 @@ use crate::file_calls::Handle;
 use crate::guard::guarded;
 use crate::name::path;
 use crate::op;
-use crate::rows::keep;
+use crate::rows::{Texts, keep, keep_all};
 use crate::slot::Slot;
 use crate::sys::{Connection, RawFile};
 use core::ffi::{CStr, c_char, c_void};
@@ -180,6 +180,18 @@ impl ConnectionRef<'_> {
         // the call. No message is wanted.
         let code = unsafe { (api.exec)(db, sql.as_ptr(), Some(keep), place, null_mut()) };
         answers.pop().filter(|_| code == OK)
+    }
+
+    /// The rows that a query answers, each value as a text; none where it fails.
+    #[must_use]
+    pub fn texts(&self, sql: &str) -> Vec<Vec<Option<Vec<u8>>>> {
+        let mut rows: Vec<Texts> = Vec::new();
+        let Ok(sql) = CString::new(sql) else { return rows };
+        let (api, db, place) = (self.slot.api, self.as_ptr(), (&raw mut rows).cast());
+        // SAFETY: an open connection and a C string; `keep_all` gets its place, which outlives the
+        // call. No message is wanted.
+        let code = unsafe { (api.exec)(db, sql.as_ptr(), Some(keep_all), place, null_mut()) };
+        if code == OK { rows } else { Vec::new() }
     }
 
     /// Shows the file of a database to `visit`. `None` if there is no such database, if its file is

@@ -1,7 +1,7 @@
 //! Why a transaction may have come to something else: what SQLite does not answer twice, as far as
 //! its statements and the schema tell.
 
-use dash_statement::{Event, Transaction};
+use dash_statement::{Circumstance, Event, Transaction, Unprovable};
 
 use crate::Result;
 use crate::image::Image;
@@ -22,6 +22,10 @@ pub fn reason(ran: &Transaction, done: &Done, before: &Image) -> Result<String> 
     if let Some(failed) = &done.failed {
         reasons
             .push(format!("a statement failed in the replay, and may not have before: {failed}"));
+    }
+    let mut context = ran.context.iter().flat_map(|context| context.iter());
+    if context.any(|it| it == Circumstance::Refused) {
+        reasons.push(Unprovable::Refused.sentence().to_owned());
     }
     let clocks = |event: &Event| matches!(event, Event::Statement(it) if it.clock.is_some());
     if ran.events.iter().any(clocks) {
@@ -46,7 +50,7 @@ pub fn reason(ran: &Transaction, done: &Done, before: &Image) -> Result<String> 
     }
     Ok(match reasons.is_empty() {
         false => reasons.join("; "),
-        true => "nothing that is recorded tells: a function, a collation, a setting or a limit of the program's \
+        true => "nothing that is recorded tells: a function, a collation, an authorizer, a setting or a limit of the program's \
                  connection, a temporary or attached table, a statement that failed then, a rowid that was chosen at random, rows in another \
                  order, or another version of SQLite"
             .to_owned(),

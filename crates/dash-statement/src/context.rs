@@ -1,4 +1,4 @@
-//! What was so of the connection that ran a transaction, as far as it matters to whoever runs the
+//! What was so of the connection that ran a transaction, then or before, as far as it matters to whoever runs the
 //! transaction again.
 
 /// Something of a connection. Its number is its place in the list, and is never given to another
@@ -14,12 +14,15 @@ pub enum Circumstance {
     Limit,
     /// It has written the table of the schema by hand.
     SchemaWritten,
+    /// A statement of the transaction ended before the connection could write, and so did nothing:
+    /// as a rule since another connection wrote.
+    Refused,
 }
 
 impl Circumstance {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 4] =
-        [Self::Temporary, Self::OtherDatabase, Self::Limit, Self::SchemaWritten];
+    pub const ALL: [Self; 5] =
+        [Self::Temporary, Self::OtherDatabase, Self::Limit, Self::SchemaWritten, Self::Refused];
 }
 
 /// A set of them.

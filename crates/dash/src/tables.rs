@@ -12,6 +12,7 @@
 //! | `dash_statements` | the last 1,000 statements that were recorded |
 
 use dash_ffi::{Code, ConnectionRef, Error, Result, Row, TableFunction, Value};
+use dash_statement::Schema;
 
 use crate::main_file::MainFile;
 use crate::mode::{Database, Watched};
@@ -56,8 +57,9 @@ pub const ALL: &[TableFunction] = &[
             "clock",
             "nested",
             "reason",
+            "replay",
         ],
-        rows: |connection, schema| watched(connection, schema, Watched::Statements),
+        rows: statements,
     },
 ];
 
@@ -107,10 +109,32 @@ fn latency(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<R
     visit(connection, schema, |database| database.latencies())
 }
 
+fn statements(connection: &ConnectionRef<'_>, schema: Option<&str>) -> Result<Vec<Row>> {
+    // Nothing must be run within a visit.
+    let known = schema_of(connection, schema.unwrap_or("main"));
+    watched(connection, schema, Watched::Statements(&known))
+}
+
+/// What the schema of a database is now. Where it can't be read no table is known.
+fn schema_of(connection: &ConnectionRef<'_>, name: &str) -> Schema {
+    let mut schema = Schema::default();
+    if connection.pragma(name, "encoding").as_deref() != Some("UTF-8") {
+        schema.is_not_utf8();
+    }
+    let quoted = name.replace('"', "\"\"");
+    let query = format!("SELECT type, tbl_name, sql FROM \"{quoted}\".sqlite_master");
+    for row in connection.texts(&query) {
+        if let [Some(kind), Some(table), sql] = &row[..] {
+            schema.add(kind, table, sql.as_deref());
+        }
+    }
+    schema
+}
+
 fn watched(
     connection: &ConnectionRef<'_>,
     schema: Option<&str>,
-    what: Watched,
+    what: Watched<'_>,
 ) -> Result<Vec<Row>> {
     visit(connection, schema, |database| {
         let refused = || {

@@ -66,6 +66,7 @@ fn of_connection(circumstance: Circumstance) -> Unprovable {
         Circumstance::OtherDatabase => Unprovable::OtherDatabase,
         Circumstance::Limit => Unprovable::Limit,
         Circumstance::SchemaWritten => Unprovable::Table,
+        Circumstance::Refused => Unprovable::Refused,
     }
 }
 

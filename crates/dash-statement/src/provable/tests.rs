@@ -232,6 +232,7 @@ fn what_is_not_all_recorded_is_not() {
         (Circumstance::OtherDatabase, Unprovable::OtherDatabase),
         (Circumstance::Limit, Unprovable::Limit),
         (Circumstance::SchemaWritten, Unprovable::Table),
+        (Circumstance::Refused, Unprovable::Refused),
     ] {
         let mut context = Context::default();
         context.add(circumstance);

@@ -15,6 +15,8 @@ pub enum Unprovable {
     Temporary,
     /// The connection took no long values.
     Limit,
+    /// A statement did nothing, as the connection could not write.
+    Refused,
     /// No ordinary table, or one whose definition is not understood.
     Table,
     /// A trigger.
@@ -33,13 +35,14 @@ pub enum Unprovable {
 
 impl Unprovable {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Incomplete,
         Self::RolledBack,
         Self::Form,
         Self::OtherDatabase,
         Self::Temporary,
         Self::Limit,
+        Self::Refused,
         Self::Table,
         Self::Trigger,
         Self::ForeignKey,
@@ -59,6 +62,7 @@ impl Unprovable {
             Self::OtherDatabase => "other_database",
             Self::Temporary => "temporary",
             Self::Limit => "limit",
+            Self::Refused => "refused",
             Self::Table => "table",
             Self::Trigger => "trigger",
             Self::ForeignKey => "foreign_key",
@@ -85,6 +89,9 @@ impl Unprovable {
                 "its connection may have had temporary tables, views or triggers, which come before others"
             }
             Self::Limit => "its connection took shorter values than SQLite does as a rule",
+            Self::Refused => {
+                "a statement ended before its connection could write, as the database was locked, and did nothing then"
+            }
             Self::Table => {
                 "a statement writes no ordinary table, or one whose definition dash can't read, or the schema was written by hand"
             }

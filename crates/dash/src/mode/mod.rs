@@ -23,6 +23,7 @@ use dash_ffi::{
     Code, ConnectionRef, Error, File, HostFile, HostVfs, LockLevel, OpenFlags, Opened, Result, Row,
     Value,
 };
+use dash_statement::Schema;
 
 use crate::errors::inherited;
 use registry::Shared;
@@ -231,16 +232,17 @@ impl Statistic {
 }
 
 /// A table about all connections of a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Watched {
+#[derive(Debug, Clone, Copy)]
+pub enum Watched<'a> {
     /// `dash_commits`.
     Commits,
     /// `dash_locks`.
     Locks,
     /// `dash_readers`.
     Readers,
-    /// `dash_statements`; of this process only.
-    Statements,
+    /// `dash_statements`, of this process only; with the schema, by which it is judged what
+    /// provably replays.
+    Statements(&'a Schema),
 }
 
 /// A database that is open in some mode.
@@ -304,7 +306,7 @@ pub trait Database: File {
     }
 
     /// The rows of a table about all connections; `None`: the mode keeps none.
-    fn watched(&self, _what: Watched) -> Option<Result<Vec<Row>>> {
+    fn watched(&self, _what: Watched<'_>) -> Option<Result<Vec<Row>>> {
         None
     }
 

@@ -46,8 +46,8 @@ impl Database for ShadowFile {
         Some(rows.collect())
     }
 
-    fn watched(&self, what: Watched) -> Option<Result<Vec<Row>>> {
-        (what == Watched::Readers).then(|| readers::rows(&self.engine).map_err(to_sqlite))
+    fn watched(&self, what: Watched<'_>) -> Option<Result<Vec<Row>>> {
+        matches!(what, Watched::Readers).then(|| readers::rows(&self.engine).map_err(to_sqlite))
     }
 
     fn may_leave(&mut self) -> Result<()> {

@@ -101,6 +101,9 @@ impl Capturer {
         if !watched.has_only(path) {
             context.add(Circumstance::OtherDatabase);
         }
+        if state.refused {
+            context.add(Circumstance::Refused);
+        }
         state.buffer.context(context);
         Captured {
             connection: Some(self.number),
@@ -205,6 +208,7 @@ impl Capture for Capturer {
         if state.find(id).is_some() {
             if !state.finished {
                 state.read(statement);
+                state.refused |= !state.canaries.may_write();
             }
             let place = state.find(id).and_then(|running| running.place);
             state.running.retain(|running| running.id != id);

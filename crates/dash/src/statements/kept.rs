@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dash_ffi::{Row, Value};
-use dash_statement::{Event, Reasons, Transaction, decode, literals};
+use dash_statement::{Event, Reasons, Schema, Transaction, Unprovable, decode, literals, provable};
 
 use super::capturer::Captured;
 
@@ -59,12 +59,12 @@ impl Kept {
     }
 
     /// As the table shows them: the newest commit first, and its statements as they ran. Of the
-    /// oldest one the last statements only, if it has too many.
-    pub fn rows(&self) -> Vec<Row> {
+    /// oldest one the last statements only, if it has too many. `schema`: the database's.
+    pub fn rows(&self, schema: &Schema) -> Vec<Row> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rows = Vec::new();
         for commit in state.commits.iter().rev() {
-            let of_it = commit.shown();
+            let of_it = commit.shown(schema);
             let room = STATEMENTS.saturating_sub(rows.len());
             let first = of_it.len().saturating_sub(room);
             rows.extend(of_it.into_iter().skip(first));
@@ -74,7 +74,7 @@ impl Kept {
 }
 
 impl Commit {
-    fn shown(&self) -> Vec<Row> {
+    fn shown(&self, schema: &Schema) -> Vec<Row> {
         let whole = |number: u64| Value::from(i64::try_from(number).unwrap_or(i64::MAX));
         let head = || {
             let connection = self.captured.connection.map(whole);
@@ -84,15 +84,21 @@ impl Commit {
             Ok(known) => known,
             Err(error) => {
                 let nothing = [Value::Null, Value::Null, Value::Null, Value::Null];
-                return vec![[head(), nothing.into(), vec![error.to_string().into()]].concat()];
+                let reason = vec![error.to_string().into(), Value::Null];
+                return vec![[head(), nothing.into(), reason].concat()];
             }
         };
         let reason = Value::from(reason(&known));
         let mut steps: Vec<_> = known.events.iter().map(step).collect();
+        let judged = provable(&known.once(), schema);
+        let replay = Value::from(judged.map_or_else(Unprovable::sentence, |()| "provable"));
         if steps.is_empty() {
             steps.push(vec![Value::Null; 4]);
         }
-        steps.into_iter().map(|step| [head(), step, vec![reason.clone()]].concat()).collect()
+        steps
+            .into_iter()
+            .map(|step| [head(), step, vec![reason.clone(), replay.clone()]].concat())
+            .collect()
     }
 }
 

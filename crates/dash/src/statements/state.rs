@@ -53,6 +53,8 @@ pub struct State {
     pub canaries: Canaries,
     /// What the connection's statements have made of it.
     pub context: Context,
+    /// A statement of the transaction ended before the connection could write.
+    pub refused: bool,
 }
 
 impl State {
@@ -61,7 +63,7 @@ impl State {
         self.buffer.clear();
         self.running.clear();
         self.inside.clear();
-        (self.finished, self.control) = (false, None);
+        (self.finished, self.control, self.refused) = (false, None, false);
         self.transaction += 1;
         self.canaries.start();
     }

@@ -81,7 +81,7 @@ impl Database for WalFile {
         Some(rows.collect())
     }
 
-    fn watched(&self, what: Watched) -> Option<Result<Vec<Row>>> {
+    fn watched(&self, what: Watched<'_>) -> Option<Result<Vec<Row>>> {
         Some(watch::rows(&self.link, what))
     }
 

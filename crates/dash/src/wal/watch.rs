@@ -14,7 +14,7 @@ use crate::mode::Watched;
 /// # Errors
 ///
 /// Those of looking at locks.
-pub fn rows(link: &Link, what: Watched) -> Result<Vec<Row>> {
+pub fn rows(link: &Link, what: Watched<'_>) -> Result<Vec<Row>> {
     let mut state = link.state();
     let engine = state.engine()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -67,7 +67,7 @@ pub fn rows(link: &Link, what: Watched) -> Result<Vec<Row>> {
             };
             readers.into_iter().map(row).collect()
         }
-        Watched::Statements => link.statements.rows(),
+        Watched::Statements(schema) => link.statements.rows(schema),
     })
 }
 

@@ -286,3 +286,48 @@ fn statements_planned_for_their_values_run_on() {
     db.execute_batch("COMMIT").expect("commits");
     assert_eq!(newest(&db, "parameters"), ["'ab%', 1", "'ab%', 2"]);
 }
+
+/// What the rules are is tested where they are; here, that what they need comes to them.
+#[test]
+fn each_commit_says_whether_it_provably_replays() {
+    let folder = Folder::new();
+    let db = database(&folder);
+    assert!(newest(&db, "replay")[0].starts_with("a statement is neither an INSERT of one row"));
+    let provable = |expected: &str| {
+        for said in newest(&db, "replay") {
+            assert!(said.starts_with(expected), "{said}");
+        }
+    };
+    insert(&db, 1);
+    provable("provable");
+    db.execute_batch("BEGIN; INSERT INTO t VALUES (7, 1); UPDATE t SET c = 2 WHERE id = 7; COMMIT")
+        .expect("commits");
+    provable("provable");
+    db.execute_batch("UPDATE t SET c = 2").expect("commits");
+    provable("a statement is neither");
+    db.execute("INSERT INTO t(c) VALUES (abs(?))", [7]).expect("commits");
+    provable("a statement calls a function");
+    insert(&db, 2);
+    db.execute_batch("CREATE TRIGGER g AFTER DELETE ON t BEGIN SELECT 1; END").expect("commits");
+    insert(&db, 3);
+    provable("a table that is written has a trigger");
+    db.execute_batch("DROP TRIGGER g; CREATE TABLE u(x)").expect("commits");
+    insert(&db, 4);
+    provable("provable");
+    db.execute_batch("CREATE TEMP TABLE t(id, c)").expect("is temporary");
+    db.execute_batch("INSERT INTO main.t(c) VALUES (5)").expect("commits");
+    provable("its connection may have had temporary tables");
+}
+
+/// Of a database that is attached, too, nothing is certain, whatever its connection is told of.
+#[test]
+fn a_database_beside_another_is_not_provable() {
+    let folder = Folder::new();
+    let db = database(&folder);
+    db.execute_batch("ATTACH ':memory:' AS m; CREATE TABLE m.t(id, c)").expect("attaches");
+    insert(&db, 1);
+    assert!(newest(&db, "replay")[0].starts_with("a statement names another database than main"));
+    db.execute_batch("DETACH m").expect("detaches");
+    insert(&db, 2);
+    assert_eq!(newest(&db, "replay"), ["provable"]);
+}
