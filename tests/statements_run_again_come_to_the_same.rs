@@ -9,6 +9,7 @@
 
 use std::path::Path;
 
+use dash_statement::Unprovable;
 use dash_testing::extension;
 use dash_testing::long::moment;
 use rusqlite::Connection;
@@ -250,6 +251,20 @@ struct Told {
     other_pages: u64,
     divergences: usize,
     provable: u64,
+    /// Transactions with a statement that found the database locked.
+    refused: u64,
+}
+
+impl Told {
+    fn add(&mut self, report: &dash_replay::Report) {
+        self.programs += 1;
+        self.run += report.run();
+        self.not_run += report.not_run.len();
+        self.other_pages += report.same_content;
+        self.divergences += report.divergences.len();
+        self.provable += report.provable;
+        self.refused += report.unprovable.get(&Unprovable::Refused).copied().unwrap_or(0);
+    }
 }
 
 /// One program; what became of it.
@@ -266,16 +281,7 @@ fn story(seed: u64, language: &Language, told: &mut Told) {
         run(db, &program);
     }
     assert_eq!(dump(&db), dump(&stock), "seed {seed}: dash and stock SQLite");
-    // Killed here: its files as they are.
-    let killed = tempfile::tempdir().unwrap();
-    for entry in std::fs::read_dir(folder.path()).unwrap() {
-        let (from, to) =
-            (entry.as_ref().unwrap().path(), killed.path().join(entry.unwrap().file_name()));
-        match from.is_dir() {
-            true => std::fs::create_dir(to).unwrap(),
-            false => drop(std::fs::copy(from, to).unwrap()),
-        }
-    }
+    let killed = as_killed(folder.path());
     let cut = killed.path().join("app.db");
     let report = dash_replay::replay(&cut, None, false)
         .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -289,12 +295,47 @@ fn story(seed: u64, language: &Language, told: &mut Told) {
     drop(open(&cut, ""));
     assert_eq!(dump(&Connection::open(&cut).unwrap()), dump(&stock), "seed {seed}: after the cut");
     assert!(pages(&cut) == pages(&path), "seed {seed}: pages after the cut");
-    told.programs += 1;
-    told.run += report.same + report.same_content + report.divergences.len() as u64;
-    told.not_run += report.not_run.len();
-    told.other_pages += report.same_content;
-    told.divergences += report.divergences.len();
-    told.provable += report.provable;
+    told.add(&report);
+}
+
+/// The same program by two connections, which are in each other's way.
+fn story_of_two(seed: u64, told: &mut Told) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let [one, other] = [1, 2].map(|_| open(&path, "&dash_statements=on&dash_statement_text=full"));
+    one.execute_batch(PLAIN.schema).unwrap();
+    let mut random = Random(seed | 1);
+    for db in [&one, &other] {
+        db.execute_batch("PRAGMA wal_autocheckpoint=0").unwrap();
+        db.busy_timeout(std::time::Duration::ZERO).unwrap();
+    }
+    for step in program(seed, &PLAIN) {
+        run(random.of(&[&one, &other]), &[step]);
+    }
+    for db in [&one, &other] {
+        run(db, &[("COMMIT", Vec::new())]);
+    }
+    let killed = as_killed(folder.path());
+    let cut = killed.path().join("app.db");
+    let report = dash_replay::replay(&cut, None, false)
+        .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    assert_eq!(report.provable, report.provable_same, "seed {seed}: not provable after all");
+    drop(open(&cut, ""));
+    assert_eq!(dump(&Connection::open(&cut).unwrap()), dump(&one), "seed {seed}: after the cut");
+    told.add(&report);
+}
+
+/// The files of a database as they are now.
+fn as_killed(folder: &Path) -> tempfile::TempDir {
+    let killed = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), killed.path().join(entry.file_name()));
+        match from.is_dir() {
+            true => std::fs::create_dir(to).unwrap(),
+            false => drop(std::fs::copy(from, to).unwrap()),
+        }
+    }
+    killed
 }
 
 fn programs() -> u64 {
@@ -324,4 +365,15 @@ fn random_programs_of_which_most_is_provable() {
     println!("{told:?}");
     assert!(told.divergences == 0, "{told:?}: these come to the same");
     assert!(3 * told.provable > told.run, "{told:?}: hardly any commit was provable");
+}
+
+/// `STATEMENT-6`: a statement that found the database locked did nothing, and its transaction may
+/// go on.
+#[test]
+fn random_programs_of_two_connections() {
+    extension::load();
+    let (mut told, programs) = (Told::default(), programs());
+    (1..=programs).for_each(|seed| story_of_two(seed, &mut told));
+    println!("{told:?}");
+    assert!(told.provable > told.programs && told.refused > 0, "{told:?}: hardly in the way");
 }

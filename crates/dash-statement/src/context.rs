@@ -1,5 +1,5 @@
-//! What was so of the connection that ran a transaction, then or before, as far as it matters to whoever runs the
-//! transaction again.
+//! What was so of the connection that ran a transaction, then or before, as far as it matters to
+//! whoever runs the transaction again.
 
 /// Something of a connection. Its number is its place in the list, and is never given to another
 /// one.
