@@ -10,8 +10,9 @@ const PLAIN: [&str; 8] = ["and", "or", "not", "is", "isnull", "notnull", "null",
 /// Functions that need no brace.
 const CALLS: [&str; 7] =
     ["like", "glob", "regexp", "match", "current_time", "current_date", "current_timestamp"];
-/// What makes another form of a statement. What stands between `CASE` or `BETWEEN` and its end is
-/// not to be taken for a condition of its own.
+/// What makes another form of a statement, and is no function before a brace. Other words that name
+/// nothing do so, too: what stands between `CASE` or `BETWEEN` and its end is not to be taken for a
+/// condition of its own.
 const FORMS: [&str; 7] = ["in", "exists", "case", "between", "select", "values", "with"];
 /// Operators of one byte, or parts of longer ones.
 const OPERATORS: &[u8] = b"()+-*/%&|~<>=!.";

@@ -79,6 +79,8 @@ fn statements_of_other_forms_are_not() {
         "UPDATE t SET n = 1",
         "UPDATE t SET n = 1 WHERE k = ?",
         "UPDATE t SET n = 1 WHERE id = ? OR n = 2",
+        "UPDATE t SET n = 1 WHERE n OR k AND id = ?",
+        "UPDATE t SET n = 1 WHERE (n OR k AND id = ?)",
         "UPDATE t SET n = 1 WHERE id > ?",
         "UPDATE t SET n = 1 WHERE id <= ?",
         "UPDATE t SET n = 1 WHERE NOT id = ?",
