@@ -6,9 +6,10 @@ use crate::token::{Kind, token};
 
 use super::tokens::{Name, Token, tokens};
 
-/// The tables of the schema.
+/// The tables of the schema, and how all of them begin.
 const SCHEMAS: [&[u8]; 4] =
     [b"sqlite_master", b"sqlite_schema", b"sqlite_temp_master", b"sqlite_temp_schema"];
+const SQLITES: &[u8] = b"sqlite_";
 /// SQLite takes it for a blank, wherever it stands.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -16,14 +17,14 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 #[must_use]
 pub fn circumstances(sql: &[u8]) -> Context {
     let mut made = Context::default();
-    if sql.windows(3).any(|bytes| bytes == BYTE_ORDER_MARK) {
+    if sql.contains(&BYTE_ORDER_MARK[0]) && sql.windows(3).any(|bytes| bytes == BYTE_ORDER_MARK) {
         made.add(Circumstance::Temporary);
         made.add(Circumstance::SchemaWritten);
     } else if begins_with(sql, b"create") {
         if makes_temporary(&tokens(sql)) {
             made.add(Circumstance::Temporary);
         }
-    } else if SCHEMAS.iter().any(|name| mentions(sql, name)) {
+    } else if mentions_schema(sql) {
         made.add(Circumstance::SchemaWritten);
     }
     made
@@ -50,7 +51,13 @@ fn makes_temporary(tokens: &[Token<'_>]) -> bool {
         || tokens.windows(2).any(|pair| named(&pair[0]) && pair[1] == Token::Byte(b'.'))
 }
 
-fn mentions(sql: &[u8], name: &[u8]) -> bool {
-    let is_it = |bytes: &[u8]| bytes[0] | 0x20 == b's' && bytes.eq_ignore_ascii_case(name);
-    sql.windows(name.len()).any(is_it)
+/// In one pass, as texts may be long.
+fn mentions_schema(sql: &[u8]) -> bool {
+    let begins = |bytes: &[u8], name: &[u8]| {
+        bytes.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
+    sql.iter().enumerate().filter(|(_, byte)| **byte | 0x20 == b's').any(|(at, _)| {
+        let rest = &sql[at..];
+        begins(rest, SQLITES) && SCHEMAS.iter().any(|name| begins(rest, name))
+    })
 }

@@ -20,7 +20,7 @@ pub struct Statement;
 
 /// Why protocol `paper` is refused.
 pub const NO_PAPER: &str = "dash_commit=paper isn't available in mode statement yet: page differences carry its commits, and \
-     the statements are recorded beside them";
+     the statements are recorded beside them; the column replay of dash_statements says which commits they could carry";
 
 impl Mode for Statement {
     fn engine(&self) -> &'static str {
