@@ -57,12 +57,11 @@ impl<S: Storage> Connection<S> {
             commits = self.build(leader, batch)?;
             // A commit does not wait or fail for what is said of it.
             drop(self.annotate(leader, page, first));
-            self.write_record(leader, means)
+            self.write_record(leader, last, means)
         };
         match written {
             Ok(Written::Durable(bytes)) => {
                 self.coordination.note_record((first, last), Record { commits, bytes });
-                self.coordination.set_durable(last.max(self.coordination.durable().frame));
                 Ok(())
             }
             Ok(Written::Full) => self.wrap(leader, last),
@@ -195,8 +194,8 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Writes the record that was built, and flushes it.
-    fn write_record(&mut self, leader: &mut Leader<S>, means: Means) -> Result<Written> {
+    /// Writes the record that was built, of frames up to `last`, and flushes it.
+    fn write_record(&mut self, leader: &mut Leader<S>, last: u32, means: Means) -> Result<Written> {
         let Leader { log, builder, window, .. } = leader;
         let log = log.as_mut().ok_or(Error::OutOfMemory)?;
         let blocks = builder.finish(log.block())?;
@@ -235,12 +234,15 @@ impl<S: Storage> Connection<S> {
         if !early {
             publish(c, place, len, window.first);
         }
-        c.set(Word::Writes, 0);
         if unflushed {
             c.set(Word::LogUnflushed, 1);
         } else if means == Means::Flush {
             c.set(Word::LogUnflushed, 0);
         }
+        // Before the word that whoever comes after a death goes by: the next record must not have
+        // these frames again, against images that are no more the last ones (WAL-7).
+        c.set_durable(last.max(c.durable().frame));
+        c.set(Word::Writes, 0);
         Ok(Written::Durable(u32::try_from(len).unwrap_or(u32::MAX)))
     }
 
