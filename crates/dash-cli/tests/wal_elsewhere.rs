@@ -7,6 +7,7 @@ use std::path::Path;
 use super::common::Home;
 use super::common::killed::{lose_power, run_and_kill, whole_with};
 use dash_testing::extension;
+use dash_testing::mounts::folder_in_memory;
 use rusqlite::Connection;
 
 /// A database with 200 rows, and so many commits of a row each on top that a killed process left,
@@ -155,4 +156,49 @@ fn nobody_looks_where_another_users_sign_leads() {
         chown(&sign, Some(2003), Some(2003)).unwrap();
         refused();
     }
+}
+
+/// As `make_the_samples` of `wal.rs` does, of a log in memory, where records are compact.
+#[test]
+#[ignore = "writes the stored sample of the engine with a log in memory"]
+fn make_the_sample_of_a_log_in_memory() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dash-wal/tests/samples/v2/memory");
+    let (home, logs) = (Home::new(), folder_in_memory().expect("a tmpfs"));
+    let stock = Connection::open(home.db()).unwrap();
+    stock
+        .execute_batch(
+            "PRAGMA page_size = 512; CREATE TABLE t (id INTEGER PRIMARY KEY, body TEXT);
+             WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
+             INSERT INTO t SELECT i, printf('%040d', i) FROM n",
+        )
+        .unwrap();
+    drop(stock);
+    home.dash(&["convert", "app.db", "--to", "wal"]).is(0);
+    extension::load();
+    let uri = format!("file:{}?vfs=dash&dash_log={}", home.db().display(), logs.path().display());
+    let db = Connection::open(uri).unwrap();
+    for number in 0..12 {
+        db.execute_batch(&format!("PRAGMA user_version={number}")).unwrap();
+    }
+    db.close().unwrap();
+    let work = (0..9).map(|turn| {
+        let (row, length) = (turn * 7 % 20 + 1, 10 + turn * 13 % 60);
+        match turn % 4 {
+            3 => format!(
+                "INSERT INTO t (body) SELECT printf('%0120d', id) FROM t WHERE id > {turn} LIMIT 9;"
+            ),
+            _ => format!("UPDATE t SET body = printf('%0{length}d', {turn}) WHERE id = {row};"),
+        }
+    });
+    run_and_kill(&home, &work.collect::<Vec<_>>());
+    let log = fs::read_dir(logs.path()).unwrap().next().unwrap().unwrap().path();
+    fs::create_dir_all(&folder).unwrap();
+    for name in ["app.db", "app.db-wal"] {
+        fs::copy(home.file(name), folder.join(name)).unwrap();
+    }
+    let mut bytes = fs::read(log).unwrap();
+    let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    bytes.truncate(used.next_multiple_of(512));
+    // Beside the database it is a copy, which is written as any file.
+    fs::write(folder.join("app.db-dashlog"), bytes).unwrap();
 }

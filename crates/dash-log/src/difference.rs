@@ -6,6 +6,7 @@
 //! | `00` + length | | keep: so many bytes are as in the old image, at the same place |
 //! | `01` + length | the bytes | data: so many new bytes |
 //! | `10000000` | offset u16, length − 1 u16 | copy: so many bytes that the old image has at the offset |
+//! | `11` + length | offset u16 | copy: so many bytes that are at the offset of the old image, if there is one, with the new one behind it as far as it is made |
 //!
 //! The tag's upper two bits say what it is, its lower six how long: 0 to 59 is a length of 1 to 60;
 //! 60 is followed by a byte, length − 61; 61 by a u16, length − 1. What is behind the last
@@ -17,6 +18,7 @@
 
 use crate::runs::runs;
 use dash_engine::error::{Error, Result};
+use std::ops::Range;
 
 mod copies;
 
@@ -28,10 +30,13 @@ const GAP: usize = 2;
 
 /// Runs of new bytes up to this length are not looked for in the old image.
 const SHORT_RUN: usize = 48;
+/// The same where copies are shorter.
+const SHORT_RUN_EVERYWHERE: usize = 24;
 
 const KEEP: u8 = 0b0000_0000;
 const DATA: u8 = 0b0100_0000;
 const COPY: u8 = 0b1000_0000;
+const COPY_EVERYWHERE: u8 = 0b1100_0000;
 const KIND: u8 = 0b1100_0000;
 /// Lengths up to this one are in the tag.
 const IN_TAG: usize = 60;
@@ -49,6 +54,9 @@ pub enum Copies {
     No,
     /// Wherever that makes it shorter.
     WhereTheyPay,
+    /// The same, and from the new image, too: what is alike in one page need be said once. Such
+    /// differences are of compact records.
+    Everywhere,
 }
 
 /// The bytes are no difference, or none of an image of this length.
@@ -71,10 +79,13 @@ pub fn longest(len: usize) -> usize {
 pub fn encode(old: Option<&[u8]>, new: &[u8], copies: Copies, out: &mut Vec<u8>) -> Result<()> {
     let old = old.unwrap_or(&[]);
     let first = out.len();
-    let movable = encode_runs(old, new, out)?;
-    if copies == Copies::WhereTheyPay && movable > 0 && !old.is_empty() && old.len() <= COPY_MAX {
+    let everywhere = copies == Copies::Everywhere && old.len() + new.len() <= COPY_MAX;
+    let short = if everywhere { SHORT_RUN_EVERYWHERE } else { SHORT_RUN };
+    let movable = runs_of(old, new, short, out)?;
+    let within_reach = everywhere || !old.is_empty() && old.len() <= COPY_MAX;
+    if copies != Copies::No && movable > 0 && within_reach {
         let second = out.len();
-        if let Err(error) = copies::encode(old, new, out) {
+        if let Err(error) = copies::encode(old, new, everywhere, out) {
             out.truncate(first);
             return Err(error);
         }
@@ -89,12 +100,16 @@ pub fn encode(old: Option<&[u8]>, new: &[u8], copies: Copies, out: &mut Vec<u8>)
 
 /// As [`encode`], without copies; how many bytes stand in runs in which copies may pay.
 pub(crate) fn encode_runs(old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+    runs_of(old, new, SHORT_RUN, out)
+}
+
+fn runs_of(old: &[u8], new: &[u8], short: usize, out: &mut Vec<u8>) -> Result<usize> {
     out.try_reserve(longest(new.len())).map_err(|_| Error::OutOfMemory)?;
     let mut movable = 0;
     let mut writer = Writer { out, at: 0 };
     runs(old, new, GAP, |start, end| {
         writer.data(start, &new[start..end]);
-        if end - start > SHORT_RUN {
+        if end - start > short {
             movable += end - start;
         }
     });
@@ -131,6 +146,14 @@ impl Writer<'_> {
         self.keep_to(place);
         let (from, less) = (from.to_le_bytes(), (len - 1).to_le_bytes());
         self.out.extend_from_slice(&[COPY, from[0], from[1], less[0], less[1]]);
+        self.at += len;
+    }
+
+    fn copy_everywhere(&mut self, place: usize, from: usize, len: usize) {
+        self.keep_to(place);
+        self.tag(COPY_EVERYWHERE, len);
+        let from = from.to_le_bytes();
+        self.out.extend_from_slice(&[from[0], from[1]]);
         self.at += len;
     }
 
@@ -179,9 +202,36 @@ pub fn apply(
             match tag & KIND {
                 KEEP => {}
                 DATA => place.copy_from_slice(take(&mut rest, len)?),
+                COPY_EVERYWHERE => copy_everywhere(old, image, at..at + len, number(&mut rest)?)?,
                 _ => return Err(Damaged),
             }
             at += len;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a `part` of the image, all before which is made.
+fn copy_everywhere(
+    old: &[u8],
+    image: &mut [u8],
+    part: Range<usize>,
+    from: usize,
+) -> std::result::Result<(), Damaged> {
+    let Some(own) = from.checked_sub(old.len()) else {
+        let source = old.get(from..from + part.len()).ok_or(Damaged)?;
+        image[part].copy_from_slice(source);
+        return Ok(());
+    };
+    if own >= part.start {
+        return Err(Damaged);
+    }
+    if own + part.len() <= part.start {
+        image.copy_within(own..own + part.len(), part.start);
+    } else {
+        // What it makes itself is copied, too, so one byte after the other.
+        for (place, from) in part.zip(own..) {
+            image[place] = image[from];
         }
     }
     Ok(())

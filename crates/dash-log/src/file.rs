@@ -263,10 +263,8 @@ impl<F: File> LogFile<F> {
     ///
     /// Those of the file system, [`Error::OutOfMemory`], and those of [`Head::encode`].
     pub fn write_head(&self, head: &Head) -> Result<()> {
-        match self.form {
-            Some(form) => self.write_head_as(form, head),
-            None => self.write_head_as(self.heads()?.form, head),
-        }
+        let form = self.form.map_or_else(|| self.heads().map(|heads| heads.form), Ok)?;
+        self.write_head_as(form, head)
     }
 
     fn write_head_as(&self, form: Form, head: &Head) -> Result<()> {
@@ -295,11 +293,9 @@ impl<F: File> LogFile<F> {
         let block = usize::try_from(self.written.medium.block()).unwrap_or(BEFORE_RING);
         let at = place * SECTOR - place * SECTOR % block;
         let blocks = &start[at..at + SECTOR.next_multiple_of(block)];
-        let medium = &self.written.medium;
-        if durable {
-            medium.write_durable(blocks, at as u64)
-        } else {
-            medium.write(blocks, at as u64)
+        match durable {
+            true => self.written.medium.write_durable(blocks, at as u64),
+            false => self.written.medium.write(blocks, at as u64),
         }
     }
 
@@ -365,6 +361,11 @@ impl<F: File> LogFile<F> {
     /// this was opened, if that was more.
     pub fn block(&self) -> u32 {
         self.block
+    }
+
+    /// What it is laid out for; of sectors where no head told when this was opened.
+    pub fn form(&self) -> Form {
+        self.form.unwrap_or(Form::Sectors)
     }
 
     /// Whether the log is written around the page cache.

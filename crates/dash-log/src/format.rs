@@ -2,12 +2,18 @@
 //! read and written, and what bytes can be that are neither.
 
 use crate::format::layout::{CHECKSUM, ID, MAGIC_LEN, SEQUENCE, VERSION as VERSION_AT};
+use std::ops::RangeInclusive;
 
-/// The format of records, and of the head of a log of sectors.
+/// The format of the head and of the records of a log of sectors.
 pub const VERSION: u32 = 1;
 
-/// The format of the heads of a log of lines: the latest that is read.
-pub const LINES_VERSION: u32 = 2;
+/// The format of the heads of a log of lines, which says that records there may be compact: the
+/// latest that is read.
+pub const LINES_VERSION: u32 = 3;
+
+/// The same of all that are read. Before compact records those of a log of lines were as in one of
+/// sectors.
+pub(crate) const LINES_VERSIONS: RangeInclusive<u32> = 2..=LINES_VERSION;
 
 /// Bytes of a head. A device writes so many whole: in a log of sectors records begin at multiples
 /// of it, in the file and in the ring.
@@ -91,23 +97,28 @@ impl Beginning {
         })
     }
 
-    /// Whether this is that version.
-    pub(crate) fn is_of(&self, version: u32) -> Result<(), Invalid> {
+    /// Whether this is one of those versions.
+    pub(crate) fn is_of(&self, versions: RangeInclusive<u32>) -> Result<(), Invalid> {
         match self.version {
-            it if it == version => Ok(()),
-            newer if newer > version => Err(Invalid::Newer(newer)),
+            it if versions.contains(&it) => Ok(()),
+            newer if newer > *versions.end() => Err(Invalid::Newer(newer)),
             _ => Err(Invalid::Damaged),
         }
     }
 }
 
-/// CRC-32 of `bytes` with the checksum's field zero.
-pub(crate) fn checksum(bytes: &[u8]) -> u32 {
+/// CRC-32 of `bytes` with the checksum's field, which is at `field`, zero.
+pub(crate) fn checksum_but(field: usize, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&bytes[..CHECKSUM]);
+    hasher.update(&bytes[..field]);
     hasher.update(&[0; 4]);
-    hasher.update(&bytes[CHECKSUM + 4..]);
+    hasher.update(&bytes[field + 4..]);
     hasher.finalize()
+}
+
+/// The same, with the field where heads and most records have it.
+pub(crate) fn checksum(bytes: &[u8]) -> u32 {
+    checksum_but(CHECKSUM, bytes)
 }
 
 /// Puts the checksum into its field.

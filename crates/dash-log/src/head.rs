@@ -2,10 +2,11 @@
 //! is in use, and which records are void (LOG-11). Commits don't write it.
 
 use crate::format::{
-    Beginning, HEAD_CONTEXT_MAX, Invalid, LINES_VERSION, SECTOR, VERSION, checksum,
+    Beginning, HEAD_CONTEXT_MAX, Invalid, LINES_VERSION, LINES_VERSIONS, SECTOR, VERSION, checksum,
     layout as common, put, seal, u16_at, u32_at, u64_at,
 };
 use dash_engine::error::{Error, Result};
+use std::ops::RangeInclusive;
 
 /// Begins a head.
 pub const MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHG";
@@ -119,7 +120,7 @@ impl Head {
     /// [`Invalid::Absent`] where there are only zeros: none was ever written. A newer version is
     /// told whatever its checksum, as it may be another one (LOG-8).
     pub fn decode(bytes: &[u8]) -> std::result::Result<Self, Invalid> {
-        Self::decode_as(bytes, VERSION)
+        Self::decode_as(bytes, VERSION..=VERSION)
     }
 
     /// A head of a log of lines, which `bytes` begin with, and its turn.
@@ -128,17 +129,20 @@ impl Head {
     ///
     /// As of [`decode`](Self::decode).
     pub fn decode_turn(bytes: &[u8]) -> std::result::Result<(Self, u64), Invalid> {
-        let head = Self::decode_as(bytes, LINES_VERSION)?;
+        let head = Self::decode_as(bytes, LINES_VERSIONS)?;
         Ok((head, u64_at(bytes, layout::TURN)))
     }
 
-    fn decode_as(bytes: &[u8], version: u32) -> std::result::Result<Self, Invalid> {
+    fn decode_as(
+        bytes: &[u8],
+        versions: RangeInclusive<u32>,
+    ) -> std::result::Result<Self, Invalid> {
         let sector = bytes.get(..SECTOR).ok_or(Invalid::Absent)?;
         if sector.iter().all(|&byte| byte == 0) {
             return Err(Invalid::Absent);
         }
         let beginning = Beginning::of(sector, MAGIC).ok_or(Invalid::Damaged)?;
-        beginning.is_of(version)?;
+        beginning.is_of(versions)?;
         if checksum(sector) != beginning.checksum {
             return Err(Invalid::Damaged);
         }

@@ -4,7 +4,7 @@
 //! tears a head that is being written, so it is written beside the one that counts, which must be
 //! durable by then (LOG-11).
 
-use crate::format::{Beginning, Form, Invalid, LINES_VERSION, SECTOR};
+use crate::format::{Beginning, Form, Invalid, LINES_VERSION, LINES_VERSIONS, SECTOR};
 use crate::head::{Head, MAGIC};
 
 /// Bytes of both places.
@@ -50,7 +50,7 @@ impl Heads {
             return without(Form::Sectors, Invalid::Absent);
         }
         let second = Beginning::of(places[1], MAGIC);
-        if second.is_some_and(|it| it.version == LINES_VERSION) {
+        if second.is_some_and(|it| LINES_VERSIONS.contains(&it.version)) {
             return without(Form::Lines, Invalid::Damaged);
         }
         without(Form::Sectors, first.err().unwrap_or(Invalid::Damaged))
@@ -60,6 +60,7 @@ impl Heads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::seal;
     use crate::head::State;
 
     fn head(sequence: u64) -> Head {
@@ -81,6 +82,12 @@ mod tests {
             Put::Zeros => [0; SECTOR],
             Put::Sectors => head(1).encode().unwrap(),
             Put::Turn(turn) => head(10 + turn).encode_turn(turn).unwrap(),
+            Put::Former(turn) => {
+                let mut former = head(10 + turn).encode_turn(turn).unwrap();
+                former[8] = 2;
+                seal(&mut former);
+                former
+            }
             Put::Torn(turn) => {
                 let mut torn = head(10 + turn).encode_turn(turn).unwrap();
                 torn[32..64].fill(0xee);
@@ -102,6 +109,8 @@ mod tests {
         Zeros,
         Sectors,
         Turn(u64),
+        /// As it was before there were compact records.
+        Former(u64),
         Torn(u64),
         Version(u8),
         Garbage,
@@ -110,10 +119,10 @@ mod tests {
     #[test]
     fn the_whole_head_with_the_greatest_turn_counts() {
         // LOG-11, and LOG-8 for the last ones.
-        use Put::{Garbage, Sectors, Torn, Turn, Version, Zeros};
+        use Put::{Former, Garbage, Sectors, Torn, Turn, Version, Zeros};
         let lines = |turn| (Form::Lines, Ok(10 + turn), turn);
         let none = |form, why| (form, Err(why), 0);
-        let newer = none(Form::Lines, Invalid::Newer(3));
+        let newer = none(Form::Lines, Invalid::Newer(4));
         for (first, second, expected) in [
             (Zeros, Zeros, none(Form::Sectors, Invalid::Absent)),
             (Sectors, Zeros, (Form::Sectors, Ok(1), 0)),
@@ -126,13 +135,17 @@ mod tests {
             (Turn(2), Turn(1), lines(2)),
             (Turn(2), Turn(3), lines(3)),
             (Turn(2), Torn(3), lines(2)),
+            (Former(2), Turn(3), lines(3)),
+            (Former(4), Turn(3), lines(4)),
+            (Torn(2), Former(1), lines(1)),
             (Garbage, Turn(3), lines(3)),
             (Torn(2), Torn(3), none(Form::Lines, Invalid::Damaged)),
             (Garbage, Torn(3), none(Form::Lines, Invalid::Damaged)),
-            (Torn(2), Garbage, none(Form::Sectors, Invalid::Newer(2))),
+            (Torn(2), Garbage, none(Form::Sectors, Invalid::Newer(3))),
             (Version(2), Zeros, none(Form::Sectors, Invalid::Newer(2))),
-            (Version(3), Turn(3), newer),
-            (Turn(2), Version(3), newer),
+            (Version(3), Zeros, none(Form::Sectors, Invalid::Newer(3))),
+            (Version(4), Turn(3), newer),
+            (Turn(2), Version(4), newer),
             (Version(9), Zeros, newer),
         ] {
             assert_eq!(found(first, second), expected);

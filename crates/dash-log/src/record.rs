@@ -4,16 +4,15 @@
 //! It begins at a multiple of the block it was padded to, is contiguous, and counts only whole:
 //! its checksum covers every byte of it but the padding (LOG-1).
 
-use crate::format::{
-    Beginning, Invalid, VERSION, checksum, layout as common, put, seal, u16_at, u32_at,
-};
+use crate::format::{Form, Invalid, layout as common, u32_at};
+use crate::number::{put as put_number, take as take_number};
 
 pub use builder::Builder;
+pub(crate) use start::beginning;
+pub use start::{COMPACT_MAGIC, MAGIC, compact};
 
 mod builder;
-
-/// Begins a record.
-pub const MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHL";
+mod start;
 
 /// Flag: what the engine wrote before this record is durable elsewhere, and no entry from here on
 /// builds on an image from before. Recovery reads from the newest such record on.
@@ -67,6 +66,8 @@ pub struct Record<'a> {
     pub sequence: u64,
     /// Its flags, all known.
     pub flags: u16,
+    /// What it was made for: of [`Form::Lines`] it is compact.
+    pub form: Form,
     /// Bytes of it on the disk.
     pub padded: u32,
     /// Bytes of an image.
@@ -78,8 +79,8 @@ pub struct Record<'a> {
     /// What is said beside the entries, which recovery ignores (LOG-14). `None`: nothing is; empty:
     /// there was something, and no room for it.
     pub annotation: Option<&'a [u8]>,
-    /// All of it, without padding.
-    bytes: &'a [u8],
+    entries: &'a [u8],
+    length: usize,
     meta_len: usize,
 }
 
@@ -104,38 +105,26 @@ impl<'a> Record<'a> {
     ///
     /// A newer version is told whatever the checksum says, as it may be another one.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Invalid> {
-        let beginning = Beginning::of(bytes, MAGIC).ok_or(Invalid::Absent)?;
-        beginning.is_of(VERSION)?;
-        let length = size(u32_at(bytes, layout::LENGTH));
-        let bytes = bytes.get(..length).filter(|_| length >= layout::CONTEXT);
-        let bytes = bytes.ok_or(Invalid::Damaged)?;
-        if checksum(bytes) != beginning.checksum {
-            return Err(Invalid::Damaged);
-        }
-        let flags = u16_at(bytes, layout::FLAGS);
-        if flags & !(WINDOW_START | ANNOTATED) != 0 {
-            return Err(Invalid::Newer(VERSION));
-        }
-        let context_len = usize::from(u16_at(bytes, layout::CONTEXT_LEN));
-        let context = bytes.get(layout::CONTEXT..layout::CONTEXT + context_len);
-        let annotation = match flags & ANNOTATED {
-            0 => None,
-            _ => {
-                let start = length.checked_sub(usize::from(u16_at(bytes, layout::ANNOTATION_LEN)));
-                Some(start.and_then(|start| bytes.get(start..)).ok_or(Invalid::Malformed)?)
-            }
-        };
+        let whole = start::decode(bytes)?;
+        let start = whole.start;
+        let body = bytes.get(whole.body..whole.length).ok_or(Invalid::Malformed)?;
+        let parts = body.split_at_checked(start.context_len.into());
+        let (context, behind) = parts.ok_or(Invalid::Malformed)?;
+        let entries_len = behind.len().checked_sub(start.annotation_len.into());
+        let (entries, annotation) = behind.split_at(entries_len.ok_or(Invalid::Malformed)?);
         let record = Self {
-            id: beginning.id,
-            sequence: beginning.sequence,
-            flags,
-            padded: u32_at(bytes, layout::PADDED),
-            unit_bytes: u32_at(bytes, layout::UNIT_BYTES),
-            count: u32_at(bytes, layout::ENTRIES),
-            context: context.ok_or(Invalid::Malformed)?,
-            annotation,
-            bytes,
-            meta_len: usize::from(u16_at(bytes, layout::META_LEN)),
+            id: start.id,
+            sequence: start.sequence,
+            flags: start.flags,
+            form: whole.form,
+            padded: whole.padded,
+            unit_bytes: start.unit_bytes,
+            count: start.entries,
+            context,
+            annotation: (start.flags & ANNOTATED != 0).then_some(annotation),
+            entries,
+            length: whole.length,
+            meta_len: start.meta_len.into(),
         };
         if record.is_well_formed() { Ok(record) } else { Err(Invalid::Malformed) }
     }
@@ -143,7 +132,7 @@ impl<'a> Record<'a> {
     /// Bytes of the record, without padding.
     #[must_use]
     pub fn length(&self) -> usize {
-        self.bytes.len()
+        self.length
     }
 
     /// Whether recovery may begin here.
@@ -155,9 +144,8 @@ impl<'a> Record<'a> {
     /// Its entries, in the order in which they were pushed.
     #[must_use]
     pub fn entries(&self) -> Entries<'a> {
-        let end = self.length() - self.annotation.map_or(0, <[u8]>::len);
-        let rest = self.bytes.get(layout::CONTEXT + self.context.len()..end).unwrap_or(&[]);
-        Entries { rest, left: self.count, meta_len: self.meta_len }
+        let Self { form, entries: rest, count: left, meta_len, .. } = *self;
+        Entries { form, rest, left, meta_len }
     }
 
     /// Whether the entries are as many as it says, and end where it does.
@@ -175,6 +163,7 @@ impl<'a> Record<'a> {
 /// The entries of a record.
 #[derive(Debug, Clone)]
 pub struct Entries<'a> {
+    form: Form,
     rest: &'a [u8],
     left: u32,
     meta_len: usize,
@@ -185,44 +174,55 @@ impl<'a> Iterator for Entries<'a> {
 
     fn next(&mut self) -> Option<Entry<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let (fixed, rest) = self.rest.split_at_checked(layout::DIFFERENCE_LEN)?;
-        let based = match fixed[layout::BASE] {
-            BASE_ZEROS => false,
-            BASE_PREVIOUS => true,
-            _ => return None,
+        let (unit, based, len, rest) = match self.form {
+            Form::Sectors => entry_in_full(self.rest)?,
+            Form::Lines => compact_entry(self.rest)?,
         };
-        let (len, rest) = take_length(rest)?;
         let (meta, rest) = rest.split_at_checked(self.meta_len)?;
         let (difference, rest) = rest.split_at_checked(len)?;
         self.rest = rest;
-        Some(Entry { unit: u32_at(fixed, layout::UNIT), meta, based, difference })
+        Some(Entry { unit, meta, based, difference })
     }
 }
 
-/// Appends a length, seven bits a byte, the lowest first (LEB128).
-fn put_length(mut len: u32, out: &mut Vec<u8>) {
-    while len >= 0x80 {
-        out.push(len.to_le_bytes()[0] | 0x80);
-        len >>= 7;
-    }
-    out.push(len.to_le_bytes()[0]);
+/// Unit, base, length of the difference, and what is behind these.
+type EntryStart<'a> = (u32, bool, usize, &'a [u8]);
+
+fn entry_in_full(bytes: &[u8]) -> Option<EntryStart<'_>> {
+    let (fixed, rest) = bytes.split_at_checked(layout::DIFFERENCE_LEN)?;
+    let based = match fixed[layout::BASE] {
+        BASE_ZEROS => false,
+        BASE_PREVIOUS => true,
+        _ => return None,
+    };
+    let (len, rest) = take_number(rest)?;
+    Some((u32_at(fixed, layout::UNIT), based, usize::try_from(len).ok()?, rest))
 }
 
-/// The length that `bytes` begin with, and what is behind it.
-fn take_length(bytes: &[u8]) -> Option<(usize, &[u8])> {
-    let mut len: u32 = 0;
-    for (place, &byte) in bytes.iter().enumerate().take(5) {
-        let bits = u32::from(byte & 0x7f);
-        let shift = 7 * u32::try_from(place).ok()?;
-        if bits << shift >> shift != bits {
-            return None;
+fn compact_entry(bytes: &[u8]) -> Option<EntryStart<'_>> {
+    let (unit, rest) = take_number(bytes)?;
+    let (len, rest) = take_number(rest)?;
+    let based = len & 1 == u64::from(BASE_PREVIOUS);
+    Some((u32::try_from(unit).ok()?, based, usize::try_from(len >> 1).ok()?, rest))
+}
+
+/// Appends what an entry begins with, before its meta, as `form` has it.
+fn put_entry_start(form: Form, unit: u32, based: bool, out: &mut Vec<u8>) {
+    match form {
+        Form::Sectors => {
+            out.extend_from_slice(&unit.to_le_bytes());
+            out.push(if based { BASE_PREVIOUS } else { BASE_ZEROS });
         }
-        len |= bits << shift;
-        if byte & 0x80 == 0 {
-            return Some((size(len), &bytes[place + 1..]));
-        }
+        Form::Lines => put_number(unit.into(), out),
     }
-    None
+}
+
+/// Appends the length of its difference, which stands behind that.
+fn put_difference_len(form: Form, len: u32, based: bool, out: &mut Vec<u8>) {
+    match form {
+        Form::Sectors => put_number(len.into(), out),
+        Form::Lines => put_number(u64::from(len) << 1 | u64::from(based), out),
+    }
 }
 
 /// A number of bytes in memory.

@@ -8,7 +8,7 @@ use crate::file::LogFile;
 use crate::format::{Beginning, Form, Invalid, RING_START, VERSION};
 use crate::head::{Head, State};
 use crate::heads::Heads;
-use crate::record::{MAGIC, Record, WINDOW_START};
+use crate::record::{Record, WINDOW_START, beginning};
 use dash_engine::error::{Error, Result};
 use dash_storage::{Blocks, File};
 
@@ -83,7 +83,7 @@ pub fn scan<F: File>(log: &LogFile<F>) -> Result<Scan> {
 fn is_at_rest<F: File>(log: &LogFile<F>, head: &Head, form: Form) -> Result<bool> {
     let Some(next) = head.next else { return Ok(false) };
     let counts = |here: &[u8]| {
-        Beginning::of(here, MAGIC).is_some_and(|it| it.id == head.id && it.sequence > head.sequence)
+        beginning(here, form).is_some_and(|it| it.id == head.id && it.sequence > head.sequence)
     };
     let mut blocks = [0; TWO_BLOCKS];
     // There, at the next multiple of whatever block, or at the ring's beginning.
@@ -199,7 +199,7 @@ fn records(bytes: &[u8], head: Option<&Head>, form: Form, name: &str) -> Result<
         if here.is_empty() {
             return Ok(found);
         }
-        let beginning = Beginning::of(here, MAGIC);
+        let beginning = beginning(here, form);
         // A page of the database may look like a record. It does not have the log's id, which
         // was drawn.
         let ours = |it: &Beginning| id.is_none_or(|id| id == it.id);

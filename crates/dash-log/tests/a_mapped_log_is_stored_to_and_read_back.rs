@@ -37,6 +37,7 @@ fn build(builder: &mut Builder, sequence: u64, content: usize) {
 fn fill<F: File>(log: &LogFile<F>, first: u64, from: u64) -> Vec<u64> {
     let (mut builder, mut places, mut position) = (Builder::new(), Vec::new(), from);
     let ring = log.ring().unwrap();
+    builder.set_form(log.form());
     for sequence in first.. {
         build(&mut builder, sequence, 1 + sequence as usize * 7 % 300);
         let blocks = builder.finish(log.block()).unwrap();
@@ -63,6 +64,7 @@ fn read<F: File>(log: &LogFile<F>) -> u64 {
     for (number, record) in (1..).zip(found.records()) {
         let record = record.unwrap();
         assert_eq!((record.sequence, record.context), (number, &b"ctx"[..]));
+        assert_eq!(record.form, log.form());
         let mut images = dash_log::images::Images::new(record.unit_bytes);
         let entry = record.entries().next().unwrap();
         let image = images.feed(&entry).unwrap();
@@ -118,6 +120,7 @@ fn is_written_and_read<S: Storage>(storage: &S, path: &Path, persistence: Persis
     for place in [8384, 12288, 0] {
         let found = scan(&log).unwrap();
         assert_eq!((found.chain.len(), found.greatest, found.end_position), (0, all, 8384));
+        builder.set_form(if place == 0 { Form::Sectors } else { Form::Lines });
         builder.begin(ID, all + 1, WINDOW_START, 64, 0, b"").unwrap();
         other.write(builder.finish(64).unwrap(), place).unwrap();
         assert_eq!(scan(&log).unwrap().chain.len(), 1, "{place}");

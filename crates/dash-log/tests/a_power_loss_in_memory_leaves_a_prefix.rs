@@ -96,6 +96,7 @@ impl<'a> Writer<'a> {
         let sequence = self.known.lock().unwrap().records;
         let flags = if sequence == 1 { WINDOW_START } else { 0 };
         let image = content(sequence);
+        self.builder.set_form(self.log.form());
         self.builder.begin(ID, sequence, flags, image.len() as u32, 0, b"").unwrap();
         self.builder.push(1, b"", None, &image).unwrap();
         let blocks = self.builder.finish(self.log.block()).unwrap();

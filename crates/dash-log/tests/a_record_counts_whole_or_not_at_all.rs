@@ -7,9 +7,9 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-use super::common::{ID, UNIT, head, noise, record};
+use super::common::{ID, UNIT, compact, head, noise, record, resealed_compact};
 use dash_engine::error::Error;
-use dash_log::format::Invalid;
+use dash_log::format::{Form, Invalid};
 use dash_log::head::Head;
 use dash_log::images::Images;
 use dash_log::record::{Builder, Record, WINDOW_START};
@@ -40,9 +40,11 @@ fn filled(builder: &mut Builder, seed: u64, steps: usize, unit: usize, block: u3
 
 proptest! {
     #[test]
-    fn what_was_pushed_is_read(seed in any::<u64>(), steps in 0..20_usize, block in 0..3_usize) {
+    fn what_was_pushed_is_read(seed in any::<u64>(), steps in 0..20_usize, block in 0..3_usize, lines in any::<bool>()) {
         let block = [512, 4096, 64][block];
+        let form = if lines { Form::Lines } else { Form::Sectors };
         let mut builder = Builder::new();
+        builder.set_form(form);
         // The second time in the memory of the first.
         filled(&mut builder, seed ^ 1, 25, 2048, 4096);
         let made = filled(&mut builder, seed, steps, UNIT, block);
@@ -55,7 +57,7 @@ proptest! {
         prop_assert_eq!((record.id, record.sequence, record.context), (ID, 9, &b"context"[..]));
         prop_assert_eq!(record.count as usize, steps);
         prop_assert_eq!((record.length(), record.padded as usize), (length, bytes.len()));
-        prop_assert!(record.is_window_start());
+        prop_assert_eq!((record.is_window_start(), record.form), (true, form));
         let mut images = Images::new(record.unit_bytes);
         for ((step, entry), made) in record.entries().enumerate().zip(&made) {
             prop_assert_eq!(entry.meta, &noise(step as u64, 24)[..]);
@@ -69,6 +71,10 @@ proptest! {
         let mut bytes = record(ID, 3, 0, 700);
         let length = Record::decode(&bytes).unwrap().length();
         let at = at.index(length);
+        bytes[at] ^= flip;
+        prop_assert!(Record::decode(&bytes).is_err());
+        let mut bytes = compact(ID, 3, 0, 700);
+        let at = at % Record::decode(&bytes).unwrap().length();
         bytes[at] ^= flip;
         prop_assert!(Record::decode(&bytes).is_err());
         let mut bytes = head(ID, 3).encode().unwrap();
@@ -100,6 +106,29 @@ proptest! {
             }
         }
         let _ = Head::decode(&bytes);
+    }
+
+    #[test]
+    fn any_bytes_of_a_compact_one_are_read_without_a_panic(
+        tail in prop::collection::vec(any::<u8>(), 0..400), keep in 0..60_usize,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let mut bytes = compact(ID, 3, 0, 10)[..keep].to_vec();
+        bytes.extend(tail);
+        let whole = bytes.len();
+        for (at, value) in changes {
+            bytes.get_mut(at.index(whole.max(1))).into_iter().for_each(|byte| *byte = value);
+        }
+        // Whatever length it says.
+        for length in 17..whole {
+            let bytes = resealed_compact(bytes.clone(), length);
+            if let Ok(record) = Record::decode(&bytes) {
+                let mut images = Images::new(64);
+                for entry in record.entries() {
+                    let _ = images.feed(&entry);
+                }
+            }
+        }
     }
 
     #[test]
@@ -241,6 +270,51 @@ fn a_record_that_contradicts_itself_is_told_from_a_torn_one() {
     assert_eq!(Record::decode(&torn), Err(Invalid::Damaged));
     assert_eq!(Record::decode(&whole[..whole.len() - 512]), Err(Invalid::Damaged));
     assert_eq!(Record::decode(&[]), Err(Invalid::Absent));
+}
+
+#[test]
+fn a_compact_record_that_contradicts_itself_is_told_from_a_torn_one() {
+    let whole = compact(ID, 3, 0, 40);
+    let length = Record::decode(&whole).unwrap().length();
+    let said = |at: usize, value: u8| {
+        let mut bytes = whole.clone();
+        bytes[at] = value;
+        Record::decode(&resealed_compact(bytes, length)).map(|record| record.padded)
+    };
+    // Sequence, length, entries, unit bytes, meta length, context length.
+    assert_eq!((&whole[17..23], length), (&[3, 49, 1, 40, 3, 3][..], 72));
+    assert_eq!((said(17, 9), said(16, 0b100)), (Ok(128), Ok(128)));
+    assert_eq!(said(16, 0b1100), Ok(512));
+    for (at, value) in [(19, 0), (19, 2), (21, 4), (22, 90)] {
+        assert!(
+            matches!(said(at, value), Err(Invalid::Malformed | Invalid::Damaged)),
+            "{at} {value}"
+        );
+    }
+    assert_eq!(said(19, 2), Err(Invalid::Malformed));
+    // Of another length it is another record.
+    assert_eq!(said(18, 48), Err(Invalid::Damaged));
+    // LOG-8
+    assert!(matches!(said(16, 0b10_0000), Err(Invalid::Newer(_))));
+    assert_eq!(Record::decode(&whole[..length - 1]), Err(Invalid::Damaged));
+    for len in 4..23 {
+        assert_eq!(Record::decode(&whole[..len]), Err(Invalid::Damaged));
+    }
+    assert_eq!(Record::decode(&whole[..3]), Err(Invalid::Absent));
+}
+
+#[test]
+fn compact_records_are_of_lines() {
+    let mut builder = Builder::new();
+    builder.set_form(Form::Lines);
+    builder.begin(ID, 1, 0, 512, 0, &[]).unwrap();
+    for block in [0, 1, 32, 63, 96, 64 << 8] {
+        assert!(matches!(builder.finish(block), Err(Error::Refused(_))), "{block}");
+    }
+    for block in [64, 128, 512, 4096, 8192] {
+        let bytes = builder.finish(block).unwrap();
+        assert_eq!(Record::decode(bytes).unwrap().padded, block);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::common::noise;
 use dash_log::difference::{Copies, Damaged, apply, encode, longest};
 use proptest::prelude::*;
 
-const EACH: [Copies; 2] = [Copies::No, Copies::WhereTheyPay];
+const EACH: [Copies; 3] = [Copies::No, Copies::WhereTheyPay, Copies::Everywhere];
 
 fn difference(old: Option<&[u8]>, new: &[u8], copies: Copies) -> Vec<u8> {
     let mut out = b"before".to_vec();
@@ -86,6 +86,7 @@ proptest! {
         let new = changed(&old, &changes);
         let plain = length(Some(&old), &new, Copies::No);
         prop_assert!(length(Some(&old), &new, Copies::WhereTheyPay) <= plain);
+        prop_assert!(length(Some(&old), &new, Copies::Everywhere) <= plain);
         for copies in EACH {
             length(None, &new, copies);
         }
@@ -135,14 +136,47 @@ proptest! {
 fn what_no_operation_may_say_is_refused() {
     let old = [7; 100];
     let refused = |bytes: &[u8]| apply(bytes, Some(&old), &mut [0; 100]) == Err(Damaged);
-    // Of a kind that there is not; a copy with a length in its tag; lengths of no form.
-    assert!(refused(&[0b1100_0000]));
+    // A copy with a length in its tag; lengths of no form.
     assert!(refused(&[0b1000_0001, 0, 0, 0, 0]));
+    assert!(refused(&[0b1100_0000 | 62, 0, 0, 0]));
     assert!(refused(&[62]) && refused(&[0b0100_0000 | 63, 0, 0, 0]));
     // Behind the end of the image, of the old image, of the difference.
     assert!(refused(&[60, 40]) && !refused(&[60, 39]));
     assert!(refused(&[0x80, 90, 0, 10, 0]) && !refused(&[0x80, 90, 0, 9, 0]));
     assert!(refused(&[0x80, 90, 0, 9]) && refused(&[0x40]) && refused(&[61, 0]));
+    // A copy from everywhere: from behind the old image's end, over the end of both, from where
+    // nothing is made yet, without an offset.
+    assert!(refused(&[0xC0 | 10, 90, 0]) && !refused(&[0xC0 | 9, 90, 0]));
+    assert!(
+        refused(&[0xC0, 100, 0]) && refused(&[0, 0xC0, 101, 0]) && !refused(&[0, 0xC0, 100, 0])
+    );
+    assert!(refused(&[60, 38, 0xC0 | 1, 100, 0]) && !refused(&[60, 38, 0xC0, 100, 0]));
+    assert!(refused(&[0xC0]) && refused(&[0xC0, 0]));
+}
+
+#[test]
+fn what_is_alike_in_one_image_is_said_once() {
+    let rows: Vec<u8> = (0..40_u32)
+        .flat_map(|row| format!("the row with the number {row:06} and its text, ").into_bytes())
+        .collect();
+    let mut page = vec![0; 4096];
+    page[2000..2000 + rows.len()].copy_from_slice(&rows);
+    let of = |copies| length(None, &page, copies);
+    assert!(of(Copies::WhereTheyPay) > rows.len());
+    assert!(of(Copies::Everywhere) * 3 < rows.len(), "{}", of(Copies::Everywhere));
+    // Of a pattern once, and the rest from what was made of it just before.
+    let mut filled = vec![0; 4096];
+    filled[1000..3000].copy_from_slice(&b"0123456789".repeat(200));
+    assert!(length(None, &filled, Copies::Everywhere) < 40);
+    // A new row beside those that are there.
+    let mut more = page.clone();
+    more[1000..1049].copy_from_slice(b"the row with the number 000077 and its text, over");
+    assert!(length(Some(&page), &more, Copies::Everywhere) < 25);
+    // An image whose old one is as long as offsets go has copies from that alone.
+    let (long, mut longer) = (noise(1, 65_536), noise(1, 65_536));
+    longer.copy_within(1000..2000, 30_000);
+    let of = |copies| length(Some(&long), &longer, copies);
+    assert_eq!(of(Copies::Everywhere), of(Copies::WhereTheyPay));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 )]
 
 use super::common;
-use dash_log::format::{HEAD_CONTEXT_MAX, LINES_VERSION};
+use dash_log::format::{Form, HEAD_CONTEXT_MAX, LINES_VERSION};
 use dash_log::head::{Head, State};
 use dash_log::heads::Heads;
 use dash_log::record::{Builder, WINDOW_START};
@@ -187,12 +187,51 @@ fn record() {
 }
 
 #[test]
+fn compact_record() {
+    let mut builder = Builder::new();
+    builder.set_form(Form::Lines);
+    builder.begin(number(0x11, 8), 300, WINDOW_START, 0x0403, 3, b"context").unwrap();
+    let image = common::noise(1, 0x0403);
+    builder.push(5, b"abc", None, &image).unwrap();
+    builder.push(200, b"def", Some(&image), &image).unwrap();
+    builder.annotate(b"said").unwrap();
+    let length = builder.len();
+    let written = builder.finish(256).unwrap();
+    let table = rows("\nCompact record:");
+    let field = |name: &str| table.iter().find(|row| row.field == name).unwrap();
+    assert_eq!(
+        table.iter().map(|row| row.field).collect::<Vec<_>>(),
+        ["magic", "checksum", "id", "flags"]
+    );
+    assert_eq!(written[field("magic").bytes.clone()], magic(field("magic").meaning));
+    let mut unsealed = written[..length].to_vec();
+    unsealed[field("checksum").bytes.clone()].fill(0);
+    let sum = crc32fast::hash(&unsealed).to_le_bytes();
+    assert_eq!(written[field("checksum").bytes.clone()], sum);
+    assert_eq!(written[field("id").bytes.clone()], bytes(0x11, 8));
+    // A window begins, an annotation follows, and 64 is doubled twice.
+    assert_eq!(written[field("flags").bytes.clone()], [0b01011]);
+    let difference = [vec![0b0100_0000 | 61, 0x02, 0x04], image.clone()].concat();
+    let twice = 2 * difference.len();
+    let len = [0x80 | (twice % 128) as u8, (twice / 128) as u8];
+    let first = [&[5], &len[..], b"abc", &difference].concat();
+    let second = [&[0xC8, 1, 1], &b"def"[..]].concat();
+    let body = [&b"context"[..], &first, &second, b"said"].concat();
+    let body_len = [0x80 | (body.len() % 128) as u8, (body.len() / 128) as u8];
+    let numbers = [&[0xAC, 2], &body_len[..], &[2, 0x83, 8, 3, 7, 4]].concat();
+    assert_eq!(written[17..length], [numbers, body].concat());
+    assert_eq!(written.len(), length.next_multiple_of(256));
+    assert!(written[length..].iter().all(|&byte| byte == 0));
+}
+
+#[test]
 fn operations_of_a_difference() {
     use dash_log::difference::{Copies, apply, encode};
     let table = TEXT.split("\nDifference:").nth(1).unwrap();
     assert!(table.contains("| `00` and a length | | keep:"));
     assert!(table.contains("| `01` and a length | the bytes | data:"));
     assert!(table.contains("| `10000000` | offset u16, length − 1 u16 | copy:"));
+    assert!(table.contains("| `11` and a length | offset u16 | copy, in compact records only:"));
     let old: Vec<u8> = (0..2000_u32).map(|n| (n * n / 9 + n) as u8).collect();
     let mut new = old.clone();
     new[100] ^= 0xFF;
@@ -204,6 +243,14 @@ fn operations_of_a_difference() {
     assert_eq!(difference[..7], begins);
     assert_eq!(difference[7..], [0b1000_0000, 0xB0, 4, 99, 0]);
     let mut image = vec![0; 2000];
+    apply(&difference, Some(&old), &mut image).unwrap();
+    assert_eq!(image, new);
+    // Of a compact record: a copy of 100, then one from the new image, which is behind the old one.
+    new.copy_within(500..600, 1500);
+    difference.clear();
+    encode(Some(&old), &new, Copies::Everywhere, &mut difference).unwrap();
+    assert_eq!(difference[7..11], [0b1100_0000 | 60, 39, 0xB0, 4]);
+    assert_eq!(difference[14..], [0b1100_0000 | 60, 39, 0xC4, 9]);
     apply(&difference, Some(&old), &mut image).unwrap();
     assert_eq!(image, new);
 }

@@ -7,7 +7,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-use super::common::{ID, head, log, noise, record};
+use super::common::{ID, compact, former, head, log, noise, record};
 use dash_engine::error::Error;
 use dash_log::format::LINES_VERSION;
 use dash_log::head::{Head, State};
@@ -169,6 +169,44 @@ fn in_a_log_of_lines_the_heads_tell_a_newer_dash() {
     let mut bytes = of_lines(0);
     bytes[..512].copy_from_slice(&head(ID, 0).encode().unwrap());
     assert_eq!(chain(&examined(bytes)), [1]);
+}
+
+/// A log of lines with records at these places, below a head of this version or the one before.
+fn of_lines(former_version: bool, records: &[(usize, &[u8])]) -> Vec<u8> {
+    let mut bytes = log(None, RING, records);
+    let said = head(ID, 0);
+    let head =
+        if former_version { former(&said, 7) } else { said.encode_turn(7).unwrap().to_vec() };
+    bytes[512..1024].copy_from_slice(&head);
+    bytes
+}
+
+#[test]
+fn records_of_lines_are_compact_or_as_they_were_before() {
+    let (start, full) = (compact(ID, 1, START, 9), record(ID, 2, 0, 9));
+    let (next, last) = (compact(ID, 3, 0, 200), compact(ID, 4, 0, 9));
+    let behind = 576 + next.len();
+    let all = [(0, &start[..]), (64, &full[..]), (576, &next[..]), (behind, &last[..])];
+    for former_version in [false, true] {
+        let scan = examined(of_lines(former_version, &all));
+        assert_eq!(chain(&scan), [1, 2, 3, 4]);
+        assert_eq!(scan.end_position, (behind + last.len()) as u64);
+    }
+    // In a log of sectors a compact one is part of an image.
+    let bytes = log(Some(&head(ID, 0)), RING, &all);
+    assert_eq!(chain(&examined(bytes)), []);
+    // LOG-7: one of another log is no record, whatever its number; LOG-1: nor one that is torn.
+    let foreign = compact(ID + 1, 9, START, 9);
+    let scan = examined(of_lines(false, &[(0, &start[..]), (64, &foreign[..])]));
+    assert_eq!((chain(&scan), scan.greatest), (vec![1], 1));
+    let mut torn = of_lines(false, &all);
+    torn[4096 + 576 + 70] ^= 1;
+    let scan = examined(torn);
+    assert_eq!((chain(&scan), scan.greatest), (vec![1, 2], 4));
+    // LOG-8: a flag of the future.
+    let newer = common::resealed_compact([&start[..16], &[0x21], &start[17..]].concat(), 41);
+    assert_eq!(Record::decode(&start).unwrap().length(), 41);
+    assert!(matches!(refused(of_lines(false, &[(0, &newer[..])])), Error::CantOpen(_)));
 }
 
 #[test]

@@ -9,6 +9,9 @@
 use crate::shared::durable::pack;
 use crate::stamp::Stamp;
 use dash_engine::error::{Error, Result};
+use dash_log::format::Form;
+use dash_log::number;
+use dash_log::record::Record;
 
 /// Bytes of `-wal`'s header.
 pub const WAL_HEADER: usize = 32;
@@ -102,6 +105,36 @@ impl RecordContext {
             bytes.extend([counter, sum, page, page_sum].into_iter().flat_map(u32::to_le_bytes));
         }
         bytes
+    }
+
+    /// As a record in a log of lines has it that no window starts with, in front of what it says of
+    /// commits.
+    pub fn encode_short(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(16);
+        number::put(self.generation, &mut bytes);
+        number::put(self.first_frame.into(), &mut bytes);
+        bytes
+    }
+
+    /// And back, with what is behind it.
+    pub fn decode_short(bytes: &[u8]) -> Result<(Self, &[u8])> {
+        let (generation, rest) = number::take(bytes).ok_or_else(damaged)?;
+        let (first_frame, rest) = number::take(rest).ok_or_else(damaged)?;
+        let first_frame = u32::try_from(first_frame).map_err(|_| damaged())?;
+        Ok((Self { generation, first_frame, start: None }, rest))
+    }
+
+    /// Whether it is so in this record.
+    pub fn is_short(record: &Record<'_>) -> bool {
+        record.form == Form::Lines && !record.is_window_start()
+    }
+
+    /// That of a record.
+    pub fn of(record: &Record<'_>) -> Result<Self> {
+        match Self::is_short(record) {
+            true => Self::decode_short(record.context).map(|(context, _)| context),
+            false => Self::decode(record.context),
+        }
     }
 
     /// And back.

@@ -5,7 +5,7 @@ mod beside;
 
 use crate::annotation::{Known, of_frame};
 use crate::context::{Generation, RecordContext, page_of};
-use crate::frames::{FRAME_HEADER, FrameHeader};
+use crate::logged::Frames;
 use crate::names::Names;
 use crate::place::{self, Place};
 use crate::strayed::refusal;
@@ -133,22 +133,19 @@ impl History {
         for place in places {
             let before = commits.len();
             let record = self.scan.record(place)?;
-            let context = RecordContext::decode(record.context)?;
+            let (context, frames) = Frames::of(&record)?;
             let mut first = context.first_frame;
-            for (frame, entry) in (context.first_frame..).zip(record.entries()) {
-                let Some(header) = header(entry.meta).filter(FrameHeader::is_commit) else {
-                    continue;
-                };
+            for frame in frames.filter(|frame| frame.is_commit()) {
                 commits.push(Commit {
                     record: record.sequence,
                     shared_by: 0,
                     bytes: record.padded,
                     generation: context.generation,
-                    frames: (first, frame),
-                    database_pages: header.commit,
-                    known: of_frame(record.annotation, frame),
+                    frames: (first, frame.number),
+                    database_pages: frame.commit,
+                    known: of_frame(record.annotation, frame.number),
                 });
-                first = frame + 1;
+                first = frame.number + 1;
             }
             let shared_by = u32::try_from(commits.len() - before).unwrap_or(u32::MAX);
             commits[before..].iter_mut().for_each(|commit| commit.shared_by = shared_by);
@@ -184,9 +181,9 @@ impl History {
             let mut images = Images::new(start.page_size());
             let mut frames = Vec::<(u32, Vec<u8>)>::new();
             for place in places {
-                for entry in self.scan.record(place)?.entries() {
-                    frames.push((entry.unit, images.feed(&entry)?.to_vec()));
-                    if header(entry.meta).is_some_and(|header| header.is_commit())
+                for frame in Frames::of(&self.scan.record(place)?)?.1 {
+                    frames.push((frame.entry.unit, images.feed(&frame.entry)?.to_vec()));
+                    if frame.is_commit()
                         && let Some(commit) = commits.next()
                     {
                         let shown: Vec<_> =
@@ -288,9 +285,5 @@ fn find<S: Storage>(storage: &S, directory: S::Directory, names: &mut Names) -> 
 }
 
 fn context_of(scan: &Scan, place: &RecordPlace) -> Result<RecordContext> {
-    RecordContext::decode(scan.record(place)?.context)
-}
-
-fn header(meta: &[u8]) -> Option<FrameHeader> {
-    <&[u8; FRAME_HEADER]>::try_from(meta).ok().map(FrameHeader::decode)
+    RecordContext::of(&scan.record(place)?)
 }

@@ -10,6 +10,7 @@ mod frames;
 pub mod history;
 mod index;
 pub mod inspect;
+mod logged;
 mod mounted;
 #[cfg(feature = "mutations")]
 pub mod mutation;

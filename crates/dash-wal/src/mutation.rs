@@ -25,6 +25,7 @@ macro_rules! mutations {
 }
 
 mutations! {
+    EndsUnsaid = "a record without the headers of its frames does not say which of them end a commit",
     RecordNotFlushed = "a record is written, and the log not flushed",
     BarrierTakenForCommit = "a checkpoint's flush is taken for that of a commit whose flush was never asked for",
     NoBarrier = "a checkpoint copies pages that are durable nowhere else",
@@ -54,6 +55,7 @@ mutations! {
     EndIgnored = "a -wal that the log calls void is read",
     KeptNotFlushed = "a -wal that stays behind is not flushed",
     PrefixByNumber = "frames of -wal are believed where their headers differ from the log's",
+    SumsBegunAnew = "recovery sums up each frame that the log has without its header as if it were the first",
     RecoveredNotFlushed = "what recovery wrote into -wal is not flushed before the log is used again",
     FailedRecoveryForgotten = "what a recovery wrote whose flush failed is taken for durable by the next one",
     LogTrustedAfterKill = "records that a killed process left in the cache are taken for durable",

@@ -1,9 +1,11 @@
-//! Differences with copies: what the new image has that the old one has somewhere else.
+//! Differences with copies: what the new image has that the old one has somewhere else, and
+//! where that may be said (`everywhere`) what it has itself further up.
 //!
-//! The old image is indexed by words of eight bytes, every fourth or so; each word of the new one
-//! that stands in a long run of changes is looked up, and what is found is grown to both sides.
+//! The old image is indexed by words of eight bytes, every fourth or so, and the new one behind
+//! it, as it is gone through; each word of the new one that stands in a long run of changes is
+//! looked up, and what is found is grown to both sides.
 
-use super::{GAP, SHORT_RUN, Writer, longest};
+use super::{GAP, SHORT_RUN, SHORT_RUN_EVERYWHERE, Writer, longest};
 use crate::runs::runs;
 use dash_engine::error::{Error, Result};
 use std::ops::Range;
@@ -14,8 +16,14 @@ const WIDE_GAP: usize = 16;
 /// Bytes that are looked up.
 const WORD: usize = 8;
 
+/// Of the words in what is copied every so manyth is looked up later on.
+const STRIDE: usize = 4;
+
 /// Changed bytes that are worth a copy: it takes five bytes, and ends a run.
 const LEAST: usize = 10;
+
+/// The same where it takes three.
+const LEAST_EVERYWHERE: usize = 6;
 
 /// Words that are looked up in vain before every other one is passed over, then two of three, and
 /// so on (LZ4 does so): what is new throughout is soon gone through.
@@ -24,33 +32,78 @@ const PATIENCE: usize = 32;
 const ENTRIES: usize = 2048;
 const ENTRY_BITS: u32 = ENTRIES.trailing_zeros();
 
-/// A part of the new image that the old one has at `from`.
+/// The images, one behind the other.
+#[derive(Clone, Copy)]
+struct Images<'a> {
+    old: &'a [u8],
+    new: &'a [u8],
+    everywhere: bool,
+}
+
+/// A part of the new image that is at `from` as well.
 struct Match {
     at: usize,
     from: usize,
     len: usize,
 }
 
-impl Match {
+impl Images<'_> {
     /// Whether so many of its bytes changed that they take more than the copy.
-    fn pays(&self, old: &[u8], new: &[u8]) -> bool {
-        let same = old.get(self.at..).unwrap_or(&[]).iter().zip(&new[self.at..][..self.len]);
-        self.len - same.filter(|(a, b)| a == b).count() >= LEAST
+    fn pays(&self, found: &Match) -> bool {
+        let Self { old, new, everywhere } = *self;
+        let least = if everywhere { LEAST_EVERYWHERE } else { LEAST };
+        let new = &new[found.at..][..found.len];
+        let behind = old.get(found.at..).unwrap_or(&[]);
+        let same = behind.iter().zip(new).filter(|(a, b)| a == b).count();
+        // Where there is no old image it is zeros.
+        let beyond = new.get(behind.len()..).filter(|_| everywhere).unwrap_or(&[]);
+        let zeros = beyond.iter().filter(|&&byte| byte == 0).count();
+        found.len - same - zeros >= least
+    }
+
+    /// As much around a word at `at` of the new image that is also at `from` as is the same in both
+    /// places, within `part` of the new.
+    fn grown(&self, part: Range<usize>, at: usize, from: usize) -> Match {
+        let Self { old, new, .. } = *self;
+        let (source, place) = match from.checked_sub(old.len()) {
+            None => (old, from),
+            Some(place) => (new, place),
+        };
+        let pairs = new[part.start..at].iter().rev().zip(source[..place].iter().rev());
+        let before = pairs.take_while(|(a, b)| a == b).count();
+        let pairs = new[at..part.end].iter().zip(&source[place..]);
+        let behind = pairs.take_while(|(a, b)| a == b).count();
+        Match { at: at - before, from: from - before, len: before + behind }
+    }
+
+    /// The word at `from`, if it may be copied to `at`.
+    fn word_for(&self, at: usize, from: usize) -> Option<u64> {
+        match from.checked_sub(self.old.len()) {
+            // At its own place it is no change.
+            None if from != at => word(self.old, from),
+            Some(place) if self.everywhere && place < at => word(self.new, place),
+            _ => None,
+        }
     }
 }
 
 /// Appends the difference, copies and all, even where runs alone are shorter.
-pub(super) fn encode(old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn encode(old: &[u8], new: &[u8], everywhere: bool, out: &mut Vec<u8>) -> Result<()> {
     // A copy is shorter than what it stands for, and as a run costs at most three bytes more.
     out.try_reserve(longest(new.len()) + new.len() / 2).map_err(|_| Error::OutOfMemory)?;
-    let index = Index::of(old);
+    let images = Images { old, new, everywhere };
+    let mut index = Index::of(old);
     let mut writer = Writer { out, at: 0 };
+    let short = if everywhere { SHORT_RUN_EVERYWHERE } else { SHORT_RUN };
     runs(old, new, WIDE_GAP, |start, end| {
         let mut at = start;
-        if end - start > SHORT_RUN {
-            index.matches(old, new, start..end, |found| {
+        if end - start > short {
+            index.matches(images, start..end, |found| {
                 put_runs(&mut writer, old, new, at..found.at);
-                writer.copy(found.at, found.from, found.len);
+                match everywhere {
+                    true => writer.copy_everywhere(found.at, found.from, found.len),
+                    false => writer.copy(found.at, found.from, found.len),
+                }
                 at = found.at + found.len;
             });
         }
@@ -68,33 +121,45 @@ fn put_runs(writer: &mut Writer<'_>, old: &[u8], new: &[u8], part: Range<usize>)
     });
 }
 
-/// Where the old image has which word.
-struct Index([u16; ENTRIES]);
+/// Where which word is.
+struct Index([u32; ENTRIES]);
 
 impl Index {
     fn of(old: &[u8]) -> Self {
-        let mut entries = [0; ENTRIES];
-        let stride = (old.len() / ENTRIES).next_multiple_of(4).max(4);
+        let mut index = Self([0; ENTRIES]);
+        let stride = (old.len() / ENTRIES).next_multiple_of(STRIDE).max(STRIDE);
         for place in (0..old.len()).step_by(stride) {
-            if let (Some(word), Ok(short)) = (word(old, place), u16::try_from(place)) {
-                entries[slot(word)] = short;
+            if let Some(word) = word(old, place) {
+                index.put(word, place);
             }
         }
-        Self(entries)
+        index
     }
 
-    /// Calls `each` for what `part` of the new image has in common with any part of the old.
-    fn matches(&self, old: &[u8], new: &[u8], part: Range<usize>, mut each: impl FnMut(Match)) {
+    fn put(&mut self, word: u64, place: usize) {
+        if let Ok(place) = u32::try_from(place) {
+            self.0[slot(word)] = place;
+        }
+    }
+
+    /// Calls `each` for what `part` of the new image has in common with what is to be copied from.
+    fn matches(&mut self, images: Images<'_>, part: Range<usize>, mut each: impl FnMut(Match)) {
+        let Images { old, new, everywhere } = images;
         let mut floor = part.start;
         let mut at = floor;
         let mut in_vain = 0;
         while let Some(here) = word(&new[..part.end], at) {
-            let from = usize::from(self.0[slot(here)]);
-            // At its own place it is no change.
-            let same = from != at && word(old, from) == Some(here);
-            match same.then(|| grown(old, new, floor..part.end, at, from)) {
-                Some(found) if found.pays(old, new) => {
+            let from = usize::try_from(self.0[slot(here)]).unwrap_or(0);
+            if everywhere {
+                self.put(here, old.len() + at);
+            }
+            let same = images.word_for(at, from) == Some(here);
+            match same.then(|| images.grown(floor..part.end, at, from)) {
+                Some(found) if images.pays(&found) => {
                     floor = found.at + found.len;
+                    if everywhere {
+                        self.put_all(images, at + 1..floor);
+                    }
                     at = floor;
                     in_vain = 0;
                     each(found);
@@ -106,16 +171,15 @@ impl Index {
             }
         }
     }
-}
 
-/// As much around a word that both images have as is the same in both, within `part` of the new.
-fn grown(old: &[u8], new: &[u8], part: Range<usize>, at: usize, from: usize) -> Match {
-    let (new_before, old_before) = (&new[part.start..at], &old[..from]);
-    let pairs = new_before.iter().rev().zip(old_before.iter().rev());
-    let before = pairs.take_while(|(a, b)| a == b).count();
-    let pairs = new[at..part.end].iter().zip(&old[from..]);
-    let behind = pairs.take_while(|(a, b)| a == b).count();
-    Match { at: at - before, from: from - before, len: before + behind }
+    /// What was copied can be copied from here, too.
+    fn put_all(&mut self, images: Images<'_>, part: Range<usize>) {
+        for place in part.step_by(STRIDE) {
+            if let Some(word) = word(images.new, place) {
+                self.put(word, images.old.len() + place);
+            }
+        }
+    }
 }
 
 fn word(bytes: &[u8], place: usize) -> Option<u64> {

@@ -1,9 +1,9 @@
 //! Builds records, one after the other in the same memory.
 
-use super::{
-    ANNOTATED, BASE_PREVIOUS, BASE_ZEROS, MAGIC, VERSION, common, layout, put, put_length, seal,
-};
+use super::start::{Start, checksum_field};
+use super::{ANNOTATED, put_difference_len, put_entry_start};
 use crate::difference::{Copies, encode, encode_runs, longest};
+use crate::format::{Form, checksum_but, put};
 use dash_engine::error::{Error, Result};
 use dash_storage::Blocks;
 
@@ -12,7 +12,7 @@ use dash_storage::Blocks;
 const KEPT_MOST: usize = 256 << 10;
 
 /// Bytes of an entry beside its meta and its difference, at most.
-const ENTRY_MOST: usize = layout::DIFFERENCE_LEN + 5;
+const ENTRY_MOST: usize = 10;
 
 /// The least that is asked for at once to write from.
 const BLOCKS_LEAST: usize = 16 << 10;
@@ -21,10 +21,14 @@ const BLOCKS_LEAST: usize = 16 << 10;
 /// [`finish`](Self::finish).
 ///
 /// Differences are made of runs. Where copies may save a block, and only there, they are looked
-/// for when the record is finished.
-#[derive(Default)]
+/// for when the record is finished; in a compact record they are looked for at once, everywhere.
 pub struct Builder {
-    /// The record, without padding.
+    form: Form,
+    /// What the record begins with.
+    start: Start,
+    /// The same, in bytes.
+    begins: Vec<u8>,
+    /// What follows: context, entries, annotation.
     bytes: Vec<u8>,
     /// The record as it is written.
     blocks: Option<Blocks>,
@@ -36,9 +40,7 @@ pub struct Builder {
     images: Vec<u8>,
     /// Bytes that copies may save, at the most.
     hope: usize,
-    entries: u32,
     unit_bytes: usize,
-    meta_len: usize,
 }
 
 /// An entry that copies may make shorter.
@@ -59,11 +61,33 @@ fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
     vec.try_reserve(more).map_err(|_| Error::OutOfMemory)
 }
 
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Builder {
-    /// One that has no memory yet.
+    /// One that has no memory yet, for a log of sectors.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            form: Form::Sectors,
+            start: Start::default(),
+            begins: Vec::new(),
+            bytes: Vec::new(),
+            blocks: None,
+            difference: Vec::new(),
+            movable: Vec::new(),
+            images: Vec::new(),
+            hope: 0,
+            unit_bytes: 0,
+        }
+    }
+
+    /// From here on it begins records as a log of this form has them.
+    pub fn set_form(&mut self, form: Form) {
+        self.form = form;
     }
 
     /// Begins a record, whatever was begun before. Images will have `unit_bytes`, entries
@@ -86,20 +110,10 @@ impl Builder {
         self.movable.clear();
         self.images.clear();
         self.hope = 0;
-        self.entries = 0;
         self.unit_bytes = super::size(unit_bytes);
-        self.meta_len = usize::from(meta_len);
-        reserve(&mut self.bytes, layout::CONTEXT + context.len())?;
-        self.bytes.resize(layout::CONTEXT, 0);
-        let bytes = &mut self.bytes[..];
-        put(bytes, 0, &MAGIC);
-        put(bytes, common::VERSION, &VERSION.to_le_bytes());
-        put(bytes, common::ID, &id.to_le_bytes());
-        put(bytes, common::SEQUENCE, &sequence.to_le_bytes());
-        put(bytes, layout::FLAGS, &flags.to_le_bytes());
-        put(bytes, layout::META_LEN, &meta_len.to_le_bytes());
-        put(bytes, layout::UNIT_BYTES, &unit_bytes.to_le_bytes());
-        put(bytes, layout::CONTEXT_LEN, &context_len.to_le_bytes());
+        self.start =
+            Start { id, sequence, flags, unit_bytes, meta_len, context_len, ..Start::default() };
+        reserve(&mut self.bytes, context.len())?;
         self.bytes.extend_from_slice(context);
         Ok(())
     }
@@ -113,21 +127,27 @@ impl Builder {
     /// not those of [`begin`](Self::begin).
     pub fn push(&mut self, unit: u32, meta: &[u8], old: Option<&[u8]>, new: &[u8]) -> Result<()> {
         let as_begun = |image: &[u8]| image.len() == self.unit_bytes;
-        if !as_begun(new) || !old.is_none_or(as_begun) || meta.len() != self.meta_len {
+        if !as_begun(new) || !old.is_none_or(as_begun) || meta.len() != self.meta_len() {
             return Err(Error::Refused("an image of another length for the log".to_owned()));
         }
         self.difference.clear();
-        let movable = encode_runs(old.unwrap_or(&[]), new, &mut self.difference)?;
+        let movable = match self.form {
+            Form::Sectors => encode_runs(old.unwrap_or(&[]), new, &mut self.difference)?,
+            // Each byte counts, and there is nothing to be made shorter in the end.
+            Form::Lines => {
+                encode(old, new, Copies::Everywhere, &mut self.difference)?;
+                0
+            }
+        };
         let len = u32::try_from(self.difference.len()).map_err(|_| too_long())?;
         reserve(&mut self.bytes, ENTRY_MOST + meta.len() + self.difference.len())?;
-        self.bytes.extend_from_slice(&unit.to_le_bytes());
-        self.bytes.push(if old.is_some() { BASE_PREVIOUS } else { BASE_ZEROS });
+        put_entry_start(self.form, unit, old.is_some(), &mut self.bytes);
         let length_at = self.bytes.len();
-        put_length(len, &mut self.bytes);
+        put_difference_len(self.form, len, old.is_some(), &mut self.bytes);
         self.bytes.extend_from_slice(meta);
         let difference_at = self.bytes.len();
         self.bytes.extend_from_slice(&self.difference);
-        self.entries += 1;
+        self.start.entries += 1;
         if let Some(old) = old
             && movable > 0
         {
@@ -154,21 +174,30 @@ impl Builder {
     /// Bytes of the record so far, without padding.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        self.len_with(self.bytes.len())
+    }
+
+    /// The same, were what follows the beginning so long.
+    fn len_with(&self, body: usize) -> usize {
+        self.start.len(self.form, body) + body
+    }
+
+    fn meta_len(&self) -> usize {
+        self.start.meta_len.into()
     }
 
     /// Whether no image was pushed yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries == 0
+        self.start.entries == 0
     }
 
     /// Whether one more image might make the record longer than `limit` bytes. A record without an
     /// image is never full.
     #[must_use]
     pub fn is_full(&self, limit: usize) -> bool {
-        let next = ENTRY_MOST + self.meta_len + longest(self.unit_bytes);
-        !self.is_empty() && self.bytes.len() + next > limit
+        let next = ENTRY_MOST + self.meta_len() + longest(self.unit_bytes);
+        !self.is_empty() && self.len() + next > limit
     }
 
     /// Bytes that the last block of the record has free: so much may be said in an annotation for
@@ -180,7 +209,7 @@ impl Builder {
     pub fn slack(&mut self, block: u32) -> Result<usize> {
         let block = super::size(block).max(1);
         self.shorten(block)?;
-        Ok(self.bytes.len().next_multiple_of(block) - self.bytes.len())
+        Ok(self.len().next_multiple_of(block) - self.len())
     }
 
     /// Says something beside the entries, once a record. What is longer than
@@ -194,9 +223,8 @@ impl Builder {
         let len = u16::try_from(annotation.len()).map_err(|_| too_long())?;
         reserve(&mut self.bytes, annotation.len())?;
         self.bytes.extend_from_slice(annotation);
-        let flags = super::u16_at(&self.bytes, layout::FLAGS) | ANNOTATED;
-        put(&mut self.bytes, layout::FLAGS, &flags.to_le_bytes());
-        put(&mut self.bytes, layout::ANNOTATION_LEN, &len.to_le_bytes());
+        self.start.flags |= ANNOTATED;
+        self.start.annotation_len = len;
         self.hope = 0;
         Ok(())
     }
@@ -210,35 +238,36 @@ impl Builder {
     pub fn finish(&mut self, block: u32) -> Result<&[u8]> {
         let block = super::size(block).max(1);
         self.shorten(block)?;
-        let length = self.bytes.len();
+        let length = self.len();
         let padded = length.next_multiple_of(block);
-        let length_field = u32::try_from(length).map_err(|_| too_long())?;
-        let padded_field = u32::try_from(padded).map_err(|_| too_long())?;
-        put(&mut self.bytes, layout::LENGTH, &length_field.to_le_bytes());
-        put(&mut self.bytes, layout::PADDED, &padded_field.to_le_bytes());
-        put(&mut self.bytes, layout::ENTRIES, &self.entries.to_le_bytes());
-        seal(&mut self.bytes);
+        self.start.encode(self.form, self.bytes.len(), block, &mut self.begins)?;
         if self.blocks.as_ref().is_none_or(|blocks| blocks.len() < padded) {
             self.blocks = None;
             let room = padded.max(BLOCKS_LEAST).checked_next_power_of_two().unwrap_or(padded);
             self.blocks = Some(Blocks::try_new(room).map_err(|_| Error::OutOfMemory)?);
         }
         let blocks = self.blocks.as_mut().ok_or(Error::OutOfMemory)?;
-        blocks[..length].copy_from_slice(&self.bytes);
-        blocks[length..padded].fill(0);
+        let (record, padding) = blocks[..padded].split_at_mut(length);
+        let (begins, body) = record.split_at_mut(self.begins.len());
+        begins.copy_from_slice(&self.begins);
+        body.copy_from_slice(&self.bytes);
+        padding.fill(0);
+        let field = checksum_field(self.form);
+        let sum = checksum_but(field, record);
+        put(record, field, &sum.to_le_bytes());
         Ok(&blocks[..padded])
     }
 
     /// Has the movable entries copy, if that saves a block.
     fn shorten(&mut self, block: usize) -> Result<()> {
-        let length = self.bytes.len();
+        let length = self.len();
         // Bytes in the last block, and whether it isn't the only one.
         let over = (length - 1) % block + 1;
         if over == length || std::mem::take(&mut self.hope) < over {
             return Ok(());
         }
         let mut shorter = Vec::new();
-        reserve(&mut shorter, length)?;
+        reserve(&mut shorter, self.bytes.len())?;
         let mut from = 0;
         let pairs = self.images.chunks_exact(2 * self.unit_bytes);
         for (movable, images) in self.movable.iter().zip(pairs) {
@@ -247,14 +276,14 @@ impl Builder {
             encode(Some(old), new, Copies::WhereTheyPay, &mut self.difference)?;
             let len = u32::try_from(self.difference.len()).map_err(|_| too_long())?;
             shorter.extend_from_slice(&self.bytes[from..movable.length_at]);
-            put_length(len, &mut shorter);
-            let meta_at = movable.difference_at - self.meta_len;
+            put_difference_len(self.form, len, true, &mut shorter);
+            let meta_at = movable.difference_at - self.meta_len();
             shorter.extend_from_slice(&self.bytes[meta_at..movable.difference_at]);
             shorter.extend_from_slice(&self.difference);
             from = movable.end;
         }
         shorter.extend_from_slice(&self.bytes[from..]);
-        if shorter.len().next_multiple_of(block) < length.next_multiple_of(block) {
+        if self.len_with(shorter.len()).next_multiple_of(block) < length.next_multiple_of(block) {
             self.bytes = shorter;
             self.movable.clear();
             self.images.clear();

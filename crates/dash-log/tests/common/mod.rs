@@ -7,7 +7,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
-use dash_log::format::RING_START;
+use dash_log::format::{Form, RING_START};
 use dash_log::head::{Head, State};
 use dash_log::record::Builder;
 
@@ -49,6 +49,34 @@ pub fn record(id: u64, sequence: u64, flags: u16, content: usize) -> Vec<u8> {
     let image: Vec<u8> = noise(sequence, content).iter().map(|byte| byte | 1).collect();
     builder.push(sequence as u32, b"abc", None, &image).unwrap();
     builder.finish(512).unwrap().to_vec()
+}
+
+/// The same, as a log of lines has it.
+pub fn compact(id: u64, sequence: u64, flags: u16, content: usize) -> Vec<u8> {
+    let mut builder = Builder::new();
+    builder.set_form(Form::Lines);
+    builder.begin(id, sequence, flags, content as u32, 3, b"ctx").unwrap();
+    let image: Vec<u8> = noise(sequence, content).iter().map(|byte| byte | 1).collect();
+    builder.push(sequence as u32, b"abc", None, &image).unwrap();
+    builder.finish(64).unwrap().to_vec()
+}
+
+/// The bytes of a compact record with a right checksum.
+pub fn resealed_compact(mut bytes: Vec<u8>, length: usize) -> Vec<u8> {
+    bytes[4..8].fill(0);
+    let sum = crc32fast::hash(&bytes[..length]);
+    bytes[4..8].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// A head of a log of lines of the version before compact records.
+pub fn former(head: &Head, turn: u64) -> Vec<u8> {
+    let mut bytes = head.encode_turn(turn).unwrap().to_vec();
+    bytes[8] = 2;
+    bytes[12..16].fill(0);
+    let sum = crc32fast::hash(&bytes);
+    bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+    bytes
 }
 
 /// A log of this head with records at positions of its ring.

@@ -14,7 +14,8 @@ fn calls(tale: &Tale, from: usize, kinds: &[OperationKind]) -> usize {
     of.count()
 }
 
-/// So many commits, and of nothing a flush.
+/// So many commits, and of nothing a flush. The records lack the headers of their frames: what
+/// recovery makes of them is what SQLite had written (WAL-31).
 #[test]
 pub(crate) fn by_one_fence_each() {
     use OperationKind::{Fence, Flush, FlushDirectory, WriteDurable};

@@ -168,6 +168,8 @@ const TOLD: &[Told] = &[
     (Mutation::MadeUnasked, &[made::and_is_made_only_by_who_names_its_place]),
     (Mutation::RetiredEarly, &[elsewhere::and_moves_at_rest]),
     (Mutation::MovedBehindFence, &[elsewhere::also_once_it_was_recovered]),
+    (Mutation::SumsBegunAnew, &[memory::by_one_fence_each, memory::whatever_is_lost_at_any_step]),
+    (Mutation::EndsUnsaid, &[memory::by_one_fence_each, memory::whatever_is_lost_at_any_step]),
     (Mutation::StoredNotFenced, &[memory::also_what_is_only_to_be_written]),
     (Mutation::RestsUnfenced, &[rest::and_is_plain_whatever_is_lost]),
     (Mutation::RestsUnflushed, &[rest::and_is_plain_whatever_is_lost]),

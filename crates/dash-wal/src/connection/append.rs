@@ -8,6 +8,7 @@ use crate::connection::durable::Means;
 use crate::connection::state::Connection;
 use crate::context::{Generation, RecordContext, WAL_HEADER, salts_word};
 use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, frame_size};
+use crate::logged::ends;
 use crate::mutation::{Mutation, broken};
 use crate::process::{Leader, Window};
 use crate::shared::commits::Record;
@@ -16,6 +17,7 @@ use crate::shared::durable::unpack;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_log::file::LogFile;
+use dash_log::format::Form;
 use dash_log::record::WINDOW_START;
 use dash_storage::Storage;
 use std::sync::Arc;
@@ -114,11 +116,8 @@ impl<S: Storage> Connection<S> {
             first_frame: batch.first,
             start,
         };
-        let flags = if starts { WINDOW_START } else { 0 };
-        let sequence = self.coordination.get(Word::Sequence) + 1;
-        let meta = u16::try_from(FRAME_HEADER).unwrap_or_default();
-        leader.builder.begin(leader.id, sequence, flags, page, meta, &context.encode())?;
         let size = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
+        let is_short = self.begin_record(leader, page, &context, size)?;
         for (number, frame) in (batch.first..).zip(leader.frames.chunks_exact(size)) {
             let (header, image) = frame.split_at(FRAME_HEADER);
             let Ok(bytes) = header.try_into() else { continue };
@@ -143,7 +142,8 @@ impl<S: Storage> Connection<S> {
                     Some(&leader.old[..])
                 }
             };
-            leader.builder.push(parsed.page, header, old, image)?;
+            let meta = if is_short { &[] } else { header };
+            leader.builder.push(parsed.page, meta, old, image)?;
             commits += u32::from(parsed.is_commit());
             leader.window.last.insert(parsed.page, number);
             leader.window.upto = number;
@@ -152,6 +152,31 @@ impl<S: Storage> Connection<S> {
         leader.window.before = batch.first;
         self.statistics.frames += u64::from(batch.last - batch.first + 1);
         Ok(commits)
+    }
+
+    /// Begins the record of frames of `size` bytes that were read back. Whether it is one without
+    /// their headers.
+    fn begin_record(
+        &self,
+        leader: &mut Leader<S>,
+        page: u32,
+        context: &RecordContext,
+        size: usize,
+    ) -> Result<bool> {
+        let form = leader.log.as_ref().map_or(Form::Sectors, LogFile::form);
+        let is_short = form == Form::Lines && context.start.is_none();
+        let headers = leader.frames.chunks_exact(size).filter_map(|frame| frame.first_chunk());
+        let (context, meta, flags) = match (context.start, is_short) {
+            (_, true) if broken(Mutation::EndsUnsaid) => (context.encode_short(), 0, 0),
+            (_, true) => ([context.encode_short(), ends(headers)].concat(), 0, 0),
+            (None, false) => (context.encode(), FRAME_HEADER, 0),
+            (Some(_), false) => (context.encode(), FRAME_HEADER, WINDOW_START),
+        };
+        let meta = u16::try_from(meta).unwrap_or_default();
+        let sequence = self.coordination.get(Word::Sequence) + 1;
+        leader.builder.set_form(form);
+        leader.builder.begin(leader.id, sequence, flags, page, meta, &context)?;
+        Ok(is_short)
     }
 
     /// Brings the map of the window up to the frame before the batch: other processes may have

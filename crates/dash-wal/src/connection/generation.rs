@@ -143,6 +143,7 @@ impl<S: Storage> Connection<S> {
             let log = log.as_mut().ok_or(Error::OutOfMemory)?;
             let sequence = c.get(Word::Sequence) + 1;
             let page = page_of(&generation.header);
+            builder.set_form(log.form());
             builder.begin(*id, sequence, WINDOW_START, page, 0, &context.encode())?;
             let blocks = builder.finish(log.block())?;
             let len = blocks.len() as u64;

@@ -6,7 +6,8 @@
 mod report;
 
 use crate::context::Generation;
-use crate::frames::{FrameHeader, Prefix, WalHeader, walk};
+use crate::frames::{Prefix, WalHeader, walk};
+use crate::logged::{Frames, Logged};
 use crate::names::Names;
 use crate::place::{self, Place};
 use crate::recovery::look::{Log, Look, orphaned};
@@ -272,10 +273,8 @@ fn log_seen<F: File>(log: &Log<F>, len: u64) -> Result<LogSeen> {
     for record in scan.records() {
         let record = record?;
         frames += record.count;
-        for entry in record.entries() {
-            let header = entry.meta.try_into().map(FrameHeader::decode);
-            commits += u32::from(header.is_ok_and(|header| header.is_commit()));
-        }
+        let commits_of = Frames::of(&record)?.1.filter(Logged::is_commit).count();
+        commits += u32::try_from(commits_of).unwrap_or(u32::MAX);
     }
     let of = |generation: &Generation| GenerationSeen {
         number: generation.number,

@@ -7,7 +7,8 @@
 
 use super::look::{Chain, Log};
 use crate::connection::state::Connection;
-use crate::frames::{FRAME_HEADER, WalHeader, checksum, frame_offset};
+use crate::frames::{FRAME_HEADER, FrameHeader, WalHeader, frame_offset};
+use crate::logged::Frames;
 use dash_engine::error::{Context, Operation, Result};
 use dash_log::images::Images;
 use dash_storage::{Directory, File, OpenMode, Storage};
@@ -27,14 +28,10 @@ impl<S: Storage> Connection<S> {
         let mut images = Images::new(header.page_size);
         let (mut sums, mut number) = (header.checksum, 0);
         for record in log.scan.records() {
-            for entry in record?.entries() {
-                let image = images.feed(&entry)?;
-                let mut frame: [u8; FRAME_HEADER] =
-                    entry.meta.try_into().map_err(|_| self.look().damaged_log("a frame is cut"))?;
-                sums = checksum(header.order, &frame[..8], sums);
-                sums = checksum(header.order, image, sums);
-                frame[16..20].copy_from_slice(&sums[0].to_be_bytes());
-                frame[20..].copy_from_slice(&sums[1].to_be_bytes());
+            for logged in Frames::of(&record?)?.1 {
+                let image = images.feed(&logged.entry)?;
+                let frame = logged.header_behind(&header, sums, image);
+                sums = FrameHeader::decode(&frame).checksum;
                 number += 1;
                 let at = frame_offset(number, header.page_size);
                 wal.write_at(&frame, at).during(Operation::Write, name)?;

@@ -8,7 +8,8 @@
 
 use super::look::{Chain, Log, Look};
 use super::rows::{Database, WalIs};
-use crate::frames::{FrameHeader, Prefix, WalHeader, walk};
+use crate::frames::{Prefix, WalHeader, walk};
+use crate::logged::Frames;
 use crate::mutation::{Mutation, broken};
 use crate::stamp::Stamp;
 use dash_engine::error::{Context, Operation, Result};
@@ -104,19 +105,17 @@ impl<S: Storage> Look<'_, S> {
         if known && page_known {
             return Ok(true);
         }
-        let mut look = |frame: &FrameHeader, image: &[u8]| {
-            known |= frame.page == 1 && found.is_header_of(image);
+        let mut look = |page: u32, commit: u32, image: &[u8]| {
+            known |= page == 1 && found.is_header_of(image);
             // Written again, or cut off by a commit.
-            page_known |= frame.page == first.page;
-            page_known |= frame.is_commit() && frame.commit < first.page;
+            page_known |= page == first.page;
+            page_known |= commit != 0 && commit < first.page;
             known && page_known
         };
         let mut images = Images::new(size);
         for record in log.scan.records() {
-            for entry in record?.entries() {
-                let image = images.feed(&entry)?;
-                let frame = entry.meta.try_into().map(FrameHeader::decode);
-                if frame.is_ok_and(|frame| look(&frame, image)) {
+            for frame in Frames::of(&record?)?.1 {
+                if look(frame.entry.unit, frame.commit, images.feed(&frame.entry)?) {
                     return Ok(true);
                 }
             }
@@ -124,7 +123,7 @@ impl<S: Storage> Look<'_, S> {
         let (Some(wal), name) = (wal, self.names.shown_wal()) else { return Ok(false) };
         let Some(header) = WalHeader::read(wal, name)? else { return Ok(false) };
         walk(wal, &header, Prefix::before_all(&header), name, |_, frame, image| {
-            match look(frame, image) {
+            match look(frame.page, frame.commit, image) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -140,17 +139,15 @@ impl<S: Storage> Look<'_, S> {
         let mut is_newest = chain.has_frames && chain.first_frame <= 1;
         let mut on_disk: HashMap<u32, OnDisk> = HashMap::new();
         for record in log.scan.records() {
-            let record = record?;
-            for entry in record.entries() {
+            for frame in Frames::of(&record?)?.1 {
+                let entry = frame.entry;
                 let image = images.feed(&entry)?;
                 if entry.unit == 1 {
                     newest = Stamp::of(image);
                     is_newest = true;
                 }
-                if let Ok(header) = entry.meta.try_into().map(FrameHeader::decode)
-                    && header.is_commit()
-                {
-                    pages = header.commit;
+                if frame.is_commit() {
+                    pages = frame.commit;
                 }
                 let known = match on_disk.entry(entry.unit) {
                     Entry::Occupied(known) => known.into_mut(),

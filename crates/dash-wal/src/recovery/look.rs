@@ -111,7 +111,7 @@ impl<S: Storage> Look<'_, S> {
         let mut chain: Option<Chain> = None;
         for record in scan.records() {
             let record = record?;
-            let context = RecordContext::decode(record.context)?;
+            let context = RecordContext::of(&record)?;
             match (&mut chain, context.start) {
                 (_, Some(generation)) => {
                     let (first_frame, has_frames) = (context.first_frame, record.count > 0);

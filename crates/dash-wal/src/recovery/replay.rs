@@ -6,8 +6,8 @@
 
 use super::look::{Chain, Log, raw_header};
 use crate::connection::state::Connection;
-use crate::context::RecordContext;
 use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, frame_offset, walk};
+use crate::logged::{Frames, headers};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::write_pieces;
@@ -26,7 +26,9 @@ impl<S: Storage> Connection<S> {
         let name = Arc::clone(self.names.shown_wal());
         let header = &chain.generation.header;
         let page = crate::context::page_of(header);
-        let headers = frame_headers(log)?;
+        let parsed = WalHeader::decode(header, &name)?;
+        let parsed = parsed.ok_or_else(|| self.look().damaged_log("it has no header of -wal"))?;
+        let headers = headers(&log.scan, &parsed)?;
         let same = raw_header(wal, &name)? == Some(*header);
         if !same {
             wal.write_at(header, 0).during(Operation::Write, &name)?;
@@ -35,14 +37,13 @@ impl<S: Storage> Connection<S> {
         let mut images = Images::new(page);
         let mut run = Run { wal, name: &name, at: 0, bytes: Vec::new() };
         for record in log.scan.records() {
-            let record = record?;
-            let context = RecordContext::decode(record.context)?;
-            for (number, entry) in (context.first_frame..).zip(record.entries()) {
-                let image = images.feed(&entry)?;
-                if number <= there {
-                    continue;
+            for frame in Frames::of(&record?)?.1 {
+                let image = images.feed(&frame.entry)?;
+                if frame.number > there
+                    && let Some(header) = headers.get(&frame.number)
+                {
+                    run.push(frame_offset(frame.number, page), header, image)?;
                 }
-                run.push(frame_offset(number, page), entry.meta, image)?;
             }
         }
         run.write()?;
@@ -99,19 +100,4 @@ impl<F: File> Run<'_, F> {
         self.bytes.clear();
         Ok(())
     }
-}
-
-/// The headers of all frames in the chain.
-fn frame_headers<F: File>(log: &Log<F>) -> Result<BTreeMap<u32, [u8; FRAME_HEADER]>> {
-    let mut headers = BTreeMap::new();
-    for record in log.scan.records() {
-        let record = record?;
-        let context = RecordContext::decode(record.context)?;
-        for (number, entry) in (context.first_frame..).zip(record.entries()) {
-            if let Ok(header) = entry.meta.try_into() {
-                headers.insert(number, header);
-            }
-        }
-    }
-    Ok(headers)
 }

@@ -45,7 +45,7 @@ pub(crate) const MAX_ENTRIES: usize = (TOTALS - ENTRIES) / ENTRY;
 /// Where the counters of all connections begin.
 pub(crate) const TOTALS: usize = HEAD - totals::WORDS;
 
-/// Raise it whenever a word gets another meaning.
+/// Raise it whenever a word gets another meaning, or who joins must know another format of the log.
 const NUMBER: u64 = WAL_LAYOUTS + 2;
 
 /// First word of one that is laid out as here.
