@@ -16,11 +16,11 @@ use dash_engine::io::{read_padded, read_some};
 use dash_engine::memory::zeros;
 use dash_engine::open::if_there;
 use dash_storage::{Blocks, Directory, File, OpenMode, Persistence};
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
 pub use crate::medium::Medium;
+pub use crate::name::LogName;
 
 /// The file's length, and the ring's, are multiples of this.
 const STEP: u64 = RING_START;
@@ -34,21 +34,6 @@ const BLOCK_MAX: u32 = 4096;
 /// What is before the ring, in memory.
 const BEFORE_RING: usize = 4096;
 const _: () = assert!(BEFORE_RING as u64 == RING_START && HEADS <= BEFORE_RING);
-
-/// A log's name.
-#[derive(Debug, Clone)]
-pub struct LogName<'a> {
-    /// In its folder.
-    pub file: &'a OsStr,
-    /// For messages: whoever reads them need not know which folder that is.
-    pub shown: Cow<'a, str>,
-}
-
-impl<'a> From<&'a OsStr> for LogName<'a> {
-    fn from(file: &'a OsStr) -> Self {
-        Self { file, shown: file.to_string_lossy() }
-    }
-}
 
 /// An open log.
 pub struct LogFile<F: File> {
@@ -237,6 +222,15 @@ impl<F: File> LogFile<F> {
     /// flush proves nothing (LOG-2).
     pub fn flush(&self) -> Result<()> {
         self.written.medium.flush()
+    }
+
+    /// Both, one after the other: in memory with less to look at.
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    pub fn write_and_flush(&self, blocks: &[u8], position: u64) -> Result<()> {
+        self.written.medium.write_and_flush(blocks, RING_START.saturating_add(position))
     }
 
     /// Makes the ring `ring` bytes long, rounded up to 4 KiB; allocated, written and durable when

@@ -11,6 +11,7 @@ pub mod heads;
 pub mod images;
 mod mapped;
 mod medium;
+mod name;
 pub mod number;
 pub mod record;
 pub mod ring;

@@ -52,12 +52,19 @@ impl<F: File> Mapped<F> {
 
     /// Stores, with the lock held; which bytes that were.
     fn store(&self, mapping: &mut Mapping<F>, blocks: &[u8], offset: u64) -> Result<Range<u64>> {
+        let range = self.reach(mapping, blocks, offset)?;
+        mapping.memory.store(blocks, offset).during(Operation::Write, &self.name)?;
+        Ok(range)
+    }
+
+    /// Which bytes are about to be stored. The mapping has them from here on, and they are not
+    /// durable.
+    fn reach(&self, mapping: &mut Mapping<F>, blocks: &[u8], offset: u64) -> Result<Range<u64>> {
         let range = offset..offset.saturating_add(blocks.len() as u64);
         if range.end > mapping.memory.len() {
             mapping.memory = map(&*self.file, &self.name)?;
         }
         mapping.stored.insert(range.clone());
-        mapping.memory.store(blocks, offset).during(Operation::Write, &self.name)?;
         Ok(range)
     }
 }
@@ -81,12 +88,18 @@ impl<F: File> Medium for Mapped<F> {
 
     fn write_durable(&self, blocks: &[u8], offset: u64) -> Result<()> {
         let mut mapping = self.mapping();
-        let range = self.store(&mut mapping, blocks, offset)?;
-        let memory = &mapping.memory;
-        let done = memory.write_back(range.clone()).and_then(|()| memory.fence());
-        done.during(Operation::Flush, &self.name)?;
+        let range = self.reach(&mut mapping, blocks, offset)?;
+        mapping.memory.store_durable(blocks, offset).during(Operation::Flush, &self.name)?;
         mapping.stored.remove(range);
         Ok(())
+    }
+
+    fn write_and_flush(&self, blocks: &[u8], offset: u64) -> Result<()> {
+        if self.mapping().stored.is_empty() {
+            return self.write_durable(blocks, offset);
+        }
+        self.write(blocks, offset)?;
+        self.flush()
     }
 
     fn flush(&self) -> Result<()> {

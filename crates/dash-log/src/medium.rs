@@ -30,6 +30,17 @@ pub trait Medium: Send + Sync + 'static {
     /// Those of the device; what was written since the last flush may be there or not.
     fn flush(&self) -> Result<()>;
 
+    /// Writes as [`write`](Self::write) does, and makes that and all before it durable as
+    /// [`flush`](Self::flush) does.
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    fn write_and_flush(&self, blocks: &[u8], offset: u64) -> Result<()> {
+        self.write(blocks, offset)?;
+        self.flush()
+    }
+
     /// What is written at once, in bytes, a power of two.
     fn block(&self) -> u32;
 }

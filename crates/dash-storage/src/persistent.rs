@@ -56,4 +56,12 @@ pub trait PersistentMemory: Send + Sync + 'static {
 
     /// Waits until all is durable that this thread has had written back through this mapping.
     fn fence(&self) -> io::Result<()>;
+
+    /// All three of what is stored here: durable when this returns.
+    fn store_durable(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.store(bytes, offset)?;
+        let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.write_back(offset..offset.saturating_add(len))?;
+        self.fence()
+    }
 }

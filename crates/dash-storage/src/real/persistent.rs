@@ -5,9 +5,10 @@
 //! back. The files of a tmpfs are memory, too. Everywhere else the answer is that it can't be done,
 //! as stores would be in the page cache, and no fence makes that durable.
 //!
-//! A mapping whose file is cut ends the process at its next touch (SIGBUS). So the file's length is
-//! looked at before each one. What remains: a cut in the very moment between look and touch, a
-//! block that was never allocated and finds no room, and memory that is broken.
+//! A mapping whose file is cut ends the process at its next touch (SIGBUS). So the file's length
+//! is looked at before each one, once for what is stored and written back at once. What remains:
+//! a cut in the very moment between look and touch, a block that was never allocated and finds
+//! no room, and memory that is broken.
 
 #![expect(unsafe_code, reason = "maps, and touches what is mapped")]
 
@@ -103,10 +104,7 @@ impl PersistentMemory for Persistent {
     }
 
     fn store(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let words = self.words(offset, bytes.len())?;
-        for (word, bytes) in words.iter().zip(bytes.as_chunks().0) {
-            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
-        }
+        store(self.words(offset, bytes.len())?, bytes);
         Ok(())
     }
 
@@ -120,6 +118,28 @@ impl PersistentMemory for Persistent {
 
     fn write_back(&self, range: Range<u64>) -> io::Result<()> {
         let place = self.place(&range)?;
+        self.write_lines_back(place, &range)
+    }
+
+    fn fence(&self) -> io::Result<()> {
+        self.descriptor.file()?;
+        write_back::fence();
+        Ok(())
+    }
+
+    fn store_durable(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let words = self.words(offset, bytes.len())?;
+        store(words, bytes);
+        let range = offset..offset + u64::try_from(bytes.len()).map_err(|_| Errno::EINVAL)?;
+        self.write_lines_back(NonNull::from(words).cast(), &range)?;
+        write_back::fence();
+        Ok(())
+    }
+}
+
+impl Persistent {
+    /// Has the lines of a range written back that was looked at, and begins at `place`.
+    fn write_lines_back(&self, place: NonNull<u8>, range: &Range<u64>) -> io::Result<()> {
         // The first line begins before the range, perhaps, and within its page.
         let before = range.start % LINE;
         let lead = usize::try_from(before).map_err(|_| Errno::EINVAL)?;
@@ -133,11 +153,12 @@ impl PersistentMemory for Persistent {
         }
         Ok(())
     }
+}
 
-    fn fence(&self) -> io::Result<()> {
-        self.descriptor.file()?;
-        write_back::fence();
-        Ok(())
+/// Stores whole words.
+fn store(words: &[AtomicU64], bytes: &[u8]) {
+    for (word, bytes) in words.iter().zip(bytes.as_chunks().0) {
+        word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
     }
 }
 

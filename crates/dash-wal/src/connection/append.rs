@@ -80,13 +80,9 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Reads frames of `-wal`.
-    fn read_back(&self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
+    fn read_back(&mut self, leader: &mut Leader<S>, batch: Batch) -> Result<()> {
         let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
-        if let Some(own) = self.own.whole(batch.first, batch.last, size) {
-            let more = own.len().saturating_sub(leader.frames.len());
-            leader.frames.try_reserve(more).map_err(|_| Error::OutOfMemory)?;
-            leader.frames.clear();
-            leader.frames.extend_from_slice(own);
+        if self.own.take_whole((batch.first, batch.last), size, &mut leader.frames) {
             return Ok(());
         }
         let page = batch.page;
@@ -246,7 +242,7 @@ impl<S: Storage> Connection<S> {
             Means::Flush if broken(Mutation::RecordNotFlushed) => {
                 log.write(blocks, place).map(|()| false)
             }
-            Means::Flush => log.write(blocks, place).and_then(|()| log.flush()).map(|()| false),
+            Means::Flush => log.write_and_flush(blocks, place).map(|()| false),
             Means::Write => log.write(blocks, place).map(|()| true),
         };
         if unflushed.is_err() {

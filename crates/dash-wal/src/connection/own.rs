@@ -52,13 +52,23 @@ impl OwnFrames {
         self.is_partial |= !broken(Mutation::SpoiltFramesLogged);
     }
 
-    /// Frames `first` to `last`, if those are the whole transaction, and it is here; `size` bytes
-    /// each.
-    pub(crate) fn whole(&self, first: u32, last: u32, size: usize) -> Option<&[u8]> {
-        let count = usize::try_from(last.checked_sub(first)?).ok()?.checked_add(1)?;
+    /// Makes `frames` the frames `first` to `last`, if those are the whole transaction, and it is
+    /// here; `size` bytes each. It is here no more then.
+    pub(crate) fn take_whole(
+        &mut self,
+        (first, last): (u32, u32),
+        size: usize,
+        frames: &mut Vec<u8>,
+    ) -> bool {
+        let count = last.checked_sub(first).and_then(|more| usize::try_from(more).ok());
+        let len = count.and_then(|more| more.checked_add(1)?.checked_mul(size));
         let is_whole = !self.is_partial && self.held.is_none();
-        let is_it = (self.first, self.last) == (first, last) && self.bytes.len() == count * size;
-        (is_whole && is_it).then_some(&self.bytes[..])
+        let is_it = (self.first, self.last) == (first, last) && len == Some(self.bytes.len());
+        if is_whole && is_it {
+            std::mem::swap(&mut self.bytes, frames);
+            self.is_partial = true;
+        }
+        is_whole && is_it
     }
 
     /// A header that is to get its salts and its checksum later: then it is written again, without
