@@ -16,6 +16,11 @@ use dash_storage::Storage;
 const IN_LINES: usize = 256;
 
 impl<S: Storage> Connection<S> {
+    /// The process that it is of: a connection that goes on in a forked child is another one.
+    pub fn process_id(&self) -> u32 {
+        self.coordination.process
+    }
+
     /// Something is to be said in the log of the transaction whose last frame is written next;
     /// `full`: it may make the record longer. Nothing fails for it.
     pub fn say(&mut self, said: Said, full: bool) {

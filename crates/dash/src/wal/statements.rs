@@ -83,13 +83,14 @@ impl Link {
             return;
         }
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let said = Said {
-            process: std::process::id(),
-            connection: captured.connection,
-            time: i64::try_from(time.as_millis()).unwrap_or(i64::MAX),
-            statements: captured.bytes.clone(),
-        };
+        let (connection, statements) = (captured.connection, captured.bytes.clone());
         if let Ok(engine) = state.engine() {
+            let said = Said {
+                process: engine.process_id(),
+                connection,
+                time: i64::try_from(time.as_millis()).unwrap_or(i64::MAX),
+                statements,
+            };
             engine.say(said, text == Text::Full);
         }
     }
