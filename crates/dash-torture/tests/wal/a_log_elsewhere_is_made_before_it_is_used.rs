@@ -1,6 +1,8 @@
 //! WAL-25: a log elsewhere is made, durably, and its sign says so, before the first record; by who
 //! names its place, and by nobody else.
 
+use dash_storage::simulated::OperationKind;
+
 use crate::a_log_elsewhere_is_found_or_refused::open;
 use crate::common::{LOG, Tale, changes, is_fenced};
 
@@ -63,5 +65,27 @@ pub(crate) fn and_is_made_only_by_who_names_its_place() {
     let flushes = tale.flushes("-dashlog");
     db.put();
     assert!(tale.flushes("-dashlog") > flushes);
+    tale.survives_all();
+}
+
+/// Who may not make it does not look for it at each commit, but once it is there, and now and then.
+#[test]
+pub(crate) fn and_is_not_looked_for_at_each_commit() {
+    let (tale, db) = Tale::begun_in_memory();
+    db.close();
+    let connection = open(&tale.machine, None).unwrap();
+    connection.keep_no_log();
+    connection.close().unwrap();
+    let db = tale.untold().open();
+    let opened = |commits: usize| {
+        let from = tale.machine.journal().entries.len();
+        (0..commits).for_each(|_| db.put());
+        let entries = tale.machine.journal().entries;
+        entries[from..].iter().filter(|it| it.operation.kind == OperationKind::Open).count()
+    };
+    assert!(opened(20) > 0);
+    assert_eq!(opened(20), 0);
+    let looks = opened(64);
+    assert!(looks > 0 && looks < 6, "{looks}");
     tale.survives_all();
 }

@@ -100,7 +100,7 @@ impl<S: Storage> Connection<S> {
             },
             statistics: Statistics::default(),
             told: Told::default(),
-            said_unasked: false,
+            unasked: None,
             notice: None,
         };
         connection.enter(fresh, choice, options)?;

@@ -17,6 +17,9 @@ use dash_log::head::{Head, State};
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::io::ErrorKind;
 
+/// A log that only others may make is looked for after so many commits again.
+const COMMITS_WITHOUT_LOOK: u32 = 64;
+
 impl<S: Storage> Connection<S> {
     /// Begins a session of the log; the lock LOG is held. `false`: the log can't be had (no space
     /// is left, or no right to make it), and commits become durable in stock fashion.
@@ -25,6 +28,9 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those after which nothing may be written: the name fence could not be made durable.
     pub(crate) fn begin_session(&mut self, leader: &mut Leader<S>) -> Result<bool> {
+        if self.waits_for_log() {
+            return Ok(false);
+        }
         match self.prepare_log(leader) {
             Ok(true) => {}
             Ok(false) => {
@@ -145,9 +151,19 @@ impl<S: Storage> Connection<S> {
         Error::Io { operation, name, source: std::io::Error::new(ErrorKind::PermissionDenied, why) }
     }
 
+    /// Whether there was no log a few commits ago, and nobody has made one since: whoever does says
+    /// so in [`Word::LogId`], unless it is one that was there before.
+    fn waits_for_log(&mut self) -> bool {
+        let Some((id, left)) = &mut self.unasked else { return false };
+        let waits = *left > 0 && *id == self.coordination.get(Word::LogId);
+        *left = left.saturating_sub(1);
+        waits
+    }
+
     /// Says once that commits become durable without the log, as others have to make it.
     fn say_unasked(&mut self) {
-        if std::mem::replace(&mut self.said_unasked, true) {
+        let known = self.coordination.get(Word::LogId);
+        if self.unasked.replace((known, COMMITS_WITHOUT_LOOK)).is_some() {
             return;
         }
         let (db, log, wal) = (self.names.shown(), self.names.shown_log(), self.names.shown_wal());

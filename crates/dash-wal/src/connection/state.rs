@@ -50,8 +50,9 @@ pub struct Connection<S: Storage> {
     pub(crate) statistics: Statistics,
     /// What of them is among those of all connections.
     pub(crate) told: Told,
-    /// The user was told that only others may make the log.
-    pub(crate) said_unasked: bool,
+    /// No log was there, and only others may make it: [`Word::LogId`] by then, and how many
+    /// commits do without another look.
+    pub(crate) unasked: Option<(u64, u32)>,
     /// What the user should know, though nothing failed.
     pub(crate) notice: Option<String>,
 }
