@@ -162,7 +162,7 @@ fn nobody_looks_where_another_users_sign_leads() {
 #[test]
 #[ignore = "writes the stored sample of the engine with a log in memory"]
 fn make_the_sample_of_a_log_in_memory() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dash-wal/tests/samples/v2/memory");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dash-wal/tests/samples/v3/memory");
     let (home, logs) = (Home::new(), folder_in_memory().expect("a tmpfs"));
     let stock = Connection::open(home.db()).unwrap();
     stock

@@ -1,7 +1,7 @@
 //! A stored sample of each released format opens, for ever: a log that begins within a
 //! generation of `-wal`, one that begins with it, and one at rest. Whatever a power loss leaves
-//! of `-wal`, recovery makes it byte for byte what SQLite had written. And one with a log in
-//! memory, whose records are compact. The files were made by `make_the_samples` of
+//! of `-wal`, recovery makes it byte for byte what SQLite had written. And logs in memory, from
+//! before their records were compact and since. The files were made by `make_the_samples` of
 //! `crates/dash-cli/tests/wal.rs`, and by its like in `wal_elsewhere.rs` (run with `--ignored`
 //! when a format is released, never again for the same one); zeros at the log's end are left
 //! out.
@@ -23,8 +23,7 @@ const FRAME: usize = 24 + 512;
 /// A file of a sample.
 fn sample(of: &str, name: &str) -> Vec<u8> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
-    let version = if of == "memory" { "v2" } else { "v1" };
-    fs::read(home.join(version).join(of).join(name)).unwrap()
+    fs::read(home.join(of).join(name)).unwrap()
 }
 
 /// A folder with the database and the log of a sample, and with this `-wal`, if with one.
@@ -59,13 +58,19 @@ fn chain(report: &Report) -> ChainSeen {
 /// The first commit of a session needs no log: that begins with what came after it.
 #[test]
 fn version_1_within_a_generation() {
-    is_made_whole("within");
+    is_made_whole("v1/within");
 }
 
-/// The same of a log whose records leave out the headers of their frames (WAL-31).
+/// The same of a log in memory from before there were compact records.
 #[test]
-fn version_2_of_a_log_in_memory() {
-    is_made_whole("memory");
+fn version_2_in_memory() {
+    is_made_whole("v2/memory");
+}
+
+/// And of one whose records leave out the headers of their frames (WAL-31).
+#[test]
+fn version_3_in_memory() {
+    is_made_whole("v3/memory");
 }
 
 fn is_made_whole(of: &str) {
@@ -85,33 +90,33 @@ fn is_made_whole(of: &str) {
 
 #[test]
 fn version_1_from_the_first_frame() {
-    let whole = sample("generation", "app.db-wal");
-    let (_folder, path) = folder("generation", Some(&whole));
+    let whole = sample("v1/generation", "app.db-wal");
+    let (_folder, path) = folder("v1/generation", Some(&whole));
     let said = inspect(&Real, &path).unwrap();
     let ChainSeen { first_frame, frames, commits, generation, .. } = chain(&said);
     assert_eq!((first_frame, commits, generation.number), (1, 7, 2));
     let end = 32 + usize::try_from(frames).unwrap() * FRAME;
     // A torn part of it; behind the last frame lie remains of the former generation.
     for there in [32, 32 + 30, 32 + FRAME, end - FRAME - 1, end] {
-        let (wal, _) = recovered("generation", &whole[..there]);
+        let (wal, _) = recovered("v1/generation", &whole[..there]);
         assert!(wal == whole[..end], "{there} bytes were there");
     }
     // A header of such a generation lies over an older one: without any it was emptied since. This
     // is a copy, another file than the log is of, and has nothing of what was in it.
     for there in [0, 20] {
-        let (_folder, path) = folder("generation", Some(&whole[..there]));
+        let (_folder, path) = folder("v1/generation", Some(&whole[..there]));
         let refused = recover(&Real, &path, Choice::Ask).unwrap_err().to_string();
         assert!(refused.contains("don't belong"), "{there} bytes were there: {refused}");
         recover(&Real, &path, Choice::Discard).unwrap();
         recover(&Real, &path, Choice::Ask).unwrap();
     }
-    let (wal, _) = recovered("generation", &whole);
+    let (wal, _) = recovered("v1/generation", &whole);
     assert!(wal == whole);
 }
 
 #[test]
 fn version_1_at_rest() {
-    let (folder, path) = folder("rest", None);
+    let (folder, path) = folder("v1/rest", None);
     let log = folder.path().join("app.db-dashlog");
     let before = fs::read(&log).unwrap();
     let said = inspect(&Real, &path).unwrap();
@@ -120,7 +125,7 @@ fn version_1_at_rest() {
     assert!(seen.voids.is_none() && seen.greatest > 0, "{seen:?}");
     recover(&Real, &path, Choice::Ask).unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-    assert_eq!(fs::read(&path).unwrap(), sample("rest", "app.db"));
+    assert_eq!(fs::read(&path).unwrap(), sample("v1/rest", "app.db"));
     // The same but for the head: that no record counts is said once more at most.
     assert!(before[512..] == fs::read(&log).unwrap()[512..]);
 }
@@ -129,7 +134,7 @@ fn version_1_at_rest() {
 /// and the device kept that one: it is valid, and it ends a commit (WAL-13).
 #[test]
 fn a_valid_frame_gives_way_to_what_the_log_says() {
-    let whole = sample("within", "app.db-wal");
+    let whole = sample("v1/within", "app.db-wal");
     let frames = (whole.len() - 32) / FRAME;
     for changed in 2..=frames {
         let mut wal = whole[..32 + changed * FRAME].to_vec();
@@ -140,10 +145,10 @@ fn a_valid_frame_gives_way_to_what_the_log_says() {
         sums = checksum(&wal[at + 24..], checksum(&wal[at..at + 8], sums));
         wal[at + 16..at + 20].copy_from_slice(&sums[0].to_be_bytes());
         wal[at + 20..at + 24].copy_from_slice(&sums[1].to_be_bytes());
-        let (_folder, path) = folder("within", Some(&wal));
+        let (_folder, path) = folder("v1/within", Some(&wal));
         let valid = inspect(&Real, &path).unwrap().wal.unwrap().header.unwrap().frames;
         assert_eq!(usize::try_from(valid).unwrap(), changed, "the forged frame is valid");
-        let (recovered, _) = recovered("within", &wal);
+        let (recovered, _) = recovered("v1/within", &wal);
         assert!(recovered == whole, "frame {changed} was another one");
     }
 }
@@ -161,8 +166,8 @@ fn checksum(data: &[u8], [mut one, mut two]: [u32; 2]) -> [u32; 2] {
 /// So that the tests above can tell.
 #[test]
 fn a_record_that_is_damaged_ends_the_chain() {
-    let whole = sample("within", "app.db-wal");
-    let (folder, path) = folder("within", Some(&whole[..32 + FRAME]));
+    let whole = sample("v1/within", "app.db-wal");
+    let (folder, path) = folder("v1/within", Some(&whole[..32 + FRAME]));
     let commits = chain(&inspect(&Real, &path).unwrap()).commits;
     let log = folder.path().join("app.db-dashlog");
     let mut bytes = fs::read(&log).unwrap();
