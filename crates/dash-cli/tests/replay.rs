@@ -88,7 +88,7 @@ fn a_transaction_is_not_provable_where_its_connection_had_more() {
     insert(&db, 5);
     let report = json(&home, &[], 0);
     assert_eq!((&report["same_pages"], &report["provable"]), (&5.into(), &2.into()), "{report}");
-    let expected = serde_json::json!({ "limit": 1, "other_database": 1, "temporary": 1 });
+    let expected = serde_json::json!({ "settings": 1, "other_database": 1, "temporary": 1 });
     assert_eq!(report["unprovable"], expected, "{report}");
 }
 

@@ -2,10 +2,13 @@
 //! The commits themselves are what they were.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
 use super::common::Home;
-use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, ffi};
 
 /// A recording connection with tables; what `setup` commits is in the database when the log begins.
 fn recording(home: &Home, setup: &str) -> Connection {
@@ -164,4 +167,27 @@ fn what_an_authorizer_has_ignored_is_a_reason() {
     db.authorizer(Some(ignores)).unwrap();
     db.execute_batch("UPDATE s SET id = 2, x = 2 WHERE id = 1").unwrap();
     the_last_one_diverges(&home, "an authorizer");
+}
+
+/// How many digits of a real number become a text is a setting of the connection, where one is
+/// stored in a column of texts.
+#[test]
+fn what_was_written_with_fewer_digits_is_not_called_provable() {
+    const FP_DIGITS: c_int = 1023;
+    let home = Home::new();
+    let db = recording(&home, "CREATE TABLE s(x TEXT); INSERT INTO s VALUES ('0')");
+    #[expect(unsafe_code, reason = "rusqlite does not know this setting")]
+    // SAFETY: an open connection, and for this setting a number and a place that may be missing.
+    let code =
+        unsafe { ffi::sqlite3_db_config(db.handle(), FP_DIGITS, 6 as c_int, null_mut::<c_int>()) };
+    assert_eq!(code, ffi::SQLITE_OK);
+    db.execute("INSERT INTO s VALUES (?)", [1.0 / 3.0]).unwrap();
+    let x: String = db.query_row("SELECT max(x) FROM s", [], |row| row.get(0)).unwrap();
+    assert_eq!(x, "0.333333");
+    let said = home.dash(&["replay", "app.db"]).is(1).out();
+    assert_eq!(said.matches(" diverges: ").count(), 1, "{said}");
+    assert!(
+        said.contains("1 may not: its connection was not set as SQLite is as a rule"),
+        "{said}"
+    );
 }

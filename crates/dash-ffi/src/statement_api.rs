@@ -2,7 +2,8 @@
 //! without some (`SQLITE_OMIT_TRACE`, `SQLITE_OMIT_DEPRECATED`); then none of them is used.
 
 use crate::sys::statement::{
-    ColumnBytes, ColumnInt, DbStatus, Limit, NextStatement, PrepareV2, RawStatement, TraceV2,
+    ColumnBytes, ColumnInt, DbConfig, DbStatus, Limit, NextStatement, PrepareV2, RawStatement,
+    TraceV2,
 };
 use crate::sys::{ApiRoutines, Connection, RawValue};
 use core::ffi::{c_char, c_int, c_uint};
@@ -46,6 +47,7 @@ routines! {
     column_text: ColumnBytes,
     column_type: ColumnInt,
     column_value: unsafe extern "C" fn(*mut RawStatement, c_int) -> *mut RawValue,
+    db_config: DbConfig,
     db_status: DbStatus,
     finalize: unsafe extern "C" fn(*mut RawStatement) -> c_int,
     get_autocommit: unsafe extern "C" fn(*mut Connection) -> c_int,
@@ -81,6 +83,7 @@ mod tests {
             column_text is sqlite3_column_text,
             column_type is sqlite3_column_type,
             column_value is sqlite3_column_value,
+            db_config is sqlite3_db_config,
             db_status is sqlite3_db_status,
             finalize is sqlite3_finalize,
             get_autocommit is sqlite3_get_autocommit,

@@ -10,8 +10,8 @@ pub enum Circumstance {
     Temporary,
     /// It has other databases attached, or the transaction's is not its `main`.
     OtherDatabase,
-    /// It takes shorter values than SQLite does as a rule.
-    Limit,
+    /// It takes shorter values than SQLite does as a rule, or writes a real number otherwise.
+    Settings,
     /// It has written the table of the schema by hand.
     SchemaWritten,
     /// A statement of the transaction ended before the connection could write, and so did nothing:
@@ -22,7 +22,7 @@ pub enum Circumstance {
 impl Circumstance {
     /// All of them, in the order of their numbers.
     pub const ALL: [Self; 5] =
-        [Self::Temporary, Self::OtherDatabase, Self::Limit, Self::SchemaWritten, Self::Refused];
+        [Self::Temporary, Self::OtherDatabase, Self::Settings, Self::SchemaWritten, Self::Refused];
 }
 
 /// A set of them.

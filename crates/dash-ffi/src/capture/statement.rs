@@ -2,7 +2,8 @@
 
 use super::hook::Hook;
 use super::values::{Bound, Unread, read};
-use crate::sys::statement::{CACHE_HIT, CACHE_MISS, LENGTH, REPREPARE, RawStatement};
+use crate::code::OK;
+use crate::sys::statement::{CACHE_HIT, CACHE_MISS, FP_DIGITS, LENGTH, REPREPARE, RawStatement};
 use core::ffi::{CStr, c_char, c_int};
 
 /// A statement, during a call of SQLite's about its connection.
@@ -73,6 +74,18 @@ impl<'a> TracedStatement<'a> {
     pub fn longest_value(&self) -> i32 {
         // SAFETY: an open connection; a negative limit sets nothing.
         unsafe { (self.hook.api.limit)(self.hook.db, LENGTH, -1) }
+    }
+
+    /// How many digits of a real number its connection keeps in a text
+    /// (`SQLITE_DBCONFIG_FP_DIGITS`); `None`: this SQLite has no such setting.
+    #[must_use]
+    pub fn digits_of_reals(&self) -> Option<i32> {
+        let (nothing, mut digits): (c_int, c_int) = (0, 0);
+        let config = self.hook.api.db_config;
+        // SAFETY: an open connection, and for this setting a number, of which 0 sets nothing, and a
+        // place for the answer. Another SQLite takes no argument and says that it does not know it.
+        let code = unsafe { config(self.hook.db, FP_DIGITS, nothing, &raw mut digits) };
+        (code == OK).then_some(digits)
     }
 
     /// How often its connection has used a page of any of its databases; wraps around.

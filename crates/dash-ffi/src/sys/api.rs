@@ -9,7 +9,8 @@
 
 use super::backup::{Backup, BackupInit, ProgressHandler};
 use super::statement::{
-    ColumnBytes, ColumnInt, DbStatus, Limit, NextStatement, PrepareV2, RawStatement, TraceV2,
+    ColumnBytes, ColumnInt, DbConfig, DbStatus, Limit, NextStatement, PrepareV2, RawStatement,
+    TraceV2,
 };
 use super::{
     Connection, Context, CreateFunction, Destructor, EntryPoint, Module, RawValue, RawVfs,
@@ -216,7 +217,7 @@ pub struct ApiRoutines {
     pub(crate) compileoption_get: Unused,
     pub(crate) compileoption_used: Option<CompileOptionUsed>,
     pub(crate) create_function_v2: Option<CreateFunction>,
-    pub(crate) db_config: Unused,
+    pub(crate) db_config: Option<DbConfig>,
     pub(crate) db_mutex: Unused,
     pub(crate) db_status: Option<DbStatus>,
     pub(crate) extended_errcode: Option<unsafe extern "C" fn(*mut Connection) -> c_int>,

@@ -14,6 +14,8 @@ pub(crate) struct RawStatement {
 pub(crate) type ColumnBytes = unsafe extern "C" fn(*mut RawStatement, c_int) -> *const c_void;
 /// `sqlite3_column_type` and `sqlite3_column_bytes`.
 pub(crate) type ColumnInt = unsafe extern "C" fn(*mut RawStatement, c_int) -> c_int;
+/// `sqlite3_db_config`.
+pub(crate) type DbConfig = unsafe extern "C" fn(*mut Connection, c_int, ...) -> c_int;
 /// `sqlite3_db_status`.
 pub(crate) type DbStatus =
     unsafe extern "C" fn(*mut Connection, c_int, *mut c_int, *mut c_int, c_int) -> c_int;
@@ -47,6 +49,8 @@ pub(crate) const ROW: c_int = 100;
 pub(crate) const CACHE_HIT: c_int = 7;
 /// `SQLITE_DBSTATUS_CACHE_MISS`.
 pub(crate) const CACHE_MISS: c_int = 8;
+/// `SQLITE_DBCONFIG_FP_DIGITS`, since 3.52.
+pub(crate) const FP_DIGITS: c_int = 1023;
 /// `SQLITE_LIMIT_LENGTH`.
 pub(crate) const LENGTH: c_int = 0;
 /// `SQLITE_STMTSTATUS_REPREPARE`.

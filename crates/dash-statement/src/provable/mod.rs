@@ -4,6 +4,7 @@
 //! Nothing is guessed: a text, a table or an index that is not understood whole is a reason against
 //! it. What a connection's settings could change is ruled out by the forms that are allowed, so the
 //! settings need not be known: no trigger, no foreign key, no CHECK, no function, no order of rows.
+//! Two of them matter to mere values, and are known ([`Circumstance::Settings`]).
 //!
 //! The source of the idea is SQLite/SSL (VLDB 2017), whose log holds all statements. What makes a
 //! replay come to something else was found by trying; `crates/dash-replay` still tries it.
@@ -64,7 +65,7 @@ fn of_connection(circumstance: Circumstance) -> Unprovable {
     match circumstance {
         Circumstance::Temporary => Unprovable::Temporary,
         Circumstance::OtherDatabase => Unprovable::OtherDatabase,
-        Circumstance::Limit => Unprovable::Limit,
+        Circumstance::Settings => Unprovable::Settings,
         Circumstance::SchemaWritten => Unprovable::Table,
         Circumstance::Refused => Unprovable::Refused,
     }

@@ -232,7 +232,7 @@ fn what_is_not_all_recorded_is_not() {
     for (circumstance, why) in [
         (Circumstance::Temporary, Unprovable::Temporary),
         (Circumstance::OtherDatabase, Unprovable::OtherDatabase),
-        (Circumstance::Limit, Unprovable::Limit),
+        (Circumstance::Settings, Unprovable::Settings),
         (Circumstance::SchemaWritten, Unprovable::Table),
         (Circumstance::Refused, Unprovable::Refused),
     ] {

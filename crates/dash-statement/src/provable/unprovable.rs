@@ -13,8 +13,8 @@ pub enum Unprovable {
     OtherDatabase,
     /// The connection may have temporary tables.
     Temporary,
-    /// The connection took no long values.
-    Limit,
+    /// The connection took no long values, or wrote real numbers otherwise.
+    Settings,
     /// A statement did nothing, as the connection could not write.
     Refused,
     /// No ordinary table, or one whose definition is not understood.
@@ -41,7 +41,7 @@ impl Unprovable {
         Self::Form,
         Self::OtherDatabase,
         Self::Temporary,
-        Self::Limit,
+        Self::Settings,
         Self::Refused,
         Self::Table,
         Self::Trigger,
@@ -61,7 +61,7 @@ impl Unprovable {
             Self::Form => "form",
             Self::OtherDatabase => "other_database",
             Self::Temporary => "temporary",
-            Self::Limit => "limit",
+            Self::Settings => "settings",
             Self::Refused => "refused",
             Self::Table => "table",
             Self::Trigger => "trigger",
@@ -88,7 +88,9 @@ impl Unprovable {
             Self::Temporary => {
                 "its connection may have had temporary tables, views or triggers, which come before others"
             }
-            Self::Limit => "its connection took shorter values than SQLite does as a rule",
+            Self::Settings => {
+                "its connection was not set as SQLite is as a rule: SQLITE_LIMIT_LENGTH, or SQLITE_DBCONFIG_FP_DIGITS"
+            }
             Self::Refused => {
                 "a statement ended before its connection could write, as the database was locked, and did nothing then"
             }

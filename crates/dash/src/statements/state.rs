@@ -8,6 +8,8 @@ use super::canaries::Canaries;
 
 /// Bytes that SQLite takes in a value, unless it was built or told otherwise.
 const LONGEST: i32 = 1_000_000_000;
+/// Digits of a real number that it keeps in a text, unless it was told otherwise.
+const DIGITS: i32 = 17;
 
 /// A blob of so many zeros is kept as their number.
 const ZEROS: usize = 16;
@@ -167,8 +169,9 @@ impl State {
     /// Notes what a statement that writes makes of its connection, and what that allows it.
     pub fn look_around(&mut self, statement: &TracedStatement<'_>, sql: &[u8]) {
         self.context.add_all(circumstances(sql));
-        if statement.longest_value() < LONGEST {
-            self.context.add(Circumstance::Limit);
+        let has_all_digits = statement.digits_of_reals().is_none_or(|digits| digits == DIGITS);
+        if statement.longest_value() < LONGEST || !has_all_digits {
+            self.context.add(Circumstance::Settings);
         }
     }
 
