@@ -21,6 +21,7 @@ mod tuning;
 mod watch;
 mod while_closed;
 
+pub use connection::rest::Identity;
 pub use connection::settle::Moment;
 pub use connection::state::Connection;
 pub use dash_engine::error::{Error, Operation, Result};

@@ -124,6 +124,17 @@ impl Maps {
         }
     }
 
+    /// Whether SQLite has a page.
+    pub fn are_in_use(&self) -> bool {
+        self.window.pages_out() > 0
+    }
+
+    /// Unmaps all: the file is closed.
+    pub fn end(&mut self) {
+        self.window.reset();
+        self.maps.clear();
+    }
+
     /// Takes a page back.
     pub fn give_back(&mut self) {
         self.window.take_back();
@@ -132,6 +143,6 @@ impl Maps {
 
 impl Drop for Maps {
     fn drop(&mut self) {
-        self.window.reset();
+        self.end();
     }
 }

@@ -22,6 +22,7 @@ pub(crate) mod past_housekeeping;
 pub(crate) mod read;
 pub(crate) mod rebuild;
 pub(crate) mod repair;
+pub(crate) mod rest;
 pub(crate) mod restore;
 pub(crate) mod return_name;
 pub(crate) mod secure_delete;

@@ -5,7 +5,7 @@
 //! Everything else passes: SQLite has parameters of its own, and so have drivers, which leave them
 //! in the URI (`_journal_mode`, `_busy_timeout`, `_txlock` of Go's).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -91,7 +91,10 @@ impl Parameters {
             (parameter.check)(text)?;
             self.own.insert(parameter.name, text.to_owned());
         } else if let Some(meant) = misspelt(key, modes) {
-            let all: Vec<_> = ours(modes).collect();
+            let mut all: Vec<_> = ours(modes).collect();
+            // Modes may have one in common.
+            let mut seen = BTreeSet::new();
+            all.retain(|name| seen.insert(*name));
             return Err(format!(
                 "no such parameter: {key}; did you mean {meant}? dash's parameters are {}",
                 all.join(", ")

@@ -20,11 +20,11 @@ impl ShadowFile {
             FileControl::CommitPhaseTwo => self.publish()?,
             FileControl::BusyHandler(handler) => self.busy = Some(handler),
             FileControl::HasMoved(moved) => {
-                *moved = self.engine.has_moved().map_err(|error| self.failed(error))?;
+                *moved = self.call(|engine| engine.has_moved())?;
             }
-            FileControl::MmapSize(size) => set_mmap_size(&mut self.maps, size),
+            FileControl::MmapSize(size) => self.link.with_maps(|maps| set_mmap_size(maps, size)),
             FileControl::VfsName(mut name) => name.answer("shadow"),
-            FileControl::LockState(level) => *level = lock_number(self.engine.level()),
+            FileControl::LockState(level) => *level = lock_number(self.link.level()),
             FileControl::LastErrno(errno) => *errno = self.errno,
             FileControl::PersistWal(setting) => toggle(&mut self.persist_wal, setting),
             FileControl::PowersafeOverwrite(setting) => {
@@ -48,7 +48,8 @@ impl ShadowFile {
     fn prepare(&mut self, super_journal: Option<&Path>) -> Result<()> {
         self.progress.begun = Some(Instant::now());
         self.progress.flushed = false;
-        self.engine.set_secure_delete(self.deletes_securely());
+        let secure_delete = self.deletes_securely();
+        self.link.engine()?.set_secure_delete(secure_delete);
         self.progress.leaving_super_journal =
             self.progress.under_super_journal && super_journal.is_none();
         let name = match super_journal {
@@ -60,7 +61,8 @@ impl ShadowFile {
                 Some(super_journal::relative(&self.folder, path))
             }
         };
-        match self.engine.prepare(name.as_deref()) {
+        let prepared = self.link.engine()?.prepare(name.as_deref());
+        match prepared {
             Err(EngineError::Busy) => self.patiently(|engine| engine.prepare(name.as_deref())),
             other => other.map_err(|error| self.failed(error)),
         }
@@ -69,7 +71,7 @@ impl ShadowFile {
     /// xSync.
     pub(crate) fn flush(&mut self) -> Result<()> {
         let begun = Instant::now();
-        let flushed = self.engine.flush();
+        let flushed = self.link.engine()?.flush();
         self.latencies.record(Op::Flush, begun);
         flushed.map_err(|error| self.failed(error))?;
         self.progress.flushed = true;
@@ -81,7 +83,7 @@ impl ShadowFile {
 
     /// COMMIT_PHASETWO.
     fn publish(&mut self) -> Result<()> {
-        self.engine.publish().map_err(|error| self.failed(error))?;
+        self.call(|engine| engine.publish())?;
         self.leave_super_journal();
         if let Some(begun) = self.progress.begun.take() {
             self.latencies.record(Op::Commit, begun);
@@ -89,7 +91,7 @@ impl ShadowFile {
             self.progress.commits_under_lock += 1;
             if self.progress.commits_under_lock > 1 && self.protocol == Protocol::Paper {
                 // locking_mode=EXCLUSIVE, set where no PRAGMA came by here.
-                self.engine.set_protocol(Protocol::Exclusive);
+                self.link.set_protocol(Protocol::Exclusive);
             }
         }
         Ok(())

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use dash_ffi::{Code, Error, HostFile, HostVfs, LockLevel, Result, Row, Value};
+use dash_shadow::Connection;
 
 use super::file::ShadowFile;
 use super::{MODE, opening, parameters, readers};
@@ -20,17 +21,12 @@ impl Database for ShadowFile {
     }
 
     fn statistics(&self) -> Option<Vec<Statistic>> {
-        let rows = self.engine.statistics().rows();
-        let mut rows = Statistic::with_totals(&rows, &self.engine.totals());
+        let mut rows = self.link.statistics();
         let more = [
             // Commits that only survive a crash of the process: synchronous was OFF.
             ("unflushed_commits", self.progress.unflushed),
             // Locks that were waited for, and had as soon as whoever was in the way was done.
             ("wakeups", self.wakeups),
-            // What is kept for readers of older states, of any connection.
-            ("kept_bytes", self.engine.kept_bytes()),
-            // The newest commit's number, over all connections.
-            ("sequence", self.engine.sequence()),
         ];
         rows.extend(more.map(Statistic::alone));
         Some(rows)
@@ -47,11 +43,17 @@ impl Database for ShadowFile {
     }
 
     fn watched(&self, what: Watched<'_>) -> Option<Result<Vec<Row>>> {
-        matches!(what, Watched::Readers).then(|| readers::rows(&self.engine).map_err(to_sqlite))
+        matches!(what, Watched::Readers).then(|| {
+            self.link.engine().and_then(|engine| readers::rows(&engine).map_err(to_sqlite))
+        })
+    }
+
+    fn is_in_wal_mode(&mut self) -> Result<bool> {
+        Ok(std::mem::take(&mut self.is_in_wal_mode))
     }
 
     fn may_leave(&mut self) -> Result<()> {
-        match self.engine.level() {
+        match self.link.level() {
             dash_shadow::LockLevel::None => Ok(()),
             _ => Err(Error::new(Code::ERROR, IN_TRANSACTION)),
         }
@@ -73,11 +75,13 @@ impl Database for ShadowFile {
     fn renew(&mut self, switching: &Switching<'_>, _: LockLevel) -> Result<Box<dyn Database>> {
         let mut file = opening::entered(switching)?;
         // SQLite's cache is of one of the two files, which change their names.
-        let known: Vec<_> = self.engine.files().collect();
-        if !file.engine.files().any(|id| known.contains(&id)) {
-            drop(file.engine.close());
+        let engine = file.link.engine()?;
+        if !self.link.has_file_of(&engine) {
+            drop(engine);
+            drop(file.link.take().map(Connection::close));
             return Err(inherited(switching.path));
         }
+        drop(engine);
         if self.exclusive {
             file.locking_mode("exclusive");
         }

@@ -10,20 +10,21 @@ use std::time::{Duration, Instant};
 
 use dash_ffi::{
     BusyHandler, Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostVfs,
-    LockLevel, PagePointer, Result, SyncFlags, Window,
+    LockLevel, PagePointer, Result, SyncFlags,
 };
 use dash_shadow::{Connection, Error as EngineError, Protocol};
 use dash_storage::real::Real;
 
+use super::link::Link;
 use super::shared::Prepared;
-use super::{linger, settle};
+use super::{linger, rest, settle};
 use crate::controls::engine_level;
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
 use crate::mode::registry::{Shared, Writing};
-use crate::wake::{self, Cause, Reader};
+use crate::wake::{Cause, Reader};
 
 /// What is promised of a database in mode shadow:
 ///
@@ -41,17 +42,15 @@ const PROMISES: DeviceCharacteristics =
 
 /// An open database.
 pub struct ShadowFile {
-    pub(crate) engine: Connection<Real>,
+    pub(crate) link: Arc<Link>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) host: HostVfs,
     pub(crate) prepared: Arc<Prepared>,
     /// Says that stock writers are kept out.
     _writing: Writing,
-    pub(crate) path: PathBuf,
     /// The database's folder.
     pub(crate) folder: PathBuf,
     pub(crate) busy: Option<BusyHandler>,
-    pub(crate) maps: Maps,
     pub(crate) latencies: Latencies,
     pub(crate) time_reads: bool,
     pub(crate) errno: i32,
@@ -67,15 +66,14 @@ pub struct ShadowFile {
     /// What `dash_commit` was set to.
     pub(crate) protocol: Protocol,
     /// Since when a lock attempt has been failing.
-    waiting_since: Option<Instant>,
+    pub(super) waiting_since: Option<Instant>,
     /// When it was last told that readers keep it from writing.
-    held_at: Option<Instant>,
+    pub(super) held_at: Option<Instant>,
     /// Since when it reads.
     reader: Reader,
+    /// Others have put it into WAL mode while it was at rest.
+    pub(super) is_in_wal_mode: bool,
 }
-
-/// How often it is told why nobody can write.
-const TOLD_AGAIN: Duration = Duration::from_secs(1);
 
 /// How far a commit has come.
 #[derive(Default)]
@@ -95,26 +93,22 @@ pub struct Progress {
 }
 
 impl ShadowFile {
-    /// Wraps an open engine.
+    /// Around an open engine.
     pub fn new(
-        engine: Connection<Real>,
+        link: Arc<Link>,
         host: HostVfs,
-        path: &Path,
         shared: Arc<Shared>,
         powersafe_overwrite: bool,
-        window: Arc<Window>,
     ) -> Self {
         Self {
-            protocol: engine.protocol(),
-            engine,
+            protocol: link.protocol(),
             _writing: Writing::new(&shared),
             prepared: shared.of(),
             shared,
             host,
-            path: path.to_path_buf(),
-            folder: path.parent().unwrap_or(Path::new("/")).to_path_buf(),
+            folder: link.path.parent().unwrap_or(Path::new("/")).to_path_buf(),
+            link,
             busy: None,
-            maps: Maps::new(window),
             latencies: Latencies::default(),
             time_reads: false,
             errno: 0,
@@ -127,6 +121,7 @@ impl ShadowFile {
             waiting_since: None,
             held_at: None,
             reader: Reader::default(),
+            is_in_wal_mode: false,
         }
     }
 
@@ -136,58 +131,13 @@ impl ShadowFile {
         to_sqlite(error)
     }
 
-    /// Calls the engine where SQLite does not expect `SQLITE_BUSY`: under locking_mode=EXCLUSIVE
-    /// the next commit's copy may still be read. Asks the busy handler here, then gives up with an
-    /// I/O error.
-    pub(crate) fn patiently<R>(
+    /// Calls the engine.
+    pub(crate) fn call<R>(
         &mut self,
-        mut call: impl FnMut(&mut Connection<Real>) -> core::result::Result<R, EngineError>,
+        call: impl FnOnce(&mut Connection<Real>) -> core::result::Result<R, EngineError>,
     ) -> Result<R> {
-        loop {
-            let seen = self.shared.queue.releases();
-            self.shared.queue.want_readers_gone(true);
-            let result = call(&mut self.engine);
-            match result {
-                Err(EngineError::Busy | EngineError::Held(_)) => {
-                    self.shared.queue.failed(seen, Cause::Readers, None);
-                }
-                other => {
-                    self.shared.queue.want_readers_gone(false);
-                    return other.map_err(|error| self.failed(error));
-                }
-            }
-            if !self.busy.as_ref().is_some_and(BusyHandler::call) {
-                self.shared.queue.want_readers_gone(false);
-                return Err(Error::new(
-                    Code::IOERR_LOCK,
-                    "a reader keeps the copy that the next commit goes to, longer than busy_timeout: \
-                     under locking_mode=EXCLUSIVE that ends the transaction",
-                ));
-            }
-        }
-    }
-
-    /// Takes a lock; under locking_mode=EXCLUSIVE one that SQLite keeps, and trusts its pages by.
-    fn raise(&mut self, level: dash_shadow::LockLevel) -> core::result::Result<(), EngineError> {
-        self.engine.lock(level)?;
-        if self.exclusive { self.engine.hold_off_writers() } else { Ok(()) }
-    }
-
-    fn must_wait(&mut self, seen: u64, cause: Cause, code: Code) -> Error {
-        self.shared.queue.failed(seen, cause, self.engine.turn());
-        self.waiting_since.get_or_insert_with(Instant::now);
-        code.into()
-    }
-
-    /// Readers keep it from writing: told once a second, as the busy handler asks often.
-    fn held(&mut self, seen: u64, why: String) -> Error {
-        self.shared.queue.failed(seen, Cause::Writer, None);
-        self.waiting_since.get_or_insert_with(Instant::now);
-        if self.held_at.is_some_and(|at| at.elapsed() < TOLD_AGAIN) {
-            return Code::BUSY.into();
-        }
-        self.held_at = Some(Instant::now());
-        Error::new(Code::BUSY, why)
+        let result = call(&mut *self.link.engine()?);
+        result.map_err(|error| self.failed(error))
     }
 
     /// Nothing on disk names the super-journal any more.
@@ -199,19 +149,21 @@ impl ShadowFile {
     }
 
     /// Closes the engine, at once or after `linger`; what the user should know goes to the log.
-    pub(super) fn close_engine(mut self, linger: Duration, host: &HostVfs) -> Result<()> {
+    pub(super) fn close_engine(self, linger: Duration, host: &HostVfs) -> Result<()> {
         settle::finish(&self.shared);
-        if self.engine.level() >= dash_shadow::LockLevel::Reserved {
+        // The mappings go first, before OPEN goes with the engine: whoever closes next asks who has
+        // the copies open, and a mapping of one does.
+        let Some(mut engine) = self.link.take() else {
+            return Ok(()); // it is at rest
+        };
+        let (level, sequence) = (engine.level(), engine.sequence());
+        if level >= dash_shadow::LockLevel::Reserved {
             self.shared.queue.want_readers_gone(false);
         }
-        let (level, sequence) = (self.engine.level(), self.engine.sequence());
-        // Before OPEN goes with the engine: whoever closes next asks who has the copies open, and a
-        // mapping of one does.
-        drop(self.maps);
         let mut tell = |message: &str| host.note(Code::WARNING, message);
-        let closed = match self.engine.unlock(dash_shadow::LockLevel::None) {
-            Ok(()) => linger::close(self.engine, &self.path, linger, &mut tell),
-            Err(error) => self.engine.close_telling(&mut tell).and(Err(error)),
+        let closed = match engine.unlock(dash_shadow::LockLevel::None) {
+            Ok(()) => linger::close(engine, &self.link.path, linger, &mut tell),
+            Err(error) => engine.close_telling(&mut tell).and(Err(error)),
         };
         if level > dash_shadow::LockLevel::None {
             self.shared.queue.reader_left(self.reader, || sequence);
@@ -225,17 +177,17 @@ impl ShadowFile {
 
 impl File for ShadowFile {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        if !self.time_reads {
-            return self.engine.read(buffer, offset).map_err(|error| self.failed(error));
+        let begun = self.time_reads.then(Instant::now);
+        let read = self.link.engine()?.read(buffer, offset);
+        if let Some(begun) = begun {
+            self.latencies.record(Op::Read, begun);
         }
-        let begun = Instant::now();
-        let read = self.engine.read(buffer, offset);
-        self.latencies.record(Op::Read, begun);
         read.map_err(|error| self.failed(error))
     }
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
-        match self.engine.write(data, offset) {
+        let written = self.link.engine()?.write(data, offset);
+        match written {
             Err(EngineError::Busy | EngineError::Held(_)) => {
                 self.patiently(|engine| engine.write(data, offset))
             }
@@ -244,7 +196,8 @@ impl File for ShadowFile {
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {
-        match self.engine.truncate(size) {
+        let cut = self.link.engine()?.truncate(size);
+        match cut {
             Err(EngineError::Busy | EngineError::Held(_)) => {
                 self.patiently(|engine| engine.truncate(size))
             }
@@ -257,23 +210,35 @@ impl File for ShadowFile {
     }
 
     fn size(&mut self) -> Result<u64> {
-        Ok(self.engine.size())
+        Ok(self.link.engine()?.size())
     }
 
     fn lock(&mut self, level: LockLevel) -> Result<()> {
-        let before = self.engine.level();
         let level = engine_level(level);
         let writer = dash_shadow::LockLevel::Reserved;
-        let becomes_writer = before < writer && level >= writer;
         let seen = self.shared.queue.releases();
+        let opened = self.link.engine().map(|engine| (engine.level(), engine.sequence()));
+        let (before, sequence) = match opened {
+            Ok(found) => found,
+            Err(_) if self.link.is_in_wal_mode() => {
+                // Asked for that next, it goes there.
+                self.is_in_wal_mode = true;
+                return Ok(());
+            }
+            Err(error) if error.code.primary() == Code::BUSY => {
+                return Err(self.must_wait(seen, Cause::Writer, Code::BUSY));
+            }
+            Err(error) => return Err(error),
+        };
+        let becomes_writer = before < writer && level >= writer;
         if before == dash_shadow::LockLevel::None {
-            self.reader = self.shared.queue.reader(Some(self.engine.sequence()));
+            self.reader = self.shared.queue.reader(Some(sequence));
         }
-        let mut result = self.raise(level);
-        if matches!(result, Err(EngineError::Busy)) && self.engine.level() >= writer {
+        let mut result = self.raise(level)?;
+        if matches!(result, Err(EngineError::Busy)) && self.link.level() >= writer {
             // Readers tell from now on when they leave; one may have left just before.
             self.shared.queue.want_readers_gone(true);
-            result = self.raise(level);
+            result = self.raise(level)?;
         }
         match result {
             Ok(()) => {
@@ -281,26 +246,11 @@ impl File for ShadowFile {
                     self.progress =
                         Progress { unflushed: self.progress.unflushed, ..Progress::default() };
                 }
-                let since = self.waiting_since.take();
-                if since.is_some() {
-                    self.shared.queue.want_readers_gone(false);
-                }
-                if becomes_writer || since.is_some() {
-                    // SQLite gives up its read lock before it asks the busy handler: then only the
-                    // thread knows how long it has waited.
-                    let waited = wake::succeeded();
-                    self.wakeups += u64::from(waited.is_some_and(|waited| waited.woken));
-                    if let Some(notice) = self.engine.kept_notice() {
-                        self.host.note(Code::WARNING, &notice);
-                    }
-                    if let Some(since) = since.or(waited.map(|waited| waited.since)) {
-                        self.latencies.record(Op::LockWait, since);
-                    }
-                }
+                self.has_waited(becomes_writer);
                 Ok(())
             }
             Err(EngineError::Held(why)) => Err(self.held(seen, why)),
-            Err(EngineError::Busy) if self.engine.level() >= writer => {
+            Err(EngineError::Busy) if self.link.level() >= writer => {
                 Err(self.must_wait(seen, Cause::Readers, Code::BUSY))
             }
             Err(EngineError::Busy) => Err(self.must_wait(seen, Cause::Writer, Code::BUSY)),
@@ -312,30 +262,37 @@ impl File for ShadowFile {
     }
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
-        let before = self.engine.level();
-        let unlocked = self.engine.unlock(engine_level(level));
+        let link = Arc::clone(&self.link);
+        let Some(mut engine) = link.engine_if_open() else {
+            return Ok(()); // nothing is locked at rest
+        };
+        let before = engine.level();
+        let unlocked = engine.unlock(engine_level(level));
         if before >= dash_shadow::LockLevel::Reserved {
             self.shared.queue.want_readers_gone(false);
             if unlocked.is_ok() {
                 self.leave_super_journal();
             }
-            self.engine.hand_over();
-            if self.engine.owes() >= settle::WORTH {
-                settle::in_background(self.path.clone(), &self.shared);
+            engine.hand_over();
+            if engine.owes() >= settle::WORTH {
+                settle::in_background(link.path.clone(), &self.shared);
             }
         }
         if level == LockLevel::None {
             if before > dash_shadow::LockLevel::None {
                 let reader = std::mem::take(&mut self.reader);
-                self.shared.queue.reader_left(reader, || self.engine.sequence());
+                self.shared.queue.reader_left(reader, || engine.sequence());
             }
             self.waiting_since = None;
+            if let Some(after) = link.rest {
+                rest::watch(&link.siblings, after);
+            }
         }
         unlocked.map_err(|error| self.failed(error))
     }
 
     fn check_reserved_lock(&mut self) -> Result<bool> {
-        self.engine.is_reserved().map_err(|error| self.failed(error))
+        self.call(|engine| engine.is_reserved())
     }
 
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
@@ -355,32 +312,31 @@ impl File for ShadowFile {
     }
 
     fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
-        let Some(range) = self.maps.range(offset, amount) else {
+        let mut held = self.link.engine()?;
+        let (engine, maps) = held.parts();
+        let Some(range) = maps.range(offset, amount) else {
             return Ok(None);
         };
         // A writer that meets mapped pages waits for them.
         self.shared.queue.maps(&mut self.reader);
-        let reading = self.engine.level() == dash_shadow::LockLevel::Shared;
-        let all = reading.then(|| self.engine.size());
-        match self.engine.mappable(range.clone()) {
+        let reading = engine.level() == dash_shadow::LockLevel::Shared;
+        let all = reading.then(|| engine.size());
+        match engine.mappable(range.clone()) {
             // Where mapping fails, reading works.
-            Some(file) => Ok(self.maps.page(file, &range, all).unwrap_or(None)),
+            Some(file) => Ok(maps.page(file, &range, all).unwrap_or(None)),
             None => Ok(None),
         }
     }
 
     fn unfetch(&mut self, _: u64, page: Option<PagePointer>) -> Result<()> {
         if page.is_some() {
-            self.maps.give_back();
+            self.link.with_maps(Maps::give_back);
         }
         Ok(())
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Self { engine, maps, .. } = *self;
-        // As in `close_engine`.
-        drop(maps);
-        engine.close().map_err(to_sqlite)
+        self.link.take().map_or(Ok(()), |engine| engine.close().map_err(to_sqlite))
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

@@ -20,10 +20,11 @@ use crate::plain::has_moved;
 impl ShadowFile {
     /// What `PRAGMA`s have chosen.
     pub(super) fn keep_settings(&self, kept: &mut Parameters) {
+        // In a forked child a thread may have it that is not there.
+        if let Some(state) = self.link.try_state() {
+            state.keep(kept);
+        }
         kept.set_own(parameters::COMMIT, self.protocol.name());
-        let limit = self.engine.kept_limit();
-        let limit = limit.map_or_else(|| "auto".to_owned(), |limit| limit.to_string());
-        kept.set_own(parameters::KEPT_LIMIT, &limit);
         kept.powersafe_overwrite = Some(self.powersafe_overwrite);
     }
 

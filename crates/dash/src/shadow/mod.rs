@@ -4,22 +4,26 @@
 //! needs it, and the copy that it reads is left alone; the commit is the file control behind it
 //! ([`control`]).
 
+mod at_rest;
 mod control;
 mod database;
 mod file;
 mod journal;
 mod leaving;
 mod linger;
+mod link;
 mod opening;
 mod orphans;
 mod parameters;
 mod pragma;
 mod read_only;
 mod readers;
+mod rest;
 mod secure_delete;
 mod settle;
 mod shared;
 mod super_journal;
+mod waiting;
 
 use std::path::Path;
 

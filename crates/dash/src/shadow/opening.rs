@@ -3,13 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, Error, File, HostVfs, OpenFlags, Opened, Result};
 use dash_shadow::{Connection, Error as EngineError};
 use dash_storage::real::Real;
 
 use super::file::ShadowFile;
+use super::link::Link;
 use super::read_only::ReadOnlyFile;
 use super::{MODE, leaving, orphans, parameters, secure_delete};
 use crate::by_stock::{PATIENCE, PAUSE};
@@ -65,15 +66,17 @@ impl Request<'_> {
 
     pub(super) fn for_writing(&self, membership: Membership) -> Result<Opened> {
         let asked = self.parameters.mode.is_some() || self.parameters.stays_in(MODE);
-        match engine(self.host, self.path, &self.parameters, self.flags, (&self.beside, asked)) {
+        let beside = (&self.beside, asked);
+        match engine(self.host, self.path, &self.parameters, self.flags, beside, PATIENCE) {
             Ok(engine) => {
                 if engine.is_exposed() {
                     self.note_exposed();
                 }
-                let shared = membership.shared().clone();
-                let psow = self.parameters.psow();
-                let window = self.window.clone();
-                let file = ShadowFile::new(engine, *self.host, self.path, shared, psow, window);
+                let (shared, window) = (membership.shared(), self.window.clone());
+                let place = (self.host, self.path);
+                let link = Link::new(engine, place, shared, window, &self.parameters, asked);
+                let file =
+                    ShadowFile::new(link, *self.host, shared.clone(), self.parameters.psow());
                 Ok(opened(self, (MODE, Box::new(file)), self.flags, Some(membership)))
             }
             // As the stock VFS does: what can't be written may still be read.
@@ -128,12 +131,14 @@ impl From<Failed> for Error {
 /// Opens the engine for writing, after stock SQLite has dealt with its own leftovers. Unless mode
 /// shadow was `asked` for, it was chosen because the database was not in WAL mode: if others put it
 /// into that meanwhile, the answer is `SQLITE_BUSY` at once, and the mode has to be chosen again.
+/// A stock writer, or whoever opens or closes it, is waited for with `patience`.
 pub fn engine(
     host: &HostVfs,
     path: &Path,
     parameters: &Parameters,
     flags: OpenFlags,
     (neighbours, asked): (&Neighbours, bool),
+    patience: Duration,
 ) -> core::result::Result<Connection<Real>, Failed> {
     let options = dash_shadow::OpenOptions {
         create: flags.contains(OpenFlags::CREATE),
@@ -184,7 +189,7 @@ pub fn engine(
             }
             Err(error) => return Err(Failed::Other(to_sqlite(error))),
         }
-        if begun.elapsed() >= PATIENCE {
+        if begun.elapsed() >= patience {
             return Err(Failed::Other(Error::new(
                 Code::BUSY,
                 format!("{} is locked: a stock SQLite process is writing it", path.display()),
@@ -213,7 +218,7 @@ fn clear(
 /// See [`crate::mode::Mode::can_open`].
 pub(super) fn can_open(request: &Request<'_>) -> Result<bool> {
     let Request { host, path, parameters, flags, beside, .. } = request;
-    match engine(host, path, parameters, *flags, (beside, false)) {
+    match engine(host, path, parameters, *flags, (beside, false), PATIENCE) {
         // Whoever opens it says so.
         Ok(engine) if engine.is_exposed() => engine.close().map(|()| false).map_err(to_sqlite),
         Ok(engine) => engine.close().map(|()| true).map_err(to_sqlite),
@@ -226,7 +231,8 @@ pub(super) fn can_open(request: &Request<'_>) -> Result<bool> {
 pub(super) fn entered(switching: &Switching<'_>) -> Result<ShadowFile> {
     let Switching { host, path, parameters, window, membership, asked, .. } = switching;
     let neighbours = (&Neighbours::of(path), *asked);
-    let engine = engine(host, path, parameters, OpenFlags::READWRITE, neighbours)?;
-    let shared = membership.shared().clone();
-    Ok(ShadowFile::new(engine, **host, path, shared, parameters.psow(), (*window).clone()))
+    let engine = engine(host, path, parameters, OpenFlags::READWRITE, neighbours, PATIENCE)?;
+    let (shared, window) = (membership.shared(), (*window).clone());
+    let link = Link::new(engine, (host, path), shared, window, parameters, *asked);
+    Ok(ShadowFile::new(link, **host, shared.clone(), parameters.psow()))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use dash_shadow::Protocol;
 
 use crate::mode::{DEFAULT, Parameter, Parameters};
+use crate::rest;
 
 /// How many flushes a commit makes.
 pub const COMMIT: &str = "dash_commit";
@@ -17,12 +18,16 @@ const KEPT_LIMIT_MIN: u64 = 1 << 20;
 /// The longest that may be: longer, and the host should keep a connection.
 const LINGER_MAX: Duration = Duration::from_mins(1);
 
+/// How long after its last commit a database comes to rest if nothing is asked for.
+const USUAL_REST: Option<Duration> = Some(Duration::from_secs(10));
+
 /// All of them.
 pub const ALL: &[Parameter] = &[
     Parameter { name: COMMIT, value: "PROTOCOL", check: |text| protocol(text).map(drop) },
     Parameter { name: DEFAULT, value: "MODE", check: default },
     Parameter { name: KEPT_LIMIT, value: "BYTES", check: |text| kept_limit(text).map(drop) },
     Parameter { name: LINGER, value: "MILLISECONDS", check: |text| linger(text).map(drop) },
+    Parameter { name: rest::PARAMETER, value: "MS", check: |text| rest::read(text).map(drop) },
 ];
 
 /// The protocol of a name, or a message with the right names.
@@ -71,4 +76,10 @@ pub fn protocol_of(parameters: &Parameters) -> Protocol {
 /// What was asked for, or no time.
 pub fn linger_of(parameters: &Parameters) -> Duration {
     parameters.own(LINGER).and_then(|text| linger(text).ok()).unwrap_or_default()
+}
+
+/// How long after its last commit the database comes to rest; `None`: it does not.
+pub fn rest_of(parameters: &Parameters) -> Option<Duration> {
+    let chosen = parameters.own(rest::PARAMETER);
+    chosen.map_or(USUAL_REST, |text| rest::read(text).ok().flatten())
 }

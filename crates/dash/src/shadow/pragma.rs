@@ -37,23 +37,24 @@ impl ShadowFile {
             self.exclusive = exclusive;
         }
         if self.protocol == Protocol::Paper {
-            self.engine.set_protocol(if exclusive { Protocol::Exclusive } else { Protocol::Paper });
+            let protocol = if exclusive { Protocol::Exclusive } else { Protocol::Paper };
+            self.link.set_protocol(protocol);
         }
     }
 
     fn dash_commit(&mut self, value: Option<&str>) -> Result<&'static str> {
         if let Some(value) = value {
             self.protocol = parameters::protocol(value).map_err(wrong)?;
-            self.engine.set_protocol(self.protocol);
+            self.link.set_protocol(self.protocol);
         }
-        Ok(self.engine.protocol().name())
+        Ok(self.link.protocol().name())
     }
 
     fn dash_kept_limit(&mut self, value: Option<&str>) -> Result<String> {
         if let Some(value) = value {
-            self.engine.set_kept_limit(parameters::kept_limit(value).map_err(wrong)?);
+            self.link.set_kept_limit(parameters::kept_limit(value).map_err(wrong)?);
         }
-        let limit = self.engine.kept_limit();
+        let limit = self.link.kept_limit();
         Ok(limit.map_or_else(|| "auto".to_owned(), |limit| limit.to_string()))
     }
 

@@ -38,6 +38,11 @@ pub fn in_background(path: PathBuf, shared: &Shared) {
     *settling = thread.ok();
 }
 
+/// Whether it is being settled.
+pub fn is_at_work(shared: &Shared) -> bool {
+    shared.of::<Settling>().thread().as_ref().is_some_and(|thread| !thread.is_finished())
+}
+
 /// Waits until nothing is being settled.
 pub fn finish(shared: &Shared) {
     let thread = shared.of::<Settling>().thread().take();

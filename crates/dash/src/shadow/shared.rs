@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
+use std::time::Instant;
+
+use super::link::Link;
 
 /// A commit that is prepared under a super-journal.
 #[derive(Default)]
@@ -38,5 +41,35 @@ impl Settling {
     /// The thread, if there is one.
     pub fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The connections of this process to one database, and what is known of its rest.
+#[derive(Default)]
+pub struct Links {
+    list: Mutex<Vec<Weak<Link>>>,
+    /// Somebody is going to look whether it can come to rest.
+    pub is_watched: AtomicBool,
+    /// When it came to rest last.
+    last: Mutex<Option<Instant>>,
+}
+
+impl Links {
+    /// Those that are there.
+    pub fn open(&self) -> Vec<Arc<Link>> {
+        let links = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        links.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// One more.
+    pub fn add(&self, link: &Arc<Link>) {
+        let mut links = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|link| link.strong_count() > 0);
+        links.push(Arc::downgrade(link));
+    }
+
+    /// When it came to rest last.
+    pub fn last(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,6 +16,7 @@ use crate::errors::{errno_of, to_sqlite};
 use crate::latency::Latencies;
 use crate::mode::Parameters;
 use crate::mode::caller::Caller;
+use crate::rest;
 use crate::statements::capturer::Captured;
 use crate::statements::kept::Kept;
 use crate::statements::{self, Text};
@@ -79,7 +80,7 @@ impl State {
     /// What the URI says that is not the engine's.
     pub fn choose(&mut self, parameters: &Parameters) {
         self.text = parameters::chosen_text(parameters);
-        self.rest_is_chosen = parameters.own(parameters::REST).is_some();
+        self.rest_is_chosen = parameters.own(rest::PARAMETER).is_some();
         if parameters.is_on(statements::PARAMETER) {
             self.record();
         }

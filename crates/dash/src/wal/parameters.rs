@@ -1,12 +1,12 @@
 //! The URI parameters of mode wal, and the words for what the engine can do.
 
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dash_wal::{Barrier, Durability, LogMedium};
 
 use crate::mode::{Parameter, Parameters};
+use crate::rest;
 use crate::statements::{self, Text};
 
 /// When a commit is durable.
@@ -15,16 +15,12 @@ pub const DURABILITY: &str = "dash_durability";
 pub const BARRIER: &str = "dash_barrier";
 /// Whether readers wait.
 pub const READ: &str = "dash_read";
-/// When the database comes to rest.
-pub const REST: &str = "dash_rest";
 /// Where the log lies.
 pub const LOG: &str = "dash_log";
 /// Where `-wal` is.
 pub const WAL: &str = "dash_wal";
 
-/// What [`REST`] may be.
-const RESTS: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
-/// What it is if nothing is asked for.
+/// What [`rest::PARAMETER`] is if nothing is asked for.
 const USUAL_REST: Duration = Duration::from_millis(200);
 
 /// All of them.
@@ -32,7 +28,7 @@ pub const ALL: &[Parameter] = &[
     Parameter { name: DURABILITY, value: "KIND", check: |text| durability(text).map(drop) },
     Parameter { name: BARRIER, value: "FILE", check: |text| barrier(text).map(drop) },
     Parameter { name: READ, value: "WHAT", check: |text| reads(text).map(drop) },
-    Parameter { name: REST, value: "MS", check: |text| rest(text).map(drop) },
+    Parameter { name: rest::PARAMETER, value: "MS", check: |text| rest::read(text).map(drop) },
     Parameter { name: LOG, value: "PATH", check: |text| log(text).map(drop) },
     Parameter { name: WAL, value: "file", check: wal },
     Parameter {
@@ -84,17 +80,6 @@ pub fn barrier(text: &str) -> Result<Barrier, String> {
 /// Whether readers wait, of a name.
 pub fn reads(text: &str) -> Result<bool, String> {
     find(READ, &READS, text)
-}
-
-/// How long after its last commit the database comes to rest; `None`: it does not.
-fn rest(text: &str) -> Result<Option<Duration>, String> {
-    if text.eq_ignore_ascii_case("off") {
-        return Ok(None);
-    }
-    let time = text.parse().ok().map(Duration::from_millis).filter(|time| RESTS.contains(time));
-    let (least, most) = (RESTS.start().as_millis(), RESTS.end().as_millis());
-    time.map(Some)
-        .ok_or_else(|| format!("{REST}={text}: give milliseconds, from {least} to {most}, or off"))
 }
 
 /// How much of the statements is recorded in the log, of a name.
@@ -193,7 +178,9 @@ pub fn options(parameters: &Parameters, create: bool) -> dash_wal::OpenOptions {
         durability: own(parameters, DURABILITY, durability),
         barrier: own(parameters, BARRIER, barrier),
         durable_reads: own(parameters, READ, reads),
-        rest: parameters.own(REST).map_or(Some(USUAL_REST), |text| rest(text).ok().flatten()),
+        rest: parameters
+            .own(rest::PARAMETER)
+            .map_or(Some(USUAL_REST), |text| rest::read(text).ok().flatten()),
         log: parameters.own(LOG).and_then(|text| log(text).ok()),
         ..dash_wal::OpenOptions::default()
     }

@@ -8,16 +8,15 @@
 //! nothing is watched.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use dash_storage::real::{PerProcess, without_fork};
+use dash_storage::real::PerProcess;
 use dash_wal::{Newest, Rest};
 
 use super::link::{Link, Links, State};
+use crate::rest::{self, EVERY};
 
-/// A database comes to rest so often at most.
-const EVERY: Duration = Duration::from_secs(1);
 /// So often it is tried where no connection can tell which commit is the newest: under
 /// locking_mode=EXCLUSIVE none can.
 const BLIND: u32 = 10;
@@ -27,21 +26,13 @@ static KEEPER: PerProcess<Keeper> = PerProcess::new();
 
 #[derive(Default)]
 struct Keeper {
-    watched: Mutex<Vec<Watched>>,
+    watched: rest::Keeper<Watched>,
     /// Those that ever were.
     known: Mutex<Vec<Weak<Links>>>,
-    /// Tells the thread that there is one more.
-    changed: Condvar,
-    /// Whether the thread runs.
-    runs: AtomicBool,
     at_exit: OnceLock<()>,
 }
 
 impl Keeper {
-    fn watched(&self) -> MutexGuard<'_, Vec<Watched>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn known(&self) -> MutexGuard<'_, Vec<Weak<Links>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,8 +58,6 @@ struct Watched {
     links: Weak<Links>,
     /// How long nobody is to have committed before.
     after: Duration,
-    /// When it is looked at next.
-    due: Instant,
     /// The newest commit when it was looked at last.
     newest: Option<Newest>,
     blind: u32,
@@ -83,61 +72,30 @@ pub fn watch(links: &Arc<Links>, after: Duration) {
     }
     let keeper = KEEPER.get();
     keeper.at_exit.get_or_init(|| drop(dash_ffi::at_exit(at_exit)));
-    if !keeper.runs.swap(true, Ordering::SeqCst) {
-        let thread = std::thread::Builder::new().name("dash-rest".into());
-        if thread.spawn(|| dash_ffi::behind_the_wall("coming to rest", keep)).is_err() {
-            // The next commit tries again.
-            keeper.runs.store(false, Ordering::SeqCst);
-            resting.is_watched.store(false, Ordering::SeqCst);
-            return;
-        }
-    }
     let (links, due) = (Arc::downgrade(links), Instant::now() + after);
+    let what = Watched { links: Weak::clone(&links), after, newest: None, blind: 0 };
+    if !keeper.watched.watch(rest::Watched { due, what }, keep) {
+        // The next commit tries again.
+        resting.is_watched.store(false, Ordering::SeqCst);
+        return;
+    }
     let mut known = keeper.known();
     known.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&links));
-    known.push(Weak::clone(&links));
-    drop(known);
-    keeper.watched().push(Watched { links, after, due, newest: None, blind: 0 });
-    keeper.changed.notify_one();
+    known.push(links);
 }
 
 fn keep() {
-    let keeper = KEEPER.get();
-    let mut watched = keeper.watched();
-    loop {
-        let next = watched.iter().map(|one| one.due).min();
-        watched = match next.map(|due| due.saturating_duration_since(Instant::now())) {
-            None => keeper.changed.wait(watched).unwrap_or_else(PoisonError::into_inner),
-            Some(time) if !time.is_zero() => {
-                let woken = keeper.changed.wait_timeout(watched, time);
-                woken.unwrap_or_else(PoisonError::into_inner).0
-            }
-            Some(_) => {
-                let now = Instant::now();
-                let (due, later) = watched.drain(..).partition(|one| one.due <= now);
-                *watched = later;
-                drop(watched);
-                let due: Vec<Watched> = due;
-                // A forked child must not find a connection in the hands of this thread.
-                let left = due.into_iter().filter_map(|one| without_fork(|| one.look(State::lock)));
-                let left: Vec<_> = left.collect();
-                let mut watched = keeper.watched();
-                watched.extend(left);
-                watched
-            }
-        };
-    }
+    KEEPER.get().watched.keep(|one| one.look(State::lock));
 }
 
 /// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
 extern "C" fn at_exit() {
     let known = std::mem::take(&mut *KEEPER.get().known());
     for links in known {
-        let now =
-            Watched { links, after: Duration::ZERO, due: Instant::now(), newest: None, blind: 0 };
+        let now = Watched { links, after: Duration::ZERO, newest: None, blind: 0 };
         // Twice: the first time it is seen what the newest commit is.
         if let Some(now) = now.look(lock_soon) {
-            drop(now.look(lock_soon));
+            drop(now.what.look(lock_soon));
         }
     }
 }
@@ -159,17 +117,17 @@ type Lock = fn(&Link) -> Option<MutexGuard<'_, State>>;
 impl Watched {
     /// Looks whether somebody has committed since the last time; if not it is to come to rest. What
     /// is left to be watched.
-    fn look(mut self, lock: Lock) -> Option<Self> {
+    fn look(mut self, lock: Lock) -> Option<rest::Watched<Self>> {
         let links = self.links.upgrade()?;
         let Some(seen) = links.open().iter().find_map(|link| self.look_through(&links, link, lock))
         else {
             self.blind += 1;
-            self.due = Instant::now() + EVERY;
             let gives_up = self.blind >= BLIND;
             if gives_up {
                 links.resting.is_watched.store(false, Ordering::SeqCst);
             }
-            return (!gives_up).then_some(self);
+            let due = Instant::now() + EVERY;
+            return (!gives_up).then_some(rest::Watched { due, what: self });
         };
         self.blind = 0;
         let pause = match seen {
@@ -181,8 +139,7 @@ impl Watched {
             Seen::Early(time) => time,
             Seen::Busy => self.after.max(EVERY),
         };
-        self.due = Instant::now() + pause;
-        Some(self)
+        Some(rest::Watched { due: Instant::now() + pause, what: self })
     }
 
     /// Through one connection; `None`: it can't tell.

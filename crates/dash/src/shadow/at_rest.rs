@@ -1,0 +1,89 @@
+//! What is known of a database while it is at rest: what the engines had counted that are closed,
+//! and what it is told by when it is opened again.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::SystemTime;
+
+use dash_shadow::{Connection, Identity};
+use dash_storage::real::Real;
+
+/// A counter, by its name.
+type Counter = (&'static str, u64);
+
+/// What is known of the database at rest.
+#[derive(Default)]
+pub struct Left {
+    /// What was counted by the engines that are closed.
+    statistics: Vec<Counter>,
+    /// The number of the newest commit.
+    pub sequence: u64,
+    pair: u64,
+    commit: u64,
+    files: Vec<Known>,
+    /// How often it has come to rest.
+    pub rests: u64,
+}
+
+/// A file, among all that ever had its inode.
+#[derive(PartialEq, Eq)]
+struct Known {
+    device: u64,
+    inode: u64,
+    born: SystemTime,
+}
+
+/// The two files of the database at `path`, as far as it can be told which these are.
+fn known(path: &Path) -> Vec<Known> {
+    let mut shadow = path.as_os_str().to_owned();
+    shadow.push("-shadow");
+    let look = |path: &Path| {
+        let found = path.metadata().ok()?;
+        Some(Known { device: found.dev(), inode: found.ino(), born: found.created().ok()? })
+    };
+    [path, Path::new(&shadow)].into_iter().filter_map(look).collect()
+}
+
+impl Left {
+    /// Whether that is the same state.
+    pub fn is_state(&self, found: &Identity) -> bool {
+        found.commit != 0 && found.commit == self.commit
+    }
+
+    /// Whether that is surely the same database, in whatever state: one of dash's that goes on from
+    /// this one, or a file that was this one's before and may have been written by anybody since.
+    /// Where stock SQLite and dash have written in turns it may be, and can't be told.
+    pub fn is_of(&self, found: &Identity, path: &Path) -> bool {
+        self.is_state(found)
+            || found.pair == self.pair
+            || known(path).iter().any(|file| self.files.contains(file))
+    }
+
+    /// Adds what was counted.
+    pub fn add_to(&self, rows: &mut Vec<Counter>) {
+        add(rows, &self.statistics);
+    }
+
+    /// What is to be known of an engine that is about to be closed.
+    pub fn note(&mut self, engine: &Connection<Real>, path: &Path) {
+        let found = engine.identity();
+        (self.pair, self.commit) = (found.pair, found.commit);
+        self.sequence = engine.sequence();
+        self.files = known(path);
+        self.rests += 1;
+        let mut statistics = engine.statistics().rows().to_vec();
+        add(&mut statistics, &self.statistics);
+        self.statistics = statistics;
+    }
+}
+
+/// Adds counters of the same names.
+fn add(to: &mut Vec<Counter>, more: &[Counter]) {
+    if to.is_empty() {
+        to.extend_from_slice(more);
+        return;
+    }
+    for ((_, sum), (_, value)) in to.iter_mut().zip(more) {
+        *sum += value;
+    }
+}

@@ -1,0 +1,395 @@
+//! What SQLite's calls on a database and the thread that brings databases to rest have in common:
+//! one connection of the engine, which is closed at rest and opened again when SQLite wants it
+//! (SHADOW-25 in FORMAT.md of `dash-shadow`).
+//!
+//! SQLite notices nothing, as between two of its transactions it holds no lock and knows that
+//! anybody may have written: it compares the header's version bytes with those of its cache. These
+//! may happen to be the same after very many sessions, or where a file was restored. So after a
+//! rest in which the state has changed they are answered wrong, once, and it reads all anew. The
+//! same is done with the schema's number if it may be another database by now: SQLite would go on
+//! with the schema that it knows. Should that number be written, every connection reads the schema
+//! again, and no more.
+
+use std::ops::{Deref, DerefMut, Range};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use dash_ffi::{Code, HostVfs, OpenFlags, Result, Window};
+use dash_shadow::{Connection, Error as EngineError, LockLevel, Protocol};
+use dash_storage::Storage;
+use dash_storage::real::{self, Real};
+
+use super::at_rest::Left;
+use super::shared::Links;
+use super::{opening, parameters, settle};
+use crate::errors::to_sqlite;
+use crate::leftovers::Neighbours;
+use crate::mapping::Maps;
+use crate::mode::registry::Shared;
+use crate::mode::{Parameters, Statistic};
+
+/// A connection of the engine. SQLite makes one call of it at a time; the thread that brings
+/// databases to rest comes between two calls.
+pub struct Link {
+    /// The database's.
+    pub path: PathBuf,
+    host: HostVfs,
+    shared: Arc<Shared>,
+    /// Whether somebody asked for mode shadow, and it is not only what was found.
+    asked: bool,
+    /// How long after its last commit the database comes to rest.
+    pub rest: Option<Duration>,
+    state: Mutex<State>,
+    /// All of this process.
+    pub siblings: Arc<Links>,
+    /// [`real::forks`] when it was opened.
+    forks: u64,
+}
+
+/// See [`Link`].
+pub struct State {
+    /// None: at rest, or closed.
+    engine: Option<Connection<Real>>,
+    pub maps: Maps,
+    /// What is chosen, for the next engine, too.
+    protocol: Protocol,
+    kept_limit: Option<u64>,
+    left: Left,
+    /// Transactions that SQLite has begun.
+    pub used: u64,
+    /// The state has changed at rest, and SQLite has not looked since.
+    is_stale: bool,
+    /// It may be another database by now, and SQLite has not looked since.
+    is_another: bool,
+}
+
+/// An engine that is open, and nobody else's until this is dropped.
+pub struct Held<'a>(MutexGuard<'a, State>);
+
+impl Held<'_> {
+    /// The engine and the mappings.
+    pub fn parts(&mut self) -> (&mut Connection<Real>, &mut Maps) {
+        let State { engine: Some(engine), maps, .. } = &mut *self.0 else { not_open() };
+        (engine, maps)
+    }
+
+    /// SQLite begins a transaction.
+    pub fn is_used(&mut self) {
+        self.0.used += 1;
+    }
+
+    /// Reads as SQLite does.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    pub fn read(
+        &mut self,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> core::result::Result<usize, EngineError> {
+        let read = DerefMut::deref_mut(self).read(buffer, offset)?;
+        if (self.0.is_stale || self.0.is_another) && self.level() > LockLevel::None {
+            self.0.answer_wrong(&mut buffer[..read], offset);
+        }
+        Ok(read)
+    }
+}
+
+/// The bytes of the header by which SQLite sees that its cache is old (pager.c `dbFileVers`).
+const VERSION_AT: u64 = 24;
+const VERSION_LEN: usize = 16;
+/// And those by which it sees that its schema is, within page 1.
+const SCHEMA: Range<usize> = 40..44;
+
+#[cold]
+fn not_open() -> ! {
+    unreachable!("it was opened under the lock that is still held")
+}
+
+impl Deref for Held<'_> {
+    type Target = Connection<Real>;
+
+    #[inline]
+    fn deref(&self) -> &Connection<Real> {
+        match &self.0.engine {
+            Some(engine) => engine,
+            None => not_open(),
+        }
+    }
+}
+
+impl DerefMut for Held<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Connection<Real> {
+        match &mut self.0.engine {
+            Some(engine) => engine,
+            None => not_open(),
+        }
+    }
+}
+
+impl Link {
+    /// Around an open engine. `asked`: somebody wants mode shadow.
+    pub fn new(
+        engine: Connection<Real>,
+        (host, path): (&HostVfs, &Path),
+        shared: &Arc<Shared>,
+        window: Arc<Window>,
+        parameters: &Parameters,
+        asked: bool,
+    ) -> Arc<Self> {
+        let state = State {
+            protocol: engine.protocol(),
+            kept_limit: engine.kept_limit(),
+            engine: Some(engine),
+            maps: Maps::new(window),
+            left: Left::default(),
+            used: 0,
+            is_stale: false,
+            is_another: false,
+        };
+        let link = Arc::new(Self {
+            path: path.to_path_buf(),
+            host: *host,
+            shared: Arc::clone(shared),
+            asked,
+            rest: parameters::rest_of(parameters),
+            state: Mutex::new(state),
+            siblings: shared.of(),
+            forks: real::forks(),
+        });
+        link.siblings.add(&link);
+        link
+    }
+
+    #[inline]
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything that changes, if nobody has it; in a forked child that may be a thread that is
+    /// not there.
+    pub fn try_state(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Does something with the mappings. Nothing in a forked child where a thread has them that is
+    /// not there.
+    pub fn with_maps(&self, act: impl FnOnce(&mut Maps)) {
+        if let Some(mut state) = self.state_here() {
+            act(&mut state.maps);
+        }
+    }
+
+    /// Everything that changes; see [`with_maps`](Self::with_maps).
+    fn state_here(&self) -> Option<MutexGuard<'_, State>> {
+        if self.is_inherited() { self.try_state() } else { Some(self.state()) }
+    }
+
+    /// Whether it came over `fork()`: then it is dead.
+    pub fn is_inherited(&self) -> bool {
+        self.forks != real::forks()
+    }
+
+    /// The engine; opened, if it was at rest.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be opened: `SQLITE_BUSY` while somebody else writes.
+    #[inline]
+    pub fn engine(&self) -> Result<Held<'_>> {
+        let mut state = self.state();
+        if state.engine.is_none() {
+            self.open(&mut state)?;
+        }
+        Ok(Held(state))
+    }
+
+    /// The engine, unless it is at rest.
+    #[inline]
+    pub fn engine_if_open(&self) -> Option<Held<'_>> {
+        let state = self.state();
+        state.engine.is_some().then_some(Held(state))
+    }
+
+    /// Ends a rest.
+    #[cold]
+    fn open(&self, state: &mut State) -> Result<()> {
+        let mut chosen = Parameters::default();
+        state.keep(&mut chosen);
+        let neighbours = (&Neighbours::of(&self.path), self.asked);
+        let flags = OpenFlags::READWRITE;
+        let engine =
+            opening::engine(&self.host, &self.path, &chosen, flags, neighbours, Duration::ZERO)?;
+        let found = engine.identity();
+        state.is_stale |= !state.left.is_state(&found);
+        state.is_another |= !state.left.is_of(&found, &self.path);
+        state.engine = Some(engine);
+        Ok(())
+    }
+
+    /// Whether the database was put into WAL mode at rest, by somebody else, and nobody wants it to
+    /// stay in mode shadow.
+    pub fn is_in_wal_mode(&self) -> bool {
+        let beside = Neighbours::of(&self.path);
+        !self.asked
+            && self.state().engine.is_none()
+            && (beside.says_wal(&self.path) || beside.has_wal().unwrap_or(false))
+    }
+
+    /// Closes the engine, if nothing is lost by that. `tell` hears what the user should know of
+    /// what is left behind. `false`: it is to be tried again later. Whoever is in a transaction is
+    /// not waited for: its end has the database watched again.
+    ///
+    /// # Errors
+    ///
+    /// Those of closing; it is closed all the same, and the next one to open it sees to the rest.
+    pub fn let_go(&self, state: &mut State, tell: &mut dyn FnMut(&str)) -> Result<bool> {
+        let Some(engine) = state.engine.take_if(|engine| engine.is_idle()) else {
+            return Ok(true);
+        };
+        if settle::is_at_work(&self.shared) || state.maps.are_in_use() {
+            state.engine = Some(engine);
+            return Ok(false);
+        }
+        // As in `ShadowFile::close_engine`.
+        state.maps.end();
+        state.left.note(&engine, &self.path);
+        engine.close_telling(tell).map_err(to_sqlite)?;
+        Ok(true)
+    }
+
+    /// The same; what is to be told, and what fails, goes to the log.
+    pub fn try_let_go(&self, state: &mut State) -> bool {
+        let host = self.host;
+        let let_go = self.let_go(state, &mut |message| host.note(Code::WARNING, message));
+        let_go.unwrap_or_else(|error| {
+            host.note(
+                error.code,
+                &format!("{} did not come to rest: {error}", self.path.display()),
+            );
+            true
+        })
+    }
+
+    /// What the connections of this process share.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Takes the engine out, to be closed. `None`: it is at rest.
+    pub fn take(&self) -> Option<Connection<Real>> {
+        let mut state = self.state();
+        state.maps.end();
+        state.engine.take()
+    }
+
+    /// The lock held.
+    #[inline]
+    pub fn level(&self) -> LockLevel {
+        self.engine_if_open().map_or(LockLevel::None, |engine| engine.level())
+    }
+
+    /// Which commits are made how, from now on.
+    pub fn set_protocol(&self, protocol: Protocol) {
+        let mut state = self.state();
+        state.protocol = protocol;
+        if let Some(engine) = &mut state.engine {
+            engine.set_protocol(protocol);
+        }
+    }
+
+    /// And how they are.
+    pub fn protocol(&self) -> Protocol {
+        self.state().protocol
+    }
+
+    /// How many bytes may be kept for readers.
+    pub fn set_kept_limit(&self, limit: Option<u64>) {
+        let mut state = self.state();
+        state.kept_limit = limit;
+        if let Some(engine) = &mut state.engine {
+            engine.set_kept_limit(limit);
+        }
+    }
+
+    /// And how many that are.
+    pub fn kept_limit(&self) -> Option<u64> {
+        self.state().kept_limit
+    }
+
+    /// Whether an engine that is open now has one of the files of this one.
+    pub fn has_file_of(&self, other: &Connection<Real>) -> bool {
+        let Some(state) = self.try_state() else {
+            return false;
+        };
+        match &state.engine {
+            Some(engine) => other.files().any(|id| engine.files().any(|known| known == id)),
+            None => state.left.is_of(&other.identity(), &self.path),
+        }
+    }
+
+    /// Rows of `dash_stats`.
+    pub fn statistics(&self) -> Vec<Statistic> {
+        let state = self.state();
+        let (engine, left) = (state.engine.as_ref(), &state.left);
+        let mut rows = engine.map(|engine| engine.statistics().rows().to_vec()).unwrap_or_default();
+        left.add_to(&mut rows);
+        let totals = engine.map(Connection::totals).unwrap_or_default();
+        let mut rows = Statistic::with_totals(&rows, &totals);
+        let more = [
+            // What is kept for readers of older states, of any connection.
+            ("kept_bytes", engine.map_or(0, Connection::kept_bytes)),
+            // The newest commit's number, over all connections.
+            ("sequence", engine.map_or(left.sequence, Connection::sequence)),
+            ("rests", left.rests),
+        ];
+        rows.extend(more.map(Statistic::alone));
+        rows
+    }
+}
+
+impl State {
+    /// What SQLite has just read, if it is what tells it that its cache, or schema, is old.
+    #[cold]
+    fn answer_wrong(&mut self, read: &mut [u8], offset: u64) {
+        if self.is_stale && offset == VERSION_AT && read.len() == VERSION_LEN {
+            self.is_stale = false;
+            for half in read.chunks_exact_mut(8) {
+                half.copy_from_slice(&Real.random().to_ne_bytes());
+            }
+        }
+        if self.is_another
+            && offset == 0
+            && let Some(number) = read.get_mut(SCHEMA)
+        {
+            self.is_another = false;
+            for (byte, random) in number.iter_mut().zip(Real.random().to_ne_bytes()) {
+                *byte = random;
+            }
+        }
+    }
+
+    /// Whether an engine is open, and what the newest commit is.
+    pub fn newest(&self) -> Option<u64> {
+        self.engine.as_ref().map(Connection::sequence)
+    }
+
+    /// Whether somebody has written.
+    pub fn is_written(&self) -> bool {
+        self.engine.as_ref().is_some_and(Connection::is_written)
+    }
+
+    /// Puts what `PRAGMA`s have chosen into `parameters`.
+    pub fn keep(&self, parameters: &mut Parameters) {
+        parameters.set_own(parameters::COMMIT, self.protocol.name());
+        let limit = self.kept_limit.map_or_else(|| "auto".to_owned(), |limit| limit.to_string());
+        parameters.set_own(parameters::KEPT_LIMIT, &limit);
+    }
+}

@@ -1,0 +1,149 @@
+//! Bringing a database to rest in which nobody commits any more (`dash_rest`), and at the end of
+//! the process: whoever is killed then leaves what stock SQLite reads and writes (SHADOW-25 in
+//! FORMAT.md of `dash-shadow`).
+//!
+//! Every process lets its connections go that are in no transaction, once nobody has committed for
+//! a while; the last one to do so closes the database. A process watches from a transaction until
+//! it has let all go, whoever commits or is killed meanwhile; what was in a transaction then has it
+//! watched again when that ends. Where nobody has written, nothing has to be brought to rest: there
+//! a process lets go once it has not used the database for as long, so that it does not keep it
+//! from resting when others write later, and no process goes on looking.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use dash_storage::real::PerProcess;
+
+use super::link::{Link, State};
+use super::settle;
+use super::shared::Links;
+use crate::rest::{self, EVERY};
+
+/// A forked child watches what is its own.
+static KEEPER: PerProcess<Keeper> = PerProcess::new();
+
+#[derive(Default)]
+struct Keeper {
+    watched: rest::Keeper<Watched>,
+    /// Those that ever were.
+    known: Mutex<Vec<Weak<Links>>>,
+    at_exit: OnceLock<()>,
+}
+
+impl Keeper {
+    fn known(&self) -> MutexGuard<'_, Vec<Weak<Links>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A database that is to come to rest.
+struct Watched {
+    links: Weak<Links>,
+    /// How long nobody is to have committed before.
+    after: Duration,
+    /// The newest commit when it was looked at last, and how many transactions there had been here.
+    seen: Option<(u64, u64)>,
+}
+
+/// Has the database come to rest `after` its last commit.
+pub fn watch(links: &Arc<Links>, after: Duration) {
+    if links.is_watched.load(Ordering::Relaxed) || links.is_watched.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let keeper = KEEPER.get();
+    keeper.at_exit.get_or_init(|| drop(dash_ffi::at_exit(at_exit)));
+    let weak = Arc::downgrade(links);
+    let what = Watched { links: Weak::clone(&weak), after, seen: None };
+    let due = Instant::now() + after;
+    if !keeper.watched.watch(rest::Watched { due, what }, keep) {
+        // The next transaction tries again.
+        links.is_watched.store(false, Ordering::SeqCst);
+        return;
+    }
+    let mut known = keeper.known();
+    known.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&weak));
+    known.push(weak);
+}
+
+fn keep() {
+    KEEPER.get().watched.keep(Watched::look);
+}
+
+/// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
+extern "C" fn at_exit() {
+    let known = std::mem::take(&mut *KEEPER.get().known());
+    for link in known.iter().filter_map(Weak::upgrade).flat_map(|links| links.open()) {
+        if link.is_inherited() || link.rest.is_none() {
+            continue;
+        }
+        settle::finish(link.shared());
+        if let Some(mut state) = lock_soon(&link)
+            && state.is_written()
+        {
+            // Nobody is there to be told any more.
+            drop(link.let_go(&mut state, &mut |_| {}));
+        }
+    }
+}
+
+/// A connection's state, if its thread gives that up soon: it may have ended with it in hand.
+fn lock_soon(link: &Link) -> Option<MutexGuard<'_, State>> {
+    let begun = Instant::now();
+    loop {
+        let state = link.try_state();
+        if state.is_some() || begun.elapsed() >= EVERY {
+            return state;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Watched {
+    /// Looks whether somebody has committed since the last time; if not, the connections are let
+    /// go. What is left to be watched.
+    fn look(mut self) -> Option<rest::Watched<Self>> {
+        let links = self.links.upgrade()?;
+        // Whoever ends a transaction from here on has it watched anew.
+        links.is_watched.store(false, Ordering::SeqCst);
+        let pause = self.pause(&links)?;
+        // By another one, which began meanwhile?
+        let is_watched = links.is_watched.swap(true, Ordering::SeqCst);
+        (!is_watched).then(|| rest::Watched { due: Instant::now() + pause, what: self })
+    }
+
+    /// Does it; `None`: there is nothing left to be watched.
+    fn pause(&mut self, links: &Links) -> Option<Duration> {
+        // Who is never to be let go keeps the database from resting.
+        let is_mine = |link: &Arc<Link>| !link.is_inherited() && link.rest.is_some();
+        let open: Vec<_> = links.open().into_iter().filter(is_mine).collect();
+        self.after = open.iter().filter_map(|link| link.rest).max()?;
+        let later = self.after.max(EVERY);
+        let (mut newest, mut used, mut is_written) = (None, 0, false);
+        for link in &open {
+            // What SQLite is doing just now may take a while.
+            let Some(state) = link.try_state() else { return Some(later) };
+            newest = newest.max(state.newest());
+            used += state.used;
+            is_written |= state.is_written();
+        }
+        let (newest, seen) = (newest?, self.seen);
+        self.seen = Some((newest, used));
+        if seen.is_none_or(|seen| seen.0 != newest) {
+            return Some(self.after);
+        }
+        if !is_written && seen != self.seen {
+            return Some(later);
+        }
+        let early = links.last().map(|last| EVERY.saturating_sub(last.elapsed()));
+        if let Some(early) = early.filter(|early| !early.is_zero()) {
+            return Some(early);
+        }
+        let mut is_done = true;
+        for link in &open {
+            is_done &= link.try_state().is_some_and(|mut state| link.try_let_go(&mut state));
+        }
+        *links.last() = Some(Instant::now());
+        (!is_done).then_some(later)
+    }
+}

@@ -1,0 +1,102 @@
+//! Waiting for locks: what is remembered of it, and what the user is told.
+
+use std::time::{Duration, Instant};
+
+use dash_ffi::{BusyHandler, Code, Error, Result};
+use dash_shadow::{Connection, Error as EngineError};
+use dash_storage::real::Real;
+
+use super::file::ShadowFile;
+use crate::latency::Op;
+use crate::wake::{self, Cause};
+
+/// How often it is told why nobody can write.
+const TOLD_AGAIN: Duration = Duration::from_secs(1);
+
+impl ShadowFile {
+    /// Calls the engine where SQLite does not expect `SQLITE_BUSY`: under locking_mode=EXCLUSIVE
+    /// the next commit's copy may still be read. Asks the busy handler here, then gives up with an
+    /// I/O error.
+    pub(crate) fn patiently<R>(
+        &mut self,
+        mut call: impl FnMut(&mut Connection<Real>) -> core::result::Result<R, EngineError>,
+    ) -> Result<R> {
+        loop {
+            let seen = self.shared.queue.releases();
+            self.shared.queue.want_readers_gone(true);
+            let result = call(&mut *self.link.engine()?);
+            match result {
+                Err(EngineError::Busy | EngineError::Held(_)) => {
+                    self.shared.queue.failed(seen, Cause::Readers, None);
+                }
+                other => {
+                    self.shared.queue.want_readers_gone(false);
+                    return other.map_err(|error| self.failed(error));
+                }
+            }
+            if !self.busy.as_ref().is_some_and(BusyHandler::call) {
+                self.shared.queue.want_readers_gone(false);
+                return Err(Error::new(
+                    Code::IOERR_LOCK,
+                    "a reader keeps the copy that the next commit goes to, longer than busy_timeout: \
+                     under locking_mode=EXCLUSIVE that ends the transaction",
+                ));
+            }
+        }
+    }
+
+    /// Takes a lock; under locking_mode=EXCLUSIVE one that SQLite keeps, and trusts its pages by.
+    pub(super) fn raise(
+        &mut self,
+        level: dash_shadow::LockLevel,
+    ) -> Result<core::result::Result<(), EngineError>> {
+        let mut engine = self.link.engine()?;
+        if engine.level() == dash_shadow::LockLevel::None {
+            engine.is_used();
+        }
+        Ok(match engine.lock(level) {
+            Ok(()) if self.exclusive => engine.hold_off_writers(),
+            locked => locked,
+        })
+    }
+
+    pub(super) fn must_wait(&mut self, seen: u64, cause: Cause, code: Code) -> Error {
+        let turn = self.link.engine_if_open().and_then(|engine| engine.turn());
+        self.shared.queue.failed(seen, cause, turn);
+        self.waiting_since.get_or_insert_with(Instant::now);
+        code.into()
+    }
+
+    /// Readers keep it from writing: told once a second, as the busy handler asks often.
+    pub(super) fn held(&mut self, seen: u64, why: String) -> Error {
+        self.shared.queue.failed(seen, Cause::Writer, None);
+        self.waiting_since.get_or_insert_with(Instant::now);
+        if self.held_at.is_some_and(|at| at.elapsed() < TOLD_AGAIN) {
+            return Code::BUSY.into();
+        }
+        self.held_at = Some(Instant::now());
+        Error::new(Code::BUSY, why)
+    }
+
+    /// It has a lock, perhaps after it waited.
+    pub(super) fn has_waited(&mut self, becomes_writer: bool) {
+        let since = self.waiting_since.take();
+        if since.is_some() {
+            self.shared.queue.want_readers_gone(false);
+        }
+        if !becomes_writer && since.is_none() {
+            return;
+        }
+        // SQLite gives up its read lock before it asks the busy handler: then only the thread knows
+        // how long it has waited.
+        let waited = wake::succeeded();
+        self.wakeups += u64::from(waited.is_some_and(|waited| waited.woken));
+        let notice = self.link.engine_if_open().and_then(|mut engine| engine.kept_notice());
+        if let Some(notice) = notice {
+            self.host.note(Code::WARNING, &notice);
+        }
+        if let Some(since) = since.or(waited.map(|waited| waited.since)) {
+            self.latencies.record(Op::LockWait, since);
+        }
+    }
+}
