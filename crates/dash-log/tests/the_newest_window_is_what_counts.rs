@@ -7,6 +7,7 @@
     reason = "a test fails by panicking; its numbers are small"
 )]
 
+use super::common;
 use super::common::{ID, compact, former, head, log, noise, record};
 use dash_engine::error::Error;
 use dash_log::format::LINES_VERSION;
