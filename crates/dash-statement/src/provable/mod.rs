@@ -16,6 +16,7 @@
 //! | `expression` | values and conditions |
 //! | `table`, `index` | what the schema says of a table |
 //! | `schema` | all of it |
+//! | `pages` | where that stands in a database |
 //! | `form` | statements |
 //! | `made` | what a statement makes of its connection |
 
@@ -23,6 +24,7 @@ mod expression;
 mod form;
 mod index;
 mod made;
+mod pages;
 mod schema;
 mod table;
 mod tokens;

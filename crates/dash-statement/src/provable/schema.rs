@@ -8,7 +8,7 @@ use super::tokens::{Name, Walk, tokens};
 use super::unprovable::Unprovable;
 
 /// See the module. It is made of the rows of `sqlite_schema`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schema {
     tables: HashMap<Name, Result<Table, Unprovable>>,
     /// What is said of a table in rows of their own, which may come before it.

@@ -1,0 +1,169 @@
+//! The rows of `sqlite_schema`, read out of a database's pages, so that nobody has to run SQL for
+//! them (SQLite's file format, "B-tree Pages" and "Record Format").
+//!
+//! Nothing is believed: what is no such table has no rows, and no page is looked at for ever.
+
+use super::schema::Schema;
+
+/// Pages that are looked at.
+const PAGES: usize = 1 << 16;
+/// Bytes of a row.
+const ROW: usize = 16 << 20;
+
+/// On page 1: where the tree begins, the bytes of each page that are reserved, and the encoding.
+const TREE: usize = 100;
+const RESERVED: usize = 20;
+const ENCODING: usize = 56;
+const UTF_8: u32 = 1;
+
+/// Kinds of a page of a table.
+const INTERIOR: u8 = 5;
+const LEAF: u8 = 13;
+
+impl Schema {
+    /// Reads it. `page` answers a page by its number from 1; `None`: there is no such page.
+    ///
+    /// # Errors
+    ///
+    /// Those of `page`.
+    pub fn of_pages<E>(page: impl FnMut(u32) -> Result<Option<Vec<u8>>, E>) -> Result<Self, E> {
+        let mut reader = Reader { page, left: PAGES };
+        let mut schema = Self::default();
+        let Some(first) = reader.page(1)? else { return Ok(schema) };
+        if number(&first, ENCODING) != Some(UTF_8) {
+            schema.is_not_utf8();
+            return Ok(schema);
+        }
+        let reserved = first.get(RESERVED).copied().map_or(0, usize::from);
+        let usable = first.len().saturating_sub(reserved);
+        let mut waiting = vec![1];
+        while let Some(number) = waiting.pop() {
+            let Some(page) = reader.page(number)? else { continue };
+            let at = if number == 1 { TREE } else { 0 };
+            let room = PAGES.saturating_sub(waiting.len());
+            waiting.extend(children(&page, at).into_iter().take(room));
+            for cell in leaves(&page, at) {
+                let row = reader.row(&page, cell, usable)?;
+                if let Some([Some(kind), _, Some(table), _, sql]) = row.as_deref().and_then(columns)
+                {
+                    schema.add(kind, table, sql);
+                }
+            }
+        }
+        Ok(schema)
+    }
+}
+
+/// Whoever has the pages.
+struct Reader<F> {
+    page: F,
+    /// How many may still be looked at.
+    left: usize,
+}
+
+impl<E, F: FnMut(u32) -> Result<Option<Vec<u8>>, E>> Reader<F> {
+    fn page(&mut self, number: u32) -> Result<Option<Vec<u8>>, E> {
+        if number == 0 || self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        (self.page)(number)
+    }
+
+    /// The row in a cell of a leaf; the end of a long one is in a chain of pages.
+    fn row(&mut self, page: &[u8], cell: usize, usable: usize) -> Result<Option<Vec<u8>>, E> {
+        let Some((mut row, size, mut next)) = local(page, cell, usable) else { return Ok(None) };
+        while row.len() < size {
+            let Some(page) = self.page(next)? else { return Ok(None) };
+            let more = page.get(4..usable).unwrap_or_default();
+            row.extend(&more[..more.len().min(size - row.len())]);
+            next = number(&page, 0).unwrap_or(0);
+        }
+        Ok(Some(row))
+    }
+}
+
+/// A big-endian number of four bytes.
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn short(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(usize::from(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?)))
+}
+
+/// SQLite's varint, and its bytes.
+fn varint(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let mut value = 0_u64;
+    for (count, byte) in bytes.get(at..)?.iter().take(9).enumerate() {
+        if count == 8 {
+            value = value << 8 | u64::from(*byte);
+            return Some((usize::try_from(value).ok()?, 9));
+        }
+        value = value << 7 | u64::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some((usize::try_from(value).ok()?, count + 1));
+        }
+    }
+    None
+}
+
+/// Where the cells of a page are whose tree begins at `at`, if it is of that kind.
+fn cells(page: &[u8], at: usize, kind: u8, head: usize) -> impl Iterator<Item = usize> {
+    let is_it = page.get(at) == Some(&kind);
+    let count = short(page, at + 3).filter(|_| is_it).unwrap_or(0);
+    (0..count).map_while(move |cell| short(page, at + head + 2 * cell))
+}
+
+fn leaves(page: &[u8], at: usize) -> impl Iterator<Item = usize> {
+    cells(page, at, LEAF, 8)
+}
+
+fn children(page: &[u8], at: usize) -> Vec<u32> {
+    let left = cells(page, at, INTERIOR, 12).filter_map(|cell| number(page, cell));
+    let last = number(page, at + 8).filter(|_| page.get(at) == Some(&INTERIOR));
+    left.chain(last).collect()
+}
+
+/// What of a row is in its cell, the bytes of the whole row, and the page where it goes on.
+fn local(page: &[u8], cell: usize, usable: usize) -> Option<(Vec<u8>, usize, u32)> {
+    let (size, bytes) = varint(page, cell)?;
+    let (_, more) = varint(page, cell + bytes)?;
+    let start = cell + bytes + more;
+    if size > ROW {
+        return None;
+    }
+    let most = usable.checked_sub(35)?;
+    let here = match size <= most {
+        true => size,
+        false => {
+            let least = (usable.checked_sub(12)? * 32 / 255).checked_sub(23)?;
+            let wanted = least + (size.checked_sub(least)?) % usable.checked_sub(4)?;
+            if wanted <= most { wanted } else { least }
+        }
+    };
+    let row = page.get(start..start + here)?.to_vec();
+    let next = if here < size { number(page, start + here)? } else { 0 };
+    Some((row, size, next))
+}
+
+/// The five columns of a row, where they are texts.
+fn columns(row: &[u8]) -> Option<[Option<&[u8]>; 5]> {
+    let (mut value, mut at) = varint(row, 0)?;
+    let mut columns = [None; 5];
+    for column in &mut columns {
+        let (kind, bytes) = varint(row, at)?;
+        at += bytes;
+        let size = match kind {
+            0 | 8 | 9 => 0,
+            1..=4 => kind,
+            5 => 6,
+            6 | 7 => 8,
+            _ => kind.checked_sub(12)? / 2,
+        };
+        let bytes = row.get(value..value.checked_add(size)?)?;
+        *column = (kind > 12 && kind % 2 == 1).then_some(bytes);
+        value += size;
+    }
+    Some(columns)
+}
