@@ -46,25 +46,17 @@ impl<F: File> Mapped<F> {
     }
 
     fn mapping(&self) -> MutexGuard<'_, Mapping<F>> {
-        // Whoever panicked left ranges that are to be made durable, at the worst too many.
+        // Whoever panicked left ranges that are to be made durable, at the worst too many, and what
+        // it was storing just then, of which nobody was told.
         self.mapping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores, with the lock held; which bytes that were.
-    fn store(&self, mapping: &mut Mapping<F>, blocks: &[u8], offset: u64) -> Result<Range<u64>> {
-        let range = self.reach(mapping, blocks, offset)?;
-        mapping.memory.store(blocks, offset).during(Operation::Write, &self.name)?;
-        Ok(range)
-    }
-
-    /// Which bytes are about to be stored. The mapping has them from here on, and they are not
-    /// durable.
+    /// Which bytes are about to be stored; the mapping has them from here on.
     fn reach(&self, mapping: &mut Mapping<F>, blocks: &[u8], offset: u64) -> Result<Range<u64>> {
         let range = offset..offset.saturating_add(blocks.len() as u64);
         if range.end > mapping.memory.len() {
             mapping.memory = map(&*self.file, &self.name)?;
         }
-        mapping.stored.insert(range.clone());
         Ok(range)
     }
 }
@@ -83,15 +75,21 @@ fn map<F: File>(file: &F, name: &str) -> Result<F::Persistent> {
 
 impl<F: File> Medium for Mapped<F> {
     fn write(&self, blocks: &[u8], offset: u64) -> Result<()> {
-        self.store(&mut self.mapping(), blocks, offset).map(drop)
+        let mut mapping = self.mapping();
+        let range = self.reach(&mut mapping, blocks, offset)?;
+        mapping.stored.insert(range);
+        mapping.memory.store(blocks, offset).during(Operation::Write, &self.name)
     }
 
     fn write_durable(&self, blocks: &[u8], offset: u64) -> Result<()> {
         let mut mapping = self.mapping();
         let range = self.reach(&mut mapping, blocks, offset)?;
-        mapping.memory.store_durable(blocks, offset).during(Operation::Flush, &self.name)?;
-        mapping.stored.remove(range);
-        Ok(())
+        let done = mapping.memory.store_durable(blocks, offset);
+        match &done {
+            Ok(()) => mapping.stored.remove(range),
+            Err(_) => mapping.stored.insert(range),
+        }
+        done.during(Operation::Flush, &self.name)
     }
 
     fn write_and_flush(&self, blocks: &[u8], offset: u64) -> Result<()> {

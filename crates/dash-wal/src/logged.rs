@@ -139,19 +139,21 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// What says so of frames with these headers, the oldest first.
-pub(crate) fn ends<'a>(headers: impl Iterator<Item = &'a [u8; FRAME_HEADER]>) -> Vec<u8> {
-    let (mut bytes, mut frames) = (Vec::new(), 0);
+/// Appends what says so of frames with these headers, the oldest first.
+pub(crate) fn put_ends<'a>(
+    headers: impl Iterator<Item = &'a [u8; FRAME_HEADER]>,
+    bytes: &mut Vec<u8>,
+) {
+    let mut frames = 0;
     for header in headers {
         frames += 1;
         let header = FrameHeader::decode(header);
         if header.is_commit() {
-            number::put(frames, &mut bytes);
-            number::put(header.commit.into(), &mut bytes);
+            number::put(frames, bytes);
+            number::put(header.commit.into(), bytes);
             frames = 0;
         }
     }
-    bytes
 }
 
 /// The headers of all frames in the chain, as they are in a `-wal` with this header.

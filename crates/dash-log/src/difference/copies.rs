@@ -16,8 +16,13 @@ const WIDE_GAP: usize = 16;
 /// Bytes that are looked up.
 const WORD: usize = 8;
 
-/// Of the words in what is copied every so manyth is looked up later on.
+/// Every so manyth byte of the old image begins a word that is found, and so it is in what was
+/// copied.
 const STRIDE: usize = 4;
+
+/// The same of the old image where each difference is made so: to index it is most of the work, and
+/// what a page has in common with what it was is long.
+const STRIDE_EVERYWHERE: usize = 16;
 
 /// Changed bytes that are worth a copy: it takes five bytes, and ends a run.
 const LEAST: usize = 10;
@@ -92,7 +97,7 @@ pub(super) fn encode(old: &[u8], new: &[u8], everywhere: bool, out: &mut Vec<u8>
     // A copy is shorter than what it stands for, and as a run costs at most three bytes more.
     out.try_reserve(longest(new.len()) + new.len() / 2).map_err(|_| Error::OutOfMemory)?;
     let images = Images { old, new, everywhere };
-    let mut index = Index::of(old);
+    let mut index = Index::of(old, if everywhere { STRIDE_EVERYWHERE } else { STRIDE });
     let mut writer = Writer { out, at: 0 };
     let short = if everywhere { SHORT_RUN_EVERYWHERE } else { SHORT_RUN };
     runs(old, new, WIDE_GAP, |start, end| {
@@ -125,9 +130,9 @@ fn put_runs(writer: &mut Writer<'_>, old: &[u8], new: &[u8], part: Range<usize>)
 struct Index([u32; ENTRIES]);
 
 impl Index {
-    fn of(old: &[u8]) -> Self {
+    fn of(old: &[u8], stride: usize) -> Self {
         let mut index = Self([0; ENTRIES]);
-        let stride = (old.len() / ENTRIES).next_multiple_of(STRIDE).max(STRIDE);
+        let stride = (old.len() / ENTRIES).next_multiple_of(stride).max(stride);
         for place in (0..old.len()).step_by(stride) {
             if let Some(word) = word(old, place) {
                 index.put(word, place);

@@ -8,7 +8,7 @@ use crate::connection::durable::Means;
 use crate::connection::state::Connection;
 use crate::context::{Generation, RecordContext, WAL_HEADER, salts_word};
 use crate::frames::{FRAME_HEADER, FrameHeader, frame_offset, frame_size};
-use crate::logged::ends;
+use crate::logged::put_ends;
 use crate::mutation::{Mutation, broken};
 use crate::process::{Leader, Window};
 use crate::shared::commits::Record;
@@ -162,16 +162,18 @@ impl<S: Storage> Connection<S> {
         let form = leader.log.as_ref().map_or(Form::Sectors, LogFile::form);
         let is_short = form == Form::Lines && context.start.is_none();
         let headers = leader.frames.chunks_exact(size).filter_map(|frame| frame.first_chunk());
-        let (context, meta, flags) = match (context.start, is_short) {
-            (_, true) if broken(Mutation::EndsUnsaid) => (context.encode_short(), 0, 0),
-            (_, true) => ([context.encode_short(), ends(headers)].concat(), 0, 0),
-            (None, false) => (context.encode(), FRAME_HEADER, 0),
-            (Some(_), false) => (context.encode(), FRAME_HEADER, WINDOW_START),
+        let (mut bytes, meta) = match is_short {
+            true => (context.encode_short(), 0),
+            false => (context.encode(), FRAME_HEADER),
         };
+        if is_short && !broken(Mutation::EndsUnsaid) {
+            put_ends(headers, &mut bytes);
+        }
+        let flags = if context.start.is_some() { WINDOW_START } else { 0 };
         let meta = u16::try_from(meta).unwrap_or_default();
         let sequence = self.coordination.get(Word::Sequence) + 1;
         leader.builder.set_form(form);
-        leader.builder.begin(leader.id, sequence, flags, page, meta, &context)?;
+        leader.builder.begin(leader.id, sequence, flags, page, meta, &bytes)?;
         Ok(is_short)
     }
 

@@ -60,7 +60,11 @@ fn log(header: [u8; WAL_HEADER], parts: &[&[Vec<u8>]], first: u32, within: bool)
         let headers = part.iter().filter_map(|frame| frame.first_chunk());
         let (context, flags, meta) = match start {
             Some(_) => (context.encode(), WINDOW_START, 24),
-            None => ([context.encode_short(), ends(headers)].concat(), 0, 0),
+            None => {
+                let mut bytes = context.encode_short();
+                put_ends(headers, &mut bytes);
+                (bytes, 0, 0)
+            }
         };
         builder.begin(ID, sequence, flags, PAGE, meta, &context).unwrap();
         for frame in *part {
