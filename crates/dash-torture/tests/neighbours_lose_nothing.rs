@@ -10,7 +10,7 @@ use dash_torture::shadow::Simulation;
 use dash_torture::sim::plan::Plan;
 use dash_torture::sim::{Seen, run_case};
 
-fn explore(variant: &'static str, case: &str, seeds: std::ops::Range<u64>) {
+fn explore(variant: &'static str, case: &str, seeds: impl IntoIterator<Item = u64>) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     for seed in seeds {
         let plan = Plan::read(case, seed).unwrap();
@@ -32,6 +32,12 @@ fn neither_by_dash_nor_by_stock_sqlite() {
 #[test]
 fn beside_stock_connections_that_have_both_copies_open() {
     explore("single", "neighbours/page=512", 46..52);
+}
+
+/// SHADOW-25: what SQLite has cached is right after a rest, whoever has written meanwhile.
+#[test]
+fn where_it_comes_to_rest_while_it_is_open() {
+    explore("single", "neighbours/page=4096", (31..32 * 12).step_by(32));
 }
 
 #[test]

@@ -21,7 +21,8 @@ const VARIANTS: &[Variant] = &[
     Variant {
         name: "single",
         what: "one flush",
-        uri: Some("&dash_commit=single&dash_default=shadow"),
+        // On real systems it comes to rest as often as can be.
+        uri: Some("&dash_commit=single&dash_default=shadow&dash_rest=10"),
         every_flush_counts: true,
     },
     // Both flush once more after the commit point.

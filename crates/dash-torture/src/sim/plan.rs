@@ -174,6 +174,16 @@ impl Plan {
         if self.seed % 3 == 2 { 4096 } else { 512 }
     }
 
+    /// Whether SQLite keeps its locks (`locking_mode=EXCLUSIVE`).
+    pub fn is_exclusive(&self) -> bool {
+        self.seed % 5 == 1
+    }
+
+    /// Whether a database comes to rest while it is open, in a program in which that may be.
+    pub fn rests(&self) -> bool {
+        self.seed % 32 == 31 && !self.is_exclusive()
+    }
+
     /// The engine's own sizes.
     pub fn sizes(&self) -> Sizes {
         match (self.kind, mix(self.seed) % 8) {

@@ -1,5 +1,6 @@
 //! A rollback mode of the real SQLite on an engine: the database is the engine's, its journal is in
-//! memory, and the steps of a commit are done when SQLite asks for them.
+//! memory, and the steps of a commit are done when SQLite asks for them. `PRAGMA rest` closes the
+//! engine until SQLite wants the database again.
 
 use std::any::Any;
 use std::ffi::OsStr;
@@ -35,10 +36,10 @@ impl SqliteFiles for Rollback {
         if flags.kind() != Some(FileKind::MainDb) {
             return Ok(None);
         }
-        let opened = world.subject.open(&world.process, DB, &world.setup);
-        let session = engine(opened, Code::CANTOPEN)?;
-        let level = LockLevel::None;
-        Ok(Some(Box::new(Database { session, level, _world: Arc::clone(world) })))
+        let world = Arc::clone(world);
+        let mut database = Database { session: None, level: LockLevel::None, world };
+        database.session()?;
+        Ok(Some(Box::new(database)))
     }
 
     fn delete(&self, _: &World, _: &OsStr, _: bool) -> Result<()> {
@@ -60,31 +61,52 @@ fn engine<T>(outcome: Outcome<T>, code: Code) -> Result<T> {
 }
 
 struct Database {
-    session: Box<dyn Session>,
+    /// None: at rest.
+    session: Option<Box<dyn Session>>,
     level: LockLevel,
-    _world: Arc<World>,
+    world: Arc<World>,
 }
 
 impl Database {
+    /// The engine's; opened, if it was at rest.
+    fn session(&mut self) -> Result<&mut dyn Session> {
+        let session = match self.session.take() {
+            Some(session) => session,
+            None => {
+                let World { subject, process, setup, .. } = &*self.world;
+                engine(subject.open(process, DB, setup), Code::CANTOPEN)?
+            }
+        };
+        Ok(&mut **self.session.insert(session))
+    }
+
+    fn rest(&mut self) -> Result<()> {
+        match self.session.take_if(|_| self.level == LockLevel::None) {
+            Some(session) => engine(session.close(), Code::IOERR_CLOSE),
+            None => Err(Code::BUSY.into()),
+        }
+    }
+
     /// The steps of a commit that SQLite asks for with this call.
     fn commit(&mut self, call: SqliteCall, code: Code) -> Result<()> {
-        let steps = self.session.commit_steps().iter().enumerate();
+        let session = self.session()?;
+        let steps = session.commit_steps().iter().enumerate();
         let mut asked = steps.filter(|(_, step)| step.at == call);
-        asked.try_for_each(|(at, _)| engine(self.session.commit_step(at, None), code))
+        asked.try_for_each(|(at, _)| engine(session.commit_step(at, None), code))
     }
 }
 
 impl File for Database {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        engine(self.session.read(buffer, offset), Code::IOERR_READ)
+        engine(self.session()?.read(buffer, offset), Code::IOERR_READ)
     }
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
-        engine(self.session.write(data, offset), Code::IOERR_WRITE)
+        engine(self.session()?.write(data, offset), Code::IOERR_WRITE)
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {
-        engine(self.session.truncate(size), Code::IOERR_TRUNCATE)
+        engine(self.session()?.truncate(size), Code::IOERR_TRUNCATE)
     }
 
     fn sync(&mut self, _: SyncFlags) -> Result<()> {
@@ -92,29 +114,32 @@ impl File for Database {
     }
 
     fn size(&mut self) -> Result<u64> {
-        Ok(self.session.size())
+        Ok(self.session()?.size())
     }
 
     fn lock(&mut self, level: LockLevel) -> Result<()> {
         if self.level == LockLevel::None {
-            engine(self.session.begin_read(), Code::IOERR_LOCK)?;
+            engine(self.session()?.begin_read(), Code::IOERR_LOCK)?;
             self.level = LockLevel::Shared;
         }
         if level >= LockLevel::Reserved && self.level < LockLevel::Reserved {
-            engine(self.session.reserve(), Code::IOERR_LOCK)?;
+            engine(self.session()?.reserve(), Code::IOERR_LOCK)?;
             self.level = LockLevel::Reserved;
         }
         if level == LockLevel::Exclusive && self.level < level {
-            engine(self.session.exclude(), Code::IOERR_LOCK)?;
+            engine(self.session()?.exclude(), Code::IOERR_LOCK)?;
             self.level = level;
         }
         Ok(())
     }
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        let Some(session) = &mut self.session else {
+            return Ok(());
+        };
         let done = match level {
-            LockLevel::None => self.session.end(),
-            _ if self.level > LockLevel::Shared => self.session.end_write(),
+            LockLevel::None => session.end(),
+            _ if self.level > LockLevel::Shared => session.end_write(),
             _ => Ok(()),
         };
         self.level = self.level.min(level);
@@ -129,6 +154,10 @@ impl File for Database {
         match control {
             FileControl::Sync { .. } => self.commit(SqliteCall::ControlSync, Code::IOERR_WRITE)?,
             FileControl::CommitPhaseTwo => self.commit(SqliteCall::CommitPhaseTwo, Code::IOERR)?,
+            FileControl::Pragma(mut pragma) if pragma.name() == "rest" => {
+                self.rest()?;
+                pragma.answer("at rest");
+            }
             _ => return Ok(Handled::No),
         }
         Ok(Handled::Yes)
@@ -145,7 +174,7 @@ impl File for Database {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        engine(self.session.close(), Code::IOERR_CLOSE)
+        self.session.map_or(Ok(()), |session| engine(session.close(), Code::IOERR_CLOSE))
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

@@ -30,6 +30,7 @@ impl Neighbours {
     /// All is new, and all that is there is durable.
     pub(super) fn power_came_back(&mut self, after: Machine) -> Checked<()> {
         (self.dash, self.undecided, self.ghost) = (None, None, false);
+        self.resting = None;
         self.kept.clear();
         self.machine = after;
         let opened = open_dash(&self.explorer, &self.machine.process());

@@ -1,5 +1,6 @@
 //! The program kind `neighbours`: sessions of dash and of stock SQLite, in every journal mode and
-//! at every level of `synchronous`, one after the other, beside each other, and from before.
+//! at every level of `synchronous`, one after the other, beside each other, and from before. In
+//! every second one that the ring draws the database comes to rest under a session that stays open.
 //! Processes of both kinds are killed; the power is cut at every step at which nothing was promised
 //! away, and goes for good now and then. On what is left stock SQLite may look first, and write,
 //! then dash opens it; files are copied by hand.
@@ -10,6 +11,7 @@
 
 mod ends;
 mod image;
+mod rests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -49,6 +51,8 @@ struct Neighbours {
     ghost: bool,
     /// A dash session that stays open.
     dash: Option<(Simulated, Connection)>,
+    /// One under which it has come to rest.
+    resting: Option<(Simulated, Connection)>,
     /// Stock connections from before.
     kept: Vec<Stock>,
 }
@@ -66,6 +70,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
         is_over: false,
         ghost: false,
         dash: None,
+        resting: None,
         kept: Vec::new(),
     };
     for action in explorer.plan.keep.clone() {
@@ -100,7 +105,10 @@ impl Neighbours {
             }
             2 | 3 => self.keep(dice),
             4 | 5 => self.use_kept(dice),
-            6..=10 => self.cut_off(dice, Self::dash_session),
+            6..=10 => {
+                self.wake()?;
+                self.cut_off(dice, Self::dash_session)
+            }
             _ => self.cut_off(dice, Self::stock_session),
         }
     }
@@ -173,14 +181,14 @@ impl Neighbours {
         self.sees("a dash session", seen)?;
         match dice.below(6) {
             0 => self.machine.kill(process),
+            1 | 2 if self.explorer.plan.rests() && dice.one_in(2) => {
+                self.rest(process, db, dice, end)?;
+            }
             1 | 2 => self.dash = Some((process.clone(), db)),
             _ => {
                 db.close().map_err(|(_, error)| failed("closing", &error))?;
                 self.explorer.result()?;
-                let held: Vec<_> = self.kept.iter().map(|stock| stock.inode).collect();
-                if let Err(what) = self.explorer.subject.check_at_rest(&self.machine, DB, &held) {
-                    return wrong!("closed: {what}");
-                }
+                self.is_at_rest()?;
             }
         }
         self.cut_here(dice)

@@ -10,7 +10,7 @@ use crate::sim::explore::Explorer;
 pub fn prepare(db: &Connection, explorer: &Explorer) -> Result<()> {
     let page = explorer.setup.page;
     let journal = explorer.subject.sqlite_files().journal_mode();
-    let exclusive = if explorer.plan.seed % 5 == 1 { "EXCLUSIVE" } else { "NORMAL" };
+    let exclusive = if explorer.plan.is_exclusive() { "EXCLUSIVE" } else { "NORMAL" };
     let vacuum = explorer.plan.seed % 3;
     db.set_prepared_statement_cache_capacity(0);
     db.execute_batch(&format!(
