@@ -189,8 +189,9 @@ fn in_another_mode_it_is_said_that_it_means_nothing() {
     let db = folder.try_open("app.db", &format!("&{log}&dash_statements=on")).expect("opens");
     let probe = create(&folder, "probe.db");
     assert!(folder.try_open("app.db", "&dash_log=nowhere").is_err());
-    assert_eq!(text(&db, "PRAGMA journal_mode=wal"), "wal");
     assert!(last_error(&probe).contains("absolute path"), "{}", last_error(&probe));
+    assert_eq!(text(&db, "PRAGMA journal_mode=wal"), "wal");
+    assert!(!last_error(&probe).contains("mean nothing: dash_log"), "{}", last_error(&probe));
 }
 
 /// On a tmpfs, which stands for persistent memory and is told from it.
