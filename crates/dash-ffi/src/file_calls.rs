@@ -13,7 +13,7 @@ use crate::error::{Error, Result, answer, report};
 use crate::file::{File, PagePointer};
 use crate::flags::{LockLevel, ShmLock, SyncFlags};
 use crate::guard::guarded;
-use crate::locking::{lock, shm_lock};
+use crate::locking::{asked, asked_of_index};
 use crate::sys::{IoMethods, RawFile};
 use crate::window::Window;
 use core::ffi::{c_int, c_void};
@@ -249,7 +249,7 @@ unsafe fn call_and_fit(
 
 unsafe extern "C" fn x_lock(file: *mut RawFile, level: c_int) -> c_int {
     // SAFETY: SQLite passes an open file of ours.
-    unsafe { call_and_fit(file, "xLock", |file| lock(file, LockLevel::from_raw(level)?)) }
+    unsafe { call_and_fit(file, "xLock", |file| file.lock(asked(LockLevel::from_raw(level)?))) }
 }
 
 unsafe extern "C" fn x_unlock(file: *mut RawFile, level: c_int) -> c_int {
@@ -312,8 +312,10 @@ unsafe extern "C" fn x_shm_map(
 }
 
 unsafe extern "C" fn x_shm_lock(file: *mut RawFile, slot: c_int, n: c_int, flags: c_int) -> c_int {
-    let lock =
-        |file: &mut dyn File| shm_lock(file, count(slot)?, count(n)?, ShmLock::from_raw(flags)?);
+    let lock = |file: &mut dyn File| {
+        let slot = count(slot)?;
+        file.shm_lock(slot, count(n)?, asked_of_index(slot, ShmLock::from_raw(flags)?))
+    };
     // SAFETY: SQLite passes an open file of ours.
     unsafe { call(file, "xShmLock", lock) }
 }
