@@ -34,7 +34,7 @@ impl Stage {
     /// A database that is not there yet. It never comes to rest while it is open: a thread that
     /// the engine starts for that would ask for its calls, too, and outlive whoever answers.
     pub fn new(folder: &Path, engine: &str, parameters: &str) -> Self {
-        let rest = if engine == "wal" && !parameters.contains(NO_REST) { NO_REST } else { "" };
+        let rest = if parameters.contains(NO_REST) { "" } else { NO_REST };
         Self {
             path: folder.join("app.db"),
             engine: engine.to_owned(),
