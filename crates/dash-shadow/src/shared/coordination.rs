@@ -27,14 +27,16 @@ pub(crate) const WORDS: usize = 4096;
 /// Words of a reader entry: one cache line.
 pub(crate) const ENTRY: usize = 8;
 
+/// Where the counters of all connections begin: in the page that the head is in, which everybody
+/// has touched by then. A page that is touched for the first time after its device has failed ends
+/// the process (SIGBUS).
+pub(crate) const TOTALS: usize = 64;
+
 /// Where the reader entries begin.
-pub(crate) const ENTRIES: usize = 64;
+pub(crate) const ENTRIES: usize = TOTALS + totals::WORDS;
 
 /// How many connections can read without a lock call.
-pub const MAX_READERS: usize = (TOTALS - ENTRIES) / ENTRY;
-
-/// Where the counters of all connections begin.
-pub(crate) const TOTALS: usize = WORDS - totals::WORDS;
+pub const MAX_READERS: usize = (WORDS - ENTRIES) / ENTRY;
 
 /// Words of the head.
 #[derive(Clone, Copy)]

@@ -36,14 +36,16 @@ const WORDS: usize = COMMITS + MAX_COMMITS * COMMIT;
 /// Words of an entry: one cache line.
 pub(crate) const ENTRY: usize = 8;
 
+/// Where the counters of all connections begin: in the page that the head is in, which everybody
+/// has touched by then. A page that is touched for the first time after its device has failed ends
+/// the process (SIGBUS).
+pub(crate) const TOTALS: usize = 64;
+
 /// Where the entries begin.
-pub(crate) const ENTRIES: usize = 64;
+pub(crate) const ENTRIES: usize = TOTALS + totals::WORDS;
 
 /// How many connections have an entry of their own.
-pub(crate) const MAX_ENTRIES: usize = (TOTALS - ENTRIES) / ENTRY;
-
-/// Where the counters of all connections begin.
-pub(crate) const TOTALS: usize = HEAD - totals::WORDS;
+pub(crate) const MAX_ENTRIES: usize = (HEAD - ENTRIES) / ENTRY;
 
 /// Raise it whenever a word gets another meaning, or who joins must know another format of the log.
 const NUMBER: u64 = WAL_LAYOUTS + 2;
