@@ -18,6 +18,11 @@ use dash_ffi::{PagePointer, Window};
 use dash_storage::real::{self, Map};
 use dash_storage::{File, FileId, ReadMap};
 
+/// Bytes behind a page that SQLite may read, too: it takes a number of a record from memory eight
+/// bytes at once, and looks a little further in a page that is damaged. What lies behind a mapping
+/// can't be read. (os_unix.c `unixFetch`, `nEofBuffer`.)
+const BEHIND: u64 = 256;
+
 /// The mappings of one connection.
 pub struct Maps {
     maps: Vec<Mapped>,
@@ -62,7 +67,7 @@ impl Maps {
 
     /// The bytes of `range` of `file`, which must stay as they are as long as SQLite has the
     /// pointer. With `all`, the bytes of `1..all` must, until the lock changes: SQLite may have
-    /// them all. `None` if `range` is behind the limit, or behind the end of the file.
+    /// them all. `None` if `range` is behind the limit, or at the end of the file or behind it.
     ///
     /// # Errors
     ///
@@ -77,13 +82,13 @@ impl Maps {
             return Ok(None);
         }
         let id = file.id();
-        let known =
-            self.maps.iter().rposition(|mapped| mapped.id == id && range.end <= mapped.map.len());
+        let end = range.end.saturating_add(BEHIND);
+        let known = self.maps.iter().rposition(|mapped| mapped.id == id && end <= mapped.map.len());
         let at = match known {
             Some(at) => at,
             None => {
                 let len = file.metadata()?.len.min(self.limit);
-                if range.end > len {
+                if end > len {
                     return Ok(None);
                 }
                 // A shorter map of the same file goes once the pages are back.
@@ -106,11 +111,12 @@ impl Maps {
             return Ok(None);
         };
         self.window.give_out();
-        if let Some(end) = all {
+        if let Some(all) = all {
+            let end = all.min(map.len().saturating_sub(BEHIND));
             // SAFETY: inside the map, which stays until no page is out; what it shows is the
             // committed copy, which nobody writes while the lock is held, and a change of the lock
             // is a call of the file.
-            unsafe { self.window.open(base, 1..end.min(map.len())) };
+            unsafe { self.window.open(base, 1..end) };
         }
         // SAFETY: as above, until the page is counted as given back or the file is closed.
         Ok(Some(unsafe { PagePointer::new(address) }))
@@ -144,5 +150,38 @@ impl Maps {
 impl Drop for Maps {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use dash_storage::real::Real;
+    use dash_storage::{Directory, OpenMode, Storage};
+
+    use super::*;
+
+    #[test]
+    fn there_is_memory_behind_each_page() {
+        const PAGE: u64 = 4096;
+        let folder = tempfile::tempdir().expect("a folder");
+        let directory = Real.open_directory(folder.path()).expect("opens");
+        let mode = OpenMode::CreateNew { permissions: 0o600 };
+        let file = directory.open(OsStr::new("a"), mode).expect("is made");
+        file.write_at(&[7; 3 * 4096], 0).expect("writes");
+        let mut maps = Maps::new(Arc::default());
+        maps.set_limit(1 << 20);
+        let mut is_mapped = |page: u64, all| {
+            let range = page * PAGE..(page + 1) * PAGE;
+            maps.page(&file, &range, all).expect("maps").is_some()
+        };
+        assert!(is_mapped(0, None) && is_mapped(1, Some(3 * PAGE)));
+        // The last one is read, whether the file was mapped before or not.
+        assert!(!is_mapped(2, Some(3 * PAGE)) && !is_mapped(3, None));
+        drop(maps);
+        let mut maps = Maps::new(Arc::default());
+        maps.set_limit(1 << 20);
+        assert!(maps.page(&file, &(2 * PAGE..3 * PAGE), None).expect("maps").is_none());
     }
 }
