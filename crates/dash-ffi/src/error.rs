@@ -78,7 +78,8 @@ static LAST_OF_PROCESS: Mutex<Option<Kept>> = Mutex::new(None);
 
 /// The last message of this thread, or else the last that any thread of the process had: of an
 /// error that was reported to SQLite, or what the user should know though no call failed. `None` if
-/// there was none, or it was an error's and its thread has gone on since ([`forget`]).
+/// there was none, or it was an error's and its thread has opened a database since, or begun to
+/// write.
 #[must_use]
 pub fn last_error() -> Option<String> {
     let own = LAST_OF_THREAD.try_with(|last| last.borrow().clone()).ok().flatten();
