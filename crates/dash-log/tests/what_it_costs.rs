@@ -1,6 +1,6 @@
 //! What a record and a scan cost in time: figures to look at, in a release build.
 //!
-//! `cargo test --release -p dash-log --test what_it_costs -- --ignored --nocapture`
+//! `cargo test --release -p dash-log what_it_costs -- --ignored --nocapture`
 
 #![allow(
     clippy::unwrap_used,
