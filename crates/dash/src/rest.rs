@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use dash_storage::real::without_fork;
@@ -33,14 +33,43 @@ pub fn read(text: &str) -> Result<Option<Duration>, String> {
     })
 }
 
+/// What is known of the rest of a database, by the connections of this process to it.
+#[derive(Default)]
+pub struct Resting {
+    /// Somebody is going to look whether it can come to rest.
+    is_watched: AtomicBool,
+    /// When it came to rest last.
+    last: Mutex<Option<Instant>>,
+}
+
+impl Resting {
+    /// It is looked after from now on; whether it was already.
+    pub fn begin(&self) -> bool {
+        self.is_watched.load(Ordering::Relaxed) || self.is_watched.swap(true, Ordering::SeqCst)
+    }
+
+    /// It is so no more: whoever commits from here on has it watched anew.
+    pub fn end(&self) {
+        self.is_watched.store(false, Ordering::SeqCst);
+    }
+
+    /// When it came to rest last.
+    pub fn last(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The databases of one mode that are to come to rest, and a thread that looks after them: it
-/// sleeps for good while there are none.
-pub struct Keeper<T> {
+/// sleeps for good while there are none. `L` are the connections of this process to one of them.
+pub struct Keeper<T, L> {
     watched: Mutex<Vec<Watched<T>>>,
     /// Tells the thread that there is one more.
     changed: Condvar,
     /// Whether the thread runs.
     runs: AtomicBool,
+    /// The databases that were ever watched.
+    known: Mutex<Vec<Weak<L>>>,
+    at_exit: OnceLock<()>,
 }
 
 /// One of them.
@@ -51,20 +80,38 @@ pub struct Watched<T> {
     pub what: T,
 }
 
-impl<T> Default for Keeper<T> {
+impl<T, L> Default for Keeper<T, L> {
     fn default() -> Self {
-        Self { watched: Mutex::default(), changed: Condvar::new(), runs: AtomicBool::new(false) }
+        Self {
+            watched: Mutex::default(),
+            changed: Condvar::new(),
+            runs: AtomicBool::new(false),
+            known: Mutex::default(),
+            at_exit: OnceLock::new(),
+        }
     }
 }
 
-impl<T> Keeper<T> {
+impl<T, L> Keeper<T, L> {
     fn watched(&self) -> MutexGuard<'_, Vec<Watched<T>>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks after one more. `work` calls [`keep`](Self::keep), in the thread. `false`: there is no
-    /// thread to be had.
-    pub fn watch(&self, one: Watched<T>, work: fn()) -> bool {
+    fn known(&self) -> MutexGuard<'_, Vec<Weak<L>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks after one more, whose connections are `links`. `work` calls [`keep`](Self::keep), in
+    /// the thread; `at_exit` is called at the end of the process. `false`: there is no thread to be
+    /// had.
+    pub fn watch(
+        &self,
+        links: Weak<L>,
+        one: Watched<T>,
+        work: fn(),
+        at_exit: extern "C" fn(),
+    ) -> bool {
+        self.at_exit.get_or_init(|| drop(dash_ffi::at_exit(at_exit)));
         if !self.runs.swap(true, Ordering::SeqCst) {
             let thread = std::thread::Builder::new().name("dash-rest".into());
             let run = move || dash_ffi::behind_the_wall("coming to rest", work);
@@ -75,7 +122,15 @@ impl<T> Keeper<T> {
         }
         self.watched().push(one);
         self.changed.notify_one();
+        let mut known = self.known();
+        known.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&links));
+        known.push(links);
         true
+    }
+
+    /// All that were ever watched, at the end of the process.
+    pub fn take_known(&self) -> Vec<Weak<L>> {
+        std::mem::take(&mut *self.known())
     }
 
     /// Has `look` look at each when it is due, and at what is left of it again. A forked child must

@@ -9,8 +9,7 @@
 //! a process lets go once it has not used the database for as long, so that it does not keep it
 //! from resting when others write later, and no process goes on looking.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use dash_storage::real::PerProcess;
@@ -21,21 +20,7 @@ use super::shared::Links;
 use crate::rest::{self, EVERY};
 
 /// A forked child watches what is its own.
-static KEEPER: PerProcess<Keeper> = PerProcess::new();
-
-#[derive(Default)]
-struct Keeper {
-    watched: rest::Keeper<Watched>,
-    /// Those that ever were.
-    known: Mutex<Vec<Weak<Links>>>,
-    at_exit: OnceLock<()>,
-}
-
-impl Keeper {
-    fn known(&self) -> MutexGuard<'_, Vec<Weak<Links>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+static KEEPER: PerProcess<rest::Keeper<Watched, Links>> = PerProcess::new();
 
 /// A database that is to come to rest.
 struct Watched {
@@ -48,31 +33,25 @@ struct Watched {
 
 /// Has the database come to rest `after` its last commit.
 pub fn watch(links: &Arc<Links>, after: Duration) {
-    if links.is_watched.load(Ordering::Relaxed) || links.is_watched.swap(true, Ordering::SeqCst) {
+    if links.resting.begin() {
         return;
     }
-    let keeper = KEEPER.get();
-    keeper.at_exit.get_or_init(|| drop(dash_ffi::at_exit(at_exit)));
     let weak = Arc::downgrade(links);
     let what = Watched { links: Weak::clone(&weak), after, seen: None };
-    let due = Instant::now() + after;
-    if !keeper.watched.watch(rest::Watched { due, what }, keep) {
+    let one = rest::Watched { due: Instant::now() + after, what };
+    if !KEEPER.get().watch(weak, one, keep, at_exit) {
         // The next transaction tries again.
-        links.is_watched.store(false, Ordering::SeqCst);
-        return;
+        links.resting.end();
     }
-    let mut known = keeper.known();
-    known.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&weak));
-    known.push(weak);
 }
 
 fn keep() {
-    KEEPER.get().watched.keep(Watched::look);
+    KEEPER.get().keep(Watched::look);
 }
 
 /// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
 extern "C" fn at_exit() {
-    let known = std::mem::take(&mut *KEEPER.get().known());
+    let known = KEEPER.get().take_known();
     for link in known.iter().filter_map(Weak::upgrade).flat_map(|links| links.open()) {
         if link.is_inherited() || link.rest.is_none() {
             continue;
@@ -105,10 +84,10 @@ impl Watched {
     fn look(mut self) -> Option<rest::Watched<Self>> {
         let links = self.links.upgrade()?;
         // Whoever ends a transaction from here on has it watched anew.
-        links.is_watched.store(false, Ordering::SeqCst);
+        links.resting.end();
         let pause = self.pause(&links)?;
         // By another one, which began meanwhile?
-        let is_watched = links.is_watched.swap(true, Ordering::SeqCst);
+        let is_watched = links.resting.begin();
         (!is_watched).then(|| rest::Watched { due: Instant::now() + pause, what: self })
     }
 
@@ -135,7 +114,7 @@ impl Watched {
         if !is_written && seen != self.seen {
             return Some(later);
         }
-        let early = links.last().map(|last| EVERY.saturating_sub(last.elapsed()));
+        let early = links.resting.last().map(|last| EVERY.saturating_sub(last.elapsed()));
         if let Some(early) = early.filter(|early| !early.is_zero()) {
             return Some(early);
         }
@@ -143,7 +122,7 @@ impl Watched {
         for link in &open {
             is_done &= link.try_state().is_some_and(|mut state| link.try_let_go(&mut state));
         }
-        *links.last() = Some(Instant::now());
+        *links.resting.last() = Some(Instant::now());
         (!is_done).then_some(later)
     }
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use super::link::Link;
+use crate::rest::Resting;
 
 /// A commit that is prepared under a super-journal.
 #[derive(Default)]
@@ -48,10 +48,7 @@ impl Settling {
 #[derive(Default)]
 pub struct Links {
     list: Mutex<Vec<Weak<Link>>>,
-    /// Somebody is going to look whether it can come to rest.
-    pub is_watched: AtomicBool,
-    /// When it came to rest last.
-    last: Mutex<Option<Instant>>,
+    pub resting: Resting,
 }
 
 impl Links {
@@ -66,10 +63,5 @@ impl Links {
         let mut links = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|link| link.strong_count() > 0);
         links.push(Arc::downgrade(link));
-    }
-
-    /// When it came to rest last.
-    pub fn last(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,13 +10,12 @@ use dash_ffi::{Code, Error, KeptConnection, Result};
 use dash_storage::real::{self, Memory, Real};
 use dash_wal::{Connection, Error as EngineError, LockLevel, Turn};
 
-use super::rest::Resting;
 use super::{parameters, reservations};
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::Latencies;
 use crate::mode::Parameters;
 use crate::mode::caller::Caller;
-use crate::rest;
+use crate::rest::{self, Resting};
 use crate::statements::capturer::Captured;
 use crate::statements::kept::Kept;
 use crate::statements::{self, Text};

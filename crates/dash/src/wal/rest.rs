@@ -7,8 +7,7 @@
 //! the database is at rest, whoever commits or is killed meanwhile; and sleeps for good while
 //! nothing is watched.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use dash_storage::real::PerProcess;
@@ -22,36 +21,7 @@ use crate::rest::{self, EVERY};
 const BLIND: u32 = 10;
 
 /// A forked child watches what is its own.
-static KEEPER: PerProcess<Keeper> = PerProcess::new();
-
-#[derive(Default)]
-struct Keeper {
-    watched: rest::Keeper<Watched>,
-    /// Those that ever were.
-    known: Mutex<Vec<Weak<Links>>>,
-    at_exit: OnceLock<()>,
-}
-
-impl Keeper {
-    fn known(&self) -> MutexGuard<'_, Vec<Weak<Links>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What the connections of this process to one database know of its rest.
-#[derive(Default)]
-pub struct Resting {
-    /// It is watched.
-    is_watched: AtomicBool,
-    /// When it came to rest last.
-    last: Mutex<Option<Instant>>,
-}
-
-impl Resting {
-    fn last(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+static KEEPER: PerProcess<rest::Keeper<Watched, Links>> = PerProcess::new();
 
 /// A database that is to come to rest.
 struct Watched {
@@ -65,32 +35,25 @@ struct Watched {
 
 /// Has the database come to rest `after` its last commit: the log is in use.
 pub fn watch(links: &Arc<Links>, after: Duration) {
-    let resting = &links.resting;
-    if resting.is_watched.load(Ordering::Relaxed) || resting.is_watched.swap(true, Ordering::SeqCst)
-    {
+    if links.resting.begin() {
         return;
     }
-    let keeper = KEEPER.get();
-    keeper.at_exit.get_or_init(|| drop(dash_ffi::at_exit(at_exit)));
-    let (links, due) = (Arc::downgrade(links), Instant::now() + after);
-    let what = Watched { links: Weak::clone(&links), after, newest: None, blind: 0 };
-    if !keeper.watched.watch(rest::Watched { due, what }, keep) {
+    let weak = Arc::downgrade(links);
+    let what = Watched { links: Weak::clone(&weak), after, newest: None, blind: 0 };
+    let one = rest::Watched { due: Instant::now() + after, what };
+    if !KEEPER.get().watch(weak, one, keep, at_exit) {
         // The next commit tries again.
-        resting.is_watched.store(false, Ordering::SeqCst);
-        return;
+        links.resting.end();
     }
-    let mut known = keeper.known();
-    known.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&links));
-    known.push(links);
 }
 
 fn keep() {
-    KEEPER.get().watched.keep(|one| one.look(State::lock));
+    KEEPER.get().keep(|one| one.look(State::lock));
 }
 
 /// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
 extern "C" fn at_exit() {
-    let known = std::mem::take(&mut *KEEPER.get().known());
+    let known = KEEPER.get().take_known();
     for links in known {
         let now = Watched { links, after: Duration::ZERO, newest: None, blind: 0 };
         // Twice: the first time it is seen what the newest commit is.
@@ -124,7 +87,7 @@ impl Watched {
             self.blind += 1;
             let gives_up = self.blind >= BLIND;
             if gives_up {
-                links.resting.is_watched.store(false, Ordering::SeqCst);
+                links.resting.end();
             }
             let due = Instant::now() + EVERY;
             return (!gives_up).then_some(rest::Watched { due, what: self });
@@ -150,8 +113,7 @@ impl Watched {
         }
         let engine = state.engine().ok()?;
         let resting = &links.resting;
-        // Whoever commits from here on has it watched anew.
-        resting.is_watched.store(false, Ordering::SeqCst);
+        resting.end();
         let seen = (|| {
             if engine.is_at_rest() {
                 return Some(Seen::AtRest);
@@ -175,7 +137,7 @@ impl Watched {
             }
         })();
         let goes_on = !matches!(seen, Some(Seen::AtRest));
-        match goes_on && resting.is_watched.swap(true, Ordering::SeqCst) {
+        match goes_on && resting.begin() {
             // By another one, which began meanwhile.
             true => Some(Seen::AtRest),
             false => seen,
