@@ -90,35 +90,33 @@ fn at(folder: &Path, free: u64, prepare: &dyn Fn(&Path)) {
     prepare(&path);
     let mut state = workload::state(&suite::open(&path));
     let filler = Filler::new(folder, free);
-    let opened = full_or_done(Connection::open(uri(&path, "")), &what);
-    if let Some(db) = &opened {
-        for step in 0..6 {
-            let committed = if step % 3 == 2 {
-                large(db, state + 1)
-            } else {
-                workload::commit_next(db).map(drop)
-            };
-            let committed = full_or_done(committed, &format!("{what}, step {step}"));
-            rolled_back(db);
-            state += i64::from(committed.is_some());
-            assert_eq!(workload::state(db), state, "{what}, step {step}, {committed:?}");
-        }
+    let db = Connection::open(uri(&path, ""))
+        .unwrap_or_else(|error| panic!("{what}: {error:?}: {}", last_error()));
+    for step in 0..6 {
+        assert_eq!(workload::state(&db), state, "{what}, before step {step}");
+        let committed = if step % 3 == 2 {
+            large(&db, state + 1)
+        } else {
+            workload::commit_next(&db).map(drop)
+        };
+        let committed = full_or_done(committed, &format!("{what}, step {step}"));
+        rolled_back(&db);
+        state += i64::from(committed.is_some());
+        assert_eq!(workload::state(&db), state, "{what}, step {step}, {committed:?}");
     }
     drop(filler);
     // The same connection goes on.
-    if let Some(db) = opened {
-        for _ in 0..3 {
-            state += 1;
-            let committed = workload::commit_next(&db)
-                .unwrap_or_else(|error| panic!("{what}, with space: {error:?}: {}", last_error()));
-            assert_eq!(committed, state, "{what}");
-        }
-        assert_eq!(workload::state(&db), state, "{what}");
-        // Closing may meet the full disk, too.
-        let filler = Filler::new(folder, 0);
-        full_or_done(db.close().map_err(|(_, error)| error), &what);
-        drop(filler);
+    for _ in 0..3 {
+        state += 1;
+        let committed = workload::commit_next(&db)
+            .unwrap_or_else(|error| panic!("{what}, with space: {error:?}: {}", last_error()));
+        assert_eq!(committed, state, "{what}");
     }
+    assert_eq!(workload::state(&db), state, "{what}");
+    // Closing may meet the full disk, too.
+    let filler = Filler::new(folder, 0);
+    full_or_done(db.close().map_err(|(_, error)| error), &what);
+    drop(filler);
     let db = Connection::open(uri(&path, ""))
         .unwrap_or_else(|error| panic!("{what}, opened again: {error}: {}", last_error()));
     assert_eq!(workload::state(&db), state, "{what}, opened again");
@@ -181,9 +179,9 @@ fn recovery_itself() {
         writer.reaches(5);
         let acknowledged = writer.kill();
         let filler = Filler::new(mount.path(), free);
-        if let Some(db) = full_or_done(Connection::open(uri(&path, "")), "recovery") {
-            assert!(workload::state(&db) >= acknowledged);
-        }
+        let db = Connection::open(uri(&path, "")).expect("opens");
+        assert!(workload::state(&db) >= acknowledged);
+        drop(db);
         drop(filler);
         assert!(workload::state(&suite::open(&path)) >= acknowledged);
     }
@@ -256,27 +254,96 @@ fn a_new_database_where_there_is_no_space_at_all() {
     }
 }
 
-/// At rest: it can be read with `mode=ro`, and what could not be opened for writing leaves nothing
-/// behind that keeps others out.
+/// What is refused to a writer, in one attempt.
+fn refused(db: &Connection) -> Option<ErrorCode> {
+    let refused = workload::commit_next(db).expect_err("nothing can be written").sqlite_error_code();
+    rolled_back(db);
+    refused
+}
+
+/// At rest it can be read by whoever opens it, also mapped, and what could not be opened for
+/// writing leaves nothing behind that keeps others out.
 #[test]
 fn reading_takes_no_space() {
     let Some(mount) = Mount::tmpfs("4m") else { return };
     let path = mount.path().join("app.db");
-    let db = suite::open(&path);
-    workload::make(&db);
-    workload::commit_next(&db).expect("commits");
-    db.close().expect("closes");
+    closed(&path);
     let filler = Filler::new(mount.path(), 0);
     suite::load();
-    let refused = Connection::open(uri(&path, "")).and_then(|db| workload::commit_next(&db));
-    let refused = refused.expect_err("there is no space");
-    assert_eq!(refused.sqlite_error_code(), Some(ErrorCode::DiskFull), "{}", last_error());
-    assert!(!exists(&beside(&path, "-dash")));
-    let db = Connection::open(uri(&path, "&mode=ro")).expect("opens");
-    assert_eq!(workload::state(&db), 1);
-    db.close().expect("closes");
+    let db = Connection::open(uri(&path, "")).expect("opens");
+    db.execute_batch("PRAGMA mmap_size=1000000").expect("sets");
+    for _ in 0..3 {
+        assert_eq!(workload::state(&db), 2);
+        assert_eq!(refused(&db), Some(ErrorCode::DiskFull), "{}", last_error());
+        assert!(!exists(&beside(&path, "-dash")));
+    }
+    let reading = Connection::open(uri(&path, "&mode=ro")).expect("opens");
+    assert_eq!(workload::state(&reading), 2);
+    reading.close().expect("closes");
+    // Others write meanwhile, and change the schema.
+    let stock = suite::stock(&path);
+    stock.execute_batch("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF").expect("sets");
+    workload::commit_next(&stock).expect("no space is needed");
+    assert_eq!(workload::state(&db), 3);
+    stock.execute_batch("ALTER TABLE log RENAME TO other").expect("no space is needed");
+    let found = db.query_row("SELECT count(*) FROM other", [], |row| row.get::<_, i64>(0));
+    found.expect("the schema is read anew");
+    stock.execute_batch("ALTER TABLE other RENAME TO log").expect("no space is needed");
+    stock.close().expect("closes");
     drop(filler);
-    let db = suite::open(&path);
+    assert_eq!(workload::commit_next(&db).expect("there is space"), 4);
+    assert_eq!(workload::state(&db), 4);
+}
+
+/// A connection that was open when the database came to rest.
+#[test]
+fn a_database_that_came_to_rest_is_read_without_space() {
+    for kind in [Kind::Ext4, Kind::Btrfs] {
+        let megabytes = if matches!(kind, Kind::Ext4) { 16 } else { 128 };
+        let Some(mount) = Mount::image(kind, megabytes, &["-q"]) else { return };
+        let path = mount.path().join("app.db");
+        closed(&path);
+        let db = Connection::open(uri(&path, "&dash_rest=10")).expect("opens");
+        let mut state = 2;
+        for _ in 0..3 {
+            state += 1;
+            assert_eq!(workload::commit_next(&db).expect("there is space"), state);
+            rests(&path);
+            let filler = Filler::new(mount.path(), 0);
+            for _ in 0..5 {
+                assert_eq!(workload::state(&db), state);
+                let committed = full_or_done(workload::commit_next(&db), "full");
+                rolled_back(&db);
+                state += i64::from(committed.is_some());
+                std::thread::sleep(Duration::from_millis(15));
+            }
+            assert_eq!(workload::state(&db), state);
+            drop(filler);
+        }
+    }
+}
+
+fn rests(path: &Path) {
+    let begun = std::time::Instant::now();
+    while exists(&beside(path, "-dash")) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not come to rest");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_database_that_came_to_rest_is_read_where_nothing_may_be_written() {
+    let Some(mount) = Mount::image(Kind::Ext4, 16, &["-q"]) else { return };
+    let path = mount.path().join("app.db");
+    closed(&path);
+    let db = Connection::open(uri(&path, "&dash_rest=10")).expect("opens");
     workload::commit_next(&db).expect("commits");
-    assert_eq!(workload::state(&db), 2);
+    rests(&path);
+    mount.remount("ro");
+    for _ in 0..2 {
+        assert_eq!(workload::state(&db), 3);
+        assert_eq!(refused(&db), Some(ErrorCode::ReadOnly), "{}", last_error());
+    }
+    mount.remount("rw");
+    assert_eq!(workload::commit_next(&db).expect("it may be written again"), 4);
 }

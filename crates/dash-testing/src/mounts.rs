@@ -74,6 +74,11 @@ impl Mount {
         &self.point
     }
 
+    /// Mounts it anew, `ro` or `rw`. The kernel refuses `ro` while a file is open for writing.
+    pub fn remount(&self, how: &str) {
+        run("mount", &["-o", &format!("remount,{how}"), text(&self.point)]).expect("remounts");
+    }
+
     fn new(
         need: Need,
         arguments: &[&str],

@@ -80,6 +80,14 @@ pub fn forbids_writing(error: &EngineError) -> bool {
     }
 }
 
+/// Whether opening for writing failed for want of space, of inodes, or of a quota or limit that
+/// allows more: reading needs none.
+pub fn lacks_space(error: &EngineError) -> bool {
+    let EngineError::Io { source, .. } = error else { return false };
+    use ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// The `errno` of an engine's error, for `sqlite3_system_errno`; 0 if it has none.
 pub fn errno_of(error: &EngineError) -> i32 {
     match error {

@@ -42,6 +42,11 @@ impl Maps {
         Self { maps: Vec::new(), limit: 0, window }
     }
 
+    /// What the mappings of its file open.
+    pub fn window(&self) -> &Arc<Window> {
+        &self.window
+    }
+
     /// Sets the most bytes of a file to map; answers what it was.
     pub fn set_limit(&mut self, limit: u64) -> u64 {
         let old = std::mem::replace(&mut self.limit, limit);

@@ -203,8 +203,9 @@ pub fn state(db: &Connection, is_attached: bool) -> Result<State> {
     db.execute_batch("BEGIN")?;
     let state = content(db, "main")
         .and_then(|main| Ok((main, if is_attached { content(db, "aux")? } else { 0 })));
-    db.execute_batch("COMMIT")?;
-    state
+    // Some errors end the transaction. What failed first is what there is to tell.
+    let ended = if db.is_autocommit() { Ok(()) } else { db.execute_batch("COMMIT") };
+    state.and_then(|state| ended.map(|()| state))
 }
 
 /// What `PRAGMA integrity_check` says, unless it is "ok".

@@ -55,8 +55,17 @@ impl Left {
     /// Where stock SQLite and dash have written in turns it may be, and can't be told.
     pub fn is_of(&self, found: &Identity, path: &Path) -> bool {
         self.is_state(found)
-            || found.pair == self.pair
+            || (found.pair != 0 && found.pair == self.pair)
             || known(path).iter().any(|file| self.files.contains(file))
+    }
+
+    /// It is read without an engine, so SQLite caches what nothing is known of but the files.
+    /// Whether it may be another database than before.
+    pub fn is_read(&mut self, path: &Path) -> bool {
+        let files = known(path);
+        let is_another = !files.iter().any(|file| self.files.contains(file));
+        (self.pair, self.commit, self.files) = (0, 0, files);
+        is_another
     }
 
     /// Adds what was counted.

@@ -24,7 +24,7 @@ impl ShadowFile {
             }
             FileControl::MmapSize(size) => self.link.with_maps(|maps| set_mmap_size(maps, size)),
             FileControl::VfsName(mut name) => name.answer("shadow"),
-            FileControl::LockState(level) => *level = lock_number(self.link.level()),
+            FileControl::LockState(level) => *level = lock_number(self.level()),
             FileControl::LastErrno(errno) => *errno = self.errno,
             FileControl::PersistWal(setting) => toggle(&mut self.persist_wal, setting),
             FileControl::PowersafeOverwrite(setting) => {

@@ -53,7 +53,7 @@ impl Database for ShadowFile {
     }
 
     fn may_leave(&mut self) -> Result<()> {
-        match self.link.level() {
+        match self.level() {
             dash_shadow::LockLevel::None => Ok(()),
             _ => Err(Error::new(Code::ERROR, IN_TRANSACTION)),
         }

@@ -17,6 +17,7 @@ use dash_storage::real::Real;
 
 use super::link::Link;
 use super::shared::Prepared;
+use super::without_engine::{WithoutEngine, engine_or_why};
 use super::{linger, rest, settle};
 use crate::controls::engine_level;
 use crate::errors::{errno_of, to_sqlite};
@@ -73,6 +74,8 @@ pub struct ShadowFile {
     reader: Reader,
     /// Others have put it into WAL mode while it was at rest.
     pub(super) is_in_wal_mode: bool,
+    /// It reads, and there is no engine.
+    pub(super) without_engine: Option<WithoutEngine>,
 }
 
 /// How far a commit has come.
@@ -122,6 +125,7 @@ impl ShadowFile {
             held_at: None,
             reader: Reader::default(),
             is_in_wal_mode: false,
+            without_engine: None,
         }
     }
 
@@ -177,8 +181,16 @@ impl ShadowFile {
 
 impl File for ShadowFile {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        if let Some(without) = &mut self.without_engine {
+            let read = without.file.read(buffer, offset)?;
+            self.link.has_read_at_rest(&mut buffer[..read], offset);
+            return Ok(read);
+        }
         let begun = self.time_reads.then(Instant::now);
-        let read = self.link.engine()?.read(buffer, offset);
+        let read = match engine_or_why(&self.link)? {
+            Ok(mut engine) => engine.read(buffer, offset),
+            Err(why) => return self.read_unlocked(buffer, offset, why),
+        };
         if let Some(begun) = begun {
             self.latencies.record(Op::Read, begun);
         }
@@ -210,16 +222,28 @@ impl File for ShadowFile {
     }
 
     fn size(&mut self) -> Result<u64> {
-        Ok(self.link.engine()?.size())
+        match &mut self.without_engine {
+            Some(without) => without.file.size(),
+            None => Ok(self.link.engine()?.size()),
+        }
     }
 
     fn lock(&mut self, level: LockLevel) -> Result<()> {
+        if let Some(without) = &self.without_engine {
+            return without.raise(level);
+        }
         let level = engine_level(level);
         let writer = dash_shadow::LockLevel::Reserved;
         let seen = self.shared.queue.releases();
-        let opened = self.link.engine().map(|engine| (engine.level(), engine.sequence()));
+        let opened = engine_or_why(&self.link)
+            .map(|found| found.map(|engine| (engine.level(), engine.sequence())));
         let (before, sequence) = match opened {
-            Ok(found) => found,
+            Ok(Ok(found)) => found,
+            Ok(Err(_)) if self.link.is_in_wal_mode() => {
+                self.is_in_wal_mode = true;
+                return Ok(());
+            }
+            Ok(Err(why)) => return self.begin_without_engine(why),
             Err(_) if self.link.is_in_wal_mode() => {
                 // Asked for that next, it goes there.
                 self.is_in_wal_mode = true;
@@ -262,6 +286,9 @@ impl File for ShadowFile {
     }
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
+        if self.without_engine.is_some() {
+            return if level == LockLevel::None { self.end_without_engine() } else { Ok(()) };
+        }
         let link = Arc::clone(&self.link);
         let Some(mut engine) = link.engine_if_open() else {
             return Ok(()); // nothing is locked at rest
@@ -292,6 +319,9 @@ impl File for ShadowFile {
     }
 
     fn check_reserved_lock(&mut self) -> Result<bool> {
+        if let Some(without) = &mut self.without_engine {
+            return without.file.check_reserved_lock();
+        }
         self.call(|engine| engine.is_reserved())
     }
 
@@ -312,6 +342,9 @@ impl File for ShadowFile {
     }
 
     fn fetch(&mut self, offset: u64, amount: usize) -> Result<Option<PagePointer>> {
+        if let Some(without) = &mut self.without_engine {
+            return without.file.fetch(offset, amount);
+        }
         let mut held = self.link.engine()?;
         let (engine, maps) = held.parts();
         let Some(range) = maps.range(offset, amount) else {
@@ -328,7 +361,10 @@ impl File for ShadowFile {
         }
     }
 
-    fn unfetch(&mut self, _: u64, page: Option<PagePointer>) -> Result<()> {
+    fn unfetch(&mut self, offset: u64, page: Option<PagePointer>) -> Result<()> {
+        if let Some(without) = &mut self.without_engine {
+            return without.file.unfetch(offset, page);
+        }
         if page.is_some() {
             self.link.with_maps(Maps::give_back);
         }

@@ -22,7 +22,8 @@ use dash_storage::real::{self, Real};
 
 use super::at_rest::Left;
 use super::shared::Links;
-use super::{opening, parameters, settle};
+use super::opening::{self, Failed};
+use super::{parameters, settle};
 use crate::errors::to_sqlite;
 use crate::leftovers::Neighbours;
 use crate::mapping::Maps;
@@ -131,9 +132,9 @@ impl DerefMut for Held<'_> {
 }
 
 impl Link {
-    /// Around an open engine. `asked`: somebody wants mode shadow.
+    /// Around an open engine, or none: at rest. `asked`: somebody wants mode shadow.
     pub fn new(
-        engine: Connection<Real>,
+        engine: Option<Connection<Real>>,
         (host, path): (&HostVfs, &Path),
         shared: &Arc<Shared>,
         window: Arc<Window>,
@@ -141,9 +142,9 @@ impl Link {
         asked: bool,
     ) -> Arc<Self> {
         let state = State {
-            protocol: engine.protocol(),
-            kept_limit: engine.kept_limit(),
-            engine: Some(engine),
+            protocol: parameters::protocol_of(parameters),
+            kept_limit: parameters::kept_limit_of(parameters),
+            engine,
             maps: Maps::new(window),
             left: Left::default(),
             used: 0,
@@ -204,6 +205,16 @@ impl Link {
     /// Why it can't be opened: `SQLITE_BUSY` while somebody else writes.
     #[inline]
     pub fn engine(&self) -> Result<Held<'_>> {
+        Ok(self.engine_or_why()?)
+    }
+
+    /// The same, with what kind of failure it was.
+    ///
+    /// # Errors
+    ///
+    /// As of [`engine`](Self::engine).
+    #[inline]
+    pub fn engine_or_why(&self) -> core::result::Result<Held<'_>, Failed> {
         let mut state = self.state();
         if state.engine.is_none() {
             self.open(&mut state)?;
@@ -220,7 +231,7 @@ impl Link {
 
     /// Ends a rest.
     #[cold]
-    fn open(&self, state: &mut State) -> Result<()> {
+    fn open(&self, state: &mut State) -> core::result::Result<(), Failed> {
         let mut chosen = Parameters::default();
         state.keep(&mut chosen);
         let neighbours = (&Neighbours::of(&self.path), self.asked);
@@ -232,6 +243,26 @@ impl Link {
         state.is_another |= !state.left.is_of(&found, &self.path);
         state.engine = Some(engine);
         Ok(())
+    }
+
+    /// SQLite is about to read what is there without the engine.
+    pub fn is_read_at_rest(&self) {
+        let mut state = self.state();
+        state.is_stale = true;
+        state.is_another |= state.left.is_read(&self.path);
+    }
+
+    /// SQLite has read that there.
+    pub fn has_read_at_rest(&self, read: &mut [u8], offset: u64) {
+        let mut state = self.state();
+        if state.is_stale || state.is_another {
+            state.answer_wrong(read, offset);
+        }
+    }
+
+    /// What maps pages of the database.
+    pub fn window(&self) -> Arc<Window> {
+        Arc::clone(self.state().maps.window())
     }
 
     /// Whether the database was put into WAL mode at rest, by somebody else, and nobody wants it to

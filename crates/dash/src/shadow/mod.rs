@@ -24,6 +24,7 @@ mod settle;
 mod shared;
 mod super_journal;
 mod waiting;
+mod without_engine;
 
 use std::path::Path;
 

@@ -15,7 +15,7 @@ use super::read_only::ReadOnlyFile;
 use super::{MODE, leaving, orphans, parameters, secure_delete};
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::clearing;
-use crate::errors::{forbids_writing, to_sqlite};
+use crate::errors::{forbids_writing, lacks_space, to_sqlite};
 use crate::leftovers::{self, HEADER, Leftover, Neighbours};
 use crate::main_file::opened;
 use crate::mode::Parameters;
@@ -67,18 +67,15 @@ impl Request<'_> {
     pub(super) fn for_writing(&self, membership: Membership) -> Result<Opened> {
         let asked = self.parameters.mode.is_some() || self.parameters.stays_in(MODE);
         let beside = (&self.beside, asked);
+        let is_there = self.path.exists();
         match engine(self.host, self.path, &self.parameters, self.flags, beside, PATIENCE) {
             Ok(engine) => {
                 if engine.is_exposed() {
                     self.note_exposed();
                 }
-                let (shared, window) = (membership.shared(), self.window.clone());
-                let place = (self.host, self.path);
-                let link = Link::new(engine, place, shared, window, &self.parameters, asked);
-                let file =
-                    ShadowFile::new(link, *self.host, shared.clone(), self.parameters.psow());
-                Ok(opened(self, (MODE, Box::new(file)), self.flags, Some(membership)))
+                Ok(self.linked(Some(engine), asked, membership))
             }
+            Err(Failed::NoSpace(_)) if is_there => Ok(self.linked(None, asked, membership)),
             // As the stock VFS does: what can't be written may still be read.
             Err(Failed::Forbidden(error)) => {
                 if self.stock_has_to_read()? {
@@ -90,8 +87,22 @@ impl Request<'_> {
             Err(Failed::Other(error)) if self.is_for_stock_to_refuse(&error) => {
                 self.no_database(membership, error)
             }
-            Err(Failed::Other(error)) => Err(error),
+            Err(Failed::Other(error) | Failed::NoSpace(error)) => Err(error),
         }
+    }
+
+    /// With no engine the database is at rest until there is space for one; it can be read.
+    fn linked(
+        &self,
+        engine: Option<Connection<Real>>,
+        asked: bool,
+        membership: Membership,
+    ) -> Opened {
+        let (shared, window) = (membership.shared(), self.window.clone());
+        let place = (self.host, self.path);
+        let link = Link::new(engine, place, shared, window, &self.parameters, asked);
+        let file = ShadowFile::new(link, *self.host, shared.clone(), self.parameters.psow());
+        opened(self, (MODE, Box::new(file)), self.flags, Some(membership))
     }
 
     /// Whether a file is no database, nor ever was one of dash's, as far as one can see.
@@ -116,6 +127,8 @@ impl Request<'_> {
 pub enum Failed {
     /// Writing is not allowed here.
     Forbidden(Error),
+    /// There is no space for what writing needs.
+    NoSpace(Error),
     /// Anything else.
     Other(Error),
 }
@@ -123,7 +136,7 @@ pub enum Failed {
 impl From<Failed> for Error {
     fn from(failed: Failed) -> Self {
         match failed {
-            Failed::Forbidden(error) | Failed::Other(error) => error,
+            Failed::Forbidden(error) | Failed::NoSpace(error) | Failed::Other(error) => error,
         }
     }
 }
@@ -187,6 +200,7 @@ pub fn engine(
             Err(error) if forbids_writing(&error) => {
                 return Err(Failed::Forbidden(to_sqlite(error)));
             }
+            Err(error) if lacks_space(&error) => return Err(Failed::NoSpace(to_sqlite(error))),
             Err(error) => return Err(Failed::Other(to_sqlite(error))),
         }
         if begun.elapsed() >= patience {
@@ -211,6 +225,7 @@ fn clear(
         .and_then(|unfinished| clearing::clear(host, path, flags, leftover, asked || unfinished));
     cleared.map_err(|error| match error.code.primary() {
         Code::READONLY | Code::CANTOPEN => Failed::Forbidden(error),
+        Code::FULL => Failed::NoSpace(error),
         _ => Failed::Other(error),
     })
 }
@@ -233,6 +248,6 @@ pub(super) fn entered(switching: &Switching<'_>) -> Result<ShadowFile> {
     let neighbours = (&Neighbours::of(path), *asked);
     let engine = engine(host, path, parameters, OpenFlags::READWRITE, neighbours, PATIENCE)?;
     let (shared, window) = (membership.shared(), (*window).clone());
-    let link = Link::new(engine, (host, path), shared, window, parameters, *asked);
+    let link = Link::new(Some(engine), (host, path), shared, window, parameters, *asked);
     Ok(ShadowFile::new(link, **host, shared.clone(), parameters.psow()))
 }
