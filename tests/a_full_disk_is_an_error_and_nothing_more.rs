@@ -256,7 +256,8 @@ fn a_new_database_where_there_is_no_space_at_all() {
 
 /// What is refused to a writer, in one attempt.
 fn refused(db: &Connection) -> Option<ErrorCode> {
-    let refused = workload::commit_next(db).expect_err("nothing can be written").sqlite_error_code();
+    let refused =
+        workload::commit_next(db).expect_err("nothing can be written").sqlite_error_code();
     rolled_back(db);
     refused
 }

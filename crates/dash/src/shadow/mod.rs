@@ -22,6 +22,7 @@ mod rest;
 mod secure_delete;
 mod settle;
 mod shared;
+mod state;
 mod super_journal;
 mod waiting;
 mod without_engine;

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use dash_storage::real::PerProcess;
 
-use super::link::{Link, State};
+use super::link::Link;
 use super::settle;
 use super::shared::Links;
+use super::state::State;
 use crate::rest::{self, EVERY};
 
 /// A forked child watches what is its own.

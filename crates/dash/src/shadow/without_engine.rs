@@ -1,13 +1,15 @@
 //! Reading a database at rest where the engine can't be opened: it would write, and there is no
-//! space, or nothing may be written any more. A full disk keeps nobody from reading, as beside stock
-//! SQLite. Each transaction tries the engine first, so that all goes on as soon as there is space.
+//! space, or nothing may be written any more. A full disk keeps nobody from reading, as beside
+//! stock SQLite. Each transaction tries the engine first, so that all goes on as soon as there is
+//! space.
 
 use dash_ffi::{Code, Error, File, LockLevel, Result};
 
 use super::file::ShadowFile;
-use super::link::{Held, Link};
+use super::link::Link;
 use super::opening::Failed;
 use super::read_only::ReadOnlyFile;
+use super::state::Held;
 use crate::errors::to_sqlite;
 use crate::leftovers::{self, HEADER};
 
