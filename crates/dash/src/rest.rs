@@ -2,7 +2,7 @@
 //! done then is each mode's.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -34,23 +34,33 @@ pub fn read(text: &str) -> Result<Option<Duration>, String> {
 }
 
 /// What is known of the rest of a database, by the connections of this process to it.
-#[derive(Default)]
 pub struct Resting {
-    /// Somebody is going to look whether it can come to rest.
-    is_watched: AtomicBool,
+    /// Nanoseconds after which somebody is going to look whether it can come to rest.
+    after: AtomicU64,
     /// When it came to rest last.
     last: Mutex<Option<Instant>>,
 }
 
+/// Nobody is going to.
+const NEVER: u64 = u64::MAX;
+
+impl Default for Resting {
+    fn default() -> Self {
+        Self { after: AtomicU64::new(NEVER), last: Mutex::default() }
+    }
+}
+
 impl Resting {
-    /// It is looked after from now on; whether it was already.
-    pub fn begin(&self) -> bool {
-        self.is_watched.load(Ordering::Relaxed) || self.is_watched.swap(true, Ordering::SeqCst)
+    /// It is looked after from now on, at the latest in `after`; whether it was already.
+    pub fn begin(&self, after: Duration) -> bool {
+        let after = u64::try_from(after.as_nanos()).map_or(NEVER - 1, |after| after.min(NEVER - 1));
+        self.after.load(Ordering::Relaxed) <= after
+            || self.after.fetch_min(after, Ordering::SeqCst) <= after
     }
 
     /// It is so no more: whoever commits from here on has it watched anew.
     pub fn end(&self) {
-        self.is_watched.store(false, Ordering::SeqCst);
+        self.after.store(NEVER, Ordering::SeqCst);
     }
 
     /// When it came to rest last.
@@ -62,7 +72,7 @@ impl Resting {
 /// The databases of one mode that are to come to rest, and a thread that looks after them: it
 /// sleeps for good while there are none. `L` are the connections of this process to one of them.
 pub struct Keeper<T, L> {
-    watched: Mutex<Vec<Watched<T>>>,
+    watched: Mutex<Vec<Watched<T, L>>>,
     /// Tells the thread that there is one more.
     changed: Condvar,
     /// Whether the thread runs.
@@ -73,7 +83,9 @@ pub struct Keeper<T, L> {
 }
 
 /// One of them.
-pub struct Watched<T> {
+pub struct Watched<T, L> {
+    /// The connections of this process to it.
+    pub links: Weak<L>,
     /// When it is looked at next.
     pub due: Instant,
     /// What is known of it.
@@ -93,7 +105,7 @@ impl<T, L> Default for Keeper<T, L> {
 }
 
 impl<T, L> Keeper<T, L> {
-    fn watched(&self) -> MutexGuard<'_, Vec<Watched<T>>> {
+    fn watched(&self) -> MutexGuard<'_, Vec<Watched<T, L>>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,16 +113,10 @@ impl<T, L> Keeper<T, L> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks after one more, whose connections are `links`. `work` calls [`keep`](Self::keep), in
-    /// the thread; `at_exit` is called at the end of the process. `false`: there is no thread to be
-    /// had.
-    pub fn watch(
-        &self,
-        links: Weak<L>,
-        one: Watched<T>,
-        work: fn(),
-        at_exit: extern "C" fn(),
-    ) -> bool {
+    /// Looks after one more, or after one of them as is said now. `work` calls
+    /// [`keep`](Self::keep), in the thread; `at_exit` is called at the end of the process. `false`:
+    /// there is no thread to be had.
+    pub fn watch(&self, one: Watched<T, L>, work: fn(), at_exit: extern "C" fn()) -> bool {
         self.at_exit.get_or_init(|| drop(dash_ffi::at_exit(at_exit)));
         if !self.runs.swap(true, Ordering::SeqCst) {
             let thread = std::thread::Builder::new().name("dash-rest".into());
@@ -120,7 +126,11 @@ impl<T, L> Keeper<T, L> {
                 return false;
             }
         }
-        self.watched().push(one);
+        let links = Weak::clone(&one.links);
+        let mut watched = self.watched();
+        watched.retain(|other| !other.links.ptr_eq(&links));
+        watched.push(one);
+        drop(watched);
         self.changed.notify_one();
         let mut known = self.known();
         known.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&links));
@@ -133,9 +143,9 @@ impl<T, L> Keeper<T, L> {
         std::mem::take(&mut *self.known())
     }
 
-    /// Has `look` look at each when it is due, and at what is left of it again. A forked child must
-    /// not find a connection in its hands.
-    pub fn keep(&self, look: fn(T) -> Option<Watched<T>>) {
+    /// Has `look` look at each when it is due, and again when it says so. A forked child must not
+    /// find a connection in its hands.
+    pub fn keep(&self, look: fn(T, &L) -> Option<(Duration, T)>) {
         let mut watched = self.watched();
         loop {
             let next = watched.iter().map(|one| one.due).min();
@@ -150,9 +160,13 @@ impl<T, L> Keeper<T, L> {
                     let (due, later) = watched.drain(..).partition(|one| one.due <= now);
                     *watched = later;
                     drop(watched);
-                    let due: Vec<Watched<T>> = due;
-                    let left = due.into_iter().filter_map(|one| without_fork(|| look(one.what)));
-                    let left: Vec<_> = left.collect();
+                    let due: Vec<Watched<T, L>> = due;
+                    let look_at = |Watched { links, what, .. }: Watched<T, L>| {
+                        let looked = without_fork(|| look(what, &*links.upgrade()?));
+                        let (pause, what) = looked?;
+                        Some(Watched { links, due: Instant::now() + pause, what })
+                    };
+                    let left: Vec<_> = due.into_iter().filter_map(look_at).collect();
                     let mut watched = self.watched();
                     watched.extend(left);
                     watched

@@ -50,6 +50,21 @@ pub enum Rest {
     NotNow,
 }
 
+/// Whether the database is at rest, or what it waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resting {
+    /// It is.
+    AtRest,
+    /// This connection does not bring it there.
+    Off,
+    /// Somebody writes, or copies pages into the database.
+    Writer,
+    /// This connection can't see the wal-index.
+    Unseen,
+    /// Nobody may have committed for a while.
+    Time,
+}
+
 /// The newest commit of any connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Newest {
@@ -104,6 +119,25 @@ impl<S: Storage> Connection<S> {
         if now.saturating_sub(last) >= rest {
             self.coordination.set(Word::StockCommits, 0);
         }
+    }
+
+    /// What the database waits for that is to come to rest.
+    ///
+    /// # Errors
+    ///
+    /// Those of asking for locks, and of reading `-wal`'s header.
+    pub fn resting(&mut self) -> Result<Resting> {
+        Ok(if self.is_at_rest() {
+            Resting::AtRest
+        } else if self.settings.rest.is_none() {
+            Resting::Off
+        } else if self.is_in_commit() || self.is_somebody_at_work()? {
+            Resting::Writer
+        } else if self.newest()?.is_none() {
+            Resting::Unseen
+        } else {
+            Resting::Time
+        })
     }
 
     /// Whether the log counts for nothing and nobody is fenced off.

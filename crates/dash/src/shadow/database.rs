@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dash_ffi::{Code, Error, HostFile, HostVfs, LockLevel, Result, Row, Value};
+use dash_ffi::{Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, Result, Row, Value};
 use dash_shadow::Connection;
 
 use super::file::ShadowFile;
@@ -30,6 +30,10 @@ impl Database for ShadowFile {
         ];
         rows.extend(more.map(Statistic::alone));
         Some(rows)
+    }
+
+    fn words(&self, _: &ConnectionRef<'_>) -> Vec<(&'static str, Option<String>)> {
+        vec![("rest", Some(self.link.resting().to_owned()))]
     }
 
     fn latencies(&self) -> Option<Vec<Row>> {

@@ -175,6 +175,9 @@ impl ShadowFile {
         if self.progress.under_super_journal && closed.is_ok() {
             self.prepared.set_super_journal(None);
         }
+        let siblings = Arc::clone(&self.link.siblings);
+        drop(self.link);
+        rest::closed(&siblings);
         closed.map_err(to_sqlite)
     }
 }

@@ -274,6 +274,29 @@ impl Link {
         }
     }
 
+    /// Whether the database is at rest, or what it waits for, as `dash_stats` has it.
+    pub fn resting(&self) -> &'static str {
+        if self.state().is_let_go() {
+            let is_open = dash_shadow::is_open(&Real, &self.path);
+            return if is_open { "others" } else { "at rest" };
+        }
+        if self.rest.is_none() {
+            return "off";
+        }
+        let siblings = self.siblings.open();
+        // This one is in a transaction, as it is asked. One that is in use just now may be about to
+        // be let go.
+        let others = || siblings.iter().filter(|link| !std::ptr::eq(&***link, self));
+        let is = |held: fn(&State) -> bool| {
+            others().any(|link| link.try_state().is_some_and(|state| held(&state)))
+        };
+        match () {
+            () if is(State::is_at_work) => "transaction",
+            () if is(|state| state.maps.are_in_use()) => "mapped",
+            () => "soon",
+        }
+    }
+
     /// Rows of `dash_stats`.
     pub fn statistics(&self) -> Vec<Statistic> {
         let state = self.state();

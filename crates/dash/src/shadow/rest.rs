@@ -25,7 +25,6 @@ static KEEPER: PerProcess<rest::Keeper<Watched, Links>> = PerProcess::new();
 
 /// A database that is to come to rest.
 struct Watched {
-    links: Weak<Links>,
     /// How long nobody is to have committed before.
     after: Duration,
     /// The newest commit when it was looked at last, and how many transactions there had been here.
@@ -34,15 +33,23 @@ struct Watched {
 
 /// Has the database come to rest `after` its last commit.
 pub fn watch(links: &Arc<Links>, after: Duration) {
-    if links.resting.begin() {
+    // Whatever the others have chosen: the longest time counts.
+    if links.resting.begin(Duration::ZERO) {
         return;
     }
-    let weak = Arc::downgrade(links);
-    let what = Watched { links: Weak::clone(&weak), after, seen: None };
-    let one = rest::Watched { due: Instant::now() + after, what };
-    if !KEEPER.get().watch(weak, one, keep, at_exit) {
+    let what = Watched { after, seen: None };
+    let one = rest::Watched { links: Arc::downgrade(links), due: Instant::now() + after, what };
+    if !KEEPER.get().watch(one, keep, at_exit) {
         // The next transaction tries again.
         links.resting.end();
+    }
+}
+
+/// A connection has been closed: the longest time that the others have chosen may be shorter.
+pub fn closed(links: &Arc<Links>) {
+    if let Some(after) = links.open().iter().filter_map(|link| link.rest).max() {
+        links.resting.end();
+        watch(links, after);
     }
 }
 
@@ -81,15 +88,14 @@ fn lock_soon(link: &Link) -> Option<MutexGuard<'_, State>> {
 
 impl Watched {
     /// Looks whether somebody has committed since the last time; if not, the connections are let
-    /// go. What is left to be watched.
-    fn look(mut self) -> Option<rest::Watched<Self>> {
-        let links = self.links.upgrade()?;
+    /// go. What is left to be watched, and when.
+    fn look(mut self, links: &Links) -> Option<(Duration, Self)> {
         // Whoever ends a transaction from here on has it watched anew.
         links.resting.end();
-        let pause = self.pause(&links)?;
+        let pause = self.pause(links)?;
         // By another one, which began meanwhile?
-        let is_watched = links.resting.begin();
-        (!is_watched).then(|| rest::Watched { due: Instant::now() + pause, what: self })
+        let is_watched = links.resting.begin(Duration::ZERO);
+        (!is_watched).then_some((pause, self))
     }
 
     /// Does it; `None`: there is nothing left to be watched.

@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use dash_ffi::{
     Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, OpenFlags, Result, Row, Value,
 };
-use dash_wal::{Durability, LockLevel as EngineLevel, LogMedium};
+use dash_wal::{Durability, LockLevel as EngineLevel, LogMedium, Resting};
 
 use super::file::WalFile;
 use super::link::State;
-use super::{opening, parameters, watch};
+use super::{opening, parameters, rest, watch};
 use crate::errors::to_sqlite;
 use crate::mode::{Database, IN_TRANSACTION, Mode, Parameters, Statistic, Switching, Watched};
 use crate::plain;
@@ -39,7 +39,9 @@ impl Database for WalFile {
         let mut state = self.link.state();
         let medium = state.engine().ok().and_then(|engine| engine.log_medium());
         let medium = medium.map(parameters::name_of_medium).map(str::to_owned);
+        let rest = state.engine().ok().and_then(|engine| engine.resting().ok());
         vec![
+            ("rest", rest.map(|rest| name_of_rest(rest).to_owned())),
             ("mode", Some(self.mode.names()[0].to_owned())),
             ("log_medium", medium),
             ("statements", Some(self.link.recording(connection).to_owned())),
@@ -153,9 +155,25 @@ impl WalFile {
 
     /// Closes the engine.
     pub(super) fn close_engine(self) -> Result<()> {
-        match self.link.take() {
+        let closed = match self.link.take() {
             Some(engine) => engine.close().map_err(to_sqlite),
             None => Ok(()),
+        };
+        if let Some(siblings) = self.link.siblings.upgrade() {
+            drop(self.link);
+            rest::closed(&siblings);
         }
+        closed
+    }
+}
+
+/// As `dash_stats` has it.
+fn name_of_rest(rest: Resting) -> &'static str {
+    match rest {
+        Resting::AtRest => "at rest",
+        Resting::Off => "off",
+        Resting::Writer => "writer",
+        Resting::Unseen => "exclusive",
+        Resting::Time => "soon",
     }
 }

@@ -25,7 +25,6 @@ static KEEPER: PerProcess<rest::Keeper<Watched, Links>> = PerProcess::new();
 
 /// A database that is to come to rest.
 struct Watched {
-    links: Weak<Links>,
     /// How long nobody is to have committed before.
     after: Duration,
     /// The newest commit when it was looked at last.
@@ -35,30 +34,39 @@ struct Watched {
 
 /// Has the database come to rest `after` its last commit: the log is in use.
 pub fn watch(links: &Arc<Links>, after: Duration) {
-    if links.resting.begin() {
+    if links.resting.begin(after) {
         return;
     }
-    let weak = Arc::downgrade(links);
-    let what = Watched { links: Weak::clone(&weak), after, newest: None, blind: 0 };
-    let one = rest::Watched { due: Instant::now() + after, what };
-    if !KEEPER.get().watch(weak, one, keep, at_exit) {
+    let what = Watched { after, newest: None, blind: 0 };
+    let one = rest::Watched { links: Arc::downgrade(links), due: Instant::now() + after, what };
+    if !KEEPER.get().watch(one, keep, at_exit) {
         // The next commit tries again.
         links.resting.end();
     }
 }
 
+/// A connection has been closed, which may have chosen a longer time than the others.
+pub fn closed(links: &Arc<Links>) {
+    let after = |link: &Arc<Link>| {
+        State::try_lock(link)?.engine().ok().and_then(|engine| engine.rests_after())
+    };
+    if let Some(after) = links.open().iter().filter_map(after).min() {
+        watch(links, after);
+    }
+}
+
 fn keep() {
-    KEEPER.get().keep(|one| one.look(State::lock));
+    KEEPER.get().keep(|one, links| one.look(links, State::lock));
 }
 
 /// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
 extern "C" fn at_exit() {
     let known = KEEPER.get().take_known();
-    for links in known {
-        let now = Watched { links, after: Duration::ZERO, newest: None, blind: 0 };
+    for links in known.iter().filter_map(Weak::upgrade) {
+        let now = Watched { after: Duration::ZERO, newest: None, blind: 0 };
         // Twice: the first time it is seen what the newest commit is.
-        if let Some(now) = now.look(lock_soon) {
-            drop(now.what.look(lock_soon));
+        if let Some((_, now)) = now.look(&links, lock_soon) {
+            now.look(&links, lock_soon);
         }
     }
 }
@@ -79,18 +87,16 @@ type Lock = fn(&Link) -> Option<MutexGuard<'_, State>>;
 
 impl Watched {
     /// Looks whether somebody has committed since the last time; if not it is to come to rest. What
-    /// is left to be watched.
-    fn look(mut self, lock: Lock) -> Option<rest::Watched<Self>> {
-        let links = self.links.upgrade()?;
-        let Some(seen) = links.open().iter().find_map(|link| self.look_through(&links, link, lock))
+    /// is left to be watched, and when.
+    fn look(mut self, links: &Links, lock: Lock) -> Option<(Duration, Self)> {
+        let Some(seen) = links.open().iter().find_map(|link| self.look_through(links, link, lock))
         else {
             self.blind += 1;
             let gives_up = self.blind >= BLIND;
             if gives_up {
                 links.resting.end();
             }
-            let due = Instant::now() + EVERY;
-            return (!gives_up).then_some(rest::Watched { due, what: self });
+            return (!gives_up).then_some((EVERY, self));
         };
         self.blind = 0;
         let pause = match seen {
@@ -102,7 +108,7 @@ impl Watched {
             Seen::Early(time) => time,
             Seen::Busy => self.after.max(EVERY),
         };
-        Some(rest::Watched { due: Instant::now() + pause, what: self })
+        Some((pause, self))
     }
 
     /// Through one connection; `None`: it can't tell.
@@ -137,7 +143,7 @@ impl Watched {
             }
         })();
         let goes_on = !matches!(seen, Some(Seen::AtRest));
-        match goes_on && resting.begin() {
+        match goes_on && resting.begin(self.after) {
             // By another one, which began meanwhile.
             true => Some(Seen::AtRest),
             false => seen,

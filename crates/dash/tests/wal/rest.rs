@@ -59,6 +59,41 @@ fn wait_for_rest(folder: &Folder) {
     }
 }
 
+#[test]
+fn dash_stats_say_what_it_waits_for() {
+    let folder = Folder::new();
+    create(&folder, "app.db").execute_batch("CREATE TABLE t(x)").expect("makes");
+    let late = folder.try_open("app.db", "&dash_rest=3600000").expect("opens");
+    let rest = |db: &Connection| text(db, "SELECT value FROM dash_stats WHERE name='rest'");
+    assert_eq!(rest(&late), "at rest");
+    commit(&late, 12);
+    assert_eq!(rest(&late), "soon");
+    let never = folder.try_open("app.db", "&dash_rest=off").expect("opens");
+    never.execute_batch("BEGIN IMMEDIATE").expect("begins");
+    assert_eq!((rest(&late), rest(&never)), ("writer".to_owned(), "off".to_owned()));
+    never.execute_batch("COMMIT").expect("ends");
+    assert_eq!(rest(&late), "soon");
+}
+
+/// Whoever has the most patience is not waited for once it is closed, and where others commit not
+/// even before.
+#[test]
+fn the_shortest_time_that_is_chosen_counts() {
+    let folder = Folder::new();
+    create(&folder, "app.db").execute_batch("CREATE TABLE t(x)").expect("makes");
+    let late = folder.try_open("app.db", "&dash_rest=3600000").expect("opens");
+    let soon = folder.try_open("app.db", "&dash_rest=10").expect("opens");
+    commit(&late, 12);
+    assert!(is_fenced(&folder));
+    drop(late);
+    wait_for_rest(&folder);
+    let late = folder.try_open("app.db", "&dash_rest=3600000").expect("opens");
+    commit(&late, 12);
+    assert!(is_fenced(&folder));
+    commit(&soon, 1);
+    wait_for_rest(&folder);
+}
+
 fn database() -> Folder {
     let folder = Folder::new();
     let db = create(&folder, "app.db");
