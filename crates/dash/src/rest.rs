@@ -168,7 +168,12 @@ impl<T, L> Keeper<T, L> {
                     };
                     let left: Vec<_> = due.into_iter().filter_map(look_at).collect();
                     let mut watched = self.watched();
-                    watched.extend(left);
+                    for one in left {
+                        // One that was said meanwhile counts.
+                        if !watched.iter().any(|other| other.links.ptr_eq(&one.links)) {
+                            watched.push(one);
+                        }
+                    }
                     watched
                 }
             };

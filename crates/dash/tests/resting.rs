@@ -30,6 +30,11 @@ fn a_process_that_commits() {
     let rest = if what == "exits" { LATE } else { SOON };
     let db = Connection::open(uri(&Path::new(folder).join("app.db"), "dash", rest)).expect("opens");
     db.busy_timeout(Duration::from_secs(20)).expect("sets");
+    if what == "idles" {
+        say("acknowledged", 0);
+        let _ = told();
+        return;
+    }
     if what == "dies" {
         db.execute_batch("PRAGMA cache_spill=1; PRAGMA cache_size=1").expect("sets");
         commit(&db, 3);
@@ -160,9 +165,9 @@ fn dash_stats_say_what_it_waits_for() {
     wait_for_rest(&folder);
     assert_eq!(rest(&other), "at rest");
     let never = folder.try_open("app.db", "&dash_rest=off").expect("opens");
+    assert_eq!(rest(&never), "at rest");
     commit(&never, 1);
-    assert_eq!(rest(&never), "off");
-    assert_eq!(rest(&other), "others");
+    assert_eq!((rest(&never), rest(&other)), ("off".to_owned(), "soon".to_owned()));
 }
 
 /// The header's version bytes alone don't tell: they are what they were in SQLite's cache.
@@ -236,17 +241,32 @@ fn who_reads_no_more_keeps_nobody_from_it() {
 /// Whoever has only read tidies up after a writer that was killed.
 #[test]
 fn an_idle_sibling_cleans_up_after_a_killed_worker() {
-    for what in ["exits", "dies"] {
+    for (what, late) in [("exits", 0), ("dies", 0), ("exits", 500), ("dies", 500)] {
         let folder = database();
         let db = folder.try_open("app.db", SOON).expect("opens");
         let mut child = start(&folder, what);
         let commits: i64 = child.hear("acknowledged").parse().expect("a number");
         assert_eq!(count(&db), commits);
+        // Also if it has been at rest itself for long.
+        std::thread::sleep(Duration::from_millis(late));
         child.kill();
         wait_for_rest(&folder);
         is_plain(&folder, commits);
         assert_eq!(count(&db), commits + 2);
     }
+}
+
+/// Nor does who has it open and never uses it.
+#[test]
+fn who_has_never_used_it_keeps_nobody_from_it() {
+    let folder = database();
+    let mut idle = start(&folder, "idles");
+    idle.hear("acknowledged");
+    let db = folder.try_open("app.db", SOON).expect("opens");
+    commit(&db, 2);
+    wait_for_rest(&folder);
+    idle.kill();
+    is_plain(&folder, 2);
 }
 
 /// A transaction keeps it from resting; its end does not have to be a commit.

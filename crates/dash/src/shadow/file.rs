@@ -103,6 +103,10 @@ impl ShadowFile {
         shared: Arc<Shared>,
         powersafe_overwrite: bool,
     ) -> Self {
+        if let Some(after) = link.rest {
+            // It may never be used.
+            rest::watch(&link.siblings, after);
+        }
         Self {
             protocol: link.protocol(),
             _writing: Writing::new(&shared),

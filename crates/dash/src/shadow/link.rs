@@ -276,9 +276,14 @@ impl Link {
 
     /// Whether the database is at rest, or what it waits for, as `dash_stats` has it.
     pub fn resting(&self) -> &'static str {
-        if self.state().is_let_go() {
-            let is_open = dash_shadow::is_open(&Real, &self.path);
-            return if is_open { "others" } else { "at rest" };
+        let state = self.state();
+        let is_written = match &state.engine {
+            Some(engine) => engine.is_written(),
+            None => dash_shadow::is_open(&Real, &self.path),
+        };
+        drop(state);
+        if !is_written {
+            return "at rest";
         }
         if self.rest.is_none() {
             return "off";

@@ -4,15 +4,15 @@
 //!
 //! Every process lets its connections go that are in no transaction, once nobody has committed for
 //! a while; the last one to do so closes the database. A process watches from a transaction until
-//! it has let all go, whoever commits or is killed meanwhile; what was in a transaction then has it
-//! watched again when that ends. Where nobody has written, nothing has to be brought to rest: there
+//! it has let all go and the others have, too, whoever commits or is killed meanwhile; what was in a
+//! transaction then has it watched again when that ends. Where nobody has written, nothing has to be brought to rest: there
 //! a process lets go once it has not used the database for as long, so that it does not keep it
 //! from resting when others write later, and no process goes on looking.
 
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
-use dash_storage::real::PerProcess;
+use dash_storage::real::{PerProcess, Real};
 
 use super::link::Link;
 use super::settle;
@@ -29,7 +29,12 @@ struct Watched {
     after: Duration,
     /// The newest commit when it was looked at last, and how many transactions there had been here.
     seen: Option<(u64, u64)>,
+    /// This process has let go, and looks so seldom whether the others have.
+    beside: Option<Duration>,
 }
+
+/// It does so at least this often.
+const SELDOM: Duration = Duration::from_secs(60);
 
 /// Has the database come to rest `after` its last commit.
 pub fn watch(links: &Arc<Links>, after: Duration) {
@@ -37,7 +42,7 @@ pub fn watch(links: &Arc<Links>, after: Duration) {
     if links.resting.begin(Duration::ZERO) {
         return;
     }
-    let what = Watched { after, seen: None };
+    let what = Watched { after, seen: None, beside: None };
     let one = rest::Watched { links: Arc::downgrade(links), due: Instant::now() + after, what };
     if !KEEPER.get().watch(one, keep, at_exit) {
         // The next transaction tries again.
@@ -113,7 +118,11 @@ impl Watched {
             used += state.used;
             is_written |= state.is_written();
         }
-        let (newest, seen) = (newest?, self.seen);
+        let Some(newest) = newest else {
+            return self.look_at_others(open.first()?);
+        };
+        self.beside = None;
+        let seen = self.seen;
         self.seen = Some((newest, used));
         if seen.is_none_or(|seen| seen.0 != newest) {
             return Some(self.after);
@@ -130,6 +139,29 @@ impl Watched {
             is_done &= link.try_state().is_some_and(|mut state| link.try_let_go(&mut state));
         }
         *links.resting.last() = Some(Instant::now());
-        (!is_done).then_some(later)
+        match (is_done, is_written) {
+            (false, _) => Some(later),
+            (true, true) => {
+                self.beside = Some(later);
+                self.look_at_others(open.first()?)
+            }
+            (true, false) => None,
+        }
+    }
+
+    /// Nothing is open here any more. Others may have the database open for longer, as they are in a
+    /// transaction or have chosen so, and be killed: then it is opened, which cleans up after them.
+    fn look_at_others(&mut self, link: &Link) -> Option<Duration> {
+        let pause = self.beside?;
+        if dash_shadow::is_open(&Real, &link.path) {
+            self.beside = Some((pause * 2).min(SELDOM.max(pause)));
+            return Some(pause);
+        }
+        if dash_shadow::is_at_rest(&Real, &link.path).ok()? {
+            return None;
+        }
+        self.seen = None;
+        // Whoever opens it next tries again.
+        link.engine().ok().map(|_| self.after)
     }
 }

@@ -129,11 +129,6 @@ impl State {
         self.engine.as_ref().map(Connection::sequence)
     }
 
-    /// Whether there is no engine.
-    pub fn is_let_go(&self) -> bool {
-        self.engine.is_none()
-    }
-
     /// Whether the engine may not be let go: it is in a transaction, as a rule.
     pub fn is_at_work(&self) -> bool {
         self.engine.as_ref().is_some_and(|engine| !engine.is_idle())
