@@ -4,9 +4,16 @@
 
 mod suite;
 
+use std::path::Path;
+
 use rusqlite::Connection;
 use suite::peers::{Part, Session};
 use suite::sql::{at_rest, run};
+
+fn open(path: &Path, more: &str) -> Connection {
+    suite::load();
+    Connection::open(suite::uri(path, more)).expect("opens")
+}
 
 fn count(db: &Connection) -> i64 {
     suite::one(db, "SELECT count(*) FROM t")
@@ -92,4 +99,46 @@ fn once_whoever_is_writing_is_done() {
     assert_eq!(seen, 2);
     run(&reader, "INSERT INTO t VALUES (3)");
     assert_eq!(count(&reader), 3);
+}
+
+/// Said while SQLite had the file in a mode of its own.
+#[test]
+fn also_where_that_was_said_before_the_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    run(&suite::stock(&path), "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+    let reader = open(&path, "&journal_mode=delete");
+    run(&reader, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = shadow");
+    assert_eq!(count(&reader), 1);
+    let other = suite::open(&path);
+    other.busy_timeout(std::time::Duration::ZERO).unwrap();
+    assert!(other.execute_batch("INSERT INTO t VALUES (0)").is_err(), "wrote beside it");
+    run(&reader, "INSERT INTO t VALUES (2)");
+    assert_eq!(count(&reader), 2);
+}
+
+/// SQLite tells a file of the busy handler once, when it is opened; here the mode comes later.
+#[test]
+fn and_waits_as_busy_timeout_says_whenever_its_mode_was_chosen() {
+    for more in ["", "&journal_mode=shadow", "&journal_mode=delete"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        run(&suite::stock(&path), "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+        let writer = open(&path, more);
+        run(&writer, "PRAGMA journal_mode = shadow; INSERT INTO t VALUES (2)");
+        writer.busy_timeout(std::time::Duration::from_secs(60)).unwrap();
+        let stock = suite::stock(&path);
+        run(&stock, "BEGIN");
+        assert_eq!(count(&stock), 2);
+        run(&writer, "PRAGMA locking_mode = EXCLUSIVE");
+        let reads = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            run(&stock, "COMMIT");
+        });
+        for n in 3..6 {
+            run(&writer, &format!("INSERT INTO t VALUES ({n})"));
+        }
+        assert_eq!(count(&writer), 5);
+        reads.join().unwrap();
+    }
 }

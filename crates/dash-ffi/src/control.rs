@@ -281,6 +281,7 @@ impl TempFilename<'_> {
 }
 
 /// The busy handler of the connection that opened a file.
+#[derive(Clone)]
 pub struct BusyHandler {
     /// What C passed: the function and its argument, kept by SQLite while the file is open.
     raw: *mut c_void,

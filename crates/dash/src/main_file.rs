@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dash_ffi::{
-    DeviceCharacteristics, File, FileControl, Handled, HostVfs, KeptConnection, LockLevel,
+    Code, DeviceCharacteristics, File, FileControl, Handled, HostVfs, KeptConnection, LockLevel,
     OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
 };
 use dash_storage::real;
 
+use crate::carried::Said;
 use crate::errors::inherited;
 use crate::mode::caller::Caller;
 use crate::mode::registry::Membership;
@@ -30,8 +31,8 @@ pub struct MainFile {
     pub(crate) parameters: Parameters,
     /// Where SQLite finds mapped pages.
     pub(crate) window: Arc<Window>,
-    /// What `SQLITE_FCNTL_CHUNK_SIZE` set, also for a file that is there only later.
-    pub(crate) chunk: Option<i32>,
+    /// What was set, also for a file that is there only later.
+    pub(crate) said: Said,
     /// SQLite's own connection, to be asked about its other databases.
     pub(crate) connection: Option<KeptConnection>,
     /// [`real::forks`] when it was opened.
@@ -63,7 +64,7 @@ pub(crate) fn opened(
         host: *request.host,
         parameters: request.parameters.clone(),
         window: request.window.clone(),
-        chunk: None,
+        said: Said::default(),
         connection: None,
         forks: real::forks(),
         caller: request.caller,
@@ -121,7 +122,14 @@ impl File for MainFile {
         self.check_process()?;
         self.caller.note();
         self.decide_for(level)?;
-        self.database.lock(level)?;
+        if let Err(error) = self.database.lock(level) {
+            if !self.undecided || error.code != Code::READONLY_DBMOVED {
+                return Err(error);
+            }
+            // Somebody's first commit has just put another file there.
+            self.decide(None)?;
+            self.database.lock(level)?;
+        }
         if level == LockLevel::Shared {
             self.keep_up()?;
         }
@@ -153,7 +161,8 @@ impl File for MainFile {
         self.caller.note();
         match control {
             FileControl::Pragma(pragma) => return self.pragma(pragma),
-            FileControl::ChunkSize(size) => self.chunk = Some(size),
+            FileControl::BusyHandler(ref handler) => self.said.busy = Some(handler.clone()),
+            FileControl::ChunkSize(size) => self.said.chunk = Some(size),
             FileControl::Pdb(ref connection) => self.connection = Some(connection.keep()),
             FileControl::VfsName(_) => drop(self.decide(None)),
             _ => {}

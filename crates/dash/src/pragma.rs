@@ -18,13 +18,11 @@
 
 use dash_ffi::{Code, Error, FileControl, Handled, Pragma, Result};
 
+use crate::carried::OF_ENGINES;
 use crate::main_file::MainFile;
 use crate::mode::registry::Membership;
 use crate::mode::{DEFAULT, Mode, in_use};
 use crate::modes::MODES;
-
-/// SQLite's own, which engines take notice of.
-const OF_ENGINES: [&str; 2] = ["locking_mode", "secure_delete"];
 
 fn wrong(message: impl Into<String>) -> Error {
     Error::new(Code::ERROR, message)
@@ -54,6 +52,7 @@ impl MainFile {
         if name.starts_with("dash_") || OF_ENGINES.contains(&&*name) {
             self.decide(None)?;
         }
+        self.said.note(&pragma);
         match self.database.pragma(&name, pragma.value()) {
             Some(answer) => {
                 pragma.answer(&answer?);

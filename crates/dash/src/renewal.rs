@@ -99,7 +99,7 @@ impl MainFile {
         dead: &mut dyn Database,
         membership: &Membership,
     ) -> Result<Box<dyn Database>> {
-        let carried = Carried::from(dead, self.chunk)?;
+        let carried = Carried::from(dead, &self.said)?;
         let mut database = dead.renew(&self.switching(membership), self.level)?;
         // SQLite has no page from before: it gave all back when its transaction ended.
         self.window.reset();

@@ -142,7 +142,7 @@ impl MainFile {
 
     /// What SQLite has set, for the database that is going to come under the connection.
     pub(crate) fn carried(&mut self) -> Result<Carried> {
-        Carried::from(&mut *self.database, self.chunk)
+        Carried::from(&mut *self.database, &self.said)
     }
 
     /// To WAL mode, where another connection has taken the database: another process, or the backup

@@ -77,7 +77,7 @@ impl Database for ShadowFile {
     }
 
     fn renew(&mut self, switching: &Switching<'_>, _: LockLevel) -> Result<Box<dyn Database>> {
-        let mut file = opening::entered(switching)?;
+        let file = opening::entered(switching)?;
         // SQLite's cache is of one of the two files, which change their names.
         let engine = file.link.engine()?;
         if !self.link.has_file_of(&engine) {
@@ -86,11 +86,6 @@ impl Database for ShadowFile {
             return Err(inherited(switching.path));
         }
         drop(engine);
-        if self.exclusive {
-            file.locking_mode("exclusive");
-        }
-        file.secure_delete = self.secure_delete;
-        file.busy = self.busy.take();
         Ok(Box::new(file))
     }
 
