@@ -47,7 +47,7 @@ const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 
 /// How long an opener waits for another one that opens, closes or recovers.
-const OPEN_PATIENCE: Duration = Duration::from_secs(10);
+pub const OPEN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often it looks.
 const OPEN_PAUSE: Duration = Duration::from_micros(500);
@@ -58,13 +58,14 @@ const MAKING_PATIENCE: Duration = Duration::from_secs(1);
 /// For how long nobody but a reader holds OPEN before that is said: longer than between two looks.
 const READER_PATIENCE: Duration = Duration::from_millis(20);
 
-/// Opens the coordination file and waits for its OPEN lock. Tells whether the file has no bytes.
-/// `db`: what `app.db` is.
+/// Opens the coordination file and waits for its OPEN lock, as long as `patience` says. Tells
+/// whether the file has no bytes. `db`: what `app.db` is.
 pub fn open_coordination<S: Storage>(
     storage: &S,
     directory: &S::Directory,
     which: CoordinationFile<'_>,
     db: Option<&Metadata>,
+    patience: Duration,
 ) -> Result<(S::File, bool)> {
     let name = which.shown;
     // Without an `app.db` its maker's alone, too: until there is one.
@@ -90,7 +91,7 @@ pub fn open_coordination<S: Storage>(
             }
             opened => opened.during(Operation::Open, name)?,
         };
-        wait_for_open(storage, &file, name, &mut waited)?;
+        wait_for_open(storage, &file, name, (&mut waited, patience))?;
         // The last one to close may have removed it while this one waited.
         let named = whose(directory, which)?;
         if let Some(named) = named.filter(|named| named.id == file.id()) {
@@ -129,7 +130,7 @@ fn wait_for_open<S: Storage>(
     storage: &S,
     file: &S::File,
     name: &str,
-    waited: &mut Duration,
+    (waited, patience): (&mut Duration, Duration),
 ) -> Result<()> {
     let mut by_a_reader = Duration::ZERO;
     while !file.try_lock(OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
@@ -150,7 +151,7 @@ fn wait_for_open<S: Storage>(
                  lslocks tells who it is"
             )));
         }
-        if *waited >= OPEN_PATIENCE {
+        if *waited >= patience {
             return Err(Error::Busy);
         }
         storage.sleep(OPEN_PAUSE);

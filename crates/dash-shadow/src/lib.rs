@@ -24,6 +24,7 @@ mod while_closed;
 pub use connection::rest::Identity;
 pub use connection::settle::Moment;
 pub use connection::state::Connection;
+pub use dash_engine::coordination::OPEN_PATIENCE;
 pub use dash_engine::error::{Error, Operation, Result};
 pub use dash_engine::handover::Turn;
 pub use dash_engine::memory::headroom;

@@ -2,6 +2,8 @@
 
 use crate::format::Protocol;
 use crate::tuning::Tuning;
+use dash_engine::coordination::OPEN_PATIENCE;
+use std::time::Duration;
 
 /// How to open a database for reading and writing.
 #[derive(Debug, Clone)]
@@ -12,6 +14,8 @@ pub struct OpenOptions {
     pub permissions: u32,
     /// Flushes a commit makes.
     pub protocol: Protocol,
+    /// How long somebody is waited for who opens, closes or recovers it.
+    pub patience: Duration,
     /// Sizes.
     pub tuning: Tuning,
 }
@@ -22,6 +26,7 @@ impl Default for OpenOptions {
             create: true,
             permissions: 0o644,
             protocol: Protocol::Single,
+            patience: OPEN_PATIENCE,
             tuning: Tuning::default(),
         }
     }

@@ -4,7 +4,7 @@ use crate::format::header::{Header, Marks};
 use crate::names::Names;
 use crate::recovery::left::left_in_coordination;
 use crate::shared::locks;
-use dash_engine::coordination::open_coordination;
+use dash_engine::coordination::{OPEN_PATIENCE, open_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use std::path::Path;
@@ -55,8 +55,9 @@ fn while_alone<S: Storage, T>(
     };
     let db = stat(&names.db)?;
     let stays = keeps && stat(&names.coordination)?.is_some();
+    let which = names.coordination_file();
     let (coordination, _) =
-        open_coordination(storage, &directory, names.coordination_file(), db.as_ref())?;
+        open_coordination(storage, &directory, which, db.as_ref(), OPEN_PATIENCE)?;
     let holder = coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive);
     if holder.during(Operation::Lock, names.shown_coordination())?.is_some() {
         return Err(Error::Busy);

@@ -67,8 +67,8 @@ impl<S: Storage> Connection<S> {
             None => {}
         }
         mounted::check::<S>(&directory, &names)?;
-        let coordination =
-            open_coordination(storage, &directory, names.coordination_file(), found.as_ref())?;
+        let (which, patience) = (names.coordination_file(), options.patience);
+        let coordination = open_coordination(storage, &directory, which, found.as_ref(), patience)?;
         Self::open_locked(storage, directory, directory_path, names, coordination, options)
     }
 

@@ -15,7 +15,7 @@ use crate::recovery::look::orphaned;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks::{ALIVE, OPEN};
 use crate::statistics::Statistics;
-use dash_engine::coordination::open_coordination;
+use dash_engine::coordination::{OPEN_PATIENCE, open_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{OPENING, headroom};
 use dash_engine::totals::Told;
@@ -57,7 +57,8 @@ impl<S: Storage> Connection<S> {
         let found = directory.metadata(&names.db).during(Operation::Stat, &db)?;
         may_be_opened::<S>(found.as_ref(), options, &directory, &names)?;
         let which = names.coordination_file();
-        let (file, fresh) = open_coordination(storage, &*directory, which, found.as_ref())?;
+        let (file, fresh) =
+            open_coordination(storage, &*directory, which, found.as_ref(), OPEN_PATIENCE)?;
         let opened = (|| {
             let mode = match options.create {
                 true => OpenMode::Create { permissions: options.permissions },

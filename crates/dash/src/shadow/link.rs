@@ -4,14 +4,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, HostVfs, OpenFlags, Result, Window};
 use dash_shadow::{Connection, LockLevel, Protocol};
 use dash_storage::real::{self, Real};
 
 use super::at_rest::Left;
-use super::opening::{self, Failed};
+use super::opening::{self, Failed, Patience};
 use super::shared::Links;
 use super::state::{Held, State};
 use super::{parameters, settle};
@@ -20,6 +20,10 @@ use crate::leftovers::Neighbours;
 use crate::mapping::Maps;
 use crate::mode::registry::Shared;
 use crate::mode::{Parameters, Statistic};
+
+/// For how long nobody who opens or closes the database is waited for again when that was in vain:
+/// he may be stopped, and SQLite's busy handler does not count the time.
+const GRUDGE: Duration = Duration::from_secs(60);
 
 /// A connection of the engine. SQLite makes one call of it at a time; the thread that brings
 /// databases to rest comes between two calls.
@@ -58,6 +62,7 @@ impl Link {
             used: 0,
             is_stale: false,
             is_another: false,
+            gave_up: None,
         };
         let link = Arc::new(Self {
             path: path.to_path_buf(),
@@ -144,8 +149,16 @@ impl Link {
         state.keep(&mut chosen);
         let neighbours = (&Neighbours::of(&self.path), self.asked);
         let flags = OpenFlags::READWRITE;
-        let engine =
-            opening::engine(&self.host, &self.path, &chosen, flags, neighbours, Duration::ZERO)?;
+        let begun = Instant::now();
+        let in_vain = state.gave_up.is_some_and(|at| at.elapsed() < GRUDGE);
+        let patience = if in_vain { Patience::NONE } else { Patience::AFTER_REST };
+        let opened = opening::engine(&self.host, &self.path, &chosen, flags, neighbours, patience);
+        state.gave_up = match &opened {
+            Ok(_) => None,
+            Err(_) if in_vain || begun.elapsed() >= patience.others => Some(Instant::now()),
+            Err(_) => state.gave_up,
+        };
+        let engine = opened?;
         let found = engine.identity();
         state.is_stale |= !state.left.is_state(&found);
         state.is_another |= !state.left.is_of(&found, &self.path);

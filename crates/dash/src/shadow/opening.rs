@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, Error, File, HostVfs, OpenFlags, Opened, Result};
-use dash_shadow::{Connection, Error as EngineError};
+use dash_shadow::{Connection, Error as EngineError, OPEN_PATIENCE};
 use dash_storage::real::Real;
 
 use super::file::ShadowFile;
@@ -68,7 +68,8 @@ impl Request<'_> {
         let asked = self.parameters.mode.is_some() || self.parameters.stays_in(MODE);
         let beside = (&self.beside, asked);
         let is_there = self.path.exists();
-        match engine(self.host, self.path, &self.parameters, self.flags, beside, PATIENCE) {
+        let patience = Patience::OPENING;
+        match engine(self.host, self.path, &self.parameters, self.flags, beside, patience) {
             Ok(engine) => {
                 if engine.is_exposed() {
                     self.note_exposed();
@@ -141,22 +142,39 @@ impl From<Failed> for Error {
     }
 }
 
+/// Who is waited for, and how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// A stock process that writes.
+    pub stock: Duration,
+    /// One of dash that opens, closes or recovers the database. A stopped one does so for good.
+    pub others: Duration,
+}
+
+impl Patience {
+    /// At the end of a rest: SQLite asks the busy handler after a stock writer.
+    pub const AFTER_REST: Self = Self { stock: Duration::ZERO, others: OPEN_PATIENCE };
+    /// Nobody.
+    pub const NONE: Self = Self { stock: Duration::ZERO, others: Duration::ZERO };
+    const OPENING: Self = Self { stock: PATIENCE, others: OPEN_PATIENCE };
+}
+
 /// Opens the engine for writing, after stock SQLite has dealt with its own leftovers. Unless mode
 /// shadow was `asked` for, it was chosen because the database was not in WAL mode: if others put it
 /// into that meanwhile, the answer is `SQLITE_BUSY` at once, and the mode has to be chosen again.
-/// A stock writer, or whoever opens or closes it, is waited for with `patience`.
 pub fn engine(
     host: &HostVfs,
     path: &Path,
     parameters: &Parameters,
     flags: OpenFlags,
     (neighbours, asked): (&Neighbours, bool),
-    patience: Duration,
+    patience: Patience,
 ) -> core::result::Result<Connection<Real>, Failed> {
     let options = dash_shadow::OpenOptions {
         create: flags.contains(OpenFlags::CREATE),
         permissions: parameters.permissions(),
         protocol: parameters::protocol_of(parameters),
+        patience: patience.others,
         ..dash_shadow::OpenOptions::default()
     };
     let clear = |leftover| clear(host, path, flags, leftover, asked);
@@ -203,7 +221,7 @@ pub fn engine(
             Err(error) if lacks_space(&error) => return Err(Failed::NoSpace(to_sqlite(error))),
             Err(error) => return Err(Failed::Other(to_sqlite(error))),
         }
-        if begun.elapsed() >= patience {
+        if begun.elapsed() >= patience.stock {
             return Err(Failed::Other(Error::new(
                 Code::BUSY,
                 format!("{} is locked: a stock SQLite process is writing it", path.display()),
@@ -233,7 +251,7 @@ fn clear(
 /// See [`crate::mode::Mode::can_open`].
 pub(super) fn can_open(request: &Request<'_>) -> Result<bool> {
     let Request { host, path, parameters, flags, beside, .. } = request;
-    match engine(host, path, parameters, *flags, (beside, false), PATIENCE) {
+    match engine(host, path, parameters, *flags, (beside, false), Patience::OPENING) {
         // Whoever opens it says so.
         Ok(engine) if engine.is_exposed() => engine.close().map(|()| false).map_err(to_sqlite),
         Ok(engine) => engine.close().map(|()| true).map_err(to_sqlite),
@@ -246,7 +264,8 @@ pub(super) fn can_open(request: &Request<'_>) -> Result<bool> {
 pub(super) fn entered(switching: &Switching<'_>) -> Result<ShadowFile> {
     let Switching { host, path, parameters, window, membership, asked, .. } = switching;
     let neighbours = (&Neighbours::of(path), *asked);
-    let engine = engine(host, path, parameters, OpenFlags::READWRITE, neighbours, PATIENCE)?;
+    let (flags, patience) = (OpenFlags::READWRITE, Patience::OPENING);
+    let engine = engine(host, path, parameters, flags, neighbours, patience)?;
     let (shared, window) = (membership.shared(), (*window).clone());
     let link = Link::new(Some(engine), (host, path), shared, window, parameters, *asked);
     Ok(ShadowFile::new(link, **host, shared.clone(), parameters.psow()))

@@ -10,6 +10,7 @@
 
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::MutexGuard;
+use std::time::Instant;
 
 use dash_shadow::{Connection, Error as EngineError, LockLevel, Protocol};
 use dash_storage::Storage;
@@ -35,6 +36,8 @@ pub struct State {
     pub(super) is_stale: bool,
     /// It may be another database by now, and SQLite has not looked since.
     pub(super) is_another: bool,
+    /// When somebody was waited for in vain, who opens or closes the database.
+    pub(super) gave_up: Option<Instant>,
 }
 
 /// An engine that is open, and nobody else's until this is dropped.

@@ -1,0 +1,48 @@
+//! A process that is stopped while it opens or closes a database keeps the lock by which openers
+//! take turns. Connections that come back from rest wait 10 s for that, and then as long as their
+//! `busy_timeout` says: SQLite's busy handler counts its own sleeps only, and asked again and again
+//! it waited for minutes.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod suite;
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use dash_testing::names::{beside, exists};
+use nix::fcntl::{FcntlArg, fcntl};
+use suite::sql::run;
+
+#[test]
+fn by_who_comes_back_from_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    suite::load();
+    let db = rusqlite::Connection::open(suite::uri(&path, "&dash_rest=10")).unwrap();
+    db.busy_timeout(Duration::from_secs(5)).unwrap();
+    run(&db, "CREATE TABLE t(v); INSERT INTO t VALUES (1)");
+    let begun = Instant::now();
+    while exists(&beside(&path, "-dash")) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not come to rest");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let stopped = File::create(beside(&path, "-dash")).unwrap();
+    let lock = libc::flock {
+        l_type: i16::try_from(libc::F_WRLCK).unwrap(),
+        l_whence: i16::try_from(libc::SEEK_SET).unwrap(),
+        l_start: 0,
+        l_len: 1,
+        l_pid: 0,
+    };
+    fcntl(&stopped, FcntlArg::F_OFD_SETLK(&lock)).unwrap();
+    for attempt in 0..2 {
+        let asked = Instant::now();
+        let error = db.execute_batch("SELECT * FROM t").unwrap_err();
+        assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy));
+        // With a busy handler of 5 s, 40 times 10 s before.
+        assert!(asked.elapsed() < Duration::from_secs(100), "{attempt}: {:?}", asked.elapsed());
+    }
+    drop(stopped);
+    assert_eq!(suite::one::<i64>(&db, "SELECT v FROM t"), 1);
+}
