@@ -1,5 +1,6 @@
 //! A process that may write small files only (`ulimit -f`) is not ended because dash's log would be
-//! longer than that: commits become durable without it.
+//! longer than that: commits become durable without it. Nor does it end because it reads a database
+//! in mode shadow, whose shared memory takes more: then it reads as one that may only read.
 
 use dash_testing::roles::{Role, python};
 
@@ -23,5 +24,35 @@ fn that_uses_mode_wal() {
     let Some(mut command) = python(SCRIPT, &[&path]) else { return };
     let mut role = Role::spawn(&mut command);
     assert_eq!(role.hear("rows"), "12");
+    role.hear("closed");
+}
+
+const READS: &str = "
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+db = open(sys.argv[2])
+db.execute('CREATE TABLE t(v)')
+db.execute('INSERT INTO t VALUES (1)')
+db.close()
+resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+db = open(sys.argv[2])
+for i in range(2):
+    say('rows', db.execute('SELECT count(*) FROM t').fetchone()[0])
+    try: db.execute('INSERT INTO t VALUES (2)')
+    except Exception as error: say('refused', error)
+db.close()
+say('closed')
+";
+
+#[test]
+fn that_reads_in_mode_shadow() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    let Some(mut command) = python(READS, &[&path]) else { return };
+    let mut role = Role::spawn(&mut command);
+    for _ in 0..2 {
+        assert_eq!(role.hear("rows"), "1");
+        role.hear("refused");
+    }
     role.hear("closed");
 }

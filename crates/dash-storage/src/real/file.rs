@@ -345,6 +345,10 @@ impl File {
         let len = words.checked_mul(8).and_then(|len| u64::try_from(len).ok());
         let end = len.and_then(|len| offset.checked_add(len)).ok_or(Errno::EOVERFLOW)?;
         let old = stat(file)?.len();
+        // Past that limit the kernel ends the process (SIGXFSZ), which may only want to read.
+        if old < end && end > self.length_limit()? {
+            return Err(Errno::EFBIG.into());
+        }
         if old == 0 && in_place::keep(file).unwrap_or(false) {
             self.allocate(end)?;
         } else if old < end {
