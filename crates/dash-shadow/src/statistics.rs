@@ -21,6 +21,8 @@ pub struct Statistics {
     pub exchanges: u64,
     /// Times a file was made longer.
     pub growths: u64,
+    /// Bytes behind the end of the database that were given back, by a hole or a cut.
+    pub given_back_bytes: u64,
     /// Times the intent had to be widened first, at one flush each.
     pub intent_widenings: u64,
     /// Times pages went to the shadow before the commit because the transaction was large.
@@ -44,7 +46,7 @@ pub struct Statistics {
 }
 
 /// All of the rows count.
-const COUNTERS: usize = 18;
+const COUNTERS: usize = 19;
 const _: () = assert!(COUNTERS <= totals::WORDS);
 
 impl Statistics {
@@ -64,6 +66,7 @@ impl Statistics {
             ("tail_bytes", self.tail_bytes),
             ("exchanges", self.exchanges),
             ("growths", self.growths),
+            ("given_back_bytes", self.given_back_bytes),
             ("intent_widenings", self.intent_widenings),
             ("spills", self.spills),
             ("undone", self.undone),

@@ -21,6 +21,8 @@ pub struct Tuning {
     pub intent_rest: u64,
     /// Up to this size what was kept for readers keeps its space while the database is open.
     pub kept_always: u64,
+    /// Of what a smaller database leaves behind its end, up to this much stays.
+    pub space_least: u64,
     /// Up to this size the checksums of `app.db`'s page list are looked at even where no name fence
     /// stands.
     pub list_verified: u64,
@@ -37,6 +39,7 @@ impl Default for Tuning {
             intent_all: 64 << 20,
             intent_rest: 256 << 10,
             kept_always: 1 << 20,
+            space_least: 256 << 10,
             list_verified: 1 << 20,
         }
     }
@@ -54,6 +57,7 @@ impl Tuning {
             intent_all: 4096,
             intent_rest: 4096,
             kept_always: 2048,
+            space_least: 4096,
             list_verified: 4096,
         }
     }

@@ -48,6 +48,7 @@ mod short_sessions_read_little;
 mod stock_writers_stay_out_while_anybody_is_alive;
 mod the_current_copy_is_not_written;
 mod what_a_block_says_is_bounded_by_its_file;
+mod what_a_smaller_database_leaves_is_given_back;
 mod what_failed_is_not_read_as_committed;
 mod what_is_kept_for_readers_is_given_back;
 mod what_stock_sqlite_writes_after_a_session_is_kept;

@@ -51,6 +51,8 @@ mod read_only;
 mod settling;
 #[path = "../../dash-shadow/tests/a_commit_over_several_databases_is_published_in_the_end.rs"]
 mod several;
+#[path = "../../dash-shadow/tests/what_a_smaller_database_leaves_is_given_back.rs"]
+mod smaller;
 #[path = "../../dash-shadow/tests/what_stock_sqlite_writes_after_a_session_is_kept.rs"]
 mod stock_after;
 #[path = "../../dash-shadow/tests/a_torn_list_names_no_commit.rs"]
@@ -136,6 +138,12 @@ const TABLE: &[Row] = &[
 type Told = (Mutation, &'static [fn()]);
 
 const TOLD: &[Told] = &[
+    (Mutation::CutBeforeTail, &[smaller::whenever_the_power_goes_nothing_is_lost]),
+    (Mutation::CutNotFlushed, &[smaller::a_cut_is_durable_whatever_fails_later]),
+    (Mutation::CutNotRepeated, &[smaller::a_cut_whose_flush_failed_is_made_again]),
+    (Mutation::CutWhileOpen, &[smaller::not_of_a_file_that_somebody_else_has_open]),
+    (Mutation::PunchedUnderReader, &[smaller::nothing_that_a_reader_needs]),
+    (Mutation::ListPunched, &[smaller::nor_the_page_list]),
     (Mutation::ListChecksumIgnored, &[torn_list::a_list_of_two_commits]),
     (Mutation::PreparedAgain, &[undone::under_an_exclusive_lock_what_comes_after_a_rollback]),
     (Mutation::StaleIntentTrusted, &[failed_flush::f4_an_intent_that_was_being_widened]),

@@ -82,7 +82,6 @@ impl<S: Storage> Connection<S> {
         }
         self.view.current = self.pair.coordination.current();
         self.view.snapshot = self.pair.coordination.snapshot(self.view.current.slot);
-        let kept = self.return_name();
         self.finish_settling();
         // The next session takes what it finds at rest for durable.
         let found = self.pair.coordination.durability();
@@ -98,6 +97,8 @@ impl<S: Storage> Connection<S> {
                 self.flush_file(slot)?;
             }
         }
+        self.cut_files()?;
+        let kept = self.return_name();
         self.flush_names(unknown)?;
         if kept.as_ref().is_some_and(|kept| kept.fenced) {
             raise_passing(&*self.pair.directory, &self.pair.names.fence)?;

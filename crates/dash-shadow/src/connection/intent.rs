@@ -134,6 +134,7 @@ impl<S: Storage> Connection<S> {
         }
         // What the file grows by is new to it: it belongs to the regions that may differ.
         intent.mark(&(known.len.saturating_sub(TAIL_LEN)..len));
+        self.pair.coordination.set_filled(slot, 0);
         self.statistics.growths += 1;
         self.statistics.tail_bytes += BLOCK as u64;
         extend(&*file, known.len.max(size), len, &name)?;
@@ -163,6 +164,8 @@ impl<S: Storage> Connection<S> {
     /// SHADOW-6: no place is dirtied before a durable intent covers it.
     pub(crate) fn cover(&mut self, ranges: &RangeSet) -> Result<()> {
         let known = self.shadow_tail()?;
+        let end = ranges.iter().last().map_or(0, |range| range.end);
+        self.pair.coordination.fill(self.shadow_slot(), end);
         let covered = ranges.iter().all(|range| known.intent.covers(&range));
         if covered || broken(Mutation::NoIntent) {
             return Ok(());

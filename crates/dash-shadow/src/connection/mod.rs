@@ -27,6 +27,7 @@ pub(crate) mod restore;
 pub(crate) mod return_name;
 pub(crate) mod secure_delete;
 pub(crate) mod settle;
+pub(crate) mod space;
 pub(crate) mod state;
 pub(crate) mod transaction;
 pub(crate) mod undo;

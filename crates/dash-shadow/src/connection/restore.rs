@@ -28,11 +28,7 @@ impl<S: Storage> Connection<S> {
         self.fence_header(slot)?;
         let ranges = ranges.below(self.view.snapshot.size);
         let tail = Tail::read(&*shadow, &name)?;
-        let mut len = tail.len;
-        if len < TAIL_LEN || len < self.view.snapshot.size + TAIL_LEN {
-            len = roomy_len(self.view.snapshot.size, 0, &self.tuning);
-            extend(&*shadow, tail.len, len, &name)?;
-        }
+        let len = self.lengthen_to_restore(&tail)?;
         let mut intent = self.new_intent(shadow.id(), len);
         intent.mark(&(0..first));
         match tail.bound_intent(shadow.id()) {
@@ -80,6 +76,28 @@ impl<S: Storage> Connection<S> {
         self.vouch(State::Superseded, &intent, len)?;
         self.remember_tail(len, intent);
         Ok(())
+    }
+
+    /// Sees to it that the shadow, with this tail, is long enough for the current copy. How long it
+    /// is then.
+    fn lengthen_to_restore(&self, tail: &Tail) -> Result<u64> {
+        let (slot, size) = (self.shadow_slot(), self.view.snapshot.size);
+        let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
+        self.pair.coordination.fill(slot, size);
+        if tail.len < TAIL_LEN || tail.len < size + TAIL_LEN {
+            let len = roomy_len(size, 0, &self.tuning);
+            self.pair.coordination.set_filled(slot, 0);
+            extend(&*shadow, tail.len, len, &name)?;
+            return Ok(len);
+        }
+        let block = tail.bound(shadow.id());
+        let is_settled = block.is_some_and(|block| block.state == State::Settled);
+        if is_settled && !broken(Mutation::CutNotRepeated) {
+            // It may have been cut, and the flush of that have failed: then only another change of
+            // the length makes it durable (F3, SHADOW-26).
+            shadow.set_len(tail.len).during(Operation::Resize, &name)?;
+        }
+        Ok(tail.len)
     }
 
     /// Page 1 of the current copy, marked as in a shadow, with this block in place of the current

@@ -123,7 +123,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// A commit that changes nothing but SQLite's change counter.
-    fn commit_unchanged(&mut self) -> Result<()> {
+    pub(crate) fn commit_unchanged(&mut self) -> Result<()> {
         let committed = self.commit_first_page();
         let ended = self.unlock(LockLevel::None);
         committed.and(ended)

@@ -2,8 +2,8 @@
 //!
 //! A commit writes one copy; the other one keeps the pages as they were before, until the next
 //! commit carries them over. So where something may have been deleted, the last to close carries
-//! them then. And files never shrink: what a smaller database leaves behind its end is overwritten,
-//! too.
+//! them then. And what a smaller database leaves behind its end is overwritten, too: files are cut
+//! only where that is worth it.
 //!
 //! Most commits delete nothing. Where the pages that the shadow lacks hold all that it has of them,
 //! nothing is done: a session that only adds rows pays for nothing.
@@ -90,7 +90,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Makes the shadow the current copy's equal. Whether it was not.
-    fn bring_shadow_up(&mut self) -> Result<bool> {
+    pub(crate) fn bring_shadow_up(&mut self) -> Result<bool> {
         let list = self.current_page_list()?;
         if self.pair.coordination.is_settled() {
             return Ok(false);

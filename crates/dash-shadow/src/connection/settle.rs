@@ -207,6 +207,7 @@ impl<S: Storage> Connection<S> {
         }
         intent.mark(&(known.len.saturating_sub(TAIL_LEN)..len));
         self.statistics.growths += 1;
+        self.pair.coordination.set_filled(slot, 0);
         self.pair.coordination.next_tail_epoch(slot);
         file.allocate(len).during(Operation::Resize, &name)?;
         // The tail first: whoever takes over finds the old regions in it.
@@ -233,6 +234,7 @@ impl<S: Storage> Connection<S> {
         let (shadow, current, name) =
             (self.pair.file(slot)?, self.current_file()?, self.role(slot));
         self.fence_header(slot)?;
+        self.pair.coordination.fill(slot, self.view.snapshot.size);
         let first = self.first_page_len()?;
         let rest =
             list.without(&std::iter::once(0..first).collect()).below(self.view.snapshot.size);

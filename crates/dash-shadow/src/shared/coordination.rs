@@ -120,6 +120,9 @@ const TAIL_EPOCH: usize = 5;
 /// And the newest commit that may have begun to overwrite the copy while it was pinned.
 const OVERWRITTEN: usize = 6;
 
+/// And up to where the file holds anything, but for its tail; 0: that is not known.
+const FILLED: usize = 7;
+
 /// The mapped coordination file and this connection's reader entry.
 pub struct Coordination<F: File> {
     pub(crate) file: F,
@@ -184,6 +187,7 @@ impl<F: File> Coordination<F> {
             self.word(Word::Device).store(id.device, SeqCst);
         }
         self.memory.word(Word::Inode as usize + slot).store(id.map_or(0, |id| id.inode), SeqCst);
+        self.set_filled(slot, 0);
         self.word(Word::Generation).fetch_add(1, SeqCst);
     }
 
@@ -253,6 +257,24 @@ impl<F: File> Coordination<F> {
     pub fn next_tail_epoch(&self, slot: usize) -> u64 {
         let word = self.memory.word(Word::Slot as usize + slot * SLOT_WORDS + TAIL_EPOCH);
         word.fetch_add(1, SeqCst).wrapping_add(1)
+    }
+
+    /// Up to where the file in `slot` holds anything, but for its tail: behind that is a hole. 0:
+    /// that is not known.
+    pub fn filled(&self, slot: usize) -> u64 {
+        self.memory.word(Word::Slot as usize + slot * SLOT_WORDS + FILLED).load(SeqCst)
+    }
+
+    /// Sets it.
+    pub fn set_filled(&self, slot: usize, end: u64) {
+        self.memory.word(Word::Slot as usize + slot * SLOT_WORDS + FILLED).store(end, SeqCst);
+    }
+
+    /// The file in `slot` is about to be written up to here.
+    pub fn fill(&self, slot: usize, end: u64) {
+        if (1..end).contains(&self.filled(slot)) {
+            self.set_filled(slot, end);
+        }
     }
 
     /// The newest commit that may have begun to overwrite the copy in `slot` while it was pinned.

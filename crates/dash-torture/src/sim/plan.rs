@@ -200,6 +200,11 @@ impl Plan {
         mix(self.seed ^ 0x7365_6375).is_multiple_of(5)
     }
 
+    /// Whether the database becomes much smaller and larger all the time.
+    pub fn swings(&self) -> bool {
+        mix(self.seed ^ 0x7370_6163_6500).is_multiple_of(3)
+    }
+
     /// Whether page lists become too long for a block.
     pub fn is_large(&self) -> bool {
         self.page == 512 && self.seed % 16 == 9 && self.kind != Kind::Sessions

@@ -84,6 +84,7 @@ impl<S: Storage> Connection<S> {
         }
         self.pair.coordination.set_in_flight(0);
         self.statistics.commits += 1;
+        self.punch_behind_the_end();
         self.tell_totals();
         Ok(())
     }

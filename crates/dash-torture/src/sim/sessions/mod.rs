@@ -232,7 +232,11 @@ impl Sessions {
         let (plan, hot) = (&self.explorer.plan, self.hot);
         let mut content = self.content.clone();
         let value = |dice: &mut Dice| u32::try_from(1 + dice.below(VALUES - 1)).unwrap_or(1);
-        if mix(plan.seed) % 8 < 3 && dice.one_in(4) {
+        let resized = match plan.swings() {
+            true => dice.one_in(2),
+            false => mix(plan.seed) % 8 < 3 && dice.one_in(4),
+        };
+        if resized {
             let least = plan.pages().div_ceil(8);
             content.resize(least + dice.index(plan.pages() - least + 1), value(dice));
         }
