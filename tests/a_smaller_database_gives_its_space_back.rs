@@ -1,5 +1,6 @@
-//! FT14: `VACUUM` of a large database gives disk space back: of both files of mode shadow, at the
-//! last close and where the database comes to rest; while it is open as holes. Nobody who reads or maps an older state loses a page of it.
+//! FT14: `VACUUM` of a large database gives disk space back: of both files of mode shadow, of
+//! `app.db`, `-wal` and the log of mode wal, at the last close and where the database comes to
+//! rest; while it is open as holes. Nobody who reads or maps an older state loses a page of it.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
@@ -192,4 +193,57 @@ fn not_under_a_reader_of_dash() {
     drop(db);
     assert!(are_small(lens(&path)), "{:?}", lens(&path));
     assert_eq!(content(&at_rest(&path), ROWS), now);
+}
+
+fn len(file: &Path) -> u64 {
+    fs::metadata(file).map_or(0, |found| found.len())
+}
+
+/// A database in mode wal whose log has grown, and that was made small; and its log.
+fn shrunk_in_mode_wal(path: &Path, parameters: &str) -> (Connection, PathBuf) {
+    let log = beside(path, "-dashlog");
+    let parameters = format!("&journal_mode=wal&dash_rest=50{parameters}");
+    let db = suite::open_dash(path.as_os_str(), &parameters).unwrap();
+    run(&db, "PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = FULL");
+    run(&db, FILL);
+    for from in (0..12_000).step_by(200) {
+        let rows = format!("WHERE id BETWEEN {from} AND {from} + 190");
+        run(&db, &format!("UPDATE t SET data = randomblob(3900) {rows}"));
+    }
+    assert!(len(&log) > 8 << 20, "{}", len(&log));
+    shrink(&db);
+    (db, log)
+}
+
+/// SQLite cuts `app.db` at a checkpoint and removes `-wal`; a log that has grown goes with it.
+#[test]
+fn in_mode_wal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let (db, log) = shrunk_in_mode_wal(&path, "");
+    let rows = content(&db, ROWS);
+    run(&db, "PRAGMA wal_checkpoint(TRUNCATE)");
+    assert!(len(&path) <= SMALL, "{}", len(&path));
+    assert_eq!(len(&beside(&path, "-wal")), 0);
+    drop(db);
+    assert_eq!((len(&log), beside(&path, "-wal").exists()), (0, false));
+    assert!(len(&path) <= SMALL, "{}", len(&path));
+    assert_eq!(content(&suite::stock(&path), ROWS), rows);
+    let db = suite::open_dash(path.as_os_str(), "&journal_mode=wal").unwrap();
+    for _ in 0..3 {
+        run(&db, "UPDATE kept SET v = v + 1");
+    }
+    assert_eq!(content(&db, ROWS), rows);
+    drop(db);
+    assert!((1..=512 << 10).contains(&len(&log)), "{}", len(&log));
+}
+
+/// What commits ran is in the log.
+#[test]
+fn not_the_log_that_tells_of_statements() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let (db, log) = shrunk_in_mode_wal(&path, "&dash_statements=on");
+    drop(db);
+    assert!(len(&log) > 8 << 20, "{}", len(&log));
 }

@@ -81,6 +81,10 @@ pub struct Tuning {
     pub ring_min: u64,
     /// The ring grows up to so many bytes.
     pub ring_max: u64,
+    /// A log beside the database whose ring has become longer is removed at the last close, if no
+    /// statements were recorded in it: its space is given back, and the next session makes one of
+    /// `ring_min` bytes.
+    pub ring_kept: u64,
     /// A record has at most about so many bytes; frames that need more become durable by a flush of
     /// `-wal`.
     pub record_max: usize,
@@ -100,6 +104,7 @@ impl Default for Tuning {
         Self {
             ring_min: 256 << 10,
             ring_max: 64 << 20,
+            ring_kept: 4 << 20,
             record_max: 1 << 20,
             stock_commits: 1,
             short_session: 8,
@@ -115,6 +120,7 @@ impl Tuning {
         Self {
             ring_min: 16 << 10,
             ring_max: 32 << 10,
+            ring_kept: 20 << 10,
             record_max: 8 << 10,
             stock_commits: 1,
             short_session: 3,

@@ -114,12 +114,20 @@ impl<S: Storage> Connection<S> {
         }
         // Only a clean state goes without its mark of being open.
         self.rest()?;
-        if self.coordination.is(Word::NoLog) {
+        if self.coordination.is(Word::NoLog) || self.is_worth_removing() {
             // It says nothing any more, and one that a power loss brings back says that.
             self.retire_log()?;
         }
         self.database.release_hold()?;
         self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)
+    }
+
+    /// Whether the log takes much space for nothing. One that tells what commits ran is kept, and
+    /// one elsewhere, which not everybody may make.
+    fn is_worth_removing(&self) -> bool {
+        self.coordination.get(Word::Ring) > self.settings.tuning.ring_kept
+            && !self.coordination.is(Word::Said)
+            && self.place.sign.is_none()
     }
 
     /// What a closed database looks like, if SQLite has not deleted `-wal`: because a stock reader

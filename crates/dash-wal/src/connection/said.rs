@@ -67,6 +67,7 @@ impl<S: Storage> Connection<S> {
         if broken(Mutation::AnnotationAddsBlocks) {
             items.iter_mut().for_each(|(_, _, full)| *full = true);
         }
+        self.coordination.set(Word::Said, 1);
         leader.builder.slack(log.block())?;
         let block = usize::try_from(log.block()).map_err(|_| Error::OutOfMemory)?;
         let quarter = usize::try_from(self.coordination.get(Word::Ring) / 4);

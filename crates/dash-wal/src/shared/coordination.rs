@@ -161,6 +161,8 @@ pub(crate) enum Word {
     Rested = 49,
     /// When a commit was last made durable while no session was, in nanoseconds of the clock.
     StockAt = 50,
+    /// 1: statements were recorded in the log since the first opener.
+    Said = 51,
 }
 
 /// What one tells whoever only reads it.
