@@ -21,6 +21,10 @@ pub const WINDOW_START: u16 = 1;
 /// Flag: an annotation follows the entries. An older dash takes the record for a newer one's.
 pub const ANNOTATED: u16 = 2;
 
+/// Flag: the annotation counts: the engine makes of it what entries would have said (LOG-17). An
+/// older dash takes the record for a newer one's. In a compact record the bits between are taken.
+pub const CARRYING: u16 = 32;
+
 /// Longest annotation, in bytes.
 pub const ANNOTATION_MAX: usize = u16::MAX as usize;
 
@@ -76,8 +80,8 @@ pub struct Record<'a> {
     pub count: u32,
     /// What the engine says of it.
     pub context: &'a [u8],
-    /// What is said beside the entries, which recovery ignores (LOG-14). `None`: nothing is; empty:
-    /// there was something, and no room for it.
+    /// What is said beside the entries, which recovery ignores (LOG-14) unless it carries. `None`:
+    /// nothing is; empty: there was something, and no room for it.
     pub annotation: Option<&'a [u8]>,
     entries: &'a [u8],
     length: usize,
@@ -141,6 +145,12 @@ impl<'a> Record<'a> {
         self.flags & WINDOW_START != 0
     }
 
+    /// Whether its annotation counts.
+    #[must_use]
+    pub fn carries(&self) -> bool {
+        self.flags & CARRYING != 0
+    }
+
     /// Its entries, in the order in which they were pushed.
     #[must_use]
     pub fn entries(&self) -> Entries<'a> {
@@ -156,7 +166,9 @@ impl<'a> Record<'a> {
                 return false;
             }
         }
-        entries.rest.is_empty() && size(self.padded) >= self.length()
+        let says = self.annotation.is_some_and(|annotation| !annotation.is_empty());
+        let carries_alone = !self.carries() || self.count == 0 && says;
+        carries_alone && entries.rest.is_empty() && size(self.padded) >= self.length()
     }
 }
 

@@ -254,6 +254,9 @@ fn a_record_that_contradicts_itself_is_told_from_a_torn_one() {
     assert_eq!(said(56 + 3 + 4, &[2]), Err(Invalid::Malformed));
     // LOG-8: flags and versions of the future.
     assert!(matches!(said(40, &[4]), Err(Invalid::Newer(_))));
+    // LOG-17: it has entries, and nothing that would carry.
+    assert_eq!(said(40, &[32]), Err(Invalid::Malformed));
+    assert_eq!(said(40, &[34]), Err(Invalid::Malformed));
     // LOG-14: an annotation that takes a part of the entries, or more than there is.
     assert_eq!(said(40, &[2]), Ok(()));
     for more in [[1, 0], [255, 255]] {
@@ -294,8 +297,9 @@ fn a_compact_record_that_contradicts_itself_is_told_from_a_torn_one() {
     assert_eq!(said(19, 2), Err(Invalid::Malformed));
     // Of another length it is another record.
     assert_eq!(said(18, 48), Err(Invalid::Damaged));
-    // LOG-8
-    assert!(matches!(said(16, 0b10_0000), Err(Invalid::Newer(_))));
+    // LOG-8; LOG-17: it has entries, and nothing that would carry.
+    assert!(matches!(said(16, 0b100_0000), Err(Invalid::Newer(_))));
+    assert_eq!(said(16, 0b10_0000), Err(Invalid::Malformed));
     assert_eq!(Record::decode(&whole[..length - 1]), Err(Invalid::Damaged));
     for len in 4..23 {
         assert_eq!(Record::decode(&whole[..len]), Err(Invalid::Damaged));

@@ -8,9 +8,9 @@
 
 use super::common::{ID, UNIT, noise};
 use dash_engine::error::Error;
-use dash_log::format::Invalid;
+use dash_log::format::{Form, Invalid};
 use dash_log::images::Images;
-use dash_log::record::{ANNOTATION_MAX, Builder, Record};
+use dash_log::record::{ANNOTATION_MAX, Builder, CARRYING, Record};
 use proptest::prelude::*;
 
 /// A record of an image and its successors, each of which copies may make shorter.
@@ -98,4 +98,32 @@ fn one_of_no_bytes_says_that_there_was_no_room() {
     let too_long = builder.annotate(&vec![0; ANNOTATION_MAX + 1]);
     assert!(matches!(too_long, Err(Error::Refused(_))));
     assert_eq!(Record::decode(builder.finish(512).unwrap()).unwrap().annotation, None);
+}
+
+/// LOG-17: in both forms.
+#[test]
+fn one_that_carries_says_so_and_has_no_entry() {
+    for form in [Form::Sectors, Form::Lines] {
+        let begun = || {
+            let mut builder = Builder::new();
+            builder.set_form(form);
+            builder.begin(ID, 7, CARRYING, UNIT as u32, 0, b"ctx").unwrap();
+            builder
+        };
+        let mut builder = begun();
+        builder.annotate(b"what was done").unwrap();
+        let bytes = builder.finish(512).unwrap();
+        let record = Record::decode(bytes).unwrap();
+        assert!(record.carries() && !record.is_window_start() && record.count == 0);
+        assert_eq!(record.annotation, Some(&b"what was done"[..]));
+        let decoded = |mut builder: Builder| Record::decode(builder.finish(512).unwrap()).map(drop);
+        assert_eq!(decoded(begun()), Err(Invalid::Malformed), "nothing is said");
+        let mut builder = begun();
+        builder.annotate(b"").unwrap();
+        assert_eq!(decoded(builder), Err(Invalid::Malformed), "nothing is said");
+        let mut builder = begun();
+        builder.push(1, b"", None, &noise(1, UNIT)).unwrap();
+        builder.annotate(b"what was done").unwrap();
+        assert_eq!(decoded(builder), Err(Invalid::Malformed), "it has an entry");
+    }
 }

@@ -205,7 +205,7 @@ fn records_of_lines_are_compact_or_as_they_were_before() {
     let scan = examined(torn);
     assert_eq!((chain(&scan), scan.greatest), (vec![1, 2], 4));
     // LOG-8: a flag of the future.
-    let newer = common::resealed_compact([&start[..16], &[0x21], &start[17..]].concat(), 41);
+    let newer = common::resealed_compact([&start[..16], &[0x41], &start[17..]].concat(), 41);
     assert_eq!(Record::decode(&start).unwrap().length(), 41);
     assert!(matches!(refused(of_lines(false, &[(0, &newer[..])])), Error::CantOpen(_)));
 }

@@ -1,7 +1,7 @@
 //! What a record begins with, before its context: in full, or compact where it was made for memory,
 //! which has no blocks to fill.
 
-use super::{ANNOTATED, WINDOW_START, common, layout, put_number, take_number};
+use super::{ANNOTATED, CARRYING, WINDOW_START, common, layout, put_number, take_number};
 use crate::format::{
     Beginning, Form, Invalid, LINE, VERSION, checksum_but, put, u16_at, u32_at, u64_at,
 };
@@ -30,7 +30,7 @@ pub mod compact {
 /// Flags of a compact record: it is padded to multiples of a line, doubled so often.
 const DOUBLED: u8 = 0b0001_1100;
 const DOUBLED_AT: u32 = DOUBLED.trailing_zeros();
-const FLAGS: u16 = WINDOW_START | ANNOTATED;
+const FLAGS: u16 = WINDOW_START | ANNOTATED | CARRYING;
 
 /// What a record begins with.
 #[derive(Debug, Clone, Copy, Default)]
