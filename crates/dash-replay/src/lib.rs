@@ -31,6 +31,10 @@ use dash_wal::history::{Commit, Frame, Start};
 use image::Image;
 use run::Settings;
 
+/// Why nothing can be compared with a commit.
+const CARRIED: &str =
+    "its statements alone carry it (dash_commit=paper), so no page is in the log to compare with";
+
 /// What came of it.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -116,7 +120,11 @@ pub fn replay(path: &Path, base: Option<&Path>, all: bool) -> Result<Report> {
         folder: folder.path(),
     };
     base.history.replay(all, |start, commit, frames| {
-        if let Some(reason) = replay.gap(start, commit)? {
+        let reason = match replay.gap(start, commit)? {
+            None if commit.carried => Some(CARRIED.to_owned()),
+            reason => reason,
+        };
+        if let Some(reason) = reason {
             let (commit, what) = (commit.clone(), String::new());
             replay.report.ended = Some(Finding { commit, what, reason });
             return Ok(false);

@@ -1,6 +1,7 @@
 //! What a record says beside its frames: of each transaction whose end is in it, who committed it,
-//! when, and what it ran. Recovery never looks at it (WAL-23).
+//! when, and what it ran. Recovery never looks at it (WAL-23), but where it carries (WAL-32).
 
+use dash_log::record::ANNOTATION_MAX;
 use dash_statement::{Reason, Transaction, decode, encode_within};
 
 /// Version of the encoding.
@@ -87,6 +88,29 @@ impl Room {
 /// too much to be kept), and whether that may add blocks.
 pub(crate) type Item = (u32, Option<Said>, bool);
 
+/// An annotation that carries: all of what is said of these transactions, the oldest one first.
+/// `None`: that is longer than an annotation gets.
+pub(crate) fn carrying(items: &[(u32, Said)]) -> Option<Vec<u8>> {
+    let mut bytes = vec![VERSION];
+    for (frame, said) in items {
+        put(*frame, said, &said.statements, &mut bytes);
+        if bytes.len() > ANNOTATION_MAX {
+            return None;
+        }
+    }
+    Some(bytes)
+}
+
+fn put(frame: u32, said: &Said, statements: &[u8], bytes: &mut Vec<u8>) {
+    bytes.push(SAID);
+    bytes.extend(frame.to_le_bytes());
+    bytes.extend(said.process.to_le_bytes());
+    bytes.extend(said.connection.unwrap_or(0).to_le_bytes());
+    bytes.extend(said.time.to_le_bytes());
+    bytes.extend(u32::try_from(statements.len()).unwrap_or(u32::MAX).to_le_bytes());
+    bytes.extend(statements);
+}
+
 /// An annotation of these items, the oldest one first, as far as there is room.
 pub(crate) fn annotation(items: &[Item], room: Room) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -101,14 +125,12 @@ pub(crate) fn annotation(items: &[Item], room: Room) -> Vec<u8> {
         }
         let fitting = said.as_ref().zip(left.checked_sub(head + LONG));
         let fitting = fitting.and_then(|(said, left)| Some((said, statements_in(said, left)?)));
-        bytes.push(if fitting.is_some() { SAID } else { NO_ROOM });
-        bytes.extend(frame.to_le_bytes());
-        if let Some((said, statements)) = fitting {
-            bytes.extend(said.process.to_le_bytes());
-            bytes.extend(said.connection.unwrap_or(0).to_le_bytes());
-            bytes.extend(said.time.to_le_bytes());
-            bytes.extend(u32::try_from(statements.len()).unwrap_or(u32::MAX).to_le_bytes());
-            bytes.extend(statements);
+        match fitting {
+            Some((said, statements)) => put(*frame, said, &statements, &mut bytes),
+            None => {
+                bytes.push(NO_ROOM);
+                bytes.extend(frame.to_le_bytes());
+            }
         }
     }
     bytes
@@ -133,18 +155,43 @@ pub(crate) fn of_frame(annotation: Option<&[u8]>, frame: u32) -> Known {
 
 /// `None`: what is there can't be read.
 fn find(bytes: &[u8], frame: u32) -> Option<Known> {
-    let (&version, mut rest) = bytes.split_first()?;
-    if version != VERSION {
-        return None;
+    let mut items = Items::of(bytes)?;
+    while !items.0.is_empty() {
+        let (number, said) = items.take()?;
+        if number == frame {
+            return Some(said.map_or(Known::NoRoom, Known::Said));
+        }
     }
-    while let Some((&kind, behind)) = rest.split_first() {
+    Some(Known::Nothing)
+}
+
+/// All that an annotation says that carries; `None`: that can't be read, or is not all.
+pub(crate) fn carried(bytes: &[u8]) -> Option<Vec<(u32, Said)>> {
+    let (mut items, mut all) = (Items::of(bytes)?, Vec::new());
+    while !items.0.is_empty() {
+        let (frame, said) = items.take()?;
+        all.push((frame, said?));
+    }
+    Some(all)
+}
+
+/// The items of an annotation.
+struct Items<'a>(&'a [u8]);
+
+impl<'a> Items<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        let (&version, rest) = bytes.split_first()?;
+        (version == VERSION).then_some(Self(rest))
+    }
+
+    /// The next one: which frame it is of, and what is said, if there was room; `None`: that can't
+    /// be read.
+    fn take(&mut self) -> Option<(u32, Option<Said>)> {
+        let (&kind, behind) = self.0.split_first()?;
         let (number, behind) = take(behind).map(|(it, rest)| (u32::from_le_bytes(it), rest))?;
         if kind == NO_ROOM {
-            if number == frame {
-                return Some(Known::NoRoom);
-            }
-            rest = behind;
-            continue;
+            self.0 = behind;
+            return Some((number, None));
         }
         let (process, behind) = take(behind)?;
         let (connection, behind) = take(behind)?;
@@ -152,18 +199,16 @@ fn find(bytes: &[u8], frame: u32) -> Option<Known> {
         let (len, behind) = take(behind)?;
         let len = usize::try_from(u32::from_le_bytes(len)).ok()?;
         let (statements, behind) = behind.split_at_checked(len).filter(|_| kind == SAID)?;
-        if number == frame {
-            let connection = u64::from_le_bytes(connection);
-            return Some(Known::Said(Said {
-                process: u32::from_le_bytes(process),
-                connection: (connection != 0).then_some(connection),
-                time: i64::from_le_bytes(time),
-                statements: statements.to_vec(),
-            }));
-        }
-        rest = behind;
+        self.0 = behind;
+        let connection = u64::from_le_bytes(connection);
+        let said = Said {
+            process: u32::from_le_bytes(process),
+            connection: (connection != 0).then_some(connection),
+            time: i64::from_le_bytes(time),
+            statements: statements.to_vec(),
+        };
+        Some((number, Some(said)))
     }
-    Some(Known::Nothing)
 }
 
 fn take<const N: usize>(bytes: &[u8]) -> Option<([u8; N], &[u8])> {
@@ -200,6 +245,22 @@ mod tests {
             drop(of_frame(Some(&bytes[..end]), 9));
         }
         assert_eq!(of_frame(Some(&[2, 0]), 9), Known::Unreadable);
+    }
+
+    /// WAL-32
+    #[test]
+    fn one_that_carries_has_all_of_it() {
+        let items = [(4, said(1)), (9, said(200))];
+        let bytes = carrying(&items).expect("short");
+        assert_eq!(carried(&bytes), Some(items.to_vec()));
+        assert_eq!(of_frame(Some(&bytes), 9), Known::Said(said(200)));
+        for end in 0..bytes.len() {
+            assert_ne!(carried(&bytes[..end]), Some(items.to_vec()));
+        }
+        let large = Said { statements: vec![7; ANNOTATION_MAX - LONG], ..said(1) };
+        assert_eq!(carrying(&[(4, large)]), None);
+        let bytes = annotation(&[(4, None, true)], room(1, 0));
+        assert_eq!(carried(&bytes), None, "there was no room");
     }
 
     /// WAL-23: no block is added, but where that is wanted.

@@ -6,6 +6,8 @@
 //! with any number of those before it. So dash counts generations itself, and says with each header
 //! which first salts may still be found (WAL-4).
 
+use crate::execute::Runner;
+use crate::frames::FRAME_HEADER;
 use crate::shared::durable::pack;
 use crate::stamp::Stamp;
 use dash_engine::error::{Error, Result};
@@ -86,17 +88,49 @@ pub struct RecordContext {
     pub generation: u64,
     /// The frame of its first entry.
     pub first_frame: u32,
+    /// Where its commits end, and what ran them, in a record whose statements carry them.
+    pub carried: Option<Carried>,
     /// The whole of it, in a record that a window starts with.
     pub start: Option<Generation>,
 }
 
+/// Of a record that has no frames, because the statements in its annotation carry its commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carried {
+    /// Number of the last frame.
+    pub last: u32,
+    /// Its header, which has the checksum of all before it: whether `-wal` has what is carried.
+    pub header: [u8; FRAME_HEADER],
+    /// What ran the statements, and is to run them again.
+    pub runner: Runner,
+}
+
+impl Carried {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.last.to_le_bytes());
+        bytes.extend(self.header);
+        bytes.extend(self.runner.version.to_le_bytes());
+        bytes.extend(self.runner.build.to_le_bytes());
+    }
+
+    fn take(bytes: &mut Bytes<'_>) -> Result<Self> {
+        let (last, header) = (bytes.u32()?, bytes.take()?);
+        let runner = Runner { version: bytes.u32()?, build: bytes.u64()? };
+        Ok(Self { last, header, runner })
+    }
+}
+
 impl RecordContext {
-    /// As bytes: generation u64, first frame u32; with a window's start also the header, the first
-    /// salt1 u32, the predecessor's u32, and the stamp's four numbers, u32 each.
+    /// As bytes: generation u64, first frame u32; of a record that carries the last frame u32 and
+    /// its header, the runner's version u32 and build u64; with a window's start also the header of
+    /// `-wal`, the first salt1 u32, the predecessor's u32, and the stamp's four numbers, u32 each.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(68);
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(self.first_frame.to_le_bytes());
+        if let Some(carried) = &self.carried {
+            carried.put(&mut bytes);
+        }
         if let Some(start) = &self.start {
             bytes.extend(start.header);
             bytes.extend(start.first.to_le_bytes());
@@ -121,27 +155,31 @@ impl RecordContext {
         let (generation, rest) = number::take(bytes).ok_or_else(damaged)?;
         let (first_frame, rest) = number::take(rest).ok_or_else(damaged)?;
         let first_frame = u32::try_from(first_frame).map_err(|_| damaged())?;
-        Ok((Self { generation, first_frame, start: None }, rest))
+        Ok((Self { generation, first_frame, carried: None, start: None }, rest))
     }
 
     /// Whether it is so in this record.
     pub fn is_short(record: &Record<'_>) -> bool {
-        record.form == Form::Lines && !record.is_window_start()
+        record.form == Form::Lines && !record.is_window_start() && !record.carries()
     }
 
     /// That of a record.
     pub fn of(record: &Record<'_>) -> Result<Self> {
         match Self::is_short(record) {
             true => Self::decode_short(record.context).map(|(context, _)| context),
-            false => Self::decode(record.context),
+            false => Self::decode(record.context, record.carries()),
         }
     }
 
-    /// And back.
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
+    /// And back; `carries`: it is of a record whose statements carry its commits.
+    pub fn decode(bytes: &[u8], carries: bool) -> Result<Self> {
         let mut rest = Bytes(bytes);
         let generation = rest.u64()?;
         let first_frame = rest.u32()?;
+        let carried = if carries { Some(Carried::take(&mut rest)?) } else { None };
+        if carried.is_some_and(|carried| carried.last < first_frame || first_frame == 0) {
+            return Err(damaged());
+        }
         let start = match rest.0.is_empty() {
             true => None,
             false => Some(Generation {
@@ -160,7 +198,7 @@ impl RecordContext {
                 },
             }),
         };
-        Ok(Self { generation, first_frame, start })
+        Ok(Self { generation, first_frame, carried, start })
     }
 }
 
@@ -186,7 +224,8 @@ impl HeadContext {
             Self::Closed { flushes } => flushes.to_le_bytes().to_vec(),
             Self::Void(start) => {
                 let generation = start.number;
-                RecordContext { generation, first_frame: 0, start: Some(start) }.encode()
+                let (carried, start) = (None, Some(start));
+                RecordContext { generation, first_frame: 0, carried, start }.encode()
             }
         }
     }
@@ -197,7 +236,7 @@ impl HeadContext {
             0 => Ok(Self::Nothing),
             4 => Ok(Self::Closed { flushes: Bytes(bytes).u32()? }),
             _ => {
-                let context = RecordContext::decode(bytes)?;
+                let context = RecordContext::decode(bytes, false)?;
                 context.start.map(Self::Void).ok_or_else(damaged)
             }
         }
@@ -270,20 +309,32 @@ mod tests {
     #[test]
     fn contexts_are_read_as_they_were_written() {
         let start = generation(5, 9, 4);
-        for start in [None, Some(start)] {
-            let context = RecordContext { generation: 3, first_frame: 77, start };
-            assert_eq!(RecordContext::decode(&context.encode()).expect("whole"), context);
+        let runner = Runner { version: 3_045_001, build: 0x1234_5678_9abc };
+        let carried = Carried { last: 79, header: [9; FRAME_HEADER], runner };
+        for (start, carried) in [(None, None), (Some(start), None), (None, Some(carried))] {
+            let context = RecordContext { generation: 3, first_frame: 77, carried, start };
+            let decoded = RecordContext::decode(&context.encode(), carried.is_some());
+            assert_eq!(decoded.expect("whole"), context);
         }
+        let context = RecordContext {
+            generation: 3,
+            first_frame: 77,
+            carried: Some(carried),
+            start: Some(start),
+        };
+        assert_eq!(RecordContext::decode(&context.encode(), true).expect("whole"), context);
+        let none = RecordContext { first_frame: 80, ..context };
+        assert!(RecordContext::decode(&none.encode(), true).is_err(), "it ends before it begins");
         let closed = HeadContext::Closed { flushes: 7 };
         for context in [HeadContext::Nothing, closed, HeadContext::Void(start)] {
             assert_eq!(HeadContext::decode(&context.encode()).expect("whole"), context);
         }
         // As they were before there was a stamp.
-        let context = RecordContext { generation: 3, first_frame: 77, start: Some(start) };
-        let known = RecordContext::decode(&context.encode()[..52]).expect("whole");
+        let context = RecordContext { carried: None, ..context };
+        let known = RecordContext::decode(&context.encode()[..52], false).expect("whole");
         let stamp = Stamp::default();
         assert_eq!(known, RecordContext { start: Some(Generation { stamp, ..start }), ..context });
-        assert!(RecordContext::decode(&[1, 2, 3]).is_err());
+        assert!(RecordContext::decode(&[1, 2, 3], false).is_err());
         assert!(HeadContext::decode(&[0; 12]).is_err());
     }
 }

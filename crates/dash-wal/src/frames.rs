@@ -209,6 +209,26 @@ impl FrameHeader {
         }
     }
 
+    /// The bytes of one in a `-wal` with the header `wal`, behind a frame with the checksum
+    /// `before`: of the page `numbers.0` with this image, and `numbers.1`, see
+    /// [`commit`](Self::commit).
+    pub(crate) fn behind(
+        wal: &WalHeader,
+        before: Checksum,
+        numbers: (u32, u32),
+        image: &[u8],
+    ) -> [u8; FRAME_HEADER] {
+        let (page, commit) = numbers;
+        let begins = [page, commit].map(u32::to_be_bytes).concat();
+        let [one, two] = checksum(wal.order, image, checksum(wal.order, &begins, before));
+        let numbers = [page, commit, wal.salts[0], wal.salts[1], one, two];
+        let mut bytes = [0; FRAME_HEADER];
+        for (place, number) in bytes.chunks_exact_mut(4).zip(numbers) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        bytes
+    }
+
     /// Whether a transaction ends here.
     pub(crate) fn is_commit(&self) -> bool {
         self.commit != 0

@@ -3,8 +3,9 @@
 
 mod beside;
 
-use crate::annotation::{Known, of_frame};
+use crate::annotation::{self, Known, Said, of_frame};
 use crate::context::{Generation, RecordContext, page_of};
+use crate::frames::FrameHeader;
 use crate::logged::Frames;
 use crate::names::Names;
 use crate::place::{self, Place};
@@ -12,6 +13,7 @@ use crate::strayed::refusal;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_log::images::Images;
+use dash_log::record::Record;
 use dash_log::scan::{RecordPlace, Scan};
 use dash_storage::{File, OpenMode, Storage};
 use std::path::Path;
@@ -37,8 +39,10 @@ pub struct Commit {
     pub generation: u64,
     /// The first and the last frame in `-wal`.
     pub frames: (u32, u32),
-    /// Pages of the database behind it.
+    /// Pages of the database behind it; 0: its record does not say.
     pub database_pages: u32,
+    /// Its statements carry it: the log has no frame of it.
+    pub carried: bool,
     /// What is said of it.
     pub known: Known,
 }
@@ -135,6 +139,21 @@ impl History {
             let record = self.scan.record(place)?;
             let (context, frames) = Frames::of(&record)?;
             let mut first = context.first_frame;
+            for (frame, said) in carried_in(&record)? {
+                let is_last = context.carried.filter(|carried| carried.last == frame);
+                commits.push(Commit {
+                    record: record.sequence,
+                    shared_by: 0,
+                    bytes: record.padded,
+                    generation: context.generation,
+                    frames: (first, frame),
+                    database_pages: is_last
+                        .map_or(0, |carried| FrameHeader::decode(&carried.header).commit),
+                    carried: true,
+                    known: Known::Said(said),
+                });
+                first = frame + 1;
+            }
             for frame in frames.filter(|frame| frame.is_commit()) {
                 commits.push(Commit {
                     record: record.sequence,
@@ -143,6 +162,7 @@ impl History {
                     generation: context.generation,
                     frames: (first, frame.number),
                     database_pages: frame.commit,
+                    carried: false,
                     known: of_frame(record.annotation, frame.number),
                 });
                 first = frame.number + 1;
@@ -164,7 +184,8 @@ impl History {
     }
 
     /// Shows the frames of each commit that recovery would take, or with `all` of each one that is
-    /// not overwritten, the oldest first; the first one of a window with what that starts from.
+    /// not overwritten, the oldest first; the first one of a window with what that starts from. One
+    /// that its statements carry has none.
     /// `show` answers whether to go on.
     ///
     /// # Errors
@@ -181,7 +202,15 @@ impl History {
             let mut images = Images::new(start.page_size());
             let mut frames = Vec::<(u32, Vec<u8>)>::new();
             for place in places {
-                for frame in Frames::of(&self.scan.record(place)?)?.1 {
+                let record = self.scan.record(place)?;
+                for _ in carried_in(&record)? {
+                    if let Some(commit) = commits.next()
+                        && !show(first.take(), commit, &[])?
+                    {
+                        return Ok(());
+                    }
+                }
+                for frame in Frames::of(&record)?.1 {
                     frames.push((frame.entry.unit, images.feed(&frame.entry)?.to_vec()));
                     if frame.is_commit()
                         && let Some(commit) = commits.next()
@@ -282,6 +311,15 @@ fn find<S: Storage>(storage: &S, directory: S::Directory, names: &mut Names) -> 
         None => Ok(place),
         Some(strayed) => Err(refusal(names, strayed)),
     }
+}
+
+/// The commits that a record carries by their statements.
+pub(crate) fn carried_in(record: &Record<'_>) -> Result<Vec<(u32, Said)>> {
+    if !record.carries() {
+        return Ok(Vec::new());
+    }
+    let known = record.annotation.and_then(annotation::carried);
+    known.ok_or_else(|| Error::Corrupt("the log is damaged: what carries commits can't be".into()))
 }
 
 fn context_of(scan: &Scan, place: &RecordPlace) -> Result<RecordContext> {

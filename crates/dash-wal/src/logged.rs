@@ -6,7 +6,7 @@
 //! salts are the generation's, and the checksum follows from the frame before (WAL-31).
 
 use crate::context::RecordContext;
-use crate::frames::{Checksum, FRAME_HEADER, FrameHeader, WalHeader, checksum};
+use crate::frames::{Checksum, FRAME_HEADER, FrameHeader, WalHeader};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Error, Result};
 use dash_log::images::Images;
@@ -38,15 +38,7 @@ impl Logged<'_> {
         before: Checksum,
         image: &[u8],
     ) -> [u8; FRAME_HEADER] {
-        let [page, commit] = [self.entry.unit, self.commit].map(u32::to_be_bytes);
-        let begins = [page, commit].concat();
-        let [one, two] = checksum(wal.order, image, checksum(wal.order, &begins, before));
-        let numbers = [self.entry.unit, self.commit, wal.salts[0], wal.salts[1], one, two];
-        let mut bytes = [0; FRAME_HEADER];
-        for (place, number) in bytes.chunks_exact_mut(4).zip(numbers) {
-            place.copy_from_slice(&number.to_be_bytes());
-        }
-        bytes
+        FrameHeader::behind(wal, before, (self.entry.unit, self.commit), image)
     }
 
     /// Its header, where the record has that.
@@ -68,7 +60,7 @@ impl<'a> Frames<'a> {
     /// What a record says of itself, and its frames.
     pub(crate) fn of(record: &Record<'a>) -> Result<(RecordContext, Self)> {
         let (context, ends) = match RecordContext::is_short(record) {
-            false => (RecordContext::decode(record.context)?, None),
+            false => (RecordContext::of(record)?, None),
             true => {
                 let (context, ends) = RecordContext::decode_short(record.context)?;
                 (context, Some(Ends::of(ends, record.count)?))

@@ -106,6 +106,13 @@ mutations! {
     RestsUnsaid = "records are written behind a head that somebody who died coming to rest has called clean",
     FenceForgotten = "the word that says that a name fence stands is cleared before that is gone",
     RestsUnseen = "whoever comes to rest does not look again whether somebody has committed",
+    FramesBehindStatements = "a record of frames follows statements in a window",
+    CarriedNotFlushed = "a checkpoint copies pages of commits that only their statements carry",
+    EndForgotten = "a record does not say which frame its statements ended with",
+    ExecutedOnTop = "statements are run again behind what a power loss has left of their frames",
+    NotExecuted = "statements whose frames are lost are not run again",
+    OthersExecute = "statements are run again by another SQLite than ran them",
+    GoneTaken = "a -wal that is gone is taken for checkpointed where statements carry what was in it",
     GoesOnPoisoned = "the engine goes on after both flushes failed",
 }
 

@@ -6,6 +6,7 @@
 //! written in its place (WAL-24).
 
 use crate::annotation::{Item, Said};
+use crate::execute::Runner;
 use crate::frames::{FRAME_HEADER, FrameHeader};
 use crate::mutation::{Mutation, broken};
 use std::collections::VecDeque;
@@ -19,11 +20,21 @@ const ATTEMPTS: usize = 10_000;
 /// The last frame of a transaction.
 pub(crate) type Frame = (u32, [u8; FRAME_HEADER]);
 
+/// What is to be said of a transaction.
+#[derive(Debug)]
+pub(crate) struct Intended {
+    pub said: Said,
+    /// It may add blocks.
+    pub full: bool,
+    /// It may carry the transaction, which provably does the same when this runs it again.
+    pub runner: Option<Runner>,
+}
+
 /// What a connection has to say.
 #[derive(Debug, Default)]
 pub(crate) struct Saying {
-    /// Of the transaction whose last frame is written next, and whether it may add blocks.
-    pub next: Option<(Said, bool)>,
+    /// Of the transaction whose last frame is written next.
+    pub next: Option<Intended>,
     /// The last frame of the transaction in hand, of which something is noted.
     pub noted: Option<Frame>,
 }
@@ -43,6 +54,7 @@ struct Note {
     frame: Frame,
     said: Option<Said>,
     full: bool,
+    runner: Option<Runner>,
 }
 
 impl Note {
@@ -77,12 +89,13 @@ impl Notes {
 
     /// The last frame of a transaction was written, whose first one is `first`. What was noted of
     /// frames from there on was rolled back, and what is up to `durable` is in no record to come.
-    pub(crate) fn add(&self, frame: Frame, first: u32, durable: u32, (said, full): (Said, bool)) {
+    pub(crate) fn add(&self, frame: Frame, first: u32, durable: u32, intended: Intended) {
+        let Intended { said, full, runner } = intended;
         let Some(mut kept) = self.kept() else { return };
         let salts = FrameHeader::decode(&frame.1).salts;
         kept.retain(|note| note.salts() == salts && (durable + 1..first).contains(&note.frame.0));
         let fits = kept.bytes + said.statements.len() <= BYTES;
-        let note = Note { frame, said: fits.then_some(said), full };
+        let note = Note { frame, said: fits.then_some(said), full, runner };
         kept.bytes += note.bytes();
         kept.notes.push_back(note);
     }
@@ -94,6 +107,20 @@ impl Notes {
         {
             kept.retain(|note| note.frame != frame);
         }
+    }
+
+    /// What carries the transactions that end with these frames: what is said of each, where all of
+    /// them are to be carried, and run again by the same.
+    pub(crate) fn carrying(&self, frames: &[Frame]) -> Option<(Runner, Vec<(u32, Said)>)> {
+        let kept = self.kept().filter(|kept| !kept.notes.is_empty())?;
+        let mut runner = None;
+        let of = |frame: &Frame| {
+            let note = kept.notes.iter().find(|note| note.frame == *frame)?;
+            let same = *runner.get_or_insert(note.runner?) == note.runner?;
+            Some((frame.0, note.said.clone().filter(|_| same)?))
+        };
+        let items = frames.iter().map(of).collect::<Option<Vec<_>>>()?;
+        Some((runner?, items))
     }
 
     /// What is to be said of the transactions that end with these frames, which are in the record
@@ -131,10 +158,28 @@ mod tests {
         (number, header)
     }
 
-    fn said(connection: u64, bytes: usize) -> (Said, bool) {
+    fn said(connection: u64, bytes: usize) -> Intended {
         let said =
             Said { process: 1, connection: Some(connection), time: 0, statements: vec![7; bytes] };
-        (said, false)
+        Intended { said, full: false, runner: None }
+    }
+
+    /// WAL-32
+    #[test]
+    fn either_all_are_carried_or_none() {
+        let notes = Notes::default();
+        let by = |build| Some(Runner { version: 3_045_001, build });
+        for (number, runner) in [(1, by(1)), (2, by(1)), (3, by(2)), (4, None)] {
+            notes.add(frame(number, 1), number, 0, Intended { runner, ..said(9, 5) });
+        }
+        let carried = |frames: &[Frame]| notes.carrying(frames).map(|(_, items)| items.len());
+        assert_eq!(carried(&[frame(1, 1)]), Some(1));
+        assert_eq!(carried(&[frame(1, 1), frame(2, 1)]), Some(2));
+        assert_eq!(carried(&[frame(2, 1), frame(3, 1)]), None, "by another SQLite");
+        assert_eq!(carried(&[frame(3, 1), frame(4, 1)]), None, "not provably");
+        assert_eq!(carried(&[frame(1, 1), frame(2, 2)]), None, "of other frames");
+        assert_eq!(carried(&[frame(1, 1), frame(5, 1)]), None, "by another process");
+        assert_eq!(carried(&[]), None);
     }
 
     fn taken(notes: &Notes, frames: &[Frame]) -> Vec<(u32, Option<u64>)> {

@@ -1,7 +1,9 @@
 //! How to open a database, and what a commit is to survive.
 
+use crate::execute::Execute;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// When a commit is durable.
@@ -54,6 +56,9 @@ pub struct OpenOptions {
     /// Another engine's file. As long as it is in the database's folder, whoever was killed in that
     /// mode may have left a commit there, which that engine has to find first.
     pub kept_out_by: Option<OsString>,
+    /// What runs again the statements that carry commits, if a power loss took their frames.
+    /// `None`: a database where that has to be done is not opened.
+    pub executor: Option<Arc<dyn Execute>>,
     /// Sizes.
     pub tuning: Tuning,
 }
@@ -69,6 +74,7 @@ impl Default for OpenOptions {
             rest: None,
             log: None,
             kept_out_by: None,
+            executor: None,
             tuning: Tuning::default(),
         }
     }
@@ -95,6 +101,10 @@ pub struct Tuning {
     /// durable so. Beginning and ending a session of the log costs about as many flushes as the log
     /// saves in as many commits.
     pub short_session: u64,
+    /// So many commits of a window at most are carried by their statements, as recovery has to run
+    /// them again; behind them `-wal` is flushed. The paper (SQLite/SSL) does so by the share of
+    /// its log that is full, and by pages.
+    pub carried_max: u64,
     /// From so many frames on a checkpoint keeps writers and new readers back.
     pub drain_frames: u32,
 }
@@ -108,6 +118,7 @@ impl Default for Tuning {
             record_max: 1 << 20,
             stock_commits: 1,
             short_session: 8,
+            carried_max: 10_000,
             drain_frames: 4000,
         }
     }
@@ -124,6 +135,7 @@ impl Tuning {
             record_max: 8 << 10,
             stock_commits: 1,
             short_session: 3,
+            carried_max: 12,
             drain_frames: 40,
         }
     }

@@ -15,6 +15,8 @@ pub struct Statistics {
     pub records: u64,
     /// Frames in them.
     pub frames: u64,
+    /// Transactions in them that their statements carry, in the place of frames.
+    pub carried: u64,
     /// Bytes of them, padding included.
     pub log_bytes: u64,
     /// Flushes of the log.
@@ -60,7 +62,7 @@ pub struct Statistics {
 }
 
 /// Of the rows, those that count; the others tell of the log as it is.
-const COUNTERS: usize = 22;
+const COUNTERS: usize = 23;
 const _: () = assert!(COUNTERS <= totals::WORDS);
 
 impl Statistics {
@@ -72,13 +74,14 @@ impl Statistics {
 
     /// Names and values, in the order of the fields.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 26] {
+    pub fn rows(&self) -> [(&'static str, u64); 27] {
         [
             ("commits", self.commits),
             ("helped", self.helped),
             ("unflushed_commits", self.unflushed_commits),
             ("records", self.records),
             ("frames", self.frames),
+            ("carried", self.carried),
             ("log_bytes", self.log_bytes),
             ("log_flushes", self.log_flushes),
             ("wal_flushes", self.wal_flushes),

@@ -114,7 +114,16 @@ mod tests {
 
     fn commit(record: u64, generation: u64, frames: (u32, u32)) -> Commit {
         let known = Known::Nothing;
-        Commit { record, shared_by: 1, bytes: 0, generation, frames, database_pages: 1, known }
+        Commit {
+            record,
+            shared_by: 1,
+            bytes: 0,
+            generation,
+            frames,
+            database_pages: 1,
+            carried: false,
+            known,
+        }
     }
 
     #[test]

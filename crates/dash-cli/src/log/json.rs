@@ -21,6 +21,7 @@ pub fn of(shown: &Shown<'_>) -> Value {
         "last_frame": commit.frames.1,
         "pages": shown.pages(),
         "database_pages": commit.database_pages,
+        "carried_by_statements": commit.carried,
         "record": commit.record,
         "record_bytes": commit.bytes,
         "record_commits": commit.shared_by,

@@ -33,6 +33,9 @@ pub fn of(shown: &Shown<'_>) -> String {
     if commit.shared_by > 1 {
         let _ = write!(out, " for {} commits", commit.shared_by);
     }
+    if commit.carried {
+        let _ = write!(out, "  carried by its statements");
+    }
     for event in shown.ran.iter().flat_map(|ran| &ran.events) {
         let _ = write!(out, "\n    {}", statement(event).replace('\n', "\n    "));
     }

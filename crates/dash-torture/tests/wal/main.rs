@@ -39,6 +39,7 @@ mod a_writer_that_dies_leaves_no_frame_without_checksum;
 mod before_the_first_record_all_names_are_durable;
 mod entering_and_leaving_the_mode_loses_nothing;
 mod older_headers_are_told_from_newer_ones;
+mod statements_carry_commits;
 mod stock_sqlite_reads_along_and_does_not_write;
 mod the_ring_overwrites_nothing_that_is_needed;
 mod what_a_commit_ran_is_said_of_it_alone;
@@ -69,6 +70,7 @@ use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
 use a_stopped_leader_stops_nobody as stopped;
 use a_writer_that_dies_leaves_no_frame_without_checksum as unsummed;
 use before_the_first_record_all_names_are_durable as names;
+use statements_carry_commits as carry;
 use the_ring_overwrites_nothing_that_is_needed as ring;
 use what_a_commit_ran_is_said_of_it_alone as said_alone;
 use what_a_stock_survivor_writes_after_a_kill_is_kept as survivor;
@@ -176,6 +178,13 @@ const TOLD: &[Told] = &[
     (Mutation::FenceForgotten, &[rest::and_somebody_else_goes_on_with_it]),
     (Mutation::RestsUnsaid, &[rest::also_where_who_does_it_is_killed]),
     (Mutation::RestsUnseen, &[rest::unless_somebody_commits_meanwhile]),
+    (Mutation::FramesBehindStatements, &[carry::with_frames_behind_them]),
+    (Mutation::CarriedNotFlushed, &[carry::until_a_checkpoint_copies_their_pages]),
+    (Mutation::EndForgotten, &[carry::until_a_checkpoint_copies_their_pages]),
+    (Mutation::ExecutedOnTop, &[carry::though_recovery_is_cut_off_again]),
+    (Mutation::NotExecuted, &[carry::whatever_is_lost]),
+    (Mutation::OthersExecute, &[carry::but_another_sqlite_does_not_run_them]),
+    (Mutation::GoneTaken, &[carry::unless_the_wal_that_they_are_of_is_gone]),
     (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),
 ];

@@ -32,11 +32,11 @@ enum Written {
 
 /// What a record is about.
 #[derive(Clone, Copy)]
-struct Batch {
+pub(super) struct Batch {
     /// Bytes of a page.
-    page: u32,
-    first: u32,
-    last: u32,
+    pub(super) page: u32,
+    pub(super) first: u32,
+    pub(super) last: u32,
 }
 
 impl<S: Storage> Connection<S> {
@@ -56,10 +56,19 @@ impl<S: Storage> Connection<S> {
         } else {
             let batch = Batch { page, first, last };
             self.read_back(leader, batch)?;
-            commits = self.build(leader, batch)?;
-            // A commit does not wait or fail for what is said of it.
-            drop(self.annotate(leader, page, first));
-            self.write_record(leader, last, means)
+            let carrying = self.carrying(leader, batch)?;
+            let mut carried = 0;
+            if let Some(carrying) = carrying {
+                carried = self.build_carrying(leader, batch, &carrying)?;
+                commits = carried;
+            } else if self.is_carried() && !broken(Mutation::FramesBehindStatements) {
+                return self.flush_wal(leader, last);
+            } else {
+                commits = self.build(leader, batch)?;
+                // A commit does not wait or fail for what is said of it.
+                drop(self.annotate(leader, page, first));
+            }
+            self.write_record(leader, last, means, carried)
         };
         match written {
             Ok(Written::Durable(bytes)) => {
@@ -110,6 +119,7 @@ impl<S: Storage> Connection<S> {
         let context = RecordContext {
             generation: self.coordination.get(Word::Generation),
             first_frame: batch.first,
+            carried: None,
             start,
         };
         let size = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
@@ -203,7 +213,7 @@ impl<S: Storage> Connection<S> {
 
     /// The page in frame `number`. The index knows it without a call of the system, of which there
     /// would be one for each frame that other processes have written.
-    fn page_of(&self, number: u32, page: u32) -> Result<u32> {
+    pub(super) fn page_of(&self, number: u32, page: u32) -> Result<u32> {
         let index = self.index.as_ref();
         let asked = if broken(Mutation::FrameBefore) { (number - 1).max(1) } else { number };
         if let Some(page) = index.and_then(|index| index.page_of(asked)) {
@@ -217,8 +227,15 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Writes the record that was built, of frames up to `last`, and flushes it.
-    fn write_record(&mut self, leader: &mut Leader<S>, last: u32, means: Means) -> Result<Written> {
+    /// Writes the record that was built, of frames up to `last`, and flushes it. Statements carry
+    /// so many commits in it; 0: frames do.
+    fn write_record(
+        &mut self,
+        leader: &mut Leader<S>,
+        last: u32,
+        means: Means,
+        carried: u32,
+    ) -> Result<Written> {
         let Leader { log, builder, window, .. } = leader;
         let log = log.as_mut().ok_or(Error::OutOfMemory)?;
         let blocks = builder.finish(log.block())?;
@@ -237,7 +254,7 @@ impl<S: Storage> Connection<S> {
         let means = if start == 0 && !asked { Means::Flush } else { means };
         let early = broken(Mutation::WordsBeforeFlush);
         if early {
-            publish(c, place, len, window.first);
+            publish(c, place, len, window.first, carried);
         }
         let unflushed = match means {
             Means::Device => log.write_durable(blocks, place).map(|()| false),
@@ -255,7 +272,7 @@ impl<S: Storage> Connection<S> {
         self.statistics.log_bytes += len;
         self.statistics.log_flushes += u64::from(means != Means::Write);
         if !early {
-            publish(c, place, len, window.first);
+            publish(c, place, len, window.first, carried);
         }
         if unflushed {
             c.set(Word::LogUnflushed, 1);
@@ -315,7 +332,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// The generation that `-wal` is in, by the header that is there.
-    fn generation_in_wal(&mut self) -> Result<Generation> {
+    pub(super) fn generation_in_wal(&mut self) -> Result<Generation> {
         let header = self.wal_header()?;
         let current = |header: &[u8; WAL_HEADER]| {
             salts_word(header) == self.coordination.get(Word::Salts)
@@ -356,7 +373,11 @@ fn publish<F: dash_storage::File>(
     place: u64,
     len: u64,
     first_frame: u32,
+    carried: u32,
 ) {
+    // Before the window is there: whoever sees that sees what is in it.
+    let before = if c.get(Word::Window) == 0 { 0 } else { c.get(Word::Carried) };
+    c.set(Word::Carried, before + u64::from(carried));
     if c.get(Word::Window) == 0 {
         c.set(Word::WindowFrame, u64::from(first_frame));
         c.set(Word::Window, place + 1);

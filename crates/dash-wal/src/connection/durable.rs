@@ -86,7 +86,7 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         self.check_sound()?;
-        if self.settings.barrier == Barrier::Wal {
+        if self.settings.barrier == Barrier::Wal || self.needs_wal() {
             return self.flush_wal_alone();
         }
         let Some(end) = self.visible_end()? else {
@@ -96,7 +96,18 @@ impl<S: Storage> Connection<S> {
         if end == 0 {
             return Ok(());
         }
-        self.make_durable(end, Means::Flush)
+        self.make_durable(end, Means::Flush)?;
+        // What was not durable may be so by its statements now.
+        match self.needs_wal() {
+            true => self.flush_wal_alone(),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether what is durable has to be so in `-wal`, before pages are copied: statements are run
+    /// again on the database as it was before (WAL-33).
+    fn needs_wal(&self) -> bool {
+        self.is_carried() && !broken(Mutation::CarriedNotFlushed)
     }
 
     /// The last visible frame of this generation. `None`: there is no index that says so.

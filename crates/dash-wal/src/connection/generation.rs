@@ -131,6 +131,7 @@ impl<S: Storage> Connection<S> {
         let context = RecordContext {
             generation: generation.number,
             first_frame: 1,
+            carried: None,
             start: Some(generation),
         };
         for _ in 0..3 {
@@ -171,6 +172,7 @@ impl<S: Storage> Connection<S> {
             self.statistics.records += 1;
             self.statistics.log_bytes += len;
             c.set(Word::LogUnflushed, 0);
+            c.set(Word::Carried, 0);
             c.set(Word::Window, place + 1);
             c.set(Word::WindowFrame, 1);
             c.set(Word::Position, place + len);

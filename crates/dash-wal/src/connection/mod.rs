@@ -11,6 +11,8 @@
 //! | `index` | the wal-index and its locks |
 //! | `durable` | waiting until a commit is durable, by helping |
 //! | `append` | frames into the log |
+//! | `carry` | statements in the place of frames |
+//! | `committed` | the database as of the newest commit |
 //! | `room` | where in the log they go |
 //! | `stock` | the way without the log: a flush of `-wal` |
 //! | `placing`, `target` | where the log lies, and where a person wants it |
@@ -22,8 +24,10 @@
 //! | `watch` | who does what, for whoever looks |
 
 mod append;
+mod carry;
 mod checkpoint;
 mod close;
+pub(crate) mod committed;
 mod database;
 mod drain;
 mod durable;

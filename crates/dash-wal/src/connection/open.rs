@@ -99,6 +99,7 @@ impl<S: Storage> Connection<S> {
                 makes_log_elsewhere: options.log.is_some(),
                 tuning: options.tuning,
             },
+            executor: options.executor.clone(),
             statistics: Statistics::default(),
             told: Told::default(),
             unasked: None,

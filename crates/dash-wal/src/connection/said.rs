@@ -3,8 +3,10 @@
 
 use crate::annotation::{Room, Said, annotation};
 use crate::connection::state::Connection;
+use crate::execute::Runner;
 use crate::frames::{FRAME_HEADER, FrameHeader, frame_size};
 use crate::mutation::{Mutation, broken};
+use crate::notes::{Frame, Intended};
 use crate::process::Leader;
 use crate::shared::coordination::Word;
 use dash_engine::error::{Error, Result};
@@ -22,9 +24,10 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Something is to be said in the log of the transaction whose last frame is written next;
-    /// `full`: it may make the record longer. Nothing fails for it.
-    pub fn say(&mut self, said: Said, full: bool) {
-        self.saying.next = Some((said, full));
+    /// `full`: it may make the record longer; `runner`: its statements may carry it, as they
+    /// provably come to the same pages when that runs them again. Nothing fails for it.
+    pub fn say(&mut self, said: Said, full: bool, runner: Option<Runner>) {
+        self.saying.next = Some(Intended { said, full, runner });
     }
 
     /// The last frame of a transaction is written. One without a checksum is written once more.
@@ -58,11 +61,7 @@ impl<S: Storage> Connection<S> {
     /// from `first` on.
     pub(crate) fn annotate(&self, leader: &mut Leader<S>, page: u32, first: u32) -> Result<()> {
         let size = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
-        let ends = (first..).zip(leader.before.chunks_exact(size)).filter_map(|(number, frame)| {
-            let header = frame.first_chunk()?;
-            FrameHeader::decode(header).is_commit().then_some((number, *header))
-        });
-        let mut items = self.process.notes.take(ends);
+        let mut items = self.process.notes.take(ends(&leader.before, first, size));
         let Some(log) = leader.log.as_ref().filter(|_| !items.is_empty()) else { return Ok(()) };
         if broken(Mutation::AnnotationAddsBlocks) {
             items.iter_mut().for_each(|(_, _, full)| *full = true);
@@ -79,4 +78,12 @@ impl<S: Storage> Connection<S> {
         };
         leader.builder.annotate(&annotation(&items, room))
     }
+}
+
+/// The last frames of the transactions in `frames`, of `size` bytes each, from number `first` on.
+pub(crate) fn ends(frames: &[u8], first: u32, size: usize) -> impl Iterator<Item = Frame> {
+    (first..).zip(frames.chunks_exact(size)).filter_map(|(number, frame)| {
+        let header = frame.first_chunk()?;
+        FrameHeader::decode(header).is_commit().then_some((number, *header))
+    })
 }

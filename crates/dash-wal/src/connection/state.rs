@@ -2,6 +2,7 @@
 
 use crate::connection::own::OwnFrames;
 use crate::database::DatabaseFile;
+use crate::execute::Execute;
 use crate::frames::Checksum;
 use crate::index::{Index, Inherited};
 use crate::mutation::{Mutation, broken};
@@ -47,6 +48,8 @@ pub struct Connection<S: Storage> {
     pub(crate) checkpoint: Checkpoint,
     pub(crate) patience: Patience,
     pub(crate) settings: Settings,
+    /// What runs statements again that carry commits.
+    pub(crate) executor: Option<Arc<dyn Execute>>,
     pub(crate) statistics: Statistics,
     /// What of them is among those of all connections.
     pub(crate) told: Told,

@@ -7,6 +7,7 @@ mod report;
 
 use crate::context::Generation;
 use crate::frames::{Prefix, WalHeader, walk};
+use crate::history::carried_in;
 use crate::logged::{Frames, Logged};
 use crate::names::Names;
 use crate::place::{self, Place};
@@ -198,7 +199,9 @@ impl<'a, S: Storage> Files<'a, S> {
             Err(other) => return Err(other),
         };
         let decided = match explain(situation) {
-            (Action::RefuseAbsent, _) => Err((Refusal::WalRemoved, look.missing_wal().to_string())),
+            (Action::RefuseAbsent, _) => {
+                Err((Refusal::WalRemoved, look.missing_wal(log.chain.as_ref()).to_string()))
+            }
             (Action::RefuseLost, _) => Err((Refusal::LogWiped, look.wiped_log().to_string())),
             (Action::RefuseGap, _) => Err((Refusal::WalCut, look.missing_frames().to_string())),
             (Action::RefuseAnother, _) => {
@@ -274,7 +277,8 @@ fn log_seen<F: File>(log: &Log<F>, len: u64) -> Result<LogSeen> {
         let record = record?;
         frames += record.count;
         let commits_of = Frames::of(&record)?.1.filter(Logged::is_commit).count();
-        commits += u32::try_from(commits_of).unwrap_or(u32::MAX);
+        let carried = carried_in(&record)?.len();
+        commits += u32::try_from(commits_of + carried).unwrap_or(u32::MAX);
     }
     let of = |generation: &Generation| GenerationSeen {
         number: generation.number,

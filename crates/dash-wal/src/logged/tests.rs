@@ -56,7 +56,7 @@ fn log(header: [u8; WAL_HEADER], parts: &[&[Vec<u8>]], first: u32, within: bool)
     let all = start.iter().map(|part| (part, Some(generation)));
     let all = all.chain(parts.iter().map(|part| (part, None)));
     for (sequence, (part, start)) in (1..).zip(all) {
-        let context = RecordContext { generation: 3, first_frame: number, start };
+        let context = RecordContext { generation: 3, first_frame: number, carried: None, start };
         let headers = part.iter().filter_map(|frame| frame.first_chunk());
         let (context, flags, meta) = match start {
             Some(_) => (context.encode(), WINDOW_START, 24),

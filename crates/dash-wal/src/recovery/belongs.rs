@@ -58,6 +58,13 @@ impl<S: Storage> Look<'_, S> {
         if absent && broken(Mutation::AbsentBelieved) {
             return Ok(Database::Complete);
         }
+        // What statements have written can't be compared.
+        if absent && chain.carries {
+            return Ok(match broken(Mutation::GoneTaken) {
+                true => Database::Complete,
+                false => Database::HoldsOlderImage,
+            });
+        }
         let held = self.held(log, chain)?;
         let found = Stamp::read(self.database, self.names.shown())?;
         // A stock program that went on may have made a page what it was before.

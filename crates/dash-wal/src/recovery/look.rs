@@ -38,8 +38,10 @@ pub(crate) struct Log<F: File> {
 pub(crate) struct Chain {
     pub(crate) generation: Generation,
     pub(crate) first_frame: u32,
-    /// Whether it has any frame.
+    /// Whether it has any frame, or statements in the place of some.
     pub(crate) has_frames: bool,
+    /// Whether it has such statements.
+    pub(crate) carries: bool,
 }
 
 impl<F: File> Log<F> {
@@ -114,11 +116,13 @@ impl<S: Storage> Look<'_, S> {
             let context = RecordContext::of(&record)?;
             match (&mut chain, context.start) {
                 (_, Some(generation)) => {
-                    let (first_frame, has_frames) = (context.first_frame, record.count > 0);
-                    chain = Some(Chain { generation, first_frame, has_frames });
+                    let (first_frame, carries) = (context.first_frame, record.carries());
+                    let has_frames = record.count > 0 || carries;
+                    chain = Some(Chain { generation, first_frame, has_frames, carries });
                 }
                 (Some(chain), None) if context.generation == chain.generation.number => {
-                    chain.has_frames |= record.count > 0;
+                    chain.has_frames |= record.count > 0 || record.carries();
+                    chain.carries |= record.carries();
                 }
                 _ => {
                     return Err(
@@ -236,9 +240,17 @@ impl<S: Storage> Look<'_, S> {
         ))
     }
 
-    /// Why a database isn't opened whose `-wal` was removed by hand.
-    pub(crate) fn missing_wal(&self) -> Error {
+    /// Why a database isn't opened whose `-wal` was removed by hand. What the log carries by
+    /// statements can't be kept without it.
+    pub(crate) fn missing_wal(&self, chain: Option<&Chain>) -> Error {
         let (db, wal, log) = (self.names.shown(), self.names.shown_wal(), self.names.shown_log());
+        if chain.is_some_and(|chain| chain.carries) {
+            return Error::CantOpen(format!(
+                "{wal} is missing: {log} holds commits that were in it by their statements alone, which can be run again only \
+                 on what was before them in {wal}; put {wal} back, or let `dash recover {db} --discard` take the database as it \
+                 is, which is right if a program on stock SQLite went on after all of dash's had been killed"
+            ));
+        }
         Error::CantOpen(format!(
             "{wal} is missing: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `dash recover {db}` \
              choose: --keep takes the commits from the log, --discard the database as it is, which is right if a program \

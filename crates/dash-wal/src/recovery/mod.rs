@@ -6,6 +6,7 @@
 
 mod anew;
 mod belongs;
+mod execute;
 pub(crate) mod look;
 mod replay;
 pub(crate) mod rows;
@@ -20,7 +21,7 @@ use crate::shared::coordination::Word;
 use crate::shared::durable::{DurableEnd, pack};
 use crate::stamp::Stamp;
 use crate::strayed::refusal;
-use dash_engine::error::{Context, Operation, Result};
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::io::read_padded;
 use dash_engine::locks::LockLevel;
@@ -312,9 +313,16 @@ impl<S: Storage> Connection<S> {
                 wal.set_len(0).during(Operation::Resize, name)?;
                 wal.flush().during(Operation::Flush, name)?;
             }
-            (Action::Replay, Some(chain), Some(wal)) => self.replay(log, chain, wal)?,
+            (Action::Replay, Some(chain), Some(wal)) => {
+                self.replay(log, chain, wal)?;
+                match self.execute(log, chain, wal) {
+                    Err(Error::CantOpen(_)) if choice == Choice::Discard => {}
+                    executed => executed?,
+                }
+            }
             (Action::RefuseAbsent, Some(chain), _) => match choice {
-                Choice::Ask => return Err(self.look().missing_wal()),
+                Choice::Ask => return Err(self.look().missing_wal(Some(chain))),
+                Choice::Keep if chain.carries => return Err(self.look().missing_wal(Some(chain))),
                 Choice::Keep => return self.make_wal_anew(log, chain).map(Some),
                 Choice::Discard => {}
             },

@@ -45,7 +45,8 @@ pub enum WalIs {
 pub(crate) enum Database {
     /// Nothing that speaks against a complete checkpoint.
     Complete,
-    /// A page as it was before its last image in the log.
+    /// A page as it was before its last image in the log. Or the log has statements in the place of
+    /// images, and nothing tells that.
     HoldsOlderImage,
     /// What the log can't be of: another database, or an older state of its own.
     Another,
@@ -173,7 +174,7 @@ fn rows() -> [Row; 12] {
             chain,
             &[W::Absent, W::Blank],
             A::RefuseAbsent,
-            "-wal was removed by hand: a deletion by SQLite comes after a complete checkpoint",
+            "-wal was removed by hand: a deletion by SQLite comes after a complete checkpoint, which only statements don't tell",
         )
         .of(Database::HoldsOlderImage),
         row(

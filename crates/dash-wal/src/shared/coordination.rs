@@ -48,7 +48,7 @@ pub(crate) const ENTRIES: usize = TOTALS + totals::WORDS;
 pub(crate) const MAX_ENTRIES: usize = (HEAD - ENTRIES) / ENTRY;
 
 /// Raise it whenever a word gets another meaning, or who joins must know another format of the log.
-const NUMBER: u64 = WAL_LAYOUTS + 2;
+const NUMBER: u64 = WAL_LAYOUTS + 3;
 
 /// First word of one that is laid out as here.
 const MARK: u64 = DASH | NUMBER;
@@ -163,6 +163,9 @@ pub(crate) enum Word {
     StockAt = 50,
     /// 1: statements were recorded in the log since the first opener.
     Said = 51,
+    /// Commits in the window, if there is one, that their statements carry: see
+    /// [`crate::connection::carry`].
+    Carried = 52,
 }
 
 /// What one tells whoever only reads it.

@@ -91,7 +91,7 @@ impl Link {
                 time: i64::try_from(time.as_millis()).unwrap_or(i64::MAX),
                 statements,
             };
-            engine.say(said, text == Text::Full);
+            engine.say(said, text == Text::Full, None);
         }
     }
 

@@ -60,6 +60,8 @@ pub struct Settings {
     barrier: Option<&'static str>,
     /// `PRAGMA dash_durability`.
     durability: &'static str,
+    /// Whether statements carry commits, on simulated storage.
+    carries: bool,
 }
 
 impl Settings {
@@ -91,6 +93,8 @@ impl Settings {
             is_older: claims.pragmas && locking != Locking::Heap && dice.one_in(6),
             barrier: (claims.pragmas && dice.one_in(8)).then_some("wal"),
             durability: if claims.pragmas { durability } else { "host" },
+            // A stock program that removes -wal would leave a question to a person.
+            carries: claims.pragmas && !has_neighbours && dice.one_in(3),
         }
     }
 
@@ -145,9 +149,9 @@ impl Settings {
         }
         if self.claims.pragmas {
             let (durability, keeps) = (self.durability, u8::from(self.keeps_log));
-            let older = u8::from(self.is_older);
+            let (older, carries) = (u8::from(self.is_older), u8::from(self.carries));
             db.execute_batch(&format!(
-                "PRAGMA dash_durability={durability}; PRAGMA keeps_log={keeps}; PRAGMA older={older}"
+                "PRAGMA dash_durability={durability}; PRAGMA keeps_log={keeps}; PRAGMA older={older}; PRAGMA carries={carries}"
             ))?;
             if let Some(barrier) = self.barrier {
                 db.execute_batch(&format!("PRAGMA dash_barrier={barrier}"))?;

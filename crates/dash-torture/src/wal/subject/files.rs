@@ -15,6 +15,7 @@ use dash_storage::LockKind;
 use dash_storage::simulated::Simulated;
 use dash_wal::{Barrier, Durability, OpenOptions, Process, Said, Tuning};
 
+use super::carry::{Carry, Executor};
 use super::older::Older;
 use crate::sim::stock_file as file;
 use crate::sim::subject::{DB, Sizes, SqliteFiles, World};
@@ -96,6 +97,8 @@ struct Shared {
     connection: Mutex<Option<Connection>>,
     /// What its commits say of themselves: so many bytes; 0: nothing.
     says: AtomicUsize,
+    /// Whether statements carry them.
+    carry: Mutex<Carry>,
     /// Whether its SQLite is an older one.
     older: Older,
 }
@@ -117,11 +120,13 @@ impl Shared {
             Sizes::Tiny | Sizes::Wide => Tuning::tiny(),
         };
         let log = (world.setup.variant == super::MEMORY).then(|| PathBuf::from(super::LOG));
-        let options = OpenOptions { barrier, tuning, log, ..OpenOptions::default() };
+        let executor = Some(Arc::new(Executor) as Arc<_>);
+        let options = OpenOptions { barrier, tuning, log, executor, ..OpenOptions::default() };
         let opened = Connection::open(&world.process, Path::new(DB), &options, &process);
         engine(opened, Code::CANTOPEN).map(|connection| Self {
             connection: Mutex::new(Some(connection)),
             says: AtomicUsize::new(0),
+            carry: Mutex::default(),
             older: Older::default(),
         })
     }
@@ -129,6 +134,10 @@ impl Shared {
     fn get(&self) -> Result<Held<'_>> {
         let held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_some() { Ok(Held(held)) } else { Err(Code::MISUSE.into()) }
+    }
+
+    fn carry(&self) -> MutexGuard<'_, Carry> {
+        self.carry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn close(&self) -> Result<()> {
@@ -192,6 +201,7 @@ impl Database {
             "keeps_log" => self.keeps_log = value == "1",
             // As if other databases were written in the same transactions.
             "says" => self.connection.says.store(value.parse().unwrap_or(0), Relaxed),
+            "carries" => self.connection.carry().ask_for(value.parse().unwrap_or(0)),
             "older" => self.connection.older.ask_for(value == "1", self.world.setup.page),
             // As the thread does in which a process watches for that.
             "rests" => drop(engine(connection.come_to_rest(), Code::IOERR_FSYNC)?),
@@ -285,6 +295,9 @@ impl File for Database {
         if slot == 0 && lock == ShmLock::UnlockExclusive {
             self.connection.older.forget_checksum();
         }
+        if slot == 0 && lock == ShmLock::LockExclusive {
+            self.connection.carry().begin();
+        }
         let mut connection = self.connection.get()?;
         let done = match lock {
             ShmLock::LockShared => connection.index_lock(slots, LockKind::Shared),
@@ -314,21 +327,36 @@ struct Log {
     _world: Arc<World>,
 }
 
+impl Log {
+    fn forward(&self, data: &[u8], offset: u64) -> Result<()> {
+        let header = self.connection.older.header(data, offset);
+        let data = header.as_ref().map_or(data, |header| &header[..]);
+        engine(self.connection.get()?.wal_write(data, offset), Code::IOERR_WRITE)
+    }
+}
+
 impl File for Log {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         engine(self.connection.get()?.wal_read(buffer, offset), Code::IOERR_READ)
     }
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        let mut carry = self.connection.carry();
+        if carry.holds(data, offset) {
+            return Ok(());
+        }
+        let held = carry.complete(&mut *self.connection.get()?)?;
+        drop(carry);
+        if let Some((header, at)) = held {
+            self.forward(&header, at)?;
+        }
         let says = self.connection.says.load(Relaxed);
         if says > 0 && data.len() == 24 && data[4..8] != [0; 4] {
             let statements = vec![0xA5; says];
             let said = Said { process: 1, connection: Some(says as u64), time: 2, statements };
-            self.connection.get()?.say(said, false);
+            self.connection.get()?.say(said, false, None);
         }
-        let header = self.connection.older.header(data, offset);
-        let data = header.as_ref().map_or(data, |header| &header[..]);
-        engine(self.connection.get()?.wal_write(data, offset), Code::IOERR_WRITE)
+        self.forward(data, offset)
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use dash_storage::simulated::{Machine, OperationKind};
 use dash_torture::sim::subject::{Setup, Sizes, World};
-use dash_torture::sim::{Stock, open_sqlite};
+use dash_torture::sim::{Saved, Stock, open_sqlite};
 
 use crate::subject::Simulation;
 use content::payload;
@@ -135,6 +135,31 @@ impl Tale {
     pub fn try_open(&self) -> Result<Db, String> {
         let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
         self.open_in(World::new(self.machine.process(), &Simulation, setup))
+    }
+
+    /// A process opens the database, and is killed before the operation of these kinds with this
+    /// number, from 0; whether it came so far.
+    pub fn open_killed(&self, at: usize, kinds: &'static [OperationKind]) -> bool {
+        let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
+        let world = World::new(self.machine.process(), &Simulation, setup);
+        let (victim, mut left) = (world.process.clone(), Some(at));
+        let saved = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&saved);
+        self.machine.watch(move |machine, operation| {
+            if kinds.contains(&operation.kind)
+                && let Some(number) = left
+            {
+                left = number.checked_sub(1);
+                if left.is_none() {
+                    *kept.lock().unwrap() = Some(Saved::take(machine, DB));
+                    machine.kill(&victim);
+                }
+            }
+        });
+        drop(self.open_in(world));
+        self.machine.watch(|_, _| {});
+        let saved = saved.lock().unwrap().take();
+        saved.map(Saved::restore).is_some()
     }
 
     fn open_in(&self, world: World) -> Result<Db, String> {

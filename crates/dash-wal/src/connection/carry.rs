@@ -1,0 +1,103 @@
+//! Statements in the place of frames: a record of commits whose statements provably come to the
+//! same pages when they are run again (protocol `paper`).
+//!
+//! Such a record is as durable as any. What it says of pages can be had only by running it, on the
+//! database as it was before. So `-wal` is flushed before any page is copied into the database
+//! (WAL-33), and before frames follow in the log (WAL-32): the statements of a window come last.
+//! It is flushed, too, once they are so many that running them again would take long.
+//!
+//! The source is SQLite/SSL (VLDB 2017), whose log holds statements alone.
+
+use crate::annotation::{Said, carrying};
+use crate::connection::append::Batch;
+use crate::connection::said::ends;
+use crate::connection::state::Connection;
+use crate::context::{Carried, RecordContext};
+use crate::execute::Runner;
+use crate::frames::{FRAME_HEADER, FrameHeader, frame_size};
+use crate::mutation::{Mutation, broken};
+use crate::process::{Leader, Window};
+use crate::shared::coordination::Word;
+use crate::shared::durable::unpack;
+use dash_engine::error::{Error, Result};
+use dash_log::file::LogFile;
+use dash_log::format::Form;
+use dash_log::record::{CARRYING, WINDOW_START};
+use dash_storage::Storage;
+
+/// What a record says in the place of frames.
+pub(super) struct Carrying {
+    /// The header of the last frame.
+    header: [u8; FRAME_HEADER],
+    runner: Runner,
+    commits: u32,
+    annotation: Vec<u8>,
+}
+
+impl<S: Storage> Connection<S> {
+    /// Whether the window has a record that its statements carry.
+    pub(crate) fn is_carried(&self) -> bool {
+        let c = &self.coordination;
+        c.get(Word::Window) != 0 && c.is(Word::Carried)
+    }
+
+    /// What carries the frames that were read back, if all of their transactions may be carried so.
+    pub(super) fn carrying(&self, leader: &Leader<S>, batch: Batch) -> Result<Option<Carrying>> {
+        let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
+        let frames: Vec<_> = ends(&leader.frames, batch.first, size).collect();
+        let Some(&(last, header)) = frames.last() else { return Ok(None) };
+        let salts = unpack(self.coordination.get(Word::Salts));
+        if last != batch.last || FrameHeader::decode(&header).salts != salts {
+            return Ok(None);
+        }
+        let carried = if self.is_carried() { self.coordination.get(Word::Carried) } else { 0 };
+        if carried + frames.len() as u64 > self.settings.tuning.carried_max {
+            return Ok(None);
+        }
+        let Some((runner, said)) = self.process.notes.carrying(&frames) else { return Ok(None) };
+        let Some(annotation) = self.annotation_of(&said) else { return Ok(None) };
+        // Nothing of it is said again.
+        drop(self.process.notes.take(frames.iter().copied()));
+        let commits = u32::try_from(said.len()).unwrap_or(u32::MAX);
+        Ok(Some(Carrying { header, runner, commits, annotation }))
+    }
+
+    /// It takes no more than the room that what is said may take where that is asked for (WAL-23).
+    fn annotation_of(&self, said: &[(u32, Said)]) -> Option<Vec<u8>> {
+        let quarter = usize::try_from(self.coordination.get(Word::Ring) / 4).unwrap_or(usize::MAX);
+        carrying(said).filter(|bytes| bytes.len() <= quarter)
+    }
+
+    /// Makes a record of that; answers how many transactions end in it.
+    pub(super) fn build_carrying(
+        &mut self,
+        leader: &mut Leader<S>,
+        batch: Batch,
+        carrying: &Carrying,
+    ) -> Result<u32> {
+        let starts = self.coordination.get(Word::Window) == 0;
+        let generation = self.coordination.get(Word::Generation);
+        let mut header = carrying.header;
+        if broken(Mutation::EndForgotten) {
+            header[16] ^= 1;
+        }
+        let context = RecordContext {
+            generation,
+            first_frame: batch.first,
+            carried: Some(Carried { last: batch.last, header, runner: carrying.runner }),
+            start: if starts { Some(self.generation_in_wal()?) } else { None },
+        };
+        let flags = CARRYING | if starts { WINDOW_START } else { 0 };
+        let sequence = self.coordination.get(Word::Sequence) + 1;
+        let form = leader.log.as_ref().map_or(Form::Sectors, LogFile::form);
+        leader.builder.set_form(form);
+        let (id, bytes) = (leader.id, context.encode());
+        leader.builder.begin(id, sequence, flags, batch.page, 0, &bytes)?;
+        leader.builder.annotate(&carrying.annotation)?;
+        // No difference follows in this window.
+        let (first, upto) = (batch.first, batch.last);
+        leader.window = Window { generation, first, upto, ..Window::default() };
+        self.statistics.carried += u64::from(carrying.commits);
+        Ok(carrying.commits)
+    }
+}

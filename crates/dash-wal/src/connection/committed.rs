@@ -1,0 +1,69 @@
+//! The database as of the newest commit, by its pages: for whoever has to know of it what a
+//! transaction that is about to be committed was run on, and can't ask SQLite. WRITER is held.
+
+use crate::connection::state::Connection;
+use crate::frames::{FRAME_HEADER, frame_offset};
+use crate::shared::coordination::Word;
+use crate::shared::durable::pack;
+use dash_engine::error::{Context, Operation, Result};
+use dash_engine::io::read_exact;
+use dash_storage::Storage;
+
+/// A commit, by the last frame in a generation of `-wal`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Newest {
+    generation: u64,
+    frame: u32,
+}
+
+impl<S: Storage> Connection<S> {
+    /// The newest commit; `None`: nothing tells which one that is.
+    #[must_use]
+    pub fn newest_commit(&self) -> Option<Newest> {
+        let header = self.index.as_ref()?.header()?;
+        let ours = pack(header.salts) == self.coordination.get(Word::Salts);
+        let generation = self.coordination.get(Word::Generation);
+        Some(Newest { generation, frame: if ours { header.mx_frame } else { 0 } })
+    }
+
+    /// Whether a commit behind `seen`, up to `newest`, may have written one of these pages.
+    pub fn may_differ(&self, seen: Newest, newest: Newest, pages: &[u32]) -> bool {
+        let is_one = |frame| {
+            let page = self.index.as_ref().and_then(|index| index.page_of(frame));
+            page.is_none_or(|page| pages.contains(&page))
+        };
+        seen.generation != newest.generation
+            || seen.frame > newest.frame
+            || (seen.frame + 1..=newest.frame).any(is_one)
+    }
+
+    /// A page as of that commit, by its number from 1; `None`: there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the files.
+    pub fn committed_page(&mut self, newest: Newest, number: u32) -> Result<Option<Vec<u8>>> {
+        let Some(size) = self.page_size()? else { return Ok(None) };
+        let mut page = vec![0; usize::try_from(size).unwrap_or_default()];
+        let mut found = None;
+        for frame in (1..=newest.frame).rev() {
+            if self.page_of(frame, size)? == number {
+                found = Some(frame);
+                break;
+            }
+        }
+        let whole = match found {
+            Some(frame) => {
+                let at = frame_offset(frame, size) + FRAME_HEADER as u64;
+                read_exact(self.wal()?, &mut page, at)
+                    .during(Operation::Read, self.names.shown_wal())?
+            }
+            None => {
+                let at = u64::from(number.saturating_sub(1)) * u64::from(size);
+                read_exact(&**self.database.file(), &mut page, at)
+                    .during(Operation::Read, self.names.shown())?
+            }
+        };
+        Ok(whole.then_some(page))
+    }
+}

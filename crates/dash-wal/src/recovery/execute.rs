@@ -1,0 +1,242 @@
+//! Running statements again whose frames a power loss took: the recovery of protocol `paper`
+//! (SQLite/SSL, VLDB 2017, section 5), as far as it is needed.
+//!
+//! Each record of statements names its last frame. Those whose frame `-wal` has, with the header
+//! that it had, are done: its checksum covers everything before it. At the first one that `-wal`
+//! lacks it is cut behind the one before, whatever is valid there, as it is of an earlier recovery
+//! that was not finished, or was never acknowledged; and from there on all are run again (WAL-34).
+//! A run may take another number of frames, or other ones, and comes to the same pages.
+
+use super::look::{Chain, Log};
+use crate::annotation;
+use crate::connection::state::Connection;
+use crate::context::{Carried, RecordContext};
+use crate::execute::{Pages, Runner};
+use crate::frames::{FrameHeader, Prefix, WalHeader, frame_offset, frame_size, walk};
+use crate::mutation::{Mutation, broken};
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::{read_exact, read_padded};
+use dash_engine::memory::zeros;
+use dash_engine::open::open_if_there;
+use dash_storage::{File, OpenMode, Storage};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+/// A record of statements.
+struct Run {
+    first: u32,
+    carried: Carried,
+    /// What its commits ran.
+    commits: Vec<Vec<u8>>,
+}
+
+impl<S: Storage> Connection<S> {
+    /// Has those run again that `-wal` lacks, which is flushed once it is described.
+    ///
+    /// # Errors
+    ///
+    /// `CantOpen`, with `-wal` as it was, where nobody can run them here; those of running them.
+    pub(super) fn execute(&self, log: &Log<S::File>, chain: &Chain, wal: &S::File) -> Result<()> {
+        if !chain.carries || broken(Mutation::NotExecuted) {
+            return Ok(());
+        }
+        let runs = self.runs(log)?;
+        let name = self.names.shown_wal();
+        let header = WalHeader::decode(&chain.generation.header, name)?;
+        let header = header.ok_or_else(|| self.look().damaged_log("it has no header of -wal"))?;
+        let Some((lacks, base)) = self.lacks(&runs, &header, wal)? else { return Ok(()) };
+        let runs = &runs[lacks..];
+        let commits: Vec<_> = runs.iter().flat_map(|run| run.commits.iter().cloned()).collect();
+        let by = runs.iter().map(|run| run.carried.runner);
+        let executor = self.executor.as_ref();
+        let here = executor.map(|executor| executor.runner());
+        let other = by.clone().find(|runner| here != Some(*runner));
+        let others = broken(Mutation::OthersExecute);
+        let (Some(executor), true) = (executor, other.is_none() || others) else {
+            let runner = other.or(by.clone().next());
+            return Err(self.cant_execute(commits.len(), runner, here));
+        };
+        let len = frame_offset(base.last + 1, header.page_size);
+        wal.set_len(len).during(Operation::Resize, name)?;
+        let target = self.target(&header, base, wal)?;
+        let pages: Arc<Mutex<dyn Pages>> = Arc::new(Mutex::new(target));
+        executor.execute(&pages, &commits)
+    }
+
+    /// The records of statements, in order.
+    fn runs(&self, log: &Log<S::File>) -> Result<Vec<Run>> {
+        let damaged = || self.look().damaged_log("what carries its commits can't be");
+        let mut runs: Vec<Run> = Vec::new();
+        for record in log.scan.records() {
+            let record = record?;
+            let context = RecordContext::of(&record)?;
+            let Some(carried) = context.carried else {
+                match runs.is_empty() {
+                    true => continue,
+                    // Frames never follow statements (WAL-32).
+                    false => return Err(damaged()),
+                }
+            };
+            let known = record.annotation.and_then(annotation::carried).ok_or_else(damaged)?;
+            let commits: Vec<_> = known.into_iter().map(|(_, said)| said.statements).collect();
+            let first = context.first_frame;
+            let follows =
+                runs.last().is_none_or(|run| run.carried.last.checked_add(1) == Some(first));
+            if commits.is_empty() || !follows {
+                return Err(damaged());
+            }
+            runs.push(Run { first, carried, commits });
+        }
+        Ok(runs)
+    }
+
+    /// The first one that `-wal` lacks, and what `-wal` has before it; `None`: it has all.
+    fn lacks(
+        &self,
+        runs: &[Run],
+        header: &WalHeader,
+        wal: &S::File,
+    ) -> Result<Option<(usize, Prefix)>> {
+        let name = self.names.shown_wal();
+        let before_all = Prefix::before_all(header);
+        let mut done = 0;
+        let all = walk(wal, header, before_all, name, |number, found, _| {
+            if let Some(run) = runs.get(done).filter(|run| run.carried.last == number)
+                && FrameHeader::decode(&run.carried.header) == *found
+            {
+                done += 1;
+            }
+            ControlFlow::Continue(())
+        })?;
+        let Some(run) = runs.get(done) else { return Ok(None) };
+        let base = match done.checked_sub(1) {
+            Some(before) => runs[before].carried.last,
+            None => run.first - 1,
+        };
+        if broken(Mutation::ExecutedOnTop) {
+            return Ok(Some((done, all)));
+        }
+        let upto = walk(wal, header, before_all, name, |number, _, _| match number > base {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })?;
+        match upto.last == base && upto.committed == base {
+            true => Ok(Some((done, upto))),
+            false => Err(self.look().missing_frames()),
+        }
+    }
+
+    /// The database as of the frames that are kept.
+    fn target(&self, header: &WalHeader, base: Prefix, wal: &S::File) -> Result<Target<S::File>> {
+        let name = self.names.shown_wal();
+        let own = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let own = own.filter(|own| own.id() == wal.id());
+        let own = own.ok_or_else(|| Error::CantOpen(format!("{name} was replaced: try again")))?;
+        let mut frames = HashMap::new();
+        walk(wal, header, Prefix::before_all(header), name, |number, frame, _| {
+            frames.insert(frame.page, number);
+            ControlFlow::Continue(())
+        })?;
+        let count = match base.committed {
+            0 => {
+                let len = self.database.size()?;
+                u32::try_from(len / u64::from(header.page_size)).map_err(|_| Error::OutOfMemory)?
+            }
+            _ => base.pages,
+        };
+        Ok(Target {
+            wal: own,
+            database: Arc::clone(self.database.file()),
+            names: [name, self.names.shown()].map(|name| name.to_string()),
+            header: *header,
+            last: base.last,
+            checksum: base.checksum,
+            count,
+            frames,
+        })
+    }
+
+    /// Why a database isn't opened whose commits have to be run again by somebody else.
+    fn cant_execute(&self, commits: usize, by: Option<Runner>, here: Option<Runner>) -> Error {
+        let (db, log) = (self.names.shown(), self.names.shown_log());
+        let by = by.map(|runner| runner.to_string()).unwrap_or_default();
+        let here = match here {
+            Some(here) => format!("this is {here}"),
+            None => "this program runs none".to_owned(),
+        };
+        Error::CantOpen(format!(
+            "{log} holds {commits} commits by their statements alone (dash_commit=paper), which {by} ran and has to run again; \
+             {here}: open {db} once, through dash, with a program that has that SQLite, or let `dash recover {db} --discard` go \
+             on without these commits"
+        ))
+    }
+}
+
+/// The database that statements are run on: what `-wal` has, else the file.
+struct Target<F: File> {
+    wal: F,
+    database: Arc<F>,
+    /// Of both, for messages.
+    names: [String; 2],
+    header: WalHeader,
+    /// Number and checksum of the last frame.
+    last: u32,
+    checksum: [u32; 2],
+    /// Pages of the database.
+    count: u32,
+    /// The newest frame of each page.
+    frames: HashMap<u32, u32>,
+}
+
+impl<F: File> Pages for Target<F> {
+    fn page_size(&self) -> u32 {
+        self.header.page_size
+    }
+
+    fn count(&self) -> u32 {
+        self.count
+    }
+
+    fn read(&mut self, number: u32) -> Result<Vec<u8>> {
+        let size = self.header.page_size;
+        let mut page = zeros(u64::from(size))?;
+        if let Some(frame) = self.frames.get(&number) {
+            let at = frame_offset(*frame, size) + (frame_size(size) - u64::from(size));
+            let whole = read_exact(&self.wal, &mut page, at);
+            return match whole.during(Operation::Read, &self.names[0])? {
+                true => Ok(page),
+                false => Err(Error::Corrupt(format!("{} was cut", self.names[0]))),
+            };
+        }
+        if (1..=self.count).contains(&number) {
+            let at = u64::from(number - 1) * u64::from(size);
+            read_padded(&*self.database, &mut page, at).during(Operation::Read, &self.names[1])?;
+        }
+        Ok(page)
+    }
+
+    fn commit(&mut self, pages: &BTreeMap<u32, Vec<u8>>, count: u32) -> Result<()> {
+        let size = self.header.page_size;
+        let mut left = pages.len();
+        let mut bytes = Vec::new();
+        let (first, mut last) = (self.last + 1, self.last);
+        for (number, page) in pages {
+            if u32::try_from(page.len()) != Ok(size) {
+                return Err(Error::Refused("a page of another length".to_owned()));
+            }
+            left -= 1;
+            let commit = if left == 0 { count } else { 0 };
+            let header = FrameHeader::behind(&self.header, self.checksum, (*number, commit), page);
+            self.checksum = FrameHeader::decode(&header).checksum;
+            bytes.extend(header);
+            bytes.extend(page);
+            last += 1;
+            self.frames.insert(*number, last);
+        }
+        let at = frame_offset(first, size);
+        self.wal.write_at(&bytes, at).during(Operation::Write, &self.names[0])?;
+        (self.last, self.count) = (last, count);
+        Ok(())
+    }
+}
