@@ -9,8 +9,8 @@ use crate::statement_api::StatementApi;
 use crate::sys::backup::{Backup, BackupInit, ProgressHandler};
 use crate::sys::statement::{PrepareV2, RawStatement};
 use crate::sys::{
-    ApiRoutines, CompileOptionUsed, Connection, Context, CreateFunction, DbName, Destructor,
-    EntryPoint, Exec, Module, RawValue, RawVfs, TxnState,
+    ApiRoutines, CompileOptionGet, CompileOptionUsed, Connection, Context, CreateFunction, DbName,
+    Destructor, EntryPoint, Exec, Module, RawValue, RawVfs, SourceId, TxnState,
 };
 use core::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::ffi::CString;
@@ -35,7 +35,9 @@ macro_rules! routines {
             version: i32,
             /// What looking at statements needs; `None`: this SQLite lacks some of it.
             pub(crate) statements: Option<StatementApi>,
+            pub(crate) compileoption_get: Option<CompileOptionGet>,
             compileoption_used: Option<CompileOptionUsed>,
+            pub(crate) sourceid: Option<SourceId>,
             /// `None`: statements of dash's own can't be interrupted.
             pub(crate) progress_handler: Option<ProgressHandler>,
             txn_state: Option<TxnState>,
@@ -70,7 +72,11 @@ macro_rules! routines {
                     // SAFETY: as below.
                     statements: unsafe { StatementApi::copy(table) },
                     // SAFETY: as below.
+                    compileoption_get: unsafe { (*table).compileoption_get },
+                    // SAFETY: as below.
                     compileoption_used: unsafe { (*table).compileoption_used },
+                    // SAFETY: as below.
+                    sourceid: unsafe { (*table).sourceid },
                     // SAFETY: as below.
                     progress_handler: unsafe { (*table).progress_handler },
                     txn_state: match version >= TXN_STATE_SINCE {

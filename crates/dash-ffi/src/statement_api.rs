@@ -2,7 +2,8 @@
 //! without some (`SQLITE_OMIT_TRACE`, `SQLITE_OMIT_DEPRECATED`); then none of them is used.
 
 use crate::sys::statement::{
-    ColumnBytes, ColumnInt, DbConfig, DbStatus, Limit, NextStatement, PrepareV2, RawStatement,
+    BindBlob64, BindDouble, BindInt64, BindNull, BindText64, BindZeroblob64, ColumnBytes,
+    ColumnInt, DbConfig, DbStatus, Limit, NextStatement, OfStatement, PrepareV2, RawStatement,
     TraceV2,
 };
 use crate::sys::{ApiRoutines, Connection, RawValue};
@@ -39,7 +40,14 @@ macro_rules! routines {
 }
 
 routines! {
+    bind_blob64: BindBlob64,
+    bind_double: BindDouble,
+    bind_int64: BindInt64,
+    bind_null: BindNull,
     bind_parameter_count: unsafe extern "C" fn(*mut RawStatement) -> c_int,
+    bind_text64: BindText64,
+    bind_zeroblob64: BindZeroblob64,
+    clear_bindings: OfStatement,
     column_blob: ColumnBytes,
     column_bytes: ColumnInt,
     column_double: unsafe extern "C" fn(*mut RawStatement, c_int) -> f64,
@@ -54,6 +62,7 @@ routines! {
     limit: Limit,
     next_stmt: NextStatement,
     prepare_v2: PrepareV2,
+    reset: OfStatement,
     sql: unsafe extern "C" fn(*mut RawStatement) -> *const c_char,
     step: unsafe extern "C" fn(*mut RawStatement) -> c_int,
     stmt_busy: unsafe extern "C" fn(*mut RawStatement) -> c_int,
@@ -75,6 +84,14 @@ mod tests {
         // SAFETY: SQLite's own table, of a version after 3.31.
         let api = unsafe { StatementApi::copy(table()) }.unwrap();
         same! { api:
+            bind_blob64 is sqlite3_bind_blob64,
+            bind_double is sqlite3_bind_double,
+            bind_int64 is sqlite3_bind_int64,
+            bind_null is sqlite3_bind_null,
+            bind_text64 is sqlite3_bind_text64,
+            bind_zeroblob64 is sqlite3_bind_zeroblob64,
+            clear_bindings is sqlite3_clear_bindings,
+            reset is sqlite3_reset,
             bind_parameter_count is sqlite3_bind_parameter_count,
             column_blob is sqlite3_column_blob,
             column_bytes is sqlite3_column_bytes,

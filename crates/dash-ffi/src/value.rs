@@ -56,7 +56,7 @@ impl<V: Into<Self>> From<Option<V>> for Value {
 }
 
 /// `SQLITE_TRANSIENT`: SQLite copies the bytes before its routine returns.
-fn transient() -> Option<Destructor> {
+pub(crate) fn transient() -> Option<Destructor> {
     // SAFETY: SQLite takes this address, which no function has, for a mark, and never calls it.
     Some(unsafe { core::mem::transmute::<usize, Destructor>(usize::MAX) })
 }

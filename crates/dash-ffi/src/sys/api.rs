@@ -9,7 +9,8 @@
 
 use super::backup::{Backup, BackupInit, ProgressHandler};
 use super::statement::{
-    ColumnBytes, ColumnInt, DbConfig, DbStatus, Limit, NextStatement, PrepareV2, RawStatement,
+    BindBlob64, BindDouble, BindInt64, BindNull, BindText64, BindZeroblob64, ColumnBytes,
+    ColumnInt, DbConfig, DbStatus, Limit, NextStatement, OfStatement, PrepareV2, RawStatement,
     TraceV2,
 };
 use super::{
@@ -21,6 +22,11 @@ use core::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 pub(crate) type Unused = *const c_void;
 /// `sqlite3_compileoption_used`, which an SQLite may be built without.
 pub(crate) type CompileOptionUsed = unsafe extern "C" fn(*const c_char) -> c_int;
+
+/// `sqlite3_compileoption_get`, which it may be built without.
+pub(crate) type CompileOptionGet = unsafe extern "C" fn(c_int) -> *const c_char;
+/// `sqlite3_sourceid`.
+pub(crate) type SourceId = unsafe extern "C" fn() -> *const c_char;
 
 /// `sqlite3_txn_state`, since 3.34.
 pub(crate) type TxnState = unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int;
@@ -44,10 +50,10 @@ pub struct ApiRoutines {
     pub(crate) aggregate_context: Unused,
     pub(crate) aggregate_count: Unused,
     pub(crate) bind_blob: Unused,
-    pub(crate) bind_double: Unused,
+    pub(crate) bind_double: Option<BindDouble>,
     pub(crate) bind_int: Unused,
-    pub(crate) bind_int64: Unused,
-    pub(crate) bind_null: Unused,
+    pub(crate) bind_int64: Option<BindInt64>,
+    pub(crate) bind_null: Option<BindNull>,
     pub(crate) bind_parameter_count: Option<unsafe extern "C" fn(*mut RawStatement) -> c_int>,
     pub(crate) bind_parameter_index: Unused,
     pub(crate) bind_parameter_name: Unused,
@@ -119,7 +125,7 @@ pub struct ApiRoutines {
     pub(crate) profile: Unused,
     pub(crate) progress_handler: Option<ProgressHandler>,
     pub(crate) realloc: Unused,
-    pub(crate) reset: Unused,
+    pub(crate) reset: Option<OfStatement>,
     pub(crate) result_blob: Unused,
     pub(crate) result_double: Option<unsafe extern "C" fn(*mut Context, f64)>,
     pub(crate) result_error: Option<unsafe extern "C" fn(*mut Context, *const c_char, c_int)>,
@@ -161,7 +167,7 @@ pub struct ApiRoutines {
     pub(crate) overload_function: Unused,
     pub(crate) prepare_v2: Option<PrepareV2>,
     pub(crate) prepare16_v2: Unused,
-    pub(crate) clear_bindings: Unused,
+    pub(crate) clear_bindings: Option<OfStatement>,
     pub(crate) create_module_v2: Option<
         unsafe extern "C" fn(
             *mut Connection,
@@ -214,7 +220,7 @@ pub struct ApiRoutines {
     pub(crate) backup_pagecount: Unused,
     pub(crate) backup_remaining: Unused,
     pub(crate) backup_step: Option<unsafe extern "C" fn(*mut Backup, c_int) -> c_int>,
-    pub(crate) compileoption_get: Unused,
+    pub(crate) compileoption_get: Option<CompileOptionGet>,
     pub(crate) compileoption_used: Option<CompileOptionUsed>,
     pub(crate) create_function_v2: Option<CreateFunction>,
     pub(crate) db_config: Option<DbConfig>,
@@ -223,7 +229,7 @@ pub struct ApiRoutines {
     pub(crate) extended_errcode: Option<unsafe extern "C" fn(*mut Connection) -> c_int>,
     pub(crate) log: Option<unsafe extern "C" fn(c_int, *const c_char, ...)>,
     pub(crate) soft_heap_limit64: Unused,
-    pub(crate) sourceid: Unused,
+    pub(crate) sourceid: Option<SourceId>,
     pub(crate) stmt_status: Option<unsafe extern "C" fn(*mut RawStatement, c_int, c_int) -> c_int>,
     pub(crate) strnicmp: Unused,
     pub(crate) unlock_notify: Unused,
@@ -249,8 +255,8 @@ pub struct ApiRoutines {
     pub(crate) xvsnprintf: Unused,
     pub(crate) wal_checkpoint_v2: Unused,
     pub(crate) auto_extension: Option<unsafe extern "C" fn(Option<EntryPoint>) -> c_int>,
-    pub(crate) bind_blob64: Unused,
-    pub(crate) bind_text64: Unused,
+    pub(crate) bind_blob64: Option<BindBlob64>,
+    pub(crate) bind_text64: Option<BindText64>,
     pub(crate) cancel_auto_extension: Unused,
     pub(crate) load_extension: Unused,
     pub(crate) malloc64: Unused,
@@ -265,7 +271,7 @@ pub struct ApiRoutines {
     pub(crate) value_dup: Unused,
     pub(crate) value_free: Unused,
     pub(crate) result_zeroblob64: Unused,
-    pub(crate) bind_zeroblob64: Unused,
+    pub(crate) bind_zeroblob64: Option<BindZeroblob64>,
     pub(crate) value_subtype: Option<unsafe extern "C" fn(*mut RawValue) -> c_uint>,
     pub(crate) result_subtype: Unused,
     pub(crate) status64: Unused,

@@ -10,7 +10,7 @@ mod vfs;
 mod vtab;
 
 pub use api::ApiRoutines;
-pub(crate) use api::{CompileOptionUsed, DbName, Exec, TxnState};
+pub(crate) use api::{CompileOptionGet, CompileOptionUsed, DbName, Exec, SourceId, TxnState};
 pub(crate) use vfs::{IoMethods, RawFile, RawVfs, SystemCall};
 pub(crate) use vtab::{Cursor, IndexInfo, Module, Vtab};
 

@@ -1,7 +1,7 @@
 //! `sqlite3_stmt`, and the routines on it that have long signatures.
 
-use super::{Connection, Opaque};
-use core::ffi::{c_char, c_int, c_uint, c_void};
+use super::{Connection, Destructor, Opaque};
+use core::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 
 /// `sqlite3_stmt`: a prepared statement.
 #[repr(C)]
@@ -10,6 +10,28 @@ pub(crate) struct RawStatement {
     marker: Opaque,
 }
 
+/// `sqlite3_bind_blob64`.
+pub(crate) type BindBlob64 =
+    unsafe extern "C" fn(*mut RawStatement, c_int, *const c_void, u64, Option<Destructor>) -> c_int;
+/// `sqlite3_bind_double`.
+pub(crate) type BindDouble = unsafe extern "C" fn(*mut RawStatement, c_int, f64) -> c_int;
+/// `sqlite3_bind_int64`.
+pub(crate) type BindInt64 = unsafe extern "C" fn(*mut RawStatement, c_int, i64) -> c_int;
+/// `sqlite3_bind_null`.
+pub(crate) type BindNull = unsafe extern "C" fn(*mut RawStatement, c_int) -> c_int;
+/// `sqlite3_bind_text64`.
+pub(crate) type BindText64 = unsafe extern "C" fn(
+    *mut RawStatement,
+    c_int,
+    *const c_char,
+    u64,
+    Option<Destructor>,
+    c_uchar,
+) -> c_int;
+/// `sqlite3_bind_zeroblob64`.
+pub(crate) type BindZeroblob64 = unsafe extern "C" fn(*mut RawStatement, c_int, u64) -> c_int;
+/// `sqlite3_reset` and `sqlite3_clear_bindings`.
+pub(crate) type OfStatement = unsafe extern "C" fn(*mut RawStatement) -> c_int;
 /// `sqlite3_column_text` and `sqlite3_column_blob`.
 pub(crate) type ColumnBytes = unsafe extern "C" fn(*mut RawStatement, c_int) -> *const c_void;
 /// `sqlite3_column_type` and `sqlite3_column_bytes`.
@@ -45,6 +67,8 @@ pub(crate) const TRACE_STMT: c_uint = 1;
 pub(crate) const TRACE_PROFILE: c_uint = 2;
 /// `SQLITE_ROW`.
 pub(crate) const ROW: c_int = 100;
+/// `SQLITE_DONE`.
+pub(crate) const DONE: c_int = 101;
 /// `SQLITE_DBSTATUS_CACHE_HIT`.
 pub(crate) const CACHE_HIT: c_int = 7;
 /// `SQLITE_DBSTATUS_CACHE_MISS`.
