@@ -1,6 +1,8 @@
 //! Parameters of the URI that are of another mode than the one that the database is in. They are no
 //! error, for a program may choose the mode after it has opened the database.
 
+use std::collections::BTreeSet;
+
 use dash_ffi::Code;
 
 use crate::main_file::MainFile;
@@ -11,6 +13,9 @@ impl MainFile {
     /// Says which parameters of the URI mean nothing in the mode that the database has got.
     pub(crate) fn note_ignored(&self, mode: &'static dyn Mode) {
         let foreign = MODES.foreign(mode).filter(|(parameter, _)| parameter.name != DEFAULT);
+        // Modes may have one in common.
+        let mut seen = BTreeSet::new();
+        let foreign = foreign.filter(|(parameter, _)| seen.insert(parameter.name));
         let given = foreign.filter(|(parameter, _)| self.parameters.own(parameter.name).is_some());
         let (names, of): (Vec<_>, Vec<_>) =
             given.map(|(parameter, mode)| (parameter.name, mode.names()[0])).unzip();

@@ -112,6 +112,7 @@ mod plain;
 mod pragma;
 mod reference;
 mod renewal;
+mod rerun;
 mod rest;
 mod shadow;
 mod statements;

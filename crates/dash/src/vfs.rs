@@ -2,7 +2,7 @@
 //!
 //! | file | goes to |
 //! |---|---|
-//! | main database | [`crate::open`]; the copy of a backup under way: [`crate::backup`] |
+//! | main database | [`crate::open`]; the copy of a backup under way: [`crate::backup`]; what statements are run again on: [`crate::rerun`] |
 //! | journal or log beside one | its mode ([`crate::mode::Mode::open_beside`]), if that keeps it |
 //! | everything else: temporary files, statement journals, super-journals, journals of plain files | the host's VFS |
 
@@ -15,7 +15,7 @@ use dash_ffi::{
 };
 
 use crate::mode::registry;
-use crate::{backup, leftovers, open, wake};
+use crate::{backup, leftovers, open, rerun, wake};
 
 /// Makes the VFS for one SQLite.
 pub fn make(_slot: &SlotInfo) -> Box<dyn Vfs> {
@@ -33,6 +33,9 @@ impl Vfs for Dash {
         let (kind, path) = match (flags.kind(), name.path()) {
             (Some(FileKind::MainDb), Some(path)) if let Some(copy) = backup::open(path, flags) => {
                 return Ok(copy);
+            }
+            (Some(FileKind::MainDb), Some(path)) if let Some(pages) = rerun::open(path, flags) => {
+                return Ok(pages);
             }
             (Some(FileKind::MainDb), _) => return open::main_database(host, name, flags),
             (Some(kind), Some(path)) => (kind, path),

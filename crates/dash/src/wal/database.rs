@@ -11,6 +11,7 @@ use dash_wal::{Durability, LockLevel as EngineLevel, LogMedium, Resting};
 
 use super::file::WalFile;
 use super::link::State;
+use super::paper::Paper;
 use super::{opening, parameters, rest, watch};
 use crate::errors::to_sqlite;
 use crate::mode::{Database, IN_TRANSACTION, Mode, Parameters, Statistic, Switching, Watched};
@@ -40,11 +41,14 @@ impl Database for WalFile {
         let medium = state.engine().ok().and_then(|engine| engine.log_medium());
         let medium = medium.map(parameters::name_of_medium).map(str::to_owned);
         let rest = state.engine().ok().and_then(|engine| engine.resting().ok());
+        let reasons = state.paper.reasons();
+        drop(state);
         vec![
             ("rest", rest.map(|rest| name_of_rest(rest).to_owned())),
             ("mode", Some(self.mode.names()[0].to_owned())),
             ("log_medium", medium),
             ("statements", Some(self.link.recording(connection).to_owned())),
+            ("not_carried", reasons),
         ]
     }
 
@@ -54,6 +58,9 @@ impl Database for WalFile {
         self.link.records.store(records, Ordering::Relaxed);
         if records {
             self.link.state().record();
+        }
+        if !mode.records_statements() {
+            self.link.state().paper = Paper::default();
         }
     }
 

@@ -10,6 +10,7 @@ use dash_ffi::{Code, Error, KeptConnection, Result};
 use dash_storage::real::{self, Memory, Real};
 use dash_wal::{Connection, Error as EngineError, LockLevel, Turn};
 
+use super::paper::Paper;
 use super::{parameters, reservations};
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::Latencies;
@@ -50,7 +51,7 @@ pub struct Link {
 #[derive(Default)]
 pub struct State {
     /// None: it is closed.
-    connection: Option<Connection<Real>>,
+    pub(super) connection: Option<Connection<Real>>,
     /// SQLite's own connection, to be asked about its other databases.
     pub kept: Option<KeptConnection>,
     /// Since when WRITER has been held for SQLite, which has not come for it yet.
@@ -68,6 +69,8 @@ pub struct State {
     pub captured: Option<Captured>,
     /// How much of that is recorded in the log.
     pub text: Text,
+    /// Whether they may carry it.
+    pub paper: Paper,
     /// The user has said when the database is to come to rest.
     pub rest_is_chosen: bool,
     pub latencies: Latencies,

@@ -10,6 +10,7 @@ mod file;
 mod link;
 mod log_file;
 mod opening;
+mod paper;
 mod parameters;
 mod pragma;
 mod region;

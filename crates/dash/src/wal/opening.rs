@@ -9,17 +9,18 @@ use std::time::Instant;
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Opened, Result};
 use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
-use dash_wal::{Connection, Error as EngineError, Names, Operation, Process};
+use dash_wal::{Connection, Error as EngineError, Execute, Names, Operation, Process};
 
 use super::file::WalFile;
 use super::link::{Link, Links};
-use super::{MODE, parameters};
+use super::{MODE, parameters, statement};
 use crate::by_stock::{self, PATIENCE, PAUSE, Work};
 use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::{HEADER, Neighbours, says_wal};
 use crate::main_file::opened;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Parameters, Place, Request, Switching};
+use crate::rerun::Executor;
 use crate::shadow;
 use crate::statements;
 
@@ -136,9 +137,18 @@ impl Request<'_> {
         let records = self.parameters.is_on(statements::PARAMETER);
         let link = Link::new(engine, &links, self.caller, path, read_only, records);
         link.state().choose(&self.parameters);
-        let mut file = WalFile::new(link, *self.host, self.parameters.psow(), self.window.clone());
+        let mut file = WalFile::new(
+            Arc::clone(&link),
+            *self.host,
+            self.parameters.psow(),
+            self.window.clone(),
+        );
         let mode = self.parameters.mode.filter(|mode| mode.base() == MODE).unwrap_or(MODE);
         file.takes_form(mode);
+        let asked = self.parameters.own(shadow::COMMIT).map(statement::protocol);
+        if mode == statement::MODE && asked == Some(Ok(true)) {
+            link.state().paper.runner = Some(Executor::of(self.host).runner());
+        }
         let flags = match read_only {
             true => {
                 self.flags.without(OpenFlags::READWRITE | OpenFlags::CREATE) | OpenFlags::READONLY
@@ -164,6 +174,7 @@ fn engine(
     let (_, of_shadow) = dash_shadow::Names::split(path)?;
     let options = dash_wal::OpenOptions {
         kept_out_by: begins.then_some(of_shadow.shadow),
+        executor: Some(Arc::new(Executor::of(host))),
         ..parameters::options(parameters, flags.contains(OpenFlags::CREATE))
     };
     let begun = Instant::now();

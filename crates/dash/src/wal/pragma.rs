@@ -1,11 +1,13 @@
 //! The PRAGMAs of mode wal, and those of mode shadow that mean nothing here.
 
 use dash_ffi::{Code, Error, Result};
+use dash_wal::Execute;
 
 use super::file::WalFile;
 use super::parameters::{self, BARRIER, DURABILITY, READ};
 use super::statement;
 use crate::controls::deletes_securely;
+use crate::rerun::Executor;
 use crate::statements::TEXT;
 
 /// Those that are its own.
@@ -31,9 +33,7 @@ impl WalFile {
                 }
                 return None;
             }
-            "dash_commit" if self.mode == statement::MODE && value == Some("paper") => {
-                Err(wrong(statement::NO_PAPER.to_owned()))
-            }
+            "dash_commit" if self.mode == statement::MODE => self.dash_commit(value),
             "dash_commit" => Err(wrong(
                 "dash_commit means nothing in mode wal: a commit is one write and one flush, which commits of several \
                  connections share; PRAGMA dash_durability says what it survives"
@@ -42,6 +42,15 @@ impl WalFile {
             _ => return None,
         };
         Some(answer.map(str::to_owned))
+    }
+
+    fn dash_commit(&mut self, value: Option<&str>) -> Result<&'static str> {
+        let mut state = self.link.state();
+        if let Some(name) = value {
+            let is_paper = statement::protocol(name).map_err(wrong)?;
+            state.paper.runner = is_paper.then(|| Executor::of(&self.host).runner());
+        }
+        Ok(statement::name_of(state.paper.runner.is_some()))
     }
 
     fn dash_durability(&mut self, value: Option<&str>) -> Result<&'static str> {

@@ -4,13 +4,14 @@
 //!
 //! The source is SQLite/SSL (VLDB 2017). There the statements are the log, and recovery runs them
 //! again; here page differences are, and the statements are beside them, so that nothing depends
-//! on whether a statement does the same when it is run again.
+//! on whether a statement does the same when it is run again. With `dash_commit=paper` it is as
+//! there for those transactions that provably do ([`super::paper`]).
 
 use dash_ffi::{Code, Error, Opened, Result};
 
 use super::MODE as WAL;
-use crate::mode::{Database, Mode, Opening, Request, Switching};
-use crate::shadow;
+use crate::mode::{Database, Mode, Opening, Parameter, Request, Switching};
+use crate::shadow::COMMIT;
 
 /// The mode.
 pub const MODE: &dyn Mode = &Statement;
@@ -18,9 +19,22 @@ pub const MODE: &dyn Mode = &Statement;
 /// See [`MODE`].
 pub struct Statement;
 
-/// Why protocol `paper` is refused.
-pub const NO_PAPER: &str = "dash_commit=paper isn't available in mode statement yet: page differences carry its commits, and \
-     the statements are recorded beside them; the column replay of dash_statements says which commits they could carry";
+/// How commits are carried: by the frames that they wrote, or by their statements where these
+/// provably come to the same pages again.
+const PROTOCOLS: [(&str, bool); 2] = [("single", false), ("paper", true)];
+
+/// Whether a name is that of protocol `paper`, or a message with the right names.
+pub fn protocol(name: &str) -> core::result::Result<bool, String> {
+    let found = PROTOCOLS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+    found.map(|(_, is_paper)| *is_paper).ok_or_else(|| {
+        format!("no such {COMMIT}: {name}; in mode statement there are single, paper")
+    })
+}
+
+/// The name of a protocol.
+pub fn name_of(is_paper: bool) -> &'static str {
+    PROTOCOLS[usize::from(is_paper)].0
+}
 
 impl Mode for Statement {
     fn engine(&self) -> &'static str {
@@ -43,6 +57,10 @@ impl Mode for Statement {
         Some(WAL)
     }
 
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter { name: COMMIT, value: "PROTOCOL", check: |text| protocol(text).map(drop) }]
+    }
+
     fn records_statements(&self) -> bool {
         true
     }
@@ -52,8 +70,8 @@ impl Mode for Statement {
     }
 
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
-        if opening.request.parameters.own(shadow::COMMIT) == Some("paper") {
-            return Err(Error::new(Code::CANTOPEN, NO_PAPER));
+        if let Some(Err(message)) = opening.request.parameters.own(COMMIT).map(protocol) {
+            return Err(Error::new(Code::CANTOPEN, message));
         }
         WAL.open(opening)
     }

@@ -78,21 +78,20 @@ impl Link {
 
     /// Hands them to whoever writes the commit's record.
     fn record_statements(state: &mut State) {
-        let (text, Some(captured)) = (state.text, &state.captured) else { return };
-        if text == Text::Off {
+        let State { text, paper, connection, captured, .. } = state;
+        let (Some(captured), Some(engine)) = (captured, connection) else { return };
+        let runner = paper.judge(engine, &captured.bytes);
+        if *text == Text::Off && runner.is_none() {
             return;
         }
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (connection, statements) = (captured.connection, captured.bytes.clone());
-        if let Ok(engine) = state.engine() {
-            let said = Said {
-                process: engine.process_id(),
-                connection,
-                time: i64::try_from(time.as_millis()).unwrap_or(i64::MAX),
-                statements,
-            };
-            engine.say(said, text == Text::Full, None);
-        }
+        let said = Said {
+            process: engine.process_id(),
+            connection: captured.connection,
+            time: i64::try_from(time.as_millis()).unwrap_or(i64::MAX),
+            statements: captured.bytes.clone(),
+        };
+        engine.say(said, *text == Text::Full, runner);
     }
 
     /// The transaction is visible.

@@ -13,6 +13,7 @@ mod history;
 mod locks;
 mod openers;
 mod opening;
+mod paper;
 mod pragmas;
 mod processes;
 mod rest;

@@ -160,16 +160,12 @@ fn what_is_not_built_is_refused_by_name() {
     drop(create(&folder, "app.db"));
     let probe = create(&folder, "probe.db");
     for (parameters, why) in [
-        ("&journal_mode=statement&dash_commit=paper", "dash_commit=paper isn't available"),
         ("&journal_mode=statement&dash_wal=memory", "dash_wal=memory isn't available"),
         ("&journal_mode=inpage", "journal_mode=inpage isn't available"),
     ] {
         assert!(folder.try_open("app.db", parameters).is_err());
         assert!(last_error(&probe).contains(why), "{}", last_error(&probe));
     }
-    let db = folder.try_open("app.db", "&journal_mode=statement").expect("opens");
-    let refused = message(db.execute_batch("PRAGMA dash_commit=paper"));
-    assert!(refused.contains("isn't available in mode statement"), "{refused}");
 }
 
 /// `dash_default` keeps a database where it is.

@@ -1,0 +1,181 @@
+//! Random programs under protocol `paper`, cut off by a power loss that takes frames which only
+//! their statements can bring back: what is recovered is what a run without the cut has, row by row
+//! and page by page (`WAL-32`, `WAL-34`, `STATEMENT-6`).
+//!
+//! A power loss is made of the files of a moment: `-wal` is cut anywhere behind what a flush had
+//! made durable there, which is what comes before the log's window.
+//!
+//! With `DASH_LONG=1` there are more of them, with `DASH_PROGRAMS` so many. It says how many there
+//! were.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+use std::fs::OpenOptions;
+use std::path::Path;
+
+use dash_storage::real::Real;
+use dash_testing::extension;
+use dash_wal::history::{History, checkpointed};
+use rusqlite::Connection;
+
+mod programs;
+
+use programs::{Language, PLAIN, RICH, Random, as_killed, dump, pages, program, programs, run};
+
+const PAPER: &str = "&journal_mode=statement&dash_commit=paper&dash_rest=off";
+
+fn open(path: &Path, parameters: &str) -> Connection {
+    let opened = Connection::open(format!("file:{}?vfs=dash{parameters}", path.display()));
+    opened.unwrap_or_else(|error| {
+        let memory = Connection::open_in_memory().unwrap();
+        let why = memory.query_row("SELECT dash_last_error()", [], |row| row.get(0));
+        panic!("{error}: {}", why.unwrap_or_else(|_| String::new()))
+    })
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    programs: u64,
+    commits: u64,
+    carried: u64,
+    /// Commits that were carried, and whose frames were cut off.
+    run_again: u64,
+    checkpoints: u64,
+}
+
+fn stat(db: &Connection, name: &str) -> u64 {
+    let sql = format!("SELECT value FROM dash_stats WHERE name = '{name}'");
+    let value: i64 = db.query_row(&sql, [], |row| row.get(0)).unwrap();
+    u64::try_from(value).unwrap()
+}
+
+/// Cuts `-wal` off behind a frame that a flush had made durable, or any later one; how many carried
+/// commits lose frames by that.
+fn cut_off(path: &Path, random: &mut Random) -> u64 {
+    let Some(history) = History::read(&Real, path).unwrap() else { return 0 };
+    let Some((salts, page, first)) = history.window() else { return 0 };
+    let wal = path.with_file_name("app.db-wal");
+    let len = std::fs::metadata(&wal).unwrap().len();
+    let frame = u64::from(page) + 24;
+    let frames = (len - 32) / frame;
+    // A checkpoint flushes it, and ends the window; until the next record the log says what was.
+    let copied = checkpointed(&Real, path).unwrap().filter(|it| it.salts == salts);
+    let durable = match copied.is_some_and(|copied| copied.frame >= first) {
+        true => frames,
+        false => u64::from(first) - 1,
+    };
+    let keep = match random.below(3) {
+        0 => durable,
+        _ => durable + random.below(frames - durable + 1),
+    };
+    // A part of the next one may be there.
+    let part = if random.below(2) == 0 { 0 } else { random.below(frame) };
+    let wal = OpenOptions::new().write(true).open(wal).unwrap();
+    wal.set_len((32 + keep * frame + part).min(len)).unwrap();
+    let lost = history.commits().unwrap();
+    let lost = lost.iter().filter(|it| it.carried && u64::from(it.frames.1) > keep);
+    lost.count() as u64
+}
+
+/// One program; what became of it.
+fn story(seed: u64, language: &Language, told: &mut Told) {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, program) = (folder.path().join("app.db"), program(seed, language));
+    let db = open(&path, PAPER);
+    let stock = Connection::open_in_memory().unwrap();
+    let checkpoint = [0, 0, 5][usize::try_from(seed % 3).unwrap()];
+    for db in [&db, &stock] {
+        let settings = (language.settings)(seed);
+        db.execute_batch(&format!(
+            "PRAGMA wal_autocheckpoint={checkpoint}; {settings}; {}",
+            language.schema
+        ))
+        .unwrap();
+        run(db, &program);
+    }
+    assert_eq!(dump(&db), dump(&stock), "seed {seed}: dash and stock SQLite");
+    let killed = as_killed(folder.path());
+    let cut = killed.path().join("app.db");
+    if seed.is_multiple_of(2) {
+        // It did not survive the power loss.
+        drop(std::fs::remove_file(killed.path().join("app.db-dash")));
+    }
+    told.programs += 1;
+    told.commits += stat(&db, "commits");
+    told.carried += stat(&db, "carried");
+    told.checkpoints += stat(&db, "checkpoints");
+    told.run_again += cut_off(&cut, &mut Random(seed.wrapping_mul(77) | 1));
+    drop(db);
+    drop(open(&cut, "&journal_mode=wal"));
+    assert_eq!(dump(&Connection::open(&cut).unwrap()), dump(&stock), "seed {seed}: after the cut");
+    same_pages(&cut, &path, seed);
+}
+
+/// Page by page, but for what SQLite counts on page 1.
+fn same_pages(one: &Path, other: &Path, seed: u64) {
+    let (mine, theirs) = (pages(one), pages(other));
+    let size = usize::from(u16::from_be_bytes([mine[16], mine[17]]));
+    assert_eq!(mine.len(), theirs.len(), "seed {seed}: pages of the database after the cut");
+    let differ = |number: &usize| {
+        let place = (number - 1) * size..number * size;
+        mine[place.clone()] != theirs[place]
+    };
+    let differ: Vec<_> = (1..=mine.len() / size).filter(differ).collect();
+    assert!(differ.is_empty(), "seed {seed}: pages {differ:?} after the cut");
+}
+
+#[test]
+fn random_programs_of_which_most_is_carried() {
+    extension::load();
+    let (mut told, programs) = (Told::default(), programs());
+    (1..=programs).for_each(|seed| story(seed, &PLAIN, &mut told));
+    println!("{told:?}");
+    assert!(3 * told.carried > told.commits, "{told:?}: hardly any commit was carried");
+    assert!(told.run_again > told.programs, "{told:?}: hardly any commit was run again");
+    assert!(told.checkpoints > 0, "{told:?}");
+}
+
+/// As many commits as statements carry before `-wal` is flushed. How long it takes to run them
+/// again is printed, and depends on the machine.
+#[test]
+fn as_many_as_statements_carry_at_once() {
+    extension::load();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = open(&path, &format!("{PAPER}&dash_durability=none"));
+    db.execute_batch(
+        "PRAGMA wal_autocheckpoint=0; CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT); CREATE INDEX i ON t(v)",
+    )
+    .unwrap();
+    let mut insert = db.prepare("INSERT INTO t(v) VALUES (?)").unwrap();
+    let mut insert = |number: u64| {
+        insert.execute([format!("a text of some length, with the number {number}")]).unwrap();
+    };
+    let wanted = 10_000;
+    (0..wanted).for_each(&mut insert);
+    assert_eq!(stat(&db, "carried"), wanted);
+    let killed = as_killed(folder.path());
+    let flushes = stat(&db, "wal_flushes");
+    insert(wanted);
+    assert_eq!((stat(&db, "carried"), stat(&db, "wal_flushes")), (wanted, flushes + 1));
+    let cut = killed.path().join("app.db");
+    let history = History::read(&Real, &cut).unwrap().unwrap();
+    let (_, page, first) = history.window().unwrap();
+    let wal = OpenOptions::new().write(true).open(killed.path().join("app.db-wal")).unwrap();
+    wal.set_len(32 + u64::from(first - 1) * (u64::from(page) + 24)).unwrap();
+    let begun = std::time::Instant::now();
+    let recovered = open(&cut, "&journal_mode=wal");
+    let time = begun.elapsed();
+    let rows: i64 = recovered.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
+    println!("{rows} commits were run again in {time:?}");
+    assert_eq!(u64::try_from(rows), Ok(wanted));
+}
+
+/// Of all kinds of statements hardly any is carried. They are amidst those that are.
+#[test]
+fn random_programs_of_all_kinds() {
+    extension::load();
+    let (mut told, programs) = (Told::default(), programs());
+    (1..=programs).for_each(|seed| story(seed, &RICH, &mut told));
+    println!("{told:?}");
+}
