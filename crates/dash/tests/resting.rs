@@ -149,27 +149,6 @@ fn stock_sqlite_writes_meanwhile_and_dash_goes_on() {
     }
 }
 
-#[test]
-fn dash_stats_say_what_it_waits_for() {
-    let folder = database();
-    let db = folder.try_open("app.db", LATE).expect("opens");
-    let other = folder.try_open("app.db", SOON).expect("opens");
-    let rest = |db: &Connection| text(db, "SELECT value FROM dash_stats WHERE name='rest'");
-    commit(&db, 1);
-    assert_eq!(rest(&db), "soon");
-    other.execute_batch("BEGIN; SELECT * FROM t").expect("reads");
-    assert_eq!(rest(&db), "transaction");
-    other.execute_batch("COMMIT").expect("ends");
-    assert_eq!(rest(&db), "soon");
-    drop(db);
-    wait_for_rest(&folder);
-    assert_eq!(rest(&other), "at rest");
-    let never = folder.try_open("app.db", "&dash_rest=off").expect("opens");
-    assert_eq!(rest(&never), "at rest");
-    commit(&never, 1);
-    assert_eq!((rest(&never), rest(&other)), ("off".to_owned(), "soon".to_owned()));
-}
-
 /// The header's version bytes alone don't tell: they are what they were in SQLite's cache.
 #[test]
 fn what_was_written_meanwhile_is_seen_whatever_the_header_counts() {

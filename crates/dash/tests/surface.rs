@@ -263,3 +263,31 @@ fn a_parameter_of_the_uri_that_is_given_as_a_pragma_is_told_where_it_belongs() {
     let said = message(db.execute_batch("PRAGMA dash_linger=100"));
     assert!(said.contains("file:app.db?vfs=dash&dash_linger=100"), "{said}");
 }
+
+/// In mode shadow; mode wal has its own test.
+#[test]
+fn dash_stats_say_what_a_database_waits_for_that_is_to_come_to_rest() {
+    let folder = Folder::new();
+    folder.open("app.db").execute_batch("CREATE TABLE t(x)").expect("makes");
+    let open = |rest| folder.try_open("app.db", &format!("&dash_rest={rest}")).expect("opens");
+    let commit = |db: &Connection| db.execute_batch("INSERT INTO t VALUES (1)").expect("commits");
+    let rest = |db: &Connection| text(db, "SELECT value FROM dash_stats WHERE name='rest'");
+    let (late, soon) = (open("3600000"), open("10"));
+    commit(&late);
+    assert_eq!(rest(&late), "soon");
+    soon.execute_batch("BEGIN; SELECT * FROM t").expect("reads");
+    assert_eq!(rest(&late), "transaction");
+    soon.execute_batch("COMMIT").expect("ends");
+    assert_eq!(rest(&late), "soon");
+    drop(late);
+    let begun = std::time::Instant::now();
+    while folder.exists("app.db-dash") {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "it does not come to rest");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(rest(&soon), "at rest");
+    let never = open("off");
+    assert_eq!(rest(&never), "at rest");
+    commit(&never);
+    assert_eq!((rest(&never), rest(&soon)), ("off".to_owned(), "soon".to_owned()));
+}

@@ -342,19 +342,17 @@ impl File {
         if !offset.is_multiple_of(REGION) {
             return Err(Errno::EINVAL.into());
         }
-        let len = words.checked_mul(8).and_then(|len| u64::try_from(len).ok());
+        let len = u64::try_from(words).ok().and_then(|words| words.checked_mul(8));
         let end = len.and_then(|len| offset.checked_add(len)).ok_or(Errno::EOVERFLOW)?;
         let old = stat(file)?.len();
-        // Past that limit the kernel ends the process (SIGXFSZ), which may only want to read.
-        if old < end && end > self.length_limit()? {
-            return Err(Errno::EFBIG.into());
+        if old >= end {
+            return Ok(());
         }
+        initialize::check_limit(end)?;
         if old == 0 && in_place::keep(file).unwrap_or(false) {
-            self.allocate(end)?;
-        } else if old < end {
-            initialize::write_zeros(old..end, |zeros, at| self.write_all(zeros, at))?;
+            return self.allocate(end);
         }
-        Ok(())
+        initialize::write_zeros(old..end, |zeros, at| self.write_all(zeros, at))
     }
 }
 

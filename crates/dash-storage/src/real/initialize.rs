@@ -21,6 +21,15 @@ const WRITE_ZEROES: FallocateFlags = FallocateFlags::from_bits_retain(0x80);
 /// Zeros written at once, in bytes.
 const PIECE: usize = 1 << 20;
 
+/// Whether this process may make a file so long. Past that limit the kernel ends it (SIGXFSZ), and
+/// it has not asked for a long file.
+pub(super) fn check_limit(end: u64) -> io::Result<()> {
+    match end > getrlimit(Resource::RLIMIT_FSIZE)?.0 {
+        true => Err(Errno::EFBIG.into()),
+        false => Ok(()),
+    }
+}
+
 /// Allocates the range and makes zeros of it; `write` writes.
 pub(super) fn initialize(
     file: &File,
@@ -30,10 +39,7 @@ pub(super) fn initialize(
     if range.is_empty() {
         return Ok(());
     }
-    // Past that limit the kernel ends the process (SIGXFSZ), which has not asked for a long file.
-    if range.end > getrlimit(Resource::RLIMIT_FSIZE)?.0 {
-        return Err(Errno::EFBIG.into());
-    }
+    check_limit(range.end)?;
     let found = uninterrupted(|| file.metadata())?;
     if found.len() == 0 {
         // As well as can be: where blocks are copied on write, each write changes more.

@@ -291,9 +291,9 @@ impl Play<'_> {
         match self.stayer.take() {
             Some(mut stayer) => {
                 self.tell("the stock process that stayed:");
-                // SQLite that leaves WAL mode goes on with what it has in memory, however old. And it
-                // answers the mode that it is asked for before it has noticed that the file was put
-                // into WAL mode meanwhile, in which it then commits.
+                // SQLite that leaves WAL mode goes on with what it has in memory, however old. And
+                // it answers the mode that it is asked for before it has noticed that the file was
+                // put into WAL mode meanwhile, in which it then commits.
                 if (self.opened.is_wal() || self.says_wal())
                     && let Said::Refused(code, what) = stayer.state(DB)?
                 {

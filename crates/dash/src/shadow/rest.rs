@@ -4,10 +4,10 @@
 //!
 //! Every process lets its connections go that are in no transaction, once nobody has committed for
 //! a while; the last one to do so closes the database. A process watches from a transaction until
-//! it has let all go and the others have, too, whoever commits or is killed meanwhile; what was in a
-//! transaction then has it watched again when that ends. Where nobody has written, nothing has to be brought to rest: there
-//! a process lets go once it has not used the database for as long, so that it does not keep it
-//! from resting when others write later, and no process goes on looking.
+//! it has let all go and the others have, too, whoever commits or is killed meanwhile; what was in
+//! a transaction then has it watched again when that ends. Where nobody has written, nothing has to
+//! be brought to rest: there a process lets go once it has not used the database for as long, so
+//! that it does not keep it from resting when others write later, and no process goes on looking.
 
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::{Duration, Instant};
@@ -149,8 +149,9 @@ impl Watched {
         }
     }
 
-    /// Nothing is open here any more. Others may have the database open for longer, as they are in a
-    /// transaction or have chosen so, and be killed: then it is opened, which cleans up after them.
+    /// Nothing is open here any more. Others may have the database open for longer, as they are in
+    /// a transaction or have chosen so, and be killed: then it is opened, which cleans up after
+    /// them.
     fn look_at_others(&mut self, link: &Link) -> Option<Duration> {
         let pause = self.beside?;
         if dash_shadow::is_open(&Real, &link.path) {
