@@ -12,7 +12,7 @@ use crate::annotation;
 use crate::connection::state::Connection;
 use crate::context::{Carried, RecordContext};
 use crate::execute::{Pages, Runner};
-use crate::frames::{FrameHeader, Prefix, WalHeader, frame_offset, frame_size, walk};
+use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, frame_offset, walk};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_padded};
@@ -21,7 +21,10 @@ use dash_engine::open::open_if_there;
 use dash_storage::{File, OpenMode, Storage};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of frames that are written together, about.
+const TOGETHER: usize = 256 << 10;
 
 /// A record of statements.
 struct Run {
@@ -59,9 +62,10 @@ impl<S: Storage> Connection<S> {
         };
         let len = frame_offset(base.last + 1, header.page_size);
         wal.set_len(len).during(Operation::Resize, name)?;
-        let target = self.target(&header, base, wal)?;
-        let pages: Arc<Mutex<dyn Pages>> = Arc::new(Mutex::new(target));
-        executor.execute(&pages, &commits)
+        let target = Arc::new(Mutex::new(self.target(&header, base, wal)?));
+        let pages: Arc<Mutex<dyn Pages>> = target.clone();
+        executor.execute(&pages, &commits)?;
+        target.lock().unwrap_or_else(PoisonError::into_inner).write()
     }
 
     /// The records of statements, in order.
@@ -154,6 +158,7 @@ impl<S: Storage> Connection<S> {
             checksum: base.checksum,
             count,
             frames,
+            waiting: Vec::new(),
         })
     }
 
@@ -187,6 +192,34 @@ struct Target<F: File> {
     count: u32,
     /// The newest frame of each page.
     frames: HashMap<u32, u32>,
+    /// The last frames, not written yet.
+    waiting: Vec<u8>,
+}
+
+impl<F: File> Target<F> {
+    /// The first frame that is not written.
+    fn first_waiting(&self) -> u32 {
+        let count = self.waiting.len() as u64 / self.header.frame_size();
+        self.last + 1 - u32::try_from(count).unwrap_or(0)
+    }
+
+    /// Writes the frames that wait.
+    fn write(&mut self) -> Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let at = frame_offset(self.first_waiting(), self.header.page_size);
+        self.wal.write_at(&self.waiting, at).during(Operation::Write, &self.names[0])?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// The page in a frame that waits.
+    fn waiting(&self, frame: u32) -> Option<&[u8]> {
+        let size = usize::try_from(self.header.frame_size()).ok()?;
+        let index = usize::try_from(frame.checked_sub(self.first_waiting())?).ok()?;
+        self.waiting.get(index * size + FRAME_HEADER..(index + 1) * size)
+    }
 }
 
 impl<F: File> Pages for Target<F> {
@@ -202,7 +235,10 @@ impl<F: File> Pages for Target<F> {
         let size = self.header.page_size;
         let mut page = zeros(u64::from(size))?;
         if let Some(frame) = self.frames.get(&number) {
-            let at = frame_offset(*frame, size) + (frame_size(size) - u64::from(size));
+            if let Some(waiting) = self.waiting(*frame) {
+                return Ok(waiting.to_vec());
+            }
+            let at = frame_offset(*frame, size) + FRAME_HEADER as u64;
             let whole = read_exact(&self.wal, &mut page, at);
             return match whole.during(Operation::Read, &self.names[0])? {
                 true => Ok(page),
@@ -218,25 +254,24 @@ impl<F: File> Pages for Target<F> {
 
     fn commit(&mut self, pages: &BTreeMap<u32, Vec<u8>>, count: u32) -> Result<()> {
         let size = self.header.page_size;
+        if pages.values().any(|page| u32::try_from(page.len()) != Ok(size)) {
+            return Err(Error::Refused("a page of another length".to_owned()));
+        }
         let mut left = pages.len();
-        let mut bytes = Vec::new();
-        let (first, mut last) = (self.last + 1, self.last);
         for (number, page) in pages {
-            if u32::try_from(page.len()) != Ok(size) {
-                return Err(Error::Refused("a page of another length".to_owned()));
-            }
             left -= 1;
             let commit = if left == 0 { count } else { 0 };
             let header = FrameHeader::behind(&self.header, self.checksum, (*number, commit), page);
             self.checksum = FrameHeader::decode(&header).checksum;
-            bytes.extend(header);
-            bytes.extend(page);
-            last += 1;
-            self.frames.insert(*number, last);
+            self.waiting.extend(header);
+            self.waiting.extend(page);
+            self.last += 1;
+            self.frames.insert(*number, self.last);
         }
-        let at = frame_offset(first, size);
-        self.wal.write_at(&bytes, at).during(Operation::Write, &self.names[0])?;
-        (self.last, self.count) = (last, count);
-        Ok(())
+        self.count = count;
+        match self.waiting.len() < TOGETHER {
+            true => Ok(()),
+            false => self.write(),
+        }
     }
 }
