@@ -17,10 +17,8 @@ use super::descriptor::{self, Descriptor};
 use super::directory::not_regular;
 use super::memory::{Map, Memory};
 use super::persistent::Persistent;
-use super::uninterrupted;
-use super::{
-    access, cache, clone, closing, direct, in_place, initialize, lease, lock, owners, space,
-};
+use super::{access, cache, clone, closing, direct, in_place, initialize};
+use super::{lease, lock, owners, space, uninterrupted};
 use crate::{File as _, FileId, FileKind, LockKind, Metadata, REGION};
 
 /// More buffers than this the kernel refuses in one call.
