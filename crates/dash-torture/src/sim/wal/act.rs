@@ -269,8 +269,12 @@ impl Wal {
     }
 }
 
-/// Leaves WAL mode; commits are flushed together with the name of their journal from now on.
+/// Leaves WAL mode; commits are flushed together with the name of their journal from now on. SQLite
+/// goes on with what it has in memory, which others may have changed since, unless it has read just
+/// before. The extension has it read anew.
 fn leave(db: &Connection, mode: &str) -> rusqlite::Result<String> {
-    db.execute_batch("PRAGMA synchronous=EXTRA")?;
+    db.execute_batch(
+        "PRAGMA synchronous=EXTRA; BEGIN; SELECT count(*) FROM sqlite_schema; COMMIT",
+    )?;
     db.query_row(&format!("PRAGMA journal_mode={mode}"), [], |row| row.get(0))
 }
