@@ -270,6 +270,9 @@ fn while_readers_come_without_a_pause() {
     made(&path);
     run(&suite::open(&path), "CREATE TABLE big(x); INSERT INTO big VALUES (zeroblob(100000))");
     let done = AtomicBool::new(false);
+    // The last one to close: a stock reader that stays longer, and has the former copy, would have
+    // the database protected.
+    let db = opened(&path, "single");
     std::thread::scope(|scope| {
         for dash in [false, false, true] {
             let (path, done) = (&path, &done);
@@ -287,12 +290,12 @@ fn while_readers_come_without_a_pause() {
                 }
             });
         }
-        let db = opened(&path, "single");
         for _ in 0..100 {
             run(&db, "UPDATE t SET v = v + 1 WHERE id = 1");
         }
         assert_eq!(stat(&db, "commits"), 100);
         done.store(true, Ordering::SeqCst);
     });
+    drop(db);
     assert_eq!(sum(&at_rest(&path)), 100);
 }
