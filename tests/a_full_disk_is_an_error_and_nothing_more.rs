@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dash_testing::machine::kernel_is_at_least;
 use dash_testing::mounts::{Kind, Mount};
-use dash_testing::names::{beside, exists};
+use dash_testing::names::{beside, exists, wait_for_rest};
 use dash_testing::{Need, skip};
 use rusqlite::{Connection, ErrorCode};
 use suite::peers::{Part, Session, Writer, last_error};
@@ -82,6 +82,16 @@ fn large(db: &Connection, n: i64) -> rusqlite::Result<()> {
     db.execute_batch("COMMIT")
 }
 
+/// A small or a large commit, which succeeds or finds no space; then the database has it, or not.
+fn one_more(db: &Connection, step: i32, state: &mut i64, what: &str) {
+    let committed =
+        if step % 3 == 2 { large(db, *state + 1) } else { workload::commit_next(db).map(drop) };
+    let committed = full_or_done(committed, what);
+    rolled_back(db);
+    *state += i64::from(committed.is_some());
+    assert_eq!(workload::state(db), *state, "{what}, {committed:?}");
+}
+
 /// The database in `folder`, made afresh with space, then used with `free` blocks.
 fn at(folder: &Path, free: u64, prepare: &dyn Fn(&Path)) {
     let path = folder.join(format!("app-{free}.db"));
@@ -94,15 +104,7 @@ fn at(folder: &Path, free: u64, prepare: &dyn Fn(&Path)) {
         .unwrap_or_else(|error| panic!("{what}: {error:?}: {}", last_error()));
     for step in 0..6 {
         assert_eq!(workload::state(&db), state, "{what}, before step {step}");
-        let committed = if step % 3 == 2 {
-            large(&db, state + 1)
-        } else {
-            workload::commit_next(&db).map(drop)
-        };
-        let committed = full_or_done(committed, &format!("{what}, step {step}"));
-        rolled_back(&db);
-        state += i64::from(committed.is_some());
-        assert_eq!(workload::state(&db), state, "{what}, step {step}, {committed:?}");
+        one_more(&db, step, &mut state, &format!("{what}, step {step}"));
     }
     drop(filler);
     // The same connection goes on.
@@ -214,15 +216,7 @@ fn on_a_file_system_that_copies_on_write() {
     for step in 0..8 {
         let file = File::open(mount.path()).expect("a folder");
         nix::unistd::syncfs(&file).ok(); // now what is mapped is clean
-        let committed = if step % 3 == 2 {
-            large(&db, state + 1)
-        } else {
-            workload::commit_next(&db).map(drop)
-        };
-        let committed = full_or_done(committed, &format!("step {step}"));
-        rolled_back(&db);
-        state += i64::from(committed.is_some());
-        assert_eq!(workload::state(&db), state, "step {step}, {committed:?}");
+        one_more(&db, step, &mut state, &format!("step {step}"));
     }
     drop(filler);
     assert_eq!(workload::commit_next(&db).expect("space"), state + 1);
@@ -309,7 +303,7 @@ fn a_database_that_came_to_rest_is_read_without_space() {
         for _ in 0..3 {
             state += 1;
             assert_eq!(workload::commit_next(&db).expect("there is space"), state);
-            rests(&path);
+            wait_for_rest(&path);
             let filler = Filler::new(mount.path(), 0);
             for _ in 0..5 {
                 assert_eq!(workload::state(&db), state);
@@ -324,14 +318,6 @@ fn a_database_that_came_to_rest_is_read_without_space() {
     }
 }
 
-fn rests(path: &Path) {
-    let begun = std::time::Instant::now();
-    while exists(&beside(path, "-dash")) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it does not come to rest");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn a_database_that_came_to_rest_is_read_where_nothing_may_be_written() {
     let Some(mount) = Mount::image(Kind::Ext4, 16, &["-q"]) else { return };
@@ -339,7 +325,7 @@ fn a_database_that_came_to_rest_is_read_where_nothing_may_be_written() {
     closed(&path);
     let db = Connection::open(uri(&path, "&dash_rest=10")).expect("opens");
     workload::commit_next(&db).expect("commits");
-    rests(&path);
+    wait_for_rest(&path);
     mount.remount("ro");
     for _ in 0..2 {
         assert_eq!(workload::state(&db), 3);

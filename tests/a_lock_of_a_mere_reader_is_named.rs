@@ -9,8 +9,8 @@ mod suite;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
+use dash_testing::locks::lock_first;
 use dash_testing::names::beside;
-use nix::fcntl::{FcntlArg, fcntl};
 use suite::sql::run;
 
 #[test]
@@ -20,14 +20,7 @@ fn a_lock_of_a_mere_reader_is_named() {
     let first = suite::open(&path);
     run(&first, "CREATE TABLE t(v); INSERT INTO t VALUES (1)");
     let reader = File::open(beside(&path, "-dash")).unwrap();
-    let lock = libc::flock {
-        l_type: i16::try_from(libc::F_RDLCK).unwrap(),
-        l_whence: i16::try_from(libc::SEEK_SET).unwrap(),
-        l_start: 0,
-        l_len: 2,
-        l_pid: 0,
-    };
-    fcntl(&reader, FcntlArg::F_OFD_SETLK(&lock)).unwrap();
+    lock_first(&reader, libc::F_RDLCK, 2);
     let begun = Instant::now();
     let error = rusqlite::Connection::open(suite::uri(&path, "")).unwrap_err();
     let took = begun.elapsed();

@@ -10,8 +10,8 @@ mod suite;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use dash_testing::names::{beside, exists};
-use nix::fcntl::{FcntlArg, fcntl};
+use dash_testing::locks::lock_first;
+use dash_testing::names::{beside, wait_for_rest};
 use suite::sql::run;
 
 #[test]
@@ -22,20 +22,9 @@ fn by_who_comes_back_from_rest() {
     let db = rusqlite::Connection::open(suite::uri(&path, "&dash_rest=10")).unwrap();
     db.busy_timeout(Duration::from_secs(1)).unwrap();
     run(&db, "CREATE TABLE t(v); INSERT INTO t VALUES (1)");
-    let begun = Instant::now();
-    while exists(&beside(&path, "-dash")) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it does not come to rest");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for_rest(&path);
     let stopped = File::create(beside(&path, "-dash")).unwrap();
-    let lock = libc::flock {
-        l_type: i16::try_from(libc::F_WRLCK).unwrap(),
-        l_whence: i16::try_from(libc::SEEK_SET).unwrap(),
-        l_start: 0,
-        l_len: 1,
-        l_pid: 0,
-    };
-    fcntl(&stopped, FcntlArg::F_OFD_SETLK(&lock)).unwrap();
+    lock_first(&stopped, libc::F_WRLCK, 1);
     for attempt in 0..2 {
         let asked = Instant::now();
         let error = db.execute_batch("SELECT * FROM t").unwrap_err();

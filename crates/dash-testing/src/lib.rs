@@ -8,6 +8,7 @@
 //! | [`mounts`] | file systems of a test's own |
 //! | [`roles`] | other processes: a test program started again, and hosts in other languages |
 //! | [`drivers`] | where the drivers of other languages are |
+//! | [`locks`] | locks of a file, as another process has them |
 //! | [`names`] | files beside a database, and its URI |
 //! | [`random`] | random numbers of tests whose failures name a seed |
 //! | [`long`] | whether there is time to explore further |
@@ -17,6 +18,7 @@
 
 pub mod drivers;
 pub mod extension;
+pub mod locks;
 pub mod long;
 pub mod machine;
 pub mod mounts;

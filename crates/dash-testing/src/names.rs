@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
@@ -29,6 +30,20 @@ pub fn beside(path: &Path, ending: &str) -> PathBuf {
 /// Whether anything has that name.
 pub fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
+}
+
+/// Waits until nothing has that name any more; `what` does not happen if it stays for a minute.
+pub fn wait_until_gone(path: &Path, what: &str) {
+    let begun = Instant::now();
+    while exists(path) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until the database at `path` is at rest: no connection of mode shadow has it open.
+pub fn wait_for_rest(path: &Path) {
+    wait_until_gone(&beside(path, "-dash"), "it does not come to rest");
 }
 
 /// Every name in a folder, sorted.

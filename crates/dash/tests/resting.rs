@@ -6,8 +6,9 @@ use common::*;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use dash_testing::names;
 use dash_testing::roles::{Role, role, say, told};
 
 const ROLE: &str = "a_process_that_commits";
@@ -15,8 +16,6 @@ const ROLE: &str = "a_process_that_commits";
 const SOON: &str = "&dash_rest=10";
 /// Never in a test.
 const LATE: &str = "&dash_rest=3600000";
-/// Longer than any test takes.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Beside a database that somebody has open.
 const OPEN: &str = "app.db-dash";
 const FENCE: &str = "app.db-journal";
@@ -68,16 +67,8 @@ fn count(db: &Connection) -> i64 {
     number(db, "SELECT count(*) FROM t")
 }
 
-fn wait_for(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 fn wait_for_rest(folder: &Folder) {
-    wait_for("it does not come to rest", || !folder.exists(OPEN));
+    names::wait_for_rest(&folder.path("app.db"));
     assert!(!folder.exists(FENCE), "the name fence stands");
 }
 

@@ -280,11 +280,7 @@ fn dash_stats_say_what_a_database_waits_for_that_is_to_come_to_rest() {
     soon.execute_batch("COMMIT").expect("ends");
     assert_eq!(rest(&late), "soon");
     drop(late);
-    let begun = std::time::Instant::now();
-    while folder.exists("app.db-dash") {
-        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "it does not come to rest");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    dash_testing::names::wait_for_rest(&folder.path("app.db"));
     assert_eq!(rest(&soon), "at rest");
     let never = open("off");
     assert_eq!(rest(&never), "at rest");

@@ -2,17 +2,15 @@
 //! stock SQLite reads and writes.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use dash_testing::names::wait_until_gone;
 use dash_testing::roles::{Role, role, say};
 
 use crate::common::*;
 use crate::create;
 
 const ROLE: &str = "rest::a_process_that_commits";
-
-/// Longer than any test takes.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 #[ignore = "a role of the tests below"]
@@ -52,11 +50,7 @@ fn is_fenced(folder: &Folder) -> bool {
 }
 
 fn wait_for_rest(folder: &Folder) {
-    let begun = Instant::now();
-    while is_fenced(folder) {
-        assert!(begun.elapsed() < PATIENCE, "it does not come to rest");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until_gone(&folder.path("app.db-journal"), "it does not come to rest");
 }
 
 #[test]
