@@ -1,7 +1,8 @@
 //! What a record says beside its frames: of each transaction whose end is in it, who committed it,
 //! when, and what it ran. Recovery never looks at it (WAL-23), but where it carries (WAL-32).
 
-use dash_log::record::ANNOTATION_MAX;
+use dash_engine::error::Error;
+use dash_log::record::{ANNOTATION_MAX, Record};
 use dash_statement::{Reason, Transaction, decode, encode_within};
 
 /// Version of the encoding.
@@ -165,8 +166,22 @@ fn find(bytes: &[u8], frame: u32) -> Option<Known> {
     Some(Known::Nothing)
 }
 
+/// The commits that a record carries by their statements, by the frames that end them, and what is
+/// said of each. None, where frames carry them.
+///
+/// # Errors
+///
+/// `Corrupt` where what carries them can't be read.
+pub(crate) fn carried_in(record: &Record<'_>) -> Result<Vec<(u32, Said)>, Error> {
+    if !record.carries() {
+        return Ok(Vec::new());
+    }
+    let known = record.annotation.and_then(carried);
+    known.ok_or_else(|| Error::Corrupt("the log is damaged: what carries commits can't be".into()))
+}
+
 /// All that an annotation says that carries; `None`: that can't be read, or is not all.
-pub(crate) fn carried(bytes: &[u8]) -> Option<Vec<(u32, Said)>> {
+fn carried(bytes: &[u8]) -> Option<Vec<(u32, Said)>> {
     let (mut items, mut all) = (Items::of(bytes)?, Vec::new());
     while !items.0.is_empty() {
         let (frame, said) = items.take()?;

@@ -3,7 +3,7 @@
 
 mod beside;
 
-use crate::annotation::{self, Known, Said, of_frame};
+use crate::annotation::{Known, carried_in, of_frame};
 use crate::context::{Generation, RecordContext, page_of};
 use crate::frames::FrameHeader;
 use crate::logged::Frames;
@@ -13,7 +13,6 @@ use crate::strayed::refusal;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_log::images::Images;
-use dash_log::record::Record;
 use dash_log::scan::{RecordPlace, Scan};
 use dash_storage::{File, OpenMode, Storage};
 use std::path::Path;
@@ -311,15 +310,6 @@ fn find<S: Storage>(storage: &S, directory: S::Directory, names: &mut Names) -> 
         None => Ok(place),
         Some(strayed) => Err(refusal(names, strayed)),
     }
-}
-
-/// The commits that a record carries by their statements.
-pub(crate) fn carried_in(record: &Record<'_>) -> Result<Vec<(u32, Said)>> {
-    if !record.carries() {
-        return Ok(Vec::new());
-    }
-    let known = record.annotation.and_then(annotation::carried);
-    known.ok_or_else(|| Error::Corrupt("the log is damaged: what carries commits can't be".into()))
 }
 
 fn context_of(scan: &Scan, place: &RecordPlace) -> Result<RecordContext> {

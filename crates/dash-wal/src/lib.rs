@@ -36,7 +36,7 @@ mod watch;
 pub use alive::is_open;
 pub use annotation::{Known, Said};
 pub use connection::committed::Newest as NewestCommit;
-pub use connection::rest::{Newest, Rest, Resting};
+pub use connection::rest::{Newest, Rest, RestState};
 pub use connection::state::Connection;
 pub use connection::target::refuse_log_place;
 pub use dash_engine::error::{Error, Operation, Result};

@@ -109,10 +109,15 @@ impl Notes {
         }
     }
 
+    /// Whether any transaction may be carried by its statements.
+    pub(crate) fn may_carry(&self) -> bool {
+        self.kept().is_some_and(|kept| kept.notes.iter().any(|note| note.runner.is_some()))
+    }
+
     /// What carries the transactions that end with these frames: what is said of each, where all of
     /// them are to be carried, and run again by the same.
     pub(crate) fn carrying(&self, frames: &[Frame]) -> Option<(Runner, Vec<(u32, Said)>)> {
-        let kept = self.kept().filter(|kept| !kept.notes.is_empty())?;
+        let kept = self.kept()?;
         let mut runner = None;
         let of = |frame: &Frame| {
             let note = kept.notes.iter().find(|note| note.frame == *frame)?;

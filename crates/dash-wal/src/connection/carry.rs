@@ -43,6 +43,9 @@ impl<S: Storage> Connection<S> {
 
     /// What carries the frames that were read back, if all of their transactions may be carried so.
     pub(super) fn carrying(&self, leader: &Leader<S>, batch: Batch) -> Result<Option<Carrying>> {
+        if !self.process.notes.may_carry() {
+            return Ok(None);
+        }
         let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;
         let frames: Vec<_> = ends(&leader.frames, batch.first, size).collect();
         let Some(&(last, header)) = frames.last() else { return Ok(None) };

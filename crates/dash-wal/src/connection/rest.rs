@@ -52,7 +52,7 @@ pub enum Rest {
 
 /// Whether the database is at rest, or what it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resting {
+pub enum RestState {
     /// It is.
     AtRest,
     /// This connection does not bring it there.
@@ -126,17 +126,17 @@ impl<S: Storage> Connection<S> {
     /// # Errors
     ///
     /// Those of asking for locks, and of reading `-wal`'s header.
-    pub fn resting(&mut self) -> Result<Resting> {
+    pub fn rest_state(&mut self) -> Result<RestState> {
         Ok(if self.is_at_rest() {
-            Resting::AtRest
+            RestState::AtRest
         } else if self.settings.rest.is_none() {
-            Resting::Off
+            RestState::Off
         } else if self.is_in_commit() || self.is_somebody_at_work()? {
-            Resting::Writer
+            RestState::Writer
         } else if self.newest()?.is_none() {
-            Resting::Unseen
+            RestState::Unseen
         } else {
-            Resting::Time
+            RestState::Time
         })
     }
 

@@ -5,9 +5,9 @@
 
 mod report;
 
+use crate::annotation::carried_in;
 use crate::context::Generation;
 use crate::frames::{Prefix, WalHeader, walk};
-use crate::history::carried_in;
 use crate::logged::{Frames, Logged};
 use crate::names::Names;
 use crate::place::{self, Place};

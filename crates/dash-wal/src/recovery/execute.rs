@@ -8,7 +8,7 @@
 //! A run may take another number of frames, or other ones, and comes to the same pages.
 
 use super::look::{Chain, Log};
-use crate::annotation;
+use crate::annotation::carried_in;
 use crate::connection::state::Connection;
 use crate::context::{Carried, RecordContext};
 use crate::execute::{Pages, Runner};
@@ -82,7 +82,7 @@ impl<S: Storage> Connection<S> {
                     false => return Err(damaged()),
                 }
             };
-            let known = record.annotation.and_then(annotation::carried).ok_or_else(damaged)?;
+            let known = carried_in(&record).map_err(|_| damaged())?;
             let commits: Vec<_> = known.into_iter().map(|(_, said)| said.statements).collect();
             let first = context.first_frame;
             let follows =

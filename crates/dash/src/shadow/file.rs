@@ -16,8 +16,9 @@ use dash_shadow::{Connection, Error as EngineError, Protocol};
 use dash_storage::real::Real;
 
 use super::link::Link;
+use super::opening::Failed;
 use super::shared::Prepared;
-use super::without_engine::{WithoutEngine, engine_or_why};
+use super::without_engine::WithoutEngine;
 use super::{linger, rest, settle};
 use crate::controls::engine_level;
 use crate::errors::{errno_of, to_sqlite};
@@ -194,9 +195,12 @@ impl File for ShadowFile {
             return Ok(read);
         }
         let begun = self.time_reads.then(Instant::now);
-        let read = match engine_or_why(&self.link)? {
+        let read = match self.link.engine_or_why() {
             Ok(mut engine) => engine.read(buffer, offset),
-            Err(why) => return self.read_unlocked(buffer, offset, why),
+            Err(Failed::NoSpace(why) | Failed::Forbidden(why)) => {
+                return self.read_unlocked(buffer, offset, why);
+            }
+            Err(Failed::Other(error)) => return Err(error),
         };
         if let Some(begun) = begun {
             self.latencies.record(Op::Read, begun);
@@ -242,24 +246,21 @@ impl File for ShadowFile {
         let level = engine_level(level);
         let writer = dash_shadow::LockLevel::Reserved;
         let seen = self.shared.queue.releases();
-        let opened = engine_or_why(&self.link)
-            .map(|found| found.map(|engine| (engine.level(), engine.sequence())));
+        let opened = self.link.engine_or_why().map(|engine| (engine.level(), engine.sequence()));
         let (before, sequence) = match opened {
-            Ok(Ok(found)) => found,
-            Ok(Err(_)) if self.link.is_in_wal_mode() => {
-                self.is_in_wal_mode = true;
-                return Ok(());
-            }
-            Ok(Err(why)) => return self.begin_without_engine(why),
+            Ok(found) => found,
             Err(_) if self.link.is_in_wal_mode() => {
                 // Asked for that next, it goes there.
                 self.is_in_wal_mode = true;
                 return Ok(());
             }
-            Err(error) if error.code.primary() == Code::BUSY => {
+            Err(Failed::NoSpace(why) | Failed::Forbidden(why)) => {
+                return self.begin_without_engine(why);
+            }
+            Err(Failed::Other(error)) if error.code.primary() == Code::BUSY => {
                 return Err(self.must_wait(seen, Cause::Writer, Code::BUSY));
             }
-            Err(error) => return Err(error),
+            Err(Failed::Other(error)) => return Err(error),
         };
         let becomes_writer = before < writer && level >= writer;
         if before == dash_shadow::LockLevel::None {

@@ -155,7 +155,7 @@ impl Link {
         let opened = opening::engine(&self.host, &self.path, &chosen, flags, neighbours, patience);
         state.gave_up = match &opened {
             Ok(_) => None,
-            Err(_) if in_vain || begun.elapsed() >= patience.others => Some(Instant::now()),
+            Err(_) if begun.elapsed() >= patience.others => Some(Instant::now()),
             Err(_) => state.gave_up,
         };
         let engine = opened?;

@@ -30,7 +30,7 @@ impl ShadowFile {
         None
     }
 
-    pub(super) fn locking_mode(&mut self, value: &str) {
+    fn locking_mode(&mut self, value: &str) {
         let exclusive = value.eq_ignore_ascii_case("exclusive");
         // Any other name SQLite takes for a question.
         if exclusive || value.eq_ignore_ascii_case("normal") {

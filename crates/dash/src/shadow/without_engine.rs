@@ -6,10 +6,7 @@
 use dash_ffi::{Code, Error, File, LockLevel, Result};
 
 use super::file::ShadowFile;
-use super::link::Link;
-use super::opening::Failed;
 use super::read_only::ReadOnlyFile;
-use super::state::Held;
 use crate::errors::to_sqlite;
 use crate::leftovers::{self, HEADER};
 
@@ -30,15 +27,6 @@ impl WithoutEngine {
         // It is open: only a file beside it can't be.
         let code = if code.primary() == Code::CANTOPEN { Code::READONLY } else { code };
         Err(Error { code, message })
-    }
-}
-
-/// The engine; or why it is not there and the database can be read all the same.
-pub fn engine_or_why(link: &Link) -> Result<core::result::Result<Held<'_>, Error>> {
-    match link.engine_or_why() {
-        Ok(engine) => Ok(Ok(engine)),
-        Err(Failed::NoSpace(why) | Failed::Forbidden(why)) => Ok(Err(why)),
-        Err(Failed::Other(error)) => Err(error),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use dash_ffi::{
     Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, OpenFlags, Result, Row, Value,
 };
-use dash_wal::{Durability, LockLevel as EngineLevel, LogMedium, Resting};
+use dash_wal::{Durability, LockLevel as EngineLevel, LogMedium, RestState};
 
 use super::file::WalFile;
 use super::link::State;
@@ -40,7 +40,7 @@ impl Database for WalFile {
         let mut state = self.link.state();
         let medium = state.engine().ok().and_then(|engine| engine.log_medium());
         let medium = medium.map(parameters::name_of_medium).map(str::to_owned);
-        let rest = state.engine().ok().and_then(|engine| engine.resting().ok());
+        let rest = state.engine().ok().and_then(|engine| engine.rest_state().ok());
         let reasons = state.paper.reasons();
         drop(state);
         vec![
@@ -175,12 +175,12 @@ impl WalFile {
 }
 
 /// As `dash_stats` has it.
-fn name_of_rest(rest: Resting) -> &'static str {
+fn name_of_rest(rest: RestState) -> &'static str {
     match rest {
-        Resting::AtRest => "at rest",
-        Resting::Off => "off",
-        Resting::Writer => "writer",
-        Resting::Unseen => "exclusive",
-        Resting::Time => "soon",
+        RestState::AtRest => "at rest",
+        RestState::Off => "off",
+        RestState::Writer => "writer",
+        RestState::Unseen => "exclusive",
+        RestState::Time => "soon",
     }
 }
