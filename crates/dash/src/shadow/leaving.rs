@@ -64,6 +64,16 @@ pub(super) fn give_way(host: &HostVfs, path: &Path, to: &dyn Mode) -> Result<()>
     if !has_shadow(path)? || (to.is_plain() && !needs_recovery(path)?) {
         return Ok(());
     }
+    recover(host, path)
+}
+
+/// Opens and closes a database of this mode whose programs were killed, and leaves it as a plain
+/// file without a name fence. There may be no shadow: then the fence is all that they have left.
+///
+/// # Errors
+///
+/// `SQLITE_BUSY` while somebody has it open; those of the engine.
+pub(crate) fn recover(host: &HostVfs, path: &Path) -> Result<()> {
     let options = OpenOptions { create: false, ..OpenOptions::default() };
     let (begun, mut cleared) = (Instant::now(), false);
     let engine = loop {

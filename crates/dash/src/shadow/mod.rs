@@ -37,7 +37,7 @@ use crate::mode::registry::Shared;
 use crate::mode::{Beside, Database, Mode, Parameter};
 use crate::mode::{Opening, Place, Request, Switching};
 use journal::Journal;
-pub(crate) use leaving::{is_unfinished, refuse_older};
+pub(crate) use leaving::{is_unfinished, recover, refuse_older};
 pub(crate) use parameters::COMMIT;
 use shared::Prepared;
 use super_journal::Marker;

@@ -240,22 +240,24 @@ fn put_into_wal_mode(
         let says_so = beside.says_wal(path) || (has_bytes() && beside.has_wal()?);
         Ok(says_so && !beside.has_hot_journal()?)
     };
-    // A name fence that is there now, or a commit in the shadow, was left by somebody who was
-    // killed in mode shadow just before: that mode's engine has to recover first. Stock SQLite can
-    // do nothing beside the one, and would write the older copy beside the other.
+    // Stock SQLite can do nothing beside the one, and would write the older copy beside the other.
+    let is_of_shadow = || Ok::<_, Error>(beside.has_fence()? || shadow::is_unfinished(path)?);
     let in_use = || match beside.refuse_fence(path) {
         Err(fenced) => Error { code: Code::BUSY, ..fenced },
         Ok(()) => in_use(path),
     };
     let is_needed = || match is_wal()? {
         true => Ok(false),
-        false if beside.has_fence()? || shadow::is_unfinished(path)? => Err(in_use()),
+        false if is_of_shadow()? => Err(in_use()),
         false => Ok(true),
     };
     let there = std::fs::metadata(path).ok();
     let create = flags.contains(OpenFlags::CREATE);
-    if !is_needed()? || (there.is_none() && !create) {
+    if is_wal()? || (there.is_none() && !create) {
         return Ok(true);
+    }
+    if is_of_shadow()? {
+        refuse_orphaned_log(path, beside)?;
     }
     if there.is_none() {
         let mut options = std::fs::OpenOptions::new();
@@ -267,6 +269,11 @@ fn put_into_wal_mode(
             let operation = Operation::Open;
             return Err(to_sqlite(EngineError::Io { operation, name, source: error }));
         }
+    }
+    // A name fence that is there now, or a commit in the shadow, was left by somebody who was
+    // killed in mode shadow; in front of an empty file perhaps long ago, and the rest was removed.
+    if is_of_shadow()? && !has_log(path)? {
+        shadow::recover(host, path)?;
     }
     let is_empty = there.is_none_or(|there| there.len() == 0) && !beside.has_journal()?;
     let could_not = could_not(path);
@@ -333,11 +340,26 @@ fn has_log(path: &Path) -> Result<bool> {
     Ok(found.is_some())
 }
 
+/// Refuses a session that was cut off and whose database is gone, or was emptied.
+fn refuse_orphaned_log(path: &Path, beside: &Neighbours) -> Result<()> {
+    let is_there = std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    if is_there || !beside.has_fence()? || !has_log(path)? {
+        return Ok(());
+    }
+    let db = path.display();
+    let message = format!(
+        "{db} is missing or empty, but {db}-wal and {db}-dashlog may hold commits of it: put the database back; or, to start afresh, \
+         remove these two and the folder {db}-journal"
+    );
+    Err(Error::new(Code::CANTOPEN, message))
+}
+
 /// Ends a session that was cut off: the engine recovers it when it opens the database.
 pub(super) fn finish(host: &HostVfs, place: &Place<'_>) -> Result<()> {
     if !is_unfinished(place)? {
         return Ok(());
     }
+    refuse_orphaned_log(place.path, place.beside)?;
     let process = Arc::default();
     let flags = OpenFlags::READWRITE;
     let engine = engine(host, place.path, place.parameters, flags, false, &process)?;
