@@ -68,14 +68,22 @@ fn print(report: &Report) {
             "{checkpointed} commits were not run again: a checkpoint has copied them into the database"
         );
     }
+    if report.carried > 0 {
+        say!(
+            "{} commits were run again and compared with nothing: their statements alone carry them, and -wal has their \
+             pages no more",
+            report.carried
+        );
+    }
     if let Some(finding) = ended {
         say!("{} and those after it were not run again: {}", name(finding), finding.reason);
     }
     match report.run() {
         0 => say!("no commit was run again"),
         run => say!(
-            "{run} commits were run again: {same} came to the same pages, {same_content} to the same content in other pages, {} \
-             to something else",
+            "{} commits were run again: {same} came to the same pages, {same_content} to the same content in other \
+             pages, {} to something else",
+            run - report.carried,
             divergences.len()
         ),
     }
@@ -112,6 +120,7 @@ fn object(report: &Report) -> Value {
     json!({
         "same_pages": report.same,
         "same_content": report.same_content,
+        "carried": report.carried,
         "checkpointed": report.checkpointed,
         "doubt": report.doubt,
         "ended": report.ended.as_ref().map(one),

@@ -51,6 +51,30 @@ fn a_replay_comes_to_the_same_or_says_why_not() {
     }
 }
 
+/// Of commits that their statements carry the log has no page; `-wal` has them, until it is lost.
+#[test]
+fn commits_that_their_statements_carry_are_compared_with_the_wal() {
+    let home = Home::new();
+    dash_testing::extension::load();
+    let parameters = "vfs=dash&journal_mode=statement&dash_commit=paper";
+    let db = Connection::open(format!("file:{}?{parameters}", home.db().display())).unwrap();
+    db.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b)").unwrap();
+    (0..3).for_each(|number| insert(&db, number));
+    let len = || std::fs::metadata(home.file("app.db-wal")).unwrap().len();
+    let before = len();
+    (0..20).for_each(|number| insert(&db, number));
+    let report = json(&home, &[], 0);
+    let same = report["same_pages"].as_u64().unwrap();
+    assert!(same >= 20 && report["carried"] == 0, "{report}");
+    let lost = home.as_killed();
+    let wal = std::fs::OpenOptions::new().write(true).open(lost.file("app.db-wal")).unwrap();
+    wal.set_len(before).unwrap();
+    let report = json(&lost, &[], 0);
+    assert_eq!((&report["carried"], &report["same_pages"]), (&20.into(), &(same - 20).into()));
+    let text = lost.dash(&["replay", "app.db"]).is(0).out();
+    assert!(text.contains("20 commits were run again and compared with nothing"), "{text}");
+}
+
 #[test]
 fn a_checkpoint_takes_the_base_along() {
     let home = Home::new();

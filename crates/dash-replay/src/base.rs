@@ -42,7 +42,8 @@ pub fn of<S: Storage>(
     loop {
         attempts += 1;
         let before = checkpointed(storage, path)?;
-        let history = History::read(storage, path)?.ok_or_else(|| none(path))?;
+        let mut history = History::read(storage, path)?.ok_or_else(|| none(path))?;
+        history.look_into_wal(storage, path)?;
         let Some(start) = history.start(all)? else { return Err(none(path)) };
         let from = given.unwrap_or(path);
         std::fs::copy(from, &copy).map_err(|error| Error::Io(from.display().to_string(), error))?;

@@ -31,10 +31,6 @@ use dash_wal::history::{Commit, Frame, Start};
 use image::Image;
 use run::Settings;
 
-/// Why nothing can be compared with a commit.
-const CARRIED: &str =
-    "its statements alone carry it (dash_commit=paper), so no page is in the log to compare with";
-
 /// What came of it.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -46,6 +42,9 @@ pub struct Report {
     pub divergences: Vec<Finding>,
     /// Those that could not be run again.
     pub not_run: Vec<Finding>,
+    /// Commits that were run again and compared with nothing: their statements alone carry them
+    /// (`dash_commit=paper`), and `-wal` has their pages no more.
+    pub carried: u64,
     /// Commits that a checkpoint had copied into the database already.
     pub checkpointed: u64,
     /// Why the copy that was given may not be the state before the first commit.
@@ -65,7 +64,7 @@ impl Report {
     /// Commits that were run again.
     #[must_use]
     pub fn run(&self) -> u64 {
-        self.same + self.same_content + self.divergences.len() as u64
+        self.same + self.same_content + self.divergences.len() as u64 + self.carried
     }
 }
 
@@ -121,15 +120,16 @@ pub fn replay(path: &Path, base: Option<&Path>, all: bool) -> Result<Report> {
     };
     base.history.replay(all, |start, commit, frames| {
         let reason = match replay.gap(start, commit)? {
-            None if commit.carried => Some(CARRIED.to_owned()),
+            None if commit.carried && frames.is_empty() => replay.carried(commit)?,
+            None => replay.commit(commit, frames).map(|()| None)?,
             reason => reason,
         };
-        if let Some(reason) = reason {
+        let goes_on = reason.is_none();
+        replay.report.ended = reason.map(|reason| {
             let (commit, what) = (commit.clone(), String::new());
-            replay.report.ended = Some(Finding { commit, what, reason });
-            return Ok(false);
-        }
-        replay.commit(commit, frames).map(|()| true)
+            Finding { commit, what, reason }
+        });
+        Ok::<_, Error>(goes_on)
     })?;
     Ok(replay.report)
 }
@@ -180,10 +180,7 @@ impl Replay<'_> {
             self.report.checkpointed += 1;
             return self.target.apply(frames, commit.database_pages);
         }
-        let mut copy = match self.copy.take() {
-            Some(copy) => copy,
-            None => self.target.copy_to(&self.folder.join("copy.db"))?,
-        };
+        let mut copy = self.take_copy()?;
         let ran = known(&commit.known);
         match &ran {
             Ok(ran) => {
@@ -205,6 +202,33 @@ impl Replay<'_> {
         }
         self.copy = Some(copy);
         Ok(())
+    }
+
+    /// Runs one again that only its statements carry: what they come to is what was committed. Why
+    /// not, if they are not known.
+    fn carried(&mut self, commit: &Commit) -> Result<Option<String>> {
+        if commit.frames.1 <= self.done {
+            self.report.checkpointed += 1;
+            return Ok(None);
+        }
+        let ran = match known(&commit.known) {
+            Ok(ran) => ran,
+            Err(reason) => return Ok(Some(reason)),
+        };
+        let copy = self.take_copy()?;
+        self.count(provable(&ran, &schema::of(&self.target)?));
+        let done = run::run(&copy, &ran, Settings::default())?;
+        self.target.become_like(&copy, &done.pages)?;
+        self.report.carried += 1;
+        self.copy = Some(copy);
+        Ok(None)
+    }
+
+    fn take_copy(&mut self) -> Result<Image> {
+        match self.copy.take() {
+            Some(copy) => Ok(copy),
+            None => self.target.copy_to(&self.folder.join("copy.db")),
+        }
     }
 
     fn count(&mut self, judged: core::result::Result<(), Unprovable>) {

@@ -18,6 +18,7 @@ use dash_storage::{File, OpenMode, Storage};
 use std::path::Path;
 use std::sync::Arc;
 
+use beside::WalFrames;
 pub use beside::{
     Checkpointed, InWal, OwnedFrame, checkpointed, frames_before, in_wal, pages_in_wal,
 };
@@ -53,6 +54,7 @@ pub type Frame<'a> = (u32, &'a [u8]);
 pub struct History {
     scan: Scan,
     generation: Option<Generation>,
+    wal: Option<WalFrames>,
 }
 
 impl History {
@@ -79,10 +81,25 @@ impl History {
                 Ok(scan) => {
                     let context = scan.chain.first().map(|place| context_of(&scan, place));
                     let generation = context.transpose()?.and_then(|context| context.start);
-                    return Ok(Some(Self { scan, generation }));
+                    return Ok(Some(Self { scan, generation, wal: None }));
                 }
             }
         }
+    }
+
+    /// Looks into `-wal` for the frames of commits that their statements carry, of which the log
+    /// has none: [`Self::replay`] shows them then.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::commits`], and those of the file system.
+    pub fn look_into_wal<S: Storage>(&mut self, storage: &S, path: &Path) -> Result<()> {
+        let commits = self.commits_in(&self.scan.found)?;
+        let carried = commits.iter().filter(|commit| commit.carried);
+        if let Some(first) = carried.map(|commit| commit.frames.0).min() {
+            self.wal = WalFrames::read(storage, path, first)?;
+        }
+        Ok(())
     }
 
     /// The salts of `-wal` that recovery would go on from, bytes of a page, and the first frame
@@ -184,7 +201,7 @@ impl History {
 
     /// Shows the frames of each commit that recovery would take, or with `all` of each one that is
     /// not overwritten, the oldest first; the first one of a window with what that starts from. One
-    /// that its statements carry has none.
+    /// that its statements carry has none, but for those of [`Self::look_into_wal`].
     /// `show` answers whether to go on.
     ///
     /// # Errors
@@ -204,7 +221,9 @@ impl History {
                 let record = self.scan.record(place)?;
                 for _ in carried_in(&record)? {
                     if let Some(commit) = commits.next()
-                        && !show(first.take(), commit, &[])?
+                        && !self.show_carried(&start, commit, |commit, frames| {
+                            show(first.take(), commit, frames)
+                        })?
                     {
                         return Ok(());
                     }
@@ -225,6 +244,22 @@ impl History {
             }
         }
         Ok(())
+    }
+
+    /// Shows a commit that its statements carry, with its frames where `-wal` has them.
+    fn show_carried<T>(
+        &self,
+        start: &Start,
+        commit: &Commit,
+        show: impl FnOnce(&Commit, &[Frame<'_>]) -> T,
+    ) -> T {
+        let found = self.wal.as_ref().and_then(|wal| wal.commit(start.salts(), commit.frames));
+        match found {
+            Some((database_pages, frames)) => {
+                show(&Commit { database_pages, ..commit.clone() }, &frames.collect::<Vec<_>>())
+            }
+            None => show(commit, &[]),
+        }
     }
 
     /// The windows that count, or all of which the beginning is there: in each, records that follow

@@ -63,6 +63,41 @@ pub fn frames_before<S: Storage>(
     Ok((found == Some(salts) && is_whole).then_some(frames))
 }
 
+/// The frames of a `-wal` from one on.
+pub(super) struct WalFrames {
+    salts: [u32; 2],
+    first: u32,
+    /// Pages of the database behind each one that ends a commit, else 0, and the frame.
+    frames: Vec<(u32, OwnedFrame)>,
+}
+
+impl WalFrames {
+    /// Those of the `-wal` of a database; `None`: it has no header, or is not there.
+    pub(super) fn read<S: Storage>(storage: &S, path: &Path, first: u32) -> Result<Option<Self>> {
+        let mut frames = Vec::new();
+        let salts = look(storage, path, |number, frame, page| {
+            if number >= first {
+                frames.push((frame.commit, (frame.page, page.to_vec())));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(salts.map(|salts| Self { salts, first, frames }))
+    }
+
+    /// The frames of a commit, and the pages of the database behind it; `None`: they are of another
+    /// generation, or not all there.
+    pub(super) fn commit(
+        &self,
+        salts: [u32; 2],
+        (first, last): (u32, u32),
+    ) -> Option<(u32, impl Iterator<Item = super::Frame<'_>>)> {
+        let place = |number: u32| usize::try_from(number.checked_sub(self.first)?).ok();
+        let frames = self.frames.get(place(first)?..=place(last)?)?;
+        let (pages, _) = frames.last().filter(|(pages, _)| *pages > 0 && salts == self.salts)?;
+        Some((*pages, frames.iter().map(|(_, (page, image))| (*page, &image[..]))))
+    }
+}
+
 /// Goes through the frames of `-wal` that are valid. Its salts.
 fn look<S: Storage>(
     storage: &S,
