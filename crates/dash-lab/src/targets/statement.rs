@@ -2,6 +2,8 @@
 //! device and in byte-addressable memory. A tmpfs stands in for that: what a commit costs there is
 //! told, and nothing of it is durable.
 
+mod recovery;
+
 use std::path::{Path, PathBuf};
 
 use dash_bench::durability::NONE;
@@ -21,7 +23,11 @@ use crate::volume::Volume;
 use crate::workload::{Name, Step, Worker};
 
 /// Every section of it.
-pub const SECTIONS: [Measure; 2] = [("statement-time", times), ("statement-counts", counts)];
+pub const SECTIONS: [Measure; 3] = [
+    ("statement-time", times),
+    ("statement-counts", counts),
+    ("statement-recovery", recovery::measure),
+];
 
 /// Where logs are in memory, and what is said of them.
 const FOLDER: &str = "/dev/shm/dash-lab-logs";

@@ -4,7 +4,7 @@
 mod counts;
 mod cycles;
 mod overlap;
-mod recovery;
+pub(super) mod recovery;
 mod tail;
 mod time;
 mod traces;

@@ -46,9 +46,7 @@ pub fn measure(bench: &Bench) -> Result<Section> {
     for _ in 0..bench.many(TRIALS) {
         std::fs::create_dir(&home).explain("making a folder")?;
         let again = home.join("app.db");
-        for end in ["", "-dashlog", "-wal"] {
-            copy::copy(&beside(&path, end), &beside(&again, end))?;
-        }
+        copy_all(&path, &again)?;
         let begun = Instant::now();
         dash_wal::recover(&Real, &again, Choice::Ask).explain("recovering")?;
         times[0].push(begun.elapsed().as_secs_f64() * 1000.0);
@@ -71,10 +69,26 @@ pub fn measure(bench: &Bench) -> Result<Section> {
     Ok(section)
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+/// The path of a file beside a database.
+pub fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
+}
+
+/// Copies what counts after a power loss.
+pub fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    for end in ["", "-dashlog", "-wal"] {
+        copy::copy(&beside(from, end), &beside(to, end))?;
+    }
+    Ok(())
+}
+
+/// Cuts `-wal` to the frames before one.
+pub fn cut_wal(path: &Path, first_frame: u32) -> Result<()> {
+    let kept = u64::from(first_frame.saturating_sub(1));
+    let wal = std::fs::OpenOptions::new().write(true).open(beside(path, "-wal")).explain("-wal")?;
+    wal.set_len(32 + kept * (24 + 4096)).explain("cutting -wal")
 }
 
 /// A child that is killed when this goes.
@@ -111,9 +125,7 @@ fn kill_a_writer(path: &Path) -> Result<(u64, u32, u32)> {
     drop(writer);
     let chain = chain()?.filter(|chain| chain.bytes >= BYTES);
     let chain = chain.ok_or_else(|| Failure::new("the log began anew when its writer died"))?;
-    let kept = u64::from(chain.first_frame.saturating_sub(1));
-    let wal = std::fs::OpenOptions::new().write(true).open(beside(path, "-wal")).explain("-wal")?;
-    wal.set_len(32 + kept * (24 + 4096)).explain("cutting -wal")?;
+    cut_wal(path, chain.first_frame)?;
     for end in ["-dash", "-shm"] {
         std::fs::remove_file(beside(path, end)).explain("removing what a power loss takes")?;
     }
