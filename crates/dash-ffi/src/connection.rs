@@ -109,6 +109,27 @@ impl ConnectionRef<'_> {
         !temp.is_null() && more.is_null() && self.path("main").as_deref() == Some(own)
     }
 
+    /// Whether the database at `own` is the copy that `VACUUM INTO` makes: `vacuum.c` attaches it as
+    /// `vacuum_db`, and since 3.44 as `vacuum_` with a random number.
+    #[must_use]
+    pub fn vacuums_into(&self, own: &Path) -> bool {
+        let is_own = |schema: &CStr| {
+            // SAFETY: an open connection that this thread holds, and a C string.
+            let name = unsafe { (self.slot.api.db_filename)(self.as_ptr(), schema.as_ptr()) };
+            // SAFETY: where it is not null, SQLite's own name of the database, there while it is
+            // attached.
+            !name.is_null() && path(unsafe { CStr::from_ptr(name) }) == own
+        };
+        is_own(c"vacuum_db")
+            || (2..)
+                // SAFETY: an open connection that this thread holds.
+                .map(|number| unsafe { self.slot.api.db_name(self.as_ptr(), number) })
+                .take_while(|schema| !schema.is_null())
+                // SAFETY: not null, so SQLite's own name of a database, there while it is attached.
+                .map(|schema| unsafe { CStr::from_ptr(schema) })
+                .any(|schema| schema.to_bytes().starts_with(b"vacuum_") && is_own(schema))
+    }
+
     /// The name of the database that a file is of.
     pub(crate) fn schema_of(&self, file: *mut RawFile) -> Option<String> {
         let (api, db) = (self.slot.api, self.as_ptr());

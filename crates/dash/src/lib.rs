@@ -31,7 +31,7 @@
 //! A misspelt one fails the open; `dash_last_error()`, on any connection, tells why. SQLite's own
 //! parameters keep their meaning, except `nolock=1`, which is refused for writing and means
 //! `immutable=1` for reading. A database attached without a `vfs` of its own inherits dash from
-//! `main`, and so does the copy that `VACUUM INTO` makes.
+//! `main`. The copy that `VACUUM INTO` makes is a plain file, and durable with its name.
 //!
 //! # Modes
 //!

@@ -41,6 +41,8 @@ pub struct MainFile {
     pub(crate) caller: Caller,
     /// Nobody has said the mode yet: see [`crate::undecided`].
     pub(crate) undecided: bool,
+    /// `VACUUM INTO` makes it.
+    pub(crate) is_copy: bool,
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do; or
     /// the mode is not chosen yet.
     pub(crate) membership: Option<Membership>,
@@ -69,6 +71,7 @@ pub(crate) fn opened(
         forks: real::forks(),
         caller: request.caller,
         undecided: false,
+        is_copy: false,
         membership,
         level: LockLevel::None,
         slots: 0,
@@ -165,6 +168,7 @@ impl File for MainFile {
             FileControl::ChunkSize(size) => self.said.chunk = Some(size),
             FileControl::Pdb(ref connection) => self.connection = Some(connection.keep()),
             FileControl::VfsName(_) => drop(self.decide(None)),
+            FileControl::Sync { .. } if self.is_copy => self.flush_copy()?,
             _ => {}
         }
         self.database.file_control(control)

@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dash_ffi::{AccessCheck, Code, Error, File, LockLevel, OpenFlags, Opened, Result};
+use dash_ffi::{AccessCheck, Code, Error, File, LockLevel, OpenFlags, Opened, Result, SyncFlags};
 use dash_shadow::Error as EngineError;
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, Storage};
@@ -145,6 +145,7 @@ impl MainFile {
         let place = Place { path: &self.path, parameters: &self.parameters, beside: &beside };
         let mode = match wanted.or_else(|| registry::mode_of(&self.path)) {
             Some(mode) => mode,
+            None if self.is_vacuumed_into() => plain::MODE,
             None => MODES.left_in(&place)?,
         };
         for other in MODES.all() {
@@ -161,8 +162,23 @@ impl MainFile {
             false => self.take_over(&membership, mode, wanted.is_some())?,
         }
         (self.membership, self.mode, self.undecided) = (Some(membership), mode, false);
+        self.is_copy = mode.is_plain() && wanted.is_none() && self.is_vacuumed_into();
         self.note_ignored(mode);
         Ok(())
+    }
+
+    /// Whether it is a copy that SQLite makes for somebody to take away: that is a plain file.
+    fn is_vacuumed_into(&self) -> bool {
+        let asked = self.connection.as_ref().and_then(|connection| {
+            connection.visit(|connection| connection.vacuums_into(&self.path))
+        });
+        asked == Some(true)
+    }
+
+    /// Makes the copy and its name durable, as a backup is: before 3.45 SQLite itself never does.
+    pub(crate) fn flush_copy(&mut self) -> Result<()> {
+        self.database.sync(SyncFlags::FULL)?;
+        Neighbours::of(&self.path).flush_folder()
     }
 
     /// A plain file is no other process's in a mode of dash's own.

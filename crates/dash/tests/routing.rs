@@ -158,6 +158,27 @@ fn backups_go_in_and_out() {
 }
 
 #[test]
+fn a_copy_that_vacuum_into_makes_is_a_plain_file() {
+    for mode in ["shadow", "wal", "delete"] {
+        let folder = Folder::new();
+        let db = folder.try_open("app.db", &format!("&journal_mode={mode}")).expect("opens");
+        db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+        let into = folder.path("into.db");
+        db.execute("VACUUM INTO ?", [into.display().to_string()]).expect("vacuums");
+        let beside = std::fs::read_dir(folder.path(".")).expect("a folder");
+        let beside = beside.map(|entry| entry.expect("an entry").file_name());
+        let beside: Vec<_> =
+            beside.filter(|name| name.to_string_lossy().starts_with("into.db")).collect();
+        assert_eq!(beside, ["into.db"], "{mode}");
+        let bytes = std::fs::read(&into).expect("reads");
+        assert_eq!((bytes.len(), &bytes[18..20]), (2 * 4096, &[1, 1][..]), "{mode}");
+        let copy = folder.open("into.db");
+        copy.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+        assert_eq!(text(&copy, "SELECT dash_engine()"), "shadow");
+    }
+}
+
+#[test]
 fn connections_of_a_shared_cache_share_the_file() {
     let folder = Folder::new();
     let a = folder.try_open("app.db", "&cache=shared").expect("opens");
