@@ -7,6 +7,7 @@
 //! Invariants: our `Table` and `Rows` begin with the head that SQLite knows, and are freed only by
 //! `xDisconnect` and `xClose`.
 
+use crate::capture;
 use crate::code::{Code, OK};
 use crate::connection::ConnectionRef;
 use crate::error::{Error, Result, remember};
@@ -147,7 +148,9 @@ unsafe extern "C" fn x_connect(
         // arguments.
         Error::check(unsafe { (slot.api.declare_vtab)(db, declaration.as_ptr()) })?;
         // SAFETY: as above.
-        Error::check(unsafe { (slot.api.vtab_config)(db, VTAB_INNOCUOUS) })
+        Error::check(unsafe { (slot.api.vtab_config)(db, VTAB_INNOCUOUS) })?;
+        capture::connected(db, slot.extension);
+        Ok(())
     };
     if let Err(error) = guarded("xConnect", Code::INTERNAL, connect, |_| ()) {
         // SAFETY: SQLite passes a place for a message, which it frees.
@@ -163,7 +166,14 @@ unsafe extern "C" fn x_connect(
 
 unsafe extern "C" fn x_disconnect(table: *mut Vtab) -> c_int {
     // SAFETY: made by `x_connect`; SQLite disconnects once.
-    drop(unsafe { Box::from_raw(table.cast::<Table>()) });
+    let table = unsafe { Box::from_raw(table.cast::<Table>()) };
+    let extension = table.slot.extension;
+    let disconnected = || {
+        // SAFETY: the table's connection, which SQLite has locked.
+        unsafe { capture::disconnected(table.db, extension) };
+        Ok(())
+    };
+    drop(guarded("xDisconnect", Code::INTERNAL, disconnected, remember));
     OK
 }
 

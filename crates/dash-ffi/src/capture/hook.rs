@@ -5,6 +5,7 @@
 //! Invariants: a hook is freed by SQLite, when it frees the function that owns it, which is after
 //! the last statement of its connection; and it is listed exactly as long.
 
+use super::kept::Kept;
 use super::{Capture, TracedStatement};
 use crate::code::{Code, OK};
 use crate::error::remember;
@@ -43,8 +44,10 @@ pub(crate) struct Hook {
     pub(crate) db: *mut Connection,
     pub(crate) capture: Arc<dyn Capture>,
     extension: &'static Extension,
-    /// The statement by which values are read, while it is there; nobody is told of it.
+    /// The statement by which values are read, while it runs; nobody is told of it.
     pub(super) own: AtomicPtr<RawStatement>,
+    /// Such statements, for the next time.
+    pub(super) kept: Mutex<Kept>,
 }
 
 // SAFETY: `db` is only handed to SQLite, by a thread that has it locked; the rest is shared by
@@ -93,7 +96,7 @@ impl Hook {
 pub(crate) unsafe fn install(slot: &'static Slot, db: *mut Connection, capture: Arc<dyn Capture>) {
     let Some(api) = &slot.api.statements else { return };
     let (own, extension) = (AtomicPtr::new(null_mut()), slot.extension);
-    let hook = Arc::new(Hook { api, db, capture, extension, own });
+    let hook = Arc::new(Hook { api, db, capture, extension, own, kept: Mutex::default() });
     let raw = Arc::into_raw(Arc::clone(&hook)).cast_mut().cast::<c_void>();
     with_hooks(extension, &mut |hooks| {
         hooks.insert(db.addr(), Arc::clone(&hook));

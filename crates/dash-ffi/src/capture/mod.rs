@@ -5,10 +5,12 @@
 //! never again: to set it again would take the host's away.
 
 mod hook;
+mod kept;
 mod statement;
 mod values;
 
 pub(crate) use hook::{Hook, install};
+pub(crate) use kept::{connected, disconnected};
 pub use statement::TracedStatement;
 pub use values::{Bound, Unread};
 

@@ -1,18 +1,15 @@
 //! The values that are bound to a statement, exactly: they are moved to a statement of our own that
 //! answers them, read, and moved back. SQLite has no other way; the text that it makes of a
 //! statement with its values is another program, where they are negative, real, or hold a zero
-//! byte.
-//!
-//! The statement of our own is finished before anything else happens: a host could not close its
-//! connection otherwise.
+//! byte. Statements of our own are kept for the next time ([`super::kept`]).
 
 use super::hook::Hook;
+use super::kept;
 use crate::code::OK;
 use crate::statement_api::StatementApi;
 use crate::sys::statement::{ROW, RawStatement};
 use crate::sys::{BLOB, FLOAT, INTEGER, TEXT};
 use core::ffi::{c_int, c_uint, c_void};
-use core::fmt::Write;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
@@ -68,18 +65,10 @@ pub(super) unsafe fn read(
     if count == 0 {
         return Ok(Vec::new());
     }
-    let sql = text(count);
-    let length = c_int::try_from(sql.len()).map_err(|_| Unread::TooLarge)?;
-    let mut own = Own { hook, raw: null_mut(), moved_from: None };
-    // SAFETY: an open connection, a text of that length, and a place for the statement.
-    let code = unsafe {
-        let (text, place) = (sql.as_ptr().cast(), &raw mut own.raw);
-        (api.prepare_v2)(hook.db, text, length, place, null_mut())
-    };
-    hook.own.store(own.raw, Ordering::Relaxed);
-    if code != OK || own.raw.is_null() {
-        return Err(Unread::Refused);
-    }
+    // SAFETY: as the caller states.
+    let raw = unsafe { kept::take(hook, count) }.ok_or(Unread::Refused)?;
+    hook.own.store(raw, Ordering::Relaxed);
+    let mut own = Own { hook, raw, count, moved_from: None };
     // SAFETY: two statements of this connection with as many parameters; nothing moves otherwise.
     if unsafe { (api.transfer_bindings)(of, own.raw) } != OK {
         return Err(Unread::Refused);
@@ -101,42 +90,29 @@ pub(super) unsafe fn read(
 }
 
 /// How many values are in a row.
-fn columns(count: usize) -> usize {
+pub(super) fn columns(count: usize) -> usize {
     if count <= COLUMNS { count } else { 1 }
-}
-
-/// A statement that answers its parameters.
-fn text(count: usize) -> String {
-    let is_one_row = columns(count) == count;
-    let mut sql = String::from(if is_one_row { "SELECT" } else { "VALUES" });
-    for number in 1..=count {
-        let comma = if number > 1 { "," } else { "" };
-        let written = match is_one_row {
-            true => write!(sql, "{comma} ?{number}"),
-            false => write!(sql, "{comma} (?{number})"),
-        };
-        debug_assert!(written.is_ok(), "writing into a String never fails");
-    }
-    sql
 }
 
 /// A statement of our own, and whose values it has. It gives them back, whatever happens.
 struct Own<'a> {
     hook: &'a Hook,
     raw: *mut RawStatement,
+    count: usize,
     moved_from: Option<*mut RawStatement>,
 }
 
 impl Drop for Own<'_> {
     fn drop(&mut self) {
         let api = self.hook.api;
-        // SAFETY: statements of one connection with as many parameters; ours is finished once, and
-        // may be null.
+        // SAFETY: statements of one connection with as many parameters, which this thread has
+        // locked; ours holds nothing of the values once it is reset.
         unsafe {
+            (api.reset)(self.raw);
             if let Some(from) = self.moved_from {
                 (api.transfer_bindings)(self.raw, from);
             }
-            (api.finalize)(self.raw);
+            kept::give_back(self.hook, self.raw, self.count);
         }
         self.hook.own.store(null_mut(), Ordering::Relaxed);
     }

@@ -8,6 +8,7 @@ use crate::common::*;
 
 mod exclusive;
 mod inside;
+mod kept;
 mod unseen;
 
 /// A database whose statements are recorded, with a table `t`.
