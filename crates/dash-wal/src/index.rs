@@ -200,6 +200,11 @@ impl<S: Storage> Index<S> {
         Ok(())
     }
 
+    /// Gives up what should have been before.
+    pub(crate) fn unlock_left(&mut self, coordination: &S::File) -> Result<()> {
+        self.release(self.given_up, coordination)
+    }
+
     fn home<'a>(&'a self, piece: &Piece, coordination: &'a S::File) -> (&'a S::File, &'a str) {
         match piece.private {
             true => (coordination, "the coordination file"),

@@ -103,6 +103,7 @@ mutations! {
     StoredNotFenced = "what was stored to memory is left to a flush of another process",
     RestsUnfenced = "the name fence goes while the database comes to rest, before -wal is flushed",
     RestsUnflushed = "the database comes to rest, and -wal is not flushed",
+    RestsAfterFailedFlush = "the database comes to rest, though the flush of -wal for that has failed",
     RestsUnsaid = "records are written behind a head that somebody who died coming to rest has called clean",
     FenceForgotten = "the word that says that a name fence stands is cleared before that is gone",
     RestsUnseen = "whoever comes to rest does not look again whether somebody has committed",

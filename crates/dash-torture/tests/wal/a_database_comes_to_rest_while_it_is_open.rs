@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::OperationKind;
+use dash_storage::simulated::{Effect, Fault, OperationKind};
 
 use crate::common::{Db, Tale, changes, is_fenced};
 
@@ -217,7 +217,6 @@ pub(crate) fn and_refuses_nobody() {
 /// A flush of the log fails: it goes on behind the fence, and comes to rest the next time.
 #[test]
 pub(crate) fn or_goes_on_where_its_flush_fails() {
-    use dash_storage::simulated::{Effect, Fault};
     let (tale, db) = Tale::begun();
     db.put();
     let fault = Fault::new(Effect::Error(libc::EIO)).on(OperationKind::Flush);
@@ -238,4 +237,51 @@ pub(crate) fn or_goes_on_where_its_flush_fails() {
     tale.survives_all();
     db.close();
     tale.survives_all();
+}
+
+/// Whatever call of it fails, and in whatever way: no commit is lost, and it comes to rest the next
+/// time, unless nobody knows any more what is durable.
+#[test]
+pub(crate) fn or_goes_on_whatever_fails() {
+    for effect in [Effect::LostFlush(libc::EIO), Effect::ShortWrite(700, libc::ENOSPC)] {
+        for forever in [false, true] {
+            let mut number = 0;
+            while fails(effect, forever, number) {
+                number += 1;
+            }
+            assert!(number > 10, "{number} calls");
+        }
+    }
+}
+
+/// One call of it fails, or all from there on; whether there was one.
+fn fails(effect: Effect, forever: bool, number: u64) -> bool {
+    let (tale, db) = Tale::begun();
+    let idle = tale.open();
+    assert_eq!(idle.content(), tale.tried());
+    db.put();
+    let (before, fault) = (tale.machine.steps(), Fault::new(effect).after(number));
+    tale.machine.fail(if forever { fault.forever() } else { fault });
+    drop(idle.run("PRAGMA rests"));
+    let is_met = tale.machine.steps() - before > number;
+    tale.machine.stop_failing();
+    tale.survives_all();
+    let mut put = db.try_put();
+    if put.as_ref().is_err_and(|told| is_met && told.starts_with("database is locked")) {
+        // A lock could not be given back: it is, the next time.
+        drop(idle.run("PRAGMA rests"));
+        put = db.try_put();
+    }
+    match put {
+        Ok(()) => {
+            idle.ok("PRAGMA rests");
+            is_plain(&tale);
+        }
+        Err(told) => {
+            assert!(is_met && told.contains("not known"), "{effect:?} {forever} {number}: {told}");
+            assert!(is_fenced(&tale.machine), "{effect:?} {forever} {number}");
+            tale.survives_all();
+        }
+    }
+    is_met
 }

@@ -175,6 +175,7 @@ const TOLD: &[Told] = &[
     (Mutation::StoredNotFenced, &[memory::also_what_is_only_to_be_written]),
     (Mutation::RestsUnfenced, &[rest::and_is_plain_whatever_is_lost]),
     (Mutation::RestsUnflushed, &[rest::and_is_plain_whatever_is_lost]),
+    (Mutation::RestsAfterFailedFlush, &[rest::or_goes_on_whatever_fails]),
     (Mutation::FenceForgotten, &[rest::and_somebody_else_goes_on_with_it]),
     (Mutation::RestsUnsaid, &[rest::also_where_who_does_it_is_killed]),
     (Mutation::RestsUnseen, &[rest::unless_somebody_commits_meanwhile]),

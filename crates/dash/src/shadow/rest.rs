@@ -151,18 +151,18 @@ impl Watched {
 
     /// Nothing is open here any more. Others may have the database open for longer, as they are in
     /// a transaction or have chosen so, and be killed: then it is opened, which cleans up after
-    /// them.
+    /// them. What fails here may not fail for ever.
     fn look_at_others(&mut self, link: &Link) -> Option<Duration> {
         let pause = self.beside?;
-        if dash_shadow::is_open(&Real, &link.path) {
-            self.beside = Some((pause * 2).min(SELDOM.max(pause)));
-            return Some(pause);
-        }
-        if dash_shadow::is_at_rest(&Real, &link.path).ok()? {
+        let is_open = dash_shadow::is_open(&Real, &link.path);
+        if !is_open && matches!(dash_shadow::is_at_rest(&Real, &link.path), Ok(true)) {
             return None;
         }
         self.seen = None;
-        // Whoever opens it next tries again.
-        link.engine().ok().map(|_| self.after)
+        if !is_open && link.engine().is_ok() {
+            return Some(self.after);
+        }
+        self.beside = Some((pause * 2).min(SELDOM.max(pause)));
+        Some(pause)
     }
 }
