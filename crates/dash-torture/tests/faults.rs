@@ -9,17 +9,32 @@ use dash_testing::long::moment;
 use dash_torture::faults;
 use dash_torture::worker::Again;
 
+fn again() -> Again {
+    Again::this(&["--exact", "worker", "--nocapture", "--ignored"])
+        .expect("this program has a path")
+}
+
 #[test]
 #[ignore = "the part of a worker process"]
 fn worker() {
     common::worker();
 }
 
+/// While a database comes to rest all calls fail from one on, for a moment: it does later.
+#[test]
+fn what_could_not_come_to_rest_does_later() {
+    let mut options = common::options(Duration::from_secs(moment(20, 60)));
+    options.engine = Some("shadow/rest".into());
+    options.case = Some("rest/idle/single/eio/ever".into());
+    let summaries = faults::run(&options, &common::Quiet, &again());
+    summaries.iter().for_each(common::report);
+    common::none_failed(&summaries);
+}
+
 #[test]
 fn failing_calls_are_errors_and_nothing_more() {
-    let again = Again::this(&["--exact", "worker", "--nocapture", "--ignored"]).unwrap();
     let options = common::options(Duration::from_secs(moment(30, 42)));
-    let summaries = faults::run(&options, &common::Quiet, &again);
+    let summaries = faults::run(&options, &common::Quiet, &again());
     summaries.iter().for_each(common::report);
     common::none_failed(&summaries);
     for summary in &summaries {

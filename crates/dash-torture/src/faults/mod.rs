@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `calls` | the calls of the storage trait, also flushes that lose their pages | the engine, simulated storage |
 //! | `sql` | system calls: EIO, ENOSPC, EDQUOT, EINTR, short counts, once and for ever | stock SQLite, the loaded extension, a real file system |
+//! | `rest` | the same, while the database comes to rest | a process that has it open, or ends |
 //! | `memory` | SQLite's allocations | stock SQLite, the loaded extension |
 //! | others | what only an engine has: its blocks, the memory that its connections share | in the engine's folder |
 //!
@@ -14,6 +15,7 @@
 mod calls;
 mod memory;
 pub(crate) mod part;
+mod rest;
 pub(crate) mod sql;
 
 use std::time::Instant;
@@ -30,6 +32,7 @@ pub(crate) fn worker(role: &str, assignment: &Assignment) -> Option<Result<(), S
     match role {
         sql::crashed::ROLE => Some(sql::crashed::worker(assignment)),
         memory::ROLE => Some(memory::worker(assignment)),
+        rest::ROLE => Some(rest::worker(assignment)),
         _ => {
             let mut parts = ENGINES.iter().flat_map(|engine| engine.parts());
             let part = parts.find(|part| part.name == role)?;
@@ -61,6 +64,12 @@ fn of(engine: &'static dyn Engine) -> Vec<(String, Run)> {
             "sql",
             Box::new(move |options, again, summary, go_on| {
                 sql::run(engine, options, again, summary, go_on);
+            }),
+        ));
+        all.push((
+            "rest",
+            Box::new(move |options, again, summary, go_on| {
+                rest::run(engine, options, again, summary, go_on);
             }),
         ));
         all.push((

@@ -9,6 +9,11 @@ use crate::{Failure, Options, Summary};
 /// More failures than this of one part say nothing new.
 const ENOUGH: usize = 20;
 
+/// So many cases of a part are run however long they take: on a slow machine what comes before the
+/// first one, or a case that waits for a lock until SQLite gives up, takes longer than its whole
+/// share.
+pub(crate) const FEWEST: u64 = 24;
+
 /// Says when a part has to end.
 pub type GoOn<'a> = dyn FnMut() -> bool + 'a;
 
@@ -39,6 +44,11 @@ pub(crate) fn case_folder(parent: Option<&Path>) -> Result<tempfile::TempDir, St
         None => builder.tempdir(),
     };
     made.map_err(|error| format!("making a folder: {error}"))
+}
+
+/// Whether `--case` names this case, by its name or the beginning of that up to a slash.
+pub(crate) fn names(wanted: &str, case: &str) -> bool {
+    case.strip_prefix(wanted).is_some_and(|left| left.is_empty() || left.starts_with('/'))
 }
 
 /// Notes a failure; whether there are enough of them.

@@ -37,6 +37,8 @@ pub enum Operation {
     Idle,
     /// Closes.
     Close,
+    /// Comes to rest, which is closing and opening again in the same process, and commits.
+    Rest,
 }
 
 impl Operation {
@@ -57,6 +59,7 @@ impl Operation {
                 Self::RollbackFlushed,
                 Self::Idle,
                 Self::Close,
+                Self::Rest,
             ])
             .collect()
     }
@@ -241,6 +244,14 @@ impl Case<'_> {
             (Operation::Idle, Some((_, session))) => session.idle(),
             (Operation::Close, Some(_)) => {
                 live.take().map_or(Ok(()), |(_, session)| session.close())
+            }
+            (Operation::Rest, Some(_)) => {
+                let Some((process, session)) = live.take() else { return Ok(()) };
+                let closed = session.close();
+                let session = subject.open(&process, DB, &setup)?;
+                let (_, session) = live.insert((process, session));
+                self.look(&mut **session)?;
+                self.commit(&mut **session).and(closed)
             }
             (Operation::Rollback | Operation::RollbackFlushed, Some((_, session))) => {
                 let next = Operation::Grow.next(&self.known.content);

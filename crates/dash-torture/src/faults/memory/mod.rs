@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rusqlite::ffi;
 
-use super::part::{GoOn, case_folder, failed, shuffle};
+use super::part::{FEWEST, GoOn, case_folder, failed, shuffle};
 use super::sql::operation::{self, Operation};
 use super::sql::stage::Stage;
 use super::sql::verdict::{Said, sound_again};
@@ -143,7 +143,8 @@ pub fn run(
             if let Some(name) = line.strip_prefix("case ") {
                 case = name.to_owned();
                 summary.cases += 1;
-                if !go_on() {
+                let in_time = go_on();
+                if !in_time && summary.cases >= FEWEST {
                     time_is_over = true;
                     drop(child.kill());
                     break;

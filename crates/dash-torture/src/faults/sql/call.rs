@@ -108,6 +108,8 @@ pub fn numbers() -> impl Iterator<Item = u32> {
 /// A call that a thread is about to make.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
+    /// The thread, by the kernel's number.
+    pub thread: u32,
     /// Its number.
     pub number: i32,
     /// What it does.
@@ -119,7 +121,7 @@ pub struct Call {
 
 impl Call {
     /// Knows a call, if it is one of storage: of `fcntl` only locks are, of `ioctl` only clones.
-    pub fn of(number: i32, arguments: [u64; 6]) -> Option<Self> {
+    pub fn of(thread: u32, number: i32, arguments: [u64; 6]) -> Option<Self> {
         let watched = all().find(|watched| watched.number == libc::c_long::from(number))?;
         let second = i32::try_from(arguments[1]).unwrap_or(-1);
         let storage = match libc::c_long::from(number) {
@@ -129,7 +131,7 @@ impl Call {
             _ => true,
         };
         let (kind, place) = (watched.kind, watched.place);
-        storage.then_some(Self { number, kind, arguments, place })
+        storage.then_some(Self { thread, number, kind, arguments, place })
     }
 
     /// An argument that is a descriptor.

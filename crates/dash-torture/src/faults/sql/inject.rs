@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
 use super::call::{Call, Kind};
@@ -85,6 +85,16 @@ impl Class {
     }
 }
 
+/// What may happen to calls of storage, but for a kill.
+pub const EFFECTS: [Effect; 6] = [
+    Effect::Error(libc::EIO),
+    Effect::Error(libc::ENOSPC),
+    Effect::Error(libc::EDQUOT),
+    Effect::Interrupted,
+    Effect::Half,
+    Effect::HalfThen(libc::ENOSPC),
+];
+
 /// A fault: the call number `number`, from 0, of those that the effect may befall.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
@@ -94,6 +104,47 @@ pub struct Fault {
     pub forever: bool,
     /// Which one.
     pub number: u64,
+}
+
+impl Fault {
+    /// One that no call meets.
+    pub const NONE: Self = Self { effect: Effect::Half, forever: false, number: u64::MAX };
+
+    /// All, where so many calls come that an effect may befall.
+    pub fn all(seen: impl Fn(Effect) -> u64) -> Vec<Self> {
+        let mut all = Vec::new();
+        for effect in EFFECTS {
+            let ways: &[bool] = match effect {
+                Effect::Error(_) => &[false, true],
+                _ => &[false],
+            };
+            for &forever in ways {
+                all.extend((0..seen(effect)).map(|number| Self { effect, forever, number }));
+            }
+        }
+        all
+    }
+
+    /// In words, as in `--case`.
+    pub fn name(&self) -> String {
+        let Self { effect, forever, number } = self;
+        let forever = if *forever { "ever" } else { "once" };
+        format!("{}/{forever}/{number}", effect.name())
+    }
+
+    /// The fault of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut words = name.split('/');
+        let named = words.next()?;
+        let effect = EFFECTS.into_iter().find(|effect| effect.name() == named)?;
+        let forever = words.next()? == "ever";
+        Some(Self { effect, forever, number: words.next()?.parse().ok()? })
+    }
+
+    /// Whether more than one call is met.
+    pub fn stays(&self) -> bool {
+        self.forever || matches!(self.effect, Effect::HalfThen(_))
+    }
 }
 
 /// A call that was met.
@@ -111,11 +162,13 @@ impl std::fmt::Debug for Met {
     }
 }
 
-/// The injector of one thread.
+/// The injector of one thread, and of those that it starts.
 pub struct Injector {
     fault: Fault,
     folder: PathBuf,
     armed: AtomicBool,
+    /// The thread whose calls are not met; 0: there is none.
+    spared: AtomicU32,
     seen: [AtomicU64; Class::ALL.len()],
     met: Mutex<Vec<Met>>,
 }
@@ -123,9 +176,15 @@ pub struct Injector {
 impl Injector {
     /// One for the files below a folder; not armed yet.
     pub fn new(folder: &Path, fault: Fault) -> Arc<Self> {
-        let (armed, seen) = (AtomicBool::new(false), Default::default());
+        let (armed, spared, seen) = Default::default();
         let folder = folder.to_path_buf();
-        Arc::new(Self { fault, folder, armed, seen, met: Mutex::default() })
+        Arc::new(Self { fault, folder, armed, spared, seen, met: Mutex::default() })
+    }
+
+    /// Calls of this thread are not met.
+    pub fn spare_this_thread(&self) {
+        let thread = u32::try_from(nix::unistd::gettid().as_raw()).unwrap_or_default();
+        self.spared.store(thread, SeqCst);
     }
 
     /// Calls are met from now on, or no longer.
@@ -145,7 +204,7 @@ impl Injector {
 
     /// Decides about a call.
     pub fn decide(&self, call: &Call) -> Answer {
-        if !self.armed.load(SeqCst) {
+        if !self.armed.load(SeqCst) || call.thread == self.spared.load(SeqCst) {
             return Answer::GoOn;
         }
         let Fault { effect, forever, number } = self.fault;
@@ -191,6 +250,20 @@ pub fn run<P, T: Send>(
     prepare: impl FnOnce() -> P + Send,
     work: impl FnOnce(P, &Injector) -> T + Send,
 ) -> Result<T, String> {
+    run_watched(injector, prepare, work, || {})
+}
+
+/// The same; `answered` is called after each decision.
+///
+/// # Errors
+///
+/// As of [`run`].
+pub fn run_watched<P, T: Send>(
+    injector: &Injector,
+    prepare: impl FnOnce() -> P + Send,
+    work: impl FnOnce(P, &Injector) -> T + Send,
+    mut answered: impl FnMut(),
+) -> Result<T, String> {
     let (hand_over, take) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
@@ -202,9 +275,12 @@ pub fn run<P, T: Send>(
             Ok(work(prepared, injector))
         });
         if let Ok(listener) = take.recv() {
-            listener
-                .answer(|call| injector.decide(call))
-                .map_err(|error| format!("seccomp: {error}"))?;
+            let decide = |call: &Call| {
+                let answer = injector.decide(call);
+                answered();
+                answer
+            };
+            listener.answer(decide).map_err(|error| format!("seccomp: {error}"))?;
         }
         worker.join().unwrap_or_else(|_| Err("a thread under faults panicked".into()))
     })

@@ -17,7 +17,7 @@ use operation::Operation;
 use stage::Stage;
 use verdict::Said;
 
-use super::part::{GoOn, case_folder, failed, shuffle};
+use super::part::{FEWEST, GoOn, case_folder, failed, names, shuffle};
 use crate::again::Again;
 use crate::engine::Engine;
 use crate::sqlite::{self, Wrong};
@@ -41,9 +41,7 @@ impl Case {
     /// In words, as in `--case`.
     pub fn name(&self) -> String {
         let (Variant { name: variant, .. }, _) = self.variant;
-        let Fault { effect, forever, number } = self.fault;
-        let forever = if forever { "ever" } else { "once" };
-        format!("sql/{}/{variant}/{}/{forever}/{number}", self.operation.name, effect.name())
+        format!("sql/{}/{variant}/{}", self.operation.name, self.fault.name())
     }
 
     /// Runs it; the injector knows how many calls there were.
@@ -128,50 +126,32 @@ pub struct Workers<'a> {
     pub library: &'a Path,
 }
 
-/// All cases of an engine, in no particular order; `--case` names one.
+/// All cases of an engine, in no particular order; `named` as of `--case`.
 fn cases(
     engine: &'static dyn Engine,
     folder: &Path,
     workers: &Workers<'_>,
     named: Option<&str>,
 ) -> Result<Vec<Case>, String> {
-    let effects = [
-        Effect::Error(libc::EIO),
-        Effect::Error(libc::ENOSPC),
-        Effect::Error(libc::EDQUOT),
-        Effect::Interrupted,
-        Effect::Half,
-        Effect::HalfThen(libc::ENOSPC),
-    ];
     let mut all = Vec::new();
     for operation in operation::ALL {
         for variant in engine.loaded_variants() {
-            let fault = Fault { effect: Effect::Half, forever: false, number: u64::MAX };
-            let dry = Case { operation, engine: engine.name(), variant, fault };
+            let dry = Case { operation, engine: engine.name(), variant, fault: Fault::NONE };
             let prefix = dry.name();
             let prefix = prefix.rsplitn(4, '/').last().unwrap_or_default();
-            if named.is_some_and(|named| !named.starts_with(prefix)) {
+            let may_be = |named: &str| named.starts_with(prefix) || names(named, prefix);
+            if !named.is_none_or(may_be) {
                 continue;
             }
             let folder = case_folder(Some(folder))?;
             let counted = dry
                 .run(folder.path(), workers)
                 .map_err(|what| format!("{}, without any fault: {what}", dry.name()))?;
-            for effect in effects {
-                let ways: &[bool] = match effect {
-                    Effect::Error(_) => &[false, true],
-                    _ => &[false],
-                };
-                for &forever in ways {
-                    all.extend(
-                        (0..counted.seen(effect))
-                            .map(|number| Case { fault: Fault { effect, forever, number }, ..dry }),
-                    );
-                }
-            }
+            let faults = Fault::all(|effect| counted.seen(effect));
+            all.extend(faults.into_iter().map(|fault| Case { fault, ..dry }));
         }
     }
-    all.retain(|case| named.is_none_or(|named| case.name() == named));
+    all.retain(|case| named.is_none_or(|named| names(named, &case.name())));
     Ok(all)
 }
 
@@ -197,10 +177,6 @@ pub fn go_on(stage: &mut Stage) -> Result<(), String> {
         Err(Wrong::Sql(_)) => Ok(()),
     }
 }
-
-/// So many cases are run however long they take: on a slow machine, a case that waits for a lock
-/// until SQLite gives up takes longer than the whole share of this part.
-const FEWEST: u64 = 24;
 
 /// The part of an engine.
 pub fn run(

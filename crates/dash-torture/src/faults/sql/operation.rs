@@ -1,5 +1,7 @@
 //! The operations under which calls are made to fail: what there is before, and what is done.
 
+use std::time::{Duration, Instant};
+
 use rusqlite::Connection;
 
 use super::stage::{Stage, state};
@@ -22,6 +24,9 @@ pub struct Operation {
 
 /// More than SQLite's cache holds here.
 const LARGE: i64 = 120_000;
+
+/// Longer than it takes a database to come to rest.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A database at rest, with three commits.
 fn resting(stage: &mut Stage) -> rusqlite::Result<()> {
@@ -65,6 +70,22 @@ fn exclusive(stage: &mut Stage) -> rusqlite::Result<()> {
 fn in_mode_delete(stage: &mut Stage) -> rusqlite::Result<()> {
     open_with_commits(stage)?;
     switch(stage.db(), "delete")
+}
+
+/// A database that has come to rest, and is open.
+fn at_rest(stage: &mut Stage) -> rusqlite::Result<()> {
+    stage.comes_to_rest(10);
+    open_with_commits(stage)?;
+    let begun = Instant::now();
+    while stage.is_fenced() {
+        if begun.elapsed() > PATIENCE {
+            let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+            let why = Some("it does not come to rest".into());
+            return Err(rusqlite::Error::SqliteFailure(busy, why));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 fn switch(db: &Connection, mode: &str) -> rusqlite::Result<()> {
@@ -146,6 +167,8 @@ pub const ALL: &[Operation] = &[
     operation("rollback", open_with_commits, rolled_back),
     operation("savepoint", open_with_commits, savepoint),
     operation("exclusive", exclusive, |stage| Ok(stage.commit(100)?)),
+    by_host(operation("read-at-rest", at_rest, look)),
+    by_host(operation("commit-at-rest", at_rest, |stage| Ok(stage.commit(100)?))),
     by_host(operation("attached", two_databases, |stage| Ok(stage.commit(100)?))),
     by_host(operation("vacuum", open_with_commits, vacuum)),
     operation("close", open_with_commits, |stage| Ok(stage.close()?)),

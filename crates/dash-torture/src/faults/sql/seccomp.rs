@@ -108,7 +108,7 @@ impl Listener {
                 return Ok(()); // the last one has hung up
             }
             let Some(question) = self.receive()? else { continue };
-            let call = Call::of(question.data.nr, question.data.args);
+            let call = Call::of(question.pid, question.data.nr, question.data.args);
             let answer = call.map_or(Answer::GoOn, |call| decide(&call));
             self.send(question.id, answer)?;
         }

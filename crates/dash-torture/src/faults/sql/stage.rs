@@ -1,5 +1,6 @@
 //! A database under faults: its files, what was committed, and what may be found.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
@@ -44,6 +45,25 @@ impl Stage {
             begun: 0,
             attached: false,
         }
+    }
+
+    /// It comes to rest so many milliseconds after its last commit: for who starts the thread that
+    /// sees to that where nobody asks, or ends with it.
+    #[must_use]
+    pub fn resting(mut self, millis: u32) -> Self {
+        self.comes_to_rest(millis);
+        self
+    }
+
+    /// The same, from the next opening on.
+    pub fn comes_to_rest(&mut self, millis: u32) {
+        // Of a parameter that is given twice the last one counts.
+        write!(self.parameters, "&dash_rest={millis}").unwrap_or_default();
+    }
+
+    /// Whether the name fence stands: after a commit, the database is not at rest.
+    pub fn is_fenced(&self) -> bool {
+        self.path.with_file_name("app.db-journal").is_dir()
     }
 
     /// The second database.
