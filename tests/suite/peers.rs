@@ -79,7 +79,8 @@ impl Session {
         Self::begin(again("session", path, part))
     }
 
-    fn begin(mut command: Command) -> Result<Self, String> {
+    /// One that answers so.
+    pub fn begin(mut command: Command) -> Result<Self, String> {
         let mut child = start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let output = BufReader::new(child.stdout.take().expect("piped"));
         let mut session = Self { input: child.stdin.take(), child, output };
@@ -109,6 +110,11 @@ impl Session {
     /// Runs statements that must succeed.
     pub fn must(&mut self, sql: &str) -> String {
         self.sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Closes the connection and ends the process.

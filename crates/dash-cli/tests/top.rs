@@ -152,6 +152,8 @@ fn mode_shadow_tells_what_it_knows_and_leaves_out_the_rest() {
     home.shadowed();
     let (mut writer, mut reader) = (Session::of(&home), Session::of(&home));
     reader.run("BEGIN; SELECT count(*) FROM t;");
+    let stock = Connection::open(home.db()).unwrap();
+    stock.execute_batch("BEGIN; SELECT count(*) FROM t").unwrap();
     writer.run("INSERT INTO t (body) VALUES ('one'); BEGIN IMMEDIATE;");
     let seen = once(&home);
     assert_eq!((&seen["mode"], &seen["commits"]), (&"shadow".into(), &1.into()), "{seen:#}");
@@ -165,8 +167,14 @@ fn mode_shadow_tells_what_it_knows_and_leaves_out_the_rest() {
     for unknown in ["seconds", "kept_bytes"] {
         assert!(behind.get(unknown).is_none(), "{seen:#}");
     }
+    let stocks: Vec<_> = readers.iter().filter(|it| it["kind"] == "stock").collect();
+    assert_eq!(stocks.len(), 1, "{seen:#}");
+    assert_eq!(stocks[0]["process"], std::process::id());
+    assert!(stocks[0].get("commits_behind").is_none(), "{seen:#}");
     let metrics = home.dash(&["top", "app.db", "--prometheus"]).is(0).out();
-    assert!(!metrics.contains("stock") && !metrics.contains("_bytes"), "{metrics}");
+    assert!(metrics.contains(",mode=\"shadow\",kind=\"stock\"} 1\n"), "{metrics}");
+    assert!(!metrics.contains("_bytes"), "{metrics}");
+    drop(stock);
     writer.run("COMMIT;");
 }
 

@@ -92,6 +92,12 @@ pub(crate) fn remember(message: &str) {
     keep(message, false);
 }
 
+/// Makes a message the answer of [`last_error`] as an error's own is, for one that comes so often
+/// that it is no news for the host's log.
+pub fn explain(message: &str) {
+    keep(message, true);
+}
+
 fn keep(message: &str, is_of_failure: bool) {
     let thread = std::thread::current().id();
     let kept = Kept { text: message.to_owned(), is_of_failure, thread };

@@ -75,7 +75,7 @@ pub use connection::{ConnectionHandle, ConnectionRef, KeptConnection};
 pub use control::{
     BusyHandler, FileControl, Handled, Pragma, TempFilename, UnknownControl, VfsName,
 };
-pub use error::{Error, Result, last_error};
+pub use error::{Error, Result, explain, last_error};
 pub use exit::{at_exit, temporary_folders};
 pub use extension::{AutoExtension, Extension, SlotInfo, load, load_automatically, register_with};
 pub use file::{File, PagePointer, SharedRegion, ShmMapping};

@@ -1,6 +1,7 @@
 //! Who does what with a database, for whoever looks from outside: it joins nobody, maps nothing,
 //! takes no lock and makes no file.
 
+use crate::connection::blockers::Holders;
 use crate::names::Names;
 use crate::shared::coordination::{ENTRIES, ENTRY, MAX_READERS, WORDS, Word};
 use crate::shared::handover::ticket_of;
@@ -29,6 +30,9 @@ pub struct Watched {
     pub writing: bool,
     /// Connections that have the database open for writing, as far as they have an entry.
     pub connections: Vec<Connected>,
+    /// The processes that read with stock SQLite, once for each copy; `None`: of another pid
+    /// namespace.
+    pub stock_readers: Vec<Option<u32>>,
 }
 
 /// A connection.
@@ -86,5 +90,17 @@ pub fn watch<S: Storage>(storage: &S, path: &Path) -> Result<Option<Watched>> {
         // A connection under locking_mode=EXCLUSIVE that only reads holds it shared.
         writing: is_held(locks::WRITER, LockKind::Shared)?,
         connections,
+        stock_readers: stock_readers::<S>(&directory, &names)?,
     }))
+}
+
+/// Those of both copies.
+fn stock_readers<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Vec<Option<u32>>> {
+    let mut readers = Vec::new();
+    for (name, shown) in [(&names.db, names.shown()), (&names.shadow, names.shown_shadow())] {
+        if let Some(file) = open_if_there::<S>(directory, name, OpenMode::Read)? {
+            readers.extend(Holders::of(&file, shown)?.stock);
+        }
+    }
+    Ok(readers)
 }

@@ -288,8 +288,8 @@ pub trait File: Send + Sync + 'static {
     fn unlock(&self, range: Range<u64>) -> io::Result<()>;
 
     /// Whether somebody else holds a lock in `range` that conflicts with `kind`, without taking it
-    /// (`F_OFD_GETLK`): `None` if nobody does, else the process id, 0 if it has none
-    /// (open-file-description locks have no owner).
+    /// (`F_OFD_GETLK`): `None` if nobody does, else the process id; 0 if it has none
+    /// (open-file-description locks have no owner), -1 if it is of another pid namespace.
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>>;
 
     /// The processes with POSIX locks in `range`, each once and in no order: `lock_conflict` names

@@ -20,16 +20,18 @@ pub fn watch(path: &Path) -> Result<Option<Moment>> {
     let mut waits: Vec<_> =
         seen.connections.iter().filter_map(|it| Some((it.ticket?, it.process))).collect();
     waits.sort_unstable();
-    let readers = seen.connections.iter().filter_map(|it| {
-        let sequence = it.reads?;
-        Some(Reader {
-            process: Some(it.process),
-            kind: "dash",
-            age: None,
-            kept_bytes: None,
-            commits_behind: Some(seen.sequence.saturating_sub(sequence)),
-        })
+    let reader = |process, kind, commits_behind| Reader {
+        process,
+        kind,
+        age: None,
+        kept_bytes: None,
+        commits_behind,
+    };
+    let ours = seen.connections.iter().filter_map(|it| {
+        let commits_behind = seen.sequence.saturating_sub(it.reads?);
+        Some(reader(Some(it.process), "dash", Some(commits_behind)))
     });
+    let stock = seen.stock_readers.iter().map(|process| reader(*process, "stock", None));
     let writer = seen.writing.then(|| {
         let held = holders::of(seen.file);
         let is_writer = |held: &&holders::Held| held.exclusive && held.meets(&WRITER);
@@ -47,9 +49,8 @@ pub fn watch(path: &Path) -> Result<Option<Moment>> {
             .into_iter()
             .map(|(_, process)| Party { process: Some(process), age: None })
             .collect(),
-        readers: readers.collect(),
+        readers: ours.chain(stock).collect(),
         recent: None,
-        knows_stock: false,
         recent_limit: 0,
     }))
 }

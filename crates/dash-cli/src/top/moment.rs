@@ -27,8 +27,6 @@ pub struct Moment {
     pub readers: Vec<Reader>,
     /// The last commits, the newest one first, if the mode keeps them.
     pub recent: Option<Vec<Commit>>,
-    /// Whether readers of stock SQLite are among them.
-    pub knows_stock: bool,
     /// How many commits that list has at most.
     pub recent_limit: usize,
 }
@@ -147,7 +145,6 @@ mod tests {
             queue: vec![],
             readers: vec![],
             recent,
-            knows_stock: true,
             recent_limit: 4,
         }
     }

@@ -67,10 +67,7 @@ pub fn text(path: &Path, now: Option<&Moment>, rates: &Rates) -> String {
         (format!("{mode},kind=\"{kind}\""), float(count(readers.count())))
     });
     text.head(READERS);
-    // Mode shadow does not know readers of stock SQLite.
-    for (labels, readers) in
-        kinds.iter().filter(|(labels, _)| now.knows_stock || !labels.contains("stock"))
-    {
+    for (labels, readers) in &kinds {
         text.sample(READERS, labels, *readers);
     }
     text.add(OLDEST, &mode, now.readers.iter().filter_map(|it| it.age).max().map(seconds));

@@ -45,7 +45,6 @@ pub fn watch(path: &Path) -> Result<Option<Moment>> {
         queue: waits.map(party).collect(),
         readers: readers.collect(),
         recent: Some(recent.collect()),
-        knows_stock: true,
         recent_limit: KEPT,
     }))
 }

@@ -218,16 +218,10 @@ impl<S: Storage> Connection<S> {
         let Some(oldest) = readers.iter().find(|reader| reader.sequence < newest) else {
             return Ok("None of them is left".to_owned());
         };
-        let process = if oldest.namespace != self.pair.storage.pid_namespace() {
-            "process 0 (of another pid namespace)".to_owned()
-        } else if oldest.process == u64::from(std::process::id()) {
-            format!("in this process, {}", oldest.process)
-        } else {
-            format!("process {}", oldest.process)
-        };
         Ok(format!(
-            "The oldest reader is {process}, for {} s: end its transaction (reset or finalize its statements), or end \
+            "The oldest reader is {}, for {} s: end its transaction (reset or finalize its statements), or end \
              the process",
+            self.process_of(oldest),
             self.now().saturating_sub(oldest.since) / SECOND,
         ))
     }

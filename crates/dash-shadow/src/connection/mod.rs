@@ -2,6 +2,7 @@
 //! that it does. [`transaction`] is the way of a commit.
 
 pub(crate) mod begin;
+pub(crate) mod blockers;
 pub(crate) mod close;
 pub(crate) mod dead_writer;
 pub(crate) mod decided;

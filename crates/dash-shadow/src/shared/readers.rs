@@ -37,6 +37,16 @@ pub struct Reader {
     pub sequence: u64,
     /// Bytes that have been put into the version store since, which it may need.
     pub kept_bytes: u64,
+    /// Its entry, and the pin in it.
+    entry: usize,
+    pin: u64,
+}
+
+impl Reader {
+    /// Whether pages of the copy in `slot` are mapped, which must stay as they are.
+    pub(crate) fn maps(&self, slot: usize) -> bool {
+        self.pin & MAPPED != 0 && self.pin & PINNED & (slot as u64 + 1) != 0
+    }
 }
 
 impl<F: File> Coordination<F> {
@@ -79,9 +89,18 @@ impl<F: File> Coordination<F> {
                 since: told(SINCE),
                 sequence: pin >> SNAPSHOT_SHIFT,
                 kept_bytes: end.saturating_sub(told(FOUND)),
+                entry,
+                pin,
             });
         }
         readers.sort_by_key(|reader| (reader.sequence, reader.since));
+        Ok(readers)
+    }
+
+    /// The other ones that map pages of the copy in `slot`.
+    pub(crate) fn others_that_map(&self, slot: usize) -> Result<Vec<Reader>> {
+        let mut readers = self.readers()?;
+        readers.retain(|reader| Some(reader.entry) != self.entry && reader.maps(slot));
         Ok(readers)
     }
 

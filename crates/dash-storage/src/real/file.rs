@@ -278,8 +278,7 @@ impl crate::File for File {
     }
 
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>> {
-        let owner = lock::conflict(self.descriptor.file()?, range, kind)?;
-        Ok(owner.map(|owner| if owner == lock::NO_OWNER { 0 } else { owner }))
+        lock::conflict(self.descriptor.file()?, range, kind)
     }
 
     fn lock_owners(&self, range: Range<u64>) -> io::Result<Vec<i32>> {

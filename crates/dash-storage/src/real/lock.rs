@@ -14,6 +14,8 @@ use crate::LockKind;
 
 /// The owner that `F_OFD_GETLK` reports for open-file-description locks.
 pub(super) const NO_OWNER: i32 = -1;
+/// And for those of processes that have no number here, as their pid namespace is another one.
+pub(super) const ELSEWHERE: i32 = 0;
 /// Everything that can be locked.
 pub(super) const ALL: Range<u64> = 0..u64::MAX;
 
@@ -31,18 +33,24 @@ pub(super) fn unlock(file: &fs::File, range: Range<u64>) -> io::Result<()> {
     Ok(set(file, range, libc::F_UNLCK)?)
 }
 
-/// The process id that a conflicting lock is reported with ([`NO_OWNER`] if it has none).
+/// The process id that a conflicting lock is reported with, as
+/// [`lock_conflict`](crate::File::lock_conflict) has it.
 pub(super) fn conflict(
     file: &fs::File,
     range: Range<u64>,
     kind: LockKind,
 ) -> io::Result<Option<i32>> {
-    Ok(conflicting(file, range, kind)?.map(|found| found.owner))
+    let found = conflicting(file, range, kind)?;
+    Ok(found.map(|found| match found.owner {
+        NO_OWNER => 0,
+        ELSEWHERE => -1,
+        process => process,
+    }))
 }
 
 /// Somebody else's lock.
 pub(super) struct Conflict {
-    /// A process id, or [`NO_OWNER`].
+    /// A process id, [`NO_OWNER`] or [`ELSEWHERE`].
     pub(super) owner: i32,
     /// The bytes it covers.
     pub(super) range: Range<u64>,

@@ -70,7 +70,9 @@ pub struct ShadowFile {
     /// Since when a lock attempt has been failing.
     pub(super) waiting_since: Option<Instant>,
     /// When it was last told that readers keep it from writing.
-    pub(super) held_at: Option<Instant>,
+    pub(super) told_at: Option<Instant>,
+    /// When it was last looked which readers keep a commit waiting, and what is said of them.
+    pub(super) looked_at: Option<(Instant, Option<String>)>,
     /// Since when it reads.
     reader: Reader,
     /// Others have put it into WAL mode while it was at rest.
@@ -127,7 +129,8 @@ impl ShadowFile {
             progress: Progress::default(),
             wakeups: 0,
             waiting_since: None,
-            held_at: None,
+            told_at: None,
+            looked_at: None,
             reader: Reader::default(),
             is_in_wal_mode: false,
             without_engine: None,
@@ -283,7 +286,7 @@ impl File for ShadowFile {
             }
             Err(EngineError::Held(why)) => Err(self.held(seen, why)),
             Err(EngineError::Busy) if self.link.level() >= writer => {
-                Err(self.must_wait(seen, Cause::Readers, Code::BUSY))
+                Err(self.must_wait_for_readers(seen))
             }
             Err(EngineError::Busy) => Err(self.must_wait(seen, Cause::Writer, Code::BUSY)),
             Err(EngineError::BusySnapshot) => {

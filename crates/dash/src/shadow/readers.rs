@@ -7,7 +7,8 @@ use dash_shadow::{Connection, Error};
 use dash_storage::Storage;
 use dash_storage::real::Real;
 
-/// A row for each connection that reads, the oldest snapshot first.
+/// A row for each connection of dash that reads, the oldest snapshot first, and one for each
+/// process that reads a copy with stock SQLite.
 pub fn rows(engine: &Connection<Real>) -> Result<Vec<Row>, Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (clock, namespace) = (engine.now(), Real.pid_namespace());
@@ -24,5 +25,11 @@ pub fn rows(engine: &Connection<Real>) -> Result<Vec<Row>, Error> {
             integer(reader.kept_bytes),
         ]
     };
-    Ok(engine.readers()?.into_iter().map(row).collect())
+    let stock = |process: Option<u32>| {
+        let mut row = vec![integer(process.map_or(0, u64::from)), "stock".into()];
+        row.resize(row.len() + 3, Value::Null);
+        row
+    };
+    let ours = engine.readers()?.into_iter().map(row);
+    Ok(ours.chain(engine.stock_readers()?.into_iter().map(stock)).collect())
 }

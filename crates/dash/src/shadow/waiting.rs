@@ -13,6 +13,9 @@ use crate::wake::{self, Cause};
 /// How often it is told why nobody can write.
 const TOLD_AGAIN: Duration = Duration::from_secs(1);
 
+/// And how often it is looked who that is, which reads the locks of the whole machine.
+const LOOKED_AGAIN: Duration = Duration::from_millis(20);
+
 impl ShadowFile {
     /// Calls the engine where SQLite does not expect `SQLITE_BUSY`: under locking_mode=EXCLUSIVE
     /// the next commit's copy may still be read. Asks the busy handler here, then gives up with an
@@ -21,6 +24,7 @@ impl ShadowFile {
         &mut self,
         mut call: impl FnMut(&mut Connection<Real>) -> core::result::Result<R, EngineError>,
     ) -> Result<R> {
+        let begun = Instant::now();
         loop {
             let seen = self.shared.queue.releases();
             self.shared.queue.want_readers_gone(true);
@@ -36,10 +40,13 @@ impl ShadowFile {
             }
             if !self.busy.as_ref().is_some_and(BusyHandler::call) {
                 self.shared.queue.want_readers_gone(false);
+                let who = self.who_is_waited_for(begun.elapsed()).unwrap_or_default();
                 return Err(Error::new(
                     Code::IOERR_LOCK,
-                    "a reader keeps the copy that the next commit goes to, longer than busy_timeout: \
-                     under locking_mode=EXCLUSIVE that ends the transaction",
+                    format!(
+                        "a reader keeps the copy that the next commit goes to, longer than busy_timeout: \
+                         under locking_mode=EXCLUSIVE that ends the transaction. {who}"
+                    ),
                 ));
             }
         }
@@ -71,11 +78,40 @@ impl ShadowFile {
     pub(super) fn held(&mut self, seen: u64, why: String) -> Error {
         self.shared.queue.failed(seen, Cause::Writer, None);
         self.waiting_since.get_or_insert_with(Instant::now);
-        if self.held_at.is_some_and(|at| at.elapsed() < TOLD_AGAIN) {
-            return Code::BUSY.into();
+        match self.is_to_be_told() {
+            true => Error::new(Code::BUSY, why),
+            false => Code::BUSY.into(),
         }
-        self.held_at = Some(Instant::now());
-        Error::new(Code::BUSY, why)
+    }
+
+    /// Readers keep the copy that the commit goes to. Who they are is no news for the host's log
+    /// before that has lasted for a while.
+    pub(super) fn must_wait_for_readers(&mut self, seen: u64) -> Error {
+        let error = self.must_wait(seen, Cause::Readers, Code::BUSY);
+        let since = self.waiting_since.map_or(Duration::ZERO, |since| since.elapsed());
+        if self.looked_at.as_ref().is_none_or(|(at, _)| at.elapsed() >= LOOKED_AGAIN) {
+            self.looked_at = Some((Instant::now(), self.who_is_waited_for(since)));
+        }
+        let Some((_, Some(why))) = self.looked_at.clone() else { return error };
+        if since >= TOLD_AGAIN && self.is_to_be_told() {
+            return Error::new(Code::BUSY, why);
+        }
+        dash_ffi::explain(&why);
+        error
+    }
+
+    fn who_is_waited_for(&self, since: Duration) -> Option<String> {
+        // That it can't be known is no reason to fail otherwise.
+        self.link.engine_if_open()?.waits_for(since).ok()?
+    }
+
+    /// Whether nothing has been told for a while.
+    fn is_to_be_told(&mut self) -> bool {
+        let tells = self.told_at.is_none_or(|at| at.elapsed() >= TOLD_AGAIN);
+        if tells {
+            self.told_at = Some(Instant::now());
+        }
+        tells
     }
 
     /// It has a lock, perhaps after it waited.
