@@ -7,9 +7,11 @@ mod suite;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use dash_testing::names::beside;
 use dash_testing::roles::{Role, python};
+use rusqlite::Connection;
 use suite::peers::{Part, Session, Writer};
 use suite::sql::{at_rest, run};
 use suite::workload;
@@ -93,6 +95,55 @@ fn nor_one_whose_list_or_databases_say_too_little() {
     fs::write(&other, b"").unwrap();
     stays(other, "another name");
     at_rest(&b);
+}
+
+/// Both open, and attached to each other, after a commit over both.
+fn joined(a: &Path, b: &Path, rest: &str) -> Connection {
+    let db = suite::open_dash(a.as_os_str(), rest).expect("opens");
+    let attach = format!("ATTACH 'file:{}?vfs=dash{rest}' AS b", b.display());
+    run(&db, &attach);
+    run(&db, "BEGIN; UPDATE main.t SET v = v + 1; UPDATE b.t SET v = v + 1; COMMIT");
+    db
+}
+
+fn two() -> Databases {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("exists");
+    let (a, b) = (root.join("a.db"), root.join("b.db"));
+    for path in [&a, &b] {
+        run(&suite::open(path), "CREATE TABLE t(v); INSERT INTO t VALUES (0)");
+    }
+    Databases { _folder: folder, a, b }
+}
+
+/// Whoever was killed is outlived by others, so that no opener finds that it did not close.
+#[test]
+fn when_others_close_the_databases() {
+    let Databases { a, b, _folder } = two();
+    let db = joined(&a, &b, "");
+    let path = super_journal(&a, &[&a, &b]);
+    let mut other = Session::dash(&b, Part::default()).expect("opens");
+    other.must("BEGIN IMMEDIATE");
+    db.close().expect("closes");
+    assert!(path.exists(), "somebody writes one that it lists");
+    drop(other);
+    joined(&a, &b, "").close().expect("closes");
+    assert!(!path.exists(), "it is left");
+    at_rest(&a);
+    at_rest(&b);
+}
+
+#[test]
+fn and_when_they_come_to_rest() {
+    let Databases { a, b, _folder } = two();
+    let db = joined(&a, &b, "&dash_rest=10");
+    let path = super_journal(&a, &[&a, &b]);
+    let begun = Instant::now();
+    while path.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it is left");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    run(&db, "UPDATE b.t SET v = v + 1");
 }
 
 /// Somewhere in a commit, again and again: after both were opened and closed nothing is left, and

@@ -14,6 +14,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_micros(100);
 
 impl<S: Storage> Connection<S> {
+    /// Whether a transaction over several databases has come as far as its flush since the first
+    /// opener: whoever was killed in another one may have left its super-journal.
+    #[must_use]
+    pub fn has_had_several(&self) -> bool {
+        self.pair.coordination.has_had_several()
+    }
+
     /// Before reading: what was decided is finished, or waited for. `Busy` if that takes long.
     pub(crate) fn finish_decided(&mut self) -> Result<()> {
         let mut waited = Duration::ZERO;

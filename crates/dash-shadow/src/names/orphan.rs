@@ -15,8 +15,8 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Removes the super-journal `name` beside the database at `db`, which the caller has open for
-/// writing, if it is an orphan. Whether it was.
+/// Removes the super-journal `name` beside the database at `db`, which the caller does not write,
+/// if it is an orphan. Whether it was.
 pub fn remove_orphan<S: Storage>(storage: &S, db: &Path, name: &OsStr) -> Result<bool> {
     let (folder, _) = Names::split(db)?;
     let shown = folder.join(name).display().to_string();

@@ -27,7 +27,13 @@ impl<F: File> Coordination<F> {
         let sequence = if several { self.in_flight() } else { 0 };
         if self.word(Word::Several).load(SeqCst) != sequence {
             self.word(Word::Several).store(sequence, SeqCst);
+            self.word(Word::HadSeveral).store(1, SeqCst);
         }
+    }
+
+    /// Whether there has been such a commit.
+    pub(crate) fn has_had_several(&self) -> bool {
+        self.word(Word::HadSeveral).load(SeqCst) != 0
     }
 
     /// Whether such a commit is in flight.

@@ -100,6 +100,8 @@ pub(crate) enum Word {
     /// Sequence of a commit that is prepared under a super-journal. See
     /// [`crate::connection::decided`].
     Several = 54,
+    /// 1: there has been one since the first opener.
+    HadSeveral = 58,
     /// The largest size of the database, if something was deleted that must be gone at rest
     /// ([`crate::connection::secure_delete`]); or 0.
     Deleted = 56,

@@ -19,7 +19,7 @@ use super::link::Link;
 use super::opening::Failed;
 use super::shared::Prepared;
 use super::without_engine::WithoutEngine;
-use super::{linger, rest, settle};
+use super::{linger, orphans, rest, settle};
 use crate::controls::engine_level;
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
@@ -175,7 +175,7 @@ impl ShadowFile {
         let mut tell = |message: &str| host.note(Code::WARNING, message);
         let closed = match engine.unlock(dash_shadow::LockLevel::None) {
             Ok(()) => linger::close(engine, &self.link.path, linger, &mut tell),
-            Err(error) => engine.close_telling(&mut tell).and(Err(error)),
+            Err(error) => orphans::close(engine, &self.link.path, &mut tell).and(Err(error)),
         };
         if level > dash_shadow::LockLevel::None {
             self.shared.queue.reader_left(self.reader, || sequence);

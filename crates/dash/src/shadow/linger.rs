@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use dash_shadow::{Connection, Error};
 use dash_storage::real::{PerProcess, Real};
 
+use super::orphans;
+
 /// Of a forked child's parent nothing lingers in the child.
 static LINGERING: PerProcess<Lingering> = PerProcess::new();
 
@@ -54,14 +56,14 @@ pub fn close(
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
     if time.is_zero() || !keeper_runs() {
-        return engine.close_telling(tell);
+        return orphans::close(engine, path, tell);
     }
     let until = Instant::now() + time;
     let mut lingering = lingering();
     if let Some(kept) = lingering.kept.get_mut(path) {
         kept.until = kept.until.max(until);
         drop(lingering);
-        return engine.close_telling(tell);
+        return orphans::close(engine, path, tell);
     }
     lingering.kept.insert(path.to_path_buf(), Kept { engine, until });
     LINGERING.get().changed.notify_one();
@@ -73,7 +75,7 @@ pub fn end(path: &Path) {
     let kept = lingering().kept.remove(path);
     if let Some(kept) = kept {
         // The host's close succeeded long ago; the next opener recovers what this one left undone.
-        drop(kept.engine.close());
+        drop(orphans::close(kept.engine, path, &mut |_| {}));
     }
 }
 

@@ -14,7 +14,7 @@ use super::at_rest::Left;
 use super::opening::{self, Failed, Patience};
 use super::shared::Links;
 use super::state::{Held, State};
-use super::{parameters, settle};
+use super::{orphans, parameters, settle};
 use crate::errors::to_sqlite;
 use crate::leftovers::Neighbours;
 use crate::mapping::Maps;
@@ -213,7 +213,7 @@ impl Link {
         // As in `ShadowFile::close_engine`.
         state.maps.end();
         state.left.note(&engine, &self.path);
-        engine.close_telling(tell).map_err(to_sqlite)?;
+        orphans::close(engine, &self.path, tell).map_err(to_sqlite)?;
         Ok(true)
     }
 

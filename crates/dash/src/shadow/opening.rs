@@ -204,7 +204,7 @@ pub fn engine(
                 if !wal && neighbours.find().map_err(Failed::Other)?.is_none() {
                     engine.set_kept_limit(parameters::kept_limit_of(parameters));
                     if takes_over {
-                        orphans::remove(host, path);
+                        orphans::remove(path, &mut |message| host.note(Code::WARNING, message));
                     }
                     return Ok(engine);
                 }

@@ -2,18 +2,37 @@
 //!
 //! No block names them, so only their own name leads to them: that of the connection's main
 //! database, `-mj` and nine digits. They are looked for when that database is opened and whoever
-//! had it last did not close it.
+//! had it last did not close it; and when it is closed, or comes to rest, after transactions over
+//! several databases: somebody may have been killed in one whom others outlived.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use dash_ffi::{Code, HostVfs};
+use dash_shadow::{Connection, Error};
 use dash_storage::real::Real;
 
-/// Removes those of the database at `path`, which is open for writing. What fails leaves a file
-/// that harms nobody, as it does with stock SQLite; the log says so.
-pub fn remove(host: &HostVfs, path: &Path) {
+/// Closes a connection, and removes what was left if it was the last one.
+///
+/// # Errors
+///
+/// Those of closing.
+pub fn close(
+    engine: Connection<Real>,
+    path: &Path,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Error> {
+    let looks = engine.has_had_several();
+    engine.close_telling(tell)?;
+    if looks && !dash_shadow::is_open(&Real, path) {
+        remove(path, tell);
+    }
+    Ok(())
+}
+
+/// Removes those of the database at `path`, which this thread does not write. What fails leaves a
+/// file that harms nobody, as it does with stock SQLite; `tell` hears so.
+pub fn remove(path: &Path, tell: &mut dyn FnMut(&str)) {
     let (Some(folder), Some(db)) = (path.parent(), path.file_name()) else {
         return;
     };
@@ -25,7 +44,7 @@ pub fn remove(host: &HostVfs, path: &Path) {
             continue;
         }
         if let Err(error) = dash_shadow::remove_orphan(&Real, path, &name) {
-            host.note(Code::WARNING, &format!("{} is left: {error}", name.to_string_lossy()));
+            tell(&format!("{} is left: {error}", name.to_string_lossy()));
         }
     }
 }
