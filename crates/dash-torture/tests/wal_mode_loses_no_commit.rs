@@ -69,6 +69,17 @@ fn log_4096() {
     explore("log", 4096);
 }
 
+/// With `-wal` in the memory of one process (WAL-35 to WAL-38).
+#[test]
+fn alone_512() {
+    explore("alone", 512);
+}
+
+#[test]
+fn alone_4096() {
+    explore("alone", 4096);
+}
+
 /// With a log in memory, whose lines tear (WAL-28).
 #[test]
 fn memory_512() {

@@ -17,7 +17,11 @@
 //!
 //! Whoever gets the dead-man switch exclusively knows that nobody has the index, and empties it:
 //! what it holds may be from before a power loss.
+//!
+//! In memory ([`crate::memory`]) the regions and the readers' slots are one process's own, and
+//! `-shm` has a header that stock SQLite refuses.
 
+mod attach;
 mod header;
 mod inherited;
 mod pages;
@@ -30,14 +34,16 @@ pub(crate) use seen::{Seen, Slots};
 pub(crate) use slots::{CKPT, READ, SLOTS, WRITE};
 
 use crate::frames::Checksum;
+use crate::memory::index::{Region, Seat, Slots as Places};
+use attach::{attach, is_named, open_file};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::share;
-use dash_storage::{Directory, File, LockKind, Metadata, OpenMode, REGION, SharedMemory, Storage};
+use dash_storage::{Directory, File, LockKind, REGION, SharedMemory, Storage};
 use slots::{BASE, Piece, mask, pieces};
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Words of a region of 32 KiB; SQLite asks for no other size (WALINDEX_PGSZ).
@@ -50,24 +56,28 @@ const STOCK: Range<u64> = BASE..BASE + 3;
 /// UNIX_SHM_DMS.
 const DEAD_MAN_SWITCH: Range<u64> = 128..129;
 
-/// The rights of everybody but the owner.
-const OTHERS: u32 = 0o077;
-
 /// How often opening is tried while somebody else makes, empties or removes the index.
 const ATTEMPTS: usize = 50;
 
 /// The time between two of them: those are a few calls.
 const PAUSE: Duration = Duration::from_micros(200);
 
+/// Where an index is.
+enum Home<F> {
+    /// In `-shm`, with its name.
+    File(F, OsString),
+    /// In this process's memory.
+    Memory(Seat),
+}
+
 /// The wal-index of one connection, open and attached.
 pub(crate) struct Index<S: Storage> {
-    file: S::File,
-    name: OsString,
+    home: Home<S::File>,
     /// What messages call it.
     shown: String,
     /// The regions mapped so far. They stay where they are until the index is unmapped, as SQLite
     /// keeps pointers into them.
-    regions: Vec<Option<<S::File as File>::Memory>>,
+    regions: Vec<Option<Region<<S::File as File>::Memory>>>,
     /// Bit i: slot i is held, shared.
     shared: u16,
     /// Bit i: slot i is held, exclusively.
@@ -97,15 +107,30 @@ impl<S: Storage> Index<S> {
                 && is_named::<S>(directory, name, &file, &shown)?
             {
                 share(&file, STOCK, &shown)?;
-                let (name, regions) = (name.to_owned(), Vec::new());
-                let (shared, exclusive, given_up) = (0, 0, 0);
-                return Ok(Self { file, name, shown, regions, shared, exclusive, given_up });
+                return Ok(Self::new(Home::File(file, name.to_owned()), shown));
             }
             // SQLite's connections of one process share an attachment; those of dash meet here when
             // a program opens several at once, and none should be told that it is busy.
             storage.sleep(PAUSE);
         }
         Err(Error::Busy)
+    }
+
+    /// One that is in memory, for another connection. `shown`: what messages call it.
+    pub(crate) fn in_memory(places: &Arc<Places>, shown: String) -> Self {
+        Self::new(Home::Memory(Seat::new(Arc::clone(places))), shown)
+    }
+
+    fn new(home: Home<S::File>, shown: String) -> Self {
+        Self { home, shown, regions: Vec::new(), shared: 0, exclusive: 0, given_up: 0 }
+    }
+
+    /// `-shm`, if it is there.
+    fn file(&self) -> Option<&S::File> {
+        match &self.home {
+            Home::File(file, _) => Some(file),
+            Home::Memory(_) => None,
+        }
     }
 
     /// The first byte of region `index`, which stays mapped there until the index is unmapped.
@@ -115,14 +140,23 @@ impl<S: Storage> Index<S> {
         if let Some(Some(memory)) = self.regions.get(index) {
             return Ok(NonNull::new(memory.start()));
         }
-        let offset = index as u64 * REGION;
-        let len = self.file.metadata().during(Operation::Stat, &self.shown)?.len;
-        if len < offset + REGION && !extend {
-            return Ok(None);
-        }
         let missing = (index + 1).saturating_sub(self.regions.len());
         self.regions.try_reserve(missing).map_err(|_| Error::OutOfMemory)?;
-        let memory = self.file.shared_region(offset, WORDS).during(Operation::Map, &self.shown)?;
+        let memory = match &self.home {
+            Home::File(file, _) => {
+                let offset = index as u64 * REGION;
+                let len = file.metadata().during(Operation::Stat, &self.shown)?.len;
+                if len < offset + REGION && !extend {
+                    return Ok(None);
+                }
+                let memory = file.shared_region(offset, WORDS);
+                Region::File(memory.during(Operation::Map, &self.shown)?)
+            }
+            Home::Memory(seat) => match seat.of.region(index, extend) {
+                Some(words) => Region::Memory(words),
+                None => return Ok(None),
+            },
+        };
         let start = NonNull::new(memory.start());
         self.regions.resize_with(self.regions.len() + missing, || None);
         self.regions[index] = Some(memory);
@@ -167,8 +201,13 @@ impl<S: Storage> Index<S> {
     }
 
     fn take(&mut self, piece: &Piece, kind: LockKind, coordination: &S::File) -> Result<()> {
-        let (file, name) = self.home(piece, coordination);
-        let got = file.try_lock(piece.bytes.clone(), kind).during(Operation::Lock, name)?;
+        let got = match (&mut self.home, piece.private) {
+            (Home::Memory(seat), false) => seat.take(piece.slots, kind),
+            (home, _) => {
+                let (file, name) = keeper(home, piece, coordination, &self.shown);
+                file.try_lock(piece.bytes.clone(), kind).during(Operation::Lock, name)?
+            }
+        };
         if !got {
             return Err(Error::Busy);
         }
@@ -187,8 +226,16 @@ impl<S: Storage> Index<S> {
 
     fn release(&mut self, slots: u16, coordination: &S::File) -> Result<()> {
         for piece in pieces(slots & (self.shared | self.exclusive)) {
-            let (file, name) = self.home(&piece, coordination);
-            let unlocked = file.unlock(piece.bytes.clone()).during(Operation::Lock, name);
+            let unlocked = match (&mut self.home, piece.private) {
+                (Home::Memory(seat), false) => {
+                    seat.give_up(piece.slots);
+                    Ok(())
+                }
+                (home, _) => {
+                    let (file, name) = keeper(home, &piece, coordination, &self.shown);
+                    file.unlock(piece.bytes.clone()).during(Operation::Lock, name)
+                }
+            };
             if unlocked.is_err() {
                 self.given_up |= slots & (self.shared | self.exclusive);
             }
@@ -203,13 +250,6 @@ impl<S: Storage> Index<S> {
     /// Gives up what should have been before.
     pub(crate) fn unlock_left(&mut self, coordination: &S::File) -> Result<()> {
         self.release(self.given_up, coordination)
-    }
-
-    fn home<'a>(&'a self, piece: &Piece, coordination: &'a S::File) -> (&'a S::File, &'a str) {
-        match piece.private {
-            true => (coordination, "the coordination file"),
-            false => (&self.file, &self.shown),
-        }
     }
 
     /// How this connection holds a slot.
@@ -229,7 +269,8 @@ impl<S: Storage> Index<S> {
     ///
     /// `Busy` where any other connection of dash is attached, or a stock one has got in between.
     pub(crate) fn exclude(&mut self) -> Result<()> {
-        match self.file.try_lock(STOCK, LockKind::Exclusive).during(Operation::Lock, &self.shown)? {
+        let Some(file) = self.file() else { return Err(Error::Busy) };
+        match file.try_lock(STOCK, LockKind::Exclusive).during(Operation::Lock, &self.shown)? {
             true => Ok(()),
             false => Err(Error::Busy),
         }
@@ -237,7 +278,26 @@ impl<S: Storage> Index<S> {
 
     /// Holds them shared again.
     pub(crate) fn readmit(&mut self) -> Result<()> {
-        share(&self.file, STOCK, &self.shown)
+        self.file().map_or(Ok(()), |file| share(file, STOCK, &self.shown))
+    }
+
+    /// Gives `-shm` a header that no stock SQLite reads on with, nor recovers from: of another
+    /// version, and whole. WRITE, CKPT and RECOVER of stock are kept out.
+    pub(crate) fn forbid(&mut self) -> Result<()> {
+        self.map_region(0, true)?;
+        if let Some(Some(memory)) = self.regions.first() {
+            header::forbid(memory);
+        }
+        Ok(())
+    }
+
+    /// Takes such a header away: whoever comes next makes the index anew.
+    pub(crate) fn allow(&mut self) -> Result<()> {
+        self.map_region(0, false)?;
+        if let Some(Some(memory)) = self.regions.first() {
+            header::allow(memory);
+        }
+        Ok(())
     }
 
     /// Gives up all locks and all memory. With `delete` the name goes, too, if nobody else has the
@@ -250,12 +310,13 @@ impl<S: Storage> Index<S> {
     ) -> Result<()> {
         let released = self.release(u16::MAX, coordination);
         self.regions.clear();
+        let Home::File(file, name) = &self.home else { return released };
         let alone = delete && {
-            let switch = self.file.try_lock(DEAD_MAN_SWITCH, LockKind::Exclusive);
+            let switch = file.try_lock(DEAD_MAN_SWITCH, LockKind::Exclusive);
             switch.during(Operation::Lock, &self.shown)?
         };
-        if alone && is_named::<S>(directory, &self.name, &self.file, &self.shown)? {
-            directory.unlink(&self.name).during(Operation::Delete, &self.shown)?;
+        if alone && is_named::<S>(directory, name, file, &self.shown)? {
+            directory.unlink(name).during(Operation::Delete, &self.shown)?;
         }
         released
     }
@@ -300,91 +361,28 @@ impl<S: Storage> Slots for Index<S> {
     }
 
     fn others(&self, slot: usize) -> Result<Option<i32>> {
-        seen::others(&self.file, slot, &self.shown)
+        match &self.home {
+            Home::File(file, _) => seen::others(file, slot, &self.shown),
+            Home::Memory(seat) => Ok(seat.of.is_held(slot).then_some(0)),
+        }
     }
 
     fn stock_holders(&self, slot: usize) -> Result<Vec<i32>> {
-        seen::stock_holders(&self.file, slot, &self.shown)
+        self.file().map_or(Ok(Vec::new()), |file| seen::stock_holders(file, slot, &self.shown))
     }
 }
 
-/// Opens the file, or makes one that has the database's rights before it has a byte; `None` if
-/// somebody else is about to, or has just removed it.
-fn open_file<S: Storage>(
-    directory: &S::Directory,
-    name: &OsStr,
-    database: &S::File,
-    shown: &str,
-) -> Result<Option<S::File>> {
-    let rights = || database.metadata().during(Operation::Stat, shown);
-    match directory.open(name, OpenMode::ReadWrite) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            let found = directory.metadata(name).during(Operation::Stat, shown)?;
-            let others = |of: Metadata| of.permissions & OTHERS != 0;
-            return match found.is_some_and(|found| !others(found)) && others(rights()?) {
-                true => Ok(None),
-                false => Err(error).during(Operation::Open, shown),
-            };
-        }
-        opened => return opened.map(Some).during(Operation::Open, shown),
+/// The file that has a piece's bytes, and what messages call it.
+fn keeper<'a, F>(
+    home: &'a Home<F>,
+    piece: &Piece,
+    coordination: &'a F,
+    shown: &'a str,
+) -> (&'a F, &'a str) {
+    match home {
+        Home::File(file, _) if !piece.private => (file, shown),
+        _ => (coordination, "the coordination file"),
     }
-    // Its owner's alone until it has the group that the bits are meant for.
-    let permissions = rights()?.permissions & !OTHERS;
-    match directory.open(name, OpenMode::CreateNew { permissions }) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-        Err(error) => Err(error).during(Operation::Open, shown),
-        Ok(file) => {
-            file.copy_access(database).during(Operation::Open, shown)?;
-            Ok(Some(file))
-        }
-    }
-}
-
-/// Whether the name stands for the file. Whoever removes it holds the switch exclusively: a file
-/// that was opened before that nobody else will find.
-fn is_named<S: Storage>(
-    directory: &S::Directory,
-    name: &OsStr,
-    file: &S::File,
-    shown: &str,
-) -> Result<bool> {
-    let named = directory.metadata(name).during(Operation::Stat, shown)?;
-    Ok(named.is_some_and(|named| named.id == file.id()))
-}
-
-/// Takes the dead-man switch, shared, and empties the file if nobody has it. `false`: somebody has
-/// the switch exclusively.
-///
-/// As `unixLockSharedMemory` does: whoever finds it so begins anew, because its holder may die
-/// before it has emptied the file.
-fn attach<F: File>(file: &F, database: &F, shown: &str) -> Result<bool> {
-    let conflict = |kind| file.lock_conflict(DEAD_MAN_SWITCH, kind).during(Operation::Lock, shown);
-    let take = |kind| file.try_lock(DEAD_MAN_SWITCH, kind).during(Operation::Lock, shown);
-    if conflict(LockKind::Shared)?.is_some() {
-        return Ok(false);
-    }
-    if conflict(LockKind::Exclusive)?.is_none() {
-        if !take(LockKind::Exclusive)? {
-            return Ok(false);
-        }
-        empty(file, database, shown)?;
-    }
-    take(LockKind::Shared)
-}
-
-/// Empties the file, and gives it the database's rights, if it has others: a connection that was
-/// killed may have left it to its owner alone.
-fn empty<F: File>(file: &F, database: &F, shown: &str) -> Result<()> {
-    let stat = |file: &F| file.metadata().during(Operation::Stat, shown);
-    let (own, wanted) = (stat(file)?, stat(database)?);
-    if !own.has_access_of(&wanted) {
-        file.copy_access(database).during(Operation::Open, shown)?;
-    }
-    if own.len > 0 {
-        file.set_len(0).during(Operation::Resize, shown)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -114,6 +114,12 @@ mutations! {
     NotExecuted = "statements whose frames are lost are not run again",
     OthersExecute = "statements are run again by another SQLite than ran them",
     GoneTaken = "a -wal that is gone is taken for checkpointed where statements carry what was in it",
+    OthersLetIn = "another process joins one that has -wal in memory",
+    StockLetIn = "stock SQLite is let in beside a -wal in memory",
+    MemoryOutlivesProcess = "what was in a killed process's memory is taken for being in the page cache",
+    LeftInMemory = "a connection leaves what is in memory alone, and the guard goes",
+    MemoryNotWritten = "a flush of -wal writes nothing back that is in memory alone",
+    HeaderInMemory = "a header of -wal that is to be durable stays in memory",
     GoesOnPoisoned = "the engine goes on after both flushes failed",
 }
 

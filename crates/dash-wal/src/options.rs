@@ -53,6 +53,9 @@ pub struct OpenOptions {
     /// made elsewhere is left to whoever names its place. While others have the database open it
     /// stays where it is.
     pub log: Option<PathBuf>,
+    /// `-wal` and the wal-index are to be in this process's memory, which the log protects: others
+    /// are refused. What the first opener has chosen holds until the last one has closed.
+    pub wal_in_memory: bool,
     /// Another engine's file. As long as it is in the database's folder, whoever was killed in that
     /// mode may have left a commit there, which that engine has to find first.
     pub kept_out_by: Option<OsString>,
@@ -73,6 +76,7 @@ impl Default for OpenOptions {
             durable_reads: false,
             rest: None,
             log: None,
+            wal_in_memory: false,
             kept_out_by: None,
             executor: None,
             tuning: Tuning::default(),
@@ -105,6 +109,9 @@ pub struct Tuning {
     /// them again; behind them `-wal` is flushed. The paper (SQLite/SSL) does so by the share of
     /// its log that is full, and by pages.
     pub carried_max: u64,
+    /// So many bytes of `-wal` at most are in memory, where it is; those behind are in its file
+    /// alone.
+    pub wal_in_memory: u64,
     /// From so many frames on a checkpoint keeps writers and new readers back.
     pub drain_frames: u32,
 }
@@ -119,6 +126,7 @@ impl Default for Tuning {
             stock_commits: 1,
             short_session: 8,
             carried_max: 10_000,
+            wal_in_memory: 64 << 20,
             drain_frames: 4000,
         }
     }
@@ -136,6 +144,7 @@ impl Tuning {
             stock_commits: 1,
             short_session: 3,
             carried_max: 12,
+            wal_in_memory: 20 << 10,
             drain_frames: 40,
         }
     }

@@ -2,25 +2,33 @@
 //! written to it last. It is only a memory of what the files hold: a process that has none reads
 //! it there.
 
+use crate::memory::InMemory;
 use crate::notes::Notes;
 use dash_log::file::LogFile;
 use dash_log::record::Builder;
 use dash_storage::{File, Persistence, Storage};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 /// Shared by the connections of a process, for one database.
 pub struct Process<S: Storage> {
     leader: Mutex<Leader<S>>,
     medium: AtomicU64,
+    /// `-wal` and the wal-index, where they are in memory, as long as a connection has them.
+    memory: Mutex<Weak<InMemory<S>>>,
     /// What is to be said of commits that are not durable yet.
     pub(crate) notes: Notes,
 }
 
 impl<S: Storage> Default for Process<S> {
     fn default() -> Self {
-        Self { leader: Mutex::default(), medium: AtomicU64::new(0), notes: Notes::default() }
+        Self {
+            leader: Mutex::default(),
+            medium: AtomicU64::new(0),
+            memory: Mutex::default(),
+            notes: Notes::default(),
+        }
     }
 }
 
@@ -38,6 +46,16 @@ impl<S: Storage> Process<S> {
             }
             Err(TryLockError::WouldBlock) => None,
         }
+    }
+
+    /// Has other connections find it.
+    pub(crate) fn remember(&self, memory: &Arc<InMemory<S>>) {
+        *self.memory.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(memory);
+    }
+
+    /// What one of them has.
+    pub(crate) fn remembered(&self) -> Option<Arc<InMemory<S>>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
     /// What the log is written to, once this process has opened it.

@@ -29,6 +29,8 @@ pub struct Statistics {
     pub directory_flushes: u64,
     /// Bytes written to `-wal`'s page cache.
     pub wal_bytes: u64,
+    /// Bytes of it written to its file: all of them, where it is not in memory.
+    pub wal_file_bytes: u64,
     /// Bytes written to the database.
     pub database_bytes: u64,
     /// Generations of `-wal` begun.
@@ -62,7 +64,7 @@ pub struct Statistics {
 }
 
 /// Of the rows, those that count; the others tell of the log as it is.
-const COUNTERS: usize = 23;
+const COUNTERS: usize = 24;
 const _: () = assert!(COUNTERS <= totals::WORDS);
 
 impl Statistics {
@@ -74,7 +76,7 @@ impl Statistics {
 
     /// Names and values, in the order of the fields.
     #[must_use]
-    pub fn rows(&self) -> [(&'static str, u64); 27] {
+    pub fn rows(&self) -> [(&'static str, u64); 28] {
         [
             ("commits", self.commits),
             ("helped", self.helped),
@@ -88,6 +90,7 @@ impl Statistics {
             ("database_flushes", self.database_flushes),
             ("directory_flushes", self.directory_flushes),
             ("wal_bytes", self.wal_bytes),
+            ("wal_file_bytes", self.wal_file_bytes),
             ("database_bytes", self.database_bytes),
             ("generations", self.generations),
             ("wraps", self.wraps),

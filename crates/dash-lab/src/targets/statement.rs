@@ -48,6 +48,14 @@ static MEMORY_WITHOUT_TEXT: Row = in_memory(
     "wal",
 );
 
+/// `-wal` in memory.
+static ALONE: Row = in_memory(
+    "dash-statement-alone",
+    "dash statement, -wal in memory",
+    "vfs=dash&journal_mode=statement&dash_wal=memory&dash_log=/dev/shm/dash-lab-logs",
+    "statement",
+);
+
 const fn in_memory(
     word: &'static str,
     name: &'static str,
@@ -153,6 +161,16 @@ fn counts(bench: &Bench) -> Result<Section> {
             None => section.figure(label, bytes, "B"),
         }
     }
+    let (stock, alone) =
+        (page_writes(bench, WAL, folder.path())?, page_writes(bench, &ALONE, folder.path())?);
+    section.target(
+        "pages written, dash with -wal in memory / stock WAL FULL",
+        alone / stock.max(f64::MIN_POSITIVE),
+        "x",
+        Target::AtMost(0.05),
+    );
+    section.figure("stock WAL FULL: pages written", stock, "pages");
+    section.figure("dash, -wal in memory: pages written, the log not counted", alone, "pages");
     let volume = bench.volumes.l()?;
     let rows: [&'static Row; 3] = [WAL, &MEMORY, STATEMENT];
     let table = run(bench, Name::Androbench, &rows, Where::Memory, volume)?;
@@ -192,11 +210,48 @@ fn record_bytes(bench: &Bench, row: &'static Row, path: &PathBuf, text: &str) ->
     Ok(float(bytes.unsigned_abs()) / float(records.unsigned_abs()).max(1.0))
 }
 
+/// Pages of 4 KiB that a run, and the checkpoint behind it, write into the database and the file of
+/// `-wal`.
+fn page_writes(bench: &Bench, row: &'static Row, folder: &Path) -> Result<f64> {
+    let path = folder.join(format!("{}-pages.db", row.word));
+    let workload = Choice::of(Name::Androbench, 1).settings()?.workload()?;
+    let db = row.open(&path)?;
+    workload.build(&db)?;
+    db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").explain("emptying -wal")?;
+    let worker = Worker { row, path: &path, db: Some(&db), index: 0, of: 1 };
+    let mut session = workload.session(&worker)?;
+    let is_dash = row.word == ALONE.word;
+    let bytes = || {
+        if is_dash {
+            counter(&db, "wal_file_bytes").and_then(|wal| Ok(wal + counter(&db, "database_bytes")?))
+        } else {
+            written()
+        }
+    };
+    let before = bytes()?;
+    for _ in 0..bench.many(3 * 1024) {
+        if session.step()? == Step::End {
+            break;
+        }
+    }
+    drop(session);
+    db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").explain("the last checkpoint")?;
+    Ok(float((bytes()? - before).unsigned_abs()) / 4096.0)
+}
+
+/// Bytes that this process has given to calls that write, as the kernel counts them.
+fn written() -> Result<i64> {
+    let text = std::fs::read_to_string("/proc/self/io").explain("reading /proc/self/io")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
+    Ok(line.and_then(|number| number.trim().parse().ok()).unwrap_or(0))
+}
+
 /// `log_bytes` and `records` of `dash_stats`.
 fn counters(db: &Connection) -> Result<[i64; 2]> {
-    let of = |name: &str| {
-        let sql = "SELECT value FROM dash_stats WHERE name = ?1";
-        db.query_row(sql, [name], |row| row.get(0)).explain(format!("asking for {name}"))
-    };
-    Ok([of("log_bytes")?, of("records")?])
+    Ok([counter(db, "log_bytes")?, counter(db, "records")?])
+}
+
+fn counter(db: &Connection, name: &str) -> Result<i64> {
+    let sql = "SELECT value FROM dash_stats WHERE name = ?1";
+    db.query_row(sql, [name], |row| row.get(0)).explain(format!("asking for {name}"))
 }

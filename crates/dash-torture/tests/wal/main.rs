@@ -35,6 +35,7 @@ mod a_lost_log_is_noticed;
 mod a_normal_commit_is_durable_with_the_next_checkpoint;
 mod a_process_that_is_killed_takes_nobody_along;
 mod a_stopped_leader_stops_nobody;
+mod a_wal_in_memory_is_one_processs;
 mod a_writer_that_dies_leaves_no_frame_without_checksum;
 mod before_the_first_record_all_names_are_durable;
 mod entering_and_leaving_the_mode_loses_nothing;
@@ -68,6 +69,7 @@ use a_log_without_its_wal_is_void as absent;
 use a_lost_log_is_noticed as lost;
 use a_normal_commit_is_durable_with_the_next_checkpoint as normal;
 use a_stopped_leader_stops_nobody as stopped;
+use a_wal_in_memory_is_one_processs as alone;
 use a_writer_that_dies_leaves_no_frame_without_checksum as unsummed;
 use before_the_first_record_all_names_are_durable as names;
 use statements_carry_commits as carry;
@@ -187,6 +189,15 @@ const TOLD: &[Told] = &[
     (Mutation::OthersExecute, &[carry::but_another_sqlite_does_not_run_them]),
     (Mutation::GoneTaken, &[carry::unless_the_wal_that_they_are_of_is_gone]),
     (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
+    (Mutation::OthersLetIn, &[alone::and_no_other_one_joins]),
+    (Mutation::StockLetIn, &[alone::stock_sqlite_sees_nothing_of_it]),
+    (Mutation::MemoryOutlivesProcess, &[alone::nor_one_that_was_not_flushed]),
+    (Mutation::LeftInMemory, &[alone::nobody_leaves_it_behind]),
+    (
+        Mutation::MemoryNotWritten,
+        &[alone::and_what_the_log_has_no_room_for_is_written_back, alone::and_comes_to_rest],
+    ),
+    (Mutation::HeaderInMemory, &[alone::its_header_is_on_the_device]),
     (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),
 ];
 

@@ -15,7 +15,6 @@ use crate::shared::commits::Record;
 use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_engine::io::read_exact;
 use dash_log::file::LogFile;
 use dash_log::format::Form;
 use dash_log::record::WINDOW_START;
@@ -102,7 +101,7 @@ impl<S: Storage> Connection<S> {
         leader.frames.try_reserve(more).map_err(|_| Error::OutOfMemory)?;
         leader.frames.resize(len, 0);
         let name = Arc::clone(self.names.shown_wal());
-        let whole = read_exact(self.wal()?, &mut leader.frames, frame_offset(batch.first, page));
+        let whole = self.wal()?.read_exact(&mut leader.frames, frame_offset(batch.first, page));
         match whole.during(Operation::Read, &name)? {
             true => Ok(()),
             false => Err(self.strange("it is shorter than the index says")),
@@ -143,7 +142,7 @@ impl<S: Storage> Connection<S> {
                     leader.old.resize(size - FRAME_HEADER, 0);
                     let place = frame_offset(at, page) + FRAME_HEADER as u64;
                     let wal = self.wal.as_ref().ok_or(Error::OutOfMemory)?;
-                    let whole = read_exact(wal, &mut leader.old, place);
+                    let whole = wal.read_exact(&mut leader.old, place);
                     whole.during(Operation::Read, self.names.shown_wal())?;
                     Some(&leader.old[..])
                 }
@@ -220,7 +219,7 @@ impl<S: Storage> Connection<S> {
             return Ok(page);
         }
         let mut header = [0; FRAME_HEADER];
-        let whole = read_exact(self.wal()?, &mut header, frame_offset(number, page));
+        let whole = self.wal()?.read_exact(&mut header, frame_offset(number, page));
         match whole.during(Operation::Read, self.names.shown_wal())? {
             true => Ok(FrameHeader::decode(&header).page),
             false => Err(self.strange("it is shorter than the index says")),

@@ -63,7 +63,7 @@ impl<S: Storage> Connection<S> {
             self.coordination.set(word, 0);
         }
         self.coordination.set_durable(0);
-        Ok(())
+        self.release_memory(false)
     }
 
     /// Cuts `-wal` to nothing before its name goes. On a file system without a journal its inode
@@ -114,6 +114,7 @@ impl<S: Storage> Connection<S> {
         }
         // Only a clean state goes without its mark of being open.
         self.rest()?;
+        self.release_memory(true)?;
         if self.coordination.is(Word::NoLog) || self.is_worth_removing() {
             // It says nothing any more, and one that a power loss brings back says that.
             self.retire_log()?;
@@ -136,6 +137,9 @@ impl<S: Storage> Connection<S> {
     fn rest(&mut self) -> Result<()> {
         self.check_sound()?;
         self.flush_database_if_dirty()?;
+        if let Some(memory) = self.own_memory().filter(|memory| memory.gate().guard.is_some()) {
+            self.write_memory_back(&memory)?;
+        }
         if self.coordination.is(Word::Session) {
             let wal = self.open_wal_again()?;
             if let Some(wal) = &wal

@@ -55,7 +55,8 @@ impl<S: Storage> Connection<S> {
         let whole = match found {
             Some(frame) => {
                 let at = frame_offset(frame, size) + FRAME_HEADER as u64;
-                read_exact(self.wal()?, &mut page, at)
+                self.wal()?
+                    .read_exact(&mut page, at)
                     .during(Operation::Read, self.names.shown_wal())?
             }
             None => {

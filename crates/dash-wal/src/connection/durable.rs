@@ -57,7 +57,9 @@ impl<S: Storage> Connection<S> {
     /// SQLite has asked for a flush of it.
     pub(crate) fn make_commit_durable(&mut self, own: CommitFrame, synced: bool) -> Result<bool> {
         let means = match self.settings.durability {
-            Durability::Host if !synced => return Ok(false),
+            Durability::Host if !synced && !self.outlives_process() => return Ok(false),
+            // What is written survives this process, which is what a file would have done.
+            Durability::Host if !synced => Means::Write,
             Durability::Host | Durability::Full => Means::Flush,
             Durability::Device => Means::Device,
             Durability::None => Means::Write,
@@ -140,6 +142,11 @@ impl<S: Storage> Connection<S> {
             self.storage.sleep(TORN_PAUSE);
             waited += TORN_PAUSE;
         }
+    }
+
+    /// Whether a commit has to be in the log to survive a kill.
+    fn outlives_process(&self) -> bool {
+        self.memory.is_some() && !broken(Mutation::MemoryOutlivesProcess)
     }
 
     /// Comes back when frame `frame` of this generation is durable.

@@ -46,7 +46,7 @@ impl<S: Storage> Connection<S> {
         let (true, Some(page)) = (ours, self.page_size()?) else { return Ok(stamp) };
         let (wal, mut header) = (self.wal()?, [0; FRAME_HEADER]);
         let place = frame_offset(durable.frame, page);
-        let whole = read_exact(wal, &mut header, place);
+        let whole = wal.read_exact(&mut header, place);
         if !whole.during(Operation::Read, self.names.shown_wal())? {
             return Ok(stamp);
         }

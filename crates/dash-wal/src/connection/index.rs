@@ -15,6 +15,11 @@ const REGION: usize = 32 << 10;
 impl<S: Storage> Connection<S> {
     /// The index, opened at its first use.
     fn open_index(&mut self) -> Result<&mut Index<S>> {
+        if self.index.is_none()
+            && let Some(memory) = self.memory.clone()
+        {
+            self.index = Some(self.attach_memory(&memory)?);
+        }
         if self.index.is_none() {
             let database = self.database.file();
             let mut opened =
@@ -246,7 +251,10 @@ impl<S: Storage> Connection<S> {
         self.release_writer()?;
         self.inherited = None;
         match self.index.take() {
-            Some(index) => index.unmap(&*self.directory, &self.coordination.file, delete),
+            Some(index) => {
+                let unmapped = index.unmap(&*self.directory, &self.coordination.file, delete);
+                unmapped.and(self.detach_memory(delete))
+            }
             None => Ok(()),
         }
     }

@@ -32,6 +32,7 @@ mod database;
 mod drain;
 mod durable;
 mod generation;
+mod in_memory;
 mod index;
 mod open;
 mod own;

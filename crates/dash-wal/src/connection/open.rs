@@ -83,6 +83,7 @@ impl<S: Storage> Connection<S> {
             index: None,
             inherited: None,
             wal: None,
+            memory: None,
             page: None,
             process: Arc::clone(process),
             transaction: Transaction::default(),
@@ -121,6 +122,9 @@ impl<S: Storage> Connection<S> {
                 .refuse_beside(options.kept_out_by.as_deref())
                 .and_then(|()| self.recover_first(choice))
                 .and_then(|()| self.place_log(log));
+            if recovered.is_ok() && options.wal_in_memory {
+                self.keep_in_memory();
+            }
             // What can't be opened is so before anything is written.
             let is_marked = matches!(
                 recovered,
@@ -132,6 +136,7 @@ impl<S: Storage> Connection<S> {
             recovered?;
         } else if choice == Choice::Ask {
             self.join()?;
+            self.join_memory(options.wal_in_memory)?;
             self.join_log(log)?;
         } else {
             return Err(Error::Busy);
@@ -163,7 +168,9 @@ impl<S: Storage> Connection<S> {
         {
             // Where a flush failed, what was written is in the cache, clean, and on no device: the
             // next one to come has to know whose cache that is (WAL-11).
+            let in_memory = self.coordination.get(Word::InMemory);
             self.coordination.reset();
+            self.coordination.set(Word::InMemory, in_memory);
             self.coordination.validate(life);
         }
         let recovered = recovered?;

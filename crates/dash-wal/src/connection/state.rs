@@ -5,6 +5,8 @@ use crate::database::DatabaseFile;
 use crate::execute::Execute;
 use crate::frames::Checksum;
 use crate::index::{Index, Inherited};
+use crate::memory::InMemory;
+use crate::memory::wal::WalFile;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::notes::Saying;
@@ -38,7 +40,9 @@ pub struct Connection<S: Storage> {
     /// The index that SQLite knows from before a fork, until the one of now is in its place.
     pub(crate) inherited: Option<Inherited<S>>,
     /// `-wal`, while SQLite has it open.
-    pub(crate) wal: Option<S::File>,
+    pub(crate) wal: Option<WalFile<S::File>>,
+    /// What takes the place of `-wal`'s and `-shm`'s page cache; `None`: nothing does.
+    pub(crate) memory: Option<Arc<InMemory<S>>>,
     /// Bytes of a page in `-wal`, in the generation of this number.
     pub(crate) page: Option<(u64, u32)>,
     pub(crate) process: Arc<Process<S>>,
@@ -208,7 +212,13 @@ impl<S: Storage> Connection<S> {
             false => (log_size + position).saturating_sub(start),
         });
         let direct = log & u64::from(self.log_medium() == Some(LogMedium::Direct));
-        Statistics { log, direct, log_size, window: window * log, ..self.statistics }
+        Statistics { log, direct, log_size, window: window * log, ..self.counted() }
+    }
+
+    /// The counters, with what `-wal` has counted since SQLite opened it.
+    pub(crate) fn counted(&self) -> Statistics {
+        let written = self.wal.as_ref().map_or(0, WalFile::written);
+        Statistics { wal_file_bytes: self.statistics.wal_file_bytes + written, ..self.statistics }
     }
 
     /// The counters of all connections, of any process, since the first of the present ones opened
@@ -216,13 +226,13 @@ impl<S: Storage> Connection<S> {
     #[must_use]
     pub fn totals(&self) -> Vec<u64> {
         let memory = &*self.coordination.memory;
-        self.told.total(memory, TOTALS, &self.statistics.counters())
+        self.told.total(memory, TOTALS, &self.counted().counters())
     }
 
     /// Adds this connection's to them.
     pub(crate) fn tell_totals(&mut self) {
         let memory = &*self.coordination.memory;
-        self.told.tell(memory, TOTALS, &self.statistics.counters());
+        self.told.tell(memory, TOTALS, &self.counted().counters());
     }
 
     /// What the log is written to; `None`: it is not in use, or not by this process yet.
@@ -232,7 +242,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// `-wal`.
-    pub(crate) fn wal(&self) -> Result<&S::File> {
+    pub(crate) fn wal(&self) -> Result<&WalFile<S::File>> {
         self.wal
             .as_ref()
             .ok_or_else(|| Error::CantOpen(format!("{} is not open", self.names.shown_wal())))

@@ -12,7 +12,7 @@ use crate::process::Leader;
 use crate::shared::coordination::Word;
 use crate::shared::durable::{pack, unpack};
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_storage::{Directory, File, Storage};
+use dash_storage::{Directory, Storage};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 

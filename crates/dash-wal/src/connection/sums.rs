@@ -20,9 +20,8 @@ use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use crate::shared::durable::pack;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_engine::io::read_exact;
 use dash_engine::memory::zeros;
-use dash_storage::{File, LockKind, Storage};
+use dash_storage::{LockKind, Storage};
 use std::sync::Arc;
 
 /// Where the salts are in a frame's header; the checksum follows.
@@ -154,7 +153,7 @@ impl<S: Storage> Connection<S> {
         };
         let mut header = [0; FRAME_HEADER];
         for number in first..=last.number {
-            let whole = read_exact(self.wal()?, &mut header, frame_offset(number, page));
+            let whole = self.wal()?.read_exact(&mut header, frame_offset(number, page));
             if whole.during(Operation::Read, name)? && is_unsummed(&header) {
                 return Ok(true);
             }
@@ -165,22 +164,23 @@ impl<S: Storage> Connection<S> {
     /// Sums these frames up, on top of the one before; the checksum of the last one.
     fn sum_up_from(&mut self, first: u32, last: u32) -> Result<Checksum> {
         let name = Arc::clone(self.names.shown_wal());
-        let wal = self.wal()?;
-        let header = WalHeader::read(wal, &name)?;
+        let header = self.wal_header()?;
+        let header = header.map(|bytes| WalHeader::decode(&bytes, &name)).transpose()?.flatten();
         let header = header.ok_or_else(|| self.strange("it has no header"))?;
         let page = header.page_size;
         let len = usize::try_from(frame_size(page)).map_err(|_| Error::OutOfMemory)?;
         let mut frame = zeros(len as u64)?;
+        let wal = self.wal()?;
         let mut sums = header.checksum;
         if first > 1 {
             let mut before = [0; FRAME_HEADER];
-            read_exact(wal, &mut before, frame_offset(first - 1, page))
+            wal.read_exact(&mut before, frame_offset(first - 1, page))
                 .during(Operation::Read, &name)?;
             sums = FrameHeader::decode(&before).checksum;
         }
         for number in first..=last {
             let at = frame_offset(number, page);
-            read_exact(wal, &mut frame, at).during(Operation::Read, &name)?;
+            wal.read_exact(&mut frame, at).during(Operation::Read, &name)?;
             sums = checksum(header.order, &frame[..SALTS], sums);
             sums = checksum(header.order, &frame[FRAME_HEADER..], sums);
             let numbers = [header.salts[0], header.salts[1], sums[0], sums[1]];

@@ -5,11 +5,11 @@ use crate::connection::state::{CommitFrame, Connection, Transaction};
 use crate::connection::sums::is_unsummed;
 use crate::context::{WAL_HEADER, page_of};
 use crate::frames::{FRAME_HEADER, FrameHeader, Place, place_of};
+use crate::memory::wal::WalFile;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
 use dash_engine::error::{Context, Operation, Result};
-use dash_engine::io::{read_exact, read_some};
 use dash_engine::locks::LockLevel;
 use dash_engine::open::has_one_name;
 use dash_storage::{Directory, File, OpenMode, Storage};
@@ -37,9 +37,11 @@ impl<S: Storage> Connection<S> {
         self.database.hold_reserved()?;
         if self.index.is_none() && self.database.level() == LockLevel::Exclusive {
             // Under locking_mode=EXCLUSIVE there is no wal-index at which that would be done.
+            self.refuse_exclusive()?;
             self.look_again()?;
         }
-        self.wal = Some(wal);
+        let bytes = self.memory.as_ref().map(|memory| Arc::clone(&memory.wal));
+        self.wal = Some(WalFile::new(wal, bytes));
         Ok(())
     }
 
@@ -51,6 +53,7 @@ impl<S: Storage> Connection<S> {
     pub fn wal_close(&mut self) -> Result<()> {
         self.own = OwnFrames::default();
         self.unsay();
+        self.statistics = self.counted();
         self.wal = None;
         self.transaction =
             Transaction { undeferred: self.transaction.undeferred, ..Transaction::default() };
@@ -65,7 +68,7 @@ impl<S: Storage> Connection<S> {
     pub fn wal_read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.write_held()?;
         let wal = self.wal()?;
-        read_some(wal, buffer, offset).during(Operation::Read, self.names.shown_wal())
+        wal.read_some(buffer, offset).during(Operation::Read, self.names.shown_wal())
     }
 
     /// Its length in bytes.
@@ -75,8 +78,7 @@ impl<S: Storage> Connection<S> {
     /// Those of the file.
     pub fn wal_size(&mut self) -> Result<u64> {
         self.write_held()?;
-        let metadata = self.wal()?.metadata();
-        metadata.map(|found| found.len).during(Operation::Stat, self.names.shown_wal())
+        self.wal()?.len().during(Operation::Stat, self.names.shown_wal())
     }
 
     /// Writes a header, a frame's header, or a page.
@@ -207,7 +209,7 @@ impl<S: Storage> Connection<S> {
     /// `-wal`'s header, as it is in the page cache.
     pub(crate) fn wal_header(&mut self) -> Result<Option<[u8; WAL_HEADER]>> {
         let mut header = [0; WAL_HEADER];
-        let whole = read_exact(self.wal()?, &mut header, 0);
+        let whole = self.wal()?.read_exact(&mut header, 0);
         let whole = whole.during(Operation::Read, self.names.shown_wal())?;
         Ok(whole.then_some(header))
     }

@@ -9,6 +9,9 @@ use std::sync::atomic::Ordering::SeqCst;
 /// WALINDEX_MAX_VERSION.
 const VERSION: u32 = 3_007_000;
 
+/// A version that is none: that of dash's index in memory.
+const FORBIDDEN: u32 = VERSION + 1;
+
 /// Bytes of one copy of the header.
 const HEADER: usize = 48;
 
@@ -85,6 +88,26 @@ fn write<M: SharedMemory>(memory: &M, mut bytes: [u8; HEADER]) {
         for (index, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
             memory.word(first + index).store(u64::from_ne_bytes(*word), SeqCst);
         }
+    }
+}
+
+/// Makes it one of a version that SQLite doesn't know (wal.c `walIndexReadHdr`): whoever finds it
+/// whole neither reads on nor recovers.
+pub(super) fn forbid<M: SharedMemory>(memory: &M) {
+    let mut bytes = [0; HEADER];
+    bytes[..4].copy_from_slice(&FORBIDDEN.to_ne_bytes());
+    bytes[12] = 1;
+    write(memory, bytes);
+}
+
+/// Takes that one away, and no other.
+pub(super) fn allow<M: SharedMemory>(memory: &M) {
+    let is_forbidden = [0, HEADER_WORDS].iter().any(|&first| {
+        let bytes = copy(memory, first);
+        number(&bytes, 0) == FORBIDDEN
+    });
+    if is_forbidden {
+        (0..2 * HEADER_WORDS).for_each(|index| memory.word(index).store(0, SeqCst));
     }
 }
 

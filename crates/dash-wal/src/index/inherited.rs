@@ -2,7 +2,8 @@
 //! show zeros. The first time it asks for WRITE, because it finds no header there, the regions of
 //! the index as it is now come into their places (WAL-21).
 
-use super::{Index, WORDS, header};
+use super::{Home, Index, WORDS, header};
+use crate::memory::index::Region;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{File, REGION, Storage};
 
@@ -14,7 +15,12 @@ impl<S: Storage> Index<S> {
     /// What whoever goes on in the forked child needs of it, if SQLite knows any region. The rest
     /// is left as it is: nothing is closed, and nothing given up.
     pub(crate) fn inherit(mut self) -> Option<Inherited<S>> {
-        let regions = std::mem::take(&mut self.regions);
+        let regions = std::mem::take(&mut self.regions).into_iter();
+        let mapped = |region: Option<Region<_>>| match region {
+            Some(Region::File(memory)) => Some(memory),
+            Some(Region::Memory(_)) | None => None,
+        };
+        let regions: Vec<_> = regions.map(mapped).collect();
         std::mem::forget(self);
         (!regions.is_empty()).then_some(Inherited(regions))
     }
@@ -37,12 +43,13 @@ impl<S: Storage> Index<S> {
             let message = format!("{}: its memory was lost after fork()", self.shown);
             return Err(Error::CantOpen(message));
         }
-        let len = self.file.metadata().during(Operation::Stat, &self.shown)?.len;
+        let Home::File(file, _) = &self.home else { return Ok(()) };
+        let len = file.metadata().during(Operation::Stat, &self.shown)?.len;
         let is_short = len < regions.len() as u64 * REGION;
         let found = match len < REGION {
             true => None,
             false => {
-                let probe = self.file.shared_region(0, WORDS);
+                let probe = file.shared_region(0, WORDS);
                 header::read(&probe.during(Operation::Map, &self.shown)?)
             }
         };
@@ -55,7 +62,7 @@ impl<S: Storage> Index<S> {
         for (index, old) in regions.into_iter().enumerate().rev() {
             let Some(old) = old else { continue };
             let offset = index as u64 * REGION;
-            let memory = self.file.shared_region_in_place_of(old, offset, WORDS);
+            let memory = file.shared_region_in_place_of(old, offset, WORDS);
             // Forgotten rather than unmapped after an error: SQLite knows where they are.
             let memory = match memory.during(Operation::Map, &self.shown) {
                 Ok(memory) => memory,
@@ -64,7 +71,7 @@ impl<S: Storage> Index<S> {
                     return Err(error);
                 }
             };
-            self.regions[index] = Some(memory);
+            self.regions[index] = Some(Region::File(memory));
         }
         *inherited = None;
         Ok(())

@@ -194,7 +194,7 @@ fn one_that_somebody_else_has_just_made_is_joined() {
     let name = OsStr::new("db-shm");
     let index = Index::open(&machine.process(), &root(&machine), name, &database);
     let made = root(&machine).metadata(name).unwrap().unwrap();
-    assert_eq!(index.ok().unwrap().file.id(), made.id);
+    assert_eq!(index.ok().unwrap().file().unwrap().id(), made.id);
 }
 
 #[test]
@@ -234,5 +234,20 @@ fn an_index_that_loses_its_name_meanwhile_is_opened_again() {
     });
     let a = Connection::open(&machine).unwrap();
     let named = root(&machine).metadata(OsStr::new("db-shm")).unwrap().unwrap();
-    assert_eq!(named.id, a.index.file.id());
+    assert_eq!(named.id, a.index.file().unwrap().id());
+}
+
+/// A header that stock SQLite refuses; taking it away takes no other one.
+#[test]
+fn a_forbidden_header_is_none_and_goes_without_a_trace() {
+    let machine = Machine::new(1);
+    let mut a = Connection::open(&machine).unwrap();
+    a.index.forbid().unwrap();
+    assert!(a.index.header().is_none());
+    assert_ne!(a.word(0, 0).load(SeqCst), 0);
+    a.index.allow().unwrap();
+    assert!((0..12).all(|word| a.word(0, word).load(SeqCst) == 0));
+    a.word(0, 1).store(7, SeqCst);
+    a.index.allow().unwrap();
+    assert_eq!(a.word(0, 1).load(SeqCst), 7);
 }

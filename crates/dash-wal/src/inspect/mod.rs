@@ -56,10 +56,11 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let open = locks.iter().any(|lock| lock.place == LockedPlace::Alive);
     let left = coordination.as_ref().map(|file| left_in(file, names.shown())).transpose()?;
     let copied_with = left.as_ref().and_then(|left| left.copied_with);
+    let in_memory = left.as_ref().is_some_and(|left| left.in_memory);
     let coordination =
         coordination.as_ref().zip(left).map(|(file, left)| coordination_seen(file, &left));
     let same_cache = coordination.is_some_and(|seen| seen.is_ours && seen.same_cache);
-    let boot = if same_cache { Boot::Same } else { Boot::Other };
+    let boot = if same_cache && !in_memory { Boot::Same } else { Boot::Other };
     let directory = Arc::new(directory);
     let sign = db.as_ref().map(|db| place::read::<S>(&directory, &names, db)).transpose()?;
     let (sign, refused) = match sign.unwrap_or(Ok(None)) {

@@ -133,6 +133,7 @@ impl<S: Storage> Connection<S> {
         let mut index =
             Index::open(&self.storage, &*self.directory, &self.names.shm, &**self.database.file())?;
         index.exclude()?;
+        index.allow()?;
         Ok(Some(index))
     }
 
@@ -153,7 +154,10 @@ impl<S: Storage> Connection<S> {
         }
         let log = log.map(|file| self.look().log(file)).transpose()?;
         recovered.dirty = same_cache;
-        let boot = if same_cache { Boot::Same } else { Boot::Other };
+        // What was in a process's memory alone is gone as if the power had been.
+        let lost_memory =
+            self.coordination.is(Word::InMemory) && !broken(Mutation::MemoryOutlivesProcess);
+        let boot = if same_cache && !lost_memory { Boot::Same } else { Boot::Other };
         if same_cache {
             self.write_again(log.as_ref(), wal.as_ref())?;
         }

@@ -48,7 +48,7 @@ pub(crate) const ENTRIES: usize = TOTALS + totals::WORDS;
 pub(crate) const MAX_ENTRIES: usize = (HEAD - ENTRIES) / ENTRY;
 
 /// Raise it whenever a word gets another meaning, or who joins must know another format of the log.
-const NUMBER: u64 = WAL_LAYOUTS + 3;
+const NUMBER: u64 = WAL_LAYOUTS + 4;
 
 /// First word of one that is laid out as here.
 const MARK: u64 = DASH | NUMBER;
@@ -166,6 +166,11 @@ pub(crate) enum Word {
     /// Commits in the window, if there is one, that their statements carry: see
     /// [`crate::connection::carry`].
     Carried = 52,
+    /// Which memory of a process has `-wal` and the wal-index; 0: they are in files. See
+    /// [`crate::memory`].
+    InMemory = 53,
+    /// That process.
+    InMemoryOf = 54,
 }
 
 /// What one tells whoever only reads it.
@@ -176,6 +181,8 @@ pub(crate) struct Left {
     pub(crate) cache_life: Option<u64>,
     /// See [`Coordination::copied_with`].
     pub(crate) copied_with: Option<u64>,
+    /// What was in `-wal` was in a process's memory alone.
+    pub(crate) in_memory: bool,
 }
 
 /// Reads it without mapping it.
@@ -188,7 +195,8 @@ pub(crate) fn left_in<F: File>(file: &F, name: &str) -> Result<Left> {
     };
     let (life, is_ours) = (word(Word::CacheLife)?, word(Word::Magic)? == MARK);
     let copied_with = copied_with(file, is_ours, word(Word::Own)?, word(Word::LogId)?);
-    Ok(Left { is_ours, cache_life: (life != 0).then_some(life), copied_with })
+    let in_memory = word(Word::InMemory)? != 0;
+    Ok(Left { is_ours, cache_life: (life != 0).then_some(life), copied_with, in_memory })
 }
 
 fn copied_with<F: File>(file: &F, is_ours: bool, own: u64, log: u64) -> Option<u64> {

@@ -259,8 +259,7 @@ mod tests {
         for (key, value, hint) in [
             ("journal_mode", "shadwo", "shadow, wal, statement, delete"),
             ("journal_mode", "inpage", "isn't available"),
-            ("dash_wal", "memory", "isn't available"),
-            ("dash_wal", "disk", "there is file"),
+            ("dash_wal", "disk", "file, memory"),
             ("dash_log", "pmem", "absolute path"),
             ("dash_default", "wal", "there is only shadow"),
             ("dash_defualt", "shadow", "dash_default"),

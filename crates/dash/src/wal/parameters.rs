@@ -30,7 +30,7 @@ pub const ALL: &[Parameter] = &[
     Parameter { name: READ, value: "WHAT", check: |text| reads(text).map(drop) },
     Parameter { name: rest::PARAMETER, value: "MS", check: |text| rest::read(text).map(drop) },
     Parameter { name: LOG, value: "PATH", check: |text| log(text).map(drop) },
-    Parameter { name: WAL, value: "file", check: wal },
+    Parameter { name: WAL, value: "WHERE", check: |text| wal(text).map(drop) },
     Parameter {
         name: statements::PARAMETER,
         value: "on",
@@ -52,6 +52,7 @@ const DURABILITIES: [(&str, Durability); 4] = [
 const BARRIERS: [(&str, Barrier); 2] = [("log", Barrier::Log), ("wal", Barrier::Wal)];
 const SWITCH: [(&str, bool); 2] = [("off", false), ("on", true)];
 const TEXTS: [(&str, Text); 3] = [("slack", Text::Slack), ("full", Text::Full), ("off", Text::Off)];
+const WALS: [(&str, bool); 2] = [("file", false), ("memory", true)];
 const READS: [(&str, bool); 2] = [("latest", false), ("durable", true)];
 
 /// What a word stands for, or a message with the right ones.
@@ -114,13 +115,14 @@ pub fn log(text: &str) -> Result<PathBuf, String> {
     Ok(found.unwrap_or_else(|| path.to_owned()))
 }
 
-/// Where `-wal` is: a file, as yet.
-fn wal(text: &str) -> Result<(), String> {
-    match text.to_ascii_lowercase().as_str() {
-        "file" => Ok(()),
-        "memory" => Err(format!("{WAL}=memory isn't available in dash yet: -wal is a file")),
-        _ => Err(format!("no such {WAL}: {text}; there is file")),
-    }
+/// Whether `-wal` is in memory, of a name.
+pub fn wal(text: &str) -> Result<bool, String> {
+    find(WAL, &WALS, text)
+}
+
+/// And back.
+pub fn name_of_wal(in_memory: bool) -> &'static str {
+    name(&WALS, &in_memory)
 }
 
 /// What the log is written to, as `dash_stats` says it.
@@ -159,6 +161,7 @@ pub fn only_by_engine(parameters: &Parameters) -> Option<String> {
     is(DURABILITY, &["full", "device"])
         .or_else(|| is(READ, &["durable"]))
         .or_else(|| is(LOG, &[]))
+        .or_else(|| is(WAL, &["memory"]))
         .or_else(|| is(statements::PARAMETER, &["on"]))
         .or_else(|| mode.map(|mode| format!("journal_mode={}", mode.names()[0])))
 }
@@ -172,15 +175,17 @@ pub fn options(parameters: &Parameters, create: bool) -> dash_wal::OpenOptions {
     ) -> T {
         parameters.own(name).and_then(|text| read(text).ok()).unwrap_or_default()
     }
+    let wal_in_memory = own(parameters, WAL, wal);
+    // What comes to rest is written into `-wal`'s file, which is to be spared.
+    let rest = if wal_in_memory { None } else { Some(USUAL_REST) };
     dash_wal::OpenOptions {
         create,
         permissions: parameters.permissions(),
         durability: own(parameters, DURABILITY, durability),
         barrier: own(parameters, BARRIER, barrier),
         durable_reads: own(parameters, READ, reads),
-        rest: parameters
-            .own(rest::PARAMETER)
-            .map_or(Some(USUAL_REST), |text| rest::read(text).ok().flatten()),
+        rest: parameters.own(rest::PARAMETER).map_or(rest, |text| rest::read(text).ok().flatten()),
+        wal_in_memory,
         log: parameters.own(LOG).and_then(|text| log(text).ok()),
         ..dash_wal::OpenOptions::default()
     }

@@ -4,14 +4,14 @@ use dash_ffi::{Code, Error, Result};
 use dash_wal::Execute;
 
 use super::file::WalFile;
-use super::parameters::{self, BARRIER, DURABILITY, READ};
+use super::parameters::{self, BARRIER, DURABILITY, READ, WAL};
 use super::statement;
 use crate::controls::deletes_securely;
 use crate::rerun::Executor;
 use crate::statements::TEXT;
 
 /// Those that are its own.
-pub const ALL: &[&str] = &[DURABILITY, BARRIER, READ, TEXT];
+pub const ALL: &[&str] = &[DURABILITY, BARRIER, READ, TEXT, WAL];
 
 fn wrong(message: String) -> Error {
     Error::new(Code::ERROR, message)
@@ -25,6 +25,7 @@ impl WalFile {
             BARRIER => self.dash_barrier(value),
             READ => self.dash_read(value),
             TEXT => self.dash_statement_text(value),
+            WAL => self.dash_wal(value),
             "dash_time_reads" => self.dash_time_reads(value),
             "secure_delete" => {
                 // SQLite answers it.
@@ -48,6 +49,9 @@ impl WalFile {
         let mut state = self.link.state();
         if let Some(name) = value {
             let is_paper = statement::protocol(name).map_err(wrong)?;
+            if is_paper && state.engine()?.is_in_memory() {
+                return Err(wrong(statement::NOT_IN_MEMORY.to_owned()));
+            }
             state.paper.runner = is_paper.then(|| Executor::of(&self.host).runner());
         }
         Ok(statement::name_of(state.paper.runner.is_some()))
@@ -78,6 +82,19 @@ impl WalFile {
             engine.set_durable_reads(parameters::reads(value).map_err(wrong)?);
         }
         Ok(parameters::name_of_reads(engine.durable_reads()))
+    }
+
+    /// It is chosen when the database is opened.
+    fn dash_wal(&mut self, value: Option<&str>) -> Result<&'static str> {
+        let is_in_memory = self.link.state().engine()?.is_in_memory();
+        match value.map(parameters::wal).transpose().map_err(wrong)? {
+            Some(wanted) if wanted != is_in_memory => Err(wrong(format!(
+                "dash_wal={0} is chosen when the database is opened: close all connections, and open it with dash_wal={0} in \
+                 its URI",
+                parameters::name_of_wal(wanted)
+            ))),
+            _ => Ok(parameters::name_of_wal(is_in_memory)),
+        }
     }
 
     fn dash_statement_text(&mut self, value: Option<&str>) -> Result<&'static str> {

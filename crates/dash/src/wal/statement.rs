@@ -9,7 +9,7 @@
 
 use dash_ffi::{Code, Error, Opened, Result};
 
-use super::MODE as WAL;
+use super::{MODE as WAL, parameters};
 use crate::mode::{Database, Mode, Opening, Parameter, Request, Switching};
 use crate::shadow::COMMIT;
 
@@ -22,6 +22,10 @@ pub struct Statement;
 /// How commits are carried: by the frames that they wrote, or by their statements where these
 /// provably come to the same pages again.
 const PROTOCOLS: [(&str, bool); 2] = [("single", false), ("paper", true)];
+
+/// Why protocol `paper` and a `-wal` in memory don't go together.
+pub const NOT_IN_MEMORY: &str = "dash_commit=paper isn't available with dash_wal=memory: each checkpoint would have to write -wal's \
+     frames into its file first, which that spares; choose one of the two";
 
 /// Whether a name is that of protocol `paper`, or a message with the right names.
 pub fn protocol(name: &str) -> core::result::Result<bool, String> {
@@ -72,6 +76,11 @@ impl Mode for Statement {
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
         if let Some(Err(message)) = opening.request.parameters.own(COMMIT).map(protocol) {
             return Err(Error::new(Code::CANTOPEN, message));
+        }
+        let own = |name| opening.request.parameters.own(name);
+        let is_paper = own(COMMIT).map(protocol) == Some(Ok(true));
+        if is_paper && own(parameters::WAL).map(parameters::wal) == Some(Ok(true)) {
+            return Err(Error::new(Code::CANTOPEN, NOT_IN_MEMORY));
         }
         WAL.open(opening)
     }

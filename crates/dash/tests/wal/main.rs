@@ -10,6 +10,7 @@ mod copies;
 mod elsewhere;
 mod following;
 mod history;
+mod in_memory;
 mod locks;
 mod openers;
 mod opening;

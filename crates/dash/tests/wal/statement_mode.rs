@@ -160,7 +160,10 @@ fn what_is_not_built_is_refused_by_name() {
     drop(create(&folder, "app.db"));
     let probe = create(&folder, "probe.db");
     for (parameters, why) in [
-        ("&journal_mode=statement&dash_wal=memory", "dash_wal=memory isn't available"),
+        (
+            "&journal_mode=statement&dash_wal=memory&dash_commit=paper",
+            "dash_commit=paper isn't available with dash_wal=memory",
+        ),
         ("&journal_mode=inpage", "journal_mode=inpage isn't available"),
     ] {
         assert!(folder.try_open("app.db", parameters).is_err());

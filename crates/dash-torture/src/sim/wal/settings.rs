@@ -28,6 +28,9 @@ pub enum Promise {
     Visible,
 }
 
+/// The variant of which one process has the database at a time.
+const ALONE: &str = "alone";
+
 /// The settings of a program.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -62,6 +65,8 @@ pub struct Settings {
     durability: &'static str,
     /// Whether statements carry commits, on simulated storage.
     carries: bool,
+    /// Whether one process has it.
+    is_alone: bool,
 }
 
 impl Settings {
@@ -75,6 +80,11 @@ impl Settings {
         let lockings = [Locking::Normal, Locking::Shared, Locking::Shared, Locking::Heap];
         let locking = if alone { lockings[dice.index(4)] } else { Locking::Normal };
         let has_neighbours = locking == Locking::Normal && dice.one_in(3);
+        // One process has it, nobody reads beside that, and its index is no connection's own.
+        let is_alone = explorer.setup.variant == ALONE;
+        let has_neighbours = has_neighbours && !is_alone;
+        let locking = if is_alone && locking == Locking::Heap { Locking::Shared } else { locking };
+        let places = if is_alone { vec![0; places.len()] } else { places };
         let kinds = ["host", "host", "host", "host", "full", "device", "none"];
         let durability = kinds[dice.index(kinds.len())];
         Self {
@@ -95,6 +105,7 @@ impl Settings {
             durability: if claims.pragmas { durability } else { "host" },
             // A stock program that removes -wal would leave a question to a person.
             carries: claims.pragmas && !has_neighbours && dice.one_in(3),
+            is_alone,
         }
     }
 
@@ -168,6 +179,10 @@ impl Settings {
         let mode = enter(db)?;
         self.set(db, level)?;
         if self.locking == Locking::Shared {
+            if self.is_alone {
+                // Else the index of a database that was just made is the connection's own.
+                db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+            }
             db.execute_batch("PRAGMA locking_mode=EXCLUSIVE; SELECT count(*) FROM sqlite_schema")?;
         }
         Ok(mode)

@@ -86,7 +86,8 @@ impl SqliteFiles for Files {
 fn engine<T>(result: dash_wal::Result<T>, code: Code) -> Result<T> {
     use dash_wal::Error as E;
     result.map_err(|error| match error {
-        E::Busy | E::Held(_) => Code::BUSY.into(),
+        E::Busy => Code::BUSY.into(),
+        E::Held(who) => Error::new(Code::BUSY, who),
         E::BusySnapshot => Code::BUSY_SNAPSHOT.into(),
         error => Error::new(code, error.to_string()),
     })
@@ -121,7 +122,9 @@ impl Shared {
         };
         let log = (world.setup.variant == super::MEMORY).then(|| PathBuf::from(super::LOG));
         let executor = Some(Arc::new(Executor) as Arc<_>);
+        let wal_in_memory = world.setup.variant == super::ALONE;
         let options = OpenOptions { barrier, tuning, log, executor, ..OpenOptions::default() };
+        let options = OpenOptions { wal_in_memory, ..options };
         let opened = Connection::open(&world.process, Path::new(DB), &options, &process);
         engine(opened, Code::CANTOPEN).map(|connection| Self {
             connection: Mutex::new(Some(connection)),

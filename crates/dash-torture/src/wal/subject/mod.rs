@@ -29,10 +29,19 @@ const VARIANTS: &[Variant] = &[
         uri: None,
         every_flush_counts: false,
     },
+    Variant {
+        name: ALONE,
+        what: "-wal is in the memory of one process",
+        // Rings of several processes are not for it.
+        uri: None,
+        every_flush_counts: false,
+    },
 ];
 
 /// The variant whose log is stored to.
 const MEMORY: &str = "memory";
+/// The variant whose `-wal` is in memory.
+const ALONE: &str = "alone";
 /// The folder that is in memory.
 const FOLDER: &str = "pmem";
 /// And the log there.

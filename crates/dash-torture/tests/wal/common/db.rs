@@ -32,6 +32,11 @@ impl Db {
         self.tale.open_in(self.world.another()).unwrap()
     }
 
+    /// One more, which has not read anything.
+    pub fn opened_only(&self) -> Connection {
+        dash_torture::sim::open_sqlite(self.world.another()).unwrap()
+    }
+
     pub fn run(&self, sql: &str) -> Result<(), String> {
         self.db.execute_batch(sql).map_err(|error| said(&error))
     }

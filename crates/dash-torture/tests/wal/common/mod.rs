@@ -73,6 +73,12 @@ impl Tale {
         Self { machine, variant: "memory", told: Arc::default() }.filled()
     }
 
+    /// The same, with `-wal` in the memory of one process.
+    pub fn alone() -> Self {
+        break_as_asked();
+        Self { machine: Machine::new(1), variant: "alone", told: Arc::default() }.filled()
+    }
+
     fn filled(self) -> Self {
         let tale = self;
         let first = tale.open();
@@ -81,6 +87,12 @@ impl Tale {
         first.close();
         tale.machine.write_back();
         tale
+    }
+
+    /// The same machine, for whoever has `-wal` in memory.
+    #[must_use]
+    pub fn alone_on(tale: &Self) -> Self {
+        Self { variant: "alone", ..tale.clone() }
     }
 
     /// The same machine, for whoever is not told where the log is.
@@ -97,6 +109,11 @@ impl Tale {
     /// The same, in memory.
     pub fn begun_in_memory() -> (Self, Db) {
         Self::in_memory().used()
+    }
+
+    /// The same, with `-wal` in memory.
+    pub fn begun_alone() -> (Self, Db) {
+        Self::alone().used()
     }
 
     fn used(self) -> (Self, Db) {

@@ -1,0 +1,175 @@
+//! `-wal` and the wal-index in this process's memory ([`crate::memory`]).
+//!
+//! The first opener says in the coordination file which process has them; others are refused, and
+//! connections of that process find the memory there. It is filled when the first of them attaches
+//! the index, which SQLite asks for with SHARED of the database in its hands, and is ahead of the
+//! files from then on. Before nobody has it attached any more `-wal` is whole in its file, or gone
+//! (WAL-37).
+
+use crate::connection::state::Connection;
+use crate::index::{self, Index};
+use crate::memory::InMemory;
+use crate::mutation::{Mutation, broken};
+use crate::shared::coordination::Word;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::open::open_if_there;
+use dash_storage::{LockKind, OpenMode, Storage};
+use std::sync::Arc;
+
+impl<S: Storage> Connection<S> {
+    /// Has `-wal` and the index in memory from here on; nobody else has the database open.
+    pub(crate) fn keep_in_memory(&mut self) {
+        let len = self.settings.tuning.wal_in_memory;
+        let memory = Arc::new(InMemory::new(self.storage.random(), len));
+        self.process.remember(&memory);
+        self.coordination.set(Word::InMemoryOf, u64::from(self.coordination.process));
+        self.coordination.set(Word::InMemory, memory.id);
+        self.memory = Some(memory);
+    }
+
+    /// Joins others who have it so, or who have it in a file. `wanted`: this one's options say in
+    /// memory.
+    pub(crate) fn join_memory(&mut self, wanted: bool) -> Result<()> {
+        let (c, db) = (&self.coordination, self.names.shown());
+        let (id, wal) = (c.get(Word::InMemory), self.names.shown_wal());
+        if id == 0 {
+            return match wanted {
+                false => Ok(()),
+                true => Err(Error::Held(format!(
+                    "{db} is open with {wal} in a file: close it everywhere before it is opened with dash_wal=memory"
+                ))),
+            };
+        }
+        self.memory = self.process.remembered().filter(|memory| memory.is(id));
+        match self.memory {
+            Some(_) => Ok(()),
+            None if broken(Mutation::OthersLetIn) => Ok(()),
+            None => Err(Error::Held(format!(
+                "process {} has {db} open with dash_wal=memory, so that its last commits are in memory which no other process \
+                 sees: close it there first, or open it there without that",
+                c.get(Word::InMemoryOf)
+            ))),
+        }
+    }
+
+    /// Attaches the index in memory, which is filled if nobody had it; SHARED of the database is
+    /// held.
+    pub(crate) fn attach_memory(&mut self, memory: &InMemory<S>) -> Result<Index<S>> {
+        let mut gate = memory.gate();
+        if gate.guard.is_none() {
+            gate.guard = Some(self.fill_memory(memory)?);
+        }
+        if gate.attached == 0 {
+            memory.index.clear();
+        }
+        gate.attached += 1;
+        let shown = self.names.shm.to_string_lossy().into_owned();
+        Ok(Index::in_memory(&memory.index, shown))
+    }
+
+    /// Takes what `-wal`'s file holds into memory, and keeps stock SQLite out from then on, also
+    /// connections that survive this process (WAL-36).
+    fn fill_memory(&mut self, memory: &InMemory<S>) -> Result<Index<S>> {
+        let database = Arc::clone(self.database.file());
+        let mut guard = Index::open(&self.storage, &*self.directory, &self.names.shm, &*database)?;
+        guard.exclude()?;
+        // Who reads now would find pages in the database that are newer than its snapshot.
+        let readers = index::READ..index::SLOTS;
+        match guard.lock(readers.clone(), LockKind::Exclusive, &self.coordination.file) {
+            Err(Error::Busy) => return Err(self.is_read()),
+            locked => locked?,
+        }
+        self.look_again()?;
+        // What a kill takes from memory is in the log from the first commit on.
+        self.coordination.set(Word::StockFirst, 0);
+        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        memory.wal.load(wal.as_ref()).during(Operation::Read, self.names.shown_wal())?;
+        if !broken(Mutation::StockLetIn) {
+            guard.forbid()?;
+        }
+        guard.unlock(readers, &self.coordination.file)?;
+        guard.readmit()?;
+        Ok(guard)
+    }
+
+    fn is_read(&self) -> Error {
+        Error::Held(format!(
+            "{} can't be taken into memory while a program on stock SQLite reads it: try again when that has ended its \
+             transaction",
+            self.names.shown()
+        ))
+    }
+
+    /// This connection has given its index up. `deletes`: SQLite is about to delete `-wal`.
+    pub(crate) fn detach_memory(&mut self, deletes: bool) -> Result<()> {
+        let Some(memory) = self.own_memory() else { return Ok(()) };
+        let mut gate = memory.gate();
+        gate.attached = gate.attached.saturating_sub(1);
+        if gate.attached > 0 || deletes || gate.guard.is_none() {
+            return Ok(());
+        }
+        // Nobody has SHARED any more, which keeps a stock SQLite out that needs no index.
+        if !broken(Mutation::LeftInMemory) {
+            self.write_memory_back(&memory)?;
+        }
+        let guard = gate.guard.take();
+        self.let_stock_in(guard)
+    }
+
+    /// `-wal` was deleted, or is whole in its file, and nobody has the index. `alone`: this is the
+    /// last connection, though one may have gone without giving it up.
+    pub(crate) fn release_memory(&mut self, alone: bool) -> Result<()> {
+        let Some(memory) = self.own_memory() else { return Ok(()) };
+        let mut gate = memory.gate();
+        if gate.attached > 0 && !alone {
+            return Ok(());
+        }
+        memory.wal.clear();
+        let guard = gate.guard.take();
+        self.let_stock_in(guard)
+    }
+
+    /// What this process has in memory; in a forked child that is nothing.
+    pub(crate) fn own_memory(&self) -> Option<Arc<InMemory<S>>> {
+        self.memory.clone().filter(|memory| memory.is(memory.id))
+    }
+
+    /// Brings `-wal`'s file up to date, if it was not deleted, and makes it durable.
+    pub(crate) fn write_memory_back(&mut self, memory: &InMemory<S>) -> Result<()> {
+        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let Some(wal) = wal else { return Ok(()) };
+        self.statistics.wal_flushes += 1;
+        let written = memory.wal.write_back(&wal);
+        if written.is_err() {
+            self.coordination.set(Word::Poisoned, 1);
+        }
+        let bytes = written.during(Operation::Flush, self.names.shown_wal())?;
+        self.statistics.wal_file_bytes += bytes as u64;
+        Ok(())
+    }
+
+    fn let_stock_in(&self, guard: Option<Index<S>>) -> Result<()> {
+        let Some(mut guard) = guard else { return Ok(()) };
+        guard.allow()?;
+        guard.unmap(&*self.directory, &self.coordination.file, true)
+    }
+
+    /// Under locking_mode=EXCLUSIVE, chosen before SQLite has read anything, the wal-index is a
+    /// connection's own.
+    pub(crate) fn refuse_exclusive(&self) -> Result<()> {
+        match self.memory {
+            None => Ok(()),
+            Some(_) => Err(Error::CantOpen(format!(
+                "{} is open with dash_wal=memory, where locking_mode=EXCLUSIVE can be chosen once the database was read, and \
+                 not before",
+                self.names.shown()
+            ))),
+        }
+    }
+
+    /// Whether `-wal` is in memory.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+}

@@ -1,0 +1,261 @@
+//! `-wal` as a connection has it: a file, or one whose beginning is in memory.
+//!
+//! What is in memory gets into the file when it is flushed, and only then; a header that is to be
+//! durable does at once. So the file is always what a page cache might have left of it after a
+//! power loss. Behind [`Bytes::new`]'s length frames are in the file alone: memory is bounded,
+//! however long a reader holds checkpoints up.
+
+use crate::context::WAL_HEADER;
+use crate::mutation::{Mutation, broken};
+use dash_engine::io::{read_padded, read_some};
+use dash_storage::File;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Bytes written back at once.
+const PIECE: usize = 256 << 10;
+
+/// The beginning of `-wal`, in memory.
+pub(crate) struct Bytes {
+    /// So many at most.
+    limit: u64,
+    held: RwLock<Held>,
+    /// Held by whoever writes back: a second one has to wait until what it takes for written is.
+    writes_back: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Held {
+    bytes: Vec<u8>,
+    /// What the file lacks.
+    unwritten: Option<Range<usize>>,
+}
+
+impl Held {
+    fn lacks(&mut self, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        self.unwritten = Some(match self.unwritten.take() {
+            Some(before) => before.start.min(range.start)..before.end.max(range.end),
+            None => range,
+        });
+    }
+
+    /// Makes it so long, with zeros.
+    fn reach(&mut self, len: usize) -> io::Result<()> {
+        if let Some(more) = len.checked_sub(self.bytes.len()) {
+            self.bytes.try_reserve(more).map_err(|_| io::ErrorKind::OutOfMemory)?;
+            self.bytes.resize(len, 0);
+        }
+        Ok(())
+    }
+}
+
+impl Bytes {
+    /// Nothing, and never more than `limit` bytes.
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit, held: RwLock::default(), writes_back: Mutex::default() }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Held> {
+        self.held.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Held> {
+        self.held.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets everything: the file goes.
+    pub(crate) fn clear(&self) {
+        *self.write() = Held::default();
+    }
+
+    /// Takes the place of a file that is there, as it is.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading it.
+    pub(crate) fn load<F: File>(&self, file: Option<&F>) -> io::Result<()> {
+        let mut held = Held::default();
+        if let Some(file) = file {
+            held.reach(index(file.metadata()?.len.min(self.limit))?)?;
+            read_padded(file, &mut held.bytes, 0)?;
+        }
+        *self.write() = held;
+        Ok(())
+    }
+
+    /// How much of `len` bytes from `offset` on is in memory: the length of that part.
+    fn part(&self, offset: u64, len: usize) -> usize {
+        let room = self.limit.saturating_sub(offset);
+        usize::try_from(room).map_or(len, |room| room.min(len))
+    }
+
+    /// Writes what the file lacks into it, and flushes it; how many bytes that were.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file; it is still known what that lacked.
+    pub(crate) fn write_back<F: File>(&self, file: &F) -> io::Result<usize> {
+        let _alone = self.writes_back.lock().unwrap_or_else(PoisonError::into_inner);
+        if broken(Mutation::MemoryNotWritten) {
+            return file.flush().map(|()| 0);
+        }
+        let lacked = self.write().unwritten.take();
+        let written = lacked.clone().map_or(Ok(()), |range| self.copy(file, range));
+        let flushed = written.and_then(|()| file.flush());
+        let lacked = lacked.unwrap_or_default();
+        if flushed.is_err() {
+            self.write().lacks(lacked.clone());
+        }
+        flushed.map(|()| lacked.len())
+    }
+
+    fn copy<F: File>(&self, file: &F, range: Range<usize>) -> io::Result<()> {
+        let mut piece = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            piece.clear();
+            {
+                let held = self.read();
+                let end = range.end.min(at + PIECE).min(held.bytes.len());
+                piece.extend_from_slice(held.bytes.get(at..end).unwrap_or_default());
+            }
+            if piece.is_empty() {
+                // It was cut meanwhile.
+                break;
+            }
+            file.write_at(&piece, at as u64)?;
+            at += piece.len();
+        }
+        Ok(())
+    }
+}
+
+/// `-wal`, while SQLite has it open.
+pub(crate) struct WalFile<F> {
+    file: F,
+    memory: Option<Arc<Bytes>>,
+    /// Bytes that have reached the file.
+    written: AtomicU64,
+}
+
+impl<F: File> WalFile<F> {
+    /// Around a file, whose beginning may be in memory.
+    pub(crate) fn new(file: F, memory: Option<Arc<Bytes>>) -> Self {
+        Self { file, memory, written: AtomicU64::new(0) }
+    }
+
+    /// Bytes written to the file through this.
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Relaxed)
+    }
+
+    fn count(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// Reads `buffer.len()` bytes or up to the end; how many.
+    pub(crate) fn read_some(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let Some(memory) = &self.memory else { return read_some(&self.file, buffer, offset) };
+        let part = memory.part(offset, buffer.len());
+        let mut done = 0;
+        if part > 0 {
+            let held = memory.read();
+            let there = held.bytes.get(index(offset)?..).unwrap_or_default();
+            done = there.len().min(part);
+            buffer[..done].copy_from_slice(&there[..done]);
+        }
+        match done == part && part < buffer.len() {
+            true => Ok(done + read_some(&self.file, &mut buffer[part..], offset + part as u64)?),
+            false => Ok(done),
+        }
+    }
+
+    /// Reads all of the buffer; `false` where it ends before.
+    pub(crate) fn read_exact(&self, buffer: &mut [u8], offset: u64) -> io::Result<bool> {
+        Ok(self.read_some(buffer, offset)? == buffer.len())
+    }
+
+    /// Writes, into the page cache or what takes its place.
+    pub(crate) fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        let part = self.keep(data, offset, true)?;
+        match part < data.len() {
+            true => {
+                self.count(data.len() - part);
+                self.file.write_at(&data[part..], offset + part as u64)
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Writes a header, durably.
+    pub(crate) fn write_durable_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        let part = self.keep(data, offset, false)?;
+        if part == data.len() && broken(Mutation::HeaderInMemory) {
+            return Ok(());
+        }
+        self.count(data.len());
+        self.file.write_durable_at(data, offset)
+    }
+
+    /// Puts the beginning of `data` into memory, as far as it belongs there; how much that is.
+    /// `unwritten`: the file does not get it now.
+    fn keep(&self, data: &[u8], offset: u64, unwritten: bool) -> io::Result<usize> {
+        let Some(memory) = &self.memory else { return Ok(0) };
+        let part = memory.part(offset, data.len());
+        if part == 0 {
+            return Ok(0);
+        }
+        let start = index(offset)?;
+        let mut held = memory.write();
+        if start == 0 && data.len() == WAL_HEADER {
+            // The frames behind another header count no more, and need not get into the file.
+            held.unwritten = None;
+        }
+        held.reach(start + part)?;
+        held.bytes[start..start + part].copy_from_slice(&data[..part]);
+        if unwritten {
+            held.lacks(start..start + part);
+        }
+        Ok(part)
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> io::Result<u64> {
+        let Some(memory) = &self.memory else { return Ok(self.file.metadata()?.len) };
+        let len = memory.read().bytes.len() as u64;
+        if len < memory.limit { Ok(len) } else { Ok(self.file.metadata()?.len.max(len)) }
+    }
+
+    /// Cuts it.
+    pub(crate) fn set_len(&self, len: u64) -> io::Result<()> {
+        if let Some(memory) = &self.memory {
+            let kept = index(len.min(memory.limit))?;
+            let mut held = memory.write();
+            held.reach(kept)?;
+            held.bytes.truncate(kept);
+            let left = |range: Range<usize>| range.start.min(kept)..range.end.min(kept);
+            held.unwritten = held.unwritten.take().map(left).filter(|range| !range.is_empty());
+        }
+        self.file.set_len(len)
+    }
+
+    /// Makes it durable.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        match &self.memory {
+            Some(memory) => memory.write_back(&self.file).map(|bytes| self.count(bytes)),
+            None => self.file.flush(),
+        }
+    }
+}
+
+fn index(at: u64) -> io::Result<usize> {
+    usize::try_from(at).map_err(|_| io::ErrorKind::OutOfMemory.into())
+}
+
+#[cfg(test)]
+mod tests;
