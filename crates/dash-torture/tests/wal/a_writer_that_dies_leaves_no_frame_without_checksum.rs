@@ -124,3 +124,27 @@ pub(crate) fn nor_does_one_that_has_the_database_for_itself() {
         tale.survives(&tale.machine.killed()).unwrap();
     }
 }
+
+/// Under `locking_mode=EXCLUSIVE` nobody is told where a transaction begins, nor that it was rolled
+/// back: a checkpoint waits for no frame of one that is gone, and the close behind it loses
+/// nothing.
+#[test]
+pub(crate) fn nor_is_one_waited_for_that_was_rolled_back() {
+    let (tale, first) = Tale::begun();
+    first.close();
+    let db = older(&tale, "FULL");
+    db.content();
+    db.ok("PRAGMA locking_mode=EXCLUSIVE");
+    for _ in 0..3 {
+        db.put();
+    }
+    db.scribble(60).unwrap();
+    db.ok("ROLLBACK");
+    db.checkpoint("PASSIVE");
+    db.put();
+    db.scribble(60).unwrap();
+    db.ok("ROLLBACK");
+    db.close();
+    let stock = dash_torture::sim::Stock::open_sharing(tale.machine.killed().process()).unwrap();
+    assert_eq!(crate::common::content(&stock.db).unwrap(), tale.tried());
+}

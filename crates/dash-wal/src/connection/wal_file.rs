@@ -272,6 +272,8 @@ impl<S: Storage> Connection<S> {
     pub fn committed(&mut self) -> Result<()> {
         // Under locking_mode=EXCLUSIVE SQLite has not given WRITER up.
         self.tell_sums()?;
+        // Nor does it say where the next transaction begins.
+        self.transaction.first = 0;
         let own = self.transaction.frame.take().or(self.transaction.pending.take());
         self.transaction.pending = None;
         let synced = std::mem::take(&mut self.transaction.synced);
