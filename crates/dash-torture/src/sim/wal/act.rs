@@ -245,6 +245,10 @@ impl Wal {
         if self.settings().keeps_log {
             return self.commit(at, dice);
         }
+        // Under locking_mode=EXCLUSIVE it would come back with an index of its own.
+        if self.settings().is_alone && self.settings().locking != Locking::Normal {
+            return self.commit(at, dice);
+        }
         self.machine.stop_failing();
         let settings = self.settings().clone();
         let level = {

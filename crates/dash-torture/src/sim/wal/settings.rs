@@ -66,7 +66,7 @@ pub struct Settings {
     /// Whether statements carry commits, on simulated storage.
     carries: bool,
     /// Whether one process has it.
-    is_alone: bool,
+    pub is_alone: bool,
 }
 
 impl Settings {
@@ -104,7 +104,8 @@ impl Settings {
             barrier: (claims.pragmas && dice.one_in(8)).then_some("wal"),
             durability: if claims.pragmas { durability } else { "host" },
             // A stock program that removes -wal would leave a question to a person.
-            carries: claims.pragmas && !has_neighbours && dice.one_in(3),
+            // The extension refuses both at once.
+            carries: claims.pragmas && !has_neighbours && !is_alone && dice.one_in(3),
             is_alone,
         }
     }
