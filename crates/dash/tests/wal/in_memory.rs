@@ -245,3 +245,35 @@ fn it_comes_to_rest_if_asked_to() {
     drop(db);
     assert_eq!(count(&create(&folder, "app.db")), 40);
 }
+
+/// A forked child is another process: its copy of the memory is nobody's, and the parent goes on.
+#[test]
+fn a_forked_child_is_refused() {
+    let folder = database();
+    let script = "
+db = open(sys.argv[2], '&dash_wal=memory')
+db.execute('INSERT INTO t VALUES (1)')
+child = os.fork()
+if child == 0:
+    for again in [lambda: db, lambda: open(sys.argv[2])]:
+        try:
+            say('child', again().execute('SELECT count(*) FROM t').fetchall())
+        except sqlite3.OperationalError:
+            say('child', scratch.execute('SELECT dash_last_error()').fetchone()[0])
+    db.close()
+    os._exit(0)
+os.waitpid(child, 0)
+db.execute('INSERT INTO t VALUES (2)')
+say('parent', db.execute('SELECT count(*) FROM t').fetchone()[0])
+db.close()
+";
+    let Some(mut command) = python(script, &[&folder.path("app.db")]) else { return };
+    let mut parent = Role::spawn(&mut command);
+    for _ in 0..2 {
+        let refused = parent.hear("child");
+        assert!(refused.contains("dash_wal=memory"), "{refused}");
+    }
+    assert_eq!(parent.hear("parent"), "2");
+    parent.finish();
+    assert_eq!(count(&create(&folder, "app.db")), 2);
+}
