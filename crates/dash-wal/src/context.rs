@@ -8,6 +8,7 @@
 
 use crate::execute::Runner;
 use crate::frames::FRAME_HEADER;
+use crate::made::Made;
 use crate::shared::durable::pack;
 use crate::stamp::Stamp;
 use dash_engine::error::{Error, Result};
@@ -82,7 +83,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// What a record says of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordContext {
     /// The generation's number.
     pub generation: u64,
@@ -95,7 +96,7 @@ pub struct RecordContext {
 }
 
 /// Of a record that has no frames, because the statements in its annotation carry its commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
     /// Number of the last frame.
     pub last: u32,
@@ -103,6 +104,8 @@ pub struct Carried {
     pub header: [u8; FRAME_HEADER],
     /// What ran the statements, and is to run them again.
     pub runner: Runner,
+    /// What they made.
+    pub made: Made,
 }
 
 impl Carried {
@@ -111,18 +114,21 @@ impl Carried {
         bytes.extend(self.header);
         bytes.extend(self.runner.version.to_le_bytes());
         bytes.extend(self.runner.build.to_le_bytes());
+        self.made.put(bytes);
     }
 
     fn take(bytes: &mut Bytes<'_>) -> Result<Self> {
         let (last, header) = (bytes.u32()?, bytes.take()?);
         let runner = Runner { version: bytes.u32()?, build: bytes.u64()? };
-        Ok(Self { last, header, runner })
+        let (made, rest) = Made::take(bytes.0).ok_or_else(damaged)?;
+        bytes.0 = rest;
+        Ok(Self { last, header, runner, made })
     }
 }
 
 impl RecordContext {
     /// As bytes: generation u64, first frame u32; of a record that carries the last frame u32 and
-    /// its header, the runner's version u32 and build u64; with a window's start also the header of
+    /// its header, the runner's version u32 and build u64, and [`Made`]; with a window's start also the header of
     /// `-wal`, the first salt1 u32, the predecessor's u32, and the stamp's four numbers, u32 each.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(68);
@@ -177,7 +183,8 @@ impl RecordContext {
         let generation = rest.u64()?;
         let first_frame = rest.u32()?;
         let carried = if carries { Some(Carried::take(&mut rest)?) } else { None };
-        if carried.is_some_and(|carried| carried.last < first_frame || first_frame == 0) {
+        let last = carried.as_ref().map(|carried| carried.last);
+        if last.is_some_and(|last| last < first_frame || first_frame == 0) {
             return Err(damaged());
         }
         let start = match rest.0.is_empty() {
@@ -310,27 +317,25 @@ mod tests {
     fn contexts_are_read_as_they_were_written() {
         let start = generation(5, 9, 4);
         let runner = Runner { version: 3_045_001, build: 0x1234_5678_9abc };
-        let carried = Carried { last: 79, header: [9; FRAME_HEADER], runner };
-        for (start, carried) in [(None, None), (Some(start), None), (None, Some(carried))] {
-            let context = RecordContext { generation: 3, first_frame: 77, carried, start };
-            let decoded = RecordContext::decode(&context.encode(), carried.is_some());
+        let made = Made { pages: vec![1, 2, 9, 4_000_000_000], sum: [7, u32::MAX] };
+        let carried = Carried { last: 79, header: [9; FRAME_HEADER], runner, made };
+        let whole =
+            |carried, start| RecordContext { generation: 3, first_frame: 77, carried, start };
+        let carried = || Some(carried.clone());
+        let both = whole(carried(), Some(start));
+        for context in [whole(None, None), whole(None, Some(start)), whole(carried(), None), both] {
+            let carries = context.carried.is_some();
+            let decoded = RecordContext::decode(&context.encode(), carries);
             assert_eq!(decoded.expect("whole"), context);
         }
-        let context = RecordContext {
-            generation: 3,
-            first_frame: 77,
-            carried: Some(carried),
-            start: Some(start),
-        };
-        assert_eq!(RecordContext::decode(&context.encode(), true).expect("whole"), context);
-        let none = RecordContext { first_frame: 80, ..context };
+        let none = RecordContext { first_frame: 80, ..whole(carried(), None) };
         assert!(RecordContext::decode(&none.encode(), true).is_err(), "it ends before it begins");
         let closed = HeadContext::Closed { flushes: 7 };
         for context in [HeadContext::Nothing, closed, HeadContext::Void(start)] {
             assert_eq!(HeadContext::decode(&context.encode()).expect("whole"), context);
         }
         // As they were before there was a stamp.
-        let context = RecordContext { carried: None, ..context };
+        let context = whole(None, Some(start));
         let known = RecordContext::decode(&context.encode()[..52], false).expect("whole");
         let stamp = Stamp::default();
         assert_eq!(known, RecordContext { start: Some(Generation { stamp, ..start }), ..context });

@@ -20,6 +20,13 @@ pub struct Runner {
     pub build: u64,
 }
 
+impl Runner {
+    /// For a word of the coordination file: another one of others.
+    pub(crate) fn word(self) -> u64 {
+        self.build ^ u64::from(self.version).rotate_left(32)
+    }
+}
+
 impl fmt::Display for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor) = (self.version / 1_000_000, self.version / 1000 % 1000);

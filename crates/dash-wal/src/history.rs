@@ -156,7 +156,7 @@ impl History {
             let (context, frames) = Frames::of(&record)?;
             let mut first = context.first_frame;
             for (frame, said) in carried_in(&record)? {
-                let is_last = context.carried.filter(|carried| carried.last == frame);
+                let is_last = context.carried.as_ref().filter(|carried| carried.last == frame);
                 commits.push(Commit {
                     record: record.sequence,
                     shared_by: 0,

@@ -12,6 +12,7 @@ pub mod history;
 mod index;
 pub mod inspect;
 mod logged;
+mod made;
 mod memory;
 mod mounted;
 #[cfg(feature = "mutations")]

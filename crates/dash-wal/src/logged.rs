@@ -66,7 +66,8 @@ impl<'a> Frames<'a> {
                 (context, Some(Ends::of(ends, record.count)?))
             }
         };
-        Ok((context, Self { entries: record.entries(), next: context.first_frame, ends }))
+        let next = context.first_frame;
+        Ok((context, Self { entries: record.entries(), next, ends }))
     }
 }
 

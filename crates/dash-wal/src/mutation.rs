@@ -114,6 +114,8 @@ mutations! {
     NotExecuted = "statements whose frames are lost are not run again",
     OthersExecute = "statements are run again by another SQLite than ran them",
     GoneTaken = "a -wal that is gone is taken for checkpointed where statements carry what was in it",
+    TwoRunners = "statements of two SQLites carry commits of one window",
+    OtherwiseTaken = "what statements come to is not compared with what they came to",
     OthersLetIn = "another process joins one that has -wal in memory",
     StockLetIn = "stock SQLite is let in beside a -wal in memory",
     MemoryOutlivesProcess = "what was in a killed process's memory is taken for being in the page cache",

@@ -44,6 +44,9 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
         (Refusal::Newer | Refusal::DatabaseMissing | Refusal::Linked, _) => {
             Reply::Tell(message.clone())
         }
+        (Refusal::WalRemoved, LOG) if chain.is_some_and(|chain| chain.carried > 0) => {
+            Reply::Tell(format!("nothing was done: {message}"))
+        }
         (Refusal::WalRemoved, LOG) => keep_log(file, &log, chain.as_ref()),
         (Refusal::WalCut, LOG) => Reply::Tell(format!(
             "nothing was done: frames that come before those in the log were in {shown}-wal alone; restore a backup, or add \
@@ -56,7 +59,10 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
             Reply::Tell(format!("nothing was done: there is no log. {message}"))
         }
         (Refusal::LogMissing, _) => without_lost_log(file),
-        (Refusal::Damaged, LOG) => Reply::Tell(format!("nothing was done: {message}")),
+        (Refusal::Damaged | Refusal::Statements, LOG) => {
+            Reply::Tell(format!("nothing was done: {message}"))
+        }
+        (Refusal::Statements, _) => without_statements(file, &log, chain.as_ref()),
         (Refusal::WalRemoved, _) => discard_log(file, &log, chain.as_ref(), false),
         (Refusal::WalCut, _) => discard_log(file, &log, chain.as_ref(), true),
         (Refusal::Another, _) => {
@@ -99,6 +105,7 @@ fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
         | Refusal::LogMissing
         | Refusal::LogWiped
         | Refusal::WalRemoved
+        | Refusal::Statements
         | Refusal::Another
         | Refusal::Strayed(_) => message.to_owned(),
         Refusal::WalCut => format!(
@@ -166,6 +173,30 @@ fn discard_log(file: &Path, log: &Path, chain: Option<&ChainSeen>, has_wal: bool
         words::counted(lost, "commit")
     );
     Reply::Do(Plan { why, steps })
+}
+
+/// The database with what `-wal` has, and with what frames in the log carry, but not with what has
+/// to be run again.
+fn without_statements(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Reply {
+    let (shown, wal) = (file.display(), sidecar(file, "-wal"));
+    let by = |file: &Path| decide(file, Choice::Discard);
+    let carried = words::counted(chain.map_or(0, |chain| chain.carried), "commit");
+    Reply::Do(Plan {
+        why: format!(
+            "Taken are {shown} and {shown}-wal, with what the log adds to that by frames. Lost are those of the {carried} that \
+             statements in the log carry which {shown}-wal does not have."
+        ),
+        steps: vec![
+            Step::Copy { from: log.to_owned(), to: free_name(log) },
+            Step::Copy { from: wal.clone(), to: free_name(&wal) },
+            Step::Decide {
+                what: format!("mark {} void once its frames are in {shown}-wal", log.display()),
+                file: file.to_owned(),
+                by,
+            },
+            open(file, "leaves everything to SQLite's own recovery of -wal"),
+        ],
+    })
 }
 
 /// The database without a log that is not of it, nor the `-wal` that is the log's.

@@ -187,6 +187,8 @@ const TOLD: &[Told] = &[
     (Mutation::ExecutedOnTop, &[carry::though_recovery_is_cut_off_again]),
     (Mutation::NotExecuted, &[carry::whatever_is_lost]),
     (Mutation::OthersExecute, &[carry::but_another_sqlite_does_not_run_them]),
+    (Mutation::TwoRunners, &[carry::never_of_two_sqlites_in_a_window]),
+    (Mutation::OtherwiseTaken, &[carry::but_are_not_run_on_what_they_have_made]),
     (Mutation::GoneTaken, &[carry::unless_the_wal_that_they_are_of_is_gone]),
     (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::OthersLetIn, &[alone::and_no_other_one_joins]),

@@ -15,6 +15,7 @@ use crate::connection::state::Connection;
 use crate::context::{Carried, RecordContext};
 use crate::execute::Runner;
 use crate::frames::{FRAME_HEADER, FrameHeader, frame_size};
+use crate::made::Made;
 use crate::mutation::{Mutation, broken};
 use crate::process::{Leader, Window};
 use crate::shared::coordination::Word;
@@ -30,6 +31,7 @@ pub(super) struct Carrying {
     /// The header of the last frame.
     header: [u8; FRAME_HEADER],
     runner: Runner,
+    made: Made,
     commits: u32,
     annotation: Vec<u8>,
 }
@@ -57,12 +59,19 @@ impl<S: Storage> Connection<S> {
         if carried + frames.len() as u64 > self.settings.tuning.carried_max {
             return Ok(None);
         }
+        let Some(made) = Made::of(&leader.frames, size) else { return Ok(None) };
         let Some((runner, said)) = self.process.notes.carrying(&frames) else { return Ok(None) };
+        // All that a window's statements carry is run again by one SQLite.
+        let by = runner.word();
+        let of_others = self.is_carried() && self.coordination.get(Word::CarriedBy) != by;
+        if of_others && !broken(Mutation::TwoRunners) {
+            return Ok(None);
+        }
         let Some(annotation) = self.annotation_of(&said) else { return Ok(None) };
         // Nothing of it is said again.
         drop(self.process.notes.take(frames.iter().copied()));
         let commits = u32::try_from(said.len()).unwrap_or(u32::MAX);
-        Ok(Some(Carrying { header, runner, commits, annotation }))
+        Ok(Some(Carrying { header, runner, made, commits, annotation }))
     }
 
     /// It takes no more than the room that what is said may take where that is asked for (WAL-23).
@@ -87,7 +96,12 @@ impl<S: Storage> Connection<S> {
         let context = RecordContext {
             generation,
             first_frame: batch.first,
-            carried: Some(Carried { last: batch.last, header, runner: carrying.runner }),
+            carried: Some(Carried {
+                last: batch.last,
+                header,
+                runner: carrying.runner,
+                made: carrying.made.clone(),
+            }),
             start: if starts { Some(self.generation_in_wal()?) } else { None },
         };
         let flags = CARRYING | if starts { WINDOW_START } else { 0 };
@@ -100,6 +114,7 @@ impl<S: Storage> Connection<S> {
         // No difference follows in this window.
         let (first, upto) = (batch.first, batch.last);
         leader.window = Window { generation, first, upto, ..Window::default() };
+        self.coordination.set(Word::CarriedBy, carrying.runner.word());
         self.statistics.carried += u64::from(carrying.commits);
         Ok(carrying.commits)
     }

@@ -199,7 +199,12 @@ impl<'a, S: Storage> Files<'a, S> {
             Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
             Err(other) => return Err(other),
         };
+        let statements = match explain(situation) {
+            (Action::Replay, _) => look.needs_statements(&log, self.wal)?,
+            _ => None,
+        };
         let decided = match explain(situation) {
+            _ if statements.is_some() => Err((Refusal::Statements, statements.unwrap_or_default())),
             (Action::RefuseAbsent, _) => {
                 Err((Refusal::WalRemoved, look.missing_wal(log.chain.as_ref()).to_string()))
             }
@@ -273,13 +278,14 @@ fn wal_seen<F: File>(file: &F, name: &str) -> Result<WalSeen> {
 
 fn log_seen<F: File>(log: &Log<F>, len: u64) -> Result<LogSeen> {
     let (scan, head) = (&log.scan, &log.scan.head);
-    let (mut frames, mut commits) = (0, 0);
+    let (mut frames, mut commits, mut carried) = (0, 0, 0);
     for record in scan.records() {
         let record = record?;
         frames += record.count;
         let commits_of = Frames::of(&record)?.1.filter(Logged::is_commit).count();
-        let carried = carried_in(&record)?.len();
-        commits += u32::try_from(commits_of + carried).unwrap_or(u32::MAX);
+        let carried_here = carried_in(&record)?.len();
+        commits += u32::try_from(commits_of + carried_here).unwrap_or(u32::MAX);
+        carried += u32::try_from(carried_here).unwrap_or(u32::MAX);
     }
     let of = |generation: &Generation| GenerationSeen {
         number: generation.number,
@@ -295,6 +301,7 @@ fn log_seen<F: File>(log: &Log<F>, len: u64) -> Result<LogSeen> {
             first_frame: chain.first_frame,
             frames,
             commits,
+            carried,
         }),
         _ => None,
     };

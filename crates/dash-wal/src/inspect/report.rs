@@ -145,8 +145,10 @@ pub struct ChainSeen {
     pub first_frame: u32,
     /// How many frames there are.
     pub frames: u32,
-    /// How many of them end a commit.
+    /// How many commits there are.
     pub commits: u32,
+    /// How many of these are carried by their statements, without a frame.
+    pub carried: u32,
 }
 
 /// A generation of `-wal`: the life of one header.
@@ -259,6 +261,9 @@ pub enum Refusal {
     Another,
     /// `-wal` lacks frames that come before those in the log.
     WalCut,
+    /// The log has statements to be run again, by the SQLite that ran them: a program that has it
+    /// may open the database.
+    Statements,
     /// `-wal` or the log has other names, under which it would be written, too.
     Linked,
     /// The log lies elsewhere, and is not what its sign says.

@@ -5,21 +5,23 @@
 //! that it had, are done: its checksum covers everything before it. At the first one that `-wal`
 //! lacks it is cut behind the one before, whatever is valid there, as it is of an earlier recovery
 //! that was not finished, or was never acknowledged; and from there on all are run again (WAL-34).
-//! A run may take another number of frames, or other ones, and comes to the same pages.
+//! A run may take another number of frames, or other ones, and comes to the same pages: each record says
+//! which, with a checksum ([`Made`]). What comes to others is refused.
 
-use super::look::{Chain, Log};
+use super::look::{Chain, Log, Look};
 use crate::annotation::carried_in;
 use crate::connection::state::Connection;
 use crate::context::{Carried, RecordContext};
 use crate::execute::{Pages, Runner};
 use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, frame_offset, walk};
+use crate::made::Made;
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_padded};
 use dash_engine::memory::zeros;
 use dash_engine::open::open_if_there;
 use dash_storage::{File, OpenMode, Storage};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,33 +46,98 @@ impl<S: Storage> Connection<S> {
         if !chain.carries || broken(Mutation::NotExecuted) {
             return Ok(());
         }
-        let runs = self.runs(log)?;
-        let name = self.names.shown_wal();
-        let header = WalHeader::decode(&chain.generation.header, name)?;
-        let header = header.ok_or_else(|| self.look().damaged_log("it has no header of -wal"))?;
-        let Some((lacks, base)) = self.lacks(&runs, &header, wal)? else { return Ok(()) };
-        let runs = &runs[lacks..];
-        let commits: Vec<_> = runs.iter().flat_map(|run| run.commits.iter().cloned()).collect();
-        let by = runs.iter().map(|run| run.carried.runner);
+        let (look, name) = (self.look(), self.names.shown_wal());
+        let Some((header, runs, base)) = look.to_be_run(log, chain, wal)? else { return Ok(()) };
         let executor = self.executor.as_ref();
         let here = executor.map(|executor| executor.runner());
-        let other = by.clone().find(|runner| here != Some(*runner));
-        let others = broken(Mutation::OthersExecute);
-        let (Some(executor), true) = (executor, other.is_none() || others) else {
-            let runner = other.or(by.clone().next());
-            return Err(self.cant_execute(commits.len(), runner, here));
+        let is_other = |run: &Run| here != Some(run.carried.runner);
+        let others = runs.iter().any(is_other) && !broken(Mutation::OthersExecute);
+        let (Some(executor), false) = (executor, others) else {
+            return Err(Error::CantOpen(look.statements_of_others(&runs, here)));
         };
+        let commits: Vec<_> = runs.iter().flat_map(|run| run.commits.iter().cloned()).collect();
         let len = frame_offset(base.last + 1, header.page_size);
         wal.set_len(len).during(Operation::Resize, name)?;
-        let target = Arc::new(Mutex::new(self.target(&header, base, wal)?));
+        let checks = runs.iter().map(|run| (run.commits.len(), run.carried.made.clone()));
+        let target = self.target(&header, base, wal, checks.collect())?;
+        let target = Arc::new(Mutex::new(target));
         let pages: Arc<Mutex<dyn Pages>> = target.clone();
         executor.execute(&pages, &commits)?;
         target.lock().unwrap_or_else(PoisonError::into_inner).write()
     }
 
+    /// The database as of the frames that are kept.
+    fn target(
+        &self,
+        header: &WalHeader,
+        base: Prefix,
+        wal: &S::File,
+        checks: VecDeque<(usize, Made)>,
+    ) -> Result<Target<S::File>> {
+        let name = self.names.shown_wal();
+        let own = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let own = own.filter(|own| own.id() == wal.id());
+        let own = own.ok_or_else(|| Error::CantOpen(format!("{name} was replaced: try again")))?;
+        let mut frames = HashMap::new();
+        walk(wal, header, Prefix::before_all(header), name, |number, frame, _| {
+            frames.insert(frame.page, number);
+            ControlFlow::Continue(())
+        })?;
+        let count = match base.committed {
+            0 => {
+                let len = self.database.size()?;
+                u32::try_from(len / u64::from(header.page_size)).map_err(|_| Error::OutOfMemory)?
+            }
+            _ => base.pages,
+        };
+        Ok(Target {
+            wal: own,
+            database: Arc::clone(self.database.file()),
+            names: [name, self.names.shown()].map(|name| name.to_string()),
+            header: *header,
+            last: base.last,
+            checksum: base.checksum,
+            count,
+            frames,
+            waiting: Vec::new(),
+            checks,
+        })
+    }
+}
+
+impl<S: Storage> Look<'_, S> {
+    /// What statements carry and `-wal` lacks: its header, the records, and what it has before
+    /// them; `None`: it has all.
+    fn to_be_run(
+        &self,
+        log: &Log<S::File>,
+        chain: &Chain,
+        wal: &S::File,
+    ) -> Result<Option<(WalHeader, Vec<Run>, Prefix)>> {
+        let mut runs = self.runs(log)?;
+        let header = WalHeader::decode(&chain.generation.header, self.names.shown_wal())?;
+        let header = header.ok_or_else(|| self.damaged_log("it has no header of -wal"))?;
+        let Some((lacks, base)) = self.lacks(&runs, &header, wal)? else { return Ok(None) };
+        runs.drain(..lacks);
+        Ok(Some((header, runs, base)))
+    }
+
+    /// What a program is told that runs no statements, where opening has some run again.
+    pub(crate) fn needs_statements(
+        &self,
+        log: &Log<S::File>,
+        wal: Option<&S::File>,
+    ) -> Result<Option<String>> {
+        let (Some(chain), Some(wal)) = (log.chain.as_ref().filter(|it| it.carries), wal) else {
+            return Ok(None);
+        };
+        let found = self.to_be_run(log, chain, wal)?;
+        Ok(found.map(|(_, runs, _)| self.statements_of_others(&runs, None)))
+    }
+
     /// The records of statements, in order.
     fn runs(&self, log: &Log<S::File>) -> Result<Vec<Run>> {
-        let damaged = || self.look().damaged_log("what carries its commits can't be");
+        let damaged = || self.damaged_log("what carries its commits can't be");
         let mut runs: Vec<Run> = Vec::new();
         for record in log.scan.records() {
             let record = record?;
@@ -127,54 +194,26 @@ impl<S: Storage> Connection<S> {
         })?;
         match upto.last == base && upto.committed == base {
             true => Ok(Some((done, upto))),
-            false => Err(self.look().missing_frames()),
+            false => Err(self.missing_frames()),
         }
     }
 
-    /// The database as of the frames that are kept.
-    fn target(&self, header: &WalHeader, base: Prefix, wal: &S::File) -> Result<Target<S::File>> {
-        let name = self.names.shown_wal();
-        let own = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
-        let own = own.filter(|own| own.id() == wal.id());
-        let own = own.ok_or_else(|| Error::CantOpen(format!("{name} was replaced: try again")))?;
-        let mut frames = HashMap::new();
-        walk(wal, header, Prefix::before_all(header), name, |number, frame, _| {
-            frames.insert(frame.page, number);
-            ControlFlow::Continue(())
-        })?;
-        let count = match base.committed {
-            0 => {
-                let len = self.database.size()?;
-                u32::try_from(len / u64::from(header.page_size)).map_err(|_| Error::OutOfMemory)?
-            }
-            _ => base.pages,
-        };
-        Ok(Target {
-            wal: own,
-            database: Arc::clone(self.database.file()),
-            names: [name, self.names.shown()].map(|name| name.to_string()),
-            header: *header,
-            last: base.last,
-            checksum: base.checksum,
-            count,
-            frames,
-            waiting: Vec::new(),
-        })
-    }
-
     /// Why a database isn't opened whose commits have to be run again by somebody else.
-    fn cant_execute(&self, commits: usize, by: Option<Runner>, here: Option<Runner>) -> Error {
+    fn statements_of_others(&self, runs: &[Run], here: Option<Runner>) -> String {
         let (db, log) = (self.names.shown(), self.names.shown_log());
+        let commits: usize = runs.iter().map(|run| run.commits.len()).sum();
+        let by = runs.iter().map(|run| run.carried.runner);
+        let by = by.clone().find(|by| here != Some(*by)).or_else(|| by.clone().next());
         let by = by.map(|runner| runner.to_string()).unwrap_or_default();
         let here = match here {
             Some(here) => format!("this is {here}"),
             None => "this program runs none".to_owned(),
         };
-        Error::CantOpen(format!(
+        format!(
             "{log} holds {commits} commits by their statements alone (dash_commit=paper), which {by} ran and has to run again; \
              {here}: open {db} once, through dash, with a program that has that SQLite, or let `dash recover {db} --discard` go \
              on without these commits"
-        ))
+        )
     }
 }
 
@@ -194,6 +233,8 @@ struct Target<F: File> {
     frames: HashMap<u32, u32>,
     /// The last frames, not written yet.
     waiting: Vec<u8>,
+    /// For each record how many of its commits are left, and what they made.
+    checks: VecDeque<(usize, Made)>,
 }
 
 impl<F: File> Target<F> {
@@ -212,6 +253,25 @@ impl<F: File> Target<F> {
         self.wal.write_at(&self.waiting, at).during(Operation::Write, &self.names[0])?;
         self.waiting.clear();
         Ok(())
+    }
+
+    /// At the end of a record: whether its statements have made what they made the first time.
+    fn check(&mut self) -> Result<()> {
+        let Some((left, _)) = self.checks.front_mut() else { return Ok(()) };
+        *left -= 1;
+        let made = match left {
+            0 => self.checks.pop_front().map(|(_, made)| made).unwrap_or_default(),
+            _ => return Ok(()),
+        };
+        if made.is(|number| self.read(number))? || broken(Mutation::OtherwiseTaken) {
+            return Ok(());
+        }
+        let [wal, db] = &self.names;
+        Err(Error::CantOpen(format!(
+            "statements that carry commits of {db} (dash_commit=paper) come to something else than they did: {db} or {wal} is not as \
+             it was before them, as a program without dash has changed it; restore a backup, or let `dash recover {db} --discard` \
+             go on without these commits"
+        )))
     }
 
     /// The page in a frame that waits.
@@ -269,6 +329,7 @@ impl<F: File> Pages for Target<F> {
             self.frames.insert(*number, self.last);
         }
         self.count = count;
+        self.check()?;
         match self.waiting.len() < TOGETHER {
             true => Ok(()),
             false => self.write(),

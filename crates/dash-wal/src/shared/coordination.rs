@@ -171,6 +171,9 @@ pub(crate) enum Word {
     InMemory = 53,
     /// That process.
     InMemoryOf = 54,
+    /// What runs again what statements carry ([`crate::execute::Runner::word`]), where the window
+    /// has such.
+    CarriedBy = 55,
 }
 
 /// What one tells whoever only reads it.
