@@ -11,6 +11,7 @@ mod inspect;
 mod log;
 mod log_says;
 mod log_sql;
+mod paper;
 mod recover;
 mod replay;
 mod replay_tells;
