@@ -323,6 +323,19 @@ pub(crate) fn unless_the_wal_that_they_are_of_is_gone() {
     drop(tale.open());
 }
 
+/// It closes, which copies everything and deletes `-wal`.
+#[test]
+pub(crate) fn but_not_if_a_stock_survivor_has_deleted_it() {
+    let (tale, db) = Tale::begun();
+    let stock = tale.open_stock();
+    put(&tale, &db, 2);
+    db.kill();
+    drop(stock);
+    assert!(!tale.machine.exists("/app.db-wal"));
+    assert_eq!(tale.open().content(), tale.acknowledged());
+    tale.survives_all();
+}
+
 /// Behind so many that running them again would take long `-wal` is flushed.
 #[test]
 pub(crate) fn not_more_of_them_than_are_soon_run_again() {

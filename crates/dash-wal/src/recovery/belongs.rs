@@ -7,7 +7,8 @@
 //! that they know (WAL-18).
 
 use super::look::{Chain, Log, Look};
-use super::rows::{Database, WalIs};
+use super::rows::{Boot, Database, WalIs};
+use crate::context::{RecordContext, page_of};
 use crate::frames::{Prefix, WalHeader, walk};
 use crate::logged::Frames;
 use crate::mutation::{Mutation, broken};
@@ -44,6 +45,7 @@ impl<S: Storage> Look<'_, S> {
         log: &Log<S::File>,
         wal: Option<&S::File>,
         wal_is: WalIs,
+        boot: Boot,
     ) -> Result<Database> {
         let Some(chain) = &log.chain else { return Ok(Database::Complete) };
         if matches!(wal_is, WalIs::Same | WalIs::Older) {
@@ -58,9 +60,11 @@ impl<S: Storage> Look<'_, S> {
         if absent && broken(Mutation::AbsentBelieved) {
             return Ok(Database::Complete);
         }
-        // What statements have written can't be compared.
+        // Of what statements have written the log has no image. A stock program that had survived
+        // deletes `-wal` once the last commit is in the database, as far as the page cache goes.
         if absent && chain.carries {
-            return Ok(match broken(Mutation::GoneTaken) {
+            let is_there = boot == Boot::Same && self.holds_what_statements_made(log, chain)?;
+            return Ok(match is_there || broken(Mutation::GoneTaken) {
                 true => Database::Complete,
                 false => Database::HoldsOlderImage,
             });
@@ -93,6 +97,23 @@ impl<S: Storage> Look<'_, S> {
         Ok(if another { Database::Another } else { Database::Complete })
     }
 
+    /// Whether the database has the pages that the last statements of the log have made.
+    fn holds_what_statements_made(&self, log: &Log<S::File>, chain: &Chain) -> Result<bool> {
+        let mut last = None;
+        for record in log.scan.records() {
+            last = RecordContext::of(&record?)?.carried.or(last);
+        }
+        let size = page_of(&chain.generation.header);
+        let read = |number: u32| {
+            let mut page = zeros(u64::from(size))?;
+            let at = u64::from(number.saturating_sub(1)) * u64::from(size);
+            read_padded(self.database, &mut page, at)
+                .during(Operation::Read, self.names.shown())?;
+            Ok(page)
+        };
+        last.map_or(Ok(false), |last| last.made.is(read))
+    }
+
     /// Whether the database's header is that of the generation's beginning, or one that a frame of
     /// it, in the log or in `-wal`, may have put there; and so the page that was written last
     /// before.
@@ -101,7 +122,7 @@ impl<S: Storage> Look<'_, S> {
         if !first.is_known() {
             return Ok(true);
         }
-        let size = crate::context::page_of(&chain.generation.header);
+        let size = page_of(&chain.generation.header);
         let (mut header, mut last) = (zeros(u64::from(size))?, zeros(u64::from(size))?);
         read_padded(self.database, &mut header, 0).during(Operation::Read, name)?;
         let at = u64::from(first.page.saturating_sub(1)) * u64::from(size);
@@ -140,7 +161,7 @@ impl<S: Storage> Look<'_, S> {
 
     /// Compares the database's pages with the log's images of them.
     fn held(&self, log: &Log<S::File>, chain: &Chain) -> Result<Held> {
-        let page = crate::context::page_of(&chain.generation.header);
+        let page = page_of(&chain.generation.header);
         let mut images = Images::new(page);
         let (mut newest, mut pages) = (chain.generation.stamp, u32::MAX);
         let mut is_newest = chain.has_frames && chain.first_frame <= 1;

@@ -155,7 +155,7 @@ impl<S: Storage> Look<'_, S> {
             (Some(chain), Some(wal), WalIs::Same) => self.prefix_reaches(wal, chain.first_frame)?,
             _ => true,
         };
-        let database = self.database(log, wal, wal_is)?;
+        let database = self.database(log, wal, wal_is, boot)?;
         Ok(Situation { boot, log: log.says(), wal: wal_is, database, reaches })
     }
 
