@@ -133,7 +133,7 @@ fn a_transaction_over_two_databases_is_in_no_log() {
 }
 
 /// A statement that found the database locked did nothing; in a replay nobody is in its way. It is
-/// known for what it was: SQLite never got to write.
+/// known for what it was: it changed no row.
 #[test]
 fn what_found_the_database_locked_succeeds_and_is_not_called_provable() {
     let home = Home::new();
@@ -145,11 +145,11 @@ fn what_found_the_database_locked_succeeds_and_is_not_called_provable() {
     assert!(db.execute_batch("INSERT INTO s VALUES (2)").is_err());
     other.execute_batch("COMMIT").unwrap();
     db.execute_batch("INSERT INTO s VALUES (3); COMMIT").unwrap();
-    the_last_one_diverges(&home, "a statement ended before its connection could write");
+    the_last_one_diverges(&home, "a statement within a transaction failed or changed no row");
     let said = home.dash(&["replay", "app.db"]).is(1).out();
     assert!(said.contains("2 of the commits provably replay"), "{said}");
     assert!(
-        said.contains("1 may not: a statement ended before its connection could write"),
+        said.contains("1 may not: a statement within a transaction failed or changed no row"),
         "{said}"
     );
 }

@@ -68,6 +68,7 @@ routines! {
     stmt_busy: unsafe extern "C" fn(*mut RawStatement) -> c_int,
     stmt_readonly: unsafe extern "C" fn(*mut RawStatement) -> c_int,
     stmt_status: unsafe extern "C" fn(*mut RawStatement, c_int, c_int) -> c_int,
+    total_changes: unsafe extern "C" fn(*mut Connection) -> c_int,
     trace_v2: TraceV2,
     transfer_bindings: unsafe extern "C" fn(*mut RawStatement, *mut RawStatement) -> c_int,
     value_subtype: unsafe extern "C" fn(*mut RawValue) -> c_uint,
@@ -112,6 +113,7 @@ mod tests {
             stmt_busy is sqlite3_stmt_busy,
             stmt_readonly is sqlite3_stmt_readonly,
             stmt_status is sqlite3_stmt_status,
+            total_changes is sqlite3_total_changes,
             trace_v2 is sqlite3_trace_v2,
             value_subtype is sqlite3_value_subtype,
         }

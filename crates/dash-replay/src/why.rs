@@ -24,8 +24,8 @@ pub fn reason(ran: &Transaction, done: &Done, before: &Image) -> Result<String> 
             .push(format!("a statement failed in the replay, and may not have before: {failed}"));
     }
     let mut context = ran.context.iter().flat_map(|context| context.iter());
-    if context.any(|it| it == Circumstance::Refused) {
-        reasons.push(Unprovable::Refused.sentence().to_owned());
+    if context.any(|it| it == Circumstance::Unconfirmed) {
+        reasons.push(Unprovable::Unconfirmed.sentence().to_owned());
     }
     let clocks = |event: &Event| matches!(event, Event::Statement(it) if it.clock.is_some());
     if ran.events.iter().any(clocks) {

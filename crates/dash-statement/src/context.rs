@@ -14,15 +14,20 @@ pub enum Circumstance {
     Settings,
     /// It has written the table of the schema by hand.
     SchemaWritten,
-    /// A statement of the transaction ended before the connection could write, and so did nothing:
-    /// as a rule since another connection wrote.
-    Refused,
+    /// A statement of the transaction is not known to have changed a row: it found none, or failed,
+    /// and what was in its way may not be there when it is run again.
+    Unconfirmed,
 }
 
 impl Circumstance {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 5] =
-        [Self::Temporary, Self::OtherDatabase, Self::Settings, Self::SchemaWritten, Self::Refused];
+    pub const ALL: [Self; 5] = [
+        Self::Temporary,
+        Self::OtherDatabase,
+        Self::Settings,
+        Self::SchemaWritten,
+        Self::Unconfirmed,
+    ];
 }
 
 /// A set of them.

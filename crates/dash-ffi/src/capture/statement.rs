@@ -69,6 +69,15 @@ impl<'a> TracedStatement<'a> {
         unsafe { (self.hook.api.get_autocommit)(self.hook.db) != 0 }
     }
 
+    /// How many rows the statements of its connection have changed since it was opened; wraps around.
+    /// A statement's own are counted when it has run to its end without an error (`sqlite3VdbeHalt`),
+    /// which is before [`ends`](super::Capture::ends); not, where it is reset before that.
+    #[must_use]
+    pub fn total_changes(&self) -> i32 {
+        // SAFETY: an open connection.
+        unsafe { (self.hook.api.total_changes)(self.hook.db) }
+    }
+
     /// How many bytes its connection takes in a row or a value at most (`SQLITE_LIMIT_LENGTH`).
     #[must_use]
     pub fn longest_value(&self) -> i32 {

@@ -145,7 +145,7 @@ pub struct ApiRoutines {
     pub(crate) step: Option<unsafe extern "C" fn(*mut RawStatement) -> c_int>,
     pub(crate) table_column_metadata: Unused,
     pub(crate) thread_cleanup: Unused,
-    pub(crate) total_changes: Unused,
+    pub(crate) total_changes: Option<unsafe extern "C" fn(*mut Connection) -> c_int>,
     pub(crate) trace: Unused,
     pub(crate) transfer_bindings:
         Option<unsafe extern "C" fn(*mut RawStatement, *mut RawStatement) -> c_int>,

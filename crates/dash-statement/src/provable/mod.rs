@@ -53,14 +53,17 @@ pub fn provable(transaction: &Transaction, schema: &Schema) -> Result<(), Unprov
         return Err(Unprovable::Incomplete);
     }
     let context = context.ok_or(Unprovable::Incomplete)?;
-    if let Some(circumstance) = context.iter().next() {
+    let of_all = |it: &Circumstance| *it != Circumstance::Unconfirmed;
+    if let Some(circumstance) = context.iter().find(of_all) {
         return Err(of_connection(circumstance));
     }
     events.iter().try_for_each(|event| match event {
         Event::Statement(it) => statement(it, schema),
         Event::Control(Control::RollbackTo, _) => Err(Unprovable::RolledBack),
         Event::Control(..) => Ok(()),
-    })
+    })?;
+    // The last one, as a statement of another form changes no row either, and that says more.
+    context.iter().next().map_or(Ok(()), |circumstance| Err(of_connection(circumstance)))
 }
 
 fn of_connection(circumstance: Circumstance) -> Unprovable {
@@ -69,7 +72,7 @@ fn of_connection(circumstance: Circumstance) -> Unprovable {
         Circumstance::OtherDatabase => Unprovable::OtherDatabase,
         Circumstance::Settings => Unprovable::Settings,
         Circumstance::SchemaWritten => Unprovable::Table,
-        Circumstance::Refused => Unprovable::Refused,
+        Circumstance::Unconfirmed => Unprovable::Unconfirmed,
     }
 }
 

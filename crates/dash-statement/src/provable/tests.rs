@@ -234,7 +234,7 @@ fn what_is_not_all_recorded_is_not() {
         (Circumstance::OtherDatabase, Unprovable::OtherDatabase),
         (Circumstance::Settings, Unprovable::Settings),
         (Circumstance::SchemaWritten, Unprovable::Table),
-        (Circumstance::Refused, Unprovable::Refused),
+        (Circumstance::Unconfirmed, Unprovable::Unconfirmed),
     ] {
         let mut context = Context::default();
         context.add(circumstance);

@@ -15,8 +15,8 @@ pub enum Unprovable {
     Temporary,
     /// The connection took no long values, or wrote real numbers otherwise.
     Settings,
-    /// A statement did nothing, as the connection could not write.
-    Refused,
+    /// A statement is not known to have changed a row.
+    Unconfirmed,
     /// No ordinary table, or one whose definition is not understood.
     Table,
     /// A trigger.
@@ -42,7 +42,7 @@ impl Unprovable {
         Self::OtherDatabase,
         Self::Temporary,
         Self::Settings,
-        Self::Refused,
+        Self::Unconfirmed,
         Self::Table,
         Self::Trigger,
         Self::ForeignKey,
@@ -62,7 +62,7 @@ impl Unprovable {
             Self::OtherDatabase => "other_database",
             Self::Temporary => "temporary",
             Self::Settings => "settings",
-            Self::Refused => "refused",
+            Self::Unconfirmed => "unconfirmed",
             Self::Table => "table",
             Self::Trigger => "trigger",
             Self::ForeignKey => "foreign_key",
@@ -91,8 +91,8 @@ impl Unprovable {
             Self::Settings => {
                 "its connection was not set as SQLite is as a rule: SQLITE_LIMIT_LENGTH, or SQLITE_DBCONFIG_FP_DIGITS"
             }
-            Self::Refused => {
-                "a statement ended before its connection could write, as the database was locked, and did nothing then"
+            Self::Unconfirmed => {
+                "a statement within a transaction failed or changed no row, and may change one when it is run again"
             }
             Self::Table => {
                 "a statement writes no ordinary table, or one whose definition dash can't read, or the schema was written by hand"

@@ -118,22 +118,18 @@ fn run_again(db: &mut OwnConnection, ran: &Transaction) -> Result<()> {
 
 fn again(db: &mut OwnConnection, statement: &Statement) -> Result<()> {
     let values: Vec<_> = statement.values.iter().flatten().map(to_bind).collect();
-    settled(db.execute(&statement.sql, &values))
+    match db.execute(&statement.sql, &values) {
+        Ran::Done => Ok(()),
+        // None of them failed the first time.
+        Ran::Unprepared(error) | Ran::Failed(error) => Err(error),
+    }
 }
 
-/// A statement that failed the first time fails again, and in the same way: by what is in the
-/// database. What else may be in its way is no reason to go on without it.
+/// A savepoint's statement may have failed the first time, which changed no row.
 fn settled(ran: Ran) -> Result<()> {
     match ran {
+        Ran::Failed(error) if error.code.primary() == Code::ERROR => Ok(()),
         Ran::Done => Ok(()),
-        Ran::Failed(error)
-            if matches!(
-                error.code.primary(),
-                Code::CONSTRAINT | Code::MISMATCH | Code::TOOBIG | Code::ERROR
-            ) =>
-        {
-            Ok(())
-        }
         Ran::Unprepared(error) | Ran::Failed(error) => Err(error),
     }
 }

@@ -101,11 +101,6 @@ impl Canaries {
         self.asked = true;
     }
 
-    /// Whether it has that right. In exclusive locking mode nobody is told.
-    pub fn may_write(&self) -> bool {
-        self.asked
-    }
-
     /// It gives the right up: the transaction is over, or SQLite has only repaired the wal-index or
     /// run a checkpoint, which writes nothing.
     pub fn gives_up(&mut self) {

@@ -101,8 +101,8 @@ impl Capturer {
         if !watched.has_only(path) {
             context.add(Circumstance::OtherDatabase);
         }
-        if state.refused {
-            context.add(Circumstance::Refused);
+        if !state.is_confirmed() {
+            context.add(Circumstance::Unconfirmed);
         }
         state.buffer.context(context);
         Captured {
@@ -208,7 +208,7 @@ impl Capture for Capturer {
         if state.find(id).is_some() {
             if !state.finished {
                 state.read(statement);
-                state.refused |= !state.canaries.may_write();
+                state.confirm(statement);
             }
             let place = state.find(id).and_then(|running| running.place);
             state.running.retain(|running| running.id != id);

@@ -23,6 +23,8 @@ pub struct Running {
     pub is_read: bool,
     /// A query inside of which another program writes: it is in the middle of its own.
     pub is_query: bool,
+    /// Rows that its connection had changed when it began.
+    pub changes: i32,
 }
 
 /// One that has ended.
@@ -30,6 +32,7 @@ pub struct Ended {
     pub id: usize,
     pub place: Option<Place>,
     pub preparations: i32,
+    pub changes: i32,
     pub transaction: u64,
     /// Its text, if it is being reset before its end: it may commit by that.
     pub reset: Option<Box<[u8]>>,
@@ -55,8 +58,9 @@ pub struct State {
     pub canaries: Canaries,
     /// What the connection's statements have made of it.
     pub context: Context,
-    /// A statement of the transaction ended before the connection could write.
-    pub refused: bool,
+    /// Statements of the transaction that are not known to have changed a row. One that failed has
+    /// not; run again, where nothing is in its way, it would.
+    pub unconfirmed: Vec<Place>,
 }
 
 impl State {
@@ -65,7 +69,8 @@ impl State {
         self.buffer.clear();
         self.running.clear();
         self.inside.clear();
-        (self.finished, self.control, self.refused) = (false, None, false);
+        self.unconfirmed.clear();
+        (self.finished, self.control) = (false, None);
         self.transaction += 1;
         self.canaries.start();
     }
@@ -124,8 +129,8 @@ impl State {
                 && ended.transaction == transaction
                 && ended.preparations < statement.preparations()
         });
-        let Some(Ended { id, place, .. }) = again else { return false };
-        self.running.push(Running { id, place, is_read: true, is_query: false });
+        let Some(Ended { id, place, changes, .. }) = again else { return false };
+        self.running.push(Running { id, place, is_read: true, is_query: false, changes });
         true
     }
 
@@ -179,8 +184,34 @@ impl State {
     pub fn push(&mut self, statement: &TracedStatement<'_>, sql: &[u8]) {
         let id = statement.id();
         self.running.retain(|running| running.id != id);
-        let place = self.buffer.begin(sql);
-        self.running.push(Running { id, place, is_read: false, is_query: false });
+        let (place, changes) = (self.buffer.begin(sql), statement.total_changes());
+        self.unconfirmed.extend(place);
+        self.running.push(Running { id, place, is_read: false, is_query: false, changes });
+    }
+
+    /// A statement that writes has ended.
+    pub fn confirm(&mut self, statement: &TracedStatement<'_>) {
+        let Some(running) = self.find(statement.id()) else { return };
+        if running.changes == statement.total_changes() {
+            return;
+        }
+        let place = running.place;
+        let found = self.unconfirmed.iter().rposition(|it| Some(*it) == place);
+        found.map(|at| self.unconfirmed.swap_remove(at));
+    }
+
+    /// Whether each statement of the transaction has changed a row, as its last frame is written.
+    /// One that commits by itself has done what it does, though SQLite tells of its end after that.
+    pub fn is_confirmed(&self) -> bool {
+        match self.unconfirmed[..] {
+            [] => true,
+            [place] => {
+                self.control.is_none()
+                    && self.buffer.transaction().events.len() == 1
+                    && self.running.iter().any(|running| running.place == Some(place))
+            }
+            _ => false,
+        }
     }
 
     /// A query turns out to be more than that: a function in it runs statements that write.
@@ -193,7 +224,8 @@ impl State {
             }
         });
         if place.is_some() {
-            self.running.push(Running { id, place, is_read: false, is_query: true });
+            let changes = inner.total_changes();
+            self.running.push(Running { id, place, is_read: false, is_query: true, changes });
         }
     }
 
@@ -230,7 +262,8 @@ impl State {
     pub fn ended_now(&self, statement: &TracedStatement<'_>, place: Option<Place>) -> Ended {
         let (id, preparations) = (statement.id(), statement.preparations());
         let reset = statement.is_busy().then(|| statement.sql().unwrap_or_default().into());
-        Ended { id, place, preparations, transaction: self.transaction, reset }
+        let changes = statement.total_changes();
+        Ended { id, place, preparations, changes, transaction: self.transaction, reset }
     }
 }
 

@@ -21,6 +21,7 @@ mod rest;
 mod statement_mode;
 mod statements;
 mod switches;
+mod unconfirmed;
 mod watch;
 
 use common::*;
