@@ -30,7 +30,7 @@ const VALID: [&str; 10] = [
     "DELETE FROM t WHERE k = ? AND n = ? ;",
 ];
 
-const WORDS: [&str; 88] = [
+const WORDS: [&str; 91] = [
     "INSERT",
     "INTO",
     "OR",
@@ -103,6 +103,9 @@ const WORDS: [&str; 88] = [
     "$b::c(d)",
     ":a(')",
     "'x'",
+    "'id'",
+    "'t'",
+    "'main'",
     "\"zz\"",
     "\"id\"",
     "x'00'",

@@ -6,7 +6,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Circumstance {
-    /// It has made temporary tables, views or triggers since it was opened, or has tried to.
+    /// It has a database `temp`, and perhaps temporary tables, views or triggers in it.
     Temporary,
     /// It has other databases attached, or the transaction's is not its `main`.
     OtherDatabase,
@@ -38,11 +38,6 @@ impl Context {
     /// Adds one.
     pub fn add(&mut self, circumstance: Circumstance) {
         self.0 |= 1 << circumstance as u8;
-    }
-
-    /// Adds all of another set.
-    pub fn add_all(&mut self, other: Self) {
-        self.0 |= other.0;
     }
 
     /// Those that are there.

@@ -22,6 +22,6 @@ pub use encode::{encode, encode_within};
 pub use expand::{expand, has_parameters};
 pub use literal::{exact, literal, literals};
 pub use model::{Control, Event, Sql, Statement, Transaction, Value};
-pub use provable::{Schema, Unprovable, circumstances, provable};
+pub use provable::{Schema, Unprovable, provable, writes_schema};
 pub use reason::{Reason, Reasons};
 pub use shell::for_shell;

@@ -78,6 +78,14 @@ impl<'a> TracedStatement<'a> {
         unsafe { (self.hook.api.total_changes)(self.hook.db) }
     }
 
+    /// Whether its connection has a database `temp`. SQLite makes one for the first thing temporary
+    /// that it is asked for, whoever asks, and has none before that.
+    #[must_use]
+    pub fn has_temporary(&self) -> bool {
+        // SAFETY: an open connection and a C string.
+        unsafe { !(self.hook.api.db_filename)(self.hook.db, c"temp".as_ptr()).is_null() }
+    }
+
     /// How many bytes its connection takes in a row or a value at most (`SQLITE_LIMIT_LENGTH`).
     #[must_use]
     pub fn longest_value(&self) -> i32 {

@@ -107,7 +107,7 @@ fn column(tokens: &[Token<'_>], scope: Scope<'_>) -> Option<Name> {
         [table, Token::Byte(b'.'), token] if table.name().as_deref() == Some(scope.name) => token,
         _ => return None,
     };
-    let name = token.name()?;
+    let name = (!token.is_text()).then(|| token.name())??;
     scope.table.is_some_and(|table| table.has(&name, token)).then_some(name)
 }
 

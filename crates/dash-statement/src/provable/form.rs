@@ -17,6 +17,7 @@ const CONFLICTS: [&str; 4] = ["abort", "fail", "ignore", "replace"];
 pub fn check(sql: &[u8], schema: &Schema) -> Result<(), Unprovable> {
     let tokens = tokens(sql);
     let mut walk = Walk(&tokens);
+    while walk.byte(b';') {}
     if walk.words(&["replace", "into"]) {
         return insert(walk, schema);
     }

@@ -37,7 +37,7 @@ use crate::context::Circumstance;
 use crate::expand::has_parameters;
 use crate::model::{Control, Event, Statement, Transaction};
 
-pub use made::circumstances;
+pub use made::writes_schema;
 pub use schema::Schema;
 pub use unprovable::Unprovable;
 

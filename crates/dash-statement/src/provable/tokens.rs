@@ -34,7 +34,7 @@ impl Token<'_> {
         matches!(self, Self::Word([b'0'..=b'9', ..]))
     }
 
-    /// Whether it is a text in single quotes, which names nothing.
+    /// Whether it is a text in single quotes. That is a name all the same where only one can stand.
     pub fn is_text(self) -> bool {
         matches!(self, Self::Quoted([b'\'', ..]))
     }
@@ -44,7 +44,7 @@ impl Token<'_> {
         match self {
             Self::Word(word) if !self.is_number() => Some(word.to_ascii_lowercase().into()),
             Self::Quoted([b'[', inner @ .., b']']) => Some(inner.to_ascii_lowercase().into()),
-            Self::Quoted([quote @ (b'"' | b'`'), inner @ .., end]) if quote == end => {
+            Self::Quoted([quote @ (b'"' | b'`' | b'\''), inner @ .., end]) if quote == end => {
                 let mut name = Vec::with_capacity(inner.len());
                 let mut bytes = inner.iter();
                 while let Some(byte) = bytes.next() {

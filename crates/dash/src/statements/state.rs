@@ -2,7 +2,7 @@
 //! way, and what the transaction in hand has run.
 
 use dash_ffi::{Bound, TracedStatement, Unread, Watched, clock};
-use dash_statement::{Buffer, Circumstance, Context, Place, Reason, Value, circumstances};
+use dash_statement::{Buffer, Circumstance, Context, Place, Reason, Value, writes_schema};
 
 use super::canaries::Canaries;
 
@@ -173,7 +173,12 @@ impl State {
 
     /// Notes what a statement that writes makes of its connection, and what that allows it.
     pub fn look_around(&mut self, statement: &TracedStatement<'_>, sql: &[u8]) {
-        self.context.add_all(circumstances(sql));
+        if writes_schema(sql) {
+            self.context.add(Circumstance::SchemaWritten);
+        }
+        if statement.has_temporary() {
+            self.context.add(Circumstance::Temporary);
+        }
         let has_all_digits = statement.digits_of_reals().is_none_or(|digits| digits == DIGITS);
         if statement.longest_value() < LONGEST || !has_all_digits {
             self.context.add(Circumstance::Settings);

@@ -166,3 +166,46 @@ fn a_schema_written_by_hand_proves_nothing() {
     db.execute_batch("INSERT INTO t(v) VALUES (9)").expect("commits");
     assert_eq!(stat(&db, "carried"), carried + 1);
 }
+
+/// SQLite takes names in single quotes, an empty statement before another one, and a copy that is
+/// put there; and what is temporary comes before what is not.
+#[test]
+fn what_is_temporary_proves_nothing_whoever_made_it() {
+    let columns = "t(id INTEGER PRIMARY KEY, v)";
+    let texts = ["CREATE TABLE 'temp'.", "; CREATE TEMP TABLE ", "CREATE/**/TEMPORARY TABLE "];
+    for made in texts.map(Some).into_iter().chain([None]) {
+        let folder = Folder::new();
+        let mut db = begun(&folder);
+        match made {
+            Some(made) => db.execute_batch(&format!("{made}{columns}")).expect("makes it"),
+            None => {
+                let other = Connection::open_in_memory().expect("opens");
+                other.execute_batch(&format!("CREATE TABLE {columns}")).expect("makes it");
+                let put = rusqlite::backup::Backup::new_with_names(&other, "main", &mut db, "temp");
+                put.expect("begins").step(-1).expect("copies");
+            }
+        }
+        let carried = stat(&db, "carried");
+        db.execute_batch("BEGIN; CREATE TABLE k(x); INSERT INTO t VALUES (7, 7); COMMIT")
+            .expect("commits");
+        db.execute_batch("BEGIN; INSERT INTO k VALUES (1); INSERT INTO t VALUES (8, 8); COMMIT")
+            .expect("commits");
+        assert_eq!(number(&db, "SELECT count(*) FROM main.t WHERE id > 1"), 0, "{made:?}");
+        assert_eq!(stat(&db, "carried"), carried, "{made:?}");
+        let reasons = word(&db, "not_carried").expect("in this protocol");
+        assert!(reasons.contains("temporary 2"), "{made:?}: {reasons}");
+    }
+}
+
+/// Also where its table is named in single quotes.
+#[test]
+fn a_table_that_a_foreign_key_leads_to_is_left_out() {
+    let folder = Folder::new();
+    let db = begun(&folder);
+    db.execute_batch("CREATE TABLE c(r REFERENCES 't')").expect("commits");
+    let carried = stat(&db, "carried");
+    db.execute_batch("DELETE FROM t WHERE id = 1").expect("commits");
+    assert_eq!(stat(&db, "carried"), carried);
+    let reasons = word(&db, "not_carried").expect("in this protocol");
+    assert!(reasons.contains("foreign_key 1"), "{reasons}");
+}
