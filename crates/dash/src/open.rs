@@ -116,7 +116,7 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
     let form = wanted.unwrap_or(mode);
     let mut opened = form.open(Opening { request, reading, membership })?;
     if let Some(file) = opened.file.as_any().downcast_mut::<MainFile>() {
-        file.note_ignored(mode);
+        file.note_ignored(form);
     }
     let written = alone && opened.flags.contains(OpenFlags::READWRITE);
     for other in MODES.all().filter(|other| written && *other != mode) {

@@ -209,3 +209,15 @@ fn a_table_that_a_foreign_key_leads_to_is_left_out() {
     let reasons = word(&db, "not_carried").expect("in this protocol");
     assert!(reasons.contains("foreign_key 1"), "{reasons}");
 }
+
+/// What was asked for means something here.
+#[test]
+fn an_open_in_the_protocol_is_no_error() {
+    let folder = Folder::new();
+    let db = begun(&folder);
+    let said =
+        || db.query_row("SELECT dash_last_error()", [], |row| row.get::<_, Option<String>>(0));
+    assert_eq!(said().expect("a row"), None);
+    let _other = folder.try_open("app.db", "&journal_mode=statement&dash_commit=paper");
+    assert_eq!(said().expect("a row"), None);
+}
