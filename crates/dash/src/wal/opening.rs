@@ -146,7 +146,7 @@ impl Request<'_> {
         let mode = self.parameters.mode.filter(|mode| mode.base() == MODE).unwrap_or(MODE);
         file.takes_form(mode);
         let asked = self.parameters.own(shadow::COMMIT).map(statement::protocol);
-        if mode == statement::MODE && asked == Some(Ok(true)) {
+        if mode == statement::MODE && asked == Some(Ok(true)) && !read_only {
             link.state().paper.runner = Some(Executor::of(self.host).runner());
         }
         let flags = match read_only {

@@ -46,11 +46,19 @@ impl WalFile {
     }
 
     fn dash_commit(&mut self, value: Option<&str>) -> Result<&'static str> {
+        if self.link.is_read_only {
+            let path = self.link.path.display();
+            return Err(wrong(format!("dash_commit: {path} was opened for reading only")));
+        }
         let mut state = self.link.state();
         if let Some(name) = value {
             let is_paper = statement::protocol(name).map_err(wrong)?;
             if is_paper && state.engine()?.is_in_memory() {
                 return Err(wrong(statement::NOT_IN_MEMORY.to_owned()));
+            }
+            let unseen = self.link.why_unseen(&state).filter(|_| is_paper);
+            if let Some(why) = unseen {
+                return Err(wrong(statement::not_seen(why)));
             }
             state.paper.runner = is_paper.then(|| Executor::of(&self.host).runner());
         }

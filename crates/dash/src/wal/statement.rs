@@ -12,6 +12,7 @@ use dash_ffi::{Code, Error, Opened, Result};
 use super::{MODE as WAL, parameters};
 use crate::mode::{Database, Mode, Opening, Parameter, Request, Switching};
 use crate::shadow::COMMIT;
+use crate::statements;
 
 /// The mode.
 pub const MODE: &dyn Mode = &Statement;
@@ -26,6 +27,14 @@ const PROTOCOLS: [(&str, bool); 2] = [("single", false), ("paper", true)];
 /// Why protocol `paper` and a `-wal` in memory don't go together.
 pub const NOT_IN_MEMORY: &str = "dash_commit=paper isn't available with dash_wal=memory: each checkpoint would have to write -wal's \
      frames into its file first, which that spares; choose one of the two";
+
+/// Why a connection can't have protocol `paper` whose statements nobody sees.
+pub fn not_seen(why: &str) -> String {
+    format!(
+        "dash_commit=paper needs to see the connection's statements: {why}. With journal_mode=statement in its URI they are seen from its \
+         opening on"
+    )
+}
 
 /// Whether a name is that of protocol `paper`, or a message with the right names.
 pub fn protocol(name: &str) -> core::result::Result<bool, String> {
@@ -81,6 +90,11 @@ impl Mode for Statement {
         let is_paper = own(COMMIT).map(protocol) == Some(Ok(true));
         if is_paper && own(parameters::WAL).map(parameters::wal) == Some(Ok(true)) {
             return Err(Error::new(Code::CANTOPEN, NOT_IN_MEMORY));
+        }
+        if own(statements::PARAMETER).is_some_and(|text| text.eq_ignore_ascii_case("off")) {
+            let message = "journal_mode=statement records the connection's statements, and dash_statements=off does not: choose one of the \
+                 two, or journal_mode=wal";
+            return Err(Error::new(Code::CANTOPEN, message));
         }
         WAL.open(opening)
     }

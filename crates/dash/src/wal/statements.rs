@@ -42,6 +42,12 @@ impl Link {
         }
     }
 
+    /// Why the statements are not seen of the connection that is calling, though that is wanted.
+    pub(super) fn why_unseen(&self, state: &State) -> Option<&'static str> {
+        let said = state.kept.as_ref()?.visit(|connection| self.recording(connection))?;
+        (said != "on").then_some(said)
+    }
+
     /// SQLite has got WRITER.
     pub(super) fn begins_to_write(&self, state: &State) {
         self.tell(state, Capturer::asks_to_write);

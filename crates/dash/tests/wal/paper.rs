@@ -18,8 +18,11 @@ fn stat(db: &Connection, name: &str) -> i64 {
 }
 
 fn word(db: &Connection, name: &str) -> Option<String> {
-    let sql = format!("SELECT value FROM dash_stats WHERE name = '{name}'");
-    db.query_row(&sql, [], |row| row.get(0)).expect("a row")
+    word_of(db, &format!("SELECT value FROM dash_stats WHERE name = '{name}'"))
+}
+
+fn word_of(db: &Connection, sql: &str) -> Option<String> {
+    db.query_row(sql, [], |row| row.get(0)).expect("a row")
 }
 
 #[test]
@@ -87,7 +90,10 @@ fn it_is_chosen_by_the_connection() {
     // In mode wal there is none.
     let other = folder.try_open("app.db", "").expect("opens");
     assert_eq!(text(&other, "PRAGMA journal_mode=STATEMENT"), "statement");
-    assert_eq!(text(&other, "PRAGMA dash_commit=paper"), "paper");
+    let refused = message(other.execute_batch("PRAGMA dash_commit=paper"));
+    assert!(refused.contains("are not seen") && refused.contains("in its URI"), "{refused}");
+    assert_eq!(text(&other, "PRAGMA dash_commit"), "single");
+    assert_eq!(text(&other, "PRAGMA dash_commit=single"), "single");
     other.execute_batch("INSERT INTO t(v) VALUES (9)").expect("commits");
     assert_eq!(stat(&other, "carried"), 0, "opened in another mode, nobody was told of it");
     assert_eq!(text(&other, "PRAGMA journal_mode=WAL"), "wal");
@@ -215,9 +221,26 @@ fn a_table_that_a_foreign_key_leads_to_is_left_out() {
 fn an_open_in_the_protocol_is_no_error() {
     let folder = Folder::new();
     let db = begun(&folder);
-    let said =
-        || db.query_row("SELECT dash_last_error()", [], |row| row.get::<_, Option<String>>(0));
-    assert_eq!(said().expect("a row"), None);
-    let _other = folder.try_open("app.db", "&journal_mode=statement&dash_commit=paper");
-    assert_eq!(said().expect("a row"), None);
+    // Other tests have messages, too.
+    let its = format!("{} is in mode", folder.path("app.db").display());
+    let said = || word_of(&db, "SELECT dash_last_error()").is_some_and(|said| said.contains(&its));
+    assert!(!said());
+    let other = folder.try_open("app.db", "&journal_mode=statement&dash_commit=paper");
+    assert!(!said());
+    drop(other.expect("opens"));
+}
+
+#[test]
+fn who_only_reads_has_no_protocol() {
+    let folder = Folder::new();
+    let db = begun(&folder);
+    let reader = folder.try_open("app.db", "&mode=ro&journal_mode=statement&dash_commit=paper");
+    let reader = reader.expect("opens");
+    assert_eq!(number(&reader, "SELECT count(*) FROM t"), 1);
+    for sql in ["PRAGMA dash_commit", "PRAGMA dash_commit=paper"] {
+        let refused = message(reader.execute_batch(sql));
+        assert!(refused.contains("for reading only"), "{sql}: {refused}");
+    }
+    assert_eq!(word(&reader, "not_carried"), None);
+    drop(db);
 }

@@ -180,3 +180,17 @@ fn a_default_mode_declines_it() {
     assert_eq!(set(&db, "statement"), "shadow");
     assert!(last_error(&db).contains("stays in mode shadow"), "{}", last_error(&db));
 }
+
+#[test]
+fn what_records_and_does_not_is_refused() {
+    let folder = Folder::new();
+    let open = |statements: &str| {
+        folder.try_open("app.db", &format!("&journal_mode=statement&dash_statements={statements}"))
+    };
+    assert!(open("Off").is_err());
+    let db = open("on").expect("opens");
+    let said = text(&db, "SELECT value FROM dash_stats WHERE name='statements'");
+    assert_eq!(said, "on");
+    assert!(folder.try_open("app.db", "&journal_mode=statement&dash_statements=off").is_err());
+    assert!(last_error(&db).contains("choose one of the two"), "{}", last_error(&db));
+}
