@@ -20,7 +20,9 @@ use rusqlite::Connection;
 
 mod programs;
 
-use programs::{Language, PLAIN, RICH, Random, as_killed, dump, pages, program, programs, run};
+use programs::{
+    FAILING, Language, PLAIN, RICH, Random, as_killed, dump, pages, program, programs, run,
+};
 
 const PAPER: &str = "&journal_mode=statement&dash_commit=paper&dash_rest=off";
 
@@ -41,6 +43,8 @@ struct Told {
     /// Commits that were carried, and whose frames were cut off.
     run_again: u64,
     checkpoints: u64,
+    /// Programs with a transaction whose statements did not all change a row.
+    unconfirmed: u64,
 }
 
 fn stat(db: &Connection, name: &str) -> u64 {
@@ -104,6 +108,9 @@ fn story(seed: u64, language: &Language, told: &mut Told) {
     told.commits += stat(&db, "commits");
     told.carried += stat(&db, "carried");
     told.checkpoints += stat(&db, "checkpoints");
+    let unconfirmed = "SELECT value GLOB '*unconfirmed*' FROM dash_stats WHERE name='not_carried'";
+    told.unconfirmed +=
+        u64::from(db.query_row(unconfirmed, [], |row| row.get::<_, bool>(0)).unwrap());
     told.run_again += cut_off(&cut, &mut Random(seed.wrapping_mul(77) | 1));
     drop(db);
     drop(open(&cut, "&journal_mode=wal"));
@@ -133,6 +140,18 @@ fn random_programs_of_which_most_is_carried() {
     assert!(3 * told.carried > told.commits, "{told:?}: hardly any commit was carried");
     assert!(told.run_again > told.programs, "{told:?}: hardly any commit was run again");
     assert!(told.checkpoints > 0, "{told:?}");
+}
+
+/// Nothing is in the way of a statement that is run again.
+#[test]
+fn random_programs_whose_statements_fail_by_what_is_not_in_the_database() {
+    extension::load();
+    let (mut told, programs) = (Told::default(), programs());
+    (1..=programs).for_each(|seed| story(seed, &FAILING, &mut told));
+    println!("{told:?}");
+    assert!(5 * told.carried > told.commits, "{told:?}: hardly any commit was carried");
+    assert!(told.run_again > told.programs / 2, "{told:?}: hardly any commit was run again");
+    assert!(4 * told.unconfirmed > told.programs, "{told:?}: hardly any statement failed");
 }
 
 /// As many commits as statements carry before `-wal` is flushed. How long it takes to run them

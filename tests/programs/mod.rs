@@ -13,6 +13,8 @@ use rusqlite::types::Value;
 pub struct Language {
     pub schema: &'static str,
     pub statements: &'static [&'static str],
+    /// Statements of which one fails; [`ANY`] is any of the others.
+    pub failing: &'static [&'static [&'static str]],
     /// Numbers are below it: the fewer, the more often a key is met.
     pub numbers: u64,
     /// What a connection is set to, by the seed, before there is a table.
@@ -23,6 +25,7 @@ pub struct Language {
 pub const RICH: Language = Language {
     schema: SCHEMA,
     statements: &STATEMENTS,
+    failing: &[],
     numbers: 1000,
     settings: |seed| format!("PRAGMA foreign_keys={}", seed % 3 % 2),
 };
@@ -31,6 +34,7 @@ pub const RICH: Language = Language {
 pub const PLAIN: Language = Language {
     schema: PLAIN_SCHEMA,
     statements: &PLAIN_STATEMENTS,
+    failing: &[],
     numbers: 12,
     settings: |seed| {
         let pages = [512, 1024, 4096][usize::try_from(seed % 3).unwrap()];
@@ -44,7 +48,24 @@ pub const PLAIN: Language = Language {
     },
 };
 
-const PLAIN_SCHEMA: &str = "
+/// The same, and statements fail within transactions that go on, by what is not in the database.
+pub const FAILING: Language = Language {
+    schema: FAILING_SCHEMA,
+    failing: &[
+        &["PRAGMA query_only=1", ANY, "PRAGMA query_only=0"],
+        &["INSERT OR IGNORE INTO g VALUES (1, 2)", "REPLACE INTO f VALUES (1, 2)"],
+        &["DELETE FROM 'g' WHERE id = 1"],
+        &["DELETE FROM f WHERE r = 1", "DELETE FROM g WHERE id = 1"],
+    ],
+    ..PLAIN
+};
+
+/// Stands for a statement.
+const ANY: &str = "";
+
+macro_rules! plain_schema {
+    () => {
+        "
     CREATE TABLE a(id INTEGER PRIMARY KEY, x UNIQUE, y DEFAULT -1.5e-3, z TEXT);
     CREATE TABLE b(k, n INT NOT NULL DEFAULT 1, v, PRIMARY KEY (k, n)) WITHOUT ROWID;
     CREATE TABLE c(id INTEGER PRIMARY KEY AUTOINCREMENT, u UNIQUE ON CONFLICT REPLACE, w BLOB);
@@ -52,7 +73,16 @@ const PLAIN_SCHEMA: &str = "
     CREATE TABLE e(x, y);
     CREATE INDEX ay ON a(y DESC, x);
     CREATE INDEX bv ON b(v);
-    CREATE UNIQUE INDEX ez ON e(y, x);";
+    CREATE UNIQUE INDEX ez ON e(y, x);"
+    };
+}
+
+const PLAIN_SCHEMA: &str = plain_schema!();
+
+const FAILING_SCHEMA: &str = concat!(
+    plain_schema!(),
+    "CREATE TABLE g(id INTEGER PRIMARY KEY, x); CREATE TABLE f(r UNIQUE REFERENCES 'g', n)"
+);
 
 const PLAIN_STATEMENTS: [&str; 30] = [
     "INSERT INTO a(x, z) VALUES (?, ?)",
@@ -171,21 +201,41 @@ const AROUND: [&str; 8] = [
     "ROLLBACK",
 ];
 
+/// A statement with its values.
+type Step = (&'static str, Vec<Value>);
+
 /// A program: statements with values. Those that fail, fail.
-pub fn program(seed: u64, language: &Language) -> Vec<(&'static str, Vec<Value>)> {
+pub fn program(seed: u64, language: &Language) -> Vec<Step> {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let length = 20 + random.below(40);
-    let steps = (0..length).map(|_| match random.below(4) {
-        0 => (random.of(&AROUND), Vec::new()),
-        _ => (
-            random.of(language.statements),
-            (0..3).map(|_| random.value(language.numbers)).collect(),
-        ),
-    });
-    let mut steps: Vec<_> = steps.collect();
+    let mut steps = Vec::new();
+    for _ in 0..length {
+        match random.below(4) {
+            0 => steps.push((random.of(&AROUND), Vec::new())),
+            1 if !language.failing.is_empty() => failing(&mut random, language, &mut steps),
+            _ => steps.push(statement(&mut random, language)),
+        }
+    }
     steps.push(("COMMIT", Vec::new()));
     steps.push(("INSERT INTO b(k, n) VALUES ('last', 1)", Vec::new()));
     steps
+}
+
+fn statement(random: &mut Random, language: &Language) -> Step {
+    let values = |random: &mut Random| (0..3).map(|_| random.value(language.numbers)).collect();
+    (random.of(language.statements), values(random))
+}
+
+/// A transaction in which a statement fails, and others do not.
+fn failing(random: &mut Random, language: &Language, steps: &mut Vec<Step>) {
+    let any = [ANY];
+    let others = [&["BEGIN"][..], &any, random.of(language.failing), &any, &["COMMIT"]];
+    for sql in others.into_iter().flatten() {
+        steps.push(match *sql {
+            ANY => statement(random, language),
+            sql => (sql, Vec::new()),
+        });
+    }
 }
 
 pub fn run(db: &Connection, program: &[(&str, Vec<Value>)]) {
