@@ -191,3 +191,19 @@ fn what_was_written_with_fewer_digits_is_not_called_provable() {
         "{said}"
     );
 }
+
+/// SQLite takes any bytes; here it gets texts.
+#[test]
+fn a_statement_that_is_no_utf_8_is_not_run() {
+    let home = Home::new();
+    let db = recording(&home, "INSERT INTO t(a) VALUES (0)");
+    let sql = c"INSERT INTO t(a) VALUES ('\xff\xc3(')";
+    #[expect(unsafe_code, reason = "rusqlite takes no such text")]
+    // SAFETY: an open connection, a C string, and nothing to be told.
+    let code =
+        unsafe { ffi::sqlite3_exec(db.handle(), sql.as_ptr(), None, null_mut(), null_mut()) };
+    assert_eq!(code, ffi::SQLITE_OK);
+    db.execute_batch("INSERT INTO t(a) VALUES (2)").unwrap();
+    let said = home.dash(&["replay", "app.db"]).is(0).out();
+    assert!(said.contains("is no UTF-8") && !said.contains("diverges"), "{said}");
+}

@@ -289,13 +289,23 @@ fn known(known: &Known) -> core::result::Result<Transaction, String> {
         (true, true) => Err("nothing is recorded of it".to_owned()),
         (true, false) => Ok(ran.once()),
     }
-    .and_then(|ran| match ran.events.iter().any(is_unread) {
-        true => Err("the values of a statement are not known".to_owned()),
-        false => Ok(ran),
+    .and_then(|ran| match ran.events.iter().find_map(unknown) {
+        Some(reason) => Err(reason.to_owned()),
+        None => Ok(ran),
     })
 }
 
-/// Whether its values are needed, and not known.
-fn is_unread(event: &Event) -> bool {
-    matches!(event, Event::Statement(it) if it.values.is_none() && has_parameters(&it.sql))
+/// Why a step can't be run as it was.
+fn unknown(event: &Event) -> Option<&'static str> {
+    let sql = match event {
+        Event::Statement(it) if it.values.is_none() && has_parameters(&it.sql) => {
+            return Some("the values of a statement are not known");
+        }
+        Event::Statement(it) => &it.sql,
+        Event::Control(_, sql) => sql,
+    };
+    let is_text = str::from_utf8(sql).is_ok();
+    (!is_text).then_some(
+        "a statement's text is no UTF-8, as which it would have to be given to SQLite here",
+    )
 }

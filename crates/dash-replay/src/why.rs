@@ -23,10 +23,6 @@ pub fn reason(ran: &Transaction, done: &Done, before: &Image) -> Result<String> 
         reasons
             .push(format!("a statement failed in the replay, and may not have before: {failed}"));
     }
-    let mut context = ran.context.iter().flat_map(|context| context.iter());
-    if context.any(|it| it == Circumstance::Unconfirmed) {
-        reasons.push(Unprovable::Unconfirmed.sentence().to_owned());
-    }
     let clocks = |event: &Event| matches!(event, Event::Statement(it) if it.clock.is_some());
     if ran.events.iter().any(clocks) {
         reasons.push("a statement asked the clock, which says another time by now".to_owned());
@@ -48,13 +44,17 @@ pub fn reason(ran: &Transaction, done: &Done, before: &Image) -> Result<String> 
                 .to_owned(),
         );
     }
-    Ok(match reasons.is_empty() {
+    let told = match reasons.is_empty() {
         false => reasons.join("; "),
         true => "nothing that is recorded tells: a function, a collation, an authorizer, a setting or a limit of the program's \
                  connection, a temporary or attached table, a statement that failed then, a rowid that was chosen at random, rows in another \
                  order, or another version of SQLite"
             .to_owned(),
-    })
+    };
+    let mut context = ran.context.iter().flat_map(|context| context.iter());
+    let is_unconfirmed = context.any(|it| it == Circumstance::Unconfirmed);
+    let sentence = Unprovable::Unconfirmed.sentence();
+    Ok(if is_unconfirmed { format!("{sentence}; or {told}") } else { told })
 }
 
 /// Whether a text has a call of a function.
