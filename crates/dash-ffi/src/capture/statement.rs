@@ -69,9 +69,10 @@ impl<'a> TracedStatement<'a> {
         unsafe { (self.hook.api.get_autocommit)(self.hook.db) != 0 }
     }
 
-    /// How many rows the statements of its connection have changed since it was opened; wraps around.
-    /// A statement's own are counted when it has run to its end without an error (`sqlite3VdbeHalt`),
-    /// which is before [`ends`](super::Capture::ends); not, where it is reset before that.
+    /// How many rows the statements of its connection have changed since it was opened; it wraps
+    /// around. A statement's own are counted once it has run to its end without an error
+    /// (`sqlite3VdbeHalt`), which is before [`ends`](super::Capture::ends); not, where it is reset
+    /// before that.
     #[must_use]
     pub fn total_changes(&self) -> i32 {
         // SAFETY: an open connection.
