@@ -109,8 +109,8 @@ impl ConnectionRef<'_> {
         !temp.is_null() && more.is_null() && self.path("main").as_deref() == Some(own)
     }
 
-    /// Whether the database at `own` is the copy that `VACUUM INTO` makes: `vacuum.c` attaches it as
-    /// `vacuum_db`, and since 3.44 as `vacuum_` with a random number.
+    /// Whether the database at `own` is the copy that `VACUUM INTO` makes: `vacuum.c` attaches it
+    /// as `vacuum_db`, and since 3.44 as `vacuum_` with a random number.
     #[must_use]
     pub fn vacuums_into(&self, own: &Path) -> bool {
         let is_own = |schema: &CStr| {

@@ -128,8 +128,9 @@ impl Carried {
 
 impl RecordContext {
     /// As bytes: generation u64, first frame u32; of a record that carries the last frame u32 and
-    /// its header, the runner's version u32 and build u64, and [`Made`]; with a window's start also the header of
-    /// `-wal`, the first salt1 u32, the predecessor's u32, and the stamp's four numbers, u32 each.
+    /// its header, the runner's version u32 and build u64, and [`Made`]; with a window's start also
+    /// the header of `-wal`, the first salt1 u32, the predecessor's u32, and the stamp's four
+    /// numbers, u32 each.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(68);
         bytes.extend(self.generation.to_le_bytes());

@@ -1,5 +1,5 @@
-//! WAL-32, WAL-33, WAL-34: a record of statements makes commits as durable as one of frames. What
-//! is lost of their frames is run again, once and in order.
+//! WAL-32, WAL-33, WAL-34, WAL-39: a record of statements makes commits as durable as one of
+//! frames. What is lost of their frames is run again, once and in order.
 
 use std::path::Path;
 

@@ -12,7 +12,7 @@ use crate::logged::{Frames, Logged};
 use crate::names::Names;
 use crate::place::{self, Place};
 use crate::recovery::look::{Log, Look, orphaned};
-use crate::recovery::rows::{Boot, decide, explain};
+use crate::recovery::rows::{Boot, Situation, decide, explain};
 use crate::shared::coordination::{Left, left_in};
 use crate::shared::locks;
 use crate::strayed::refusal;
@@ -119,11 +119,10 @@ struct Files<'a, S: Storage> {
     copied_with: Option<u64>,
 }
 
-type LogFound = (
-    Option<std::result::Result<LogSeen, String>>,
-    Option<Relation>,
-    std::result::Result<(Action, &'static str), (Refusal, String)>,
-);
+type LogFound = (Option<std::result::Result<LogSeen, String>>, Option<Relation>, Decided);
+
+/// What is to be done, and its story; or why nothing is.
+type Decided = std::result::Result<(Action, &'static str), (Refusal, String)>;
 
 impl<'a, S: Storage> Files<'a, S> {
     fn look(&self, database: &'a S::File) -> Look<'a, S> {
@@ -199,12 +198,19 @@ impl<'a, S: Storage> Files<'a, S> {
             Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
             Err(other) => return Err(other),
         };
-        let statements = match explain(situation) {
-            (Action::Replay, _) => look.needs_statements(&log, self.wal)?,
-            _ => None,
-        };
-        let decided = match explain(situation) {
-            _ if statements.is_some() => Err((Refusal::Statements, statements.unwrap_or_default())),
+        let decided = self.decided(&look, &log, situation)?;
+        let relation = log.generation().map(|_| situation.wal);
+        Ok((Some(Ok(log_seen(&log, len)?)), relation, decided))
+    }
+
+    /// What is to be done, by the table, or why nothing is.
+    fn decided(
+        &self,
+        look: &Look<'_, S>,
+        log: &Log<S::File>,
+        situation: Situation,
+    ) -> Result<Decided> {
+        Ok(match explain(situation) {
             (Action::RefuseAbsent, _) => {
                 Err((Refusal::WalRemoved, look.missing_wal(log.chain.as_ref()).to_string()))
             }
@@ -213,10 +219,12 @@ impl<'a, S: Storage> Files<'a, S> {
             (Action::RefuseAnother, _) => {
                 Err((Refusal::Another, look.another_database().to_string()))
             }
+            done @ (Action::Replay, _) => match look.needs_statements(log, self.wal)? {
+                Some(text) => Err((Refusal::Statements, text)),
+                None => Ok(done),
+            },
             done => Ok(done),
-        };
-        let relation = log.generation().map(|_| situation.wal);
-        Ok((Some(Ok(log_seen(&log, len)?)), relation, decided))
+        })
     }
 }
 
@@ -224,7 +232,7 @@ fn opening(
     database: Option<&DatabaseSeen>,
     open: bool,
     has_log: bool,
-    decided: std::result::Result<(Action, &'static str), (Refusal, String)>,
+    decided: Decided,
 ) -> Opening {
     if open {
         return Opening::Join;

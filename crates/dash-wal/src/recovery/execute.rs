@@ -5,8 +5,8 @@
 //! that it had, are done: its checksum covers everything before it. At the first one that `-wal`
 //! lacks it is cut behind the one before, whatever is valid there, as it is of an earlier recovery
 //! that was not finished, or was never acknowledged; and from there on all are run again (WAL-34).
-//! A run may take another number of frames, or other ones, and comes to the same pages: each record says
-//! which, with a checksum ([`Made`]). What comes to others is refused.
+//! A run may take another number of frames, or other ones, and comes to the same pages: each
+//! record says which, with a checksum ([`Made`]). What comes to others is refused (WAL-39).
 
 use super::look::{Chain, Log, Look};
 use crate::annotation::carried_in;

@@ -17,6 +17,7 @@ mod opening;
 mod paper;
 mod pragmas;
 mod processes;
+mod removed;
 mod rest;
 mod statement_mode;
 mod statements;
