@@ -1,5 +1,6 @@
 //! Stock SQLite with the extension under test loaded: the rings that run SQL open databases here.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -90,16 +91,26 @@ pub fn open_stock(path: &Path) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
+/// What stands in parameters for a path beside the database that is no name of its own.
+pub const ELSEWHERE: &str = "{elsewhere}";
+
 /// The URI of `path` in dash.
 #[must_use]
 pub fn uri(path: &Path, parameters: &str) -> String {
+    let mut name = OsString::from("log-of-");
+    name.push(path.file_name().unwrap_or_default());
+    let parameters = parameters.replace(ELSEWHERE, &escaped(&path.with_file_name(name)));
     format!("{}?vfs=dash{parameters}", stock_uri(path))
 }
 
 /// The URI of `path` for any SQLite; every byte that means something there is escaped.
 #[must_use]
 pub fn stock_uri(path: &Path) -> String {
-    format!("file:{}", percent_encode(path.as_os_str().as_bytes(), ESCAPED))
+    format!("file:{}", escaped(path))
+}
+
+fn escaped(path: &Path) -> String {
+    percent_encode(path.as_os_str().as_bytes(), ESCAPED).to_string()
 }
 
 /// Makes dash say something else, so that [`last_error`] is not an older error; what it will say is

@@ -80,6 +80,12 @@ fn alone_4096() {
     explore("alone", 4096);
 }
 
+/// With a log elsewhere (WAL-25 to WAL-27).
+#[test]
+fn elsewhere_4096() {
+    explore("elsewhere", 4096);
+}
+
 /// With a log in memory, whose lines tear (WAL-28).
 #[test]
 fn memory_512() {

@@ -76,7 +76,10 @@ impl Target {
             parameters,
             has_guests,
         };
-        let variants = engine.loaded_variants();
+        // A copy of the files, which this ring opens as well, has no log elsewhere.
+        let is_in_one_place = |(_, uri): &(_, &str)| !uri.contains(sqlite::ELSEWHERE);
+        let variants = engine.loaded_variants().into_iter().filter(is_in_one_place);
+        let variants: Vec<_> = variants.collect();
         let all = variants.iter().map(|(_, uri)| *uri).collect();
         let alone = variants.iter().map(|(variant, uri)| target(variant.name, vec![*uri], false));
         alone.chain(std::iter::once(target(GUESTS, all, true))).collect()

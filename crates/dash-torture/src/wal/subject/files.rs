@@ -120,7 +120,7 @@ impl Shared {
             Sizes::Usual => Tuning::default(),
             Sizes::Tiny | Sizes::Wide => Tuning::tiny(),
         };
-        let log = (world.setup.variant == super::MEMORY).then(|| PathBuf::from(super::LOG));
+        let log = super::log_of(world.setup.variant).map(PathBuf::from);
         let executor = Some(Arc::new(Executor) as Arc<_>);
         let wal_in_memory = world.setup.variant == super::ALONE;
         let options = OpenOptions { barrier, tuning, log, executor, ..OpenOptions::default() };

@@ -24,6 +24,12 @@ const VARIANTS: &[Variant] = &[
         every_flush_counts: false,
     },
     Variant {
+        name: ELSEWHERE,
+        what: "the log lies elsewhere, under a name of its own",
+        uri: Some("&journal_mode=wal&dash_rest=10&dash_log={elsewhere}"),
+        every_flush_counts: false,
+    },
+    Variant {
         name: MEMORY,
         what: "the log lies elsewhere, in byte-addressable memory",
         uri: None,
@@ -38,6 +44,8 @@ const VARIANTS: &[Variant] = &[
     },
 ];
 
+/// The variant whose log lies elsewhere, on the same file system.
+const ELSEWHERE: &str = "elsewhere";
 /// The variant whose log is stored to.
 const MEMORY: &str = "memory";
 /// The variant whose `-wal` is in memory.
@@ -46,6 +54,15 @@ const ALONE: &str = "alone";
 const FOLDER: &str = "pmem";
 /// And the log there.
 const LOG: &str = "/pmem/app.db-dashlog";
+
+/// Where a variant's log is, if not beside the database.
+fn log_of(variant: &str) -> Option<&'static str> {
+    match variant {
+        MEMORY => Some(LOG),
+        ELSEWHERE => Some("/log-of-app.db"),
+        _ => None,
+    }
+}
 
 /// SQLite's WAL mode, with a log.
 #[derive(Debug, Clone, Copy, Default)]
