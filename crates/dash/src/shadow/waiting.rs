@@ -120,6 +120,10 @@ impl ShadowFile {
         if since.is_some() {
             self.shared.queue.want_readers_gone(false);
         }
+        if becomes_writer {
+            // Others may be in the way of this commit than of the one before.
+            self.looked_at = None;
+        }
         if !becomes_writer && since.is_none() {
             return;
         }
