@@ -14,6 +14,8 @@ use dash_storage::Storage;
 pub struct Newest {
     generation: u64,
     frame: u32,
+    /// Pages of the database; 0: as many as its file has.
+    pages: u32,
 }
 
 impl<S: Storage> Connection<S> {
@@ -23,7 +25,8 @@ impl<S: Storage> Connection<S> {
         let header = self.index.as_ref()?.header()?;
         let ours = pack(header.salts) == self.coordination.get(Word::Salts);
         let generation = self.coordination.get(Word::Generation);
-        Some(Newest { generation, frame: if ours { header.mx_frame } else { 0 } })
+        let (frame, pages) = if ours { (header.mx_frame, header.pages) } else { (0, 0) };
+        Some(Newest { generation, frame, pages })
     }
 
     /// Whether a commit behind `seen`, up to `newest`, may have written one of these pages.
@@ -44,6 +47,10 @@ impl<S: Storage> Connection<S> {
     /// Those of the files.
     pub fn committed_page(&mut self, newest: Newest, number: u32) -> Result<Option<Vec<u8>>> {
         let Some(size) = self.page_size()? else { return Ok(None) };
+        // A file, or a frame, may have what a commit has cut off.
+        if newest.frame > 0 && number > newest.pages {
+            return Ok(None);
+        }
         let mut page = vec![0; usize::try_from(size).unwrap_or_default()];
         let mut found = None;
         for frame in (1..=newest.frame).rev() {
