@@ -93,7 +93,8 @@ mod tests {
         let error = of("stock", Some(Ring::Sim)).unwrap_err();
         assert!(error.ends_with(
             "ring sim: shadow/single, shadow/paper, shadow/exclusive, shadow/links, shadow/renames, \
-             wal/log, wal/barrier, wal/memory, toy/copy; each also with /512, /4096, /65536"
+             wal/log, wal/barrier, wal/elsewhere, wal/memory, wal/alone, toy/copy; each also with /512, \
+             /4096, /65536"
         ));
     }
 }
