@@ -12,7 +12,7 @@ use crate::op;
 use crate::rows::{Texts, keep, keep_all};
 use crate::slot::Slot;
 use crate::sys::{Connection, RawFile};
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_void};
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 use std::ffi::CString;
@@ -76,7 +76,8 @@ impl ConnectionRef<'_> {
     #[must_use]
     pub fn writes_another_file(&self, own: &Path) -> bool {
         let (api, db) = (self.slot.api, self.as_ptr());
-        let is_other = |schema: *const c_char| {
+        let is_other = |schema: &CStr| {
+            let schema = schema.as_ptr();
             // SAFETY: an open connection that this thread holds, and a C string.
             let name = unsafe { (api.db_filename)(db, schema) };
             if name.is_null() {
@@ -90,15 +91,18 @@ impl ConnectionRef<'_> {
             };
             !name.is_empty() && path(name) != own && is_written()
         };
-        if is_other(c"main".as_ptr()) {
-            return true;
-        }
+        is_other(c"main") || self.attached().any(is_other)
+    }
+
+    /// The names of the attached databases. An SQLite before 3.39 tells none.
+    fn attached(&self) -> impl Iterator<Item = &CStr> {
         // 0 is `main`, 1 is `temp`.
         (2..)
             // SAFETY: an open connection that this thread holds.
-            .map(|number| unsafe { api.db_name(db, number) })
+            .map(|number| unsafe { self.slot.api.db_name(self.as_ptr(), number) })
             .take_while(|schema| !schema.is_null())
-            .any(is_other)
+            // SAFETY: not null, so SQLite's own name of a database, there while it is attached.
+            .map(|schema| unsafe { CStr::from_ptr(schema) })
     }
 
     /// Whether the database at `own` is `main`, and none is attached.
@@ -120,14 +124,8 @@ impl ConnectionRef<'_> {
             // attached.
             !name.is_null() && path(unsafe { CStr::from_ptr(name) }) == own
         };
-        is_own(c"vacuum_db")
-            || (2..)
-                // SAFETY: an open connection that this thread holds.
-                .map(|number| unsafe { self.slot.api.db_name(self.as_ptr(), number) })
-                .take_while(|schema| !schema.is_null())
-                // SAFETY: not null, so SQLite's own name of a database, there while it is attached.
-                .map(|schema| unsafe { CStr::from_ptr(schema) })
-                .any(|schema| schema.to_bytes().starts_with(b"vacuum_") && is_own(schema))
+        let is_of_vacuum = |schema: &CStr| schema.to_bytes().starts_with(b"vacuum_");
+        is_own(c"vacuum_db") || self.attached().any(|name| is_of_vacuum(name) && is_own(name))
     }
 
     /// The name of the database that a file is of.
@@ -143,14 +141,8 @@ impl ConnectionRef<'_> {
         if is_its(c"main") {
             return Some("main".to_owned());
         }
-        (2..)
-            // SAFETY: an open connection that this thread holds.
-            .map(|number| unsafe { api.db_name(db, number) })
-            .take_while(|schema| !schema.is_null())
-            // SAFETY: not null, so SQLite's own name of a database, there while it is attached.
-            .map(|schema| unsafe { CStr::from_ptr(schema) })
-            .find(|schema| is_its(schema))
-            .map(|schema| schema.to_string_lossy().into_owned())
+        let its = self.attached().find(|schema| is_its(schema));
+        its.map(|schema| schema.to_string_lossy().into_owned())
     }
 
     /// Whether a transaction that writes a database is open on it. `None` in an SQLite before 3.34,

@@ -22,6 +22,7 @@ use super::program::Draft;
 use super::rig::Rig;
 use super::stock::Mode;
 use crate::engine::Level;
+use crate::sqlite;
 
 /// Sessions of a program.
 const SESSIONS: usize = 8;
@@ -44,6 +45,8 @@ pub fn perform(
     let mut rng = Rng::with_seed(seed);
     // The first variant twice as often as the others.
     let mut parameters = database::parameters_of(engine);
+    // They tell parameters to each other, and a path is of one database.
+    parameters.retain(|parameters| !parameters.contains(sqlite::ELSEWHERE));
     parameters.insert(0, parameters[0]);
     let parameters = parameters[rng.usize(..parameters.len())];
     let model = Connection::open_in_memory().map_err(text)?;
