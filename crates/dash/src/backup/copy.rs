@@ -19,7 +19,7 @@ const CHUNK: usize = 1 << 20;
 
 /// Bytes after which the copy is flushed while it is made. Flushed all at once, 1 GiB keeps the
 /// disk busy for so long that commits of the source wait for half a second.
-const FLUSHED_AT_ONCE: u64 = 16 << 20;
+const FLUSHED_AT_ONCE: u64 = 1 << 20;
 
 /// Places in SQLite's header, and the version that says a rollback mode.
 const VERSIONS: std::ops::Range<usize> = 18..20;
