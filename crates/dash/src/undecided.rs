@@ -143,9 +143,10 @@ impl MainFile {
         self.database.may_leave()?;
         let beside = Neighbours::of(&self.path);
         let place = Place { path: &self.path, parameters: &self.parameters, beside: &beside };
+        let is_copy = wanted.is_none() && self.is_vacuumed_into();
         let mode = match wanted.or_else(|| registry::mode_of(&self.path)) {
             Some(mode) => mode,
-            None if self.is_vacuumed_into() => plain::MODE,
+            None if is_copy => plain::MODE,
             None => MODES.left_in(&place)?,
         };
         for other in MODES.all() {
@@ -162,7 +163,7 @@ impl MainFile {
             false => self.take_over(&membership, mode, wanted.is_some())?,
         }
         (self.membership, self.mode, self.undecided) = (Some(membership), mode, false);
-        self.is_copy = mode.is_plain() && wanted.is_none() && self.is_vacuumed_into();
+        self.is_copy = is_copy && mode.is_plain();
         self.note_ignored(mode);
         Ok(())
     }

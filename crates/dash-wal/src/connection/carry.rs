@@ -59,7 +59,6 @@ impl<S: Storage> Connection<S> {
         if carried + frames.len() as u64 > self.settings.tuning.carried_max {
             return Ok(None);
         }
-        let Some(made) = Made::of(&leader.frames, size) else { return Ok(None) };
         let Some((runner, said)) = self.process.notes.carrying(&frames) else { return Ok(None) };
         // All that a window's statements carry is run again by one SQLite.
         let by = runner.word();
@@ -68,6 +67,7 @@ impl<S: Storage> Connection<S> {
             return Ok(None);
         }
         let Some(annotation) = self.annotation_of(&said) else { return Ok(None) };
+        let Some(made) = Made::of(&leader.frames, size) else { return Ok(None) };
         // Nothing of it is said again.
         drop(self.process.notes.take(frames.iter().copied()));
         let commits = u32::try_from(said.len()).unwrap_or(u32::MAX);

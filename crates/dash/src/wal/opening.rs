@@ -256,9 +256,7 @@ fn put_into_wal_mode(
     if is_wal()? || (there.is_none() && !create) {
         return Ok(true);
     }
-    if is_of_shadow()? {
-        refuse_orphaned_log(path, beside)?;
-    }
+    refuse_orphaned_log(path, beside)?;
     if there.is_none() {
         let mut options = std::fs::OpenOptions::new();
         let options = options.write(true).create_new(true).mode(parameters.permissions());
