@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::again::{Again, Assignment};
 use crate::random::Dice;
-use crate::{Failure, Options, Summary};
+use crate::{Failure, Options, Summary, sqlite};
 
 /// More failures than this of one part say nothing new.
 const ENOUGH: usize = 20;
@@ -44,6 +44,36 @@ pub(crate) fn case_folder(parent: Option<&Path>) -> Result<tempfile::TempDir, St
         None => builder.tempdir(),
     };
     made.map_err(|error| format!("making a folder: {error}"))
+}
+
+/// A folder for cases, with the extension loaded into this process, and the cases that there are of
+/// the part `name`, in no particular order. `None`: nothing can be tried, and `summary` says why.
+pub(crate) fn begin<C>(
+    name: &str,
+    options: &Options,
+    summary: &mut Summary,
+    cases: impl FnOnce(&Path) -> Result<Vec<C>, String>,
+) -> Option<(tempfile::TempDir, Vec<C>)> {
+    let folder = case_folder(options.folder.as_deref());
+    let loaded = folder.and_then(|folder| sqlite::load(&options.library).map(|()| folder));
+    let parent = match loaded {
+        Ok(parent) => parent,
+        Err(reason) => {
+            summary.skipped.push(reason);
+            return None;
+        }
+    };
+    match cases(parent.path()) {
+        Ok(mut cases) => {
+            shuffle(&mut cases, options.seed);
+            return Some((parent, cases));
+        }
+        Err(reason) if reason.contains("seccomp: ") => summary.skipped.push(reason),
+        Err(what) => {
+            failed(summary, &what, name);
+        }
+    }
+    None
 }
 
 /// Whether `--case` names this case, by its name or the beginning of that up to a slash.

@@ -104,29 +104,27 @@ impl<S: Storage> Look<'_, S> {
             last = RecordContext::of(&record?)?.carried.or(last);
         }
         let size = page_of(&chain.generation.header);
-        let read = |number: u32| {
-            let mut page = zeros(u64::from(size))?;
-            let at = u64::from(number.saturating_sub(1)) * u64::from(size);
-            read_padded(self.database, &mut page, at)
-                .during(Operation::Read, self.names.shown())?;
-            Ok(page)
-        };
-        last.map_or(Ok(false), |last| last.made.is(read))
+        last.map_or(Ok(false), |last| last.made.is(|number| self.page(number, size)))
+    }
+
+    /// A page of the database's file, of `size` bytes; behind its end zeros.
+    fn page(&self, number: u32, size: u32) -> Result<Vec<u8>> {
+        let mut page = zeros(u64::from(size))?;
+        let at = u64::from(number.saturating_sub(1)) * u64::from(size);
+        read_padded(self.database, &mut page, at).during(Operation::Read, self.names.shown())?;
+        Ok(page)
     }
 
     /// Whether the database's header is that of the generation's beginning, or one that a frame of
     /// it, in the log or in `-wal`, may have put there; and so the page that was written last
     /// before.
     fn is_known(&self, log: &Log<S::File>, chain: &Chain, wal: Option<&S::File>) -> Result<bool> {
-        let (first, name) = (chain.generation.stamp, self.names.shown());
+        let first = chain.generation.stamp;
         if !first.is_known() {
             return Ok(true);
         }
         let size = page_of(&chain.generation.header);
-        let (mut header, mut last) = (zeros(u64::from(size))?, zeros(u64::from(size))?);
-        read_padded(self.database, &mut header, 0).during(Operation::Read, name)?;
-        let at = u64::from(first.page.saturating_sub(1)) * u64::from(size);
-        read_padded(self.database, &mut last, at).during(Operation::Read, name)?;
+        let (header, last) = (self.page(1, size)?, self.page(first.page, size)?);
         let mut known = first.is_header_of(&header);
         let mut page_known = first.page == 0 || first.is_page(&last);
         let found = Stamp::of(&header);
@@ -180,10 +178,7 @@ impl<S: Storage> Look<'_, S> {
                 let known = match on_disk.entry(entry.unit) {
                     Entry::Occupied(known) => known.into_mut(),
                     Entry::Vacant(new) => {
-                        let mut bytes = zeros(u64::from(page))?;
-                        let at = u64::from(entry.unit.saturating_sub(1)) * u64::from(page);
-                        read_padded(self.database, &mut bytes, at)
-                            .during(Operation::Read, self.names.shown())?;
+                        let bytes = self.page(entry.unit, page)?;
                         new.insert(OnDisk { bytes, is: Image::None, had: false, lacked: false })
                     }
                 };

@@ -9,10 +9,10 @@ use dash_bench::durability::KEEPS;
 use dash_bench::row::{Kind, Row};
 use dash_bench::sqlite::Sqlite;
 use dash_storage::real::Real;
-use rusqlite::Connection;
 
 use super::super::Bench;
 use super::super::wal::recovery::{copy_all, cut_wal};
+use super::counter;
 use crate::failure::{Explain, Failure, Result};
 use crate::numbers::{float, median};
 use crate::report::{Section, Target};
@@ -54,7 +54,8 @@ pub fn measure(bench: &Bench) -> Result<Section> {
         copy_all(&killed.join("app.db"), &again)?;
         let begun = Instant::now();
         let db = PAPER.open(&again)?;
-        let rows = number(&db, "SELECT count(*) FROM log")?;
+        let sql = "SELECT count(*) FROM log";
+        let rows: i64 = db.query_row(sql, [], |row| row.get(0)).explain(sql)?;
         times.push(begun.elapsed().as_secs_f64() * 1000.0);
         if rows < i64::try_from(carried).unwrap_or(i64::MAX) {
             return Err(Failure::new(format!("{rows} rows of {carried} are there")));
@@ -79,8 +80,7 @@ fn leave_killed(bench: &Bench, path: &Path, to: &Path) -> Result<u64> {
     .explain("making a table")?;
     let body = "x".repeat(100);
     let mut insert = db.prepare("INSERT INTO log(body) VALUES (?1)").explain("an insert")?;
-    let carried =
-        |db: &Connection| number(db, "SELECT value FROM dash_stats WHERE name = 'carried'");
+    let carried = |db| counter(db, "carried");
     // One more than there may be would have -wal flushed.
     let wanted = bench.many(COMMITS) - 1;
     let mut made = 0;
@@ -95,8 +95,4 @@ fn leave_killed(bench: &Bench, path: &Path, to: &Path) -> Result<u64> {
     cut_wal(to, chain.first_frame)?;
     let carried = carried(&db)?;
     Ok(carried.unsigned_abs())
-}
-
-fn number(db: &Connection, sql: &str) -> Result<i64> {
-    db.query_row(sql, [], |row| row.get(0)).explain(sql)
 }

@@ -15,7 +15,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 pub use story::{ROLE, worker};
 
-use super::part::{FEWEST, GoOn, case_folder, failed, names, shuffle};
+use super::part::{FEWEST, GoOn, begin, case_folder, failed, names};
 use super::sql::inject::{EFFECTS, Fault};
 use super::sql::stage::Stage;
 use crate::again::{Again, Task};
@@ -188,20 +188,8 @@ pub fn run(
     summary: &mut Summary,
     go_on: &mut GoOn<'_>,
 ) {
-    let parent = case_folder(options.folder.as_deref());
-    let parent = match (parent, sqlite::load(&options.library)) {
-        (Ok(parent), Ok(())) => parent,
-        (Err(reason), _) | (_, Err(reason)) => return summary.skipped.push(reason),
-    };
-    let mut cases = match cases(engine, parent.path(), again, options) {
-        Ok(cases) => cases,
-        Err(reason) if reason.contains("seccomp: ") => return summary.skipped.push(reason),
-        Err(what) => {
-            failed(summary, &what, ROLE);
-            return;
-        }
-    };
-    shuffle(&mut cases, options.seed);
+    let begun = begin(ROLE, options, summary, |parent| cases(engine, parent, again, options));
+    let Some((parent, cases)) = begun else { return };
     'all: for some in cases.chunks(TOGETHER) {
         let results = together(some, parent.path(), again, &options.library);
         for (case, result) in some.iter().zip(results) {

@@ -17,7 +17,7 @@ use operation::Operation;
 use stage::Stage;
 use verdict::Said;
 
-use super::part::{FEWEST, GoOn, case_folder, failed, names, shuffle};
+use super::part::{FEWEST, GoOn, begin, case_folder, failed, names};
 use crate::again::Again;
 use crate::engine::Engine;
 use crate::sqlite::{self, Wrong};
@@ -186,26 +186,11 @@ pub fn run(
     summary: &mut Summary,
     go_on: &mut GoOn<'_>,
 ) {
-    let parent = case_folder(options.folder.as_deref());
-    let (parent, workers) = match (parent, sqlite::load(&options.library)) {
-        (Ok(parent), Ok(())) => (parent, Workers { again, library: &options.library }),
-        (Err(reason), _) | (_, Err(reason)) => {
-            summary.skipped.push(reason);
-            return;
-        }
-    };
-    let mut cases = match cases(engine, parent.path(), &workers, options.case.as_deref()) {
-        Ok(cases) => cases,
-        Err(reason) if reason.contains("seccomp: ") => {
-            summary.skipped.push(reason);
-            return;
-        }
-        Err(what) => {
-            failed(summary, &what, "sql");
-            return;
-        }
-    };
-    shuffle(&mut cases, options.seed);
+    let workers = Workers { again, library: &options.library };
+    let begun = begin("sql", options, summary, |parent| {
+        cases(engine, parent, &workers, options.case.as_deref())
+    });
+    let Some((parent, cases)) = begun else { return };
     for case in &cases {
         let result = case_folder(Some(parent.path()))
             .and_then(|folder| case.run(folder.path(), &workers).map(drop));

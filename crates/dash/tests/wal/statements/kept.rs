@@ -22,6 +22,13 @@ fn statements(db: &Connection) -> Vec<*mut ffi::sqlite3_stmt> {
     }
 }
 
+fn finish_all(db: &Connection) {
+    for statement in statements(db) {
+        // SAFETY: a statement that is there, and that nobody but dash knows of.
+        unsafe { ffi::sqlite3_finalize(statement) };
+    }
+}
+
 /// With one, two, and so on parameters, so that more are used than are kept.
 fn insert_with(db: &Connection, parameters: usize) {
     let places = vec!["?"; parameters].join("+");
@@ -55,19 +62,13 @@ fn a_host_may_finish_all_that_it_finds() {
     let db = database(&folder);
     for _ in 0..3 {
         insert_with_many(&db);
-        for statement in statements(&db) {
-            // SAFETY: a statement that is there, and that nobody but dash knows of.
-            unsafe { ffi::sqlite3_finalize(statement) };
-        }
+        finish_all(&db);
         // Others are where they were.
         let own: Vec<_> = (0..9).map(|_| db.prepare("SELECT ?1, ?2").expect("prepares")).collect();
         insert_with_many(&db);
         drop(own);
     }
-    for statement in statements(&db) {
-        // SAFETY: as above.
-        unsafe { ffi::sqlite3_finalize(statement) };
-    }
+    finish_all(&db);
     db.close().expect("closes");
 }
 
