@@ -16,7 +16,7 @@
 //! within the page, and what moved need not be logged again. To find them takes longer than to find
 //! runs, so they are looked for only on demand, and only where many new bytes stand in a row.
 
-use crate::runs::runs;
+use crate::runs::Changes;
 use dash_engine::error::{Error, Result};
 use std::ops::Range;
 
@@ -70,50 +70,87 @@ pub fn longest(len: usize) -> usize {
     len + len / 32 + 16
 }
 
-/// Appends to `out` what turns `old` into `new`. Where `old` is shorter than `new`, it counts as
-/// zeros, and so does `None`; what it has behind `new`'s length is not looked at.
+/// Makes differences, one after the other in the same memory.
+#[derive(Default)]
+pub struct Differ {
+    changes: Changes,
+    index: copies::Index,
+}
+
+/// Appends to `out` what turns `old` into `new`, as [`Differ::encode`] does.
 ///
 /// # Errors
 ///
-/// [`Error::OutOfMemory`]; `out` is as it was then.
+/// Those of [`Differ::encode`].
 pub fn encode(old: Option<&[u8]>, new: &[u8], copies: Copies, out: &mut Vec<u8>) -> Result<()> {
-    let old = old.unwrap_or(&[]);
-    let first = out.len();
-    let everywhere = copies == Copies::Everywhere && old.len() + new.len() <= COPY_MAX;
-    let short = if everywhere { SHORT_RUN_EVERYWHERE } else { SHORT_RUN };
-    let movable = runs_of(old, new, short, out)?;
-    let within_reach = everywhere || !old.is_empty() && old.len() <= COPY_MAX;
-    if copies != Copies::No && movable > 0 && within_reach {
-        let second = out.len();
-        if let Err(error) = copies::encode(old, new, everywhere, out) {
-            out.truncate(first);
-            return Err(error);
+    Differ::default().encode(old, new, copies, out)
+}
+
+impl Differ {
+    /// Appends to `out` what turns `old` into `new`. Where `old` is shorter than `new`, it counts
+    /// as zeros, and so does `None`; what it has behind `new`'s length is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; `out` is as it was then.
+    pub fn encode(
+        &mut self,
+        old: Option<&[u8]>,
+        new: &[u8],
+        copies: Copies,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let old = old.unwrap_or(&[]);
+        let first = out.len();
+        let everywhere = copies == Copies::Everywhere && old.len() + new.len() <= COPY_MAX;
+        let short = if everywhere { SHORT_RUN_EVERYWHERE } else { SHORT_RUN };
+        let movable = self.runs_of(old, new, short, out)?;
+        let within_reach = everywhere || !old.is_empty() && old.len() <= COPY_MAX;
+        if copies != Copies::No && movable > 0 && within_reach {
+            let second = out.len();
+            let images = copies::Images { old, new, changes: &self.changes, everywhere };
+            if let Err(error) = copies::encode(images, &mut self.index, out) {
+                out.truncate(first);
+                return Err(error);
+            }
+            if out.len() - second < second - first {
+                out.drain(first..second);
+            } else {
+                out.truncate(second);
+            }
         }
-        if out.len() - second < second - first {
-            out.drain(first..second);
-        } else {
-            out.truncate(second);
-        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// As [`encode`], without copies; how many bytes stand in runs in which copies may pay.
-pub(crate) fn encode_runs(old: &[u8], new: &[u8], out: &mut Vec<u8>) -> Result<usize> {
-    runs_of(old, new, SHORT_RUN, out)
-}
+    /// As [`Self::encode`], without copies; how many bytes stand in runs in which copies may pay.
+    pub(crate) fn encode_runs(
+        &mut self,
+        old: &[u8],
+        new: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<usize> {
+        self.runs_of(old, new, SHORT_RUN, out)
+    }
 
-fn runs_of(old: &[u8], new: &[u8], short: usize, out: &mut Vec<u8>) -> Result<usize> {
-    out.try_reserve(longest(new.len())).map_err(|_| Error::OutOfMemory)?;
-    let mut movable = 0;
-    let mut writer = Writer { out, at: 0 };
-    runs(old, new, GAP, |start, end| {
-        writer.data(start, &new[start..end]);
-        if end - start > short {
-            movable += end - start;
-        }
-    });
-    Ok(movable)
+    fn runs_of(
+        &mut self,
+        old: &[u8],
+        new: &[u8],
+        short: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<usize> {
+        out.try_reserve(longest(new.len())).map_err(|_| Error::OutOfMemory)?;
+        self.changes.find(old, new)?;
+        let mut movable = 0;
+        let mut writer = Writer { out, at: 0 };
+        self.changes.runs(0..new.len(), GAP, |run| {
+            if run.len() > short {
+                movable += run.len();
+            }
+            writer.data(run.start, &new[run]);
+        });
+        Ok(movable)
+    }
 }
 
 /// Operations, in the order of the new image.

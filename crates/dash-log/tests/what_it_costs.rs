@@ -9,7 +9,7 @@
 )]
 
 use super::common::{ID, head, noise};
-use dash_log::difference::{Copies, apply, encode};
+use dash_log::difference::{Copies, Differ, apply};
 use dash_log::file::LogFile;
 use dash_log::images::Images;
 use dash_log::record::{Builder, WINDOW_START};
@@ -66,11 +66,13 @@ fn cases() -> Vec<Case> {
 #[ignore = "measures"]
 fn a_difference() {
     for (name, old, new) in cases() {
-        for copies in [Copies::No, Copies::WhereTheyPay] {
+        for copies in [Copies::No, Copies::WhereTheyPay, Copies::Everywhere] {
             let mut out = Vec::with_capacity(3 * PAGE);
+            let mut differ = Differ::default();
             let encoded = nanos(|| {
                 out.clear();
-                encode(black_box(old.as_deref()), black_box(&new), copies, &mut out).unwrap();
+                let (old, new) = (black_box(old.as_deref()), black_box(&new));
+                differ.encode(old, new, copies, &mut out).unwrap();
             });
             let mut image = vec![0; PAGE];
             let applied = nanos(|| apply(black_box(&out), old.as_deref(), &mut image).unwrap());

@@ -6,7 +6,7 @@
 //! looked up, and what is found is grown to both sides.
 
 use super::{GAP, SHORT_RUN, SHORT_RUN_EVERYWHERE, Writer, longest};
-use crate::runs::runs;
+use crate::runs::Changes;
 use dash_engine::error::{Error, Result};
 use std::ops::Range;
 
@@ -37,12 +37,13 @@ const PATIENCE: usize = 32;
 const ENTRIES: usize = 2048;
 const ENTRY_BITS: u32 = ENTRIES.trailing_zeros();
 
-/// The images, one behind the other.
+/// The images, one behind the other, and where they differ.
 #[derive(Clone, Copy)]
-struct Images<'a> {
-    old: &'a [u8],
-    new: &'a [u8],
-    everywhere: bool,
+pub(super) struct Images<'a> {
+    pub(super) old: &'a [u8],
+    pub(super) new: &'a [u8],
+    pub(super) changes: &'a Changes,
+    pub(super) everywhere: bool,
 }
 
 /// A part of the new image that is at `from` as well.
@@ -55,15 +56,8 @@ struct Match {
 impl Images<'_> {
     /// Whether so many of its bytes changed that they take more than the copy.
     fn pays(&self, found: &Match) -> bool {
-        let Self { old, new, everywhere } = *self;
-        let least = if everywhere { LEAST_EVERYWHERE } else { LEAST };
-        let new = &new[found.at..][..found.len];
-        let behind = old.get(found.at..).unwrap_or(&[]);
-        let same = behind.iter().zip(new).filter(|(a, b)| a == b).count();
-        // Where there is no old image it is zeros.
-        let beyond = new.get(behind.len()..).filter(|_| everywhere).unwrap_or(&[]);
-        let zeros = beyond.iter().filter(|&&byte| byte == 0).count();
-        found.len - same - zeros >= least
+        let least = if self.everywhere { LEAST_EVERYWHERE } else { LEAST };
+        self.changes.count(found.at..found.at + found.len) >= least
     }
 
     /// As much around a word at `at` of the new image that is also at `from` as is the same in both
@@ -93,18 +87,18 @@ impl Images<'_> {
 }
 
 /// Appends the difference, copies and all, even where runs alone are shorter.
-pub(super) fn encode(old: &[u8], new: &[u8], everywhere: bool, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn encode(images: Images<'_>, index: &mut Index, out: &mut Vec<u8>) -> Result<()> {
+    let Images { old, new, everywhere, changes } = images;
     // A copy is shorter than what it stands for, and as a run costs at most three bytes more.
     out.try_reserve(longest(new.len()) + new.len() / 2).map_err(|_| Error::OutOfMemory)?;
-    let images = Images { old, new, everywhere };
-    let mut index = Index::of(old, if everywhere { STRIDE_EVERYWHERE } else { STRIDE });
+    index.fill(old, if everywhere { STRIDE_EVERYWHERE } else { STRIDE });
     let mut writer = Writer { out, at: 0 };
     let short = if everywhere { SHORT_RUN_EVERYWHERE } else { SHORT_RUN };
-    runs(old, new, WIDE_GAP, |start, end| {
-        let mut at = start;
-        if end - start > short {
-            index.matches(images, start..end, |found| {
-                put_runs(&mut writer, old, new, at..found.at);
+    changes.runs(0..new.len(), WIDE_GAP, |run| {
+        let mut at = run.start;
+        if run.len() > short {
+            index.matches(images, run.clone(), |found| {
+                put_runs(&mut writer, images, at..found.at);
                 match everywhere {
                     true => writer.copy_everywhere(found.at, found.from, found.len),
                     false => writer.copy(found.at, found.from, found.len),
@@ -112,49 +106,52 @@ pub(super) fn encode(old: &[u8], new: &[u8], everywhere: bool, out: &mut Vec<u8>
                 at = found.at + found.len;
             });
         }
-        put_runs(&mut writer, old, new, at..end);
+        put_runs(&mut writer, images, at..run.end);
     });
     Ok(())
 }
 
 /// What changed in a part of the image.
-fn put_runs(writer: &mut Writer<'_>, old: &[u8], new: &[u8], part: Range<usize>) {
-    let before = &old[part.start.min(old.len())..part.end.min(old.len())];
-    runs(before, &new[part.clone()], GAP, |start, end| {
-        let run = part.start + start..part.start + end;
-        writer.data(run.start, &new[run]);
-    });
+fn put_runs(writer: &mut Writer<'_>, images: Images<'_>, part: Range<usize>) {
+    images.changes.runs(part, GAP, |run| writer.data(run.start, &images.new[run]));
 }
 
-/// Where which word is.
-struct Index([u32; ENTRIES]);
+/// Where which word is: both images together have at most [`COPY_MAX`](super::COPY_MAX) bytes where
+/// places in the new one are asked for, and so has the old one in any case.
+pub(super) struct Index(Box<[u16; ENTRIES]>);
+
+impl Default for Index {
+    fn default() -> Self {
+        Self(Box::new([0; ENTRIES]))
+    }
+}
 
 impl Index {
-    fn of(old: &[u8], stride: usize) -> Self {
-        let mut index = Self([0; ENTRIES]);
+    /// Forgets all, and knows every so manyth word of `old`.
+    fn fill(&mut self, old: &[u8], stride: usize) {
+        self.0.fill(0);
         let stride = (old.len() / ENTRIES).next_multiple_of(stride).max(stride);
-        for place in (0..old.len()).step_by(stride) {
-            if let Some(word) = word(old, place) {
-                index.put(word, place);
+        for (number, word) in old.windows(WORD).step_by(stride).enumerate() {
+            if let Some(word) = first_word(word) {
+                self.put(word, number * stride);
             }
         }
-        index
     }
 
     fn put(&mut self, word: u64, place: usize) {
-        if let Ok(place) = u32::try_from(place) {
+        if let Ok(place) = u16::try_from(place) {
             self.0[slot(word)] = place;
         }
     }
 
     /// Calls `each` for what `part` of the new image has in common with what is to be copied from.
     fn matches(&mut self, images: Images<'_>, part: Range<usize>, mut each: impl FnMut(Match)) {
-        let Images { old, new, everywhere } = images;
+        let Images { old, new, everywhere, .. } = images;
         let mut floor = part.start;
         let mut at = floor;
         let mut in_vain = 0;
         while let Some(here) = word(&new[..part.end], at) {
-            let from = usize::try_from(self.0[slot(here)]).unwrap_or(0);
+            let from = usize::from(self.0[slot(here)]);
             if everywhere {
                 self.put(here, old.len() + at);
             }
@@ -188,7 +185,11 @@ impl Index {
 }
 
 fn word(bytes: &[u8], place: usize) -> Option<u64> {
-    let word: &[u8; WORD] = bytes.get(place..)?.first_chunk()?;
+    first_word(bytes.get(place..)?)
+}
+
+fn first_word(bytes: &[u8]) -> Option<u64> {
+    let word: &[u8; WORD] = bytes.first_chunk()?;
     Some(u64::from_le_bytes(*word))
 }
 

@@ -2,7 +2,7 @@
 
 use super::start::{Start, checksum_field};
 use super::{ANNOTATED, put_difference_len, put_entry_start};
-use crate::difference::{Copies, encode, encode_runs, longest};
+use crate::difference::{Copies, Differ, longest};
 use crate::format::{Form, checksum_but, put};
 use dash_engine::error::{Error, Result};
 use dash_storage::Blocks;
@@ -32,6 +32,7 @@ pub struct Builder {
     bytes: Vec<u8>,
     /// The record as it is written.
     blocks: Option<Blocks>,
+    differ: Differ,
     /// The difference that is being made.
     difference: Vec<u8>,
     /// Entries that copies may make shorter, in order.
@@ -77,6 +78,7 @@ impl Builder {
             begins: Vec::new(),
             bytes: Vec::new(),
             blocks: None,
+            differ: Differ::default(),
             difference: Vec::new(),
             movable: Vec::new(),
             images: Vec::new(),
@@ -132,10 +134,12 @@ impl Builder {
         }
         self.difference.clear();
         let movable = match self.form {
-            Form::Sectors => encode_runs(old.unwrap_or(&[]), new, &mut self.difference)?,
+            Form::Sectors => {
+                self.differ.encode_runs(old.unwrap_or(&[]), new, &mut self.difference)?
+            }
             // Each byte counts, and there is nothing to be made shorter in the end.
             Form::Lines => {
-                encode(old, new, Copies::Everywhere, &mut self.difference)?;
+                self.differ.encode(old, new, Copies::Everywhere, &mut self.difference)?;
                 0
             }
         };
@@ -273,7 +277,7 @@ impl Builder {
         for (movable, images) in self.movable.iter().zip(pairs) {
             let (old, new) = images.split_at(self.unit_bytes);
             self.difference.clear();
-            encode(Some(old), new, Copies::WhereTheyPay, &mut self.difference)?;
+            self.differ.encode(Some(old), new, Copies::WhereTheyPay, &mut self.difference)?;
             let len = u32::try_from(self.difference.len()).map_err(|_| too_long())?;
             shorter.extend_from_slice(&self.bytes[from..movable.length_at]);
             put_difference_len(self.form, len, true, &mut shorter);
