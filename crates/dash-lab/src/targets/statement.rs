@@ -88,7 +88,7 @@ fn times(bench: &Bench) -> Result<Section> {
     let mut section = Section::new("statement-time", what, STAND_IN);
     let _logs = Logs::make()?;
     let volume = bench.volumes.v()?;
-    let rows: [&'static Row; 4] = [NORMAL, &MEMORY, &MEMORY_WITHOUT_TEXT, WAL];
+    let rows: [&'static Row; 5] = [NORMAL, &MEMORY, &ALONE, &MEMORY_WITHOUT_TEXT, WAL];
     for (name, word, most) in
         [(Name::Insert, "insert of 100 bytes", 1.12), (Name::Androbench, "AndroBench", 1.2)]
     {
@@ -96,18 +96,20 @@ fn times(bench: &Bench) -> Result<Section> {
         let p50 = |row: &Row| table.line(row).map_or(0.0, |line| line.latency.p50);
         let (dash, without) = (p50(&MEMORY), p50(&MEMORY_WITHOUT_TEXT));
         let times = |one: f64, other: f64| one / other.max(f64::MIN_POSITIVE);
-        section.target(
-            format!("{word}: dash, log in tmpfs / stock WAL NORMAL, which flushes nothing"),
-            times(dash, p50(NORMAL)),
-            "x",
-            Target::AtMost(most),
-        );
-        section.target(
-            format!("{word}: stock WAL FULL on the disk / dash, log in tmpfs"),
-            times(p50(WAL), dash),
-            "x",
-            Target::AtLeast(5.0),
-        );
+        for (row, what) in [(&ALONE, "log in tmpfs, -wal in memory"), (&MEMORY, "log in tmpfs")] {
+            section.target(
+                format!("{word}: dash, {what} / stock WAL NORMAL, which flushes nothing"),
+                times(p50(row), p50(NORMAL)),
+                "x",
+                Target::AtMost(most),
+            );
+            section.target(
+                format!("{word}: stock WAL FULL on the disk / dash, {what}"),
+                times(p50(WAL), p50(row)),
+                "x",
+                Target::AtLeast(5.0),
+            );
+        }
         section.target(
             format!("{word}: recording the statement"),
             dash - without,
