@@ -23,6 +23,8 @@ pub struct Place(usize);
 pub struct Buffer {
     transaction: Transaction,
     texts: HashSet<Sql>,
+    /// The one that came last: programs run few statements over and over.
+    last: Option<Sql>,
     used: usize,
     limit: usize,
     full: bool,
@@ -39,7 +41,7 @@ impl Buffer {
     #[must_use]
     pub fn new(limit: usize) -> Self {
         let transaction = Transaction::default();
-        Self { transaction, texts: HashSet::new(), used: 0, limit, full: false }
+        Self { transaction, texts: HashSet::new(), last: None, used: 0, limit, full: false }
     }
 
     /// Bytes that values may still take.
@@ -67,6 +69,12 @@ impl Buffer {
         if let Some(sql) = self.text(sql) {
             self.transaction.events.push(Event::Control(control, sql));
         }
+    }
+
+    /// Whether the step before has this text.
+    #[must_use]
+    pub fn is_last_text(&self, sql: &[u8]) -> bool {
+        self.last.as_deref() == Some(sql)
     }
 
     /// The text of a statement.
@@ -135,12 +143,15 @@ impl Buffer {
         (self.transaction.dropped, self.transaction.reasons) = (0, crate::Reasons::default());
         self.transaction.context = None;
         self.texts.clear();
-        (self.used, self.full) = (0, false);
+        (self.last, self.used, self.full) = (None, 0, false);
     }
 
     /// Room for a step with this text, which is kept once.
     fn text(&mut self, sql: &[u8]) -> Option<Sql> {
-        let known = self.texts.get(sql).cloned();
+        let known = match &self.last {
+            Some(last) if **last == *sql => self.last.clone(),
+            _ => self.texts.get(sql).cloned(),
+        };
         let size = STEP + if known.is_some() { 0 } else { sql.len() };
         if size > self.room() {
             self.transaction.dropped = self.transaction.dropped.saturating_add(1);
@@ -148,8 +159,12 @@ impl Buffer {
             return None;
         }
         self.used += size;
-        let sql = known.unwrap_or_else(|| Sql::from(sql));
-        self.texts.insert(Sql::clone(&sql));
+        let sql = known.unwrap_or_else(|| {
+            let sql = Sql::from(sql);
+            self.texts.insert(Sql::clone(&sql));
+            sql
+        });
+        self.last = Some(Sql::clone(&sql));
         Some(sql)
     }
 

@@ -84,17 +84,25 @@ fn put_event<'a>(bytes: &mut Vec<u8>, texts: &mut Texts<'a>, event: &'a Event) {
 struct Texts<'a> {
     list: Vec<&'a [u8]>,
     known: HashMap<&'a [u8], u32>,
+    /// The one before, and its number.
+    last: Option<(&'a Sql, u32)>,
     bytes: usize,
 }
 
 impl<'a> Texts<'a> {
     fn number(&mut self, sql: &'a Sql) -> u32 {
+        if let Some((last, number)) = self.last
+            && Sql::ptr_eq(last, sql)
+        {
+            return number;
+        }
         let next = length(self.list.len());
         let number = *self.known.entry(sql).or_insert(next);
         if number == next {
             self.list.push(sql);
             self.bytes += sql.len() + 4;
         }
+        self.last = Some((sql, number));
         number
     }
 }

@@ -91,6 +91,8 @@ pub(crate) struct Transaction {
     pub flushed: Option<u64>,
     /// The first frame that was written without salts and checksum; 0: none was.
     pub unsummed: u32,
+    /// From that frame on all before this one have got theirs since.
+    pub summed: u32,
     /// The checksum of the last frame, which the index does not have.
     pub sums: Option<Checksum>,
     /// SQLite has asked for a flush of it.

@@ -45,7 +45,7 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         };
         let is_done = first == 0 || self.transaction.sums.is_some();
-        if is_done || first > last.number || !self.lacks_sums(first, last)? {
+        if is_done || !self.lacks_sums(self.transaction.summed, last)? {
             return Ok(());
         }
         if self.index.is_none() {
@@ -62,9 +62,21 @@ impl<S: Storage> Connection<S> {
     /// Frame `number`, of which this is said, was written without salts and checksum.
     pub(crate) fn note_unsummed(&mut self, number: u32) {
         let known = self.transaction.unsummed;
-        self.transaction.unsummed = if known == 0 { number } else { known.min(number) };
+        let t = &mut self.transaction;
+        (t.unsummed, t.summed) = match known {
+            0 => (number, number),
+            _ => (known.min(number), t.summed.min(number)),
+        };
         if known == 0 && self.index.is_some() {
             self.coordination.set(Word::Unsummed, u64::from(self.transaction.first));
+        }
+    }
+
+    /// Frame `number` was written with both: SQLite goes through such frames in their order.
+    pub(crate) fn note_summed(&mut self, number: u32) {
+        let t = &mut self.transaction;
+        if t.unsummed != 0 && t.summed == number {
+            t.summed += 1;
         }
     }
 

@@ -173,7 +173,8 @@ impl<S: Storage> Connection<S> {
     fn note_frame(&mut self, header: &[u8], offset: u64) -> Result<()> {
         let Ok(header) = header.try_into() else { return Ok(()) };
         let (mut frame, unsummed) = (FrameHeader::decode(header), is_unsummed(header));
-        if !frame.is_commit() && !unsummed && self.transaction.first != 0 {
+        let is_plain = !frame.is_commit() && !unsummed;
+        if is_plain && self.transaction.first != 0 && self.transaction.unsummed == 0 {
             return Ok(());
         }
         let Some(page) = self.page_size()? else { return Ok(()) };
@@ -186,6 +187,8 @@ impl<S: Storage> Connection<S> {
         if unsummed {
             self.note_unsummed(number);
             frame.salts = unpack(self.coordination.get(Word::Salts));
+        } else {
+            self.note_summed(number);
         }
         if frame.is_commit() {
             let frames = number.saturating_sub(self.transaction.first) + 1;

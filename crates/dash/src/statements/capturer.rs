@@ -27,6 +27,8 @@ pub struct Captured {
     pub connection: Option<u64>,
     /// The transaction's number, in its connection.
     transaction: u64,
+    /// How many steps it has.
+    pub steps: usize,
     /// A [`dash_statement::Transaction`], encoded.
     pub bytes: Vec<u8>,
 }
@@ -36,7 +38,7 @@ impl Captured {
     pub fn nothing(reason: Reason) -> Self {
         let mut known = dash_statement::Transaction::default();
         known.reasons.add(reason);
-        Self { connection: None, transaction: 0, bytes: encode(&known) }
+        Self { connection: None, transaction: 0, steps: 0, bytes: encode(&known) }
     }
 }
 
@@ -108,6 +110,7 @@ impl Capturer {
         Captured {
             connection: Some(self.number),
             transaction: state.transaction,
+            steps: state.buffer.transaction().events.len(),
             bytes: encode(state.buffer.transaction()),
         }
     }

@@ -40,7 +40,7 @@ impl Kept {
     /// A commit has become visible.
     pub fn add(&self, captured: Captured) {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let rows = decode(&captured.bytes).map_or(1, |known| known.events.len().max(1));
+        let rows = captured.steps.max(1);
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.number += 1;
         state.rows += rows;

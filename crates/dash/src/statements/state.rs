@@ -173,7 +173,7 @@ impl State {
 
     /// Notes what a statement that writes makes of its connection, and what that allows it.
     pub fn look_around(&mut self, statement: &TracedStatement<'_>, sql: &[u8]) {
-        if writes_schema(sql) {
+        if !self.buffer.is_last_text(sql) && writes_schema(sql) {
             self.context.add(Circumstance::SchemaWritten);
         }
         if statement.has_temporary() {
