@@ -18,8 +18,8 @@
 //! Whoever gets the dead-man switch exclusively knows that nobody has the index, and empties it:
 //! what it holds may be from before a power loss.
 //!
-//! In memory ([`crate::memory`]) the regions and the readers' slots are one process's own, and
-//! `-shm` has a header that stock SQLite refuses.
+//! In memory ([`crate::memory`]) the regions and all slots are one process's own, and `-shm` has a
+//! header that stock SQLite refuses.
 
 mod attach;
 mod header;
@@ -49,6 +49,9 @@ use std::time::Duration;
 /// Words of a region of 32 KiB; SQLite asks for no other size (WALINDEX_PGSZ).
 const WORDS: usize = 4096;
 const _: () = assert!(WORDS as u64 * 8 == REGION);
+
+/// What messages call the coordination file.
+const COORDINATION: &str = "the coordination file";
 
 /// The bytes of WRITE, CKPT and RECOVER in `-shm`.
 const STOCK: Range<u64> = BASE..BASE + 3;
@@ -201,10 +204,10 @@ impl<S: Storage> Index<S> {
     }
 
     fn take(&mut self, piece: &Piece, kind: LockKind, coordination: &S::File) -> Result<()> {
-        let got = match (&mut self.home, piece.private) {
-            (Home::Memory(seat), false) => seat.take(piece.slots, kind),
-            (home, _) => {
-                let (file, name) = keeper(home, piece, coordination, &self.shown);
+        let got = match &mut self.home {
+            Home::Memory(seat) => seat.take(piece.slots, kind),
+            Home::File(shm, _) => {
+                let (file, name) = keeper(shm, piece, coordination, &self.shown);
                 file.try_lock(piece.bytes.clone(), kind).during(Operation::Lock, name)?
             }
         };
@@ -226,13 +229,13 @@ impl<S: Storage> Index<S> {
 
     fn release(&mut self, slots: u16, coordination: &S::File) -> Result<()> {
         for piece in pieces(slots & (self.shared | self.exclusive)) {
-            let unlocked = match (&mut self.home, piece.private) {
-                (Home::Memory(seat), false) => {
+            let unlocked = match &mut self.home {
+                Home::Memory(seat) => {
                     seat.give_up(piece.slots);
                     Ok(())
                 }
-                (home, _) => {
-                    let (file, name) = keeper(home, &piece, coordination, &self.shown);
+                Home::File(shm, _) => {
+                    let (file, name) = keeper(shm, &piece, coordination, &self.shown);
                     file.unlock(piece.bytes.clone()).during(Operation::Lock, name)
                 }
             };
@@ -260,6 +263,20 @@ impl<S: Storage> Index<S> {
             (_, true) => Some(LockKind::Exclusive),
             _ => None,
         }
+    }
+
+    /// Whether another connection holds slots of [`WRITE`], [`CKPT`].
+    pub(crate) fn is_taken(&self, slots: Range<usize>, coordination: &S::File) -> Result<bool> {
+        if let Home::Memory(seat) = &self.home {
+            return Ok(seat.is_taken(mask(&slots)));
+        }
+        for piece in pieces(mask(&slots)) {
+            let holder = coordination.lock_conflict(piece.bytes, LockKind::Exclusive);
+            if holder.during(Operation::Lock, COORDINATION)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Takes SQLite's bytes of WRITE, CKPT and RECOVER exclusively: nobody, of dash or not, writes,
@@ -374,14 +391,14 @@ impl<S: Storage> Slots for Index<S> {
 
 /// The file that has a piece's bytes, and what messages call it.
 fn keeper<'a, F>(
-    home: &'a Home<F>,
+    shm: &'a F,
     piece: &Piece,
     coordination: &'a F,
     shown: &'a str,
 ) -> (&'a F, &'a str) {
-    match home {
-        Home::File(file, _) if !piece.private => (file, shown),
-        _ => (coordination, "the coordination file"),
+    match piece.private {
+        false => (shm, shown),
+        true => (coordination, COORDINATION),
     }
 }
 

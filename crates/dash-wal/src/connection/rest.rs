@@ -21,7 +21,7 @@ use crate::mutation::{Mutation, broken};
 use crate::process::Leader;
 use crate::shared::coordination::Word;
 use crate::shared::durable::pack;
-use crate::shared::locks::{CKPT, REST, WRITER};
+use crate::shared::locks::REST;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_log::file::LogFile;
 use dash_log::head::State;
@@ -209,14 +209,8 @@ impl<S: Storage> Connection<S> {
 
     /// Whether somebody writes or copies pages: a flush would be for nothing.
     fn is_somebody_at_work(&self) -> Result<bool> {
-        let name = self.names.shown_coordination();
-        for range in [WRITER, CKPT] {
-            let holder = self.coordination.file.lock_conflict(range, LockKind::Exclusive);
-            if holder.during(Operation::Lock, name)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let Some(index) = &self.index else { return Ok(false) };
+        index.is_taken(SLOTS, &self.coordination.file)
     }
 
     fn rest_as_only_one(&mut self, newest: Newest) -> Result<Rest> {

@@ -85,9 +85,14 @@ impl<S: Storage> Connection<S> {
     /// Those of looking at locks.
     pub fn lock_entries(&self) -> Result<Vec<LockEntry>> {
         let (c, now) = (&self.coordination, self.storage.monotonic_nanos());
-        let taken = c.file.lock_conflict(locks::WRITER, LockKind::Exclusive);
-        let taken = taken.during(Operation::Lock, self.names.shown_coordination())?;
-        Ok(watch::lock_entries(&*c.memory, &c.living()?, taken.is_some(), now))
+        let taken = match &self.index {
+            Some(index) => index.is_taken(index::WRITE..index::WRITE + 1, &c.file)?,
+            None => {
+                let taken = c.file.lock_conflict(locks::WRITER, LockKind::Exclusive);
+                taken.during(Operation::Lock, self.names.shown_coordination())?.is_some()
+            }
+        };
+        Ok(watch::lock_entries(&*c.memory, &c.living()?, taken, now))
     }
 
     /// Who reads, of dash and of stock SQLite.

@@ -1,5 +1,5 @@
-//! The wal-index in memory: its regions, and the locks of its readers, among the threads of one
-//! process. WRITE, CKPT and RECOVER are where they always are, in the coordination file.
+//! The wal-index in memory: its regions, and the locks of its slots, among the threads of one
+//! process.
 
 use dash_storage::{LockKind, REGION, SharedMemory};
 use std::sync::atomic::AtomicU64;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Words of a region.
 const WORDS: usize = (REGION / 8) as usize;
 
-/// Readers' slots and those below them, which nobody takes here.
+/// WRITE, CKPT, RECOVER, and those of readers.
 const SLOTS: usize = 8;
 
 type Words = Arc<[AtomicU64]>;
@@ -83,6 +83,13 @@ impl Seat {
             LockKind::Shared => self.shared |= slots,
         }
         true
+    }
+
+    /// Whether another connection holds one of them.
+    pub(crate) fn is_taken(&self, slots: u16) -> bool {
+        let held = self.of.held();
+        held.exclusive & slots & !self.exclusive != 0
+            || each(slots).any(|slot| held.shared[slot] > usize::from(self.shared >> slot & 1))
     }
 
     /// Gives slots up, however they are held.
