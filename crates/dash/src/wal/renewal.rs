@@ -6,6 +6,9 @@
 //! as SQLite, which finds no header there, asks for WRITER (`WAL-21` in FORMAT.md of `dash-wal`).
 //! All else that SQLite knows of the log it compares with the header when it begins to read. So
 //! `-wal` and the index may be other files than before: those of now.
+//!
+//! Where they were in memory SQLite has pointers into a copy that nobody else sees, and all that
+//! happens elsewhere passes it by. There nothing goes on.
 
 use dash_ffi::{Error, LockLevel, Result};
 use dash_storage::File;
@@ -23,6 +26,9 @@ impl WalFile {
     pub(super) fn renewed(&mut self, switching: &Switching<'_>, level: LockLevel) -> Result<Self> {
         let refused = || inherited(switching.path);
         let mut old = self.link.state_after_fork().ok_or_else(refused)?;
+        if old.engine()?.is_in_memory() {
+            return Err(refused());
+        }
         let joined = opening::joined(switching, self.link.is_read_only)?;
         let mut file = joined.ok_or_else(refused)?;
         let taken = take_over(&mut file.link.state(), &mut old, level, &refused);
@@ -46,7 +52,8 @@ fn take_over(
 ) -> Result<()> {
     let has_log = old.has_log;
     let dead = old.engine()?;
-    if new.engine()?.file().id() != dead.file().id() {
+    let engine = new.engine()?;
+    if engine.is_in_memory() || engine.file().id() != dead.file().id() {
         return Err(refused());
     }
     new.call(|engine| engine.lock(engine_level(level)))?;
