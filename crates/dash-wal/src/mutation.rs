@@ -116,6 +116,8 @@ mutations! {
     GoneTaken = "a -wal that is gone is taken for checkpointed where statements carry what was in it",
     TwoRunners = "statements of two SQLites carry commits of one window",
     OtherwiseTaken = "what statements come to is not compared with what they came to",
+    CommitFailsForLog = "a commit answers an error where the log can't be begun, though it is visible",
+    MemoryWithoutRoom = "the file of a -wal in memory has no room for what is to be written back",
     OthersLetIn = "another process joins one that has -wal in memory",
     StockLetIn = "stock SQLite is let in beside a -wal in memory",
     MemoryOutlivesProcess = "what was in a killed process's memory is taken for being in the page cache",

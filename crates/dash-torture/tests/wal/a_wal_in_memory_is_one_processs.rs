@@ -14,6 +14,9 @@ fn survives_a_kill(tale: &Tale) {
     tale.survives(&lost).unwrap_or_else(|what| panic!("killed, power lost: {what}"));
 }
 
+/// What the disk is given out in.
+const BLOCK: usize = 4096;
+
 fn size(tale: &Tale, ending: &str) -> usize {
     tale.machine.file_view(format!("{DB}{ending}")).map_or(0, |bytes| bytes.len())
 }
@@ -258,4 +261,36 @@ pub(crate) fn nobody_leaves_it_behind() {
     db.close();
     assert_eq!(content(&stock.db).unwrap(), tale.tried());
     drop(read_nothing);
+}
+
+/// WAL-42: a full disk is told of where a transaction writes, and what was committed before can be
+/// recovered and read there.
+#[test]
+pub(crate) fn and_a_full_disk_takes_no_commit() {
+    for spare in 0..24 {
+        let (tale, db) = Tale::begun_alone();
+        let files = ["", "-wal", "-shm", "-dash", "-dashlog"];
+        let used: usize = files.iter().map(|file| size(&tale, file).next_multiple_of(BLOCK)).sum();
+        tale.machine.set_capacity(Some((used + spare * BLOCK) as u64));
+        let rows = |db: &crate::common::Db| db.value::<i64>("SELECT count(*) FROM big").unwrap();
+        let (before, mut refused) = (rows(&db), 0);
+        for round in 0..12 {
+            let done = db.run("BEGIN IMMEDIATE").and_then(|()| {
+                db.run(&format!("INSERT INTO big VALUES (randomblob({}))", 100 * round))?;
+                db.run("COMMIT")
+            });
+            if let Err(error) = done {
+                assert!(error.contains("is full"), "{spare}, {round}: {error}");
+                refused += 1;
+                drop(db.run("ROLLBACK"));
+            }
+        }
+        let number = rows(&db);
+        assert_eq!(number, before + 12 - refused, "{spare}: what was refused is not there");
+        db.kill();
+        let next = tale.open();
+        assert_eq!(rows(&next), number, "{spare}");
+        tale.machine.set_capacity(None);
+        next.put();
+    }
 }

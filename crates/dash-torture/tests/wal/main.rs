@@ -77,6 +77,7 @@ use the_ring_overwrites_nothing_that_is_needed as ring;
 use what_a_commit_ran_is_said_of_it_alone as said_alone;
 use what_a_stock_survivor_writes_after_a_kill_is_kept as survivor;
 use what_may_be_rolled_back_is_not_in_the_log as undeferred;
+use without_a_log_commits_are_durable_in_wal as without_log;
 
 /// A way to break the engine, and the stories that see it.
 type Told = (Mutation, &'static [fn()]);
@@ -191,6 +192,8 @@ const TOLD: &[Told] = &[
     (Mutation::OtherwiseTaken, &[carry::but_are_not_run_on_what_they_have_made]),
     (Mutation::GoneTaken, &[carry::unless_the_wal_that_they_are_of_is_gone]),
     (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
+    (Mutation::CommitFailsForLog, &[without_log::where_it_can_not_be_begun]),
+    (Mutation::MemoryWithoutRoom, &[alone::and_a_full_disk_takes_no_commit]),
     (Mutation::OthersLetIn, &[alone::and_no_other_one_joins]),
     (Mutation::StockLetIn, &[alone::stock_sqlite_sees_nothing_of_it]),
     (Mutation::MemoryOutlivesProcess, &[alone::nor_one_that_was_not_flushed]),

@@ -74,3 +74,41 @@ pub(crate) fn whatever_its_blocks() {
         tale.survives_all();
     }
 }
+
+/// WAL-41: a disk that fails where the log is made, opened or begun is no reason for an error
+/// either, as the commit is visible by then.
+#[test]
+pub(crate) fn where_it_can_not_be_begun() {
+    use OperationKind::{CreateDirectory, Flush, Initialize, MakeDirect, Metadata, Read, Write};
+    for (kind, is_of_log) in [
+        (Read, true),
+        (Write, true),
+        (Flush, true),
+        (Metadata, true),
+        (MakeDirect, true),
+        (Initialize, false),
+        (CreateDirectory, false),
+    ] {
+        let tale = Tale::new();
+        let db = tale.open();
+        let mut fault = Fault::new(Effect::Error(libc::EIO)).on(kind);
+        let db = match is_of_log {
+            false => db,
+            true => {
+                (0..3).for_each(|_| db.put());
+                db.close();
+                fault = fault.of_inode(tale.inode("-dashlog"));
+                tale.open()
+            }
+        };
+        tale.machine.fail(fault.forever());
+        tale.watch();
+        (0..3).for_each(|_| db.put());
+        tale.done();
+        tale.survives_all();
+        tale.machine.stop_failing();
+        db.close();
+        tale.open().put();
+        tale.survives_all();
+    }
+}

@@ -21,33 +21,68 @@ use std::io::ErrorKind;
 const COMMITS_WITHOUT_LOOK: u32 = 64;
 
 impl<S: Storage> Connection<S> {
-    /// Begins a session of the log; the lock LOG is held. `false`: the log can't be had (no space
-    /// is left, or no right to make it), and commits become durable in stock fashion.
+    /// Begins a session of the log; the lock LOG is held. `false`: the log can't be had, for
+    /// whatever reason, and commits become durable in stock fashion. They are visible by now, so
+    /// that an error would have a host make them once more (WAL-41).
     ///
     /// # Errors
     ///
-    /// Those after which nothing may be written: the name fence could not be made durable.
+    /// `Poisoned` where a flush has failed that a flush of `-wal` does not make good.
     pub(crate) fn begin_session(&mut self, leader: &mut Leader<S>) -> Result<bool> {
         if self.waits_for_log() {
             return Ok(false);
         }
-        match self.prepare_log(leader) {
-            Ok(true) => {}
-            Ok(false) => {
-                self.say_unasked();
-                return Ok(false);
+        let begun = match self.prepare_log(leader) {
+            Ok(true) => self.announce_session(leader).map(|()| true),
+            other => other,
+        };
+        match begun {
+            Ok(begun) => {
+                if !begun {
+                    self.say_unasked();
+                }
+                Ok(begun)
             }
-            Err(error) if leaves_stock_fashion(&error) => {
+            Err(error) if broken(Mutation::CommitFailsForLog) => Err(error),
+            Err(Error::OutOfMemory) => Err(Error::OutOfMemory),
+            Err(error) => {
                 leader.log = None;
+                self.check_flushed(&error)?;
                 self.notice = Some(format!(
                     "{error}; commits become durable by a flush of {}, as in stock SQLite",
                     self.names.shown_wal()
                 ));
                 self.coordination.set(Word::WithoutLog, 1);
-                return Ok(false);
+                Ok(false)
             }
-            Err(error) => return Err(error),
         }
+    }
+
+    /// Poisons where the folder was not flushed, or the database: a second flush of them would prove
+    /// nothing.
+    fn check_flushed(&self, error: &Error) -> Result<()> {
+        let beside = self.place.sign.is_none();
+        let is_of_folder = |name: &str| {
+            let own = [self.names.shown(), self.names.shown_wal()];
+            own.iter().any(|own| ***own == *name) || beside && **self.names.shown_log() == *name
+        };
+        let is_lost = match error {
+            Error::Poisoned(_) => true,
+            Error::Io { operation: Operation::FlushDirectory, name, .. } => is_of_folder(name),
+            Error::Io { operation: Operation::Flush, name, .. } => **self.names.shown() == *name,
+            _ => false,
+        };
+        if !is_lost {
+            return Ok(());
+        }
+        self.coordination.set(Word::Poisoned, 1);
+        Err(Error::Poisoned(format!(
+            "{error}; the last commits are visible, and whether they are durable is not known"
+        )))
+    }
+
+    /// The log is there: what has to be durable before its first record is made so.
+    fn announce_session(&mut self, leader: &mut Leader<S>) -> Result<()> {
         self.coordination.set(Word::LogId, leader.id);
         // One flush makes both names durable: that of `-wal`, and the fence.
         self.raise_fence()?;
@@ -69,7 +104,7 @@ impl<S: Storage> Connection<S> {
         self.coordination.set(Word::WalNamed, 1);
         self.coordination.set(Word::Window, 0);
         self.coordination.set(Word::Session, 1);
-        Ok(true)
+        Ok(())
     }
 
     /// Opens the log, or makes one. `false`: there is none, and it is to lie elsewhere, which
@@ -343,18 +378,4 @@ fn is_left_over<S: Storage>(directory: &S::Directory, names: &Names) -> Result<b
     }
     directory.unlink(&names.fence).during(Operation::Delete, &shown)?;
     Ok(true)
-}
-
-/// Whether an error is no reason to fail a commit: `-wal` can be flushed instead.
-fn leaves_stock_fashion(error: &Error) -> bool {
-    match error {
-        Error::Io { source, .. } => matches!(
-            source.kind(),
-            ErrorKind::StorageFull
-                | ErrorKind::QuotaExceeded
-                | ErrorKind::PermissionDenied
-                | ErrorKind::FileTooLarge
-        ),
-        _ => false,
-    }
 }

@@ -4,6 +4,9 @@
 //! durable does at once. So the file is always what a page cache might have left of it after a
 //! power loss. Behind [`Bytes::new`]'s length frames are in the file alone: memory is bounded,
 //! however long a reader holds checkpoints up.
+//!
+//! The file has room for all of it (`fallocate`): what is full is found out where a transaction
+//! writes, and not where its commit is to be recovered (WAL-42).
 
 use crate::context::WAL_HEADER;
 use crate::mutation::{Mutation, broken};
@@ -16,6 +19,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 
 /// Bytes written back at once.
 const PIECE: usize = 256 << 10;
+
+/// Room that the file is given at the least.
+const ROOM: u64 = 256 << 10;
 
 /// The beginning of `-wal`, in memory.
 pub(crate) struct Bytes {
@@ -31,6 +37,8 @@ struct Held {
     bytes: Vec<u8>,
     /// What the file lacks.
     unwritten: Option<Range<usize>>,
+    /// So many bytes the file has room for.
+    room: u64,
 }
 
 impl Held {
@@ -42,6 +50,27 @@ impl Held {
             Some(before) => before.start.min(range.start)..before.end.max(range.end),
             None => range,
         });
+    }
+
+    /// Sees to it that the file has room for so many bytes. It is given twice as much as it has, if
+    /// that can be had, so that this is seldom.
+    fn reserve<F: File>(&mut self, file: &F, len: u64, limit: u64) -> io::Result<()> {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        if len <= self.room || broken(Mutation::MemoryWithoutRoom) {
+            return Ok(());
+        }
+        let longest = file.length_limit()?;
+        if len > longest {
+            return Err(FileTooLarge.into());
+        }
+        let wanted = (2 * self.room).clamp(ROOM.min(limit), limit).min(longest).max(len);
+        let is_full =
+            |error: &io::Error| matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge);
+        self.room = match file.allocate(wanted) {
+            Err(error) if is_full(&error) => file.allocate(len).map(|()| len),
+            allocated => allocated.map(|()| wanted),
+        }?;
+        Ok(())
     }
 
     /// Makes it so long, with zeros.
@@ -81,7 +110,9 @@ impl Bytes {
     pub(crate) fn load<F: File>(&self, file: Option<&F>) -> io::Result<()> {
         let mut held = Held::default();
         if let Some(file) = file {
-            held.reach(index(file.metadata()?.len.min(self.limit))?)?;
+            let len = file.metadata()?.len;
+            held.reach(index(len.min(self.limit))?)?;
+            held.room = len;
             read_padded(file, &mut held.bytes, 0)?;
         }
         *self.write() = held;
@@ -216,6 +247,7 @@ impl<F: File> WalFile<F> {
             // The frames behind another header count no more, and need not get into the file.
             held.unwritten = None;
         }
+        held.reserve(&self.file, (start + part) as u64, memory.limit)?;
         held.reach(start + part)?;
         held.bytes[start..start + part].copy_from_slice(&data[..part]);
         if unwritten {
@@ -240,6 +272,7 @@ impl<F: File> WalFile<F> {
             held.bytes.truncate(kept);
             let left = |range: Range<usize>| range.start.min(kept)..range.end.min(kept);
             held.unwritten = held.unwritten.take().map(left).filter(|range| !range.is_empty());
+            held.room = held.room.min(len);
         }
         self.file.set_len(len)
     }
