@@ -345,6 +345,12 @@ impl<S: Storage> Index<S> {
         header::read(self.regions.first()?.as_ref()?)
     }
 
+    /// Whether checkpoints have copied every commit. `None`: the header is torn, or not mapped.
+    pub(crate) fn is_backfilled(&self) -> Option<bool> {
+        let end = self.header()?.mx_frame;
+        Some(header::backfilled(self.regions.first()?.as_ref()?) >= end)
+    }
+
     /// The page that the visible frame `frame` holds. `None`: its part of the index is not mapped
     /// here, or is being made anew.
     pub(crate) fn page_of(&self, frame: u32) -> Option<u32> {

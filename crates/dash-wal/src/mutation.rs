@@ -52,6 +52,7 @@ mutations! {
     DirectoryNotFlushed = "names are not made durable",
     NoEnd = "a closed database's log does not say that -wal is void",
     DeletedFull = "a -wal is deleted with what is in it",
+    DeletedUncopied = "a -wal is deleted, or cut to nothing, whose commits are not all in the database",
     EndIgnored = "a -wal that the log calls void is read",
     KeptNotFlushed = "a -wal that stays behind is not flushed",
     PrefixByNumber = "frames of -wal are believed where their headers differ from the log's",

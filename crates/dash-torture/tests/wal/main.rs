@@ -46,6 +46,7 @@ mod the_ring_overwrites_nothing_that_is_needed;
 mod what_a_commit_ran_is_said_of_it_alone;
 mod what_a_killed_process_left_is_written_again;
 mod what_a_stock_survivor_writes_after_a_kill_is_kept;
+mod what_is_not_in_the_database_is_not_deleted;
 mod what_may_be_rolled_back_is_not_in_the_log;
 mod whoever_flushes_takes_everybody_along;
 mod without_a_log_commits_are_durable_in_wal;
@@ -76,6 +77,7 @@ use statements_carry_commits as carry;
 use the_ring_overwrites_nothing_that_is_needed as ring;
 use what_a_commit_ran_is_said_of_it_alone as said_alone;
 use what_a_stock_survivor_writes_after_a_kill_is_kept as survivor;
+use what_is_not_in_the_database_is_not_deleted as uncopied;
 use what_may_be_rolled_back_is_not_in_the_log as undeferred;
 use without_a_log_commits_are_durable_in_wal as without_log;
 
@@ -117,6 +119,17 @@ const TOLD: &[Told] = &[
     (Mutation::DirectoryNotFlushed, &[names::at_its_first_byte]),
     (Mutation::NoEnd, &[closed::and_an_older_value_may_come_back]),
     (Mutation::DeletedFull, &[closed::and_nothing_is_in_what_is_deleted]),
+    (
+        Mutation::DeletedUncopied,
+        &[
+            uncopied::by_the_last_one_to_close,
+            uncopied::nor_by_one_that_has_the_database_for_itself,
+            uncopied::nor_what_was_there_before,
+            uncopied::nor_is_it_emptied,
+            uncopied::nor_is_wal_mode_left,
+            uncopied::nor_from_memory,
+        ],
+    ),
     (Mutation::EndIgnored, &[closed::when_a_part_of_wal_would_come_back]),
     (Mutation::KeptNotFlushed, &[closed::when_it_is_to_stay]),
     (

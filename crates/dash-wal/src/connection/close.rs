@@ -21,8 +21,15 @@ impl<S: Storage> Connection<S> {
     ///
     /// # Errors
     ///
-    /// Those of the files; what is left then is what a crash would leave.
+    /// `Refused` where a commit in it is not in the database: it stays as it is, and SQLite finds
+    /// it the next time (WAL-40). Those of the files; what is left then is what a crash would
+    /// leave.
     pub fn wal_delete(&mut self) -> Result<()> {
+        if let Err(refused) = self.check_backfilled() {
+            self.kept_wal = true;
+            self.leave_memory()?;
+            return Err(refused);
+        }
         self.flush_database_if_dirty()?;
         let fence = self.coordination.is(Word::Fence);
         if fence && broken(Mutation::FenceRemovedEarly) {
@@ -171,7 +178,7 @@ impl<S: Storage> Connection<S> {
     }
 
     /// `-wal`, which SQLite has closed; `None`: there is none.
-    fn open_wal_again(&self) -> Result<Option<S::File>> {
+    pub(crate) fn open_wal_again(&self) -> Result<Option<S::File>> {
         dash_engine::open::open_if_there::<S>(
             &self.directory,
             &self.names.wal,

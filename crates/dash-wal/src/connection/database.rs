@@ -1,6 +1,6 @@
 //! The database's file: what SQLite reads, what a checkpoint copies, and its locks.
 
-use crate::connection::state::Connection;
+use crate::connection::state::{Backfill, Connection};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use crate::shared::locks::START;
@@ -42,7 +42,10 @@ impl<S: Storage> Connection<S> {
     /// Those of the file.
     pub fn truncate(&mut self, size: u64) -> Result<()> {
         self.coordination.set(Word::DatabaseDirty, 1);
-        self.database.truncate(size)
+        self.database.truncate(size)?;
+        // In WAL mode that is a checkpoint's, once every commit is copied.
+        self.backfill = Backfill::Whole;
+        Ok(())
     }
 
     /// Extends it, with blocks reserved, for what a checkpoint is about to write. Never cuts.
@@ -65,7 +68,13 @@ impl<S: Storage> Connection<S> {
     /// Those of the file.
     pub fn sync(&mut self) -> Result<()> {
         self.statistics.database_flushes += 1;
-        self.database.sync()?;
+        if let Err(error) = self.database.sync() {
+            if self.wal.is_some() {
+                // What a checkpoint has copied may be lost.
+                self.backfill = Backfill::Partial;
+            }
+            return Err(error);
+        }
         self.coordination.set(Word::DatabaseDirty, 0);
         if self.wal.is_none() && !broken(Mutation::JournalPromisesNothing) {
             // SQLite has committed by its journal: a checkpoint under `synchronous=OFF`, once WAL
@@ -157,6 +166,7 @@ impl<S: Storage> Connection<S> {
     /// Those of the file.
     pub fn unlock(&mut self, level: LockLevel) -> Result<()> {
         self.database.unlock(level)?;
+        self.kept_wal &= level != LockLevel::None;
         if self.may_be_empty && level == LockLevel::None {
             self.give_up_start()?;
         }

@@ -8,7 +8,7 @@
 
 use crate::connection::state::Connection;
 use crate::index::{self, Index};
-use crate::memory::InMemory;
+use crate::memory::{Gate, InMemory};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -105,12 +105,31 @@ impl<S: Storage> Connection<S> {
         let Some(memory) = self.own_memory() else { return Ok(()) };
         let mut gate = memory.gate();
         gate.attached = gate.attached.saturating_sub(1);
-        if gate.attached > 0 || deletes || gate.guard.is_none() {
+        match gate.attached > 0 || deletes {
+            true => Ok(()),
+            false => self.settle_memory(&memory, &mut gate),
+        }
+    }
+
+    /// `-wal` was to be deleted, and was not.
+    pub(crate) fn leave_memory(&mut self) -> Result<()> {
+        let Some(memory) = self.own_memory() else { return Ok(()) };
+        let mut gate = memory.gate();
+        match gate.attached > 0 {
+            true => Ok(()),
+            false => self.settle_memory(&memory, &mut gate),
+        }
+    }
+
+    /// Nobody has the index any more: `-wal`'s file gets what it lacks, and stock SQLite may come
+    /// in.
+    fn settle_memory(&mut self, memory: &InMemory<S>, gate: &mut Gate<S>) -> Result<()> {
+        if gate.guard.is_none() {
             return Ok(());
         }
         // Nobody has SHARED any more, which keeps a stock SQLite out that needs no index.
         if !broken(Mutation::LeftInMemory) {
-            self.write_memory_back(&memory)?;
+            self.write_memory_back(memory)?;
         }
         let guard = gate.guard.take();
         self.let_stock_in(guard)

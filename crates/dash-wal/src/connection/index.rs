@@ -250,6 +250,9 @@ impl<S: Storage> Connection<S> {
     pub fn unmap(&mut self, delete: bool) -> Result<()> {
         self.release_writer()?;
         self.inherited = None;
+        if delete {
+            self.note_backfill();
+        }
         match self.index.take() {
             Some(index) => {
                 let unmapped = index.unmap(&*self.directory, &self.coordination.file, delete);

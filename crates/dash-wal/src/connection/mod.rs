@@ -18,12 +18,14 @@
 //! | `placing`, `target` | where the log lies, and where a person wants it |
 //! | `session` | beginning to use the log |
 //! | `generation` | a new header of `-wal` |
+//! | `backfill` | what a checkpoint has left in `-wal` |
 //! | `checkpoint` | what must be durable before pages are copied |
 //! | `drain` | checkpoints that readers and writers overlap |
 //! | `rest` | the end of a session while the database is open |
 //! | `watch` | who does what, for whoever looks |
 
 mod append;
+mod backfill;
 mod carry;
 mod checkpoint;
 mod close;

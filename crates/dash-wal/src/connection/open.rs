@@ -1,7 +1,7 @@
 //! Opening: the first opener recovers, a later one joins. All under the lock OPEN.
 
 use crate::connection::own::OwnFrames;
-use crate::connection::state::{Checkpoint, Connection, Patience, Settings, Transaction};
+use crate::connection::state::{Backfill, Checkpoint, Connection, Patience, Settings, Transaction};
 use crate::database::DatabaseFile;
 use crate::mounted;
 use crate::mutation::{Mutation, broken};
@@ -91,6 +91,8 @@ impl<S: Storage> Connection<S> {
             saying: Saying::default(),
             may_be_empty: true,
             checkpoint: Checkpoint::default(),
+            backfill: Backfill::default(),
+            kept_wal: false,
             patience: Patience::default(),
             settings: Settings {
                 durability: options.durability,

@@ -50,6 +50,10 @@ pub struct Connection<S: Storage> {
     pub(crate) own: OwnFrames,
     pub(crate) saying: Saying,
     pub(crate) checkpoint: Checkpoint,
+    /// What of `-wal` is in the database.
+    pub(crate) backfill: Backfill,
+    /// `-wal` was not deleted, and SQLite takes it for that, as long as it has the database locked.
+    pub(crate) kept_wal: bool,
     pub(crate) patience: Patience,
     pub(crate) settings: Settings,
     /// What runs statements again that carry commits.
@@ -135,6 +139,31 @@ pub(crate) struct Checkpoint {
     pub deadline: u64,
     /// It holds WRITER, which SQLite has not asked for.
     pub holds_writer: bool,
+}
+
+/// What of `-wal` is in the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Backfill {
+    /// Every commit.
+    #[default]
+    Whole,
+    /// Not every commit.
+    Partial,
+    /// What SQLite found there when it opened it may not be: commits before frame `before`.
+    Unknown { before: u32 },
+}
+
+impl Backfill {
+    /// As long as nothing is known of a `-wal` that was opened.
+    pub(crate) const OPENED: Self = Self::Unknown { before: u32::MAX };
+
+    /// A transaction begins with frame `number`: what is from there on was not found, and does not
+    /// count before it is committed.
+    pub(crate) fn is_written_from(&mut self, number: u32) {
+        if let Self::Unknown { before } = self {
+            *before = number.min(*before);
+        }
+    }
 }
 
 impl<S: Storage> Connection<S> {

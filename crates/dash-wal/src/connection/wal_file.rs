@@ -1,7 +1,7 @@
 //! `-wal` as SQLite uses it, and what its calls tell of transactions (wal.c `walFrames`).
 
 use crate::connection::own::OwnFrames;
-use crate::connection::state::{CommitFrame, Connection, Transaction};
+use crate::connection::state::{Backfill, CommitFrame, Connection, Transaction};
 use crate::connection::sums::is_unsummed;
 use crate::context::{WAL_HEADER, page_of};
 use crate::frames::{FRAME_HEADER, FrameHeader, Place, place_of};
@@ -22,6 +22,7 @@ impl<S: Storage> Connection<S> {
     ///
     /// Those of the directory.
     pub fn wal_open(&mut self) -> Result<()> {
+        self.check_not_left()?;
         let name = Arc::clone(self.names.shown_wal());
         let permissions = self.database.metadata()?.permissions;
         let existed = self.directory.metadata(&self.names.wal).during(Operation::Stat, &name)?;
@@ -42,6 +43,7 @@ impl<S: Storage> Connection<S> {
         }
         let bytes = self.memory.as_ref().map(|memory| Arc::clone(&memory.wal));
         self.wal = Some(WalFile::new(wal, bytes));
+        self.backfill = Backfill::OPENED;
         Ok(())
     }
 
@@ -91,6 +93,7 @@ impl<S: Storage> Connection<S> {
         let header = <&[u8; WAL_HEADER]>::try_from(data).ok().filter(|_| offset == 0);
         if let Some(header) = header {
             self.begin_generation(header)?;
+            self.backfill = Backfill::Whole;
         }
         if header.is_none()
             && self.coordination.is(Word::HeaderNew)
@@ -183,6 +186,7 @@ impl<S: Storage> Connection<S> {
         };
         if self.transaction.first == 0 {
             self.transaction.first = number;
+            self.backfill.is_written_from(number);
         }
         if unsummed {
             self.note_unsummed(number);
@@ -251,6 +255,10 @@ impl<S: Storage> Connection<S> {
     /// Those of the file, and of the log.
     pub fn wal_truncate(&mut self, size: u64) -> Result<()> {
         self.spoil_own_frames()?;
+        if size == 0 {
+            self.note_backfill();
+            self.check_backfilled()?;
+        }
         let ends = size == 0 || broken(Mutation::TruncationEndsGeneration);
         if ends {
             self.end_generation()?;
@@ -282,6 +290,7 @@ impl<S: Storage> Connection<S> {
         let synced = std::mem::take(&mut self.transaction.synced);
         let flushed = self.transaction.flushed.take();
         let Some(own) = own else { return Ok(()) };
+        self.backfill = Backfill::Partial;
         self.stand_by_it();
         self.write_held()?;
         self.statistics.commits += 1;

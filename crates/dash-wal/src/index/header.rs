@@ -61,6 +61,12 @@ pub(crate) fn checkpoints(bytes: &[u8; CHECKPOINTS_END]) -> Option<(Salts, u32)>
     Some((header.salts, number(bytes, BACKFILL).max(number(bytes, ATTEMPTED))))
 }
 
+/// Up to which frame all is in the database (wal.c `nBackfill`).
+pub(super) fn backfilled<M: SharedMemory>(memory: &M) -> u32 {
+    let [frame, _] = halves(memory.word(BACKFILL / 8).load(SeqCst));
+    frame
+}
+
 /// The mark of reader `number` (wal.c `WalCkptInfo`): the array is behind both copies and the
 /// number of frames that were copied into the database.
 pub(super) fn mark<M: SharedMemory>(memory: &M, number: usize) -> Option<u32> {

@@ -15,6 +15,7 @@ use dash_storage::LockKind;
 use dash_storage::simulated::Simulated;
 use dash_wal::{Barrier, Durability, OpenOptions, Process, Said, Tuning};
 
+use super::busy::Busy;
 use super::carry::{Carry, Executor};
 use super::older::Older;
 use crate::sim::stock_file as file;
@@ -102,6 +103,7 @@ struct Shared {
     carry: Mutex<Carry>,
     /// Whether its SQLite is an older one.
     older: Older,
+    busy: Busy,
 }
 
 /// The connection of a world.
@@ -131,6 +133,7 @@ impl Shared {
             says: AtomicUsize::new(0),
             carry: Mutex::default(),
             older: Older::default(),
+            busy: Busy::default(),
         })
     }
 
@@ -208,6 +211,7 @@ impl Database {
             "older" => self.connection.older.ask_for(value == "1", self.world.setup.page),
             // As the thread does in which a process watches for that.
             "rests" => drop(engine(connection.come_to_rest(), Code::IOERR_FSYNC)?),
+            "busy" => self.connection.busy.ask_for(value),
             "undeferred" => connection.set_undeferred(value == "1"),
             _ => return Ok(Handled::No),
         }
@@ -221,6 +225,7 @@ impl File for Database {
     }
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        self.connection.busy.writes()?;
         engine(self.connection.get()?.write(data, offset), Code::IOERR_WRITE)
     }
 
@@ -367,6 +372,7 @@ impl File for Log {
     }
 
     fn sync(&mut self, _: SyncFlags) -> Result<()> {
+        self.connection.busy.flushes()?;
         engine(self.connection.get()?.wal_sync(), Code::IOERR_FSYNC)
     }
 

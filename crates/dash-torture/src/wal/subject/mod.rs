@@ -1,5 +1,6 @@
 //! The engine `wal` on simulated storage.
 
+mod busy;
 mod carry;
 mod files;
 mod older;

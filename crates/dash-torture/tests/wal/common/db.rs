@@ -29,7 +29,7 @@ impl Db {
 
     /// One more in the same process.
     pub fn another(&self) -> Self {
-        self.tale.open_in(self.world.another()).unwrap()
+        self.tale.open_in(self.world.another(), "").unwrap()
     }
 
     /// One more, which has not read anything.

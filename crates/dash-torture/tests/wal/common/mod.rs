@@ -151,7 +151,14 @@ impl Tale {
 
     pub fn try_open(&self) -> Result<Db, String> {
         let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
-        self.open_in(World::new(self.machine.process(), &Simulation, setup))
+        self.open_in(World::new(self.machine.process(), &Simulation, setup), "")
+    }
+
+    /// One that has the database for itself before it reads anything: SQLite shares no wal-index.
+    pub fn open_exclusive(&self) -> Db {
+        let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
+        let world = World::new(self.machine.process(), &Simulation, setup);
+        self.open_in(world, "PRAGMA locking_mode=EXCLUSIVE").unwrap()
     }
 
     /// A process opens the database, and is killed before the operation of these kinds with this
@@ -173,19 +180,20 @@ impl Tale {
                 }
             }
         });
-        drop(self.open_in(world));
+        drop(self.open_in(world, ""));
         self.machine.watch(|_, _| {});
         let saved = saved.lock().unwrap().take();
         saved.map(Saved::restore).is_some()
     }
 
-    fn open_in(&self, world: World) -> Result<Db, String> {
+    fn open_in(&self, world: World, first: &str) -> Result<Db, String> {
         let process = world.process.clone();
         let db = open_sqlite(world.clone()).map_err(|error| said(&error))?;
         let lazy = AtomicBool::new(false);
         let db = Db { db, process, world, tale: self.clone(), lazy };
         db.db.busy_timeout(Duration::ZERO).unwrap();
         db.db.set_prepared_statement_cache_capacity(0);
+        db.run(first)?;
         db.run(&format!(
             "PRAGMA page_size={PAGE}; PRAGMA temp_store=MEMORY; PRAGMA cache_size=8; PRAGMA synchronous=EXTRA"
         ))?;
