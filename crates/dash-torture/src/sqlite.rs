@@ -94,6 +94,9 @@ pub fn open_stock(path: &Path) -> rusqlite::Result<Connection> {
 /// What stands in parameters for a path beside the database that is no name of its own.
 pub const ELSEWHERE: &str = "{elsewhere}";
 
+/// What parameters say that keep `-wal` in the memory of one process.
+pub const IN_MEMORY: &str = "dash_wal=memory";
+
 /// The URI of `path` in dash.
 #[must_use]
 pub fn uri(path: &Path, parameters: &str) -> String {

@@ -31,6 +31,17 @@ fn what_could_not_come_to_rest_does_later() {
     common::none_failed(&summaries);
 }
 
+/// The log of a database on a tmpfs is mapped, and a signal may come in between.
+#[test]
+fn an_interrupted_call_is_made_again() {
+    let mut options = common::options(Duration::from_secs(20));
+    options.engine = Some("wal/sql".into());
+    options.case = Some("sql/open/alone/eintr".into());
+    let summaries = faults::run(&options, &common::Quiet, &again());
+    summaries.iter().for_each(common::report);
+    common::none_failed(&summaries);
+}
+
 #[test]
 fn failing_calls_are_errors_and_nothing_more() {
     let options = common::options(Duration::from_secs(moment(30, 42)));

@@ -154,14 +154,18 @@ impl Region {
         let start = libc::off_t::try_from(start).map_err(|_| Errno::EOVERFLOW)?;
         let mapping = old.mapping.take().ok_or(Errno::EINVAL)?;
         let place = mapping.as_mut_ptr().cast();
-        // SAFETY: the extent is one mapping of ours, which `mapping` owns, as nothing takes one out
-        // that came over a fork; the fork handler has put private zeros there, so that no entry of
-        // the list is about it. Whoever has pointers into it takes it for memory that others
-        // change.
-        let mapped =
-            unsafe { libc::mmap(place, mapping.len(), PROTECTION, FLAGS, file.as_raw_fd(), start) };
-        if mapped == libc::MAP_FAILED {
-            let error = io::Error::last_os_error();
+        let (len, file) = (mapping.len(), file.as_raw_fd());
+        let mapped = uninterrupted(|| {
+            // SAFETY: the extent is one mapping of ours, which `mapping` owns, as nothing takes one
+            // out that came over a fork; the fork handler has put private zeros there, so that no
+            // entry of the list is about it. Whoever has pointers into it takes it for memory that
+            // others change.
+            match unsafe { libc::mmap(place, len, PROTECTION, FLAGS, file, start) } {
+                libc::MAP_FAILED => Err(io::Error::last_os_error()),
+                _ => Ok(()),
+            }
+        });
+        if let Err(error) = mapped {
             std::mem::forget(mapping);
             return Err(error);
         }

@@ -178,16 +178,22 @@ fn map(file: &fs::File, len: usize) -> io::Result<(NonNull<u8>, Persistence)> {
         (libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC, Persistence::Synchronous)
     };
     let null = std::ptr::null_mut();
-    // SAFETY: the kernel chooses a place where nothing is.
-    let mapped = unsafe { libc::mmap(null, len, PROTECTION, flags, file.as_raw_fd(), 0) };
-    if mapped != libc::MAP_FAILED {
-        let start = NonNull::new(mapped.cast()).ok_or(Errno::ENOMEM)?;
-        return Ok((start, persistence));
+    let mapped = uninterrupted(|| {
+        // SAFETY: the kernel chooses a place where nothing is.
+        let mapped = unsafe { libc::mmap(null, len, PROTECTION, flags, file.as_raw_fd(), 0) };
+        match mapped {
+            libc::MAP_FAILED => Err(io::Error::last_os_error()),
+            mapped => NonNull::new(mapped.cast()).ok_or_else(|| Errno::ENOMEM.into()),
+        }
+    });
+    match mapped {
+        Ok(start) => Ok((start, persistence)),
+        // Linux before 4.15 does not know the flags.
+        Err(error) if !memory && error.raw_os_error() == Some(Errno::EINVAL as i32) => {
+            Err(Errno::EOPNOTSUPP.into())
+        }
+        Err(error) => Err(error),
     }
-    let error = io::Error::last_os_error();
-    // Linux before 4.15 does not know the flags.
-    let unknown = !memory && error.raw_os_error() == Some(Errno::EINVAL as i32);
-    Err(if unknown { Errno::EOPNOTSUPP.into() } else { error })
 }
 
 impl Drop for Persistent {

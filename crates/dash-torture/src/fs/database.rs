@@ -38,7 +38,8 @@ impl Opened {
     pub fn all() -> Vec<Self> {
         let of = |engine: &&'static dyn Engine| -> Vec<Self> {
             let name = engine.name();
-            let variants = engine.loaded_variants().into_iter();
+            let is_in_files = |(_, uri): &(_, &str)| !uri.contains(sqlite::IN_MEMORY);
+            let variants = engine.loaded_variants().into_iter().filter(is_in_files);
             let guests = engine.loaded().map(|_| Self::Guests(name));
             variants.map(|(variant, _)| Self::Dash(name, variant)).chain(guests).collect()
         };

@@ -45,8 +45,12 @@ pub fn perform(
     let mut rng = Rng::with_seed(seed);
     // The first variant twice as often as the others.
     let mut parameters = database::parameters_of(engine);
-    // They tell parameters to each other, and a path is of one database.
-    parameters.retain(|parameters| !parameters.contains(sqlite::ELSEWHERE));
+    // They tell parameters to each other, and a path is of one database; and two of them may have
+    // it open.
+    let is_for_several = |parameters: &&str| {
+        !parameters.contains(sqlite::ELSEWHERE) && !parameters.contains(sqlite::IN_MEMORY)
+    };
+    parameters.retain(is_for_several);
     parameters.insert(0, parameters[0]);
     let parameters = parameters[rng.usize(..parameters.len())];
     let model = Connection::open_in_memory().map_err(text)?;

@@ -36,7 +36,8 @@ impl Said {
 /// Extended codes that fit a failed call, beside plain `SQLITE_IOERR`.
 fn fitting(kind: Kind) -> &'static [i32] {
     match kind {
-        Kind::Open | Kind::MakeDirectory => &[ffi::SQLITE_CANTOPEN],
+        // The last one: a folder, to be flushed.
+        Kind::Open | Kind::MakeDirectory => &[ffi::SQLITE_CANTOPEN, ffi::SQLITE_IOERR_DIR_FSYNC],
         Kind::Read => &[ffi::SQLITE_IOERR_READ],
         // The last one: zeros, to make a file longer.
         Kind::Write => &[ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_TRUNCATE],
@@ -44,12 +45,15 @@ fn fitting(kind: Kind) -> &'static [i32] {
         Kind::Resize => &[ffi::SQLITE_IOERR_TRUNCATE, ffi::SQLITE_IOERR_WRITE],
         Kind::Rename => &[],
         Kind::Remove => &[ffi::SQLITE_IOERR_DELETE],
-        // The last one: how long a file is, asked to make it longer.
+        // The last three: how long a file is, asked to make it longer, and to store to its memory
+        // and write that back.
         Kind::Stat => &[
             ffi::SQLITE_IOERR_FSTAT,
             ffi::SQLITE_IOERR_ACCESS,
             ffi::SQLITE_CANTOPEN,
             ffi::SQLITE_IOERR_TRUNCATE,
+            ffi::SQLITE_IOERR_WRITE,
+            ffi::SQLITE_IOERR_FSYNC,
         ],
         Kind::Lock => &[ffi::SQLITE_IOERR_LOCK],
         Kind::Map => &[ffi::SQLITE_IOERR_MMAP],

@@ -39,8 +39,7 @@ const VARIANTS: &[Variant] = &[
     Variant {
         name: ALONE,
         what: "-wal is in the memory of one process",
-        // Rings of several processes are not for it.
-        uri: None,
+        uri: Some("&journal_mode=wal&dash_rest=10&dash_wal=memory"),
         every_flush_counts: false,
     },
 ];
