@@ -254,6 +254,13 @@ pub trait File: Send + Sync + 'static {
     /// can't run out of space (`posix_fallocate`, where the file system can). Never shrinks.
     fn allocate(&self, len: u64) -> io::Result<()>;
 
+    /// Reserves blocks up to `len`, and leaves the length as it is (`FALLOC_FL_KEEP_SIZE`): writing up
+    /// to there can't run out of space until the file is cut. [`io::ErrorKind::Unsupported`] where
+    /// the home or the file system can't.
+    fn make_room(&self, _len: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Has the blocks of `range` allocated *and* written, with zeros: where the file system writes
     /// in place, no later write in it changes anything but the bytes. Extends the file. What was
     /// there before is gone; nothing is durable before a flush. Through a direct description both

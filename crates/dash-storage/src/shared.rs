@@ -59,6 +59,10 @@ impl<F: File> File for Arc<F> {
         F::allocate(self, len)
     }
 
+    fn make_room(&self, len: u64) -> io::Result<()> {
+        F::make_room(self, len)
+    }
+
     fn initialize(&self, range: Range<u64>) -> io::Result<()> {
         F::initialize(self, range)
     }

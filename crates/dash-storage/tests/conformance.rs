@@ -66,6 +66,7 @@ conformance! {
         buffers_are_written_one_behind_the_other
         setting_the_length_cuts_and_extends_with_zeros
         allocating_extends_and_never_shrinks
+        making_room_leaves_the_length
         a_flush_succeeds_in_every_mode
         going_around_holes_misses_nothing
         a_file_open_for_reading_is_not_written

@@ -100,6 +100,24 @@ impl File {
     }
 }
 
+/// `fallocate`; unsupported where the file system or the kernel has none.
+fn reserve(
+    file: &fs::File,
+    how: FallocateFlags,
+    start: libc::off_t,
+    len: libc::off_t,
+) -> io::Result<()> {
+    loop {
+        match fallocate(file, how, start, len) {
+            Err(Errno::EINTR) => {}
+            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            other => return Ok(other?),
+        }
+    }
+}
+
 impl crate::File for File {
     type Map = Map;
     type Memory = Memory;
@@ -219,15 +237,19 @@ impl crate::File for File {
         if old >= end {
             return Ok(());
         }
-        loop {
-            match fallocate(file, FallocateFlags::empty(), old, end - old) {
-                Ok(()) => return Ok(()),
-                Err(Errno::EINTR) => {}
-                Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => break,
-                Err(error) => return Err(error.into()),
-            }
+        match reserve(file, FallocateFlags::empty(), old, end - old) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            other => return other,
         }
         if stat(file)?.len() < len { file.set_len(len) } else { Ok(()) }
+    }
+
+    fn make_room(&self, len: u64) -> io::Result<()> {
+        let end = libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)?;
+        match end {
+            0 => Ok(()),
+            end => reserve(self.descriptor.file()?, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, end),
+        }
     }
 
     fn initialize(&self, range: Range<u64>) -> io::Result<()> {

@@ -133,9 +133,14 @@ impl Data {
         (self.len, self.lengths, self.length_dirty) = (len, vec![len], false);
     }
 
+    /// Reserves space.
+    pub(super) fn make_room(&mut self, len: u64) {
+        self.reserved = self.reserved.max(len);
+    }
+
     /// Extends, with space reserved.
     pub(super) fn allocate(&mut self, len: u64) {
-        self.reserved = self.reserved.max(len);
+        self.make_room(len);
         if len > self.len {
             self.change_len(len);
         }

@@ -219,6 +219,14 @@ impl crate::File for File {
         self.change(OperationKind::Allocate, 0..end(len, 0)?, |state, _| self.reserve(state, len))
     }
 
+    fn make_room(&self, len: u64) -> io::Result<()> {
+        self.change(OperationKind::Allocate, 0..end(len, 0)?, |state, _| {
+            state.check_space(self.key, 0, len)?;
+            state.data_mut(self.key)?.make_room(len);
+            Ok(())
+        })
+    }
+
     fn initialize(&self, range: Range<u64>) -> io::Result<()> {
         end(range.end, 0)?;
         self.change(OperationKind::Initialize, range.clone(), |state, _| {

@@ -74,6 +74,20 @@ pub fn allocating_extends_and_never_shrinks<S: Storage>(place: Place<S>, _: &Pat
     assert_eq!((&bytes[..5], bytes.len()), (&b"keep\0"[..], 10_000));
 }
 
+pub fn making_room_leaves_the_length<S: Storage>(place: Place<S>, _: &Path) {
+    let file = place.open("db");
+    file.write_at(b"keep", 0).unwrap();
+    for len in [10_000, 100, 0] {
+        match file.make_room(len) {
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => return,
+            made => made.unwrap(),
+        }
+    }
+    assert_eq!(content(&file), b"keep");
+    file.write_at(b"more", 9_000).unwrap();
+    assert_eq!(content(&file).len(), 9_004);
+}
+
 pub fn going_around_holes_misses_nothing<S: Storage>(place: Place<S>, _: &Path) {
     let file = place.open("db");
     assert_eq!(file.data_from(0).unwrap(), None);

@@ -55,7 +55,7 @@ impl Held {
     /// Sees to it that the file has room for so many bytes. It is given twice as much as it has, if
     /// that can be had, so that this is seldom.
     fn reserve<F: File>(&mut self, file: &F, len: u64, limit: u64) -> io::Result<()> {
-        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull, Unsupported};
         if len <= self.room || broken(Mutation::MemoryWithoutRoom) {
             return Ok(());
         }
@@ -66,10 +66,12 @@ impl Held {
         let wanted = (2 * self.room).clamp(ROOM.min(limit), limit).min(longest).max(len);
         let is_full =
             |error: &io::Error| matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge);
-        self.room = match file.allocate(wanted) {
-            Err(error) if is_full(&error) => file.allocate(len).map(|()| len),
-            allocated => allocated.map(|()| wanted),
-        }?;
+        self.room = match file.make_room(wanted) {
+            // There a full disk is found out when it is written back.
+            Err(error) if error.kind() == Unsupported => u64::MAX,
+            Err(error) if is_full(&error) => file.make_room(len).map(|()| len)?,
+            made => made.map(|()| wanted)?,
+        };
         Ok(())
     }
 

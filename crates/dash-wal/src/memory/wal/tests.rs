@@ -45,6 +45,23 @@ fn what_is_behind_the_limit_is_in_the_file_alone() {
     assert_eq!((wal.written(), other.written()), (50, 100));
 }
 
+/// The file has room for what it lacks: whoever is told of a full disk has nothing in memory yet.
+#[test]
+fn a_full_disk_is_told_when_a_frame_is_written() {
+    let machine = Machine::new(1);
+    let (wal, _) = in_memory(&machine);
+    machine.set_capacity(Some(0));
+    wal.write_at(&[1; 60], 0).unwrap_err();
+    assert_eq!(wal.len().unwrap(), 0);
+    machine.set_capacity(None);
+    wal.write_at(&[1; 60], 0).unwrap();
+    machine.set_capacity(Some(4096));
+    wal.write_at(&[2; 40], 60).unwrap();
+    wal.flush().unwrap();
+    assert_eq!(in_file(&machine), [[1; 60].as_slice(), &[2; 40]].concat());
+    wal.write_at(&[3; 5000], 100).unwrap_err();
+}
+
 /// What a flush could not write is written by the next one.
 #[test]
 fn a_flush_that_fails_forgets_nothing() {
