@@ -49,6 +49,16 @@ pub fn inherited(path: &Path) -> Error {
     Error::new(Code::CANTOPEN, message)
 }
 
+/// The same of one that had `-wal` in memory.
+pub fn inherited_memory(path: &Path) -> Error {
+    let path = path.display();
+    let message = format!(
+        "{path} was opened with dash_wal=memory before fork(), and what is in that memory is the parent's: open it again in this \
+         process, once the parent has closed it"
+    );
+    Error::new(Code::CANTOPEN, message)
+}
+
 /// No space and no right to write have codes of their own, whatever was being done.
 fn code_of_io(operation: Operation, source: &io::Error) -> Code {
     match (source.kind(), operation) {

@@ -18,7 +18,7 @@ use super::file::WalFile;
 use super::link::State;
 use super::opening;
 use crate::controls::engine_level;
-use crate::errors::inherited;
+use crate::errors::{inherited, inherited_memory};
 use crate::mode::{Database, Switching};
 
 impl WalFile {
@@ -27,7 +27,7 @@ impl WalFile {
         let refused = || inherited(switching.path);
         let mut old = self.link.state_after_fork().ok_or_else(refused)?;
         if old.engine()?.is_in_memory() {
-            return Err(refused());
+            return Err(inherited_memory(switching.path));
         }
         let joined = opening::joined(switching, self.link.is_read_only)?;
         let mut file = joined.ok_or_else(refused)?;

@@ -246,34 +246,60 @@ fn it_comes_to_rest_if_asked_to() {
     assert_eq!(count(&create(&folder, "app.db")), 40);
 }
 
-/// A forked child is another process: its copy of the memory is nobody's, and the parent goes on.
+/// A forked child is another process: its copy of the memory is nobody's. What came over the fork is
+/// refused there, also when the parent has closed the database and others have written it; the
+/// parent goes on.
 #[test]
 fn a_forked_child_is_refused() {
     let folder = database();
     let script = "
 db = open(sys.argv[2], '&dash_wal=memory')
 db.execute('INSERT INTO t VALUES (1)')
+reads, writes = os.pipe()
 child = os.fork()
 if child == 0:
-    for again in [lambda: db, lambda: open(sys.argv[2])]:
+    def tries(who, again, sql='SELECT count(*) FROM t'):
         try:
-            say('child', again().execute('SELECT count(*) FROM t').fetchall())
+            say(who, again().execute(sql).fetchall())
         except sqlite3.OperationalError:
-            say('child', scratch.execute('SELECT dash_last_error()').fetchone()[0])
+            say(who, scratch.execute('SELECT dash_last_error()').fetchone()[0])
+    tries('child', lambda: db)
+    tries('child', lambda: open(sys.argv[2]))
+    say('asked')
+    os.read(reads, 1)
+    tries('child', lambda: db)
+    tries('child', lambda: db, 'INSERT INTO t VALUES (7)')
+    tries('anew', lambda: open(sys.argv[2], '&dash_wal=memory'))
+    tries('child', lambda: db)
     db.close()
     os._exit(0)
-os.waitpid(child, 0)
+sys.stdin.readline()
 db.execute('INSERT INTO t VALUES (2)')
 say('parent', db.execute('SELECT count(*) FROM t').fetchone()[0])
 db.close()
+other = open(sys.argv[2])
+other.execute('INSERT INTO t VALUES (3)')
+other.close()
+os.write(writes, b'x')
+os.waitpid(child, 0)
 ";
     let Some(mut command) = python(script, &[&folder.path("app.db")]) else { return };
     let mut parent = Role::spawn(&mut command);
-    for _ in 0..2 {
+    let is_refused = |parent: &mut Role| {
         let refused = parent.hear("child");
         assert!(refused.contains("dash_wal=memory"), "{refused}");
-    }
+    };
+    is_refused(&mut parent);
+    is_refused(&mut parent);
+    parent.hear("asked");
+    parent.tell("");
     assert_eq!(parent.hear("parent"), "2");
+    is_refused(&mut parent);
+    is_refused(&mut parent);
+    assert_eq!(parent.hear("anew"), "[(3,)]");
+    is_refused(&mut parent);
     parent.finish();
-    assert_eq!(count(&create(&folder, "app.db")), 2);
+    let db = create(&folder, "app.db");
+    assert_eq!(count(&db), 3);
+    whole(&db);
 }
