@@ -205,7 +205,10 @@ const TOLD: &[Told] = &[
     (Mutation::OtherwiseTaken, &[carry::but_are_not_run_on_what_they_have_made]),
     (Mutation::GoneTaken, &[carry::unless_the_wal_that_they_are_of_is_gone]),
     (Mutation::NoLife, &[failed::and_the_next_opener_believes_nothing]),
-    (Mutation::CommitFailsForLog, &[without_log::where_it_can_not_be_begun]),
+    (
+        Mutation::CommitFailsForLog,
+        &[without_log::where_it_can_not_be_begun, without_log::nor_is_any_other_call_a_reason],
+    ),
     (Mutation::MemoryWithoutRoom, &[alone::and_a_full_disk_takes_no_commit]),
     (Mutation::OthersLetIn, &[alone::and_no_other_one_joins]),
     (Mutation::StockLetIn, &[alone::stock_sqlite_sees_nothing_of_it]),

@@ -3,7 +3,7 @@
 
 use dash_storage::simulated::{Effect, Fault, Machine, OperationKind};
 
-use crate::common::Tale;
+use crate::common::{Db, Tale};
 
 #[test]
 pub(crate) fn where_there_is_no_room_for_it() {
@@ -110,5 +110,34 @@ pub(crate) fn where_it_can_not_be_begun() {
         db.close();
         tale.open().put();
         tale.survives_all();
+    }
+}
+
+/// WAL-41: whichever call fails, once, a commit that answers an error is not there; or it says that
+/// it may be.
+#[test]
+pub(crate) fn nor_is_any_other_call_a_reason() {
+    let begun: [fn() -> (Tale, Db); 3] = [Tale::begun, Tale::begun_alone, || {
+        let tale = Tale::new();
+        let db = tale.open();
+        (tale, db)
+    }];
+    let rows = |db: &Db| db.value::<i64>("SELECT count(*) FROM big").unwrap();
+    for begin in begun {
+        for number in 0..80 {
+            let (tale, db) = begin();
+            // What recovery and the first transaction do once.
+            let before = rows(&db);
+            let fault = Fault::new(Effect::Error(libc::EIO));
+            tale.machine.fail(fault.after(number));
+            let done = db.run("INSERT INTO big VALUES(1)");
+            tale.machine.stop_failing();
+            let expected = match &done {
+                Ok(()) => before + 1,
+                Err(what) if what.contains("not known") => continue,
+                Err(_) => before,
+            };
+            assert_eq!(rows(&db), expected, "call {number}: {done:?}");
+        }
     }
 }

@@ -260,13 +260,7 @@ impl<S: Storage> Connection<S> {
         if !self.coordination.is(Word::Session) && !self.begin_session(leader)? {
             return self.flush_wal(leader, end);
         }
-        match self.open_log(leader) {
-            Err(error @ Error::Io { .. }) => {
-                self.note_failed_flush(&error);
-                return self.flush_wal(leader, end);
-            }
-            opened => opened?,
-        }
+        self.open_log(leader)?;
         let is_memory = self.log_medium().is_some_and(LogMedium::is_memory);
         // Nobody else can make durable what this process has stored (WAL-28).
         let left = means == Means::Write && is_memory && !broken(Mutation::StoredNotFenced);

@@ -72,13 +72,7 @@ impl<S: Storage> Connection<S> {
             Error::Io { operation: Operation::Flush, name, .. } => **self.names.shown() == *name,
             _ => false,
         };
-        if !is_lost {
-            return Ok(());
-        }
-        self.coordination.set(Word::Poisoned, 1);
-        Err(Error::Poisoned(format!(
-            "{error}; the last commits are visible, and whether they are durable is not known"
-        )))
+        if is_lost { Err(self.poisoned_by(error)) } else { Ok(()) }
     }
 
     /// The log is there: what has to be durable before its first record is made so.

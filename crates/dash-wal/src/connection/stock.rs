@@ -80,6 +80,38 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
+    /// A commit is visible, and what was to make it durable has failed, by `error`: a lock, the log, a
+    /// page that was to be read back. A flush of `-wal` needs none of these (WAL-41).
+    ///
+    /// # Errors
+    ///
+    /// `error`, if it says that `-wal` is not what it was; `Poisoned` where that can't be flushed.
+    pub(crate) fn make_good(&mut self, error: Error) -> Result<bool> {
+        let is_final = matches!(error, Error::Poisoned(_) | Error::Corrupt(_));
+        if is_final || broken(Mutation::CommitFailsForLog) {
+            return Err(error);
+        }
+        let c = &self.coordination;
+        // The log may call void what has the salts of now.
+        if c.is(Word::HeadVoid) && c.is(Word::Session) {
+            return Err(self.poisoned_by(&error));
+        }
+        self.note_failed_flush(&error);
+        match self.flush_wal_beside_leader() {
+            Ok(()) => Ok(true),
+            Err(error @ Error::Poisoned(_)) => Err(error),
+            Err(error) => Err(self.poisoned_by(&error)),
+        }
+    }
+
+    /// Nothing is written any more: after `error` nobody knows what is durable.
+    pub(crate) fn poisoned_by(&self, error: &Error) -> Error {
+        self.coordination.set(Word::Poisoned, 1);
+        Error::Poisoned(format!(
+            "{error}; the last commits are visible, and whether they are durable is not known"
+        ))
+    }
+
     /// Flushes it as a barrier, with whatever is visible.
     pub(crate) fn flush_wal_alone(&mut self) -> Result<()> {
         self.with_log_waiting(|connection, leader| {

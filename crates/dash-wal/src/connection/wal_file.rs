@@ -295,7 +295,7 @@ impl<S: Storage> Connection<S> {
         self.write_held()?;
         self.statistics.commits += 1;
         let begun = self.storage.monotonic_nanos();
-        let durable = self.make_commit_durable(own, synced);
+        let durable = self.make_commit_durable(own, synced).or_else(|error| self.make_good(error));
         self.own.end();
         let durable = durable?;
         let is_flushed = flushed.is_some() || durable && self.is_flushed(own.number);

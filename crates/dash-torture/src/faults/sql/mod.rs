@@ -96,13 +96,29 @@ impl Case {
             (Ok(()), _) if self.lost_flush(&met) => {
                 Err("a commit succeeded after a failed flush".into())
             }
-            (_, Some(said)) => verdict::judge(&self.fault, &met, &said, self.operation.host),
+            (_, Some(said)) => verdict::judge(&self.fault, &met, &said, self.operation.host)
+                .and_then(|()| self.not_done(&stage, &said)),
             _ => Ok(()),
         };
         let result = judged.and_then(|()| go_on(&mut stage));
         // Its own errors have been told; the database is opened again in any case.
         drop(stage.close());
         Ok((stage, result))
+    }
+
+    /// Whoever is told that a commit has failed does it once more. So it is not there, unless that
+    /// was said.
+    fn not_done(&self, stage: &Stage, said: &Said) -> Result<(), String> {
+        if self.operation.host || said.is_in_doubt() || stage.db.is_none() {
+            return Ok(());
+        }
+        drop(stage.give_up());
+        match stage::state(stage.db()) {
+            Ok(seen) if seen > stage.acknowledged => {
+                Err(format!("commit {seen} has answered an error, and is there: {said:?}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a flush failed that a commit stands on.

@@ -27,6 +27,11 @@ impl Said {
 }
 
 impl Said {
+    /// Whether it says that a commit may be there all the same.
+    pub fn is_in_doubt(&self) -> bool {
+        self.dash.contains(IN_DOUBT)
+    }
+
     /// Whether it tells of a panic that was caught at the wall to C.
     pub fn is_panic(&self) -> bool {
         [&self.message, &self.dash].iter().any(|text| text.contains("internal error"))
@@ -111,7 +116,7 @@ pub fn judge(fault: &Fault, met: &[Met], said: &Said, host: bool) -> Result<(), 
         return if is_its_own { Ok(()) } else { wrong("a code that fits nothing") };
     }
     // A commit that is seen, and may not be durable: that it is not made good outweighs the reason.
-    if told && primary == ffi::SQLITE_IOERR && said.dash.contains(IN_DOUBT) {
+    if told && primary == ffi::SQLITE_IOERR && said.is_in_doubt() {
         return Ok(());
     }
     if !told {
