@@ -80,8 +80,8 @@ fn images_recover(engine: &str, seconds: u64) {
 fn a_device_that_fails_or_fills_up_loses_nothing() {
     let shadow = ["ext4", "ext4-writeback", "ext4-nojournal", "ext4-1k", "btrfs", "xfs"]
         .map(|kind| format!("shadow/single:{kind}"));
-    let wal = ["ext4", "btrfs"].map(|kind| format!("wal/log:{kind}"));
-    for of in shadow.into_iter().chain(wal) {
+    let wal = ["wal/log:ext4", "wal/log:btrfs", "wal/alone:ext4", "wal/alone:btrfs"];
+    for of in shadow.into_iter().chain(wal.map(String::from)) {
         let case = Some(format!("{of}:{}", options(0).seed));
         for summary in fs::run(&Options { case, ..options(60) }, &Quiet) {
             println!("{}: {} cases", summary.engine, summary.cases);

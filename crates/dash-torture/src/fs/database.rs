@@ -38,8 +38,7 @@ impl Opened {
     pub fn all() -> Vec<Self> {
         let of = |engine: &&'static dyn Engine| -> Vec<Self> {
             let name = engine.name();
-            let is_in_files = |(_, uri): &(_, &str)| !uri.contains(sqlite::IN_MEMORY);
-            let variants = engine.loaded_variants().into_iter().filter(is_in_files);
+            let variants = engine.loaded_variants().into_iter();
             let guests = engine.loaded().map(|_| Self::Guests(name));
             variants.map(|(variant, _)| Self::Dash(name, variant)).chain(guests).collect()
         };
@@ -109,6 +108,12 @@ impl Opened {
         self != Self::Stock("delete", "full")
     }
 
+    /// Whether `-wal` is in the memory of the process.
+    pub fn is_in_memory(self) -> bool {
+        let uri = if let Self::Dash(_, variant) = self { variant.uri } else { None };
+        uri.is_some_and(|uri| uri.contains(sqlite::IN_MEMORY))
+    }
+
     /// The URI of a database, with more parameters.
     pub fn uri(self, path: &Path, more: &str) -> String {
         match self {
@@ -130,6 +135,10 @@ impl Opened {
             db.execute("ATTACH ? AS aux", [self.uri(&folder.join("aux.db"), "")])?;
         }
         for setting in settings {
+            // In memory it can be chosen once something was read.
+            if self.is_in_memory() && setting.contains("locking_mode") {
+                db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+            }
             db.execute_batch(setting)?;
         }
         match self {

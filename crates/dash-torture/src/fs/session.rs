@@ -16,6 +16,11 @@ pub struct Session<'a> {
     model: Connection,
     /// Commits that failed and may yet be seen: their statements, and what they would have made.
     failed: Vec<(String, Doubtful)>,
+    /// The statements of the commits that count.
+    counted: Vec<String>,
+    /// It was closed since it was last read: what failed, and was seen, may have been in its memory
+    /// alone.
+    was_closed: bool,
     number: u64,
     rng: Rng,
     /// Of all commits.
@@ -37,7 +42,9 @@ impl<'a> Session<'a> {
         let model = Connection::open_in_memory().map_err(|error| error.to_string())?;
         let empty = database::state(&model, false).map_err(|error| error.to_string())?;
         let ledger = Ledger { empty, ..Ledger::default() };
-        Ok(Self { rig, opened, db: None, model, failed: Vec::new(), number: 0, rng, ledger })
+        let (failed, counted) = (Vec::new(), Vec::new());
+        let (db, number, was_closed) = (None, 0, false);
+        Ok(Self { rig, opened, db, model, failed, counted, was_closed, number, rng, ledger })
     }
 
     /// One commit, of so many bytes; the first makes the table. Opens the database if need be.
@@ -48,7 +55,7 @@ impl<'a> Session<'a> {
     pub fn commit(&mut self, bytes: u64) -> Result<Answer, String> {
         let sql = |error: rusqlite::Error| error.to_string();
         let position = || self.rig.log.position().map_err(|error| error.to_string());
-        if !self.failed.is_empty() {
+        if !self.failed.is_empty() || self.was_closed {
             self.read(false)?;
         }
         self.number += 1;
@@ -74,6 +81,7 @@ impl<'a> Session<'a> {
             Ok(()) => {
                 self.model.execute_batch("COMMIT").map_err(sql)?;
                 self.failed.clear();
+                self.counted.push(statement);
                 self.ledger.commits.push(Commit {
                     begun,
                     acknowledged: position()?,
@@ -137,8 +145,14 @@ impl<'a> Session<'a> {
             Some(db) => database::state(db, false),
             None => Ok(expected),
         }) {
-            Ok(found) if found == expected => Ok(()),
-            Ok(found) if self.shows_failed(found)? => Ok(()),
+            Ok(found)
+                if found == expected
+                    || self.shows_failed(found)?
+                    || self.forgets_failed(found)? =>
+            {
+                self.was_closed = false;
+                Ok(())
+            }
             Ok(found) if self.ledger.doubtful.iter().any(|failed| failed.state == found) => {
                 Err("reading finds the rows of a commit that failed".to_owned())
             }
@@ -155,6 +169,7 @@ impl<'a> Session<'a> {
         let seen = self.failed.iter().find(|(_, failed)| shows && failed.state == found);
         let Some((statement, failed)) = seen else { return Ok(false) };
         self.model.execute_batch(statement).map_err(|error| error.to_string())?;
+        self.counted.push(statement.clone());
         let acknowledged = self.rig.log.position().map_err(|error| error.to_string())?;
         let Doubtful { begun, state, .. } = *failed;
         self.ledger.commits.push(Commit { begun, acknowledged, state, is_durable: false });
@@ -162,8 +177,31 @@ impl<'a> Session<'a> {
         Ok(true)
     }
 
+    /// Whether this is what was there before commits that failed, and were seen in the memory of a
+    /// connection that is closed now. They count no more then.
+    fn forgets_failed(&mut self, found: State) -> Result<bool, String> {
+        let commits = &mut self.ledger.commits;
+        let sound = commits.iter().rposition(|commit| commit.is_durable).map_or(0, |at| at + 1);
+        let is_it = |&kept: &usize| match kept.checked_sub(1) {
+            Some(last) => commits[last].state == found,
+            None => self.ledger.empty == found,
+        };
+        let may_be = self.was_closed && self.opened.is_in_memory();
+        let Some(kept) = (sound..commits.len()).rev().find(is_it).filter(|_| may_be) else {
+            return Ok(false);
+        };
+        commits.truncate(kept);
+        self.counted.truncate(kept);
+        self.model = Connection::open_in_memory().map_err(|error| error.to_string())?;
+        for statement in &self.counted {
+            self.model.execute_batch(statement).map_err(|error| error.to_string())?;
+        }
+        Ok(true)
+    }
+
     /// Closes the connection; on a device that fails that fails, too.
     pub fn close(&mut self) {
         drop(self.db.take());
+        self.was_closed = true;
     }
 }
