@@ -78,6 +78,10 @@ mod tests {
         assert_eq!(of("shadow/single/xfs", None), Ok(vec![Ring::Fs]));
         assert_eq!(of("stock/wal-full", None), Ok(vec![Ring::Fs]));
         assert_eq!(of("shadow/memory", Some(Ring::Faults)), Ok(vec![Ring::Faults]));
+        for variant in ["wal/log", "wal/alone"] {
+            assert_eq!(of(variant, None), Ok(vec![Ring::Sim, Ring::Fs, Ring::Kill]));
+        }
+        assert_eq!(of("wal/elsewhere", None), Ok(vec![Ring::Sim, Ring::Fs]));
     }
 
     #[test]

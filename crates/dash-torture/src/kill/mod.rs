@@ -76,14 +76,13 @@ impl Target {
             parameters,
             has_guests,
         };
-        // A copy of the files, which this ring opens as well, has no log elsewhere; and its
-        // processes have the database together.
-        let is_for_several = |(_, uri): &(_, &str)| {
-            !uri.contains(sqlite::ELSEWHERE) && !uri.contains(sqlite::IN_MEMORY)
-        };
-        let variants = engine.loaded_variants().into_iter().filter(is_for_several);
+        // A copy of the files, which this ring opens as well, has no log elsewhere.
+        let is_in_one_place = |(_, uri): &(_, &str)| !uri.contains(sqlite::ELSEWHERE);
+        let variants = engine.loaded_variants().into_iter().filter(is_in_one_place);
         let variants: Vec<_> = variants.collect();
-        let all = variants.iter().map(|(_, uri)| *uri).collect();
+        // With guests processes have the database together.
+        let all = variants.iter().map(|(_, uri)| *uri);
+        let all = all.filter(|uri| !uri.contains(sqlite::IN_MEMORY)).collect();
         let alone = variants.iter().map(|(variant, uri)| target(variant.name, vec![*uri], false));
         alone.chain(std::iter::once(target(GUESTS, all, true))).collect()
     }

@@ -12,6 +12,7 @@ use super::workload::SLOTS;
 use crate::again::{Again, Task};
 use crate::engine::Loaded;
 use crate::random::Dice;
+use crate::sqlite;
 
 /// What all rounds of a run have in common.
 #[derive(Clone, Copy)]
@@ -139,6 +140,11 @@ impl std::fmt::Display for Report {
 }
 
 impl Setting<'_> {
+    /// Whether one process at a time may have the database.
+    pub(super) fn is_of_one(&self) -> bool {
+        self.parameters.contains(sqlite::IN_MEMORY)
+    }
+
     pub(super) fn start(
         &self,
         role: &str,

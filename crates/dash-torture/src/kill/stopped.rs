@@ -13,11 +13,19 @@ use super::workload;
 use crate::random::Dice;
 use crate::sqlite::{self, Wrong};
 
+/// Whether an error means that another process has the database for itself, and says so.
+fn is_told_who_has_it(error: &rusqlite::Error) -> bool {
+    let said = sqlite::last_error();
+    sqlite::is_busy(error) && said.contains(sqlite::IN_MEMORY) && said.contains("process ")
+}
+
 impl Setting<'_> {
     /// A round with a stopped process; `Err` says what must never happen.
     pub fn stop(&self, dice: &mut Dice) -> Result<Report, String> {
         let mut report = Report { stopped: 1, ..Report::default() };
-        let ends = if dice.below(2) == 0 {
+        let ends = if self.is_of_one() {
+            self.stop_the_only_one(dice)?
+        } else if dice.below(2) == 0 {
             self.stop_a_writer_that_holds_the_lock(dice)?
         } else {
             self.stop_one_of_several_anywhere(dice)?
@@ -61,6 +69,30 @@ impl Setting<'_> {
             .map_err(|error| failed("writing again", &error))?;
         db.close().map_err(|(_, error)| failed("closing", &error))?;
         Ok(vec![holder])
+    }
+
+    /// One that has the database for itself: nobody else is let in, and each is told why, also
+    /// while it is stopped.
+    fn stop_the_only_one(&self, dice: &mut Dice) -> Result<Vec<Process>, String> {
+        let mut holder = self.start("holder", 0, dice)?;
+        holder.must_say(Said::Done)?;
+        self.is_refused("beside a writer")?;
+        holder.catch_up();
+        holder.must_say(Said::Holding)?;
+        holder.signal(Signal::SIGSTOP)?;
+        self.is_refused("beside a stopped writer")?;
+        holder.catch_up();
+        holder.signal(Signal::SIGCONT)?;
+        holder.must_say(Said::Done)?;
+        Ok(vec![holder])
+    }
+
+    fn is_refused(&self, when: &str) -> Result<(), String> {
+        match sqlite::open(self.database, self.parameters) {
+            Ok(_) => Err(format!("another process is let in {when}")),
+            Err(error) if is_told_who_has_it(&error) => Ok(()),
+            Err(error) => Err(format!("refused {when}: {error}; {}", sqlite::last_error())),
+        }
     }
 
     fn stop_one_of_several_anywhere(&self, dice: &mut Dice) -> Result<Vec<Process>, String> {
