@@ -20,6 +20,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 /// Bytes written back at once.
 const PIECE: usize = 256 << 10;
 
+/// Memory that is kept from one generation to the next. What a long reader or a large transaction
+/// took beyond that is given back.
+const KEPT: usize = 8 << 20;
+
 /// Room that the file is given at the least.
 const ROOM: u64 = 256 << 10;
 
@@ -248,6 +252,9 @@ impl<F: File> WalFile<F> {
         if start == 0 && data.len() == WAL_HEADER {
             // The frames behind another header count no more, and need not get into the file.
             held.unwritten = None;
+            if held.bytes.len() > KEPT {
+                held.bytes = Vec::new();
+            }
         }
         held.reserve(&self.file, (start + part) as u64, memory.limit)?;
         held.reach(start + part)?;

@@ -108,3 +108,17 @@ fn it_is_cut_and_taken_up_as_a_file_is() {
     bytes.load(Some(&file)).unwrap();
     assert_eq!(read(&wal, 200), [4; 130]);
 }
+
+/// A generation that was large is no reason to keep its memory for ever.
+#[test]
+fn another_header_gives_memory_back() {
+    let machine = Machine::new(1);
+    let bytes = Arc::new(Bytes::new(u64::MAX));
+    let wal = WalFile::new(open(&machine, "db-wal"), Some(bytes));
+    for (len, left) in [(super::KEPT, super::KEPT), (super::KEPT + 1, 32)] {
+        wal.write_at(&vec![1; len], 0).unwrap();
+        wal.write_durable_at(&[2; 32], 0).unwrap();
+        assert_eq!(wal.len().unwrap(), left as u64);
+        assert_eq!(read(&wal, 32), [2; 32]);
+    }
+}
