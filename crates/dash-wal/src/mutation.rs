@@ -124,6 +124,7 @@ mutations! {
     MemoryOutlivesProcess = "what was in a killed process's memory is taken for being in the page cache",
     LeftInMemory = "a connection leaves what is in memory alone, and the guard goes",
     MemoryNotWritten = "a flush of -wal writes nothing back that is in memory alone",
+    FullForgotten = "a record follows a flush of a -wal in memory that found no space",
     HeaderInMemory = "a header of -wal that is to be durable stays in memory",
     GoesOnPoisoned = "the engine goes on after both flushes failed",
 }

@@ -1,7 +1,7 @@
 //! `-wal` and the wal-index in the memory of one process: a kill takes from `-wal` what a power
 //! loss may take, and the log has it (WAL-35 to WAL-38).
 
-use dash_storage::simulated::OperationKind;
+use dash_storage::simulated::{Effect, Fault, OperationKind};
 use dash_torture::sim::Stock;
 
 use crate::common::{DB, Fate, Tale, changes, content, is_fenced};
@@ -113,6 +113,39 @@ pub(crate) fn and_what_the_log_has_no_room_for_is_written_back() {
     db.put();
     survives_a_kill(&tale);
     tale.survives_all();
+}
+
+/// Where what is written over takes space anew a flush may find none. The commit is seen, and
+/// durable with the next one that finds space; what came before stays so (WAL-43).
+#[test]
+pub(crate) fn and_a_flush_that_finds_no_space_is_made_later() {
+    for level in ["FULL", "NORMAL"] {
+        let (tale, db) = Tale::begun_alone();
+        db.synchronous(level);
+        for ending in ["-wal", "-dashlog"] {
+            let full = Fault::new(Effect::Error(libc::ENOSPC)).on(OperationKind::Write);
+            tale.machine.fail(full.of_inode(tale.inode(ending)).forever());
+        }
+        for _ in 0..2 {
+            let number = db.content();
+            let told = db.try_put().unwrap_err();
+            assert!(told.contains("durable with the next one that finds space"), "{told}");
+            assert_eq!(db.content(), number + 1);
+            tale.survives_all();
+            tale.survives(&tale.machine.killed()).unwrap();
+        }
+        tale.machine.stop_failing();
+        db.put();
+        tale.all_counts();
+        survives_a_kill(&tale);
+        if level == "FULL" {
+            tale.survives_all();
+        }
+        db.put();
+        survives_a_kill(&tale);
+        db.close();
+        tale.survives_all();
+    }
 }
 
 /// The header of a generation is on the device before its frames are in the log.

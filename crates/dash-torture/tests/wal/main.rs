@@ -218,6 +218,7 @@ const TOLD: &[Told] = &[
         Mutation::MemoryNotWritten,
         &[alone::and_what_the_log_has_no_room_for_is_written_back, alone::and_comes_to_rest],
     ),
+    (Mutation::FullForgotten, &[alone::and_a_flush_that_finds_no_space_is_made_later]),
     (Mutation::HeaderInMemory, &[alone::its_header_is_on_the_device]),
     (Mutation::GoesOnPoisoned, &[failed::or_nothing_is_written_any_more]),
 ];

@@ -13,6 +13,7 @@ use crate::shared::coordination::Word;
 use crate::shared::durable::{pack, unpack};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_storage::{Directory, Storage};
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -30,8 +31,16 @@ impl<S: Storage> Connection<S> {
     }
 
     /// A second flush after one that failed would prove nothing: the pages may be clean by then.
+    /// Where they are in memory, and the disk was full, they are written again (WAL-43).
     fn flush_or_poison(&mut self) -> Result<()> {
         let Err(error) = self.wal()?.flush() else { return Ok(()) };
+        if is_full(&error) && self.wal()?.is_in_memory() {
+            let (operation, name) = (Operation::Flush, self.names.shown_wal().to_string());
+            let why = format!(
+                "{error}; the last commits are visible, and durable with the next one that finds space"
+            );
+            return Err(Error::Io { operation, name, source: io::Error::new(error.kind(), why) });
+        }
         self.coordination.set(Word::Poisoned, 1);
         Err(Error::Poisoned(format!(
             "flushing {}: {error}; the last commits are visible, and whether they are durable is not known",
@@ -42,7 +51,13 @@ impl<S: Storage> Connection<S> {
     /// The flush alone, and what follows from it for the log.
     pub(crate) fn flush_wal_file(&mut self) -> Result<()> {
         self.statistics.wal_flushes += 1;
-        self.flush_or_poison()?;
+        let flushed = self.flush_or_poison();
+        if flushed.is_err() && !broken(Mutation::FullForgotten) {
+            // As if somebody had died over a record: a flush of `-wal` is to come first (WAL-43).
+            let c = &self.coordination;
+            c.set(Word::Writes, c.get(Word::Writes).max(c.get(Word::Sequence) + 1));
+        }
+        flushed?;
         let name = Arc::clone(self.names.shown_wal());
         if !self.coordination.is(Word::WalNamed) {
             self.statistics.directory_flushes += 1;
@@ -88,7 +103,7 @@ impl<S: Storage> Connection<S> {
     /// `error`, if it says that `-wal` is not what it was; `Poisoned` where that can't be flushed.
     pub(crate) fn make_good(&mut self, error: Error) -> Result<bool> {
         let is_final = matches!(error, Error::Poisoned(_) | Error::Corrupt(_));
-        if is_final || broken(Mutation::CommitFailsForLog) {
+        if is_final || self.finds_no_space(&error) || broken(Mutation::CommitFailsForLog) {
             return Err(error);
         }
         let c = &self.coordination;
@@ -100,7 +115,18 @@ impl<S: Storage> Connection<S> {
         match self.flush_wal_beside_leader() {
             Ok(()) => Ok(true),
             Err(error @ Error::Poisoned(_)) => Err(error),
+            Err(error) if self.finds_no_space(&error) => Err(error),
             Err(error) => Err(self.poisoned_by(&error)),
+        }
+    }
+
+    /// Whether a flush of a `-wal` in memory has failed that can be made later (WAL-43).
+    fn finds_no_space(&self, error: &Error) -> bool {
+        match error {
+            Error::Io { operation: Operation::Flush, name, source } => {
+                **self.names.shown_wal() == *name && is_full(source) && self.memory.is_some()
+            }
+            _ => false,
         }
     }
 
@@ -155,4 +181,9 @@ impl<S: Storage> Connection<S> {
             false => self.with_log_waiting(|connection, _| connection.flush_wal_file()),
         }
     }
+}
+
+/// Whether there was no space. What is in memory then can be written once more.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

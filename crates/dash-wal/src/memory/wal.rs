@@ -272,6 +272,11 @@ impl<F: File> WalFile<F> {
         if len < memory.limit { Ok(len) } else { Ok(self.file.metadata()?.len.max(len)) }
     }
 
+    /// Whether all of it is in memory.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| (memory.read().bytes.len() as u64) < memory.limit)
+    }
+
     /// Cuts it.
     pub(crate) fn set_len(&self, len: u64) -> io::Result<()> {
         if let Some(memory) = &self.memory {

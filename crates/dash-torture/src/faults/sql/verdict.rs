@@ -29,7 +29,7 @@ impl Said {
 impl Said {
     /// Whether it says that a commit may be there all the same.
     pub fn is_in_doubt(&self) -> bool {
-        self.dash.contains(IN_DOUBT)
+        [IN_DOUBT, NOT_YET].iter().any(|said| self.dash.contains(said))
     }
 
     /// Whether it tells of a panic that was caught at the wall to C.
@@ -68,6 +68,9 @@ fn fitting(kind: Kind) -> &'static [i32] {
 
 /// What dash says of a commit that is seen and can't be made durable.
 const IN_DOUBT: &str = "whether they are durable is not known";
+
+/// The same of one that is made good once there is space.
+const NOT_YET: &str = "durable with the next one that finds space";
 
 /// Whether an error is that of a call of the host's VFS. `told`: dash has told the fault's errno.
 ///
