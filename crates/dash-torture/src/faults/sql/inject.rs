@@ -80,9 +80,15 @@ impl Class {
             Self::NeedRoom => call.needs_room(),
             Self::Divisible => [libc::SYS_pread64, libc::SYS_pwrite64, libc::SYS_pwritev]
                 .contains(&libc::c_long::from(call.number)),
-            Self::Write => call.kind == Kind::Write,
+            Self::Write => call.kind == Kind::Write && !is_word(call),
         }
     }
+}
+
+/// Whether it writes no more than a word: no file system, nor a device, writes half of one.
+fn is_word(call: &Call) -> bool {
+    let has_length = [libc::SYS_write, libc::SYS_pwrite64];
+    has_length.contains(&libc::c_long::from(call.number)) && call.arguments[2] <= 8
 }
 
 /// What may happen to calls of storage, but for a kill.
