@@ -21,3 +21,4 @@ mod top;
 mod torture;
 mod wal;
 mod wal_elsewhere;
+mod wal_in_memory;

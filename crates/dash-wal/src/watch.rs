@@ -96,7 +96,11 @@ pub fn watch<S: Storage>(storage: &S, path: &Path) -> Result<Option<Watched>> {
     let Some(copy) = Copy::of(&file).during(Operation::Read, name)? else { return Ok(None) };
     let now = storage.monotonic_nanos();
     let living = living(&file, copy.get(Word::EntryHigh), None)?;
-    let index = open(&names.shm)?.map(|file| Seen::of(file, names.shown())).transpose()?;
+    // In memory they are in no file; what stock SQLite left in the index's is not of them.
+    let index = match copy.get(Word::InMemory) {
+        0 => open(&names.shm)?.map(|file| Seen::of(file, names.shown())).transpose()?,
+        _ => None,
+    };
     let header = index.as_ref().and_then(Slots::header);
     let taken = file.lock_conflict(locks::WRITER, LockKind::Exclusive);
     let taken = taken.during(Operation::Lock, name)?.is_some();

@@ -63,7 +63,9 @@ fn opening(section: &mut Section, file: &Path, mode: Option<&str>, found: &dyn F
                 .to_owned()
         }
     };
-    if found.is_refused() {
+    if found.is_refused() && found.is_open() {
+        section.say(Level::Note, format!("{is}; opening it through dash {opening}"));
+    } else if found.is_refused() {
         let remedy = format!(
             "`dash inspect {shown}` shows what is there, `dash recover {shown}` what can be done"
         );

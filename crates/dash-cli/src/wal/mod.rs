@@ -74,7 +74,10 @@ impl Findings for Found {
     }
 
     fn is_refused(&self) -> bool {
-        matches!(self.report.opening, Opening::Refuse(..) | Opening::HardLinks(_))
+        matches!(
+            self.report.opening,
+            Opening::Refuse(..) | Opening::HardLinks(_) | Opening::Held(_)
+        )
     }
 
     fn has_database(&self) -> bool {

@@ -46,7 +46,7 @@ impl<S: Storage> Connection<S> {
             None if broken(Mutation::OthersLetIn) => Ok(()),
             None => Err(Error::Held(format!(
                 "process {} has {db} open with dash_wal=memory, so that its last commits are in memory which no other process \
-                 sees: close it there first, or open it there without that",
+                 sees: close it there first, or open it there without that; SELECT dash_backup(path) there makes a copy",
                 c.get(Word::InMemoryOf)
             ))),
         }

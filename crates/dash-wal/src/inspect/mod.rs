@@ -43,24 +43,20 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let (db, wal, shm) = (open(&names.db)?, open(&names.wal)?, open(&names.shm)?);
     let db = db.map(Arc::new);
     let coordination = open(&names.coordination)?;
-    let mut locks = Vec::new();
-    for (file, opened) in [
+    let lockable = [
         (LockedFile::Database, db.as_deref()),
         (LockedFile::Index, shm.as_ref()),
         (LockedFile::Coordination, coordination.as_ref()),
-    ] {
-        if let Some(opened) = opened {
-            locks.extend(locks_of(opened, file, names.shown())?);
-        }
-    }
+    ];
+    let locks = locks_in(lockable, names.shown())?;
     let open = locks.iter().any(|lock| lock.place == LockedPlace::Alive);
     let left = coordination.as_ref().map(|file| left_in(file, names.shown())).transpose()?;
     let copied_with = left.as_ref().and_then(|left| left.copied_with);
-    let in_memory = left.as_ref().is_some_and(|left| left.in_memory);
+    let in_memory = left.as_ref().and_then(|left| left.in_memory_of).map(in_memory_seen);
     let coordination =
         coordination.as_ref().zip(left).map(|(file, left)| coordination_seen(file, &left));
     let same_cache = coordination.is_some_and(|seen| seen.is_ours && seen.same_cache);
-    let boot = if same_cache && !in_memory { Boot::Same } else { Boot::Other };
+    let boot = if same_cache && in_memory.is_none() { Boot::Same } else { Boot::Other };
     let directory = Arc::new(directory);
     let sign = db.as_ref().map(|db| place::read::<S>(&directory, &names, db)).transpose()?;
     let (sign, refused) = match sign.unwrap_or(Ok(None)) {
@@ -88,7 +84,8 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let stands = fence::find(&*directory, &names.fence)?;
     let (log, relation, decided) = found.log(boot, stands == Found::Fence)?;
     let database = db.as_deref().map(|file| database_seen(file, names.shown())).transpose()?;
-    let opening = opening(database.as_ref(), open, log.is_some(), decided);
+    let whose = open.then_some(in_memory);
+    let opening = opening(database.as_ref(), whose, log.is_some(), decided);
     Ok(Report {
         database,
         wal: wal.as_ref().map(|file| wal_seen(file, names.shown_wal())).transpose()?,
@@ -99,6 +96,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         fence: stands == Found::Fence,
         journal: stands == Found::Journal,
         coordination,
+        in_memory,
         locks,
         open,
         opening,
@@ -228,14 +226,15 @@ impl<'a, S: Storage> Files<'a, S> {
     }
 }
 
+/// `whose`: somebody has it open, with `-wal` in that memory.
 fn opening(
     database: Option<&DatabaseSeen>,
-    open: bool,
+    whose: Option<Option<InMemorySeen>>,
     has_log: bool,
     decided: Decided,
 ) -> Opening {
-    if open {
-        return Opening::Join;
+    if let Some(memory) = whose {
+        return memory.map_or(Opening::Join, Opening::Held);
     }
     if let Some(database) = database.filter(|database| database.links > 1) {
         return Opening::HardLinks(database.links);
@@ -339,6 +338,10 @@ fn coordination_seen<F: File>(file: &F, left: &Left) -> CoordinationSeen {
     CoordinationSeen { is_ours: left.is_ours, same_cache }
 }
 
+fn in_memory_seen(process: u64) -> InMemorySeen {
+    InMemorySeen { process: u32::try_from(process).ok().filter(|process| *process != 0) }
+}
+
 fn len_of<F: File>(file: &F, name: &str) -> Result<u64> {
     Ok(file.metadata().during(Operation::Stat, name)?.len)
 }
@@ -359,6 +362,16 @@ fn places(file: LockedFile) -> Vec<(LockedPlace, Range<u64>)> {
             (P::Log, locks::LOG),
         ],
     }
+}
+
+fn locks_in<F: File>(files: [(LockedFile, Option<&F>); 3], name: &str) -> Result<Vec<Lock>> {
+    let mut held = Vec::new();
+    for (file, opened) in files {
+        if let Some(opened) = opened {
+            held.extend(locks_of(opened, file, name)?);
+        }
+    }
+    Ok(held)
 }
 
 fn locks_of<F: File>(opened: &F, file: LockedFile, name: &str) -> Result<Vec<Lock>> {

@@ -30,6 +30,8 @@ pub struct Report {
     pub journal: bool,
     /// The coordination file `app.db-dash`, if there is one.
     pub coordination: Option<CoordinationSeen>,
+    /// `-wal` is in a process's memory, or was until that was killed: its file is behind.
+    pub in_memory: Option<InMemorySeen>,
     /// Locks that somebody holds.
     pub locks: Vec<Lock>,
     /// Whether a connection of dash has it open.
@@ -171,6 +173,13 @@ pub struct CoordinationSeen {
     pub same_cache: bool,
 }
 
+/// A `-wal` in the memory of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InMemorySeen {
+    /// Which one, if it is known.
+    pub process: Option<u32>,
+}
+
 /// A lock that somebody holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lock {
@@ -229,6 +238,8 @@ pub enum LockedPlace {
 pub enum Opening {
     /// Join the connections that have it open.
     Join,
+    /// Refuse, but to this process, which has `-wal` in its memory.
+    Held(InMemorySeen),
     /// Make an empty database.
     Create,
     /// Nothing of this engine's: the database is not in WAL mode, and no log counts.

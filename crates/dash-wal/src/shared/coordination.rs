@@ -184,8 +184,8 @@ pub(crate) struct Left {
     pub(crate) cache_life: Option<u64>,
     /// See [`Coordination::copied_with`].
     pub(crate) copied_with: Option<u64>,
-    /// What was in `-wal` was in a process's memory alone.
-    pub(crate) in_memory: bool,
+    /// What was in `-wal` was in this process's memory alone; 0: which one is not known.
+    pub(crate) in_memory_of: Option<u64>,
 }
 
 /// Reads it without mapping it.
@@ -198,8 +198,9 @@ pub(crate) fn left_in<F: File>(file: &F, name: &str) -> Result<Left> {
     };
     let (life, is_ours) = (word(Word::CacheLife)?, word(Word::Magic)? == MARK);
     let copied_with = copied_with(file, is_ours, word(Word::Own)?, word(Word::LogId)?);
-    let in_memory = word(Word::InMemory)? != 0;
-    Ok(Left { is_ours, cache_life: (life != 0).then_some(life), copied_with, in_memory })
+    let (in_memory, of) = (word(Word::InMemory)? != 0, word(Word::InMemoryOf)?);
+    let in_memory_of = (is_ours && in_memory).then_some(of);
+    Ok(Left { is_ours, cache_life: (life != 0).then_some(life), copied_with, in_memory_of })
 }
 
 fn copied_with<F: File>(file: &F, is_ours: bool, own: u64, log: u64) -> Option<u64> {

@@ -53,6 +53,10 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
             "of_this_version": seen.is_ours,
             "page_cache_is_theirs": seen.same_cache,
         })),
+        "in_memory": report.in_memory.map(|seen| json!({
+            "process": seen.process,
+            "says": words::in_memory(report),
+        })),
         "locks": report.locks.iter().map(|lock| json!({
             "file": words::file(lock.file),
             "place": format!("{:?}", lock.place).to_uppercase(),
@@ -74,6 +78,7 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
 fn name(opening: &Opening) -> String {
     match opening {
         Opening::Join => "join".into(),
+        Opening::Held(_) => "refuse in memory".into(),
         Opening::Create => "create".into(),
         Opening::OtherMode => "other mode".into(),
         Opening::HardLinks(_) => "refuse hard links".into(),

@@ -19,6 +19,9 @@ pub fn print(report: &Report, holders: &[Holders]) {
         None => say!("-wal      {}: none", name(&names.wal)),
     }
     wal(report);
+    if let Some(text) = words::in_memory(report) {
+        line("memory", &text);
+    }
     if let Some(path) = &report.elsewhere {
         say!("sign      {}: the log is {}", name(&names.log), path.display());
     }
@@ -41,6 +44,9 @@ pub fn print(report: &Report, holders: &[Holders]) {
         let why = match (report.open, seen.is_ours, seen.same_cache) {
             (true, ..) => "it is open",
             (_, false, _) => "of another mode or version, or of one that was stopped",
+            (_, _, true) if report.in_memory.is_some() => {
+                "left behind by a process that was killed"
+            }
             (_, _, true) => {
                 "left behind by processes that were killed; what they wrote is in the page cache"
             }

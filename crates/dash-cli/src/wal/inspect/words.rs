@@ -2,14 +2,19 @@
 
 use dash_wal::Report;
 use dash_wal::inspect::{
-    Action, ChainSeen, DatabaseSeen, GenerationSeen, HeadIs, LockedFile, LockedPlace, Opening,
-    Relation,
+    Action, ChainSeen, DatabaseSeen, GenerationSeen, HeadIs, InMemorySeen, LockedFile, LockedPlace,
+    Opening, Relation,
 };
 
 /// What opening through dash would do, as a sentence.
 pub fn opening(report: &Report) -> String {
     match &report.opening {
         Opening::Join => "joins the connections that have it open".into(),
+        Opening::Held(seen) => format!(
+            "is refused to other processes: {} has it open with dash_wal=memory, and its last commits are in memory that no \
+             other process sees; `SELECT dash_backup(path)` there makes a copy",
+            holder(*seen)
+        ),
         Opening::Create => "makes an empty database".into(),
         Opening::OtherMode => {
             "has nothing to recover: it is not in WAL mode, and no log lies beside it".into()
@@ -18,8 +23,34 @@ pub fn opening(report: &Report) -> String {
             "is refused: the file has {links} hard links, and a log beside each of them would be another one; remove the others"
         ),
         Opening::Refuse(_, message) => format!("is refused: {message}"),
-        Opening::Row(done, story) => format!("{} ({story})", action(*done)),
+        Opening::Row(done, story) => match report.in_memory.filter(|_| *done == Action::Replay) {
+            Some(seen) => format!(
+                "{} ({} had -wal in memory, and was killed, or the power was lost: the log has what -wal's file lacks)",
+                action(*done),
+                holder(seen)
+            ),
+            None => format!("{} ({story})", action(*done)),
+        },
     }
+}
+
+/// Where `-wal` is, if it is in memory, or was.
+pub fn in_memory(report: &Report) -> Option<String> {
+    let by = holder(report.in_memory?);
+    Some(match report.open {
+        true => format!(
+            "{by} has -wal in memory (dash_wal=memory): its file is behind on purpose, and the log has what it lacks"
+        ),
+        false => format!(
+            "{by} had -wal in memory (dash_wal=memory): its file is behind, and the log has what it lacks"
+        ),
+    })
+}
+
+/// Who has, or had, `-wal` in memory.
+fn holder(seen: InMemorySeen) -> String {
+    let unknown = || "a process that is not known".to_owned();
+    seen.process.map_or_else(unknown, |process| format!("process {process}"))
 }
 
 /// What a row of the recovery table does, as a part of a sentence.
