@@ -54,8 +54,9 @@ pub struct OpenOptions {
     /// stays where it is.
     pub log: Option<PathBuf>,
     /// `-wal` and the wal-index are to be in this process's memory, which the log protects: others
-    /// are refused. What the first opener has chosen holds until the last one has closed.
-    pub wal_in_memory: bool,
+    /// are refused. `Some(false)`: they are to be in files. What the first opener has chosen holds
+    /// until the last one has closed; who chooses otherwise is refused, `None` takes what is so.
+    pub wal_in_memory: Option<bool>,
     /// Another engine's file. As long as it is in the database's folder, whoever was killed in that
     /// mode may have left a commit there, which that engine has to find first.
     pub kept_out_by: Option<OsString>,
@@ -76,7 +77,7 @@ impl Default for OpenOptions {
             durable_reads: false,
             rest: None,
             log: None,
-            wal_in_memory: false,
+            wal_in_memory: None,
             kept_out_by: None,
             executor: None,
             tuning: Tuning::default(),

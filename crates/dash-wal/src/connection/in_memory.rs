@@ -27,21 +27,23 @@ impl<S: Storage> Connection<S> {
         self.memory = Some(memory);
     }
 
-    /// Joins others who have it so, or who have it in a file. `wanted`: this one's options say in
-    /// memory.
-    pub(crate) fn join_memory(&mut self, wanted: bool) -> Result<()> {
+    /// Joins others who have it so, or who have it in a file. `wanted`: as this one's options say.
+    pub(crate) fn join_memory(&mut self, wanted: Option<bool>) -> Result<()> {
         let (c, db) = (&self.coordination, self.names.shown());
         let (id, wal) = (c.get(Word::InMemory), self.names.shown_wal());
         if id == 0 {
             return match wanted {
-                false => Ok(()),
-                true => Err(Error::Held(format!(
+                None | Some(false) => Ok(()),
+                Some(true) => Err(Error::Held(format!(
                     "{db} is open with {wal} in a file: close it everywhere before it is opened with dash_wal=memory"
                 ))),
             };
         }
         self.memory = self.process.remembered().filter(|memory| memory.is(id));
         match self.memory {
+            Some(_) if wanted == Some(false) => Err(Error::Held(format!(
+                "{db} is open in this process with {wal} in memory: close it everywhere before it is opened with dash_wal=file"
+            ))),
             Some(_) => Ok(()),
             None if broken(Mutation::OthersLetIn) => Ok(()),
             None => Err(Error::Held(format!(

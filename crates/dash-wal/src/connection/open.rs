@@ -124,7 +124,7 @@ impl<S: Storage> Connection<S> {
                 .refuse_beside(options.kept_out_by.as_deref())
                 .and_then(|()| self.recover_first(choice))
                 .and_then(|()| self.place_log(log));
-            if recovered.is_ok() && options.wal_in_memory {
+            if recovered.is_ok() && options.wal_in_memory == Some(true) {
                 self.keep_in_memory();
             }
             // What can't be opened is so before anything is written.

@@ -175,9 +175,9 @@ pub fn options(parameters: &Parameters, create: bool) -> dash_wal::OpenOptions {
     ) -> T {
         parameters.own(name).and_then(|text| read(text).ok()).unwrap_or_default()
     }
-    let wal_in_memory = own(parameters, WAL, wal);
+    let wal_in_memory = parameters.own(WAL).and_then(|text| wal(text).ok());
     // What comes to rest is written into `-wal`'s file, which is to be spared.
-    let rest = if wal_in_memory { None } else { Some(USUAL_REST) };
+    let rest = if wal_in_memory == Some(true) { None } else { Some(USUAL_REST) };
     dash_wal::OpenOptions {
         create,
         permissions: parameters.permissions(),

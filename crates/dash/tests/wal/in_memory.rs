@@ -198,6 +198,15 @@ fn what_does_not_fit_it_is_refused_by_name() {
     put(&db, 2);
     let said = message(db.query_row("PRAGMA dash_commit=paper", [], |_| Ok(())));
     assert!(said.contains("isn't available with dash_wal=memory"), "{said}");
+    // Who names the other place is refused, in this process, too; who names none joins.
+    assert!(folder.try_open("app.db", "&journal_mode=wal&dash_wal=file").is_err());
+    let said = last_error(&probe);
+    assert!(said.contains("in memory") && said.contains("dash_wal=file"), "{said}");
+    assert_eq!(text(&create(&folder, "app.db"), "PRAGMA dash_wal"), "memory");
+    put(&db, 2);
+    drop(db);
+    let db = folder.try_open("app.db", "&journal_mode=wal&dash_wal=file").expect("opens");
+    assert_eq!(text(&db, "PRAGMA dash_wal"), "file");
     drop(db);
     let db = folder.try_open("app.db", IN_MEMORY).expect("opens");
     db.execute_batch("PRAGMA locking_mode=EXCLUSIVE").expect("sets");
@@ -206,7 +215,7 @@ fn what_does_not_fit_it_is_refused_by_name() {
     drop(db);
     // Chosen later it is as in stock SQLite.
     let db = in_memory(&folder);
-    assert_eq!(count(&db), 2);
+    assert_eq!(count(&db), 4);
     db.execute_batch("PRAGMA locking_mode=EXCLUSIVE").expect("sets");
     put(&db, 3);
     drop(db);

@@ -124,7 +124,7 @@ impl Shared {
         };
         let log = super::log_of(world.setup.variant).map(PathBuf::from);
         let executor = Some(Arc::new(Executor) as Arc<_>);
-        let wal_in_memory = world.setup.variant == super::ALONE;
+        let wal_in_memory = (world.setup.variant == super::ALONE).then_some(true);
         let options = OpenOptions { barrier, tuning, log, executor, ..OpenOptions::default() };
         let options = OpenOptions { wal_in_memory, ..options };
         let opened = Connection::open(&world.process, Path::new(DB), &options, &process);
