@@ -79,6 +79,14 @@ impl<S: Storage> Connection<S> {
         Ok(true)
     }
 
+    /// How often this connection has flushed the log, `-wal` or the folder, and how many of its
+    /// commits were durable by somebody else's flush.
+    #[must_use]
+    pub fn flushes_and_waits(&self) -> u64 {
+        let told = &self.statistics;
+        told.log_flushes + told.wal_flushes + told.directory_flushes + told.helped
+    }
+
     /// Everything visible, before pages are copied into the database (WAL-14).
     pub(crate) fn barrier(&mut self) -> Result<()> {
         self.write_held()?;

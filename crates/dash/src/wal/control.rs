@@ -1,7 +1,7 @@
 //! The file controls of a database in mode wal. Among them is the end of a commit: it is visible
 //! when COMMIT_PHASETWO comes, and durable when that returns.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dash_ffi::{Code, FileControl, Handled, Result};
 use dash_wal::Connection;
@@ -58,14 +58,12 @@ impl WalFile {
         let mut state = self.link.state();
         self.link.keep_statements(&mut state);
         let begun = state.begun.take();
-        let since = Instant::now();
-        let committed = state.call(Connection::committed);
+        let committed = state.call_that_flushes(Connection::committed);
         if let Some(notice) = state.engine()?.take_notice() {
             self.host.note(Code::WARNING, &notice);
         }
         committed?;
         if let Some(begun) = begun {
-            state.latencies.record(Op::Flush, since);
             state.latencies.record(Op::Commit, begun);
         }
         let after = state.engine()?.rests_after();

@@ -13,7 +13,7 @@ use dash_wal::{Connection, Error as EngineError, LockLevel, Turn};
 use super::paper::Paper;
 use super::{parameters, reservations};
 use crate::errors::{errno_of, to_sqlite};
-use crate::latency::Latencies;
+use crate::latency::{Latencies, Op};
 use crate::mode::Parameters;
 use crate::mode::caller::Caller;
 use crate::rest::{self, Resting};
@@ -122,6 +122,24 @@ impl State {
             self.errno = errno_of(&error);
             to_sqlite(error)
         })
+    }
+
+    /// The same, timed where it flushed something, or waited for somebody's flush: most flushes
+    /// that SQLite asks for are put off, and not all commits have to be durable.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn call_that_flushes<R>(
+        &mut self,
+        call: impl FnOnce(&mut Connection<Real>) -> core::result::Result<R, EngineError>,
+    ) -> Result<R> {
+        let (begun, before) = (Instant::now(), self.engine()?.flushes_and_waits());
+        let result = self.call(call);
+        if self.engine()?.flushes_and_waits() != before {
+            self.latencies.record(Op::Flush, begun);
+        }
+        result
     }
 
     /// A connection's, once whoever has it is done.

@@ -12,7 +12,6 @@ use dash_wal::Connection;
 
 use super::link::{Link, State};
 use crate::errors::inherited;
-use crate::latency::Op;
 use crate::main_file::SECTOR;
 
 /// Bytes of a frame's header; SQLite writes it by itself, before the page.
@@ -101,11 +100,7 @@ impl File for LogFile {
     }
 
     fn sync(&mut self, _: SyncFlags) -> Result<()> {
-        let begun = Instant::now();
-        let mut state = self.link()?.state();
-        let synced = state.call(Connection::wal_sync);
-        state.latencies.record(Op::Flush, begun);
-        synced
+        self.link()?.state().call_that_flushes(Connection::wal_sync)
     }
 
     fn size(&mut self) -> Result<u64> {
