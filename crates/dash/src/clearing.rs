@@ -73,7 +73,9 @@ pub fn clear(
         };
         Error::new(
             Code::BUSY,
-            format!("{shown} {has} and in use by another process; close it there first"),
+            format!(
+                "{shown} {has} and in use by another process, or by a connection of this one; close it there first"
+            ),
         )
     };
     let is_needed = || {

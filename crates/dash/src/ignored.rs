@@ -21,8 +21,9 @@ impl MainFile {
             given.map(|(parameter, mode)| (parameter.name, mode.names()[0])).unzip();
         let Some(theirs) = of.first() else { return };
         let (path, names, is) = (self.path.display(), names.join(", "), mode.described());
-        let message =
-            format!("{path} is {is}, where these mean nothing: {names}; they are of mode {theirs}");
+        let message = format!(
+            "{path} is open {is}, where these mean nothing: {names}; they are of mode {theirs}"
+        );
         self.host.note(Code::NOTICE, &message);
     }
 }
