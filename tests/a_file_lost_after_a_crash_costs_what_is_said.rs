@@ -24,8 +24,35 @@ fn wal() -> Part<'static> {
     Part { parameters: "&journal_mode=wal&dash_rest=off", ..Part::default() }
 }
 
+/// The same, with `-wal` in the memory of the session.
+fn in_memory() -> Part<'static> {
+    Part { parameters: "&journal_mode=wal&dash_wal=memory", ..Part::default() }
+}
+
 /// A database whose only user was killed after its commits.
 fn killed() -> (TempDir, PathBuf) {
+    let (folder, path, db) = open(wal());
+    db.kill();
+    left(&path);
+    (folder, path)
+}
+
+/// One that had `-wal` in memory.
+fn killed_in_memory() -> (TempDir, PathBuf) {
+    let (folder, path, db) = open(in_memory());
+    db.kill();
+    left(&path);
+    (folder, path)
+}
+
+fn left(path: &Path) {
+    for name in ["-wal", "-dashlog", "-journal"] {
+        assert!(exists(&beside(path, name)), "a session left no {name}");
+    }
+}
+
+/// A session that has made its commits.
+fn open(part: Part<'_>) -> (TempDir, PathBuf, Session) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("app.db");
     let mut db = Session::dash(&path, wal()).expect("opens");
@@ -34,13 +61,9 @@ fn killed() -> (TempDir, PathBuf) {
     // A session of more than a few commits, or the next one would begin its log later.
     (0..20).for_each(|turn| drop(db.must(&format!("UPDATE t SET body = {turn} WHERE id = 1"))));
     db.close();
-    let mut db = Session::dash(&path, wal()).expect("opens");
+    let mut db = Session::dash(&path, part).expect("opens");
     (0..COMMITS).for_each(|turn| drop(db.must(&format!("INSERT INTO t(body) VALUES ({turn})"))));
-    db.kill();
-    for name in ["-wal", "-dashlog", "-journal"] {
-        assert!(exists(&beside(&path, name)), "a session left no {name}");
-    }
-    (folder, path)
+    (folder, path, db)
 }
 
 /// What a power loss leaves of it, with so many frames in `-wal`.
@@ -207,4 +230,65 @@ fn immutable_reads_the_database_alone() {
     let uri = format!("file:{}?immutable=1", path.display());
     let immutable = rusqlite::Connection::open(uri).expect("opens");
     assert!(suite::one::<i64>(&immutable, COUNT) >= 2, "older than by one commit");
+}
+
+/// A session's first commit may be in `-wal`'s file, and no other one is.
+fn reads_an_older_state(stock: &mut Session) {
+    let found = stock.must(COUNT);
+    assert!([0, 1].map(|first| (CHECKPOINTED + first).to_string()).contains(&found), "{found}");
+}
+
+/// What was in memory is in no other file (WAL-38).
+#[test]
+fn with_wal_in_memory_the_log_is_missed_after_a_kill() {
+    assert_eq!(rows(&killed_in_memory().1), Ok(CHECKPOINTED + COMMITS), "nothing was lost");
+    let (_folder, path) = killed_in_memory();
+    remove(&path, "-dashlog");
+    let refused = rows(&path).expect_err("it is opened");
+    assert!(refused.contains("app.db-dashlog is missing"), "{refused}");
+    assert!(refused.contains("--discard"), "{refused}");
+}
+
+/// The fence keeps stock SQLite out, and the log has everything.
+#[test]
+fn with_wal_in_memory_what_processes_share_costs_nothing() {
+    for names in [&["-shm"][..], &["-dash"], &["-shm", "-dash"]] {
+        let (_folder, path) = killed_in_memory();
+        names.iter().for_each(|name| remove(&path, name));
+        let refused = Session::stock(&path).sql(COUNT).expect_err("stock SQLite reads");
+        assert!(refused.contains("disk I/O error"), "{names:?}: {refused}");
+        assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS), "{names:?}");
+    }
+}
+
+/// Stock SQLite makes `-shm` anew, and finds in `-wal`'s file what no commit has reached. Whoever
+/// lets dash come first loses nothing.
+#[test]
+fn with_wal_in_memory_the_fence_keeps_stock_sqlite_from_an_older_state() {
+    let (_folder, path) = killed_in_memory();
+    fs::remove_dir(beside(&path, "-journal")).expect("the fence");
+    assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS), "dash comes first");
+
+    let (_folder, path) = killed_in_memory();
+    fs::remove_dir(beside(&path, "-journal")).expect("the fence");
+    let mut stock = Session::stock(&path);
+    reads_an_older_state(&mut stock);
+    stock.close();
+    let why = rows(&path).expect_err("commits are dropped without a word");
+    assert!(why.contains("app.db-wal is missing") && why.contains("dash recover"), "{why}");
+}
+
+/// Removed by hand while it is open it keeps nobody out any more; LIMITS.md says so. A reader does
+/// no harm.
+#[test]
+fn with_wal_in_memory_shm_keeps_stock_sqlite_out_while_it_is_open() {
+    let (_folder, path, mut db) = open(in_memory());
+    assert!(Session::stock(&path).sql(COUNT).is_err(), "stock SQLite reads");
+    remove(&path, "-shm");
+    let mut stock = Session::stock(&path);
+    reads_an_older_state(&mut stock);
+    stock.close();
+    db.must("INSERT INTO t(body) VALUES ('after it')");
+    db.close();
+    assert_eq!(rows(&path), Ok(CHECKPOINTED + COMMITS + 1));
 }
