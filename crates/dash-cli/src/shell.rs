@@ -7,6 +7,7 @@
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,6 +36,13 @@ const READS: &str = "SELECT 1 FROM sqlite_master WHERE 0";
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let library = std::path::absolute(extension::find()?)
         .map_err(|error| Failure::new(format!("finding the library: {error}")))?;
+    if arguments.file.as_os_str().as_bytes().starts_with(b"file:") && !arguments.file.exists() {
+        return Err(Failure::new(format!(
+            "{} is a URI, and dash shell takes the name of a file; to choose parameters load {} in sqlite3, and .open the URI there",
+            arguments.file.display(),
+            library.display()
+        )));
+    }
     let asks_for = |options: [&str; 2]| {
         arguments.rest.iter().any(|word| options.iter().any(|option| word == option))
     };

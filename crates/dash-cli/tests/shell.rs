@@ -78,6 +78,16 @@ fn the_prompt_reads_statements_over_lines_and_goes_on_after_an_error() {
 
 /// A script must not run in a database in memory instead: all that it writes would be gone.
 #[test]
+fn a_uri_is_not_taken_for_the_name_of_a_file() {
+    let home = Home::new();
+    home.dash(&["shell", "file:app.db?vfs=dash&dash_wal=memory", "--", "SELECT 1"])
+        .is(2)
+        .says("takes the name of a file")
+        .says("libdash.so");
+    assert!(home.contents().is_empty(), "{:?}", home.contents().keys());
+}
+
+#[test]
 fn a_script_does_not_run_where_the_database_can_not_be_opened() {
     let home = Home::new();
     std::fs::write(home.file("notes.txt"), "a shopping list, and nothing more\n".repeat(40))
