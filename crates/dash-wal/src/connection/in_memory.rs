@@ -182,7 +182,7 @@ impl<S: Storage> Connection<S> {
             None => Ok(()),
             Some(_) => Err(Error::CantOpen(format!(
                 "{} is open with dash_wal=memory, where locking_mode=EXCLUSIVE can be chosen once the database was read, and \
-                 not before",
+                 not before: close this connection",
                 self.names.shown()
             ))),
         }
