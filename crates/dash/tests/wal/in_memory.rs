@@ -255,8 +255,8 @@ fn it_comes_to_rest_if_asked_to() {
     assert_eq!(count(&create(&folder, "app.db")), 40);
 }
 
-/// A forked child is another process: its copy of the memory is nobody's. What came over the fork is
-/// refused there, also when the parent has closed the database and others have written it; the
+/// A forked child is another process: its copy of the memory is nobody's. What came over the fork
+/// is refused there, also when the parent has closed the database and others have written it; the
 /// parent goes on.
 #[test]
 fn a_forked_child_is_refused() {
