@@ -7,7 +7,6 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use nix::errno::Errno;
-use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::uio::pwritev;
 use nix::unistd::{Whence, lseek};
@@ -97,24 +96,6 @@ impl File {
             offset = advance(offset, buffer.len())?;
         }
         Ok(offset)
-    }
-}
-
-/// `fallocate`; unsupported where the file system or the kernel has none.
-fn reserve(
-    file: &fs::File,
-    how: FallocateFlags,
-    start: libc::off_t,
-    len: libc::off_t,
-) -> io::Result<()> {
-    loop {
-        match fallocate(file, how, start, len) {
-            Err(Errno::EINTR) => {}
-            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => {
-                return Err(io::ErrorKind::Unsupported.into());
-            }
-            other => return Ok(other?),
-        }
     }
 }
 
@@ -226,30 +207,11 @@ impl crate::File for File {
     /// `fallocate(2)` rather than glibc's `posix_fallocate`, which reads and writes back every
     /// block where the file system can't: that would undo what another process writes meanwhile.
     fn allocate(&self, len: u64) -> io::Result<()> {
-        let file = self.descriptor.file()?;
-        if len == 0 {
-            return Ok(());
-        }
-        let end = libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)?;
-        // Not the holes before: a file may claim any length for nothing, and is no reason to fill
-        // the disk.
-        let old = libc::off_t::try_from(stat(file)?.len()).map_err(|_| Errno::EFBIG)?;
-        if old >= end {
-            return Ok(());
-        }
-        match reserve(file, FallocateFlags::empty(), old, end - old) {
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
-            other => return other,
-        }
-        if stat(file)?.len() < len { file.set_len(len) } else { Ok(()) }
+        space::extend(self.descriptor.file()?, len)
     }
 
     fn make_room(&self, len: u64) -> io::Result<()> {
-        let end = libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)?;
-        match end {
-            0 => Ok(()),
-            end => reserve(self.descriptor.file()?, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, end),
-        }
+        space::make_room(self.descriptor.file()?, len)
     }
 
     fn initialize(&self, range: Range<u64>) -> io::Result<()> {
@@ -399,7 +361,7 @@ impl Drop for File {
     }
 }
 
-fn stat(file: &fs::File) -> io::Result<fs::Metadata> {
+pub(super) fn stat(file: &fs::File) -> io::Result<fs::Metadata> {
     uninterrupted(|| file.metadata())
 }
 

@@ -1,4 +1,4 @@
-//! Space that is given back, or is left; and which pid namespace this process is in.
+//! Space that is reserved, given back, or left; and which pid namespace this process is in.
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
@@ -9,7 +9,48 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::file::stat;
 use super::{forks, uninterrupted};
+
+/// See [`crate::File::allocate`].
+pub(super) fn extend(file: &fs::File, len: u64) -> io::Result<()> {
+    let end = libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)?;
+    // Not the holes before: a file may claim any length for nothing, and is no reason to fill the
+    // disk.
+    let old = libc::off_t::try_from(stat(file)?.len()).map_err(|_| Errno::EFBIG)?;
+    if old >= end {
+        return Ok(());
+    }
+    match reserve(file, FallocateFlags::empty(), old, end - old) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+        other => return other,
+    }
+    if stat(file)?.len() < len { file.set_len(len) } else { Ok(()) }
+}
+
+/// See [`crate::File::make_room`].
+pub(super) fn make_room(file: &fs::File, len: u64) -> io::Result<()> {
+    match libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)? {
+        0 => Ok(()),
+        end => reserve(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, end),
+    }
+}
+
+/// Unsupported where the file system, or the kernel, has no such call.
+fn reserve(
+    file: &fs::File,
+    how: FallocateFlags,
+    start: libc::off_t,
+    len: libc::off_t,
+) -> io::Result<()> {
+    let unsupported = [Errno::EOPNOTSUPP, Errno::ENOSYS].map(|errno| Some(errno as i32));
+    match uninterrupted(|| Ok(fallocate(file, how, start, len)?)) {
+        Err(error) if unsupported.contains(&error.raw_os_error()) => {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        result => result,
+    }
+}
 
 /// See [`crate::File::punch`].
 pub(super) fn punch(file: &fs::File, range: &Range<u64>) -> io::Result<()> {

@@ -58,8 +58,8 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// Poisons where the folder was not flushed, or the database: a second flush of them would prove
-    /// nothing.
+    /// Poisons where the folder was not flushed, or the database: a second flush of them would
+    /// prove nothing.
     fn check_flushed(&self, error: &Error) -> Result<()> {
         let beside = self.place.sign.is_none();
         let is_of_folder = |name: &str| {

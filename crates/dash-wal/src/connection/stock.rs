@@ -95,8 +95,8 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// A commit is visible, and what was to make it durable has failed, by `error`: a lock, the log, a
-    /// page that was to be read back. A flush of `-wal` needs none of these (WAL-41).
+    /// A commit is visible, and what was to make it durable has failed, by `error`: a lock, the
+    /// log, a page that was to be read back. A flush of `-wal` needs none of these (WAL-41).
     ///
     /// # Errors
     ///

@@ -10,8 +10,8 @@
 //! | REST | exclusive: whoever brings the database to rest |
 //! | ENTRY + i | exclusive: the connection that owns entry i |
 //!
-//! Where `-wal` is in memory ([`crate::memory`]) nobody takes WRITER, CKPT, RECOVER and LOG here: all who
-//! could are threads of one process.
+//! Where `-wal` is in memory ([`crate::memory`]) nobody takes WRITER, CKPT, RECOVER and LOG here:
+//! all who could are threads of one process.
 //!
 //! On SQLite's own bytes of `-shm` (120 to 122) every connection of dash holds a shared lock: stock
 //! writers, checkpoints and recoveries wait, and stock readers don't notice.
