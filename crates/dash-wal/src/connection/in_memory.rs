@@ -13,14 +13,15 @@ use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::open::open_if_there;
-use dash_storage::{LockKind, OpenMode, Storage};
+use dash_storage::{Directory, LockKind, OpenMode, Storage};
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
     /// Has `-wal` and the index in memory from here on; nobody else has the database open.
     pub(crate) fn keep_in_memory(&mut self) {
         let len = self.settings.tuning.wal_in_memory;
-        let memory = Arc::new(InMemory::new(self.storage.random(), len));
+        let reserves = self.directory.keeps_order();
+        let memory = Arc::new(InMemory::new(self.storage.random(), len, reserves));
         self.process.remember(&memory);
         self.coordination.set(Word::InMemoryOf, u64::from(self.coordination.process));
         self.coordination.set(Word::InMemory, memory.id);

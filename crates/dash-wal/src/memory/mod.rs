@@ -35,12 +35,13 @@ pub(crate) struct Gate<S: Storage> {
 }
 
 impl<S: Storage> InMemory<S> {
-    /// Of this process, with nothing in it. `len`: so many bytes of `-wal` at most are in memory.
-    pub(crate) fn new(id: u64, len: u64) -> Self {
+    /// Of this process, with nothing in it. `len`: so many bytes of `-wal` at most are in memory;
+    /// `reserves`: its file is given room for them.
+    pub(crate) fn new(id: u64, len: u64, reserves: bool) -> Self {
         Self {
             id,
             process: std::process::id(),
-            wal: Arc::new(Bytes::new(len)),
+            wal: Arc::new(Bytes::new(len, reserves)),
             index: Arc::default(),
             gate: Mutex::new(Gate { attached: 0, guard: None }),
         }

@@ -6,7 +6,9 @@
 //! however long a reader holds checkpoints up.
 //!
 //! The file has room for all of it (`fallocate`): what is full is found out where a transaction
-//! writes, and not where its commit is to be recovered (WAL-42).
+//! writes, and not where its commit is to be recovered (WAL-42). Where a file system has no journal
+//! a power loss may take blocks that were given so, with what was written into them, durably; it is
+//! given none there.
 
 use crate::context::WAL_HEADER;
 use crate::mutation::{Mutation, broken};
@@ -31,6 +33,8 @@ const ROOM: u64 = 256 << 10;
 pub(crate) struct Bytes {
     /// So many at most.
     limit: u64,
+    /// The file is given room.
+    reserves: bool,
     held: RwLock<Held>,
     /// Held by whoever writes back: a second one has to wait until what it takes for written is.
     writes_back: Mutex<()>,
@@ -90,9 +94,9 @@ impl Held {
 }
 
 impl Bytes {
-    /// Nothing, and never more than `limit` bytes.
-    pub(crate) fn new(limit: u64) -> Self {
-        Self { limit, held: RwLock::default(), writes_back: Mutex::default() }
+    /// Nothing, and never more than `limit` bytes. `reserves`: the file is given room for them.
+    pub(crate) fn new(limit: u64, reserves: bool) -> Self {
+        Self { limit, reserves, held: RwLock::default(), writes_back: Mutex::default() }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Held> {
@@ -256,7 +260,9 @@ impl<F: File> WalFile<F> {
                 held.bytes = Vec::new();
             }
         }
-        held.reserve(&self.file, (start + part) as u64, memory.limit)?;
+        if memory.reserves {
+            held.reserve(&self.file, (start + part) as u64, memory.limit)?;
+        }
         held.reach(start + part)?;
         held.bytes[start..start + part].copy_from_slice(&data[..part]);
         if unwritten {

@@ -10,7 +10,7 @@ const LIMIT: u64 = 100;
 const EIO: i32 = 5;
 
 fn in_memory(machine: &Machine) -> (WalFile<File>, Arc<Bytes>) {
-    let bytes = Arc::new(Bytes::new(LIMIT));
+    let bytes = Arc::new(Bytes::new(LIMIT, true));
     (WalFile::new(open(machine, "db-wal"), Some(Arc::clone(&bytes))), bytes)
 }
 
@@ -113,7 +113,7 @@ fn it_is_cut_and_taken_up_as_a_file_is() {
 #[test]
 fn another_header_gives_memory_back() {
     let machine = Machine::new(1);
-    let bytes = Arc::new(Bytes::new(u64::MAX));
+    let bytes = Arc::new(Bytes::new(u64::MAX, true));
     let wal = WalFile::new(open(&machine, "db-wal"), Some(bytes));
     for (len, left) in [(super::KEPT, super::KEPT), (super::KEPT + 1, 32)] {
         wal.write_at(&vec![1; len], 0).unwrap();
