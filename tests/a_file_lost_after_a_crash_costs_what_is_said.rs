@@ -115,11 +115,15 @@ fn the_log_costs_nothing_after_a_kill() {
 fn the_log_is_missed_after_a_power_loss() {
     for frames in [1, 3] {
         let (_folder, path) = without_power(frames);
-        remove(&path, "-dashlog");
-        let refused = rows(&path).expect_err("it is opened");
-        assert!(refused.contains("app.db-dashlog is missing"), "{refused}");
-        assert!(refused.contains("--discard"), "{refused}");
+        misses_its_log(&path);
     }
+}
+
+fn misses_its_log(path: &Path) {
+    remove(path, "-dashlog");
+    let refused = rows(path).expect_err("it is opened");
+    assert!(refused.contains("app.db-dashlog is missing"), "{refused}");
+    assert!(refused.contains("--discard"), "{refused}");
 }
 
 /// As with stock SQLite; where the log can tell it is refused, which the tests of `dash recover`
@@ -243,10 +247,7 @@ fn reads_an_older_state(stock: &mut Session) {
 fn with_wal_in_memory_the_log_is_missed_after_a_kill() {
     assert_eq!(rows(&killed_in_memory().1), Ok(CHECKPOINTED + COMMITS), "nothing was lost");
     let (_folder, path) = killed_in_memory();
-    remove(&path, "-dashlog");
-    let refused = rows(&path).expect_err("it is opened");
-    assert!(refused.contains("app.db-dashlog is missing"), "{refused}");
-    assert!(refused.contains("--discard"), "{refused}");
+    misses_its_log(&path);
 }
 
 /// The fence keeps stock SQLite out, and the log has everything.

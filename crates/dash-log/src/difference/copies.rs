@@ -131,8 +131,8 @@ impl Index {
     fn fill(&mut self, old: &[u8], stride: usize) {
         self.0.fill(0);
         let stride = (old.len() / ENTRIES).next_multiple_of(stride).max(stride);
-        for (number, word) in old.windows(WORD).step_by(stride).enumerate() {
-            if let Some(word) = first_word(word) {
+        for (number, window) in old.windows(WORD).step_by(stride).enumerate() {
+            if let Some(word) = word(window, 0) {
                 self.put(word, number * stride);
             }
         }
@@ -185,11 +185,7 @@ impl Index {
 }
 
 fn word(bytes: &[u8], place: usize) -> Option<u64> {
-    first_word(bytes.get(place..)?)
-}
-
-fn first_word(bytes: &[u8]) -> Option<u64> {
-    let word: &[u8; WORD] = bytes.first_chunk()?;
+    let word: &[u8; WORD] = bytes.get(place..)?.first_chunk()?;
     Some(u64::from_le_bytes(*word))
 }
 

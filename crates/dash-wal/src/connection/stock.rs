@@ -33,19 +33,15 @@ impl<S: Storage> Connection<S> {
     /// A second flush after one that failed would prove nothing: the pages may be clean by then.
     /// Where they are in memory, and the disk was full, they are written again (WAL-43).
     fn flush_or_poison(&mut self) -> Result<()> {
-        let Err(error) = self.wal()?.flush() else { return Ok(()) };
-        if is_full(&error) && self.wal()?.is_in_memory() {
-            let (operation, name) = (Operation::Flush, self.names.shown_wal().to_string());
+        let Err(source) = self.wal()?.flush() else { return Ok(()) };
+        let (operation, name) = (Operation::Flush, self.names.shown_wal().to_string());
+        if is_full(&source) && self.wal()?.is_in_memory() {
             let why = format!(
-                "{error}; the last commits are visible, and durable with the next one that finds space"
+                "{source}; the last commits are visible, and durable with the next one that finds space"
             );
-            return Err(Error::Io { operation, name, source: io::Error::new(error.kind(), why) });
+            return Err(Error::Io { operation, name, source: io::Error::new(source.kind(), why) });
         }
-        self.coordination.set(Word::Poisoned, 1);
-        Err(Error::Poisoned(format!(
-            "flushing {}: {error}; the last commits are visible, and whether they are durable is not known",
-            self.names.shown_wal()
-        )))
+        Err(self.poisoned_by(&Error::Io { operation, name, source }))
     }
 
     /// The flush alone, and what follows from it for the log.
