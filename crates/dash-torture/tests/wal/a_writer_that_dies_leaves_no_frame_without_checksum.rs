@@ -61,6 +61,40 @@ pub(crate) fn nor_to_a_checkpoint() {
     }
 }
 
+/// Nobody of dash is left to know of it, and a stock connection keeps the wal-index.
+#[test]
+pub(crate) fn nor_to_who_opens_it_beside_a_stock_reader() {
+    for (level, after) in [("NORMAL", false), ("NORMAL", true), ("FULL", false), ("FULL", true)] {
+        for last in 0.. {
+            let tale = Tale::new();
+            let db = older(&tale, level);
+            let stock = tale.open_stock();
+            db.put();
+            let mut count = 0;
+            let died = db.dies(
+                after,
+                move |_| {
+                    count += 1;
+                    count > last
+                },
+                |db| drop(db.scribble(2).and_then(|()| db.run("COMMIT"))),
+            );
+            for _ in 0..2 {
+                let next = tale.open();
+                next.put();
+                tale.survives_all();
+                tale.survives(&tale.machine.killed()).unwrap();
+                next.kill();
+            }
+            drop(stock);
+            if !died {
+                assert!(last > 10, "a transaction of {last} operations");
+                break;
+            }
+        }
+    }
+}
+
 /// The first attempt to come to rest may have to sum up, and the second one rests.
 #[test]
 pub(crate) fn nor_to_who_comes_to_rest() {

@@ -76,6 +76,7 @@ use before_the_first_record_all_names_are_durable as names;
 use statements_carry_commits as carry;
 use the_ring_overwrites_nothing_that_is_needed as ring;
 use what_a_commit_ran_is_said_of_it_alone as said_alone;
+use what_a_killed_process_left_is_written_again as rewritten;
 use what_a_stock_survivor_writes_after_a_kill_is_kept as survivor;
 use what_is_not_in_the_database_is_not_deleted as uncopied;
 use what_may_be_rolled_back_is_not_in_the_log as undeferred;
@@ -106,6 +107,8 @@ const TOLD: &[Told] = &[
     (Mutation::OwnFramesOutlive, &[twice::after_others_wrote_over_what_was_rolled_back]),
     (Mutation::SpoiltFramesLogged, &[twice::after_a_savepoint_was_rolled_back]),
     (Mutation::DeadLeftUnsummed, &[unsummed::to_the_next_writer, unsummed::nor_to_a_checkpoint]),
+    (Mutation::FoundUnsummed, &[unsummed::nor_to_who_opens_it_beside_a_stock_reader]),
+    (Mutation::UnseenTaken, &[rewritten::but_for_frames_that_nobody_could_see]),
     (Mutation::UnsummedTaken, &[unsummed::while_it_stands_still]),
     (Mutation::WrapsOverWindow, &[ring::within_a_generation]),
     (Mutation::WrapWithoutFlush, &[ring::within_a_generation]),
@@ -141,6 +144,7 @@ const TOLD: &[Told] = &[
     ),
     (Mutation::RecoveredNotFlushed, &[normal::and_a_full_one_at_once]),
     (Mutation::FailedRecoveryForgotten, &[failed::by_the_next_recovery]),
+    (Mutation::HeadUnclaimed, &[carry::or_whoever_recovers_is_killed]),
     (Mutation::WalNotRewritten, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::OlderLogReplayed, &[survivor::that_it_writes_under_another_header]),
     (Mutation::OrderBySequence, &[generation::whichever_connection_announced_it]),

@@ -1,5 +1,6 @@
 //! WAL-11: the page cache of a killed process looks like the disk. What recovery acts upon, and
-//! what it leaves, is written again and flushed, or the next power loss takes it.
+//! what it leaves, is written again and flushed, or the next power loss takes it. What nobody could
+//! see of it yet will be written over, and counts for nothing (WAL-44).
 
 use std::sync::{Arc, Mutex};
 
@@ -117,5 +118,38 @@ pub(crate) fn in_the_recovery_of_a_killed_process() {
     tale.machine.watch(|_, _| {});
     for image in std::mem::take(&mut *steps.lock().unwrap()) {
         goes_on(image);
+    }
+}
+
+/// A stock connection keeps the wal-index, so the next transaction takes the places of frames that
+/// were never visible.
+#[test]
+pub(crate) fn but_for_frames_that_nobody_could_see() {
+    for (commits, after) in [(0, true), (1, true), (3, true), (3, false)] {
+        for last in 0.. {
+            let tale = Tale::new();
+            let db = tale.open();
+            let stock = tale.open_stock();
+            (0..commits).for_each(|_| db.put());
+            let mut count = 0;
+            let died = db.dies(
+                after,
+                move |_| {
+                    count += 1;
+                    count > last
+                },
+                |db| drop(db.scribble(20).and_then(|()| db.run("COMMIT"))),
+            );
+            let next = tale.open();
+            next.put();
+            tale.survives_all();
+            next.put();
+            tale.survives_all();
+            drop(stock);
+            if !died {
+                assert!(last > 10, "a transaction of {last} operations");
+                break;
+            }
+        }
     }
 }

@@ -82,11 +82,13 @@ impl<S: Storage> Connection<S> {
             Err(Error::Busy) => return Err(self.is_read()),
             locked => locked?,
         }
-        self.look_again()?;
+        self.look_again(None)?;
         // What a kill takes from memory is in the log from the first commit on.
         self.coordination.set(Word::StockFirst, 0);
         let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
         memory.wal.load(wal.as_ref()).during(Operation::Read, self.names.shown_wal())?;
+        guard.map_region(0, false)?;
+        self.sum_up_as_found(&guard)?;
         if !broken(Mutation::StockLetIn) {
             guard.forbid()?;
         }

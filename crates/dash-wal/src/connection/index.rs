@@ -26,7 +26,9 @@ impl<S: Storage> Connection<S> {
                 Index::open(&self.storage, &*self.directory, &self.names.shm, &**database)?;
             match opened.exclude() {
                 Ok(()) => {
-                    self.look_again()?;
+                    opened.map_region(0, false)?;
+                    self.look_again(opened.header())?;
+                    self.sum_up_as_found(&opened)?;
                     opened.readmit()?;
                 }
                 // Others of dash have it, so nobody else has written since they looked.

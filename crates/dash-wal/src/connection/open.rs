@@ -3,6 +3,7 @@
 use crate::connection::own::OwnFrames;
 use crate::connection::state::{Backfill, Checkpoint, Connection, Patience, Settings, Transaction};
 use crate::database::DatabaseFile;
+use crate::index::IndexHeader;
 use crate::mounted;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
@@ -170,10 +171,7 @@ impl<S: Storage> Connection<S> {
         {
             // Where a flush failed, what was written is in the cache, clean, and on no device: the
             // next one to come has to know whose cache that is (WAL-11).
-            let in_memory = self.coordination.get(Word::InMemory);
-            self.coordination.reset();
-            self.coordination.set(Word::InMemory, in_memory);
-            self.coordination.validate(life);
+            self.coordination.claim_cache(life);
         }
         let recovered = recovered?;
         self.coordination.reset();
@@ -191,12 +189,13 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Stock SQLite may have written since the database was opened, as nobody of dash had the
-    /// wal-index. What is said of `-wal` is looked up again. Nobody else writes it meanwhile.
-    pub(crate) fn look_again(&mut self) -> Result<()> {
+    /// wal-index, whose header is `visible`. What is said of `-wal` is looked up again. Nobody else
+    /// writes it meanwhile.
+    pub(crate) fn look_again(&mut self, visible: Option<IndexHeader>) -> Result<()> {
         let c = &self.coordination;
         let known = (c.get(Word::Salts), c.is(Word::Session));
         let recovered = match known {
-            (_, true) => self.recover_alone(true, Choice::Ask)?,
+            (_, true) => self.recover_alone(true, Choice::Ask, visible)?,
             (salts, false) => {
                 let found = self.describe_as_found()?;
                 if found.salts() == salts {

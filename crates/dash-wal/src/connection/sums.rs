@@ -13,15 +13,18 @@
 
 use crate::connection::state::{CommitFrame, Connection};
 use crate::frames::{
-    Checksum, FRAME_HEADER, FrameHeader, WalHeader, checksum, frame_offset, frame_size,
+    Checksum, FRAME_HEADER, FrameHeader, Prefix, WalHeader, checksum, frame_offset, frame_size,
+    valid_prefix,
 };
 use crate::index::{self, Index};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use crate::shared::durable::pack;
 use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::read_exact;
 use dash_engine::memory::zeros;
-use dash_storage::{LockKind, Storage};
+use dash_engine::open::open_if_there;
+use dash_storage::{LockKind, OpenMode, Storage};
 use std::sync::Arc;
 
 /// Where the salts are in a frame's header; the checksum follows.
@@ -149,6 +152,49 @@ impl<S: Storage> Connection<S> {
         summed
     }
 
+    /// Does both where nobody of dash is left to know of it, and stock SQLite, which may be such a
+    /// version itself, has kept the wal-index `found`. Nobody else writes meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Those of `-wal`.
+    pub(crate) fn sum_up_as_found(&mut self, found: &Index<S>) -> Result<()> {
+        let Some(visible) = found.header().filter(|_| self.wal.is_some()) else { return Ok(()) };
+        let (end, name) = (visible.mx_frame, Arc::clone(self.names.shown_wal()));
+        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let Some(wal) = wal.filter(|_| end > 0 && !broken(Mutation::FoundUnsummed)) else {
+            return Ok(());
+        };
+        let header = WalHeader::read(&wal, &name)?;
+        let Some(header) = header.filter(|header| header.salts == visible.salts) else {
+            return Ok(());
+        };
+        let frame = |number: u32| {
+            let (mut bytes, at) = ([0; FRAME_HEADER], frame_offset(number, header.page_size));
+            let whole = read_exact(&wal, &mut bytes, at).during(Operation::Read, &name)?;
+            Ok(whole.then_some(bytes))
+        };
+        // Recovery has walked through what it calls durable.
+        let c = &self.coordination;
+        let is_known = pack(visible.salts) == c.get(Word::Salts) && c.is_durable(end);
+        let last = match is_known {
+            true => end,
+            false => valid_prefix(&wal, &header, Prefix::before_all(&header), &name)?.last,
+        };
+        let sums = match (last < end, frame((last + 1).min(end))?, frame(end)?) {
+            (false, _, Some(bytes)) => FrameHeader::decode(&bytes).checksum,
+            (true, Some(first), Some(_)) if is_unsummed(&first) => {
+                self.sum_up_from(last + 1, end)?
+            }
+            // It was cut, or another program has written it.
+            _ => return Ok(()),
+        };
+        if sums != visible.frame_checksum {
+            found.set_frame_checksum(end, sums);
+        }
+        Ok(())
+    }
+
     /// `end`, or the last frame before a transaction that lacks checksums.
     pub(crate) fn summed_end(&self, end: u32) -> u32 {
         match self.coordination.get(Word::Unsummed) {
@@ -192,7 +238,9 @@ impl<S: Storage> Connection<S> {
         }
         for number in first..=last {
             let at = frame_offset(number, page);
-            wal.read_exact(&mut frame, at).during(Operation::Read, &name)?;
+            if !wal.read_exact(&mut frame, at).during(Operation::Read, &name)? {
+                return Err(self.strange("it is shorter than the index says"));
+            }
             sums = checksum(header.order, &frame[..SALTS], sums);
             sums = checksum(header.order, &frame[FRAME_HEADER..], sums);
             let numbers = [header.salts[0], header.salts[1], sums[0], sums[1]];

@@ -39,7 +39,7 @@ impl<S: Storage> Connection<S> {
         if self.index.is_none() && self.database.level() == LockLevel::Exclusive {
             // Under locking_mode=EXCLUSIVE there is no wal-index at which that would be done.
             self.refuse_exclusive()?;
-            self.look_again()?;
+            self.look_again(None)?;
         }
         let bytes = self.memory.as_ref().map(|memory| Arc::clone(&memory.wal));
         self.wal = Some(WalFile::new(wal, bytes));

@@ -4,6 +4,7 @@
 //! Nothing is taken for durable because it is there: the page cache of a killed process looks like
 //! the disk. What is acted upon is written again and flushed first (WAL-11).
 
+mod again;
 mod anew;
 mod belongs;
 mod execute;
@@ -14,7 +15,7 @@ pub(crate) mod rows;
 use crate::connection::state::Connection;
 use crate::context::HeadContext;
 use crate::frames::{Prefix, WalHeader, valid_prefix};
-use crate::index::Index;
+use crate::index::{Index, IndexHeader};
 use crate::mutation::{Mutation, broken};
 use crate::options::Tuning;
 use crate::shared::coordination::Word;
@@ -23,9 +24,7 @@ use crate::stamp::Stamp;
 use crate::strayed::refusal;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
-use dash_engine::io::read_padded;
 use dash_engine::locks::LockLevel;
-use dash_engine::memory::zeros;
 use dash_engine::open::{has_one_name, open_if_there};
 use dash_log::head::{Head, State};
 use dash_log::scan::Condition;
@@ -115,7 +114,8 @@ impl<S: Storage> Connection<S> {
 
     fn recover_locked(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
         let stock = self.keep_stock_out()?;
-        let recovered = self.recover_alone(same_cache, choice);
+        let visible = stock.as_ref().and_then(Index::header);
+        let recovered = self.recover_alone(same_cache, choice, visible);
         if let Some(mut index) = stock {
             index.readmit()?;
             index.unmap(&*self.directory, &self.coordination.file, false)?;
@@ -137,7 +137,13 @@ impl<S: Storage> Connection<S> {
         Ok(Some(index))
     }
 
-    pub(crate) fn recover_alone(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
+    /// `visible`: the header of a wal-index that stock SQLite keeps.
+    pub(crate) fn recover_alone(
+        &mut self,
+        same_cache: bool,
+        choice: Choice,
+        visible: Option<IndexHeader>,
+    ) -> Result<Recovered> {
         let found = fence::find(&*self.directory, &self.names.fence)?;
         // A fence that was being put up or taken away keeps nobody out.
         drop(self.directory.remove_directory(&self.names.lowered));
@@ -176,7 +182,7 @@ impl<S: Storage> Connection<S> {
             recovered.fence = false;
         }
         let flushed = same_cache || log.is_some() || fence;
-        self.describe(wal.as_ref(), flushed, &mut recovered)?;
+        self.describe(wal.as_ref(), flushed, visible, &mut recovered)?;
         if fence && !recovered.fence {
             // One that stands means that there is a log, from here on too.
             self.lower_fence()?;
@@ -197,6 +203,10 @@ impl<S: Storage> Connection<S> {
                 let name = self.names.shown_wal();
                 self.directory.flush().during(Operation::FlushDirectory, name)?;
             }
+            if !broken(Mutation::HeadUnclaimed) {
+                // Whoever comes after a death finds the head in the cache, and it is on no device.
+                self.coordination.claim_cache(self.coordination.file.cache_life());
+            }
             log.close()?;
         }
         Ok(recovered)
@@ -215,7 +225,7 @@ impl<S: Storage> Connection<S> {
             log_id: c.get(Word::LogId),
             ..Recovered::default()
         };
-        self.describe(wal.as_ref(), false, &mut recovered)?;
+        self.describe(wal.as_ref(), false, None, &mut recovered)?;
         Ok(recovered)
     }
 
@@ -229,6 +239,7 @@ impl<S: Storage> Connection<S> {
         &self,
         wal: Option<&S::File>,
         flushed: bool,
+        visible: Option<IndexHeader>,
         recovered: &mut Recovered,
     ) -> Result<()> {
         let name = Arc::clone(self.names.shown_wal());
@@ -250,40 +261,15 @@ impl<S: Storage> Connection<S> {
             // And so must its name be: whoever made it may have died before that was flushed.
             self.directory.flush().during(Operation::FlushDirectory, &name)?;
             recovered.named = true;
-            recovered.durable = prefix.committed;
+            // What nobody could see of it the next writer writes over (WAL-44).
+            recovered.durable = match visible.filter(|_| !broken(Mutation::UnseenTaken)) {
+                Some(index) if index.salts == header.salts => prefix.committed.min(index.mx_frame),
+                Some(_) => 0,
+                None => prefix.committed,
+            };
             recovered.first_salt = header.salts[0];
         }
         Ok(())
-    }
-
-    /// Writes what a killed process left in the caches, so that a flush of it counts.
-    fn write_again(&self, log: Option<&Log<S::File>>, wal: Option<&S::File>) -> Result<()> {
-        if let Some(log) = log.filter(|_| !broken(Mutation::LogTrustedAfterKill)) {
-            log.write_again()?;
-        }
-        // Also without a log: a flush of it may have failed, after which the pages look clean.
-        let Some(wal) = wal else { return Ok(()) };
-        self.write_header_again()?;
-        let name = Arc::clone(self.names.shown_wal());
-        let len = wal.metadata().during(Operation::Stat, &name)?.len;
-        let mut at = 0;
-        let mut buffer = zeros(len.min(1 << 20))?;
-        while at < len && !broken(Mutation::WalNotRewritten) {
-            let part = usize::try_from((len - at).min(1 << 20)).unwrap_or_default();
-            read_padded(wal, &mut buffer[..part], at).during(Operation::Read, &name)?;
-            wal.write_at(&buffer[..part], at).during(Operation::Write, &name)?;
-            at += part as u64;
-        }
-        wal.flush().during(Operation::Flush, &name)
-    }
-
-    /// The same for the beginning of the database: a checkpoint's flush may have failed, and the
-    /// log is going to say what the database is like, which is flushed before that. Whatever else
-    /// of it is on no device is in `-wal`.
-    fn write_header_again(&self) -> Result<()> {
-        let mut sector = [0; 512];
-        let len = self.database.read(&mut sector, 0)?;
-        self.database.write(&sector[..len], 0)
     }
 
     /// There is a name fence, and no log.
@@ -368,15 +354,6 @@ impl<F: File> Log<F> {
         let context = HeadContext::Nothing.encode();
         let head = Head { state, sequence, next, context, ..self.scan.head.clone() };
         self.file.write_head(&head)?;
-        self.file.flush()
-    }
-
-    /// Writes the head and the chain again, and flushes them.
-    fn write_again(&self) -> Result<()> {
-        if self.scan.condition == Condition::Whole {
-            self.file.write_head(&self.scan.head)?;
-        }
-        self.scan.rewrite(&self.file)?;
         self.file.flush()
     }
 }

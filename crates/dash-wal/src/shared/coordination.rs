@@ -302,6 +302,15 @@ impl<F: File> Coordination<F> {
         self.set(Word::Magic, MARK);
     }
 
+    /// Says that recovery has written into the cache `life`, and perhaps flushed none of it. What
+    /// those before have left said stays.
+    pub fn claim_cache(&self, life: Option<u64>) {
+        if !self.is_ours() {
+            self.reset();
+        }
+        self.validate(life);
+    }
+
     /// The database before anything of this generation was copied there.
     pub fn stamp(&self) -> Stamp {
         Stamp::of_words([self.get(Word::Stamp), self.get(Word::StampPage)])
