@@ -192,24 +192,29 @@ impl<S: Storage> Connection<S> {
             recovered.log_id = log.as_ref().map_or(0, Log::id);
         }
         if let Some(log) = log.filter(Log::says_anything) {
-            // What is not in `-wal` any more was copied into the database: by stock SQLite, which
-            // flushes nothing of that under synchronous=OFF.
-            if !broken(Mutation::CheckpointTaken) {
-                self.database.sync()?;
-            }
-            // All of it is in `-wal` now, durably, and others may go on from there; or `-wal` was
-            // deleted, and that must not be undone when the log says nothing of it any more.
-            if wal.is_none() && !broken(Mutation::DeletionUndone) {
-                let name = self.names.shown_wal();
-                self.directory.flush().during(Operation::FlushDirectory, name)?;
-            }
-            if !broken(Mutation::HeadUnclaimed) {
-                // Whoever comes after a death finds the head in the cache, and it is on no device.
-                self.coordination.claim_cache(self.coordination.file.cache_life());
-            }
-            log.close()?;
+            self.close_log(&log, wal.is_none())?;
         }
         Ok(recovered)
+    }
+
+    /// Says that no record counts any more: all of it is in `-wal` now, durably, and others may go
+    /// on from there. Or that was deleted.
+    fn close_log(&self, log: &Log<S::File>, is_wal_gone: bool) -> Result<()> {
+        // What is not in `-wal` any more was copied into the database: by stock SQLite, which
+        // flushes nothing of that under synchronous=OFF.
+        if !broken(Mutation::CheckpointTaken) {
+            self.database.sync()?;
+        }
+        // The deletion must not be undone when the log says nothing of it any more.
+        if is_wal_gone && !broken(Mutation::DeletionUndone) {
+            let name = self.names.shown_wal();
+            self.directory.flush().during(Operation::FlushDirectory, name)?;
+        }
+        if !broken(Mutation::HeadUnclaimed) {
+            // Whoever comes after a death finds the head in the cache, and it is on no device.
+            self.coordination.claim_cache(self.coordination.file.cache_life());
+        }
+        log.close()
     }
 
     /// What is known of a `-wal` that no log speaks of.
