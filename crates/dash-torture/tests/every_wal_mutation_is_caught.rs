@@ -28,6 +28,8 @@ const TABLE: &[Row] = &[
     (Mutation::DatabaseNotFlushed, "log", "wal/page=4096/depth=1", 19),
     (Mutation::BaseBeforeWindow, "log", "wal/page=4096/depth=1", 0),
     (Mutation::HeaderNotFlushed, "log", "wal/page=4096/depth=1", 0),
+    (Mutation::FoundUnsummed, "log", "wal/page=4096/depth=1", 57),
+    (Mutation::LeftUnsummed, "log", "wal/page=4096/depth=1", 179),
 ];
 
 /// Seeds tried after the one in the table.

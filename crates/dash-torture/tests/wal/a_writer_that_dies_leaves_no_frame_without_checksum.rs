@@ -95,6 +95,36 @@ pub(crate) fn nor_to_who_opens_it_beside_a_stock_reader() {
     }
 }
 
+/// What stock SQLite is left alone with it copies, and may be cut off in that.
+#[test]
+pub(crate) fn nor_does_the_last_one_to_close_leave_one() {
+    for after in [false, true] {
+        for last in 0.. {
+            let tale = Tale::new();
+            let (idle, stock) = (tale.open(), tale.open_stock());
+            idle.put();
+            let (db, mut count) = (older(&tale, "NORMAL"), 0);
+            let died = db.dies(
+                after,
+                move |_| {
+                    count += 1;
+                    count > last
+                },
+                |db| drop(db.scribble(20).and_then(|()| db.run("COMMIT"))),
+            );
+            idle.close();
+            tale.watch();
+            stock.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
+            tale.done();
+            tale.survives_all();
+            if !died {
+                assert!(last > 10, "a transaction of {last} operations");
+                break;
+            }
+        }
+    }
+}
+
 /// The first attempt to come to rest may have to sum up, and the second one rests.
 #[test]
 pub(crate) fn nor_to_who_comes_to_rest() {

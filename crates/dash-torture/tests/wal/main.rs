@@ -107,6 +107,7 @@ const TOLD: &[Told] = &[
     (Mutation::OwnFramesOutlive, &[twice::after_others_wrote_over_what_was_rolled_back]),
     (Mutation::SpoiltFramesLogged, &[twice::after_a_savepoint_was_rolled_back]),
     (Mutation::DeadLeftUnsummed, &[unsummed::to_the_next_writer, unsummed::nor_to_a_checkpoint]),
+    (Mutation::LeftUnsummed, &[unsummed::nor_does_the_last_one_to_close_leave_one]),
     (Mutation::FoundUnsummed, &[unsummed::nor_to_who_opens_it_beside_a_stock_reader]),
     (Mutation::UnseenTaken, &[rewritten::but_for_frames_that_nobody_could_see]),
     (Mutation::UnsummedTaken, &[unsummed::while_it_stands_still]),

@@ -3,6 +3,7 @@
 use crate::connection::durable::Means;
 use crate::connection::state::Connection;
 use crate::index::{self, Index};
+use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use dash_engine::error::{Error, Result};
 use dash_storage::{LockKind, Storage};
@@ -255,10 +256,15 @@ impl<S: Storage> Connection<S> {
         if delete {
             self.note_backfill();
         }
+        // Nobody else may be left who knows of it (WAL-19).
+        let summed = match self.coordination.is(Word::Unsummed) && !broken(Mutation::LeftUnsummed) {
+            true => self.try_sum_up_for_the_dead(),
+            false => Ok(()),
+        };
         match self.index.take() {
             Some(index) => {
                 let unmapped = index.unmap(&*self.directory, &self.coordination.file, delete);
-                unmapped.and(self.detach_memory(delete))
+                summed.and(unmapped).and(self.detach_memory(delete))
             }
             None => Ok(()),
         }

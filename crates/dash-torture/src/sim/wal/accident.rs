@@ -51,14 +51,16 @@ pub struct Accidents {
 }
 
 impl Accidents {
-    /// Something will befall this process within its next steps, or not.
-    pub fn arm(&mut self, victim: &Simulated, dice: &mut Dice) {
+    /// Something will befall this process within its next steps, or not. Where `others` keep what
+    /// it leaves in shared memory, it is rather killed when it has written, and not told of it.
+    pub fn arm(&mut self, victim: &Simulated, others: bool, dice: &mut Dice) {
         let how = match dice.below(16) {
             0 => How::Before,
             1 => How::After,
             2 => How::Within(dice.draw()),
             3 => How::All,
             4 => How::Power(dice.below(1 << 40)),
+            5..=8 if others => How::After,
             _ => return,
         };
         self.armed = Some(Armed { victim: victim.clone(), steps: dice.below(STEPS), how });

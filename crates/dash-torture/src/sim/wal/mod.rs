@@ -146,7 +146,7 @@ impl Wal {
     /// removes as that of an empty database, and so does stock SQLite, before the cut is durable.
     fn arm(&self, victim: &Simulated, dice: &mut Dice) {
         if is_wal(&self.machine) {
-            lock(&self.accidents).arm(victim, dice);
+            lock(&self.accidents).arm(victim, !self.stock.is_empty(), dice);
         }
     }
 

@@ -58,7 +58,7 @@ pub struct Settings {
     /// Whether flushes fail.
     pub has_faults: bool,
     /// Whether SQLite is an older version, which leaves frames without checksums.
-    is_older: bool,
+    pub is_older: bool,
     /// `PRAGMA dash_barrier`, if it is set.
     barrier: Option<&'static str>,
     /// `PRAGMA dash_durability`.
@@ -100,7 +100,9 @@ impl Settings {
             is_lazy: dice.one_in(5),
             has_neighbours,
             has_faults: claims.failed_flushes && !has_neighbours && dice.one_in(4),
-            is_older: claims.pragmas && locking != Locking::Heap && dice.one_in(6),
+            is_older: claims.pragmas
+                && locking != Locking::Heap
+                && dice.one_in(if has_neighbours { 2 } else { 6 }),
             barrier: (claims.pragmas && dice.one_in(8)).then_some("wal"),
             durability: if claims.pragmas { durability } else { "host" },
             // A stock program that removes -wal would leave a question to a person.
