@@ -127,6 +127,12 @@ impl Carried {
 }
 
 impl RecordContext {
+    /// The last frame of a record with so many; 0: there is none.
+    pub fn last_frame(&self, count: u32) -> u32 {
+        let own = (self.first_frame + count).saturating_sub(1);
+        self.carried.as_ref().map_or(own, |carried| carried.last)
+    }
+
     /// As bytes: generation u64, first frame u32; of a record that carries the last frame u32 and
     /// its header, the runner's version u32 and build u64, and [`Made`]; with a window's start also
     /// the header of `-wal`, the first salt1 u32, the predecessor's u32, and the stamp's four

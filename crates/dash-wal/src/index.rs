@@ -202,6 +202,15 @@ impl<S: Storage> Index<S> {
         Ok(())
     }
 
+    /// Takes away whatever header there is, likewise. Nobody else writes meanwhile.
+    pub(crate) fn void(&mut self) -> Result<()> {
+        self.map_region(0, false)?;
+        if let Some(Some(memory)) = self.regions.first() {
+            header::void(memory);
+        }
+        Ok(())
+    }
+
     /// Gives up all locks and all memory. With `delete` the name goes, too, if nobody else has the
     /// index: SQLite asks for that where it has the database exclusively.
     pub(crate) fn unmap(

@@ -44,6 +44,7 @@ mod statements_carry_commits;
 mod stock_sqlite_reads_along_and_does_not_write;
 mod the_ring_overwrites_nothing_that_is_needed;
 mod what_a_commit_ran_is_said_of_it_alone;
+mod what_a_kill_took_from_memory_nobody_misses;
 mod what_a_killed_process_left_is_written_again;
 mod what_a_stock_survivor_writes_after_a_kill_is_kept;
 mod what_is_not_in_the_database_is_not_deleted;
@@ -76,6 +77,7 @@ use before_the_first_record_all_names_are_durable as names;
 use statements_carry_commits as carry;
 use the_ring_overwrites_nothing_that_is_needed as ring;
 use what_a_commit_ran_is_said_of_it_alone as said_alone;
+use what_a_kill_took_from_memory_nobody_misses as taken;
 use what_a_killed_process_left_is_written_again as rewritten;
 use what_a_stock_survivor_writes_after_a_kill_is_kept as survivor;
 use what_is_not_in_the_database_is_not_deleted as uncopied;
@@ -107,6 +109,10 @@ const TOLD: &[Told] = &[
     (Mutation::OwnFramesOutlive, &[twice::after_others_wrote_over_what_was_rolled_back]),
     (Mutation::SpoiltFramesLogged, &[twice::after_a_savepoint_was_rolled_back]),
     (Mutation::DeadLeftUnsummed, &[unsummed::to_the_next_writer, unsummed::nor_to_a_checkpoint]),
+    (
+        Mutation::UnsealedEarly,
+        &[taken::where_recovery_is_refused, taken::where_recovery_is_cut_off],
+    ),
     (Mutation::LeftUnsummed, &[unsummed::nor_does_the_last_one_to_close_leave_one]),
     (Mutation::FoundUnsummed, &[unsummed::nor_to_who_opens_it_beside_a_stock_reader]),
     (Mutation::UnseenTaken, &[rewritten::but_for_frames_that_nobody_could_see]),

@@ -121,35 +121,59 @@ pub(crate) fn in_the_recovery_of_a_killed_process() {
     }
 }
 
-/// A stock connection keeps the wal-index, so the next transaction takes the places of frames that
-/// were never visible.
+/// A process is killed at each operation of `act`, while a stock connection keeps the wal-index;
+/// what the next one commits is durable.
+fn killed_beside_stock(commits: usize, after: bool, act: fn(&crate::common::Db)) {
+    for last in 0.. {
+        let tale = Tale::new();
+        let db = tale.open();
+        let stock = tale.open_stock();
+        (0..commits).for_each(|_| db.put());
+        let mut count = 0;
+        let died = db.dies(
+            after,
+            move |_| {
+                count += 1;
+                count > last
+            },
+            act,
+        );
+        let next = tale.open();
+        for _ in 0..2 {
+            next.put();
+            tale.survives_all();
+        }
+        next.restart();
+        tale.survives_all();
+        drop(stock);
+        if !died {
+            assert!(last > 10, "{last} operations");
+            break;
+        }
+    }
+}
+
+/// The next transaction takes the places of frames that were never visible.
 #[test]
 pub(crate) fn but_for_frames_that_nobody_could_see() {
     for (commits, after) in [(0, true), (1, true), (3, true), (3, false)] {
-        for last in 0.. {
-            let tale = Tale::new();
-            let db = tale.open();
-            let stock = tale.open_stock();
-            (0..commits).for_each(|_| db.put());
-            let mut count = 0;
-            let died = db.dies(
-                after,
-                move |_| {
-                    count += 1;
-                    count > last
-                },
-                |db| drop(db.scribble(20).and_then(|()| db.run("COMMIT"))),
-            );
-            let next = tale.open();
-            next.put();
-            tale.survives_all();
-            next.put();
-            tale.survives_all();
-            drop(stock);
-            if !died {
-                assert!(last > 10, "a transaction of {last} operations");
-                break;
-            }
-        }
+        killed_beside_stock(commits, after, |db| {
+            drop(db.scribble(20).and_then(|()| db.run("COMMIT")));
+        });
+    }
+}
+
+/// The wal-index shows another generation than `-wal` has the header of.
+#[test]
+pub(crate) fn or_behind_a_header_that_was_not_written() {
+    for (commits, after) in [(1, true), (3, false)] {
+        killed_beside_stock(commits, after, |db| {
+            let checkpointed = db.run("PRAGMA wal_checkpoint(RESTART)");
+            drop(checkpointed.and_then(|()| db.scribble(2)).and_then(|()| db.run("COMMIT")));
+        });
+        killed_beside_stock(commits, after, |db| {
+            let checkpointed = db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+            drop(checkpointed.and_then(|()| db.scribble(2)).and_then(|()| db.run("COMMIT")));
+        });
     }
 }

@@ -28,7 +28,9 @@ impl<S: Storage> Connection<S> {
             match opened.exclude() {
                 Ok(()) => {
                     opened.map_region(0, false)?;
-                    self.look_again(opened.header())?;
+                    if self.look_again(opened.header())? {
+                        opened.void()?;
+                    }
                     self.sum_up_as_found(&opened)?;
                     opened.readmit()?;
                 }

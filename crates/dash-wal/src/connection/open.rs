@@ -190,8 +190,8 @@ impl<S: Storage> Connection<S> {
 
     /// Stock SQLite may have written since the database was opened, as nobody of dash had the
     /// wal-index, whose header is `visible`. What is said of `-wal` is looked up again. Nobody else
-    /// writes it meanwhile.
-    pub(crate) fn look_again(&mut self, visible: Option<IndexHeader>) -> Result<()> {
+    /// writes it meanwhile. Whether the wal-index is to be made anew.
+    pub(crate) fn look_again(&mut self, visible: Option<IndexHeader>) -> Result<bool> {
         let c = &self.coordination;
         let known = (c.get(Word::Salts), c.is(Word::Session));
         let recovered = match known {
@@ -199,7 +199,7 @@ impl<S: Storage> Connection<S> {
             (salts, false) => {
                 let found = self.describe_as_found()?;
                 if found.salts() == salts {
-                    return Ok(());
+                    return Ok(false);
                 }
                 found
             }
@@ -212,7 +212,7 @@ impl<S: Storage> Connection<S> {
         for word in [Word::Session, Word::Window, Word::StockCommits, Word::HeaderNew] {
             self.coordination.set(word, 0);
         }
-        Ok(())
+        Ok(recovered.is_index_behind())
     }
 
     fn join(&mut self) -> Result<()> {

@@ -113,8 +113,13 @@ pub(super) fn allow<M: SharedMemory>(memory: &M) {
         number(&bytes, 0) == FORBIDDEN
     });
     if is_forbidden {
-        (0..2 * HEADER_WORDS).for_each(|index| memory.word(index).store(0, SeqCst));
+        void(memory);
     }
+}
+
+/// Takes away whatever is there: whoever comes next makes the index anew, of `-wal`.
+pub(super) fn void<M: SharedMemory>(memory: &M) {
+    (0..2 * HEADER_WORDS).for_each(|index| memory.word(index).store(0, SeqCst));
 }
 
 /// Whether it is what SQLite makes of a `-wal` without a frame: then it is the same for any index.

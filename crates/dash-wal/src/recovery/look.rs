@@ -38,6 +38,8 @@ pub(crate) struct Log<F: File> {
 pub(crate) struct Chain {
     pub(crate) generation: Generation,
     pub(crate) first_frame: u32,
+    /// Its last frame; 0: it has none.
+    pub(crate) last_frame: u32,
     /// Whether it has any frame, or statements in the place of some.
     pub(crate) has_frames: bool,
     /// Whether it has such statements.
@@ -114,15 +116,18 @@ impl<S: Storage> Look<'_, S> {
         for record in scan.records() {
             let record = record?;
             let context = RecordContext::of(&record)?;
+            let last_frame = context.last_frame(record.count);
             match (&mut chain, context.start) {
                 (_, Some(generation)) => {
                     let (first_frame, carries) = (context.first_frame, record.carries());
                     let has_frames = record.count > 0 || carries;
-                    chain = Some(Chain { generation, first_frame, has_frames, carries });
+                    chain =
+                        Some(Chain { generation, first_frame, last_frame, has_frames, carries });
                 }
                 (Some(chain), None) if context.generation == chain.generation.number => {
                     chain.has_frames |= record.count > 0 || record.carries();
                     chain.carries |= record.carries();
+                    chain.last_frame = last_frame;
                 }
                 _ => {
                     return Err(

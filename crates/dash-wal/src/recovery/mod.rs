@@ -29,7 +29,7 @@ use dash_engine::open::{has_one_name, open_if_there};
 use dash_log::head::{Head, State};
 use dash_log::scan::Condition;
 use dash_storage::{Directory, File, OpenMode, Storage};
-use look::{Log, Look};
+use look::{Chain, Log, Look};
 use rows::{Action, Boot, LogSays, decide};
 use std::sync::Arc;
 
@@ -66,6 +66,8 @@ pub(crate) struct Recovered {
     stock_first: u64,
     /// The id of a log that is durable, with its name; 0: there is none, or it may not be.
     log_id: u64,
+    /// A wal-index that stock SQLite keeps lacks frames that the log had.
+    is_index_behind: bool,
 }
 
 impl Recovered {
@@ -73,6 +75,11 @@ impl Recovered {
     pub fn salts(&self) -> u64 {
         self.salts
     }
+    /// Whether a wal-index that stock SQLite keeps is to be made anew.
+    pub fn is_index_behind(&self) -> bool {
+        self.is_index_behind
+    }
+
     /// As the coordination file has it.
     pub fn words(&self) -> [(Word, u64); 14] {
         let [stamp, stamp_page] = self.stamp.words();
@@ -117,6 +124,12 @@ impl<S: Storage> Connection<S> {
         let visible = stock.as_ref().and_then(Index::header);
         let recovered = self.recover_alone(same_cache, choice, visible);
         if let Some(mut index) = stock {
+            // As long as `-wal` lacks anything it is not for stock SQLite to read (WAL-36).
+            match &recovered {
+                Ok(recovered) if recovered.is_index_behind => index.void()?,
+                Ok(_) => index.allow()?,
+                Err(_) => {}
+            }
             index.readmit()?;
             index.unmap(&*self.directory, &self.coordination.file, false)?;
         }
@@ -133,7 +146,10 @@ impl<S: Storage> Connection<S> {
         let mut index =
             Index::open(&self.storage, &*self.directory, &self.names.shm, &**self.database.file())?;
         index.exclude()?;
-        index.allow()?;
+        match broken(Mutation::UnsealedEarly) {
+            true => index.allow()?,
+            false => drop(index.map_region(0, false)?),
+        }
         Ok(Some(index))
     }
 
@@ -182,7 +198,8 @@ impl<S: Storage> Connection<S> {
             recovered.fence = false;
         }
         let flushed = same_cache || log.is_some() || fence;
-        self.describe(wal.as_ref(), flushed, visible, &mut recovered)?;
+        let chain = log.as_ref().and_then(|log| log.chain);
+        self.describe(wal.as_ref(), flushed, chain, visible, &mut recovered)?;
         if fence && !recovered.fence {
             // One that stands means that there is a log, from here on too.
             self.lower_fence()?;
@@ -230,7 +247,7 @@ impl<S: Storage> Connection<S> {
             log_id: c.get(Word::LogId),
             ..Recovered::default()
         };
-        self.describe(wal.as_ref(), false, None, &mut recovered)?;
+        self.describe(wal.as_ref(), false, None, None, &mut recovered)?;
         Ok(recovered)
     }
 
@@ -244,6 +261,7 @@ impl<S: Storage> Connection<S> {
         &self,
         wal: Option<&S::File>,
         flushed: bool,
+        chain: Option<Chain>,
         visible: Option<IndexHeader>,
         recovered: &mut Recovered,
     ) -> Result<()> {
@@ -266,12 +284,18 @@ impl<S: Storage> Connection<S> {
             // And so must its name be: whoever made it may have died before that was flushed.
             self.directory.flush().during(Operation::FlushDirectory, &name)?;
             recovered.named = true;
-            // What nobody could see of it the next writer writes over (WAL-44).
-            recovered.durable = match visible.filter(|_| !broken(Mutation::UnseenTaken)) {
-                Some(index) if index.salts == header.salts => prefix.committed.min(index.mx_frame),
-                Some(_) => 0,
-                None => prefix.committed,
-            };
+            let chain = chain.filter(|chain| chain.generation.salts() == header.salts);
+            let last = chain.map_or(0, |chain| chain.last_frame);
+            recovered.durable = prefix.committed;
+            match visible {
+                Some(index) if index.salts == header.salts && index.mx_frame >= last => {
+                    // What nobody could see of it the next writer writes over (WAL-44).
+                    if !broken(Mutation::UnseenTaken) {
+                        recovered.durable = recovered.durable.min(index.mx_frame);
+                    }
+                }
+                other => recovered.is_index_behind = other.is_some(),
+            }
             recovered.first_salt = header.salts[0];
         }
         Ok(())
