@@ -5,7 +5,8 @@ use std::path::Path;
 
 use dash_storage::simulated::{Machine, Operation, OperationKind};
 use dash_wal::history::History;
-use dash_wal::{Choice, recover};
+use dash_wal::inspect::{Opening, Refusal};
+use dash_wal::{Choice, inspect, recover};
 
 use crate::common::{DB, Db, Fate, PAGE, Tale, overwrite, remove};
 
@@ -311,6 +312,21 @@ pub(crate) fn but_are_not_run_on_what_they_have_made() {
     }
     let others = |text: &String| text.contains("come to something else than they did");
     assert!(refused.iter().any(others), "{refused:?}");
+}
+
+/// Frames may be lost that come before them: that is no damage to whoever only looks, either.
+#[test]
+pub(crate) fn and_whoever_looks_sees_what_opening_does() {
+    let (tale, db) = Tale::begun();
+    db.put();
+    put(&tale, &db, 2);
+    let tale = lost(&tale);
+    let seen = inspect(&tale.machine.process(), Path::new(DB)).unwrap();
+    let Opening::Refuse(Refusal::Statements, why) = &seen.opening else {
+        panic!("{:?}", seen.opening);
+    };
+    assert!(why.contains("holds 2 commits by their statements alone"), "{why}");
+    tale.survives_all();
 }
 
 #[test]

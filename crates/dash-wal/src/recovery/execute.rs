@@ -114,15 +114,19 @@ impl<S: Storage> Look<'_, S> {
         chain: &Chain,
         wal: &S::File,
     ) -> Result<Option<(WalHeader, Vec<Run>, Prefix)>> {
-        let mut runs = self.runs(log)?;
-        let header = WalHeader::decode(&chain.generation.header, self.names.shown_wal())?;
-        let header = header.ok_or_else(|| self.damaged_log("it has no header of -wal"))?;
+        let (mut runs, header) = (self.runs(log)?, self.header_of(chain)?);
         let Some((lacks, base)) = self.lacks(&runs, &header, wal)? else { return Ok(None) };
         runs.drain(..lacks);
         Ok(Some((header, runs, base)))
     }
 
-    /// What a program is told that runs no statements, where opening has some run again.
+    fn header_of(&self, chain: &Chain) -> Result<WalHeader> {
+        let header = WalHeader::decode(&chain.generation.header, self.names.shown_wal())?;
+        header.ok_or_else(|| self.damaged_log("it has no header of -wal"))
+    }
+
+    /// What a program is told that runs no statements, where opening has some run again. `-wal` may
+    /// lack frames before them, too, which opening writes first.
     pub(crate) fn needs_statements(
         &self,
         log: &Log<S::File>,
@@ -131,8 +135,10 @@ impl<S: Storage> Look<'_, S> {
         let (Some(chain), Some(wal)) = (log.chain.as_ref().filter(|it| it.carries), wal) else {
             return Ok(None);
         };
-        let found = self.to_be_run(log, chain, wal)?;
-        Ok(found.map(|(_, runs, _)| self.statements_of_others(&runs, None)))
+        let (runs, header) = (self.runs(log)?, self.header_of(chain)?);
+        let (done, _) = self.done(&runs, &header, wal)?;
+        let left = runs.get(done..).filter(|left| !left.is_empty());
+        Ok(left.map(|left| self.statements_of_others(left, None)))
     }
 
     /// The records of statements, in order.
@@ -169,17 +175,7 @@ impl<S: Storage> Look<'_, S> {
         header: &WalHeader,
         wal: &S::File,
     ) -> Result<Option<(usize, Prefix)>> {
-        let name = self.names.shown_wal();
-        let before_all = Prefix::before_all(header);
-        let mut done = 0;
-        let all = walk(wal, header, before_all, name, |number, found, _| {
-            if let Some(run) = runs.get(done).filter(|run| run.carried.last == number)
-                && FrameHeader::decode(&run.carried.header) == *found
-            {
-                done += 1;
-            }
-            ControlFlow::Continue(())
-        })?;
+        let (done, all) = self.done(runs, header, wal)?;
         let Some(run) = runs.get(done) else { return Ok(None) };
         let base = match done.checked_sub(1) {
             Some(before) => runs[before].carried.last,
@@ -188,6 +184,7 @@ impl<S: Storage> Look<'_, S> {
         if broken(Mutation::ExecutedOnTop) {
             return Ok(Some((done, all)));
         }
+        let (before_all, name) = (Prefix::before_all(header), self.names.shown_wal());
         let upto = walk(wal, header, before_all, name, |number, _, _| match number > base {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -196,6 +193,21 @@ impl<S: Storage> Look<'_, S> {
             true => Ok(Some((done, upto))),
             false => Err(self.missing_frames()),
         }
+    }
+
+    /// Of how many `-wal` has the last frame, and all that it has.
+    fn done(&self, runs: &[Run], header: &WalHeader, wal: &S::File) -> Result<(usize, Prefix)> {
+        let mut done = 0;
+        let (before_all, name) = (Prefix::before_all(header), self.names.shown_wal());
+        let all = walk(wal, header, before_all, name, |number, found, _| {
+            if let Some(run) = runs.get(done).filter(|run| run.carried.last == number)
+                && FrameHeader::decode(&run.carried.header) == *found
+            {
+                done += 1;
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok((done, all))
     }
 
     /// Why a database isn't opened whose commits have to be run again by somebody else.
