@@ -210,3 +210,30 @@ pub(crate) fn and_the_next_opener_believes_nothing() {
         tale.survives_all();
     }
 }
+
+/// A head that nobody knows to be on the device is written again before a fence says that there is
+/// a log, also by a process that opened the database after all had closed it (WAL-20).
+#[test]
+pub(crate) fn and_the_next_session_takes_no_head_for_durable() {
+    for (skip, alone) in (0..8).flat_map(|skip| [(skip, false), (skip, true)]) {
+        let tale = if alone { Tale::alone() } else { Tale::new() };
+        crate::common::remove(&tale.machine, "-dashlog");
+        let db = tale.open();
+        tale.machine.fail(Fault::new(LOST).on(OperationKind::Flush).after(skip));
+        for _ in 0..3 {
+            drop(db.try_put());
+        }
+        tale.machine.stop_failing();
+        drop(db.db.close());
+        let db = tale.open();
+        let tale = tale.with(db.content());
+        let db = db.of(&tale);
+        tale.watch();
+        for _ in 0..3 {
+            db.put();
+        }
+        tale.done();
+        tale.survives_all();
+        db.close();
+    }
+}

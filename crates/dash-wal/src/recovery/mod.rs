@@ -204,10 +204,12 @@ impl<S: Storage> Connection<S> {
             // One that stands means that there is a log, from here on too.
             self.lower_fence()?;
         }
-        if !same_cache || recovered.named {
-            // Its name and its head are durable: written again, or they outlived their writers.
-            recovered.log_id = log.as_ref().map_or(0, Log::id);
-        }
+        // Its name and its head are durable: written again, or others relied on them.
+        let is_durable = |log: &&Log<S::File>| match same_cache {
+            true => recovered.named,
+            false => log.was_used() || broken(Mutation::UnusedTrusted),
+        };
+        recovered.log_id = log.as_ref().filter(is_durable).map_or(0, Log::id);
         if let Some(log) = log.filter(Log::says_anything) {
             self.close_log(&log, wal.is_none())?;
         }
@@ -358,6 +360,12 @@ impl<F: File> Log<F> {
     /// Its id; 0: it has no head.
     fn id(&self) -> u64 {
         if self.scan.condition == Condition::Whole { self.scan.head.id } else { 0 }
+    }
+
+    /// Whether a session began with it. The head of one that was only made may be on no device: the
+    /// flush of it may have failed.
+    fn was_used(&self) -> bool {
+        self.says_anything() || matches!(self.head, HeadContext::Closed { .. })
     }
 
     /// Whether it has records that count, or calls a `-wal` void.
