@@ -39,6 +39,10 @@ impl Made {
             }
             last = if header.is_commit() { 0 } else { header.page };
             pages.insert(header.page, image);
+            if header.is_commit() {
+                // What it has cut off the database is of no account any more.
+                pages.retain(|page, _| *page <= header.commit);
+            }
             if pages.len() > MOST {
                 return None;
             }
@@ -145,6 +149,14 @@ mod tests {
         bytes.push(5);
         assert_eq!(Made::take(&bytes), Some((made, &[5][..])));
         (0..bytes.len() - 1).for_each(|end| assert_eq!(Made::take(&bytes[..end]), None));
+    }
+
+    #[test]
+    fn nor_do_pages_that_a_later_commit_has_cut_off() {
+        let made = of(&[(1, 0, 1), (5, 5, 2), (1, 4, 3)]).expect("in order");
+        assert_eq!(made.pages, [1]);
+        let made = of(&[(1, 0, 1), (5, 5, 2), (1, 4, 3), (1, 0, 1), (6, 6, 3)]).expect("in order");
+        assert_eq!(made.pages, [1, 6]);
     }
 
     #[test]
