@@ -6,6 +6,7 @@ mod suite;
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ impl Filler {
     fn new(folder: &Path, free: u64) -> Self {
         let path = folder.join("filler");
         let mut file = File::create(&path).expect("an inode is free");
-        for size in [1 << 20, 1 << 16, 4096] {
+        for size in [1 << 20, 1 << 16, 4096, 512] {
             while file.write_all(&vec![0xA5; size]).is_ok() {}
         }
         file.sync_all().ok();
@@ -333,4 +334,33 @@ fn a_database_that_came_to_rest_is_read_where_nothing_may_be_written() {
     }
     mount.remount("rw");
     assert_eq!(workload::commit_next(&db).expect("it may be written again"), 4);
+}
+
+/// On blocks below 4 KiB stock SQLite leaves holes in `-shm`, which nobody may touch without space.
+/// It is to be made anew, of frames that somebody has left in `-wal`.
+#[test]
+fn beside_a_wal_index_that_stock_sqlite_has_made() {
+    let Some(mount) = Mount::image(Kind::Ext4, 16, &["-q", "-b", "1024"]) else { return };
+    let (path, twin) = (mount.path().join("app.db"), mount.path().join("twin.db"));
+    suite::load();
+    let db = Connection::open(&path).expect("opens");
+    db.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(n)").expect("there is space");
+    db.close().expect("closes");
+    fs::copy(&path, &twin).expect("there is space");
+    let other = Connection::open(&twin).expect("opens");
+    other.execute_batch("INSERT INTO t VALUES(1)").expect("there is space");
+    let stock = Connection::open(&path).expect("opens");
+    let count = |db: &Connection| db.query_row("SELECT count(*) FROM t", [], |row| row.get(0));
+    assert_eq!(count(&stock), Ok(0_i64));
+    fs::copy(beside(&twin, "-wal"), beside(&path, "-wal")).expect("there is space");
+    let shm = File::options().write(true).open(beside(&path, "-shm")).expect("is there");
+    for free in 0..40 {
+        shm.write_all_at(&[0; 96], 0).expect("has blocks");
+        let filler = Filler::new(mount.path(), free);
+        let found = Connection::open(uri(&path, "")).and_then(|db| count(&db));
+        let found = full_or_done(found, &format!("{free} blocks free"));
+        assert!(found.is_none_or(|found| found == 1), "{free} blocks free: {found:?}");
+        drop(filler);
+    }
+    assert_eq!(count(&suite::open(&path)), Ok(1));
 }

@@ -325,9 +325,10 @@ impl File {
         }
         let len = u64::try_from(words).ok().and_then(|words| words.checked_mul(8));
         let end = len.and_then(|len| offset.checked_add(len)).ok_or(Errno::EOVERFLOW)?;
-        let old = stat(file)?.len();
+        let found = stat(file)?;
+        let old = found.len();
         if old >= end {
-            return Ok(());
+            return space::fill_holes(file, &found, end);
         }
         initialize::check_limit(end)?;
         if old == 0 && in_place::keep(file).unwrap_or(false) {

@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::file::stat;
 use super::{forks, uninterrupted};
 
+/// Bytes of what `st_blocks` counts.
+const SECTOR: u64 = 512;
+
 /// See [`crate::File::allocate`].
 pub(super) fn extend(file: &fs::File, len: u64) -> io::Result<()> {
     let end = libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)?;
@@ -33,6 +36,21 @@ pub(super) fn make_room(file: &fs::File, len: u64) -> io::Result<()> {
     match libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)? {
         0 => Ok(()),
         end => reserve(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, end),
+    }
+}
+
+/// Gives a file blocks up to `end` where it has too few for its length: SQLite writes one byte to
+/// every 4 KiB of a `-shm` (os_unix.c `unixShmMap`), which leaves holes on smaller blocks, and who
+/// touches such a word on a full disk is ended (SIGBUS).
+pub(super) fn fill_holes(file: &fs::File, found: &fs::Metadata, end: u64) -> io::Result<()> {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    if found.blocks() >= found.len() / SECTOR {
+        return Ok(());
+    }
+    match make_room(file, end) {
+        Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded) => Err(error),
+        // Blocks are not to be had so, or what is open may not be written.
+        _ => Ok(()),
     }
 }
 
