@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use dash_storage::Storage;
 use dash_storage::simulated::{Effect, Fault, OperationKind};
 
 use crate::common::{Db, Tale, changes, is_fenced};
@@ -212,6 +213,35 @@ pub(crate) fn and_refuses_nobody() {
         tale.done();
         is_plain(&tale);
     }
+}
+
+/// Its process is stopped in the middle of it. That is waited for once, however often a busy handler
+/// tries.
+#[test]
+pub(crate) fn but_who_is_stopped_in_it_is_waited_for_once() {
+    let (tale, db) = Tale::begun();
+    db.put();
+    let other = tale.open();
+    assert_eq!(other.content(), tale.tried());
+    let (late, waited) = (Arc::new(Mutex::new(Some(other))), Arc::new(Mutex::new(Vec::new())));
+    let (kept, log) = (Arc::clone(&waited), tale.inode("-dashlog"));
+    tale.machine.watch(move |machine, operation| {
+        if operation.kind != OperationKind::Flush || operation.inode != log {
+            return;
+        }
+        let clock = machine.process();
+        let Some(other) = late.lock().unwrap().take() else { return };
+        for _ in 0..3 {
+            let begun = clock.monotonic_nanos();
+            let busy = other.run("BEGIN IMMEDIATE").unwrap_err();
+            assert!(busy.contains("locked"), "{busy}");
+            kept.lock().unwrap().push((clock.monotonic_nanos() - begun) / 1_000_000_000);
+        }
+    });
+    rests(&db);
+    assert_eq!(*waited.lock().unwrap(), [10, 0, 0], "in seconds");
+    tale.done();
+    is_plain(&tale);
 }
 
 /// A flush of the log fails: it goes on behind the fence, and comes to rest the next time.

@@ -206,6 +206,7 @@ const TOLD: &[Told] = &[
     (Mutation::RestsAfterFailedFlush, &[rest::or_goes_on_whatever_fails]),
     (Mutation::FenceForgotten, &[rest::and_somebody_else_goes_on_with_it]),
     (Mutation::RestsUnsaid, &[rest::also_where_who_does_it_is_killed]),
+    (Mutation::StoppedWaitedForAgain, &[rest::but_who_is_stopped_in_it_is_waited_for_once]),
     (Mutation::RestsUnseen, &[rest::unless_somebody_commits_meanwhile]),
     (Mutation::FramesBehindStatements, &[carry::with_frames_behind_them]),
     (Mutation::CarriedNotFlushed, &[carry::until_a_checkpoint_copies_their_pages]),

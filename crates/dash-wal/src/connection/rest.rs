@@ -274,7 +274,10 @@ impl<S: Storage> Connection<S> {
     /// to rest. Nobody is refused for that. `rested` is what [`Word::Rested`] was before it.
     pub(super) fn past_rest(&mut self, slots: &Range<usize>, mut rested: u64) -> Result<()> {
         let begun = self.storage.monotonic_nanos();
-        while self.meets_rest(rested)? {
+        // Its process was stopped. A busy handler tries many times, and counts no time but its own.
+        let in_vain = |rested| self.patience.in_vain == Some(rested);
+        let is_in_vain = in_vain(rested) && !broken(Mutation::StoppedWaitedForAgain);
+        while !is_in_vain && self.meets_rest(rested)? {
             rested = self.coordination.get(Word::Rested);
             let Some(index) = &mut self.index else { break };
             match index.lock(slots.clone(), LockKind::Exclusive, &self.coordination.file) {
@@ -283,6 +286,7 @@ impl<S: Storage> Connection<S> {
             }
             let waited = self.storage.monotonic_nanos().saturating_sub(begun);
             if waited >= u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX) {
+                self.patience.in_vain = Some(rested);
                 break;
             }
             self.storage.sleep(PAUSE);

@@ -128,6 +128,9 @@ pub(crate) struct Patience {
     pub asked: u64,
     /// How long it was, before it was had last.
     pub waited: u64,
+    /// What [`Word::Rested`](crate::shared::coordination::Word::Rested) was when somebody who came
+    /// to rest was waited for in vain.
+    pub in_vain: Option<u64>,
 }
 
 /// A checkpoint, as far as calls tell.
