@@ -97,18 +97,20 @@ fn every_way_in_the_table() {
 }
 
 /// For a new row: `DASH_MUTATION=a,b` names ways (none: all), `DASH_CASES` cases, such as
-/// wal/page=512,wal/page=4096, `DASH_SEEDS` how many seeds are tried.
+/// wal/page=512,wal/page=4096, `DASH_SEEDS` how many seeds are tried, `DASH_VARIANT` the variant.
 #[test]
 #[ignore = "how the table is made"]
 fn look_for_rows() {
     let wanted = std::env::var("DASH_MUTATION").unwrap_or_default();
     let cases = std::env::var("DASH_CASES").unwrap_or_else(|_| "wal/page=4096".to_owned());
     let cases: &'static str = cases.leak();
+    let variant = std::env::var("DASH_VARIANT").unwrap_or_else(|_| "log".to_owned());
+    let variant: &'static str = variant.leak();
     let seeds = std::env::var("DASH_SEEDS").map_or(MORE, |seeds| seeds.parse().unwrap());
     let mut rows = Vec::new();
     for (mutation, _) in Mutation::ALL {
         if wanted.is_empty() || wanted.split(',').any(|name| name == format!("{mutation:?}")) {
-            rows.extend(cases.split(',').map(|case| (*mutation, "log", case, 0)));
+            rows.extend(cases.split(',').map(|case| (*mutation, variant, case, 0)));
         }
     }
     println!("missed: {:?}", catch_all(&rows, seeds));

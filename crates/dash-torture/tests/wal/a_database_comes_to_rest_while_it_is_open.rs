@@ -215,8 +215,8 @@ pub(crate) fn and_refuses_nobody() {
     }
 }
 
-/// Its process is stopped in the middle of it. That is waited for once, however often a busy handler
-/// tries.
+/// Its process is stopped in the middle of it. That is waited for once, however often a busy
+/// handler tries.
 #[test]
 pub(crate) fn but_who_is_stopped_in_it_is_waited_for_once() {
     let (tale, db) = Tale::begun();

@@ -38,7 +38,7 @@ fn goes_on(tale: &Tale, db: &Db) {
 pub(crate) fn where_recovery_is_refused() {
     for commits in [1, 4] {
         let (tale, stock) = killed(commits);
-        let log = tale.machine.file_view(&format!("{DB}-dashlog")).unwrap();
+        let log = tale.machine.file_view(format!("{DB}-dashlog")).unwrap();
         remove(&tale.machine, "-dashlog");
         let refused = tale.try_open().err().unwrap();
         assert!(refused.contains("app.db-dashlog is missing"), "{refused}");

@@ -80,9 +80,8 @@ impl Settings {
         let lockings = [Locking::Normal, Locking::Shared, Locking::Shared, Locking::Heap];
         let locking = if alone { lockings[dice.index(4)] } else { Locking::Normal };
         let has_neighbours = locking == Locking::Normal && dice.one_in(3);
-        // One process has it, nobody reads beside that, and its index is no connection's own.
+        // One process has it, and its index is no connection's own.
         let is_alone = explorer.setup.variant == ALONE;
-        let has_neighbours = has_neighbours && !is_alone;
         let locking = if is_alone && locking == Locking::Heap { Locking::Shared } else { locking };
         let places = if is_alone { vec![0; places.len()] } else { places };
         let kinds = ["host", "host", "host", "host", "full", "device", "none"];
