@@ -275,8 +275,8 @@ impl<S: Storage> Connection<S> {
     pub(super) fn past_rest(&mut self, slots: &Range<usize>, mut rested: u64) -> Result<()> {
         let begun = self.storage.monotonic_nanos();
         // Its process was stopped. A busy handler tries many times, and counts no time but its own.
-        let in_vain = |rested| self.patience.in_vain == Some(rested);
-        let is_in_vain = in_vain(rested) && !broken(Mutation::StoppedWaitedForAgain);
+        let is_in_vain =
+            self.patience.in_vain == Some(rested) && !broken(Mutation::StoppedWaitedForAgain);
         while !is_in_vain && self.meets_rest(rested)? {
             rested = self.coordination.get(Word::Rested);
             let Some(index) = &mut self.index else { break };

@@ -75,6 +75,7 @@ impl Recovered {
     pub fn salts(&self) -> u64 {
         self.salts
     }
+
     /// Whether a wal-index that stock SQLite keeps is to be made anew.
     pub fn is_index_behind(&self) -> bool {
         self.is_index_behind
