@@ -59,6 +59,7 @@ mutations! {
     SumsBegunAnew = "recovery sums up each frame that the log has without its header as if it were the first",
     RecoveredNotFlushed = "what recovery wrote into -wal is not flushed before the log is used again",
     HeadUnclaimed = "a killed recovery leaves no word of the head that it has written",
+    FailedFlushForgotten = "what a checkpoint wrote whose flush failed is taken for durable when all have closed",
     FailedRecoveryForgotten = "what a recovery wrote whose flush failed is taken for durable by the next one",
     LogTrustedAfterKill = "records that a killed process left in the cache are taken for durable",
     WalNotRewritten = "frames that a killed process left in the cache are flushed without being written again",

@@ -237,3 +237,27 @@ pub(crate) fn and_the_next_session_takes_no_head_for_durable() {
         db.close();
     }
 }
+
+/// What a checkpoint copied is in the cache, clean, and on no device. The log of the next session
+/// is not to say that the database is like that (WAL-18).
+#[test]
+pub(crate) fn and_the_next_session_writes_what_was_copied_again() {
+    let (tale, db) = Tale::begun();
+    // The database gets a header that is not like the one on the device.
+    db.scribble(60).unwrap();
+    db.ok("COMMIT");
+    tale.machine.fail(lost(tale.inode("")));
+    drop(db.db.close());
+    tale.machine.stop_failing();
+    let db = tale.open();
+    assert_eq!(db.content(), tale.acknowledged());
+    tale.watch();
+    for _ in 0..3 {
+        db.put();
+    }
+    tale.done();
+    tale.survives_all();
+    db.close();
+    tale.survives_all();
+    assert!(!tale.machine.exists(format!("{}-dash", crate::common::DB)), "it is plain");
+}

@@ -153,6 +153,7 @@ const TOLD: &[Told] = &[
     (Mutation::FailedRecoveryForgotten, &[failed::by_the_next_recovery]),
     (Mutation::UnusedTrusted, &[failed::and_the_next_session_takes_no_head_for_durable]),
     (Mutation::HeadUnclaimed, &[carry::or_whoever_recovers_is_killed]),
+    (Mutation::FailedFlushForgotten, &[failed::and_the_next_session_writes_what_was_copied_again]),
     (Mutation::WalNotRewritten, &[failed::and_the_next_opener_believes_nothing]),
     (Mutation::OlderLogReplayed, &[survivor::that_it_writes_under_another_header]),
     (Mutation::OrderBySequence, &[generation::whichever_connection_announced_it]),

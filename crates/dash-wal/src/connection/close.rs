@@ -127,6 +127,10 @@ impl<S: Storage> Connection<S> {
             self.retire_log()?;
         }
         self.database.release_hold()?;
+        if self.coordination.is(Word::FlushFailed) && !broken(Mutation::FailedFlushForgotten) {
+            // Who comes next takes nothing in the cache for what is on the device (WAL-11).
+            return Ok(());
+        }
         self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)
     }
 

@@ -69,6 +69,7 @@ impl<S: Storage> Connection<S> {
     pub fn sync(&mut self) -> Result<()> {
         self.statistics.database_flushes += 1;
         if let Err(error) = self.database.sync() {
+            self.coordination.set(Word::FlushFailed, 1);
             if self.wal.is_some() {
                 // What a checkpoint has copied may be lost.
                 self.backfill = Backfill::Partial;

@@ -174,6 +174,9 @@ pub(crate) enum Word {
     /// What runs again what statements carry ([`crate::execute::Runner::word`]), where the window
     /// has such.
     CarriedBy = 55,
+    /// 1: a flush of the database has failed since the first opener. What was written before looks
+    /// clean, and may be on no device, whatever later ones say.
+    FlushFailed = 56,
 }
 
 /// What one tells whoever only reads it.
