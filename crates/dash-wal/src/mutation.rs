@@ -89,6 +89,7 @@ mutations! {
     DeadLeftUnsummed = "what an older SQLite left without checksums stays so after its writer's death",
     UnseenTaken = "frames of a killed writer that were never visible are taken for durable ones in the wal-index",
     StoppedWaitedForAgain = "each attempt waits anew for a process that was stopped as it came to rest",
+    IndexRemovedEarly = "-shm is removed while a stock process may be opening it",
     UnusedTrusted = "the head of a log that was never used is taken for durable when all have closed",
     UnsealedEarly = "recovery lets stock SQLite read before -wal has what was in memory",
     LeftUnsummed = "the last connection closes, and leaves frames without checksums to stock SQLite",

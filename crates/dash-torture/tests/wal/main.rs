@@ -109,6 +109,7 @@ const TOLD: &[Told] = &[
     (Mutation::OwnFramesOutlive, &[twice::after_others_wrote_over_what_was_rolled_back]),
     (Mutation::SpoiltFramesLogged, &[twice::after_a_savepoint_was_rolled_back]),
     (Mutation::DeadLeftUnsummed, &[unsummed::to_the_next_writer, unsummed::nor_to_a_checkpoint]),
+    (Mutation::IndexRemovedEarly, &[taken::nor_is_it_left_with_an_index_of_its_own]),
     (
         Mutation::UnsealedEarly,
         &[taken::where_recovery_is_refused, taken::where_recovery_is_cut_off],

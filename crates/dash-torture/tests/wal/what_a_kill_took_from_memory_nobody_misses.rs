@@ -2,6 +2,8 @@
 //! the wal-index. It sees nothing before recovery has written all of that back, whatever becomes of
 //! the recovery, and nobody goes by an index that was made before.
 
+use std::sync::{Arc, Mutex};
+
 use dash_storage::simulated::OperationKind;
 use dash_torture::sim::Stock;
 
@@ -69,4 +71,32 @@ pub(crate) fn where_recovery_is_cut_off() {
             }
         }
     }
+}
+
+/// A stock process has opened `-shm`, and not locked it yet: whoever closes the database beside it
+/// leaves the name where it is, or the two would go on with two of them.
+#[test]
+pub(crate) fn nor_is_it_left_with_an_index_of_its_own() {
+    let (tale, db) = Tale::begun_alone();
+    let (last, shm) = (Arc::new(Mutex::new(Some(db))), tale.inode("-shm"));
+    let closing = Arc::clone(&last);
+    tale.machine.watch(move |_, operation| {
+        if operation.inode == shm
+            && operation.kind != OperationKind::Open
+            && let Some(db) = closing.lock().unwrap().take()
+        {
+            db.close();
+        }
+    });
+    let stock = Stock::open_sharing(tale.machine.process()).unwrap();
+    assert_eq!(content(&stock.db), Ok(tale.tried()));
+    tale.machine.watch(|_, _| {});
+    assert!(last.lock().unwrap().is_none(), "nobody has closed it");
+    let next = tale.open();
+    next.put();
+    shows_all(&tale, &stock);
+    if tale.put_stock(&stock).is_ok() {
+        panic!("stock SQLite writes beside it");
+    }
+    goes_on(&tale, &next);
 }

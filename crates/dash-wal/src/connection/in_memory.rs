@@ -12,6 +12,7 @@ use crate::memory::{Gate, InMemory};
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::locks::LockLevel;
 use dash_engine::open::open_if_there;
 use dash_storage::{Directory, LockKind, OpenMode, Storage};
 use std::sync::Arc;
@@ -175,7 +176,11 @@ impl<S: Storage> Connection<S> {
     fn let_stock_in(&self, guard: Option<Index<S>>) -> Result<()> {
         let Some(mut guard) = guard else { return Ok(()) };
         guard.allow()?;
-        guard.unmap(&*self.directory, &self.coordination.file, true)
+        // A stock process may have opened `-shm` and not locked it yet: it would go on with a file
+        // of that name that nobody else has. It holds SHARED by then, so that EXCLUSIVE tells.
+        let nobody_opens = self.database.level() == LockLevel::Exclusive;
+        let delete = nobody_opens || broken(Mutation::IndexRemovedEarly);
+        guard.unmap(&*self.directory, &self.coordination.file, delete)
     }
 
     /// Under locking_mode=EXCLUSIVE, chosen before SQLite has read anything, the wal-index is a
