@@ -19,15 +19,10 @@ fn older(tale: &Tale, level: &str) -> Db {
 fn dies_anywhere(level: &str, act: fn(&Tale, &Db)) {
     for last in 0.. {
         let (tale, db) = Tale::begun();
-        let (other, mut count) = (older(&tale, level), 0);
-        let died = other.dies(
-            false,
-            move |_| {
-                count += 1;
-                count > last
-            },
-            |other| drop(other.scribble(2).and_then(|()| other.run("COMMIT"))),
-        );
+        let other = older(&tale, level);
+        let died = other.dies_at(false, last, |other| {
+            drop(other.scribble(2).and_then(|()| other.run("COMMIT")))
+        });
         act(&tale, &db);
         if !died {
             assert!(last > 10, "a transaction of {last} operations");
@@ -70,15 +65,8 @@ pub(crate) fn nor_to_who_opens_it_beside_a_stock_reader() {
             let db = older(&tale, level);
             let stock = tale.open_stock();
             db.put();
-            let mut count = 0;
-            let died = db.dies(
-                after,
-                move |_| {
-                    count += 1;
-                    count > last
-                },
-                |db| drop(db.scribble(2).and_then(|()| db.run("COMMIT"))),
-            );
+            let died =
+                db.dies_at(after, last, |db| drop(db.scribble(2).and_then(|()| db.run("COMMIT"))));
             for _ in 0..2 {
                 let next = tale.open();
                 next.put();
@@ -103,15 +91,9 @@ pub(crate) fn nor_does_the_last_one_to_close_leave_one() {
             let tale = Tale::new();
             let (idle, stock) = (tale.open(), tale.open_stock());
             idle.put();
-            let (db, mut count) = (older(&tale, "NORMAL"), 0);
-            let died = db.dies(
-                after,
-                move |_| {
-                    count += 1;
-                    count > last
-                },
-                |db| drop(db.scribble(20).and_then(|()| db.run("COMMIT"))),
-            );
+            let db = older(&tale, "NORMAL");
+            let died =
+                db.dies_at(after, last, |db| drop(db.scribble(20).and_then(|()| db.run("COMMIT"))));
             idle.close();
             tale.watch();
             stock.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();

@@ -129,15 +129,7 @@ fn killed_beside_stock(commits: usize, after: bool, act: fn(&crate::common::Db))
         let db = tale.open();
         let stock = tale.open_stock();
         (0..commits).for_each(|_| db.put());
-        let mut count = 0;
-        let died = db.dies(
-            after,
-            move |_| {
-                count += 1;
-                count > last
-            },
-            act,
-        );
+        let died = db.dies_at(after, last, act);
         let next = tale.open();
         for _ in 0..2 {
             next.put();

@@ -179,6 +179,16 @@ impl Db {
         }
     }
 
+    /// The same at the operation with this number, from 0.
+    pub fn dies_at(self, after: bool, number: usize, act: impl FnOnce(&Self)) -> bool {
+        let mut count = 0;
+        let when = move |_: &Operation| {
+            count += 1;
+            count > number
+        };
+        self.dies(after, when, act)
+    }
+
     pub fn close(self) {
         self.db.close().unwrap_or_else(|(_, error)| panic!("{}", said(&error)));
     }
