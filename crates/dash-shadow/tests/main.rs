@@ -5,6 +5,7 @@ mod common;
 mod a_clean_close_makes_both_copies_durable;
 mod a_commit_over_several_databases_is_published_in_the_end;
 mod a_commit_that_nobody_was_told_of_gives_way;
+mod a_commit_that_stands_is_no_error;
 mod a_commit_that_was_cut_off_does_not_come_back;
 mod a_flush_that_failed_is_never_believed;
 mod a_flushed_commit_keeps_what_it_was_made_on;

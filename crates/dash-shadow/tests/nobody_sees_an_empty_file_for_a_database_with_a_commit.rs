@@ -9,8 +9,8 @@ use super::common;
 use super::common::sim::{OldNames, start, tiny};
 use super::common::stock::{self, Left};
 use super::common::{Content, commit, page, read};
-use dash_shadow::{Connection, Error};
-use dash_storage::simulated::{Machine, Nothing};
+use dash_shadow::{Connection, Error, LockLevel};
+use dash_storage::simulated::{Effect, Fault, Machine, Nothing, OperationKind, Random};
 use std::path::Path;
 
 fn content() -> Content {
@@ -26,6 +26,29 @@ pub(crate) fn the_first_commit_has_the_name_when_it_is_acknowledged() {
         assert!(!machine.file_view("app.db").unwrap().is_empty());
         let (_p, mut connection) = start(&machine, &tiny());
         assert_eq!(read(&mut connection).unwrap(), content());
+    }
+}
+
+/// The flush of its name fails, once or for ever, and the new name is on the device all the same:
+/// of a commit that was undone, beside an empty file, nobody could tell what it was.
+#[test]
+pub(crate) fn a_first_commit_whose_name_is_not_flushed_leaves_a_database() {
+    for fault in [Fault::new(Effect::Error(5)), Fault::new(Effect::Error(5)).forever()] {
+        let machine = Machine::new(1);
+        let (_p, mut connection) = start(&machine, &tiny());
+        common::write(&mut connection, &content()).unwrap();
+        connection.prepare(None).unwrap();
+        connection.flush().unwrap();
+        machine.fail(fault.on(OperationKind::FlushDirectory));
+        let stands = connection.publish().is_ok();
+        drop(connection.unlock(LockLevel::None));
+        machine.stop_failing();
+        let expected = if stands { content() } else { Content::new() };
+        for fate in 0..20 {
+            let machine = machine.power_loss(&mut Random::new(fate));
+            let (_p, mut connection) = start(&machine, &tiny());
+            assert_eq!(read(&mut connection).unwrap(), expected, "fate {fate}");
+        }
     }
 }
 

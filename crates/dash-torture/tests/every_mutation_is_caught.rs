@@ -53,6 +53,8 @@ mod settling;
 mod several;
 #[path = "../../dash-shadow/tests/what_a_smaller_database_leaves_is_given_back.rs"]
 mod smaller;
+#[path = "../../dash-shadow/tests/a_commit_that_stands_is_no_error.rs"]
+mod stands;
 #[path = "../../dash-shadow/tests/what_stock_sqlite_writes_after_a_session_is_kept.rs"]
 mod stock_after;
 #[path = "../../dash-shadow/tests/a_torn_list_names_no_commit.rs"]
@@ -138,6 +140,11 @@ const TABLE: &[Row] = &[
 type Told = (Mutation, &'static [fn()]);
 
 const TOLD: &[Told] = &[
+    (Mutation::UnlockingFailsCommit, &[stands::whatever_lock_can_not_be_given_back]),
+    (
+        Mutation::NamesTakenBackNotFlushed,
+        &[first_name::a_first_commit_whose_name_is_not_flushed_leaves_a_database],
+    ),
     (Mutation::CutBeforeTail, &[smaller::whenever_the_power_goes_nothing_is_lost]),
     (Mutation::CutNotFlushed, &[smaller::a_cut_is_durable_whatever_fails_later]),
     (Mutation::CutNotRepeated, &[smaller::a_cut_whose_flush_failed_is_made_again]),

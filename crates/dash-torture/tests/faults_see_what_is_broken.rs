@@ -42,6 +42,8 @@ fn flushes_that_are_left_out_or_believed() {
         (Mutation::CommitNotFlushed, "calls/commit/single/3/eio"),
         (Mutation::NoUndo, "calls/rollbackflushed/single/3/eio"),
         (Mutation::FailedFlushRetried, "calls/commit/single/3/lost-flush/once"),
+        (Mutation::NamesTakenBackNotFlushed, "calls/commitbeside-0/single/0/eio/once"),
+        (Mutation::UnlockingFailsCommit, "calls/commit/single/3/eio"),
     ] {
         assert_eq!(failures(None, 20, Some(case), part), 0);
         assert!(failures(Some(mutation), 20, Some(case), part) > 0, "{mutation:?} goes unseen");

@@ -1,6 +1,7 @@
 //! The lock levels of SQLite, raised and lowered step by step.
 
 use crate::connection::state::Connection;
+use crate::mutation::{Mutation, broken};
 use crate::shared::locks::{self, LockLevel};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{SMALL_THINGS, headroom};
@@ -17,6 +18,7 @@ impl<S: Storage> Connection<S> {
     }
 
     fn raise(&mut self, level: LockLevel) -> Result<()> {
+        self.give_back_locks()?;
         self.publish_at_last()?;
         if level >= LockLevel::Shared && self.view.level == LockLevel::None {
             self.begin_read()?;
@@ -35,25 +37,62 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// Lowers the lock. A transaction that was not published is undone first.
+    /// Lowers the lock. A transaction that was not published is undone first. What could not be
+    /// given back is with the next lock.
     pub fn unlock(&mut self, level: LockLevel) -> Result<()> {
-        let mut result = Ok(());
+        let committed = self.transaction.is_none() && self.view.level > LockLevel::Shared;
+        let lowered = self.lower(level);
+        if lowered.is_err() {
+            self.debts.locks = true;
+        }
+        // An error here is COMMIT's (pager.c `pager_end_transaction`). That commit stands,
+        // and whoever is told that it failed makes it once more.
+        if committed && !broken(Mutation::UnlockingFailsCommit) { Ok(()) } else { lowered }
+    }
+
+    fn lower(&mut self, level: LockLevel) -> Result<()> {
+        let mut lowered = Ok(());
         if level <= LockLevel::Shared && self.view.level > LockLevel::Shared {
-            result = self.end_write();
+            lowered = self.end_write();
             self.view.level = LockLevel::Shared;
         }
         if level == LockLevel::None && self.view.level == LockLevel::Shared {
+            self.view.level = LockLevel::None;
             self.pair.coordination.unpin();
             self.leave_kept();
-            if let Some(slot) = self.view.shared_lock.take() {
-                self.pair
-                    .file(slot)?
-                    .unlock(locks::SHARED)
-                    .during(Operation::Lock, self.role(slot))?;
-            }
-            self.view.level = LockLevel::None;
-            self.let_writers_in()?;
+            let left = self.leave_shared();
+            lowered = lowered.and(left).and(self.let_writers_in());
         }
-        result
+        lowered
+    }
+
+    fn leave_shared(&mut self) -> Result<()> {
+        let Some(slot) = self.view.shared_lock.take() else {
+            return Ok(());
+        };
+        self.pair.file(slot)?.unlock(locks::SHARED).during(Operation::Lock, self.role(slot))
+    }
+
+    /// Gives back what could not be when the lock was lowered.
+    fn give_back_locks(&mut self) -> Result<()> {
+        if !self.debts.locks || self.view.level > LockLevel::None {
+            return Ok(());
+        }
+        for slot in [0, 1] {
+            let Some(file) = self.pair.files[slot].clone() else {
+                continue;
+            };
+            for range in [locks::SHARED, locks::PENDING] {
+                file.unlock(range).during(Operation::Lock, self.role(slot))?;
+            }
+        }
+        let coordination = self.pair.names.shown_coordination();
+        self.pair
+            .coordination
+            .file()
+            .unlock(locks::WRITER)
+            .during(Operation::Lock, coordination)?;
+        self.debts.locks = false;
+        Ok(())
     }
 }

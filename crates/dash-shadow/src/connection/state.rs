@@ -101,6 +101,8 @@ pub(crate) struct Debts {
     pub unpublished: Option<u64>,
     /// Super-journal of a transaction that was cut off, to be removed once it is undone here.
     pub cut_off: Option<Vec<u8>>,
+    /// Locks that could not be given back.
+    pub locks: bool,
 }
 
 /// What a connection remembers of what is kept.

@@ -59,7 +59,7 @@ impl<S: Storage> Connection<S> {
                 self.leave_unpublished();
                 return Err(error);
             }
-            if exchange::exchange::<S>(&self.pair.directory, &self.pair.names).is_ok() {
+            if self.take_names_back() {
                 self.abandon();
                 return Err(error);
             }
@@ -138,6 +138,22 @@ impl<S: Storage> Connection<S> {
             return Ok(());
         }
         self.flush_directory()
+    }
+
+    /// Exchanges the names back after a failed [`Self::flush_first_name`], durably: what it failed
+    /// to flush may be on the device all the same, and a file whose commit is undone must not have
+    /// the database's name there, with nothing but an empty one beside it. If that fails, the names
+    /// stay exchanged.
+    fn take_names_back(&mut self) -> bool {
+        let (directory, names) = (&self.pair.directory, &self.pair.names);
+        if exchange::exchange::<S>(directory, names).is_err() {
+            return false;
+        }
+        if broken(Mutation::NamesTakenBackNotFlushed) || self.flush_directory().is_ok() {
+            return true;
+        }
+        drop(exchange::exchange::<S>(&self.pair.directory, &self.pair.names));
+        false
     }
 
     /// Exchanges the names.

@@ -130,12 +130,13 @@ pub fn run(subject: &dyn Subject, series: &Series, number: u64) -> Result<bool, 
         let lines: Vec<_> = entries[before..].iter().map(ToString::to_string).collect();
         format!("{what}\n{}", lines.join("\n"))
     };
+    let failed = matches!(done, Err(Trouble::Failed(_)));
     case.judge(done, number, start).map_err(&told)?;
     let survived = case.survives(4);
     survived.map_err(|what| told(format!("after a power loss right then: {what}")))?;
     case.machine.stop_failing();
     let mut case = case;
-    case.go_on(live).map_err(|what| {
+    case.go_on(live, failed).map_err(|what| {
         let entries = case.machine.journal().entries;
         let lines: Vec<_> = entries[before..].iter().map(ToString::to_string).collect();
         format!("{what}\n{}", lines.join("\n"))
@@ -311,8 +312,18 @@ impl Case<'_> {
         Ok(())
     }
 
+    /// Whoever is told that a commit `failed` makes it once more: it is not there for a connection
+    /// that goes on.
+    fn stands(&self, failed: bool, seen: &[u32]) -> bool {
+        let commits = matches!(
+            self.series.operation,
+            Operation::Commit | Operation::Grow | Operation::Shrink | Operation::Rest
+        );
+        commits && failed && seen != self.known.content
+    }
+
     /// The fault is over: the same connection goes on, or says that it can't; then a new one does.
-    fn go_on(&mut self, live: Live) -> Result<(), String> {
+    fn go_on(&mut self, live: Live, failed: bool) -> Result<(), String> {
         if let Some((_process, mut session)) = live {
             let seen = content::read(&mut *session, self.size());
             match seen {
@@ -324,7 +335,11 @@ impl Case<'_> {
                     let mut next = Operation::Commit.next(&seen);
                     next[0] += 200;
                     self.known.allowed.push(next.clone());
+                    let stands = self.stands(failed, &seen);
                     let committed = content::commit(&mut *session, self.size(), &next);
+                    if committed.is_ok() && stands {
+                        return Err("a commit has answered an error, and is there".into());
+                    }
                     if committed.is_ok() {
                         self.known.acknowledged(next);
                     }

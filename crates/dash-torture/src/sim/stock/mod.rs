@@ -218,6 +218,14 @@ pub fn is_wal(machine: &Machine) -> bool {
         || header.get(18..20).is_some_and(|both| both == [2, 2])
 }
 
+/// Whether a rollback journal was ended in place, and that may not be flushed. If its process is
+/// killed now, the next one writes over its records while the device has its old header, and a
+/// power loss mixes the two: SQLite's checksum is of every 200th byte (pager.c `pager_cksum`).
+pub fn is_ended_in_place(machine: &Machine) -> bool {
+    let journal = machine.file_view(format!("{DB}-journal"));
+    journal.is_some_and(|journal| journal.first().is_none_or(|&byte| byte == 0))
+}
+
 fn busy() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)
 }

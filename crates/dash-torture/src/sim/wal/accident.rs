@@ -10,6 +10,7 @@ use super::image::Images;
 use crate::random::Dice;
 use crate::sim::explore::{changes, lock};
 use crate::sim::stock::index::Saved;
+use crate::sim::stock::is_ended_in_place;
 use crate::sim::subject::DB;
 use crate::sim::within;
 
@@ -84,7 +85,11 @@ impl Accidents {
             How::Within(seed) => within::cut(operation, &mut Dice::new(seed, 0)),
             _ => None,
         };
-        let waits = matches!(armed.how, How::Within(_)) && len.is_none();
+        let waits = match armed.how {
+            How::Power(_) => false,
+            How::Within(_) if len.is_none() => true,
+            _ => is_ended_in_place(machine),
+        };
         if armed.steps > 0 || waits {
             armed.steps = armed.steps.saturating_sub(1);
             return;
@@ -129,7 +134,7 @@ pub fn watch(
             (false, 0) => 1,
             (false, _) => 0,
         };
-        let kills = u64::from(dice.one_in(8));
+        let kills = u64::from(dice.one_in(8) && !is_ended_in_place(machine));
         let known = lock(&history).clone();
         images.cut(machine, &known, (losses, kills), 0, &mut dice);
         lock(&accidents).meet(&images, machine, operation);
