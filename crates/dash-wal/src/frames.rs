@@ -16,6 +16,8 @@
 //! and the page, on top of the frame before. So a valid frame vouches for every frame below it.
 //! Frames that don't have the header's salts are remains of an earlier generation.
 
+pub(crate) mod seal;
+
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_some};
 use dash_engine::memory::zeros;
@@ -91,6 +93,8 @@ pub(crate) struct WalHeader {
     pub(crate) salts: Salts,
     /// The checksum that frame 1 continues.
     pub(crate) checksum: Checksum,
+    /// It keeps stock SQLite out ([`seal`]).
+    pub(crate) is_sealed: bool,
 }
 
 impl WalHeader {
@@ -114,14 +118,16 @@ impl WalHeader {
         if !page_size.is_power_of_two() || !(512..=65_536).contains(&page_size) || !whole {
             return Ok(None);
         }
-        if number(4) != FORMAT {
+        let is_sealed = number(4) == seal::SEALED;
+        if number(4) != FORMAT && !is_sealed {
             return Err(Error::CantOpen(format!(
                 "{name} has format {}, this dash knows {FORMAT}: use the SQLite that wrote it",
                 number(4)
             )));
         }
         let salts = [number(16), number(20)];
-        Ok(Some(Self { order, page_size, sequence: number(12), salts, checksum: sums }))
+        let checksum = checksum(order, &seal::opened(bytes)[..24], [0, 0]);
+        Ok(Some(Self { order, page_size, sequence: number(12), salts, checksum, is_sealed }))
     }
 
     /// The header that a file begins with; `None` as for [`Self::decode`], and where the file is

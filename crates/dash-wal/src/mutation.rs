@@ -129,6 +129,7 @@ mutations! {
     CommitFailsForLog = "a commit answers an error where the log can't be begun, though it is visible",
     MemoryWithoutRoom = "the file of a -wal in memory has no room for what is to be written back",
     OthersLetIn = "another process joins one that has -wal in memory",
+    WalNotSealed = "the file of a -wal in memory has a header that stock SQLite knows",
     StockLetIn = "stock SQLite is let in beside a -wal in memory",
     MemoryOutlivesProcess = "what was in a killed process's memory is taken for being in the page cache",
     LeftInMemory = "a connection leaves what is in memory alone, and the guard goes",

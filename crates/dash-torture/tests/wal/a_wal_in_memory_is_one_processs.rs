@@ -224,6 +224,46 @@ pub(crate) fn stock_sqlite_sees_nothing_of_it() {
     assert_eq!(content(&stock.db).unwrap(), tale.tried());
 }
 
+/// Nor is one that has looked for a hot journal while the process lived, and locks `-shm` when it
+/// is dead: it makes an index of its own, of the file of `-wal` (WAL-45). It may write, too, and
+/// close, which deletes `-wal`.
+#[test]
+pub(crate) fn nor_does_one_that_is_opening_it_at_a_kill() {
+    let mut number = 0;
+    while stock_opens_at_a_kill(number) {
+        number += 1;
+    }
+    assert!(number > 10, "stock SQLite opens a database in {number} calls");
+}
+
+/// The process dies before this operation of a stock process; whether it came to that.
+fn stock_opens_at_a_kill(number: usize) -> bool {
+    let (tale, db) = Tale::begun_alone();
+    for _ in 0..4 {
+        db.put();
+    }
+    let committed = tale.acknowledged();
+    let came = db.dies_at(false, number, |_| {
+        let opened = Stock::open_sharing(tale.machine.process());
+        if let Ok(stock) = opened {
+            let seen = content(&stock.db);
+            assert!(seen.is_err(), "killed before its operation {number}, it is shown {seen:?}");
+            tale.put_stock(&stock).unwrap_err();
+            drop(
+                stock
+                    .db
+                    .execute_batch("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE"),
+            );
+            drop(stock.db.close());
+        }
+    });
+    let next = tale.open();
+    assert_eq!(next.content(), committed, "killed before operation {number} of stock SQLite");
+    next.put();
+    next.close();
+    came
+}
+
 /// A stock process in the middle of reading is waited for: a checkpoint would take its snapshot
 /// away.
 #[test]
@@ -276,6 +316,11 @@ pub(crate) fn and_comes_to_rest() {
     assert_eq!(content(&stock.db).unwrap(), tale.tried());
     db.put();
     survives_a_kill(&tale);
+    tale.survives_all();
+    // Also where `-wal` has no header then: the next one is of no session.
+    db.checkpoint("TRUNCATE");
+    db.ok("PRAGMA rests");
+    db.put();
     tale.survives_all();
 }
 

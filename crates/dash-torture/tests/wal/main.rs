@@ -226,6 +226,7 @@ const TOLD: &[Told] = &[
     ),
     (Mutation::MemoryWithoutRoom, &[alone::and_a_full_disk_takes_no_commit]),
     (Mutation::OthersLetIn, &[alone::and_no_other_one_joins]),
+    (Mutation::WalNotSealed, &[alone::nor_does_one_that_is_opening_it_at_a_kill]),
     (Mutation::StockLetIn, &[alone::stock_sqlite_sees_nothing_of_it]),
     (Mutation::MemoryOutlivesProcess, &[alone::nor_one_that_was_not_flushed]),
     (Mutation::LeftInMemory, &[alone::nobody_leaves_it_behind]),

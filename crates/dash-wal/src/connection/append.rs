@@ -235,6 +235,7 @@ impl<S: Storage> Connection<S> {
         means: Means,
         carried: u32,
     ) -> Result<Written> {
+        self.seal_wal()?;
         let Leader { log, builder, window, .. } = leader;
         let log = log.as_mut().ok_or(Error::OutOfMemory)?;
         let blocks = builder.finish(log.block())?;

@@ -159,18 +159,27 @@ impl<S: Storage> Connection<S> {
         self.memory.clone().filter(|memory| memory.is(memory.id))
     }
 
-    /// Brings `-wal`'s file up to date, if it was not deleted, and makes it durable.
+    /// Brings `-wal`'s file up to date, if it was not deleted, and makes it durable, for everybody
+    /// to read.
     pub(crate) fn write_memory_back(&mut self, memory: &InMemory<S>) -> Result<()> {
         let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
         let Some(wal) = wal else { return Ok(()) };
         self.statistics.wal_flushes += 1;
-        let written = memory.wal.write_back(&wal);
+        let written = memory.wal.write_back(&wal, true);
         if written.is_err() {
             self.coordination.set(Word::Poisoned, 1);
         }
         let bytes = written.during(Operation::Flush, self.names.shown_wal())?;
         self.statistics.wal_file_bytes += bytes as u64;
         Ok(())
+    }
+
+    /// The log is about to have a commit that `-wal`'s file may lack (WAL-45).
+    pub(crate) fn seal_wal(&mut self) -> Result<()> {
+        match &self.wal {
+            Some(wal) => wal.seal().during(Operation::Write, self.names.shown_wal()),
+            None => Ok(()),
+        }
     }
 
     fn let_stock_in(&self, guard: Option<Index<S>>) -> Result<()> {

@@ -249,6 +249,7 @@ impl<S: Storage> Connection<S> {
                 // Whatever becomes of this process, no record counts behind a head that is clean.
                 self.coordination.set(Word::WithoutLog, 1);
             }
+            self.wal()?.unseal().during(Operation::Flush, self.names.shown_wal())?;
             self.open_log(leader)?;
             self.write_head(leader, State::Clean, &self.closed())?;
             self.statistics.log_flushes += 1;

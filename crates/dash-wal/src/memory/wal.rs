@@ -5,12 +5,15 @@
 //! power loss. Behind [`Bytes::new`]'s length frames are in the file alone: memory is bounded,
 //! however long a reader holds checkpoints up.
 //!
+//! While commits may be in the log that the file lacks, the header there is sealed (WAL-45).
+//!
 //! The file has room for all of it (`fallocate`): what is full is found out where a transaction
 //! writes, and not where its commit is to be recovered (WAL-42). Where a file system has no journal
 //! a power loss may take blocks that were given so, with what was written into them, durably; it is
 //! given none there.
 
 use crate::context::WAL_HEADER;
+use crate::frames::seal;
 use crate::mutation::{Mutation, broken};
 use dash_engine::io::{read_padded, read_some};
 use dash_storage::File;
@@ -47,6 +50,8 @@ struct Held {
     unwritten: Option<Range<usize>>,
     /// So many bytes the file has room for.
     room: u64,
+    /// The file's header keeps stock SQLite out.
+    is_sealed: bool,
 }
 
 impl Held {
@@ -124,6 +129,9 @@ impl Bytes {
             held.reach(index(len.min(self.limit))?)?;
             held.room = len;
             read_padded(file, &mut held.bytes, 0)?;
+            if let Some(header) = held.bytes.first_chunk_mut() {
+                *header = seal::opened(header);
+            }
         }
         *self.write() = held;
         Ok(())
@@ -135,24 +143,39 @@ impl Bytes {
         usize::try_from(room).map_or(len, |room| room.min(len))
     }
 
-    /// Writes what the file lacks into it, and flushes it; how many bytes that were.
+    /// Writes what the file lacks into it, and flushes it; how many bytes that were. `unseals`: it
+    /// is for stock SQLite to read from then on.
     ///
     /// # Errors
     ///
     /// Those of the file; it is still known what that lacked.
-    pub(crate) fn write_back<F: File>(&self, file: &F) -> io::Result<usize> {
+    pub(crate) fn write_back<F: File>(&self, file: &F, unseals: bool) -> io::Result<usize> {
         let _alone = self.writes_back.lock().unwrap_or_else(PoisonError::into_inner);
         if broken(Mutation::MemoryNotWritten) {
             return file.flush().map(|()| 0);
         }
         let lacked = self.write().unwritten.take();
         let written = lacked.clone().map_or(Ok(()), |range| self.copy(file, range));
+        let written = match unseals {
+            true => written.and_then(|()| self.unseal(|header| file.write_at(header, 0))),
+            false => written,
+        };
         let flushed = written.and_then(|()| file.flush());
         let lacked = lacked.unwrap_or_default();
         if flushed.is_err() {
             self.write().lacks(lacked.clone());
         }
         flushed.map(|()| lacked.len())
+    }
+
+    /// The file is to have the header as SQLite wrote it, from now on; `write` puts it there.
+    fn unseal(&self, write: impl FnOnce(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut held = self.write();
+        if let Some(header) = held.bytes.get(..WAL_HEADER).filter(|_| held.is_sealed) {
+            write(header)?;
+        }
+        held.is_sealed = false;
+        Ok(())
     }
 
     fn copy<F: File>(&self, file: &F, range: Range<usize>) -> io::Result<()> {
@@ -223,7 +246,12 @@ impl<F: File> WalFile<F> {
 
     /// Writes, into the page cache or what takes its place.
     pub(crate) fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        let part = self.keep(data, offset, true)?;
+        let sealed = self.sealed(data, offset);
+        let part = self.keep(data, offset, sealed.is_none())?;
+        if let Some(header) = sealed {
+            self.count(header.len());
+            return self.file.write_at(&header, 0);
+        }
         match part < data.len() {
             true => {
                 self.count(data.len() - part);
@@ -240,7 +268,45 @@ impl<F: File> WalFile<F> {
             return Ok(());
         }
         self.count(data.len());
-        self.file.write_durable_at(data, offset)
+        match self.sealed(data, offset) {
+            Some(header) => self.file.write_durable_at(&header, 0),
+            None => self.file.write_durable_at(data, offset),
+        }
+    }
+
+    /// What the file gets in the place of a header.
+    fn sealed(&self, data: &[u8], offset: u64) -> Option<[u8; WAL_HEADER]> {
+        let memory = self.memory.as_ref().filter(|_| offset == 0)?;
+        let header = data.try_into().ok()?;
+        Some(if memory.read().is_sealed { seal::sealed(header) } else { *header })
+    }
+
+    /// Keeps stock SQLite out of the file from here on, if it has not what is in memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub(crate) fn seal(&self) -> io::Result<()> {
+        let Some(memory) = &self.memory else { return Ok(()) };
+        if memory.read().is_sealed || broken(Mutation::WalNotSealed) {
+            return Ok(());
+        }
+        let mut held = memory.write();
+        if let Some(header) = held.bytes.first_chunk() {
+            self.file.write_at(&seal::sealed(header), 0)?;
+        }
+        held.is_sealed = true;
+        Ok(())
+    }
+
+    /// Lets it in again, durably: the file has all that is in memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub(crate) fn unseal(&self) -> io::Result<()> {
+        let Some(memory) = &self.memory else { return Ok(()) };
+        memory.unseal(|header| self.file.write_durable_at(header, 0))
     }
 
     /// Puts the beginning of `data` into memory, as far as it belongs there; how much that is.
@@ -300,7 +366,7 @@ impl<F: File> WalFile<F> {
     /// Makes it durable.
     pub(crate) fn flush(&self) -> io::Result<()> {
         match &self.memory {
-            Some(memory) => memory.write_back(&self.file).map(|bytes| self.count(bytes)),
+            Some(memory) => memory.write_back(&self.file, false).map(|bytes| self.count(bytes)),
             None => self.file.flush(),
         }
     }

@@ -3,7 +3,7 @@
 
 use super::rows::{Boot, Database, LogSays, Situation, WalIs};
 use crate::context::{Generation, HeadContext, RecordContext, Relation, WAL_HEADER, salts_of};
-use crate::frames::{Prefix, WalHeader, valid_prefix};
+use crate::frames::{Prefix, WalHeader, seal, valid_prefix};
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -65,6 +65,22 @@ impl<F: File> Log<F> {
     /// that behind a name fence, which is put up once the head is durable (WAL-20).
     pub(crate) fn is_wiped(&self) -> bool {
         self.scan.condition != Condition::Whole && self.chain.is_none()
+    }
+
+    /// Its id; 0: it has no head.
+    pub(super) fn id(&self) -> u64 {
+        if self.scan.condition == Condition::Whole { self.scan.head.id } else { 0 }
+    }
+
+    /// Whether a session began with it. The head of one that was only made may be on no device: the
+    /// flush of it may have failed.
+    pub(super) fn was_used(&self) -> bool {
+        self.says_anything() || matches!(self.head, HeadContext::Closed { .. })
+    }
+
+    /// Whether it has records that count, or calls a `-wal` void.
+    pub(super) fn says_anything(&self) -> bool {
+        self.chain.is_some() || matches!(self.head, HeadContext::Void(_))
     }
 
     fn says(&self) -> LogSays {
@@ -294,10 +310,10 @@ fn by_sequence(generation: &Generation, header: &[u8; WAL_HEADER]) -> WalIs {
     }
 }
 
-/// The header of `-wal`, if it is a valid one.
+/// The header of `-wal` as SQLite wrote it, if it is a valid one.
 pub(crate) fn raw_header<F: File>(wal: &F, name: &str) -> Result<Option<[u8; WAL_HEADER]>> {
     let mut header = [0; WAL_HEADER];
     let whole = read_exact(wal, &mut header, 0).during(Operation::Read, name)?;
     let valid = whole && WalHeader::decode(&header, name).is_ok_and(|found| found.is_some());
-    Ok(valid.then_some(header))
+    Ok(valid.then(|| seal::opened(&header)))
 }

@@ -11,6 +11,7 @@ mod execute;
 pub(crate) mod look;
 mod replay;
 pub(crate) mod rows;
+mod unseal;
 
 use crate::connection::state::Connection;
 use crate::context::HeadContext;
@@ -27,7 +28,6 @@ use dash_engine::fence::{self, Found};
 use dash_engine::locks::LockLevel;
 use dash_engine::open::{has_one_name, open_if_there};
 use dash_log::head::{Head, State};
-use dash_log::scan::Condition;
 use dash_storage::{Directory, File, OpenMode, Storage};
 use look::{Chain, Log, Look};
 use rows::{Action, Boot, LogSays, decide};
@@ -68,6 +68,8 @@ pub(crate) struct Recovered {
     log_id: u64,
     /// A wal-index that stock SQLite keeps lacks frames that the log had.
     is_index_behind: bool,
+    /// `-wal` is whole, and still keeps stock SQLite out.
+    is_sealed: bool,
 }
 
 impl Recovered {
@@ -124,6 +126,9 @@ impl<S: Storage> Connection<S> {
         let stock = self.keep_stock_out()?;
         let visible = stock.as_ref().and_then(Index::header);
         let recovered = self.recover_alone(same_cache, choice, visible);
+        if recovered.as_ref().is_ok_and(|recovered| recovered.is_sealed) {
+            self.unseal()?;
+        }
         if let Some(mut index) = stock {
             // As long as `-wal` lacks anything it is not for stock SQLite to read (WAL-36).
             match &recovered {
@@ -148,7 +153,7 @@ impl<S: Storage> Connection<S> {
             Index::open(&self.storage, &*self.directory, &self.names.shm, &**self.database.file())?;
         index.exclude()?;
         match broken(Mutation::UnsealedEarly) {
-            true => index.allow()?,
+            true => index.allow().and_then(|()| self.unseal())?,
             false => drop(index.map_region(0, false)?),
         }
         Ok(Some(index))
@@ -272,6 +277,7 @@ impl<S: Storage> Connection<S> {
         let Some(wal) = wal else { return Ok(()) };
         let Some(header) = WalHeader::read(wal, &name)? else { return Ok(()) };
         recovered.generation += 1;
+        recovered.is_sealed = header.is_sealed;
         recovered.salts = pack(header.salts);
         recovered.promised = true;
         // What was copied of it is not flushed, for all that is known; the log will say what the
@@ -358,22 +364,6 @@ impl<S: Storage> Connection<S> {
 }
 
 impl<F: File> Log<F> {
-    /// Its id; 0: it has no head.
-    fn id(&self) -> u64 {
-        if self.scan.condition == Condition::Whole { self.scan.head.id } else { 0 }
-    }
-
-    /// Whether a session began with it. The head of one that was only made may be on no device: the
-    /// flush of it may have failed.
-    fn was_used(&self) -> bool {
-        self.says_anything() || matches!(self.head, HeadContext::Closed { .. })
-    }
-
-    /// Whether it has records that count, or calls a `-wal` void.
-    fn says_anything(&self) -> bool {
-        self.chain.is_some() || matches!(self.head, HeadContext::Void(_))
-    }
-
     /// How many commits of the next session become durable in stock fashion: more where the one
     /// before was short, as a program that opens the database for each request makes them.
     fn stock_first(&self, tuning: &Tuning) -> u64 {
