@@ -24,7 +24,7 @@ type Row = (Mutation, &'static str, &'static str, u64);
 const TABLE: &[Row] = &[
     (Mutation::RecordNotFlushed, "log", "wal/page=4096/depth=1", 3),
     (Mutation::NoBarrier, "log", "wal/page=4096/depth=1", 0),
-    (Mutation::NoForcedBarrier, "log", "wal/page=4096/depth=1", 19),
+    (Mutation::NoForcedBarrier, "log", "wal/page=4096/depth=1", 289),
     (Mutation::DatabaseNotFlushed, "log", "wal/page=4096/depth=1", 19),
     (Mutation::BaseBeforeWindow, "log", "wal/page=4096/depth=1", 0),
     (Mutation::HeaderNotFlushed, "log", "wal/page=4096/depth=1", 0),

@@ -78,14 +78,15 @@ impl Mode for Wal {
     }
 
     /// Stock SQLite reads it where no session of dash's log is under way: what is durable may be in
-    /// the log alone.
+    /// the log alone. Nor where it is kept out, and could not say by whom.
     fn stock_has_to_read(&self, request: &Request<'_>) -> Result<bool> {
         let parameters = &request.parameters;
         if parameters.immutable || parameters.nolock {
             return Ok(true);
         }
         let is_open_here = registry::mode_of(request.path).is_some_and(|mode| mode == MODE);
-        Ok(!is_open_here && !opening::is_unfinished(&request.place())?)
+        let is_dashs = is_open_here || opening::is_unfinished(&request.place())?;
+        Ok(!is_dashs && !dash_wal::is_in_memory(&Real, request.path).unwrap_or(false))
     }
 
     fn give_way(&self, host: &HostVfs, place: &Place<'_>, _: &dyn Mode) -> Result<()> {

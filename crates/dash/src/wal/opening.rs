@@ -38,6 +38,8 @@ const BEGIN: &str = "PRAGMA busy_timeout=2000; PRAGMA locking_mode=NORMAL; PRAGM
 enum Failed {
     /// Writing is not allowed here.
     Forbidden(Error),
+    /// Somebody has it open so that nobody may join.
+    Held(Error),
     /// Anything else.
     Other(Error),
 }
@@ -53,9 +55,10 @@ impl From<Error> for Failed {
 
 impl From<EngineError> for Failed {
     fn from(error: EngineError) -> Self {
-        match forbids_writing(&error) {
-            true => Self::Forbidden(to_sqlite(error)),
-            false => Self::Other(to_sqlite(error)),
+        match error {
+            EngineError::Held(_) => Self::Held(to_sqlite(error)),
+            _ if forbids_writing(&error) => Self::Forbidden(to_sqlite(error)),
+            _ => Self::Other(to_sqlite(error)),
         }
     }
 }
@@ -63,7 +66,7 @@ impl From<EngineError> for Failed {
 impl From<Failed> for Error {
     fn from(failed: Failed) -> Self {
         match failed {
-            Failed::Forbidden(error) | Failed::Other(error) => error,
+            Failed::Forbidden(error) | Failed::Held(error) | Failed::Other(error) => error,
         }
     }
 }
@@ -77,17 +80,21 @@ impl Request<'_> {
                 drop(membership);
                 self.wal_by_stock(error)
             }
-            Err(Failed::Other(error)) => Err(error),
+            Err(Failed::Held(error) | Failed::Other(error)) => Err(error),
         }
     }
 
     /// Without the rights that the engine needs, stock's rules say what can be read.
     pub(super) fn wal_for_reading(&self, membership: Membership) -> Result<Opened> {
-        if let Ok(engine) = self.wal_engine(&membership, false) {
-            return Ok(self.wal_opened(engine, membership, true));
+        match self.wal_engine(&membership, false) {
+            Ok(engine) => Ok(self.wal_opened(engine, membership, true)),
+            // Stock SQLite would be refused, too, and could not say by whom.
+            Err(Failed::Held(error)) => Err(error),
+            Err(Failed::Forbidden(_) | Failed::Other(_)) => {
+                drop(membership);
+                self.plain(None)
+            }
         }
-        drop(membership);
-        self.plain(None)
     }
 
     /// As the stock VFS does where the engine lacks a right: what can't be written may still be

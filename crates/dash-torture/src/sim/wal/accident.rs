@@ -67,6 +67,19 @@ impl Accidents {
         self.armed = Some(Armed { victim: victim.clone(), steps: dice.below(STEPS), how });
     }
 
+    /// It will be killed before a step, if so many come.
+    pub fn arm_kill(&mut self, victim: &Simulated, steps: u64) {
+        self.armed = Some(Armed { victim: victim.clone(), steps, how: How::Before });
+    }
+
+    /// Others have gone on since a process was killed, in the same call: the shared memory is to be
+    /// as it is now.
+    pub fn save(&mut self, now: Saved) {
+        if let Some(End::Killed(_, saved)) = &mut self.end {
+            *saved = now;
+        }
+    }
+
     /// What has become of it.
     pub fn take(&mut self) -> End {
         self.armed = None;

@@ -70,6 +70,8 @@ struct Wal {
     /// A commit was to survive everything since all were gone last. Before that a connection that
     /// never flushes is not beside others, and may tear what is there, as in stock SQLite.
     is_promised: bool,
+    /// The last process of the engine was killed, and none has come since.
+    is_left_by_dead: bool,
 }
 
 /// Whether a process was killed.
@@ -99,6 +101,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
         stock: Vec::new(),
         is_faulty: false,
         is_promised: false,
+        is_left_by_dead: false,
     };
     wal.watch();
     for action in explorer.plan.keep.clone() {
@@ -107,7 +110,7 @@ pub fn run(explorer: &Arc<Explorer>) -> Checked<()> {
         explorer.result()?;
     }
     let left = wal.all_leave();
-    if wal.settings().is_older {
+    if wal.settings().is_older && wal.is_left_by_dead {
         // Stock connections go last, and may copy frames without checksums
         // (`Wal::neighbour_acts`).
         wal.machine.watch(|_, _| {});
@@ -217,9 +220,11 @@ impl Wal {
 
     /// What dead processes had open is dropped.
     fn bury(&mut self) {
+        let mut died = false;
         for place in 0..self.processes.len() {
             if self.processes[place].as_ref().is_some_and(|world| is_dead(&world.process)) {
                 self.processes[place] = None;
+                died = true;
                 for connection in &mut self.connections {
                     drop(connection.take_if(|connection| connection.place == place));
                 }
@@ -228,6 +233,7 @@ impl Wal {
         self.stock.retain(|stock| !is_dead(&stock.process));
         let nobody = self.connections.iter().all(Option::is_none) && self.stock.is_empty();
         self.is_promised &= self.connections.iter().any(Option::is_some);
+        self.is_left_by_dead |= died && self.connections.iter().all(Option::is_none);
         if nobody {
             lock(&self.history).ended(Cause::Kill);
         }
@@ -238,6 +244,7 @@ impl Wal {
         if self.connections[at].is_none() {
             let (world, level) = (self.world(at), self.settings().level(self.is_promised, dice));
             let db = self.settings().open(world, level)?;
+            self.is_left_by_dead = false;
             let place = self.settings().places[at];
             self.connections[at] = Some(Connected { db, level, place, state: State::Idle });
             self.first_look(at)?;

@@ -8,6 +8,7 @@ use crate::random::Dice;
 use crate::sim::explore::{Checked, lock, wrong};
 use crate::sim::sql::failed;
 use crate::sim::sql::statements::{digest, transaction};
+use crate::sim::stock::index::Saved;
 use crate::sim::stock::{Stock, is_busy};
 use crate::sim::subject::DB;
 
@@ -19,6 +20,8 @@ impl Wal {
     pub(super) fn neighbour_acts(&mut self, dice: &mut Dice) -> Checked<()> {
         if self.stock.len() < KEPT && dice.one_in(2) {
             let done = self.neighbour_comes(dice);
+            let saved = Saved::take(&self.machine, DB);
+            lock(&self.accidents).save(saved);
             self.settle(done)?;
             return self.look(dice);
         }
@@ -57,6 +60,7 @@ impl Wal {
         }
         let fence = self.explorer().subject.stock_refuses(&self.machine, DB).is_some();
         let process = self.machine.process();
+        self.arm_beside();
         let opened = Stock::open_sharing(process)
             .and_then(|stock| stock.checked().map(|seen| (stock, seen)));
         let (stock, (sound, seen)) = match opened {
@@ -73,6 +77,20 @@ impl Wal {
                 self.stock.push(stock);
                 Ok(())
             }
+        }
+    }
+
+    /// The process with `-wal` in its memory may be killed while a stock one opens the database,
+    /// which goes by what it found as that lived. In files all is in the page cache, whoever lives.
+    fn arm_beside(&mut self) {
+        if !self.settings().is_alone {
+            return;
+        }
+        let seed = self.explorer().plan.seed;
+        let mut dice = Dice::new(seed, 6600 + self.machine.steps());
+        let living = self.processes.iter().flatten().next().map(|world| world.process.clone());
+        if let Some(victim) = living.filter(|_| dice.one_in(3)) {
+            lock(&self.accidents).arm_kill(&victim, dice.below(8));
         }
     }
 
