@@ -126,7 +126,10 @@ impl WalHeader {
             )));
         }
         let salts = [number(16), number(20)];
-        let checksum = checksum(order, &seal::opened(bytes)[..24], [0, 0]);
+        let checksum = match is_sealed {
+            true => checksum(order, &seal::opened(bytes)[..24], [0, 0]),
+            false => sums,
+        };
         Ok(Some(Self { order, page_size, sequence: number(12), salts, checksum, is_sealed }))
     }
 

@@ -126,9 +126,10 @@ impl<S: Storage> Connection<S> {
         let stock = self.keep_stock_out()?;
         let visible = stock.as_ref().and_then(Index::header);
         let recovered = self.recover_alone(same_cache, choice, visible);
-        if recovered.as_ref().is_ok_and(|recovered| recovered.is_sealed) {
-            self.unseal()?;
-        }
+        let recovered = recovered.and_then(|recovered| match recovered.is_sealed {
+            true => self.unseal().map(|()| recovered),
+            false => Ok(recovered),
+        });
         if let Some(mut index) = stock {
             // As long as `-wal` lacks anything it is not for stock SQLite to read (WAL-36).
             match &recovered {
