@@ -173,6 +173,8 @@ struct Open {
     /// and what it makes of that.
     next: Option<Vec<u8>>,
     is_flushed: bool,
+    /// A commit has answered an error and may stand: whoever makes it once more opens it again.
+    is_over: bool,
 }
 
 impl Open {
@@ -184,7 +186,16 @@ impl Open {
     ) -> Outcome<Self> {
         let mode = if lock.is_some() { ANY } else { OpenMode::Read };
         let current = folder.open(&name, mode).map_err(failed)?;
-        Ok(Self { folder, name, lock, current, content: None, next: None, is_flushed })
+        Ok(Self {
+            folder,
+            name,
+            lock,
+            current,
+            content: None,
+            next: None,
+            is_flushed,
+            is_over: false,
+        })
     }
 
     fn seen(&self) -> &[u8] {
@@ -228,12 +239,17 @@ impl Open {
         self.folder.rename(&self.new_name(), &self.name).map_err(failed)?;
         self.current = copy;
         self.content = self.next.clone();
-        self.folder.flush().map_err(failed)
+        let flushed = self.folder.flush();
+        self.is_over = flushed.is_err();
+        flushed.map_err(failed)
     }
 }
 
 impl Session for Open {
     fn begin_read(&mut self) -> Outcome<()> {
+        if self.is_over {
+            return Err(Trouble::Failed("a commit failed halfway: open the database again".into()));
+        }
         if !self.is_named()? {
             let mode = if self.lock.is_some() { ANY } else { OpenMode::Read };
             self.current = self.folder.open(&self.name, mode).map_err(failed)?;
@@ -315,10 +331,10 @@ impl Session for Open {
             return Ok(());
         }
         let removed = self.remove_copy();
-        if let Some(lock) = &self.lock {
-            lock.unlock(0..1).map_err(failed)?;
-        }
-        removed
+        let unlocked = self.lock.as_ref().map_or(Ok(()), |lock| lock.unlock(0..1));
+        let ended = removed.and(unlocked.map_err(failed));
+        self.is_over |= ended.is_err();
+        ended
     }
 
     fn end(&mut self) -> Outcome<()> {
@@ -345,55 +361,4 @@ impl Session for Open {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Options, Summary, Watch, faults, sim};
-
-    impl Watch for Toy {
-        fn progress(&self, _: u64, _: f64) -> bool {
-            true
-        }
-    }
-
-    fn options(seconds: u64) -> Options {
-        Options {
-            seed: 1,
-            time: std::time::Duration::from_secs(seconds),
-            folder: None,
-            library: std::path::PathBuf::new(),
-            engine: Some("toy".into()),
-            case: None,
-        }
-    }
-
-    fn sound(summaries: &[Summary]) {
-        assert!(!summaries.is_empty());
-        for summary in summaries {
-            println!("{}: {} cases, {} states", summary.engine, summary.cases, summary.states);
-            assert!(summary.failures.is_empty(), "{:#?}", summary.failures);
-        }
-    }
-
-    #[test]
-    fn an_engine_is_a_file_and_a_line() {
-        let summaries = sim::run(&options(10), &Toy::SOUND);
-        assert_eq!(summaries.len(), 3, "one for each page size");
-        sound(&summaries);
-        assert!(summaries.iter().map(|summary| summary.states).sum::<u64>() > 2000);
-        assert!(summaries.iter().map(|summary| summary.nested).sum::<u64>() > 100);
-    }
-
-    #[test]
-    fn its_calls_fail_like_anybodys() {
-        sound(&[faults::run_calls_on(&Toy::SOUND, &options(8))]);
-    }
-
-    /// Otherwise passing would mean nothing.
-    #[test]
-    fn a_copy_that_is_not_flushed_is_caught() {
-        let summaries = sim::run_on(&[&Toy { is_flushed: false }], &options(20), &Toy::SOUND);
-        let failures: Vec<_> = summaries.iter().flat_map(|summary| &summary.failures).collect();
-        assert!(!failures.is_empty(), "{summaries:#?}");
-        assert!(failures[0].replay.contains("--engine toy/copy/"), "{:?}", failures[0]);
-    }
-}
+mod tests;
