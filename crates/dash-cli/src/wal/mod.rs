@@ -74,10 +74,8 @@ impl Findings for Found {
     }
 
     fn is_refused(&self) -> bool {
-        matches!(
-            self.report.opening,
-            Opening::Refuse(..) | Opening::HardLinks(_) | Opening::Held(_)
-        )
+        // That somebody has it open (`Opening::Held`) passes, as a lock does.
+        matches!(self.report.opening, Opening::Refuse(..) | Opening::HardLinks(_))
     }
 
     fn has_database(&self) -> bool {

@@ -128,7 +128,8 @@ fn keep_log(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Reply {
     let before = match chain.first_frame {
         0 | 1 => String::new(),
         first => format!(
-            " Lost, too, is what {shown}-wal alone held before them, its frames 1 to {}, as far as no checkpoint had copied it;              then the database mixes two states: integrity_check looks.",
+            " Lost, too, is what {shown}-wal alone held before them, its frames 1 to {}, as far as no checkpoint had copied it; \
+             then the database mixes two states: integrity_check looks.",
             first - 1
         ),
     };
@@ -136,7 +137,7 @@ fn keep_log(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Reply {
     Reply::Do(Plan {
         why: format!(
             "{shown}-wal is gone, and the log holds {} of it. Taken are the log's. Lost is what was written into {shown} since \
-             {shown}-wal was removed, if anything was.{before}",
+             {shown}-wal was removed; if anything was, the database mixes two states, and integrity_check looks.{before}",
             words::counted(chain.commits, "commit")
         ),
         steps: vec![

@@ -1,11 +1,20 @@
-//! Where a kill cuts a write off: Linux looks for a deadly signal between two pages of its cache.
+//! Kills: where one cuts a write off, and who is dead. Linux looks for a deadly signal between two
+//! pages of its cache.
 
-use dash_storage::simulated::{Operation, OperationKind};
+use std::path::Path;
+
+use dash_storage::Storage as _;
+use dash_storage::simulated::{Operation, OperationKind, Simulated};
 
 use crate::random::Dice;
 
 /// Bytes of a page of the system's cache.
 const CACHE_PAGE: u64 = 4096;
+
+/// Whether a process was killed.
+pub fn is_dead(process: &Simulated) -> bool {
+    process.open_directory(Path::new("/")).is_err()
+}
 
 /// After how many of its bytes a write may be cut off; `None`: it is no write, or all of it goes
 /// into one page.

@@ -17,6 +17,7 @@ use crate::sim::explore::{Checked, Explorer, lock, wrong};
 use crate::sim::model::{Model, short};
 use crate::sim::program::{next, unexpected};
 use crate::sim::subject::{DB, Outcome, Session, Trouble};
+use crate::sim::within::is_dead;
 
 /// Attempts at what somebody else may be in the way of.
 const ATTEMPTS: usize = 4;
@@ -230,7 +231,11 @@ impl ManyProcesses {
                         Err(Trouble::Busy) => {}
                         Err(error) => return Ok((Err(error), false)),
                         Ok(()) => {
-                            self.model.acknowledged(number);
+                            // Whoever was killed meanwhile acknowledges nothing.
+                            let process = self.live[i].as_ref().map(|(process, _)| process);
+                            if !(accident.kill && process.is_some_and(is_dead)) {
+                                self.model.acknowledged(number);
+                            }
                             break;
                         }
                     }

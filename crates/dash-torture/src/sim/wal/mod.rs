@@ -17,10 +17,8 @@ mod neighbours;
 mod settings;
 mod story;
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use dash_storage::Storage;
 use dash_storage::simulated::{Machine, Simulated};
 use rusqlite::Connection;
 
@@ -35,6 +33,7 @@ use super::sql::failed;
 use super::sql::statements::digest;
 use super::stock::{Level, Stock, is_wal};
 use super::subject::{DB, World};
+use super::within::is_dead;
 use crate::random::Dice;
 
 /// A connection, and what it is in the middle of.
@@ -72,11 +71,6 @@ struct Wal {
     is_promised: bool,
     /// The last process of the engine was killed, and none has come since.
     is_left_by_dead: bool,
-}
-
-/// Whether a process was killed.
-fn is_dead(process: &Simulated) -> bool {
-    process.open_directory(Path::new("/")).is_err()
 }
 
 /// Runs it.
