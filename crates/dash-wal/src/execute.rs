@@ -49,8 +49,8 @@ pub trait Pages: Send {
     /// Those of the files.
     fn read(&mut self, number: u32) -> Result<Vec<u8>>;
 
-    /// The next commit: the pages that it wrote, and how many there are behind it. From here on
-    /// they are read.
+    /// The next commit: the pages that it wrote, if any, and how many there are behind it. From
+    /// here on they are read.
     ///
     /// # Errors
     ///

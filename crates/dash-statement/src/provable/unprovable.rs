@@ -13,7 +13,7 @@ pub enum Unprovable {
     OtherDatabase,
     /// The connection may have temporary tables.
     Temporary,
-    /// The connection took no long values, or wrote real numbers otherwise.
+    /// The connection took no long values, wrote real numbers otherwise, or was told how to delete.
     Settings,
     /// A statement is not known to have changed a row.
     Unconfirmed,
@@ -89,7 +89,7 @@ impl Unprovable {
                 "its connection may have had temporary tables, views or triggers, which come before others"
             }
             Self::Settings => {
-                "its connection was not set as SQLite is as a rule: SQLITE_LIMIT_LENGTH, or SQLITE_DBCONFIG_FP_DIGITS"
+                "its connection was not set as SQLite is as a rule: SQLITE_LIMIT_LENGTH, SQLITE_DBCONFIG_FP_DIGITS, or PRAGMA secure_delete"
             }
             Self::Unconfirmed => {
                 "a statement within a transaction failed or changed no row, and may change one when it is run again"

@@ -63,7 +63,11 @@ impl<S: Storage> Connection<S> {
         let target = Arc::new(Mutex::new(target));
         let pages: Arc<Mutex<dyn Pages>> = target.clone();
         executor.execute(&pages, &commits)?;
-        target.lock().unwrap_or_else(PoisonError::into_inner).write()
+        let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
+        match target.checks.is_empty() {
+            true => target.write(),
+            false => Err(target.otherwise()),
+        }
     }
 
     /// The database as of the frames that are kept.
@@ -278,12 +282,18 @@ impl<F: File> Target<F> {
         if made.is(|number| self.read(number))? || broken(Mutation::OtherwiseTaken) {
             return Ok(());
         }
+        Err(self.otherwise())
+    }
+
+    /// Why a database isn't opened whose statements have not made what they made.
+    fn otherwise(&self) -> Error {
         let [wal, db] = &self.names;
-        Err(Error::CantOpen(format!(
-            "statements that carry commits of {db} (dash_commit=paper) come to something else than they did: {db} or {wal} is not as \
-             it was before them, as a program without dash has changed it; restore a backup, or let `dash recover {db} --discard` \
+        Error::CantOpen(format!(
+            "statements that carry commits of {db} (dash_commit=paper) come to something else than they did: this program sets \
+             its connections otherwise (sqlite3_auto_extension), or {db} or {wal} is not as it was before them, as a program \
+             without dash has changed it; open it with another program, restore a backup, or let `dash recover {db} --discard` \
              go on without these commits"
-        )))
+        ))
     }
 
     /// The page in a frame that waits.

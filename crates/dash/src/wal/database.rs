@@ -11,7 +11,6 @@ use dash_wal::{Durability, LockLevel as EngineLevel, LogMedium, RestState};
 
 use super::file::WalFile;
 use super::link::State;
-use super::paper::Paper;
 use super::{opening, parameters, rest, watch};
 use crate::errors::to_sqlite;
 use crate::mode::{Database, IN_TRANSACTION, Mode, Parameters, Statistic, Switching, Watched};
@@ -60,7 +59,7 @@ impl Database for WalFile {
             self.link.state().record();
         }
         if !mode.records_statements() {
-            self.link.state().paper = Paper::default();
+            self.link.state().paper.leave();
         }
     }
 

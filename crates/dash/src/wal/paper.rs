@@ -17,6 +17,9 @@ const TREE: usize = 100;
 pub struct Paper {
     /// What would run its statements again; `None`: frames carry all of its commits.
     pub runner: Option<Runner>,
+    /// `PRAGMA secure_delete` was said: what it leaves in free bytes may be otherwise where
+    /// statements are run again, which SQLite's build says there.
+    pub deletes_as_told: bool,
     known: Option<Known>,
     /// Somebody has written the schema, and not by SQL: what this connection's SQLite knows of it
     /// is not what another one would. Until SQLite reads it again, as the cookie tells.
@@ -37,12 +40,20 @@ struct Known {
 }
 
 impl Paper {
+    /// The mode is left: of what was so the connection keeps what it was told.
+    pub fn leave(&mut self) {
+        *self = Self { deletes_as_told: self.deletes_as_told, ..Self::default() };
+    }
+
     /// What runs a transaction again that ran this, encoded, and is about to be committed; `None`:
     /// its statements don't carry it, and the reason was counted.
     pub fn judge(&mut self, engine: &mut Connection<Real>, statements: &[u8]) -> Option<Runner> {
         let runner = self.runner?;
         let ran = decode(statements).map_err(|_| Unprovable::Incomplete);
         let judged = ran.and_then(|ran| {
+            if self.deletes_as_told {
+                return Err(Unprovable::Settings);
+            }
             // What is not recorded whole needs no look at the schema.
             if !ran.reasons.is_empty() || ran.dropped > 0 || ran.events.is_empty() {
                 return Err(Unprovable::Incomplete);

@@ -29,6 +29,7 @@ impl WalFile {
             "dash_time_reads" => self.dash_time_reads(value),
             "secure_delete" => {
                 // SQLite answers it.
+                self.link.state().paper.deletes_as_told |= value.is_some();
                 if value.is_some_and(deletes_securely) {
                     drop(self.link.state().engine().map(|engine| engine.keep_no_log()));
                 }

@@ -19,6 +19,7 @@ mod pragmas;
 mod processes;
 mod removed;
 mod rest;
+mod run_again;
 mod statement_mode;
 mod statements;
 mod switches;
