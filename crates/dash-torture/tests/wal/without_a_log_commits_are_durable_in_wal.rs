@@ -113,6 +113,31 @@ pub(crate) fn where_it_can_not_be_begun() {
     }
 }
 
+/// WAL-41: behind a checkpoint that cut `-wal` the log calls that void, and a failure as it takes
+/// that back is none of the commit's.
+#[test]
+fn where_one_call_fails_as_it_takes_back_that_it_is_void() {
+    let calls = [
+        (OperationKind::Write, Effect::Error(libc::EIO)),
+        (OperationKind::Flush, Effect::LostFlush(libc::EIO)),
+    ];
+    let begun: [fn() -> (Tale, Db); 2] = [Tale::begun, Tale::begun_alone];
+    for ((kind, effect), begin) in calls.into_iter().flat_map(|call| begun.map(|it| (call, it))) {
+        let (tale, db) = begin();
+        db.put();
+        db.ok("PRAGMA wal_checkpoint(TRUNCATE)");
+        tale.machine.fail(Fault::new(effect).on(kind).of_inode(tale.inode("-dashlog")));
+        tale.watch();
+        (0..3).for_each(|_| db.put());
+        tale.done();
+        tale.survives_all();
+        tale.machine.stop_failing();
+        db.close();
+        tale.open().put();
+        tale.survives_all();
+    }
+}
+
 /// WAL-41: whichever call fails, once, a commit that answers an error is not there; or it says that
 /// it may be.
 #[test]

@@ -102,9 +102,11 @@ impl<S: Storage> Connection<S> {
         if is_final || self.finds_no_space(&error) || broken(Mutation::CommitFailsForLog) {
             return Err(error);
         }
+        // While the log calls void what has the salts of now, no flush of `-wal` is worth anything.
+        // What failed may have been that one write, or its flush: it is written again.
         let c = &self.coordination;
-        // The log may call void what has the salts of now.
-        if c.is(Word::HeadVoid) && c.is(Word::Session) {
+        let is_void = c.is(Word::HeadVoid) && c.is(Word::Session);
+        if is_void && self.with_log_waiting(Self::take_back_void).is_err() {
             return Err(self.poisoned_by(&error));
         }
         self.note_failed_flush(&error);

@@ -82,8 +82,9 @@ impl Execute for Executor {
 /// Nothing was let in: it can be tried again.
 fn failed(error: &Error) -> EngineError {
     EngineError::CantOpen(format!(
-        "statements that carry commits (dash_commit=paper) could not be run again: {error}; try again, or let `dash recover \
-         --discard` go on without them"
+        "statements that carry commits (dash_commit=paper) could not be run again: {error}. What sets up each connection of this \
+         program (sqlite3_auto_extension) may be in the way: open it with another one, or let `dash recover --discard` go on \
+         without them"
     ))
 }
 
