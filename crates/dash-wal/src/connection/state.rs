@@ -97,8 +97,10 @@ pub(crate) struct Transaction {
     pub unsummed: u32,
     /// From that frame on all before this one have got theirs since.
     pub summed: u32,
-    /// The checksum of the last frame, which the index does not have.
-    pub sums: Option<Checksum>,
+    /// The last frame that was summed up here, and its checksum, which the index does not have.
+    pub sums: Option<(u32, Checksum)>,
+    /// The end of what was written into `-wal` last, but for headers of frames, in bytes.
+    pub written_to: u64,
     /// SQLite has asked for a flush of it.
     pub synced: bool,
     /// Other databases are written in the same transaction: it must be durable before it is

@@ -47,8 +47,17 @@ impl<S: Storage> Connection<S> {
         let (Some(last), first) = (self.transaction.frame, self.transaction.unsummed) else {
             return Ok(());
         };
-        let is_done = first == 0 || self.transaction.sums.is_some();
-        if is_done || !self.lacks_sums(self.transaction.summed, last)? {
+        if first == 0 {
+            return Ok(());
+        }
+        let end = self.last_whole(last.number);
+        if let Some((upto, _)) = self.transaction.sums {
+            if upto < end {
+                self.transaction.sums = Some(self.sum_up_from(upto + 1, end)?);
+            }
+            return Ok(());
+        }
+        if !self.lacks_sums(self.transaction.summed, last)? {
             return Ok(());
         }
         if self.index.is_none() {
@@ -58,8 +67,17 @@ impl<S: Storage> Connection<S> {
                 self.names.shown_wal()
             )));
         }
-        self.transaction.sums = Some(self.sum_up_from(first, last.number)?);
+        self.transaction.sums = Some(self.sum_up_from(first, end)?);
         Ok(())
+    }
+
+    /// `last`, or the frame before, where that is not written to its end. With `psow=0` SQLite
+    /// pads a sector: it writes the last frame again, asks for the flush in the middle of that, and
+    /// goes on, with checksums on top of those that it had (wal.c `sqlite3WalFrames`).
+    fn last_whole(&self, last: u32) -> u32 {
+        let Some((_, page)) = self.page else { return last };
+        let is_whole = self.transaction.written_to >= frame_offset(last + 1, page);
+        if is_whole { last } else { last - 1 }
     }
 
     /// Frame `number`, of which this is said, was written without salts and checksum.
@@ -90,9 +108,13 @@ impl<S: Storage> Connection<S> {
     /// Those of [`Self::sum_up`], for a commit that was not to be flushed.
     pub(crate) fn tell_sums(&mut self) -> Result<()> {
         self.sum_up()?;
-        let (sums, last) = (self.transaction.sums.take(), self.transaction.frame);
-        if let (Some(sums), Some(last), Some(index)) = (sums, last, &self.index) {
-            index.set_frame_checksum(last.number, sums);
+        // The header of a frame that pads a sector may have come in two parts, which nobody noted.
+        let end = self.index.as_ref().and_then(Index::header).map_or(0, |header| header.mx_frame);
+        if let Some((upto, _)) = self.transaction.sums.filter(|(upto, _)| *upto < end) {
+            self.transaction.sums = Some(self.sum_up_from(upto + 1, end)?);
+        }
+        if let (Some((last, sums)), Some(index)) = (self.transaction.sums.take(), &self.index) {
+            index.set_frame_checksum(last, sums);
         }
         if std::mem::take(&mut self.transaction.unsummed) != 0 {
             self.coordination.set(Word::Unsummed, 0);
@@ -115,7 +137,7 @@ impl<S: Storage> Connection<S> {
         // What is not visible is going to be written over.
         let is_visible = header.mx_frame >= first;
         if is_visible && pack(header.salts) == self.coordination.get(Word::Salts) {
-            let sums = self.sum_up_from(first, header.mx_frame)?;
+            let (_, sums) = self.sum_up_from(first, header.mx_frame)?;
             if let Some(index) = &self.index {
                 index.set_frame_checksum(header.mx_frame, sums);
             }
@@ -184,7 +206,7 @@ impl<S: Storage> Connection<S> {
         let sums = match (last < end, frame((last + 1).min(end))?, frame(end)?) {
             (false, _, Some(bytes)) => FrameHeader::decode(&bytes).checksum,
             (true, Some(first), Some(_)) if is_unsummed(&first) => {
-                self.sum_up_from(last + 1, end)?
+                self.sum_up_from(last + 1, end)?.1
             }
             // It was cut, or another program has written it.
             _ => return Ok(()),
@@ -219,8 +241,8 @@ impl<S: Storage> Connection<S> {
         Ok(false)
     }
 
-    /// Sums these frames up, on top of the one before; the checksum of the last one.
-    fn sum_up_from(&mut self, first: u32, last: u32) -> Result<Checksum> {
+    /// Sums these frames up, on top of the one before; which is the last one, and its checksum.
+    fn sum_up_from(&mut self, first: u32, last: u32) -> Result<(u32, Checksum)> {
         let name = Arc::clone(self.names.shown_wal());
         let header = self.wal_header()?;
         let header = header.map(|bytes| WalHeader::decode(&bytes, &name)).transpose()?.flatten();
@@ -250,6 +272,6 @@ impl<S: Storage> Connection<S> {
             wal.write_at(&frame[..FRAME_HEADER], at).during(Operation::Write, &name)?;
         }
         self.spoil_own_frames()?;
-        Ok(sums)
+        Ok((last, sums))
     }
 }

@@ -120,6 +120,9 @@ impl<S: Storage> Connection<S> {
         }
         self.statistics.wal_flushes += u64::from(durable);
         self.statistics.wal_bytes += data.len() as u64;
+        if data.len() != FRAME_HEADER {
+            self.transaction.written_to = offset + data.len() as u64;
+        }
         if header.is_none() && data.len() == FRAME_HEADER {
             self.note_frame(data, offset)?;
         }
