@@ -53,7 +53,7 @@ impl<S: Storage> Connection<S> {
         let end = self.last_whole(last.number);
         if let Some((upto, _)) = self.transaction.sums {
             if upto < end {
-                self.transaction.sums = Some(self.sum_up_from(upto + 1, end)?);
+                self.transaction.sums = Some((end, self.sum_up_from(upto + 1, end)?));
             }
             return Ok(());
         }
@@ -67,7 +67,7 @@ impl<S: Storage> Connection<S> {
                 self.names.shown_wal()
             )));
         }
-        self.transaction.sums = Some(self.sum_up_from(first, end)?);
+        self.transaction.sums = Some((end, self.sum_up_from(first, end)?));
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl<S: Storage> Connection<S> {
         // The header of a frame that pads a sector may have come in two parts, which nobody noted.
         let end = self.index.as_ref().and_then(Index::header).map_or(0, |header| header.mx_frame);
         if let Some((upto, _)) = self.transaction.sums.filter(|(upto, _)| *upto < end) {
-            self.transaction.sums = Some(self.sum_up_from(upto + 1, end)?);
+            self.transaction.sums = Some((end, self.sum_up_from(upto + 1, end)?));
         }
         if let (Some((last, sums)), Some(index)) = (self.transaction.sums.take(), &self.index) {
             index.set_frame_checksum(last, sums);
@@ -137,7 +137,7 @@ impl<S: Storage> Connection<S> {
         // What is not visible is going to be written over.
         let is_visible = header.mx_frame >= first;
         if is_visible && pack(header.salts) == self.coordination.get(Word::Salts) {
-            let (_, sums) = self.sum_up_from(first, header.mx_frame)?;
+            let sums = self.sum_up_from(first, header.mx_frame)?;
             if let Some(index) = &self.index {
                 index.set_frame_checksum(header.mx_frame, sums);
             }
@@ -206,7 +206,7 @@ impl<S: Storage> Connection<S> {
         let sums = match (last < end, frame((last + 1).min(end))?, frame(end)?) {
             (false, _, Some(bytes)) => FrameHeader::decode(&bytes).checksum,
             (true, Some(first), Some(_)) if is_unsummed(&first) => {
-                self.sum_up_from(last + 1, end)?.1
+                self.sum_up_from(last + 1, end)?
             }
             // It was cut, or another program has written it.
             _ => return Ok(()),
@@ -241,8 +241,8 @@ impl<S: Storage> Connection<S> {
         Ok(false)
     }
 
-    /// Sums these frames up, on top of the one before; which is the last one, and its checksum.
-    fn sum_up_from(&mut self, first: u32, last: u32) -> Result<(u32, Checksum)> {
+    /// Sums these frames up, on top of the one before; the checksum of the last one.
+    fn sum_up_from(&mut self, first: u32, last: u32) -> Result<Checksum> {
         let name = Arc::clone(self.names.shown_wal());
         let header = self.wal_header()?;
         let header = header.map(|bytes| WalHeader::decode(&bytes, &name)).transpose()?.flatten();
@@ -272,6 +272,6 @@ impl<S: Storage> Connection<S> {
             wal.write_at(&frame[..FRAME_HEADER], at).during(Operation::Write, &name)?;
         }
         self.spoil_own_frames()?;
-        Ok((last, sums))
+        Ok(sums)
     }
 }
