@@ -8,7 +8,10 @@ use crate::common::{Db, Tale};
 
 /// A connection of such a version, in a process of its own.
 fn older(tale: &Tale, level: &str) -> Db {
-    let db = tale.open();
+    older_in(tale.open(), level)
+}
+
+fn older_in(db: Db, level: &str) -> Db {
     db.ok("PRAGMA older=1");
     db.synchronous(level);
     db
@@ -17,9 +20,13 @@ fn older(tale: &Tale, level: &str) -> Db {
 /// Before each operation of a transaction in turn a process dies, and what is then done by another
 /// one holds.
 fn dies_anywhere(level: &str, act: fn(&Tale, &Db)) {
+    opened_so_dies_anywhere(|tale| older(tale, level), act);
+}
+
+fn opened_so_dies_anywhere(open: impl Fn(&Tale) -> Db, act: fn(&Tale, &Db)) {
     for last in 0.. {
         let (tale, db) = Tale::begun();
-        let other = older(&tale, level);
+        let other = open(&tale);
         let died = other.dies_at(false, last, |other| {
             drop(other.scribble(2).and_then(|()| other.run("COMMIT")))
         });
@@ -42,6 +49,27 @@ pub(crate) fn to_the_next_writer() {
             tale.survives_all();
         });
     }
+}
+
+/// With `psow=0` SQLite flushes in the middle of a frame that pads a sector, and goes on behind it.
+#[test]
+pub(crate) fn nor_where_a_sector_is_padded() {
+    let open = |tale: &Tale| older_in(tale.open_padding(), "FULL");
+    opened_so_dies_anywhere(open, |tale, db| {
+        db.put();
+        tale.survives_all();
+        tale.survives(&tale.machine.killed()).unwrap();
+        db.put();
+        tale.survives_all();
+    });
+    let tale = Tale::new();
+    let db = open(&tale);
+    for _ in 0..9 {
+        db.put();
+        tale.survives(&tale.machine.killed()).unwrap();
+    }
+    tale.survives_all();
+    tale.all_counts();
 }
 
 #[test]

@@ -59,6 +59,8 @@ pub struct Settings {
     pub has_faults: bool,
     /// Whether SQLite is an older version, which leaves frames without checksums.
     pub is_older: bool,
+    /// `psow=0`: the last frame of a commit is written again, to the end of a sector.
+    pads: bool,
     /// `PRAGMA dash_barrier`, if it is set.
     barrier: Option<&'static str>,
     /// `PRAGMA dash_durability`.
@@ -108,6 +110,7 @@ impl Settings {
             // The extension refuses both at once.
             carries: claims.pragmas && !has_neighbours && !is_alone && dice.one_in(3),
             is_alone,
+            pads: claims.pragmas && dice.one_in(4),
         }
     }
 
@@ -163,8 +166,10 @@ impl Settings {
         if self.claims.pragmas {
             let (durability, keeps) = (self.durability, u8::from(self.keeps_log));
             let (older, carries) = (u8::from(self.is_older), u8::from(self.carries));
+            let pads = u8::from(self.pads);
             db.execute_batch(&format!(
-                "PRAGMA dash_durability={durability}; PRAGMA keeps_log={keeps}; PRAGMA older={older}; PRAGMA carries={carries}"
+                "PRAGMA dash_durability={durability}; PRAGMA keeps_log={keeps};
+                 PRAGMA older={older}; PRAGMA carries={carries}; PRAGMA pads={pads}"
             ))?;
             if let Some(barrier) = self.barrier {
                 db.execute_batch(&format!("PRAGMA dash_barrier={barrier}"))?;

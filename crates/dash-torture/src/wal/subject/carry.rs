@@ -98,6 +98,12 @@ pub struct Carry {
     page: u32,
     /// Where the last frame begins.
     last: u64,
+    /// Where the frame begins that ends the transaction; 0: it has not come. What comes behind it
+    /// is the same page again, which pads a sector, in pieces.
+    end: u64,
+    /// The header of such a frame came in one piece: the same is said once more.
+    again: bool,
+    said: Option<Said>,
     /// The header of a commit frame, and where it goes, until its page comes.
     held: Option<(Vec<u8>, u64)>,
 }
@@ -118,6 +124,10 @@ impl Carry {
         if self.version == 0 {
             return false;
         }
+        if self.end != 0 && offset > self.end + HEADER as u64 {
+            self.again = data.len() == HEADER;
+            return false;
+        }
         if data.len() != HEADER {
             if self.page != 0 {
                 self.pages.insert(std::mem::take(&mut self.page), data.to_vec());
@@ -129,6 +139,7 @@ impl Carry {
         self.last = self.last.max(offset);
         let waits = is_new && data[4..8] != [0; 4];
         if waits {
+            self.end = offset;
             self.held = Some((data.to_vec(), offset));
         }
         waits
@@ -136,6 +147,10 @@ impl Carry {
 
     /// A header that waits no more, with what is to be said of its transaction.
     pub fn complete(&mut self, engine: &mut Connection) -> Result<Option<(Vec<u8>, u64)>> {
+        let runner = Some(Executor::of(self.version));
+        if let Some(said) = self.said.clone().filter(|_| std::mem::take(&mut self.again)) {
+            engine.say(said, true, runner);
+        }
         let Some((header, offset)) = self.held.take() else { return Ok(None) };
         if let Some(newest) = engine.newest_commit() {
             let mut statements = header[4..8].to_vec();
@@ -157,7 +172,8 @@ impl Carry {
                 }
             }
             let said = Said { process: 1, connection: Some(1), time: 2, statements };
-            engine.say(said, true, Some(Executor::of(self.version)));
+            self.said = Some(said.clone());
+            engine.say(said, true, runner);
         }
         self.pages.clear();
         Ok(Some((header, offset)))

@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dash_ffi::{
@@ -13,10 +13,11 @@ use dash_ffi::{
 };
 use dash_storage::LockKind;
 use dash_storage::simulated::Simulated;
-use dash_wal::{Barrier, Durability, OpenOptions, Process, Said, Tuning};
+use dash_wal::{Barrier, Durability, OpenOptions, Process, Tuning};
 
 use super::busy::Busy;
 use super::carry::{Carry, Executor};
+use super::log::Log;
 use super::older::Older;
 use crate::sim::stock_file as file;
 use crate::sim::subject::{DB, Sizes, SqliteFiles, World};
@@ -53,7 +54,7 @@ impl SqliteFiles for Files {
             Some(FileKind::Wal) => {
                 let connection = of(world).ok_or(Code::CANTOPEN)?;
                 engine(connection.get()?.wal_open(), Code::CANTOPEN)?;
-                Ok(Some(Box::new(Log { connection, _world: Arc::clone(world) })))
+                Ok(Some(Box::new(Log::new(connection, world))))
             }
             Some(FileKind::MainJournal) => {
                 let (process, shared_memory) = (world.process.clone(), false);
@@ -84,7 +85,7 @@ impl SqliteFiles for Files {
 }
 
 /// An engine's result as SQLite's.
-fn engine<T>(result: dash_wal::Result<T>, code: Code) -> Result<T> {
+pub(super) fn engine<T>(result: dash_wal::Result<T>, code: Code) -> Result<T> {
     use dash_wal::Error as E;
     result.map_err(|error| match error {
         E::Busy => Code::BUSY.into(),
@@ -95,15 +96,17 @@ fn engine<T>(result: dash_wal::Result<T>, code: Code) -> Result<T> {
 }
 
 /// What the calls of a connection's files go to.
-struct Shared {
+pub(super) struct Shared {
     connection: Mutex<Option<Connection>>,
     /// What its commits say of themselves: so many bytes; 0: nothing.
-    says: AtomicUsize,
+    pub(super) says: AtomicUsize,
     /// Whether statements carry them.
     carry: Mutex<Carry>,
     /// Whether its SQLite is an older one.
-    older: Older,
-    busy: Busy,
+    pub(super) older: Older,
+    /// `psow=0`: the last frame of a commit is written again, to the end of a sector.
+    pads: AtomicBool,
+    pub(super) busy: Busy,
 }
 
 /// The connection of a world.
@@ -133,16 +136,17 @@ impl Shared {
             says: AtomicUsize::new(0),
             carry: Mutex::default(),
             older: Older::default(),
+            pads: AtomicBool::new(false),
             busy: Busy::default(),
         })
     }
 
-    fn get(&self) -> Result<Held<'_>> {
+    pub(super) fn get(&self) -> Result<Held<'_>> {
         let held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_some() { Ok(Held(held)) } else { Err(Code::MISUSE.into()) }
     }
 
-    fn carry(&self) -> MutexGuard<'_, Carry> {
+    pub(super) fn carry(&self) -> MutexGuard<'_, Carry> {
         self.carry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,7 +157,7 @@ impl Shared {
 }
 
 /// An open connection, locked.
-struct Held<'a>(MutexGuard<'a, Option<Connection>>);
+pub(super) struct Held<'a>(MutexGuard<'a, Option<Connection>>);
 
 impl std::ops::Deref for Held<'_> {
     type Target = Connection;
@@ -209,6 +213,7 @@ impl Database {
             "says" => self.connection.says.store(value.parse().unwrap_or(0), Relaxed),
             "carries" => self.connection.carry().ask_for(value.parse().unwrap_or(0)),
             "older" => self.connection.older.ask_for(value == "1", self.world.setup.page),
+            "pads" => self.connection.pads.store(value == "1", Relaxed),
             // As the thread does in which a process watches for that.
             "rests" => drop(engine(connection.come_to_rest(), Code::IOERR_FSYNC)?),
             "busy" => self.connection.busy.ask_for(value),
@@ -278,7 +283,12 @@ impl File for Database {
     }
 
     fn device_characteristics(&mut self) -> DeviceCharacteristics {
-        DeviceCharacteristics::POWERSAFE_OVERWRITE | DeviceCharacteristics::SUBPAGE_READ
+        match self.connection.pads.load(Relaxed) {
+            true => DeviceCharacteristics::SUBPAGE_READ,
+            false => {
+                DeviceCharacteristics::POWERSAFE_OVERWRITE | DeviceCharacteristics::SUBPAGE_READ
+            }
+        }
     }
 
     fn has_shared_memory(&self) -> bool {
@@ -305,6 +315,7 @@ impl File for Database {
         }
         if slot == 0 && lock == ShmLock::LockExclusive {
             self.connection.carry().begin();
+            self.connection.older.begin();
         }
         let mut connection = self.connection.get()?;
         let done = match lock {
@@ -322,74 +333,6 @@ impl File for Database {
 
     fn close(self: Box<Self>) -> Result<()> {
         self.connection.close()
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
-}
-
-/// `-wal`.
-struct Log {
-    connection: Arc<Shared>,
-    _world: Arc<World>,
-}
-
-impl Log {
-    fn forward(&self, data: &[u8], offset: u64) -> Result<()> {
-        let header = self.connection.older.header(data, offset);
-        let data = header.as_ref().map_or(data, |header| &header[..]);
-        engine(self.connection.get()?.wal_write(data, offset), Code::IOERR_WRITE)
-    }
-}
-
-impl File for Log {
-    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        engine(self.connection.get()?.wal_read(buffer, offset), Code::IOERR_READ)
-    }
-
-    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
-        let mut carry = self.connection.carry();
-        if carry.holds(data, offset) {
-            return Ok(());
-        }
-        let held = carry.complete(&mut *self.connection.get()?)?;
-        drop(carry);
-        if let Some((header, at)) = held {
-            self.forward(&header, at)?;
-        }
-        let says = self.connection.says.load(Relaxed);
-        if says > 0 && data.len() == 24 && data[4..8] != [0; 4] {
-            let statements = vec![0xA5; says];
-            let said = Said { process: 1, connection: Some(says as u64), time: 2, statements };
-            self.connection.get()?.say(said, false, None);
-        }
-        self.forward(data, offset)
-    }
-
-    fn truncate(&mut self, size: u64) -> Result<()> {
-        engine(self.connection.get()?.wal_truncate(size), Code::IOERR_TRUNCATE)
-    }
-
-    fn sync(&mut self, _: SyncFlags) -> Result<()> {
-        self.connection.busy.flushes()?;
-        engine(self.connection.get()?.wal_sync(), Code::IOERR_FSYNC)
-    }
-
-    fn size(&mut self) -> Result<u64> {
-        engine(self.connection.get()?.wal_size(), Code::IOERR_FSTAT)
-    }
-
-    fn sector_size(&mut self) -> u32 {
-        4096
-    }
-
-    fn device_characteristics(&mut self) -> DeviceCharacteristics {
-        DeviceCharacteristics::POWERSAFE_OVERWRITE | DeviceCharacteristics::SUBPAGE_READ
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        engine(self.connection.get()?.wal_close(), Code::IOERR_CLOSE)
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

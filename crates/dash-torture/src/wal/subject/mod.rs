@@ -3,6 +3,7 @@
 mod busy;
 mod carry;
 mod files;
+mod log;
 mod older;
 
 use dash_storage::simulated::Machine;

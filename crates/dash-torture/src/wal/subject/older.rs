@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering:
 /// Bytes of `-wal`'s header, and of a frame's.
 const WAL_HEADER: u64 = 32;
 const FRAME_HEADER: usize = 24;
+/// Where the checksum is in the latter.
+const CHECKSUM: std::ops::Range<u64> = 16..24;
 
 /// Words of one copy of the wal-index's header (wal.c `WalIndexHdr`), and what they hold.
 const HEADER: usize = 12;
@@ -25,6 +27,8 @@ pub(super) struct Older {
     index: AtomicPtr<u8>,
     /// The commit frame that it has left without a checksum; 0: none.
     committed: AtomicU32,
+    /// The last of its frames: that one, or one that pads a sector.
+    last: AtomicU32,
 }
 
 impl Older {
@@ -38,20 +42,39 @@ impl Older {
         self.index.store(index.map_or(std::ptr::null_mut(), NonNull::as_ptr), SeqCst);
     }
 
-    /// The header of a frame as it writes that; `None`: as it is. A connection with a wal-index of
-    /// its own is told that it can't commit so.
-    pub(super) fn header(&self, data: &[u8], offset: u64) -> Option<[u8; FRAME_HEADER]> {
-        let mut header = <[u8; FRAME_HEADER]>::try_from(data).ok()?;
+    /// Another transaction begins.
+    pub(super) fn begin(&self) {
+        self.committed.store(0, SeqCst);
+    }
+
+    /// What it writes into `-wal` instead of this; `None`: just this. The header of a frame has
+    /// neither salts nor a checksum; that of one that pads a sector, which may come in two pieces,
+    /// has both, on top of wrong ones. A connection with a wal-index of its own is told that it
+    /// can't commit so.
+    pub(super) fn piece(&self, data: &[u8], offset: u64) -> Option<Vec<u8>> {
         if !self.is_asked_for.load(SeqCst) || self.index.load(SeqCst).is_null() {
             return None;
         }
         let size = (FRAME_HEADER + self.page.load(SeqCst)) as u64;
-        let number = offset.checked_sub(WAL_HEADER)? / size + 1;
-        if header[4..8] != [0; 4] {
-            self.committed.store(u32::try_from(number).unwrap_or(0), SeqCst);
+        let place = offset.checked_sub(WAL_HEADER)?;
+        let number = u32::try_from(place / size + 1).unwrap_or(0);
+        let committed = self.committed.load(SeqCst);
+        let mut piece = data.to_vec();
+        if committed != 0 && number > committed {
+            self.last.store(number, SeqCst);
+            let checksum = (place % size..).zip(&mut piece).filter(|(at, _)| CHECKSUM.contains(at));
+            checksum.for_each(|(_, byte)| *byte ^= 0x5A);
+            return Some(piece);
         }
-        header[8..].fill(0);
-        Some(header)
+        if data.len() != FRAME_HEADER {
+            return None;
+        }
+        if data[4..8] != [0; 4] {
+            self.committed.store(number, SeqCst);
+            self.last.store(number, SeqCst);
+        }
+        piece[8..].fill(0);
+        Some(piece)
     }
 
     /// It has committed: the wal-index has another checksum than the frame is to have.
@@ -71,7 +94,7 @@ impl Older {
             })
         };
         let mut header: Vec<u32> = words(0).map(|word| word.load(SeqCst)).collect();
-        if header[MX_FRAME] != committed {
+        if header[MX_FRAME] != self.last.load(SeqCst) {
             return;
         }
         header[FRAME_CHECKSUM] ^= 0x5AA5_0FF0;

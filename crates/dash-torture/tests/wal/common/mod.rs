@@ -154,6 +154,13 @@ impl Tale {
         self.open_in(World::new(self.machine.process(), &Simulation, setup), "")
     }
 
+    /// One with `psow=0`: a commit that is flushed ends with frames that pad a sector.
+    pub fn open_padding(&self) -> Db {
+        let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
+        let world = World::new(self.machine.process(), &Simulation, setup);
+        self.open_in(world, "PRAGMA pads=1").unwrap()
+    }
+
     /// One that has the database for itself before it reads anything: SQLite shares no wal-index.
     pub fn open_exclusive(&self) -> Db {
         let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
