@@ -28,7 +28,8 @@ const LEASE_PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked at.
 const LEASE_PAUSE: Duration = Duration::from_micros(500);
 
-/// An open directory.
+/// An open directory. Whoever may not list it may use the names in it: it is opened to find those
+/// then (`O_PATH`).
 pub struct Directory {
     descriptor: Descriptor,
 }
@@ -36,9 +37,25 @@ pub struct Directory {
 impl Directory {
     pub(super) fn open_path(path: &Path) -> io::Result<Self> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let open = || retry(|| fcntl::open(path, flags, Mode::empty()));
-        Ok(Self { descriptor: Descriptor::open(open)? })
+        let open = |how: OFlag| {
+            let flags = how | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+            Descriptor::open(|| retry(|| fcntl::open(path, flags, Mode::empty())))
+        };
+        let descriptor = match open(OFlag::O_RDONLY) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => open(OFlag::O_PATH),
+            opened => opened,
+        };
+        Ok(Self { descriptor: descriptor? })
+    }
+
+    /// Flushes all of the file system, by a file without a name: that asks for no right to list.
+    fn flush_by_a_file(&self) -> io::Result<()> {
+        let directory = self.descriptor.file()?;
+        let flags = OFlag::O_TMPFILE | OFlag::O_RDWR | OFlag::O_CLOEXEC;
+        let open = || retry(|| fcntl::openat(directory, ".", flags, Mode::S_IRUSR));
+        let file = Descriptor::open(open)?;
+        let file = file.file()?;
+        retry(|| unistd::syncfs(file))
     }
 
     /// The file behind `name`, from a descriptor that is still open because of a POSIX lock.
@@ -159,7 +176,12 @@ impl crate::Directory for Directory {
     }
 
     fn flush(&self) -> io::Result<()> {
-        self.descriptor.file()?.sync_all()
+        match self.descriptor.file()?.sync_all() {
+            Err(error) if error.raw_os_error() == Some(Errno::EBADF as i32) => {
+                self.flush_by_a_file()
+            }
+            flushed => flushed,
+        }
     }
 }
 
