@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use dash_testing::crew::each;
 use dash_testing::long::moment;
 use dash_testing::mounts::has_loop_devices;
 use serde_json::Value;
@@ -56,7 +57,7 @@ const WORKLOADS: [(&str, u64); 8] = [
 
 #[test]
 fn every_workload_does_the_same_work_in_every_row() {
-    for (words, writes) in WORKLOADS.into_iter().take(moment(3, WORKLOADS.len())) {
+    each(WORKLOADS.into_iter().take(moment(3, WORKLOADS.len())), |(words, writes)| {
         let words: Vec<&str> =
             words.split(' ').chain(["--rows", "delete,wal,dash-single"]).collect();
         let table = table(&words);
@@ -68,7 +69,7 @@ fn every_workload_does_the_same_work_in_every_row() {
             assert_eq!(line["failures"], 0);
             assert!(line["cost"]["kib"].as_f64().unwrap() >= 0.0);
         }
-    }
+    });
 }
 
 #[test]

@@ -11,11 +11,13 @@
 //! | [`locks`] | locks of a file, as another process has them |
 //! | [`names`] | files beside a database, and its URI |
 //! | [`random`] | random numbers of tests whose failures name a seed |
+//! | [`crew`] | the cases of a test, several at a time |
 //! | [`long`] | whether there is time to explore further |
 //! | [`extension`] | `libdash.so`, and loading it (feature `sqlite`) |
 //!
 //! It depends on no crate of dash, so that each of them can use it.
 
+pub mod crew;
 pub mod drivers;
 pub mod extension;
 pub mod locks;

@@ -257,6 +257,8 @@ impl File for Open {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use dash_testing::crew::each;
+
     use super::*;
     use crate::sim::plan::{Kind, Plan};
     use crate::sim::{Seen, Violation, run_case};
@@ -284,7 +286,7 @@ mod tests {
     #[test]
     fn stock_sqlite_loses_nothing() {
         let from = asked("DASH_TORTURE_TRY", 0);
-        for seed in from..from + asked("DASH_SEEDS", 9) {
+        each(from..from + asked("DASH_SEEDS", 9), |seed| {
             let page = [512, 1024, 4096][usize::try_from(seed % 3).unwrap_or(0)];
             let begun = std::time::Instant::now();
             let (states, ran) = run(&SOUND, seed, page);
@@ -292,7 +294,7 @@ mod tests {
             if let Err(Violation(what)) = ran {
                 panic!("seed {seed}, page {page}: {what}");
             }
-        }
+        });
     }
 
     /// Otherwise passing would mean nothing.
@@ -307,7 +309,7 @@ mod tests {
             &StockWal(Broken::NameNotFlushed),
             &StockWal(Broken::LogIgnored),
         ];
-        for way in WAYS {
+        each(WAYS, |way| {
             let found = (0..60).find_map(|seed| {
                 let (_, ran) = run(way, seed, 512);
                 ran.err().map(|Violation(what)| (seed, what))
@@ -315,6 +317,6 @@ mod tests {
             let Some((seed, what)) = found else { panic!("{:?} is not found", way.0) };
             println!("{:?}: seed {seed}: {}", way.0, what.lines().next().unwrap_or_default());
             assert!(!what.starts_with("a panic"), "{what}");
-        }
+        });
     }
 }

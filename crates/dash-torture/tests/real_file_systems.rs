@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dash_testing::crew::each;
 use dash_testing::long::moment;
 use dash_testing::{Need, skip};
 use dash_torture::{Options, Watch, fs};
@@ -81,16 +82,16 @@ fn a_device_that_fails_or_fills_up_loses_nothing() {
     let shadow = ["ext4", "ext4-writeback", "ext4-nojournal", "ext4-1k", "btrfs", "xfs"]
         .map(|kind| format!("shadow/single:{kind}"));
     let wal = ["wal/log:ext4", "wal/log:btrfs", "wal/alone:ext4", "wal/alone:btrfs"];
-    for of in shadow.into_iter().chain(wal.map(String::from)) {
+    each(shadow.into_iter().chain(wal.map(String::from)), |of| {
         let case = Some(format!("{of}:{}", options(0).seed));
-        for summary in fs::run(&Options { case, ..options(60) }, &Quiet) {
+        for summary in fs::run(&Options { case, ..options(40) }, &Quiet) {
             println!("{}: {} cases", summary.engine, summary.cases);
             for reason in &summary.skipped {
                 left_out(reason);
             }
             assert!(summary.failures.is_empty(), "{:#?}", summary.failures);
         }
-    }
+    });
 }
 
 /// A database was made on Btrfs and the power went. The flush of the new shadow had made its own
