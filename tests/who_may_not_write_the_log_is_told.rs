@@ -149,3 +149,20 @@ fn also_while_others_use_it() {
     member.close();
     owner.close();
 }
+
+/// Nobody else reads what a process has in memory: whoever has no right to write got "unable to
+/// open database file", and no reason.
+#[test]
+fn so_is_who_may_only_read_beside_a_process_that_has_the_wal_in_memory() {
+    const STRANGER: u32 = 2003;
+    let Some(shared) = Shared::new() else { return };
+    let mut owner = shared.open(OWNER, "&journal_mode=wal&dash_wal=memory").unwrap();
+    owner.must("INSERT INTO t VALUES (2)");
+    for parameters in ["", "&mode=ro", "&journal_mode=wal", "&journal_mode=wal&mode=ro"] {
+        let part = Part { parameters, user: Some(STRANGER), ..Part::default() };
+        let said = Session::dash(&shared.db(), part).err().unwrap_or_default();
+        for word in ["locked", "dash_wal=memory", &format!("process {}", owner.id())] {
+            assert!(said.contains(word), "{parameters:?}: no {word} in {said:?}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use crate::names::Names;
 use crate::shared::coordination::{Left, left_in};
 use crate::shared::locks::ALIVE;
-use dash_engine::error::{Context, Operation, Result};
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_storage::{File, LockKind, OpenMode, Storage};
 use std::path::Path;
@@ -24,6 +24,27 @@ pub fn is_open<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
 /// Those of the files.
 pub fn is_in_memory<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
     living(storage, path).map(|left| left.is_some_and(|left| left.in_memory_of.is_some()))
+}
+
+/// Refuses a database that another process has open so: what a file system lets this one read of it
+/// is behind on purpose.
+///
+/// # Errors
+///
+/// `Held`, which names the process; those of the files.
+pub fn refuse_in_memory<S: Storage>(storage: &S, path: &Path) -> Result<()> {
+    let process = living(storage, path)?.and_then(|left| left.in_memory_of);
+    let Some(process) = process else { return Ok(()) };
+    let shown = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Err(in_memory_of(process, &shown))
+}
+
+/// What whoever wants to join is told.
+pub(crate) fn in_memory_of(process: u64, db: &str) -> Error {
+    Error::Held(format!(
+        "process {process} has {db} open with dash_wal=memory, so that its last commits are in memory which no other process \
+         sees: close it there first, or open it there without that; SELECT dash_backup(path) there makes a copy"
+    ))
 }
 
 /// What those say in the coordination file who have it open.

@@ -35,7 +35,7 @@ mod strayed;
 mod testing;
 mod watch;
 
-pub use alive::{is_in_memory, is_open};
+pub use alive::{is_in_memory, is_open, refuse_in_memory};
 pub use annotation::{Known, Said};
 pub use connection::committed::Newest as NewestCommit;
 pub use connection::rest::{Newest, Rest, RestState};

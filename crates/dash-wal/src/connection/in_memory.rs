@@ -6,6 +6,7 @@
 //! files from then on. Before nobody has it attached any more `-wal` is whole in its file, or gone
 //! (WAL-37).
 
+use crate::alive::in_memory_of;
 use crate::connection::state::Connection;
 use crate::index::{self, Index};
 use crate::memory::{Gate, InMemory};
@@ -48,11 +49,7 @@ impl<S: Storage> Connection<S> {
             ))),
             Some(_) => Ok(()),
             None if broken(Mutation::OthersLetIn) => Ok(()),
-            None => Err(Error::Held(format!(
-                "process {} has {db} open with dash_wal=memory, so that its last commits are in memory which no other process \
-                 sees: close it there first, or open it there without that; SELECT dash_backup(path) there makes a copy",
-                c.get(Word::InMemoryOf)
-            ))),
+            None => Err(in_memory_of(c.get(Word::InMemoryOf), db)),
         }
     }
 

@@ -289,7 +289,7 @@ impl<S: Storage> Connection<S> {
         match self.coordination.is(Word::Poisoned) && !broken(Mutation::GoesOnPoisoned) {
             false => Ok(()),
             true => Err(Error::Poisoned(format!(
-                "neither {} nor {} could be flushed; the last commits are visible, and whether they are durable is not known",
+                "a flush of {} or {} failed, and none has made it good; the last commits are visible, and whether they are durable is not known",
                 self.names.shown_log(),
                 self.names.shown_wal()
             ))),

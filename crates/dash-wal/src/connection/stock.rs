@@ -131,9 +131,12 @@ impl<S: Storage> Connection<S> {
     /// Nothing is written any more: after `error` nobody knows what is durable.
     pub(crate) fn poisoned_by(&self, error: &Error) -> Error {
         self.coordination.set(Word::Poisoned, 1);
-        Error::Poisoned(format!(
-            "{error}; the last commits are visible, and whether they are durable is not known"
-        ))
+        Error::Poisoned(match error {
+            Error::Poisoned(why) => why.clone(),
+            error => format!(
+                "{error}; the last commits are visible, and whether they are durable is not known"
+            ),
+        })
     }
 
     /// Flushes it as a barrier, with whatever is visible.

@@ -54,9 +54,10 @@ pub(crate) fn target<S: Storage>(
         return refuse(&format!("that is a name of {db} or of a file beside it"));
     }
     let id = storage.random();
-    if storage.open_directory(path).is_ok() {
-        return Ok(Target::At(path.join(name_in_folder(names, id)), id));
-    }
+    let as_folder = match storage.open_directory(path) {
+        Ok(_) => return Ok(Target::At(path.join(name_in_folder(names, id)), id)),
+        Err(error) => error,
+    };
     let parent = storage.open_directory(path.parent().unwrap_or(Path::new("/")));
     let parent = parent.during(Operation::Open, format!("the folder of {shown}"))?;
     match parent.metadata(name).during(Operation::Stat, path.display())? {
@@ -65,8 +66,11 @@ pub(crate) fn target<S: Storage>(
             "a file is there, which may be another database's log: name another path, or a folder, or remove it if nobody needs \
              it",
         ),
+        Some(found) if found.kind == FileKind::Directory => {
+            Err(as_folder).during(Operation::Open, path.display())
+        }
         Some(_) => refuse(
-            "what is there is neither a file nor a folder that can be opened: name a folder, or a path where nothing is",
+            "what is there is neither a file nor a folder: name a folder, or a path where nothing is",
         ),
     }
 }

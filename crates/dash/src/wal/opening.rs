@@ -92,8 +92,18 @@ impl Request<'_> {
             Err(Failed::Held(error)) => Err(error),
             Err(Failed::Forbidden(_) | Failed::Other(_)) => {
                 drop(membership);
+                self.refuse_in_memory()?;
                 self.plain(None)
             }
+        }
+    }
+
+    /// Stock SQLite would be refused where another process has `-wal` in memory, and could not say
+    /// by whom. Nobody is refused for not knowing that.
+    fn refuse_in_memory(&self) -> Result<()> {
+        match dash_wal::refuse_in_memory(&Real, self.path) {
+            Err(error @ EngineError::Held(_)) => Err(to_sqlite(error)),
+            _ => Ok(()),
         }
     }
 
@@ -103,6 +113,7 @@ impl Request<'_> {
     fn wal_by_stock(&self, error: Error) -> Result<Opened> {
         let needs = "dash needs the right to write the database's folder, and its log: give that the database's owner, group \
              and permissions";
+        self.refuse_in_memory()?;
         let Ok(opened) = self.plain_instead(&error.to_string()) else { return Err(error) };
         if !opened.flags.contains(OpenFlags::READWRITE) {
             return Ok(opened);
