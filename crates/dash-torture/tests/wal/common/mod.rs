@@ -150,29 +150,23 @@ impl Tale {
     }
 
     pub fn try_open(&self) -> Result<Db, String> {
-        let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
-        self.open_in(World::new(self.machine.process(), &Simulation, setup), "")
+        self.open_in(self.process(), "")
     }
 
     /// One with `psow=0`: a commit that is flushed ends with frames that pad a sector.
     pub fn open_padding(&self) -> Db {
-        let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
-        let world = World::new(self.machine.process(), &Simulation, setup);
-        self.open_in(world, "PRAGMA pads=1").unwrap()
+        self.open_in(self.process(), "PRAGMA pads=1").unwrap()
     }
 
     /// One that has the database for itself before it reads anything: SQLite shares no wal-index.
     pub fn open_exclusive(&self) -> Db {
-        let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
-        let world = World::new(self.machine.process(), &Simulation, setup);
-        self.open_in(world, "PRAGMA locking_mode=EXCLUSIVE").unwrap()
+        self.open_in(self.process(), "PRAGMA locking_mode=EXCLUSIVE").unwrap()
     }
 
     /// A process opens the database, and is killed before the operation of these kinds with this
     /// number, from 0; whether it came so far.
     pub fn open_killed(&self, at: usize, kinds: &'static [OperationKind]) -> bool {
-        let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
-        let world = World::new(self.machine.process(), &Simulation, setup);
+        let world = self.process();
         let (victim, mut left) = (world.process.clone(), Some(at));
         let saved = Arc::new(Mutex::new(None));
         let kept = Arc::clone(&saved);
@@ -191,6 +185,12 @@ impl Tale {
         self.machine.watch(|_, _| {});
         let saved = saved.lock().unwrap().take();
         saved.map(Saved::restore).is_some()
+    }
+
+    /// A new process, in which nothing is open.
+    fn process(&self) -> World {
+        let setup = Setup { variant: self.variant, page: PAGE, sizes: Sizes::Tiny, secure: false };
+        World::new(self.machine.process(), &Simulation, setup)
     }
 
     fn open_in(&self, world: World, first: &str) -> Result<Db, String> {
