@@ -283,11 +283,10 @@ impl File for Database {
     }
 
     fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        let always = DeviceCharacteristics::SUBPAGE_READ;
         match self.connection.pads.load(Relaxed) {
-            true => DeviceCharacteristics::SUBPAGE_READ,
-            false => {
-                DeviceCharacteristics::POWERSAFE_OVERWRITE | DeviceCharacteristics::SUBPAGE_READ
-            }
+            true => always,
+            false => always | DeviceCharacteristics::POWERSAFE_OVERWRITE,
         }
     }
 
