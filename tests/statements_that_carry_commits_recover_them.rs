@@ -21,7 +21,7 @@ use rusqlite::Connection;
 mod programs;
 
 use programs::{
-    FAILING, Language, PLAIN, RICH, Random, as_killed, dump, pages, program, programs, run,
+    FAILING, Language, PLAIN, RICH, ROOMY, Random, as_killed, dump, pages, program, programs, run,
 };
 
 const PAPER: &str = "&journal_mode=statement&dash_commit=paper&dash_rest=off";
@@ -154,6 +154,17 @@ fn random_programs_whose_statements_fail_by_what_is_not_in_the_database() {
     assert!(4 * told.unconfirmed > told.programs, "{told:?}: hardly any statement failed");
 }
 
+/// What was changed and then freed is in frames, too.
+#[test]
+fn random_programs_of_rows_that_take_many_pages() {
+    extension::load();
+    let (mut told, programs) = (Told::default(), programs());
+    (1..=programs).for_each(|seed| story(seed, &ROOMY, &mut told));
+    println!("{told:?}");
+    assert!(3 * told.carried > told.commits, "{told:?}: hardly any commit was carried");
+    assert!(told.run_again > told.programs, "{told:?}: hardly any commit was run again");
+}
+
 /// As many commits as statements carry before `-wal` is flushed. How long it takes to run them
 /// again is printed, and depends on the machine.
 #[test]
@@ -188,6 +199,39 @@ fn as_many_as_statements_carry_at_once() {
     let rows: i64 = recovered.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
     println!("{rows} commits were run again in {time:?}");
     assert_eq!(u64::try_from(rows), Ok(wanted));
+}
+
+/// SQLite leaves out of a rollback mode's writes what it throws away (`sqlite3PagerDontWrite`), and
+/// WAL mode has that in frames: pages that a transaction has changed, and then freed.
+#[test]
+fn pages_that_a_transaction_has_changed_and_freed() {
+    extension::load();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = open(&path, PAPER);
+    db.execute_batch("CREATE TABLE t(id INTEGER PRIMARY KEY, v)").unwrap();
+    let insert = |id: u32, size: u32| {
+        db.execute("INSERT INTO t VALUES (?, ?)", (id, "x".repeat(size as usize))).unwrap();
+    };
+    [(0, 4000), (7, 20_000), (4, 5000)].into_iter().for_each(|(id, size)| insert(id, size));
+    db.execute_batch("BEGIN; DELETE FROM t WHERE id = 0; DELETE FROM t WHERE id = 4; COMMIT")
+        .unwrap();
+    // New ones, too.
+    db.execute_batch("BEGIN").unwrap();
+    insert(5, 9000);
+    db.execute_batch("UPDATE t SET v = 1 WHERE id = 5; COMMIT").unwrap();
+    assert_eq!(stat(&db, "carried"), 5);
+    let killed = as_killed(folder.path());
+    let cut = killed.path().join("app.db");
+    let wal = OpenOptions::new().write(true).open(killed.path().join("app.db-wal")).unwrap();
+    let history = History::read(&Real, &cut).unwrap().unwrap();
+    let (_, page, first) = history.window().unwrap();
+    wal.set_len(32 + u64::from(first - 1) * (u64::from(page) + 24)).unwrap();
+    drop(open(&cut, "&journal_mode=wal"));
+    let found = dump(&Connection::open(&cut).unwrap());
+    assert_eq!(found, dump(&db));
+    drop(db);
+    same_pages(&cut, &path, 0);
 }
 
 /// Of all kinds of statements hardly any is carried. They are amidst those that are.

@@ -17,6 +17,8 @@ pub struct Language {
     pub failing: &'static [&'static [&'static str]],
     /// Numbers are below it: the fewer, the more often a key is met.
     pub numbers: u64,
+    /// Blobs have fewer bytes. Where they are long, there are many of them.
+    pub blobs: u64,
     /// What a connection is set to, by the seed, before there is a table.
     pub settings: fn(u64) -> String,
 }
@@ -27,6 +29,7 @@ pub const RICH: Language = Language {
     statements: &STATEMENTS,
     failing: &[],
     numbers: 1000,
+    blobs: 900,
     settings: |seed| format!("PRAGMA foreign_keys={}", seed % 3 % 2),
 };
 /// Most of it can be proved to come to the same again, amidst what can't, whatever a connection is
@@ -36,6 +39,7 @@ pub const PLAIN: Language = Language {
     statements: &PLAIN_STATEMENTS,
     failing: &[],
     numbers: 12,
+    blobs: 900,
     settings: |seed| {
         let pages = [512, 1024, 4096][usize::try_from(seed % 3).unwrap()];
         let bit = |at: u64| (seed >> at) & 1;
@@ -57,6 +61,28 @@ pub const FAILING: Language = Language {
         &["DELETE FROM 'g' WHERE id = 1"],
         &["DELETE FROM f WHERE r = 1", "DELETE FROM g WHERE id = 1"],
     ],
+    ..PLAIN
+};
+
+/// Rows that take many pages come and go, also within one transaction.
+pub const ROOMY: Language = Language {
+    statements: &[
+        "REPLACE INTO a(id, z) VALUES (1, ?)",
+        "REPLACE INTO a(id, x, z) VALUES (2, 2, ?)",
+        "REPLACE INTO a(id, z) VALUES (3, ?)",
+        "REPLACE INTO b VALUES (1, 1, ?)",
+        "UPDATE a SET z = ? WHERE id = 1",
+        "UPDATE b SET v = ? WHERE k = 1 AND n = 1",
+        "DELETE FROM a WHERE id = 1",
+        "DELETE FROM a WHERE id = 2",
+        "DELETE FROM b WHERE k = 1 AND n = 1",
+    ],
+    numbers: 4,
+    blobs: 20_000,
+    settings: |seed| {
+        let pages = [512, 1024, 4096][usize::try_from(seed % 3).unwrap()];
+        format!("PRAGMA page_size={pages}; PRAGMA auto_vacuum={}", seed / 3 % 2)
+    },
     ..PLAIN
 };
 
@@ -149,13 +175,17 @@ impl Random {
         all[usize::try_from(self.below(all.len() as u64)).unwrap()]
     }
 
-    pub fn value(&mut self, numbers: u64) -> Value {
+    pub fn value(&mut self, language: &Language) -> Value {
+        let numbers = language.numbers;
         match self.below(8) {
             0 => Value::Null,
             1 => Value::Real(0.1 + f64::from(u32::try_from(self.below(numbers)).unwrap())),
             2 => Value::Text(format!("it's {}\n", self.below(50))),
-            3 => Value::Blob(vec![7; usize::try_from(self.below(900)).unwrap()]),
+            3 => Value::Blob(vec![7; usize::try_from(self.below(language.blobs)).unwrap()]),
             4 => Value::Integer(-1),
+            5 | 6 if language.blobs > 900 => {
+                Value::Blob(vec![1; usize::try_from(self.below(language.blobs)).unwrap()])
+            }
             _ => Value::Integer(i64::try_from(self.below(numbers)).unwrap()),
         }
     }
@@ -222,7 +252,7 @@ pub fn program(seed: u64, language: &Language) -> Vec<Step> {
 }
 
 fn statement(random: &mut Random, language: &Language) -> Step {
-    let values = |random: &mut Random| (0..3).map(|_| random.value(language.numbers)).collect();
+    let values = |random: &mut Random| (0..3).map(|_| random.value(language)).collect();
     (random.of(language.statements), values(random))
 }
 

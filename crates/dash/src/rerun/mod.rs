@@ -2,8 +2,8 @@
 //! SQLite, in a connection that nobody else sees, on pages that the engine of mode wal shows.
 //!
 //! To that SQLite the database is a file of its own in a rollback mode ([`pages`]): what a
-//! statement does to pages does not depend on how they become durable. What it writes goes to the
-//! engine commit by commit.
+//! statement does to pages does not depend on how they become durable, but where it frees pages
+//! that were changed ([`BEGIN`]). What it writes goes to the engine commit by commit.
 //!
 //! A log may have been written by anybody who may write the database, and SQL reaches further than
 //! pages do. So nothing is run that does not provably replay: no `ATTACH`, no function, no trigger.
@@ -24,6 +24,10 @@ pub use pages::open;
 /// statement that fails takes back what it did, for which there is a journal in memory.
 const SETTINGS: &str = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=MEMORY; \
      PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF";
+
+/// In WAL mode SQLite writes all that was changed. In a rollback mode it leaves out what was freed
+/// since, unless there is a savepoint that might want it back (`pager.c`, `sqlite3PagerDontWrite`).
+const BEGIN: &str = "BEGIN; SAVEPOINT \"dash runs statements again\"";
 
 /// The SQLite of a host.
 #[derive(Clone, Copy)]
@@ -102,9 +106,7 @@ fn judged(commit: &[u8], schema: &Schema) -> Result<Transaction> {
 
 /// Runs a transaction, and commits it.
 fn run_again(db: &mut OwnConnection, ran: &Transaction) -> Result<()> {
-    if ran.events.len() > 1 {
-        db.run("BEGIN")?;
-    }
+    db.run(BEGIN)?;
     for event in &ran.events {
         match event {
             Event::Statement(statement) => again(db, statement)?,
