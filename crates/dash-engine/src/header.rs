@@ -1,6 +1,7 @@
 //! The few bytes of SQLite's own header (page 1, offsets 0–99) that engines read and seal. Source:
 //! SQLite's "Database File Format", section 1.3.
 
+use crate::error::Error;
 use std::ops::Range;
 
 /// Bytes of the header that SQLite defines.
@@ -23,6 +24,14 @@ pub const VERSION_BYTES: Range<usize> = 24..40;
 
 /// The counter value for which the size in bytes 28–31 is right.
 pub const VALID_FOR: Range<usize> = 92..96;
+
+/// Why a database is not kept that begins otherwise than SQLite's do; `shown` is its name.
+pub fn not_sqlites(shown: &str) -> Error {
+    Error::NotADatabase(format!(
+        "{shown}: page 1 does not begin with SQLite's header, which dash reads: is all of it encrypted? Leave the header as it is \
+         (SQLCipher: PRAGMA cipher_plaintext_header_size=32), or open the database with vfs=unix"
+    ))
+}
 
 /// A copy of the first 100 bytes of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::op;
 use crate::rows::{Texts, keep, keep_all};
 use crate::slot::Slot;
 use crate::sys::{Connection, RawFile};
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 use std::ffi::CString;
@@ -212,17 +212,39 @@ impl ConnectionRef<'_> {
     /// it out of use, or if this thread is inside the file already. A panic in `visit` puts the
     /// file out of use.
     pub fn with_file<R>(&self, schema: &str, visit: impl FnOnce(&mut dyn File) -> R) -> Option<R> {
-        let schema = CString::new(schema).ok()?;
         let mut file: *mut RawFile = null_mut();
-        let argument = (&raw mut file).cast();
-        let (api, db) = (self.slot.api, self.as_ptr());
-        // SAFETY: an open connection, a C string, and a place for a pointer, as FILE_POINTER wants.
-        let code = unsafe { (api.file_control)(db, schema.as_ptr(), op::FILE_POINTER, argument) };
-        if code != OK {
-            return None;
-        }
-        // SAFETY: SQLite's own pointer: null, closed (null methods), or open as long as this thread
-        // holds the connection.
+        // SAFETY: a place for a pointer, as FILE_POINTER wants.
+        unsafe { self.control(schema, op::FILE_POINTER, (&raw mut file).cast()) }?;
+        self.visit(file, visit)
+    }
+
+    /// The same, also if another VFS is stacked on this extension's: what SQLite reads and writes
+    /// there need not be what the file does.
+    pub fn with_file_below<R>(
+        &self,
+        schema: &str,
+        visit: impl FnOnce(&mut dyn File) -> R,
+    ) -> Option<R> {
+        let mut sought = Sought { slot: self.slot, file: null_mut() };
+        // SAFETY: that is what FILE_BELOW wants.
+        unsafe { self.control(schema, op::FILE_BELOW, (&raw mut sought).cast()) }?;
+        self.visit(sought.file, visit)
+    }
+
+    /// # Safety
+    ///
+    /// `argument` is what `op` wants.
+    unsafe fn control(&self, schema: &str, op: c_int, argument: *mut c_void) -> Option<()> {
+        let schema = CString::new(schema).ok()?;
+        // SAFETY: an open connection, a C string, and the rest as the caller states.
+        let code =
+            unsafe { (self.slot.api.file_control)(self.as_ptr(), schema.as_ptr(), op, argument) };
+        (code == OK).then_some(())
+    }
+
+    fn visit<R>(&self, file: *mut RawFile, visit: impl FnOnce(&mut dyn File) -> R) -> Option<R> {
+        // SAFETY: SQLite's own pointer, or one that a file of ours gave: null, closed (null
+        // methods), or open as long as this thread holds the connection.
         let cell = unsafe { Handle::cell(file) }?;
         if !core::ptr::eq(cell.slot, self.slot) {
             return None;
@@ -239,6 +261,24 @@ impl ConnectionRef<'_> {
 impl core::fmt::Debug for ConnectionRef<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("ConnectionRef").field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
+/// What `FILE_BELOW` asks for: the file of an extension's VFS.
+#[repr(C)]
+pub(crate) struct Sought {
+    slot: *const Slot,
+    file: *mut RawFile,
+}
+
+impl Sought {
+    /// Whether it is this one, which is noted then.
+    pub(crate) fn is(&mut self, cell: &FileCell, file: *mut RawFile) -> bool {
+        let is_it = core::ptr::eq(self.slot, cell.slot);
+        if is_it {
+            self.file = file;
+        }
+        is_it
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::api::{Api, c_text};
 use crate::cell::FileCell;
 use crate::code::{Code, OK};
-use crate::connection::{ConnectionHandle, ConnectionRef};
+use crate::connection::{ConnectionHandle, ConnectionRef, Sought};
 use crate::control::{
     BusyHandler, FileControl, Handled, Pragma, TempFilename, UnknownControl, VfsName,
 };
@@ -37,6 +37,11 @@ pub(crate) unsafe extern "C" fn x_file_control(
                 let result = pragma(cell, file, argument.cast());
                 fit(cell, file);
                 result
+            }
+            op::FILE_BELOW
+                if argument.cast::<Sought>().as_mut().is_some_and(|it| it.is(cell, file)) =>
+            {
+                Ok(Handled::Yes)
             }
             op::HAS_MOVED if !argument.is_null() => has_moved(cell, argument.cast()),
             _ => plain(cell, op, argument),

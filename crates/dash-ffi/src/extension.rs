@@ -13,6 +13,7 @@
 //! # fn make_vfs(_: &dash_ffi::SlotInfo) -> Box<dyn dash_ffi::Vfs> { unimplemented!() }
 //! static EXTENSION: Extension = Extension {
 //!     make_vfs,
+//!     stands_on: None,
 //!     functions: &[],
 //!     tables: &[],
 //!     capture: |_| None,
@@ -53,7 +54,7 @@ use crate::slot::Slot;
 use crate::sys::{ApiRoutines, Connection, EntryPoint, OK_LOAD_PERMANENTLY};
 use crate::table::TableFunction;
 use crate::vfs::Vfs;
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
 /// What a library brings into SQLite.
@@ -61,6 +62,10 @@ pub struct Extension {
     /// Makes the VFS, once for each copy of SQLite in the process. It must not open a connection:
     /// the slot that the connection's extensions would look for is being made.
     pub make_vfs: fn(&SlotInfo) -> Box<dyn Vfs>,
+    /// On which VFS that one stands, if SQLite has it: this one and its kind, such as `unix` and
+    /// `unix-excl`, before a default one that somebody has put over them. What that adds would
+    /// reach a part of the files only, where the VFS does I/O of its own.
+    pub stands_on: Option<&'static CStr>,
     /// SQL functions, for every connection.
     pub functions: &'static [ScalarFunction],
     /// Table-valued functions, for every connection.
@@ -88,7 +93,7 @@ impl SlotInfo {
         Self { host, version }
     }
 
-    /// The VFS that is the default there.
+    /// The VFS that ours stands on.
     #[must_use]
     pub fn host(&self) -> HostVfs {
         self.host

@@ -1,4 +1,5 @@
-//! `HostVfs`: the VFS that was the host's default when ours was registered, "unix" as a rule.
+//! `HostVfs`: the VFS that ours stands on, "unix" as a rule; or else the host's default one when
+//! ours was registered.
 //!
 //! What dash does not store in its own way (temporary files, statement journals, stock journals,
 //! plain databases) passes through here, with names, flags and codes untouched.

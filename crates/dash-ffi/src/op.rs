@@ -35,3 +35,7 @@ ops! {
     CKPT_START = 39;
     EXTERNAL_READER = 40;
 }
+
+/// Not SQLite's: the argument is a `connection::Sought`. Numbers over 100 are for applications, and
+/// a VFS that is stacked on ours hands them down.
+pub(crate) const FILE_BELOW: core::ffi::c_int = 0x6461_7368;

@@ -17,7 +17,7 @@ use crate::host::HostVfs;
 use crate::sys::{ApiRoutines, RawVfs};
 use crate::vfs::Vfs;
 use crate::vfs_calls;
-use core::ffi::{CStr, c_int};
+use core::ffi::{CStr, c_char, c_int};
 use core::ptr::{NonNull, null};
 use std::sync::{Mutex, OnceLock};
 
@@ -98,15 +98,25 @@ impl Slot {
         copy: (usize, usize),
     ) -> Result<Self> {
         let api: &'static Api = Box::leak(Box::new(api));
-        // SAFETY: null asks for the default VFS.
-        let default = NonNull::new(unsafe { (api.vfs_find)(null()) })
-            .ok_or_else(|| Error::new(Code::ERROR, "this SQLite has no default VFS"))?;
-        // SAFETY: just found in the SQLite of `api`.
-        let host = unsafe { HostVfs::new(default, api) };
+        let host = Self::host(api, extension.stands_on)?;
         let vfs = (extension.make_vfs)(&SlotInfo::new(host, api.version()));
         let name = vfs.name();
         let raw = Box::leak(Box::new(vfs_calls::raw_vfs(index, name, &host))).into();
         Ok(Self { index, api, extension, host, vfs, name, raw, copy })
+    }
+
+    /// The VFS that is called `name`, unless the default one is of its kind, or there is none.
+    fn host(api: &'static Api, name: Option<&CStr>) -> Result<HostVfs> {
+        let find = |name: *const c_char| {
+            // SAFETY: a C string; null asks for the default VFS.
+            let found = NonNull::new(unsafe { (api.vfs_find)(name) })?;
+            // SAFETY: just found in the SQLite of `api`.
+            Some(unsafe { HostVfs::new(found, api) })
+        };
+        let default = find(null())
+            .ok_or_else(|| Error::new(Code::ERROR, "this SQLite has no default VFS"))?;
+        let other = name.filter(|name| !default.name().to_bytes().starts_with(name.to_bytes()));
+        Ok(other.and_then(|name| find(name.as_ptr())).unwrap_or(default))
     }
 
     /// Registers the VFS, unless it is; as the default one, if `default` says so. A VFS that is the

@@ -91,6 +91,7 @@ impl File for CarelessFile {
 
 static CARELESS: Extension = Extension {
     make_vfs: |_| Box::new(Careless),
+    stands_on: None,
     functions: &[],
     tables: &[],
     capture: |_| None,

@@ -1,5 +1,6 @@
 //! A VFS on top of another one of ours: each is the other's host, names chain, controls reach the
-//! bottom, and a text that the bottom leaves on a PRAGMA's error reaches the user.
+//! bottom, and a text that the bottom leaves on a PRAGMA's error reaches the user. One that stands
+//! on SQLite's own VFS does so, whatever the default one is.
 
 #![expect(unsafe_code, reason = "tests call SQLite's C interface directly")]
 
@@ -11,14 +12,15 @@ use dash_ffi::{
     AccessCheck, ApiRoutines, Code, Connection, Extension, FileName, HostVfs, OpenFlags, Opened,
     Result, Vfs,
 };
+use std::ffi::CString;
 use std::path::Path;
 
 /// Above `pass`, with the same manners under another name; it hands on whatever it gets.
-struct Top;
+struct Top(&'static CStr);
 
 impl Vfs for Top {
     fn name(&self) -> &'static CStr {
-        c"top"
+        self.0
     }
 
     fn open(&self, host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
@@ -36,12 +38,20 @@ impl Vfs for Top {
 }
 
 static TOP: Extension = Extension {
-    make_vfs: |_| Box::new(Top),
+    make_vfs: |_| Box::new(Top(c"top")),
+    stands_on: None,
     functions: &[],
     tables: &[],
     capture: |_| None,
     without_fork: |work| work(),
     automatic: top,
+};
+
+static ON_ITS_OWN: Extension = Extension {
+    make_vfs: |_| Box::new(Top(c"on its own")),
+    stands_on: Some(c"unix"),
+    automatic: top,
+    ..TOP
 };
 
 unsafe extern "C" fn top(
@@ -52,6 +62,7 @@ unsafe extern "C" fn top(
     // SAFETY: SQLite's own arguments. `pass` becomes the default first, so it is the host of `top`.
     unsafe {
         assert_eq!(dash_ffi::load(db, error, api, &EXTENSION, true), 256);
+        assert_eq!(dash_ffi::load(db, error, api, &ON_ITS_OWN, false), 256);
         dash_ffi::load_automatically(db, error, api, &TOP)
     }
 }
@@ -76,16 +87,14 @@ fn a_second_vfs_stacks_on_the_first() {
     assert!(events.contains(&"parameter Some(Wal) key=value".to_owned()), "{events:?}");
     assert!(events.contains(&"xFileControl CommitPhaseTwo".to_owned()));
 
-    let mut text: *mut c_char = core::ptr::null_mut();
-    let argument = (&raw mut text).cast();
-    // SAFETY: an open connection, and a place for a text that SQLite allocates and we free.
-    let chain = unsafe {
-        rusqlite::ffi::sqlite3_file_control(db.handle(), c"main".as_ptr(), 12, argument);
-        let chain = CStr::from_ptr(text).to_owned();
-        rusqlite::ffi::sqlite3_free(text.cast());
-        chain
-    };
-    assert_eq!(chain.as_c_str(), c"top/pass/unix");
+    assert_eq!(chain(&db).as_c_str(), c"top/pass/unix");
+    let other = Database::new();
+    let uri = format!("file:{}?vfs=on%20its%20own", other.path.display());
+    assert_eq!(chain(&rusqlite::Connection::open(uri).unwrap()).as_c_str(), c"on its own/unix");
+
+    let kind = |sql: &str| db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+    assert_eq!(kind("SELECT pass_kind('main')"), "none");
+    assert_eq!(kind("SELECT pass_kind_below()"), "pass");
 
     let mut value = 0_u64;
     let argument = (&raw mut value).cast();
@@ -110,4 +119,17 @@ fn a_second_vfs_stacks_on_the_first() {
     database.probe.fail("COMMIT_PHASETWO", fault);
     let error = db.execute_batch("INSERT INTO t VALUES (2)").unwrap_err();
     assert_eq!(error.sqlite_error().unwrap().extended_code, Code::IOERR_FSYNC.raw());
+}
+
+/// The VFSes of a connection.
+fn chain(db: &rusqlite::Connection) -> CString {
+    let mut text: *mut c_char = core::ptr::null_mut();
+    let argument = (&raw mut text).cast();
+    // SAFETY: an open connection, and a place for a text that SQLite allocates and we free.
+    unsafe {
+        rusqlite::ffi::sqlite3_file_control(db.handle(), c"main".as_ptr(), 12, argument);
+        let chain = CStr::from_ptr(text).to_owned();
+        rusqlite::ffi::sqlite3_free(text.cast());
+        chain
+    }
 }

@@ -26,6 +26,7 @@ unsafe extern "C" fn keep(
 /// The same VFS again, as a second copy of the library would bring it.
 static RIVAL: Extension = Extension {
     make_vfs: |_| Box::new(common::PassVfs),
+    stands_on: None,
     functions: &[],
     tables: &[],
     capture: |_| None,
@@ -49,17 +50,19 @@ fn loading_again_after_shutdown_registers_again() {
     unsafe { dash_ffi::register_with(ffi::sqlite3_auto_extension, keep) }.unwrap();
     drop(rusqlite::Connection::open_in_memory().unwrap());
     let api = TABLE.load(Ordering::Relaxed);
-    let load = |extension, default| {
+    let load_into = |db: *mut ffi::sqlite3, extension, default| {
         let mut message: *mut c_char = null_mut();
-        // SAFETY: no connection, a place for a message, and SQLite's own table.
+        // SAFETY: an open connection or none, a place for a message, and SQLite's own table.
         unsafe {
-            let code = dash_ffi::load(null_mut(), &raw mut message, api, extension, default);
+            let code = dash_ffi::load(db.cast(), &raw mut message, api, extension, default);
             let text = (!message.is_null())
                 .then(|| CStr::from_ptr(message).to_string_lossy().into_owned());
             ffi::sqlite3_free(message.cast());
             (code, text)
         }
     };
+
+    let load = |extension, default| load_into(null_mut(), extension, default);
 
     // Null everywhere: an error, and no crash.
     // SAFETY: null is allowed for each.
@@ -77,6 +80,19 @@ fn loading_again_after_shutdown_registers_again() {
     // SAFETY: no connection, no place for a message, and SQLite's own table.
     let code = unsafe { automatic(null_mut(), null_mut(), api.cast_const()) };
     assert_eq!(code, 0);
+
+    // By a statement, which is the only way where a host has no call for it.
+    let db = rusqlite::Connection::open_in_memory().unwrap();
+    let mut statement = db.prepare("SELECT 1").unwrap();
+    let mut rows = statement.query([]).unwrap();
+    rows.next().unwrap();
+    for _ in 0..2 {
+        // SAFETY: an open connection.
+        assert_eq!(load_into(unsafe { db.handle() }, &EXTENSION, false), (256, None));
+    }
+    drop(rows);
+    drop(statement);
+    drop(db);
 
     let (code, text) = load(&RIVAL, false);
     assert_eq!(code, 1);

@@ -22,6 +22,7 @@ use crate::{functions, statements, tables, vfs};
 /// What the library brings into each SQLite of the process.
 static EXTENSION: Extension = Extension {
     make_vfs: vfs::make,
+    stands_on: Some(c"unix"),
     functions: functions::ALL,
     tables: tables::ALL,
     capture: statements::capture,

@@ -51,7 +51,7 @@ fn engine(context: &mut Context<'_>) -> Result<Value> {
         Some(Value::Text(schema)) => schema,
         Some(_) => return Ok(Value::Null),
     };
-    let engine = context.connection().with_file(schema, |file| {
+    let engine = context.connection().with_file_below(schema, |file| {
         file.as_any().downcast_mut::<MainFile>().map_or("none", |file| file.look().engine())
     });
     Ok(engine.unwrap_or("none").into())

@@ -73,7 +73,7 @@ fn visit<R>(
     visit: impl FnOnce(&dyn Database) -> Option<R>,
 ) -> Result<R> {
     let schema = schema.unwrap_or("main");
-    let seen = connection.with_file(schema, |file| {
+    let seen = connection.with_file_below(schema, |file| {
         let database = file.as_any().downcast_mut::<MainFile>()?.look();
         Some(visit(database).ok_or_else(|| database.engine()))
     });

@@ -179,6 +179,7 @@ mod tests {
 
     static EXTENSION: Extension = Extension {
         make_vfs: |_| unreachable!("never registered"),
+        stands_on: None,
         functions: &[],
         tables: &[],
         capture: |_| None,

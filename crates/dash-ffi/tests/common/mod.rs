@@ -112,6 +112,14 @@ fn kind(context: &mut Context<'_>) -> Result<Value> {
     Ok(if is_ours == Some(true) { "pass" } else { "none" }.into())
 }
 
+/// `pass_kind_below(schema)`: the same, whatever is stacked on it.
+fn kind_below(context: &mut Context<'_>) -> Result<Value> {
+    let is_ours = context
+        .connection()
+        .with_file_below("main", |file| file.as_any().downcast_mut::<PassFile>().is_some());
+    Ok(if is_ours == Some(true) { "pass" } else { "none" }.into())
+}
+
 /// `pass_twice()`: whether a file can be visited while it is being visited.
 fn twice(context: &mut Context<'_>) -> Result<Value> {
     let connection = context.connection();
@@ -151,8 +159,10 @@ const fn scalar(
 
 pub static EXTENSION: Extension = Extension {
     make_vfs,
+    stands_on: None,
     functions: &[
         scalar(c"pass_kind", (0, 1), kind),
+        scalar(c"pass_kind_below", (0, 0), kind_below),
         scalar(c"pass_echo", (0, 1), echo),
         scalar(c"pass_panic", (0, 0), panics),
         scalar(c"pass_twice", (0, 0), twice),

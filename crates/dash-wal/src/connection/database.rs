@@ -5,6 +5,7 @@ use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use crate::shared::locks::START;
 use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::header::{MAGIC, not_sqlites};
 use dash_engine::locks::LockLevel;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ impl<S: Storage> Connection<S> {
     /// # Errors
     ///
     /// Those of the file, and of a log that is out of order: then no frame may reach the database.
+    /// `NotADatabase` for a new one that does not begin as SQLite's do.
     pub fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
         if self.wal.is_some() {
             self.check_sound()?;
@@ -31,6 +33,8 @@ impl<S: Storage> Connection<S> {
                 self.coordination.set(Word::DatabaseDirty, 1);
             }
             self.statistics.database_bytes += data.len() as u64;
+        } else if offset == 0 && !data.starts_with(MAGIC) && self.database.size()? == 0 {
+            return Err(not_sqlites(self.names.shown()));
         }
         self.database.write(data, offset)
     }
@@ -192,5 +196,33 @@ impl<S: Storage> Connection<S> {
         let named = self.directory.metadata(&self.names.db);
         let named = named.during(Operation::Stat, self.names.shown())?;
         Ok(named.is_none_or(|named| named.id != self.database.file().id()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OpenOptions;
+    use dash_engine::header::HEADER_LEN;
+    use dash_storage::real::Real;
+
+    #[test]
+    fn a_database_whose_first_page_is_encrypted_is_not_begun() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        std::fs::write(&path, []).unwrap();
+        let options = OpenOptions::default();
+        let mut engine = Connection::open(&Real, &path, &options, &Arc::default()).unwrap();
+        for level in [LockLevel::Shared, LockLevel::Reserved, LockLevel::Exclusive] {
+            engine.lock(level).unwrap();
+        }
+        let mut page = [7; HEADER_LEN];
+        let refused = engine.write(&page, 0).unwrap_err().to_string();
+        assert!(refused.contains("app.db: page 1 does not begin with"), "{refused}");
+        assert_eq!(engine.size().unwrap(), 0);
+        page[..MAGIC.len()].copy_from_slice(MAGIC);
+        engine.write(&page, 0).unwrap();
+        assert_eq!(engine.size().unwrap(), 100);
+        engine.unlock(LockLevel::None).unwrap();
     }
 }

@@ -14,6 +14,7 @@ use crate::format::{
 use crate::mutation::{Mutation, broken};
 use crate::shared::state::Snapshot;
 use dash_engine::error::{Error, Result};
+use dash_engine::header::not_sqlites;
 use dash_engine::io::{STRIDE, bytes_of};
 use dash_engine::memory::{headroom_for, zeros};
 use dash_engine::ranges::RangeSet;
@@ -117,14 +118,15 @@ impl<S: Storage> Connection<S> {
         if missing {
             let mut start = [0; HEADER_LEN];
             self.read_written(&mut start, 0)?;
-            let page = Header(start).page_size().ok_or_else(|| self.not_sqlite())?;
+            let page =
+                Header(start).page_size().ok_or_else(|| not_sqlites(self.pair.names.shown()))?;
             let mut first = zeros(u64::from(page))?;
             self.read_written(&mut first, 0)?;
             if let Some(transaction) = &mut self.transaction {
                 transaction.buffer.write(&first, 0)?;
             }
         }
-        let refused = self.not_sqlite();
+        let refused = not_sqlites(self.pair.names.shown());
         let Some(first) =
             self.transaction.as_mut().and_then(|transaction| transaction.buffer.first_mut())
         else {
@@ -153,13 +155,6 @@ impl<S: Storage> Connection<S> {
             first[18..20].fill(1);
         }
         Ok(Header::of(first).unwrap_or(header))
-    }
-
-    fn not_sqlite(&self) -> Error {
-        Error::NotADatabase(format!(
-            "{}: page 1 does not begin with SQLite's header; dash can't keep databases whose first page is encrypted",
-            self.pair.names.shown()
-        ))
     }
 
     /// The header states the size (T21); what lies between the old end and pages that were never

@@ -43,6 +43,7 @@ fn place(path: &Path) -> Option<(Arc<World>, &OsStr)> {
 
 static EXTENSION: Extension = Extension {
     make_vfs: |_: &SlotInfo| Box::new(Torture),
+    stands_on: None,
     functions: &[],
     tables: &[],
     capture: |_| None,

@@ -51,6 +51,7 @@ impl Drop for Numbered {
 
 static EXTENSION: Extension = Extension {
     make_vfs: |_: &SlotInfo| Box::new(Stock),
+    stands_on: None,
     functions: &[],
     tables: &[],
     capture: |_| None,
