@@ -1,6 +1,7 @@
 //! A process that may write small files only (`ulimit -f`) is not ended because dash's log would be
-//! longer than that: commits become durable without it. Nor does it end because it reads a database
-//! in mode shadow, whose shared memory takes more: then it reads as one that may only read.
+//! longer than that: commits become durable without it, and those that `-wal` has no room for fail.
+//! Nor does it end because it reads a database in mode shadow, whose shared memory takes more: then
+//! it reads as one that may only read.
 
 use dash_testing::roles::{Role, python};
 
@@ -24,6 +25,40 @@ fn that_uses_mode_wal() {
     let Some(mut command) = python(SCRIPT, &[&path]) else { return };
     let mut role = Role::spawn(&mut command);
     assert_eq!(role.hear("rows"), "12");
+    role.hear("closed");
+}
+
+const IN_MEMORY: &str = "
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
+db = open(sys.argv[2], '&journal_mode=wal&dash_wal=memory')
+db.execute('PRAGMA synchronous=FULL')
+db.execute('CREATE TABLE t(v)')
+rows = 0
+try:
+    for i in range(100):
+        db.execute('INSERT INTO t VALUES (randomblob(3000))')
+        rows += 1
+except Exception as error: say('refused', error)
+assert db.execute('SELECT count(*) FROM t').fetchone()[0] == rows
+db.execute('PRAGMA wal_checkpoint(TRUNCATE)')
+db.execute('INSERT INTO t VALUES (1)')
+say('goes', 'on')
+db.close()
+say('closed')
+";
+
+/// The transaction that has no room fails, and not the flush that would make it durable: nothing is
+/// in doubt, and the connection goes on.
+#[test]
+fn that_has_the_log_of_sqlite_in_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    let Some(mut command) = python(IN_MEMORY, &[&path]) else { return };
+    let mut role = Role::spawn(&mut command);
+    role.hear("refused");
+    role.hear("goes");
     role.hear("closed");
 }
 

@@ -34,7 +34,7 @@ pub enum Error {
     Moved(String),
     /// An earlier write or flush failed and could not be undone: nothing is written any more.
     #[error(
-        "an earlier I/O error left this connection unusable for writing: {0}; close it and open the database again"
+        "an I/O error left this connection unusable for writing: {0}; close it and open the database again"
     )]
     Poisoned(String),
     /// The database can't be opened as it stands; says what to do.

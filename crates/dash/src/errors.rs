@@ -1,5 +1,6 @@
 //! From an engine's error to SQLite's result code: the one place where that is decided.
 
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -32,6 +33,20 @@ pub fn code_of(error: &EngineError) -> Code {
         EngineError::NotADatabase(_) => Code::NOTADB,
         EngineError::ReadOnly(_) => Code::READONLY,
         EngineError::Refused(_) => Code::ERROR,
+    }
+}
+
+/// The same error, if the path leads somewhere; else what the file system says of it, which says
+/// more.
+pub fn of_path(path: &Path, error: Error) -> Error {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let is_unsaid = error.message.is_none();
+    let mut places = [folder, Some(path).filter(|_| is_unsaid)].into_iter().flatten();
+    match places.find_map(|place| Some((place, fs::metadata(place).err()?))) {
+        Some((place, why)) if error.code.primary() == Code::CANTOPEN => {
+            Error::new(error.code, format!("opening {}: {why}", place.display()))
+        }
+        _ => error,
     }
 }
 

@@ -11,11 +11,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use dash_ffi::{
-    AccessCheck, FileKind, FileName, HostVfs, OpenFlags, Opened, Result, SlotInfo, Vfs,
+    AccessCheck, FileKind, FileName, FullPathname, HostVfs, OpenFlags, Opened, Result, SlotInfo,
+    Vfs,
 };
 
 use crate::mode::registry;
-use crate::{backup, leftovers, open, rerun, wake};
+use crate::{backup, errors, leftovers, open, rerun, wake};
 
 /// Makes the VFS for one SQLite.
 pub fn make(_slot: &SlotInfo) -> Box<dyn Vfs> {
@@ -37,7 +38,10 @@ impl Vfs for Dash {
             (Some(FileKind::MainDb), Some(path)) if let Some(pages) = rerun::open(path, flags) => {
                 return Ok(pages);
             }
-            (Some(FileKind::MainDb), _) => return open::main_database(host, name, flags),
+            (Some(FileKind::MainDb), Some(path)) => {
+                let opened = open::main_database(host, name, flags);
+                return opened.map_err(|error| errors::of_path(path, error));
+            }
             (Some(kind), Some(path)) => (kind, path),
             _ => return open::through_host(host, name, flags),
         };
@@ -57,6 +61,10 @@ impl Vfs for Dash {
             Some(exists) => Ok(exists),
             None => host.access(path, check),
         }
+    }
+
+    fn full_pathname(&self, host: &HostVfs, relative: &Path) -> Result<FullPathname> {
+        host.full_pathname(relative).map_err(|error| errors::of_path(relative, error))
     }
 
     fn sleep(&self, host: &HostVfs, time: Duration) -> Duration {

@@ -309,7 +309,7 @@ fn fails(effect: Effect, forever: bool, number: u64) -> bool {
         }
         Err(told) => {
             assert!(is_met && told.contains("not known"), "{effect:?} {forever} {number}: {told}");
-            assert_eq!(told.matches("an earlier I/O error").count(), 1, "{told}");
+            assert_eq!(told.matches("an I/O error left").count(), 1, "{told}");
             assert!(is_fenced(&tale.machine), "{effect:?} {forever} {number}");
             tale.survives_all();
         }

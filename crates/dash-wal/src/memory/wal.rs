@@ -65,9 +65,9 @@ impl Held {
         });
     }
 
-    /// Sees to it that the file has room for so many bytes. It is given twice as much as it has, if
-    /// that can be had, so that this is seldom.
-    fn reserve<F: File>(&mut self, file: &F, len: u64, limit: u64) -> io::Result<()> {
+    /// Sees to it that the file may be so long, and that it has room for that where it is given
+    /// any: twice as much as it has, if that can be had, so that this is seldom.
+    fn reserve<F: File>(&mut self, file: &F, len: u64, memory: &Bytes) -> io::Result<()> {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull, Unsupported};
         if len <= self.room || broken(Mutation::MemoryWithoutRoom) {
             return Ok(());
@@ -76,7 +76,12 @@ impl Held {
         if len > longest {
             return Err(FileTooLarge.into());
         }
+        let limit = memory.limit;
         let wanted = (2 * self.room).clamp(ROOM.min(limit), limit).min(longest).max(len);
+        if !memory.reserves {
+            self.room = wanted;
+            return Ok(());
+        }
         let is_full =
             |error: &io::Error| matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge);
         self.room = match file.make_room(wanted) {
@@ -326,9 +331,7 @@ impl<F: File> WalFile<F> {
                 held.bytes = Vec::new();
             }
         }
-        if memory.reserves {
-            held.reserve(&self.file, (start + part) as u64, memory.limit)?;
-        }
+        held.reserve(&self.file, (start + part) as u64, memory)?;
         held.reach(start + part)?;
         held.bytes[start..start + part].copy_from_slice(&data[..part]);
         if unwritten {

@@ -296,3 +296,23 @@ fn a_chunk_may_be_set_before_the_mode_is() {
     assert_eq!(ours, stocks);
     assert_eq!(ours % 200_000, 0);
 }
+
+#[test]
+fn what_is_wrong_with_a_path_is_said() {
+    let folder = Folder::new();
+    std::fs::write(folder.path("file"), "").expect("writes");
+    std::os::unix::fs::symlink("loop", folder.path("loop")).expect("links");
+    let cases = [
+        ("file/app.db", "", "Not a directory"),
+        ("none/app.db", "", "none: No such file"),
+        ("none/app.db", "&journal_mode=wal", "none: No such file"),
+        ("loop", "", "loop: Too many levels of symbolic links"),
+        ("none.db", "&mode=ro&journal_mode=wal", "none.db: No such file"),
+    ];
+    let memory = Connection::open_in_memory().expect("opens");
+    for (name, parameters, expected) in cases {
+        folder.try_open(name, parameters).expect_err("there is no such file");
+        let said = last_error(&memory);
+        assert!(said.contains(expected), "{name}{parameters}: {said}");
+    }
+}
