@@ -7,20 +7,34 @@
 //! no other lock stands in front of them. Where another dash connection's lock of one byte does,
 //! the bytes on both sides are asked for: nobody else can have that byte, or SQLite doesn't share
 //! it. It does share those of a `-shm`. Behind them, and behind any longer lock, the `fdinfo` of
-//! our descriptors knows, each of the locks taken through it. (`/proc/locks` knows, too; but
+//! the descriptors knows, each of the locks taken through it. (`/proc/locks` knows, too; but
 //! reading it holds up all locking on the machine, for milliseconds.)
 
-use std::fs;
-use std::ops::Range;
+#![expect(unsafe_code, reason = "looks at descriptors that are not ours")]
 
-use super::lock;
+use std::fs;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::os::fd::RawFd;
+
+use super::{descriptor, lock};
 use crate::{FileId, LockKind};
 
 /// Whether this process has POSIX locks on the inode; when in doubt, yes.
 ///
 /// The description's own locks must be released before, or they would hide others.
 pub(super) fn drops_locks(file: &fs::File, id: FileId) -> bool {
-    asked(file, lock::ALL, ASK_MOST).or_else(|| listed(id.inode)).unwrap_or(true)
+    asked(file).unwrap_or_else(|| listed(id))
+}
+
+/// The same, if that can be told by asking for locks.
+pub(super) fn asked(file: &fs::File) -> Option<bool> {
+    asked_of(file, lock::ALL, ASK_MOST)
+}
+
+/// The same, from a look at all descriptors of this process.
+pub(super) fn listed(id: FileId) -> bool {
+    looked_for(id.inode).unwrap_or(true)
 }
 
 /// How many locks of one byte are looked behind.
@@ -31,7 +45,7 @@ const ASK_MOST: usize = 64;
 const SHM: Range<u64> = 120..129;
 
 /// What `F_OFD_GETLK` says; `None` if something stands in the way.
-fn asked(file: &fs::File, range: Range<u64>, most: usize) -> Option<bool> {
+fn asked_of(file: &fs::File, range: Range<u64>, most: usize) -> Option<bool> {
     let Some(lock) = lock::conflicting(file, range.clone(), LockKind::Exclusive).ok()? else {
         return Some(false);
     };
@@ -43,31 +57,46 @@ fn asked(file: &fs::File, range: Range<u64>, most: usize) -> Option<bool> {
     if lock.owner != lock::NO_OWNER || found.end - found.start != 1 || hides || most == 0 {
         return None;
     }
-    let below = asked(file, range.start..found.start, most - 1)?;
-    Some(below || asked(file, found.end..range.end, most - 1)?)
+    let below = asked_of(file, range.start..found.start, most - 1)?;
+    Some(below || asked_of(file, found.end..range.end, most - 1)?)
 }
 
 fn own_process() -> i32 {
     nix::unistd::getpid().as_raw()
 }
 
-/// The descriptors of this thread's process. Those of `/proc/self` are gone once its first thread
-/// has ended.
-const DESCRIPTORS: &str = "/proc/thread-self/fdinfo";
+/// What knows the descriptors of this thread's process, and the locks taken through each. What
+/// `/proc/self` has is gone once the first thread has ended.
+const PROCESS: &str = "/proc/thread-self";
 
 /// Looks for a POSIX lock of this process on an inode of that number on any device (stacked file
-/// systems show other device numbers there); `None` if the list can't be read.
-fn listed(inode: u64) -> Option<bool> {
+/// systems show other device numbers there); `None` if the list can't be read. A process may have
+/// thousands of descriptors, and `fdinfo` of one takes long: it is read of those of the inode
+/// alone, and not of ours, through which no POSIX lock is ever taken.
+fn looked_for(inode: u64) -> Option<bool> {
     let process = own_process();
-    for descriptor in fs::read_dir(DESCRIPTORS).ok()? {
+    for entry in fs::read_dir(format!("{PROCESS}/fd")).ok()? {
+        let number = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        if inode_of(number) != Some(inode) || descriptor::is_own(number) {
+            continue;
+        }
         // One that was just closed has none.
-        let Ok(info) = fs::read_to_string(descriptor.ok()?.path()) else { continue };
+        let info = fs::read_to_string(format!("{PROCESS}/fdinfo/{number}")).unwrap_or_default();
         let mut locks = info.lines().filter_map(|line| line.strip_prefix("lock:"));
         if locks.any(|line| is_posix_lock(line, process, inode)) {
             return Some(true);
         }
     }
     Some(false)
+}
+
+/// Which inode a descriptor is of; `None`: it was just closed.
+fn inode_of(number: RawFd) -> Option<u64> {
+    let mut found = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the kernel knows which numbers are open, and fills in the place if this one is.
+    let found =
+        unsafe { (libc::fstat(number, found.as_mut_ptr()) == 0).then(|| found.assume_init()) };
+    found.map(|found| found.st_ino)
 }
 
 /// A lock is `1: POSIX  ADVISORY  READ 4321 fe:00:123456 128 128`; waiters have `->` before POSIX.

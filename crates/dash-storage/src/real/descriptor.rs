@@ -5,10 +5,11 @@
 
 #![expect(unsafe_code, reason = "takes parked descriptors back by their number")]
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
 use nix::errno::Errno;
 
@@ -22,13 +23,26 @@ pub(super) static OWN: Table<Own> = Table::new();
 
 static PARKED: AtomicUsize = AtomicUsize::new(0);
 
-/// What the list knows of a descriptor; identity and mode are set only while it is parked.
+/// What the list knows of a descriptor: of which file it is, once that is known, and its mode while
+/// it is parked.
 #[derive(Default)]
 pub(super) struct Own {
     pub(super) number: Number,
     device: AtomicU64,
     inode: AtomicU64,
     writable: AtomicBool,
+}
+
+impl Own {
+    fn id(&self) -> FileId {
+        let [device, inode] = [&self.device, &self.inode].map(|it| it.load(Ordering::Relaxed));
+        FileId { device, inode }
+    }
+
+    fn is_of(&self, id: FileId) {
+        self.device.store(id.device, Ordering::Relaxed);
+        self.inode.store(id.inode, Ordering::Relaxed);
+    }
 }
 
 /// An open descriptor that fails with EBADF in a forked child.
@@ -47,6 +61,7 @@ impl Descriptor {
     }
 
     fn list(file: fs::File, entry: &'static Entry<Own>) -> Self {
+        entry.value.is_of(FileId { device: 0, inode: 0 });
         entry.value.number.set(file.as_raw_fd());
         Self { file: Some(file), entry, generation: fork::generation() }
     }
@@ -60,6 +75,11 @@ impl Descriptor {
         }
     }
 
+    /// Says of which file it is.
+    pub(super) fn is_of(&self, id: FileId) {
+        self.entry.value.is_of(id);
+    }
+
     /// Leaves the descriptor open and listed, to be closed or taken over later.
     pub(super) fn park(&mut self, id: FileId, writable: bool) {
         if self.generation != fork::generation() {
@@ -67,8 +87,7 @@ impl Descriptor {
         }
         if let Some(file) = self.file.take() {
             let own = &self.entry.value;
-            own.device.store(id.device, Ordering::Relaxed);
-            own.inode.store(id.inode, Ordering::Relaxed);
+            own.is_of(id);
             own.writable.store(writable, Ordering::Relaxed);
             own.number.set(file.into_raw_fd());
             PARKED.fetch_add(1, Ordering::Relaxed);
@@ -81,12 +100,15 @@ impl Descriptor {
         let _inside = fork::inside();
         parked().find_map(|entry| {
             let own = &entry.value;
-            let same = own.device.load(Ordering::Relaxed) == id.device
-                && own.inode.load(Ordering::Relaxed) == id.inode
-                && own.writable.load(Ordering::Relaxed) == writable;
+            let same = own.id() == id && own.writable.load(Ordering::Relaxed) == writable;
             same.then(|| adopt(entry)).flatten()
         })
     }
+}
+
+/// Whether a number is that of a descriptor of this home, right now.
+pub(super) fn is_own(fd: RawFd) -> bool {
+    OWN.iter().any(|entry| entry.value.number.is(fd))
 }
 
 /// Whether anything is parked: a relaxed load, so that opening costs nothing when nothing is.
@@ -99,24 +121,42 @@ pub(super) fn forget_parked() {
     PARKED.store(0, Ordering::Relaxed);
 }
 
-/// Closes the parked descriptors that no lock of this process needs any more.
-pub(super) fn close_parked() {
-    for entry in parked() {
-        let id = FileId {
-            device: entry.value.device.load(Ordering::Relaxed),
-            inode: entry.value.inode.load(Ordering::Relaxed),
-        };
+/// Closes the parked descriptors that no lock of this process needs any more. `leaves`: a handle of
+/// this file is about to go, or needs to be alone.
+pub(super) fn close_parked(leaves: Option<FileId>) {
+    // Of many of one file it is asked once.
+    let (mut wait, mut needed) = (HashMap::new(), HashMap::new());
+    for entry in parked().filter(|entry| entry.is_parked()) {
+        let id = entry.value.id();
+        if *wait.entry(id).or_insert_with(|| may_wait(id, u32::from(Some(id) == leaves), 0)) {
+            continue;
+        }
         let writable = entry.value.writable.load(Ordering::Relaxed);
         let adopted = {
             let _inside = fork::inside();
             adopt(entry)
         };
-        if let Some(mut descriptor) = adopted
-            && descriptor.file().is_ok_and(|file| closing::drops_locks(file, id))
-        {
+        let Some(mut descriptor) = adopted else { continue };
+        let Ok(file) = descriptor.file() else { continue };
+        if *needed.entry(id).or_insert_with(|| closing::drops_locks(file, id)) {
             descriptor.park(id, writable);
         }
     }
+}
+
+/// Whether a descriptor of a file may be parked without asking whether a lock needs it, which takes
+/// long where a process has many: not more than others are in use, of which the last one asks. The
+/// next one who opens the file takes it over. `leaving` of those in use don't count, and `more` are
+/// parked besides.
+pub(super) fn may_wait(id: FileId, leaving: u32, more: u32) -> bool {
+    // Of those who park the last two, one sees both.
+    fence(Ordering::SeqCst);
+    let (mut used, mut parked) = (0, more);
+    for entry in OWN.iter().filter(|entry| entry.value.id() == id) {
+        used += u32::from(entry.is_owned());
+        parked += u32::from(entry.is_parked());
+    }
+    parked + leaving <= used
 }
 
 fn parked() -> impl Iterator<Item = &'static Entry<Own>> {
@@ -141,8 +181,9 @@ impl Drop for Descriptor {
         let Some(file) = self.file.take() else { return };
         let _inside = fork::inside();
         if self.generation == fork::generation() {
-            drop(file);
+            // In this order: the number may be somebody else's at once.
             self.entry.value.number.take();
+            drop(file);
             self.entry.release();
         } else {
             // Closed already by the fork handler; the number may be somebody else's by now.

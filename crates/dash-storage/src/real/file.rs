@@ -35,6 +35,7 @@ pub struct File {
 
 impl File {
     pub(super) fn new(descriptor: Descriptor, id: FileId, writable: bool) -> Self {
+        descriptor.is_of(id);
         Self { descriptor, id, writable, locked: AtomicBool::new(false), direct: AtomicU32::new(0) }
     }
 
@@ -271,7 +272,7 @@ impl crate::File for File {
 
     fn open_elsewhere(&self) -> io::Result<bool> {
         if descriptor::any_parked() {
-            descriptor::close_parked();
+            descriptor::close_parked(Some(self.id));
         }
         lease::open_elsewhere(self.descriptor.file()?)
     }
@@ -348,9 +349,11 @@ impl Drop for File {
             // Nothing could be done about a failure, and the kernel releases at the last close.
             let _ = lock::unlock(file, lock::ALL);
         }
-        let needed = closing::drops_locks(file, self.id);
+        let answer = closing::asked(file);
+        let waits = answer.is_none() && descriptor::may_wait(self.id, 1, 1);
+        let needed = waits || answer.unwrap_or_else(|| closing::listed(self.id));
         if descriptor::any_parked() {
-            descriptor::close_parked();
+            descriptor::close_parked(Some(self.id));
         }
         if needed {
             if *self.direct.get_mut() != 0 {
@@ -358,6 +361,10 @@ impl Drop for File {
                 let _ = direct::unmake(file);
             }
             self.descriptor.park(self.id, self.writable);
+        }
+        // Another thread may have done so with the last one, at the same time.
+        if waits && !descriptor::may_wait(self.id, 0, 0) {
+            descriptor::close_parked(None);
         }
     }
 }

@@ -88,6 +88,10 @@ impl Number {
         self.0.store(fd, Ordering::Release);
     }
 
+    pub(super) fn is(&self, fd: RawFd) -> bool {
+        self.0.load(Ordering::Acquire) == fd
+    }
+
     pub(super) fn take(&self) -> Option<RawFd> {
         let fd = self.0.swap(-1, Ordering::AcqRel);
         (fd >= 0).then_some(fd)

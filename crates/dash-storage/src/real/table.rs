@@ -76,6 +76,14 @@ impl<T> Entry<T> {
         self.state.store(PARKED, Ordering::Release);
     }
 
+    pub(super) fn is_owned(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == OWNED
+    }
+
+    pub(super) fn is_parked(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == PARKED
+    }
+
     /// Becomes the owner of a parked place.
     pub(super) fn unpark(&self) -> bool {
         self.change(PARKED, OWNED)

@@ -53,6 +53,13 @@ fn is_locked_at(path: &Path, range: Range<u64>) -> bool {
     request.l_pid == i32::try_from(std::process::id()).unwrap()
 }
 
+/// How many descriptors of this process are of a file.
+fn descriptors(path: &Path) -> usize {
+    let listed = fs::read_dir("/proc/self/fd").unwrap();
+    let links = listed.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    links.filter(|link| *link == path).count()
+}
+
 #[test]
 fn a_posix_lock_of_this_process_survives_the_drop_of_a_file() {
     let (place, directory) = fixture();
@@ -129,11 +136,7 @@ fn a_parked_descriptor_is_used_again_and_closed_in_the_end() {
     let (place, directory) = fixture();
     let path = place.path().join("db");
     let other = open(&directory, "other");
-    let descriptors = || {
-        let listed = fs::read_dir("/proc/self/fd").unwrap();
-        let links = listed.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-        links.filter(|link| *link == path).count()
-    };
+    let descriptors = || descriptors(&path);
     drop(open(&directory, "db"));
     assert_eq!(descriptors(), 0);
     let stock = stock_reader(&path);
@@ -148,6 +151,50 @@ fn a_parked_descriptor_is_used_again_and_closed_in_the_end() {
     drop(other);
     while descriptors() > 0 {
         drop(open(&directory, "other"));
+    }
+}
+
+/// While others of the file are in use nobody looks through all descriptors of the process.
+#[test]
+fn at_most_as_many_are_parked_as_are_in_use_and_none_behind_the_last() {
+    let (place, directory) = fixture();
+    let path = place.path().join("db");
+    let open = || {
+        let file = open(&directory, "db");
+        // It hides other locks.
+        assert!(file.try_lock(SHARED_BYTES, LockKind::Shared).unwrap());
+        file
+    };
+    let mut files: Vec<_> = (0..8).map(|_| open()).collect();
+    let found: Vec<_> = (0..8)
+        .map(|_| {
+            drop(files.pop());
+            descriptors(&path)
+        })
+        .collect();
+    assert_eq!(found, [8, 8, 8, 8, 3, 3, 2, 0]);
+    let one = open();
+    for _ in 0..5 {
+        drop(open());
+        assert_eq!(descriptors(&path), 2);
+    }
+    drop(one);
+    assert_eq!(descriptors(&path), 0);
+}
+
+#[test]
+fn none_is_left_where_the_last_ones_go_at_once() {
+    let (place, directory) = fixture();
+    let path = place.path().join("db");
+    for _ in 0..500 {
+        let files: Vec<_> = (0..4).map(|_| open(&directory, "db")).collect();
+        for file in &files {
+            assert!(file.try_lock(SHARED_BYTES, LockKind::Shared).unwrap());
+        }
+        std::thread::scope(|scope| {
+            files.into_iter().for_each(|file| drop(scope.spawn(|| drop(file))));
+        });
+        assert_eq!(descriptors(&path), 0);
     }
 }
 
