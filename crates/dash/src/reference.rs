@@ -15,8 +15,20 @@ pub fn meaning(engine: &str, name: &str) -> Option<String> {
         let mut cells = line.split('|').map(str::trim).skip(1);
         let (counter, unit, counts) = (cells.next()?, cells.next()?, cells.next()?);
         let is_it = counter.trim_matches('`') == name;
-        is_it.then(|| format!("{unit}: {counts}").replace('`', ""))
+        is_it.then(|| plain(&format!("{unit}: {counts}")))
     })
+}
+
+/// Without what Markdown has besides the text: code marks, and where links lead.
+fn plain(text: &str) -> String {
+    let text = text.replace('`', "");
+    let mut parts = text.split("](");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let linked = parts.fold(first, |text, part| {
+        let behind = part.split_once(')').map_or("", |(_, behind)| behind);
+        text + behind
+    });
+    linked.replace('[', "")
 }
 
 #[cfg(test)]
@@ -57,5 +69,7 @@ mod tests {
         let unit = |engine| meaning(engine, "commits").map(|text| text.starts_with("transactions"));
         assert_eq!([unit("shadow"), unit("wal"), unit("statement")], [Some(true); 3]);
         assert_eq!(meaning("wal", "exchanges"), None);
+        let linked = meaning("wal", "not_carried").expect("is there");
+        assert!(linked.contains("replay (dash-statement/FORMAT.md), such as form 3"), "{linked}");
     }
 }
