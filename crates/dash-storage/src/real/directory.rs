@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{self, AtFlags, OFlag, RenameFlags};
 use nix::sys::stat::{self, FileStat, Mode};
-use nix::unistd::{self, UnlinkatFlags};
+use nix::unistd::{self, AccessFlags, UnlinkatFlags};
 
 use super::descriptor::{self, Descriptor};
 use super::file::{File, nanos};
@@ -58,7 +58,8 @@ impl Directory {
         retry(|| unistd::syncfs(file))
     }
 
-    /// The file behind `name`, from a descriptor that is still open because of a POSIX lock.
+    /// The file behind `name`, from a descriptor that is still open: a POSIX lock needs it, or others
+    /// of the file are in use. Whoever has no right to open the file by now doesn't get it so.
     fn reopen(&self, name: &OsStr, mode: OpenMode) -> io::Result<Option<File>> {
         if !descriptor::any_parked() || matches!(mode, OpenMode::CreateNew { .. }) {
             return Ok(None);
@@ -67,6 +68,12 @@ impl Directory {
             return Ok(None);
         };
         let writable = is_writable(mode);
+        let needed =
+            AccessFlags::R_OK | if writable { AccessFlags::W_OK } else { AccessFlags::empty() };
+        let directory = self.descriptor.file()?;
+        if unistd::faccessat(directory, name, needed, AtFlags::AT_EACCESS).is_err() {
+            return Ok(None);
+        }
         let descriptor = Descriptor::unpark(metadata.id, writable);
         Ok(descriptor.map(|descriptor| File::new(descriptor, metadata.id, writable)))
     }

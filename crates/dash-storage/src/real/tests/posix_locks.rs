@@ -3,10 +3,13 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use dash_testing::skip::{Need, skip};
 use nix::fcntl::{FcntlArg, fcntl};
+use nix::unistd::{Uid, setfsuid};
 
 use super::{NEW, fixture, open};
 use crate::{Directory as _, File as _, LockKind, OpenMode, REGION, SharedMemory as _};
@@ -180,6 +183,28 @@ fn at_most_as_many_are_parked_as_are_in_use_and_none_behind_the_last() {
     }
     drop(one);
     assert_eq!(descriptors(&path), 0);
+}
+
+/// A thread may have another user's rights for a while (`setfsuid`), and files theirs.
+#[test]
+fn a_parked_descriptor_is_for_those_who_may_open_the_file() {
+    let (place, directory) = fixture();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let files = [open(&directory, "db"), open(&directory, "db")];
+    for file in &files {
+        assert!(file.try_lock(SHARED_BYTES, LockKind::Shared).unwrap());
+    }
+    let [used, parked] = files;
+    drop(parked);
+    let root = setfsuid(Uid::from_raw(65_534));
+    if !root.is_root() {
+        return skip(Need::Root, "another user's rights take root");
+    }
+    let refused = directory.open(OsStr::new("db"), OpenMode::ReadWrite).map(drop);
+    setfsuid(root);
+    assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+    drop(directory.open(OsStr::new("db"), OpenMode::ReadWrite).unwrap());
+    drop(used);
 }
 
 #[test]
