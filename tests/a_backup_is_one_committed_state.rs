@@ -94,7 +94,7 @@ fn beside_writers(mode: &str) {
         work.backups.store(true, Ordering::SeqCst);
         let begun = (Instant::now(), work.done.load(Ordering::SeqCst));
         let mut committed_meanwhile = 0;
-        for number in 0..moment(BACKUPS, 5 * BACKUPS) {
+        for number in 0..moment(BACKUPS, 3 * BACKUPS) {
             let to = folder.path().join(format!("copy-{number}.db"));
             let before = work.done.load(Ordering::SeqCst);
             back_up(&db, &to);

@@ -106,7 +106,7 @@ fn preloaded(mode: &str) {
     assert_eq!(suite::one::<String>(&db, &format!("PRAGMA journal_mode={mode}")), mode);
     run(&db, "CREATE TABLE t(worker, row); INSERT INTO t VALUES (0, -1)");
     drop(db);
-    let rounds = dash_testing::long::moment("2", "20");
+    let rounds = dash_testing::long::moment("2", "8");
     let arguments = [&path, Path::new(mode), Path::new(rounds)];
     let Some(mut command) = python(SCRIPT, &arguments) else { return };
     Role::spawn(&mut command).finish();

@@ -55,7 +55,7 @@ fn a6_the_size_belongs_to_the_snapshot() {
     }
     let begun = std::time::Instant::now();
     let mut i = 0u32;
-    while begun.elapsed() < moment(Duration::from_secs(3), Duration::from_secs(15))
+    while begun.elapsed() < moment(Duration::from_secs(3), Duration::from_secs(8))
         && !readers.iter().any(|reader| reader.is_finished())
     {
         i += 1;
