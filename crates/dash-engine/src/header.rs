@@ -25,17 +25,6 @@ pub const VERSION_BYTES: Range<usize> = 24..40;
 /// The counter value for which the size in bytes 28–31 is right.
 pub const VALID_FOR: Range<usize> = 92..96;
 
-/// What is always the same: shares of a page that payload may take. Who encrypts pages may leave
-/// these, and what is before them from 16 on.
-const FRACTIONS: (Range<usize>, [u8; 3]) = (21..24, [64, 32, 32]);
-
-/// Whether the versions of a first page can be told: it begins as SQLite's do, or who encrypts has
-/// left that part.
-pub fn tells_versions(page: &[u8]) -> bool {
-    let (place, fractions) = FRACTIONS;
-    page.starts_with(MAGIC) || page.get(place) == Some(&fractions)
-}
-
 /// Why a database is not kept that begins otherwise than SQLite's do; `shown` is its name.
 pub fn not_sqlites(shown: &str) -> Error {
     Error::NotADatabase(format!(

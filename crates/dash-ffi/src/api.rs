@@ -5,6 +5,7 @@
 //! `"%s"`, never as formats.
 
 use crate::code::Code;
+use crate::mutex_api::Mutexes;
 use crate::statement_api::StatementApi;
 use crate::sys::backup::{Backup, BackupInit, ProgressHandler};
 use crate::sys::statement::{PrepareV2, RawStatement};
@@ -37,6 +38,7 @@ macro_rules! routines {
             pub(crate) statements: Option<StatementApi>,
             pub(crate) compileoption_get: Option<CompileOptionGet>,
             compileoption_used: Option<CompileOptionUsed>,
+            pub(crate) mutexes: Option<Mutexes>,
             pub(crate) sourceid: Option<SourceId>,
             /// `None`: statements of dash's own can't be interrupted.
             pub(crate) progress_handler: Option<ProgressHandler>,
@@ -75,6 +77,8 @@ macro_rules! routines {
                     compileoption_get: unsafe { (*table).compileoption_get },
                     // SAFETY: as below.
                     compileoption_used: unsafe { (*table).compileoption_used },
+                    // SAFETY: as below.
+                    mutexes: unsafe { Mutexes::copy(table) },
                     // SAFETY: as below.
                     sourceid: unsafe { (*table).sourceid },
                     // SAFETY: as below.

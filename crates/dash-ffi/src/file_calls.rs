@@ -152,6 +152,7 @@ unsafe extern "C" fn x_close(file: *mut RawFile) -> c_int {
     let close = || inner.map_or(Ok(()), |file| file.close());
     let code = answer(slot.api, guarded("xClose", Code::IOERR_CLOSE, close, |_| ()));
     lease.end();
+    slot.closed();
     code
 }
 

@@ -37,6 +37,7 @@ mod control;
 mod control_calls;
 mod errand;
 mod error;
+mod exclusion;
 mod exit;
 mod extension;
 mod file;
@@ -50,6 +51,7 @@ mod host_file;
 #[cfg(test)]
 mod linked;
 mod locking;
+mod mutex_api;
 mod name;
 mod nested;
 mod op;
@@ -76,6 +78,7 @@ pub use control::{
     BusyHandler, FileControl, Handled, Pragma, TempFilename, UnknownControl, VfsName,
 };
 pub use error::{Error, Result, explain, last_error};
+pub use exclusion::while_nobody_opens;
 pub use exit::{at_exit, temporary_folders};
 pub use extension::{AutoExtension, Extension, SlotInfo, load, load_automatically, register_with};
 pub use file::{File, PagePointer, SharedRegion, ShmMapping};

@@ -19,6 +19,7 @@ use crate::vfs::Vfs;
 use crate::vfs_calls;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr::{NonNull, null};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 /// How many copies of SQLite one process may bring, times extensions.
@@ -42,6 +43,8 @@ pub(crate) struct Slot {
     /// Which copy of SQLite: where its table lies and what registers a VFS there. The second tells
     /// copies apart whose table was mapped at the same place, one after the other.
     copy: (usize, usize),
+    /// Files that are open.
+    open: AtomicUsize,
 }
 
 // SAFETY: `raw` is only handed to SQLite, which guards its list of VFSes with a mutex; the rest is
@@ -54,6 +57,22 @@ impl Slot {
     /// The slot with a number.
     pub(crate) fn at(index: usize) -> Option<&'static Self> {
         SLOTS.get(index)?.get()
+    }
+
+    /// Those that have files open: their SQLite is there.
+    pub(crate) fn all_in_use() -> impl Iterator<Item = &'static Self> {
+        let all = SLOTS.iter().map_while(OnceLock::get);
+        all.filter(|slot| slot.open.load(Ordering::Relaxed) > 0)
+    }
+
+    /// A file was opened.
+    pub(crate) fn opened(&self) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It is closed.
+    pub(crate) fn closed(&self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The slot of an extension in the SQLite that a table of routines comes from; made if missing.
@@ -102,7 +121,8 @@ impl Slot {
         let vfs = (extension.make_vfs)(&SlotInfo::new(host, api.version()));
         let name = vfs.name();
         let raw = Box::leak(Box::new(vfs_calls::raw_vfs(index, name, &host))).into();
-        Ok(Self { index, api, extension, host, vfs, name, raw, copy })
+        let open = AtomicUsize::new(0);
+        Ok(Self { index, api, extension, host, vfs, name, raw, copy, open })
     }
 
     /// The VFS that is called `name`, unless the default one is of its kind, or there is none.

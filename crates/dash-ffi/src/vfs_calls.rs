@@ -131,6 +131,8 @@ unsafe extern "C" fn x_open(
         let has_shared_memory = opened.file.has_shared_memory();
         Ok((opened, has_shared_memory))
     };
+    // Counted from here on: what fails to open closes what it has opened.
+    slot.opened();
     match guarded("xOpen", Code::CANTOPEN, open, |_| ()) {
         Ok((Opened { file: inner, flags }, has_shared_memory)) => {
             let cell = FileCell::new(slot, inner, lease);
@@ -145,6 +147,7 @@ unsafe extern "C" fn x_open(
         }
         Err(error) => {
             lease.end();
+            slot.closed();
             report(slot.api, &error)
         }
     }

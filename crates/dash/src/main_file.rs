@@ -242,6 +242,7 @@ impl File for MainFile {
         }
         let closed = database.end(&parameters, &host);
         drop(membership);
+        real::close_left();
         closed
     }
 

@@ -15,11 +15,14 @@ use dash_ffi::{
     Vfs,
 };
 
+use dash_storage::real;
+
 use crate::mode::registry;
 use crate::{backup, errors, leftovers, open, rerun, wake};
 
 /// Makes the VFS for one SQLite.
 pub fn make(_slot: &SlotInfo) -> Box<dyn Vfs> {
+    real::keep_out(dash_ffi::while_nobody_opens);
     Box::new(Dash)
 }
 

@@ -14,7 +14,7 @@ use super::statement::{
     TraceV2,
 };
 use super::{
-    Connection, Context, CreateFunction, Destructor, EntryPoint, Module, RawValue, RawVfs,
+    Connection, Context, CreateFunction, Destructor, EntryPoint, Module, Mutex, RawValue, RawVfs,
 };
 use core::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 
@@ -27,6 +27,11 @@ pub(crate) type CompileOptionUsed = unsafe extern "C" fn(*const c_char) -> c_int
 pub(crate) type CompileOptionGet = unsafe extern "C" fn(c_int) -> *const c_char;
 /// `sqlite3_sourceid`.
 pub(crate) type SourceId = unsafe extern "C" fn() -> *const c_char;
+
+/// `sqlite3_mutex_alloc`, which an SQLite for one thread is built without.
+pub(crate) type MutexAlloc = unsafe extern "C" fn(c_int) -> *mut Mutex;
+/// `sqlite3_mutex_enter` and `sqlite3_mutex_leave`.
+pub(crate) type MutexCall = unsafe extern "C" fn(*mut Mutex);
 
 /// `sqlite3_txn_state`, since 3.34.
 pub(crate) type TxnState = unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int;
@@ -188,10 +193,10 @@ pub struct ApiRoutines {
         Option<unsafe extern "C" fn(*mut Connection, *const c_char, c_int, *mut c_void) -> c_int>,
     pub(crate) memory_highwater: Unused,
     pub(crate) memory_used: Unused,
-    pub(crate) mutex_alloc: Unused,
-    pub(crate) mutex_enter: Unused,
+    pub(crate) mutex_alloc: Option<MutexAlloc>,
+    pub(crate) mutex_enter: Option<MutexCall>,
     pub(crate) mutex_free: Unused,
-    pub(crate) mutex_leave: Unused,
+    pub(crate) mutex_leave: Option<MutexCall>,
     pub(crate) mutex_try: Unused,
     pub(crate) open_v2: Option<
         unsafe extern "C" fn(*const c_char, *mut *mut Connection, c_int, *const c_char) -> c_int,

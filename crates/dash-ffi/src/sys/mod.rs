@@ -10,7 +10,9 @@ mod vfs;
 mod vtab;
 
 pub use api::ApiRoutines;
-pub(crate) use api::{CompileOptionGet, CompileOptionUsed, DbName, Exec, SourceId, TxnState};
+pub(crate) use api::{
+    CompileOptionGet, CompileOptionUsed, DbName, Exec, MutexAlloc, MutexCall, SourceId, TxnState,
+};
 pub(crate) use vfs::{IoMethods, RawFile, RawVfs, SystemCall};
 pub(crate) use vtab::{Cursor, IndexInfo, Module, Vtab};
 
@@ -23,6 +25,13 @@ type Opaque = PhantomData<(*mut u8, PhantomPinned)>;
 /// `sqlite3`: a database connection.
 #[repr(C)]
 pub struct Connection {
+    bytes: [u8; 0],
+    marker: Opaque,
+}
+
+/// `sqlite3_mutex`.
+#[repr(C)]
+pub(crate) struct Mutex {
     bytes: [u8; 0],
     marker: Opaque,
 }

@@ -14,6 +14,7 @@ mod commit_phase_two_errors_reach_the_application;
 mod databases_work_in_every_journal_mode;
 mod functions_take_and_give_every_type;
 mod names_of_our_own_open_files_of_the_host;
+mod nobody_opens_a_file_meanwhile;
 mod pragma_texts_reach_the_user;
 mod statements_are_told_until_the_host_takes_the_hook;
 mod statements_run_before_a_pragma_is_answered;

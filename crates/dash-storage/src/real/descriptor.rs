@@ -80,6 +80,31 @@ impl Descriptor {
         self.entry.value.is_of(id);
     }
 
+    /// Closes it, unless somebody else in this process has the file open.
+    pub(super) fn close_unless_shared(&mut self, id: FileId) -> bool {
+        let _inside = fork::inside();
+        closing::while_nobody_opens(|| {
+            if !closing::is_open_otherwise(id.inode) {
+                self.close();
+            }
+        });
+        self.file.is_none()
+    }
+
+    fn close(&mut self) {
+        let Some(file) = self.file.take() else { return };
+        let _inside = fork::inside();
+        if self.generation == fork::generation() {
+            // In this order: the number may be somebody else's at once.
+            self.entry.value.number.take();
+            drop(file);
+            self.entry.release();
+        } else {
+            // Closed already by the fork handler; the number may be somebody else's by now.
+            let _ = file.into_raw_fd();
+        }
+    }
+
     /// Leaves the descriptor open and listed, to be closed or taken over later.
     pub(super) fn park(&mut self, id: FileId, writable: bool) {
         if self.generation != fork::generation() {
@@ -121,11 +146,17 @@ pub(super) fn forget_parked() {
     PARKED.store(0, Ordering::Relaxed);
 }
 
-/// Closes the parked descriptors that no lock of this process needs any more. `leaves`: a handle of
-/// this file is about to go, or needs to be alone.
+/// Closes the parked descriptors of files that nobody else in this process has open any more.
+/// `leaves`: a handle of this file is about to go, or needs to be alone.
 pub(super) fn close_parked(leaves: Option<FileId>) {
+    // Again: who parks meanwhile takes those that are being closed for some that are in use.
+    while close_some(leaves) {}
+}
+
+/// Whether any was closed.
+fn close_some(leaves: Option<FileId>) -> bool {
     // Of many of one file it is asked once.
-    let (mut wait, mut needed) = (HashMap::new(), HashMap::new());
+    let (mut wait, mut closed) = (HashMap::new(), false);
     for entry in parked().filter(|entry| entry.is_parked()) {
         let id = entry.value.id();
         if *wait.entry(id).or_insert_with(|| may_wait(id, u32::from(Some(id) == leaves), 0)) {
@@ -137,16 +168,19 @@ pub(super) fn close_parked(leaves: Option<FileId>) {
             adopt(entry)
         };
         let Some(mut descriptor) = adopted else { continue };
-        let Ok(file) = descriptor.file() else { continue };
-        if *needed.entry(id).or_insert_with(|| closing::drops_locks(file, id)) {
+        if descriptor.close_unless_shared(id) {
+            closed = true;
+        } else {
             descriptor.park(id, writable);
+            wait.insert(id, true);
         }
     }
+    closed
 }
 
-/// Whether a descriptor of a file may be parked without asking whether a lock needs it, which takes
-/// long where a process has many: not more than others are in use, of which the last one asks. The
-/// next one who opens the file takes it over. `leaving` of those in use don't count, and `more` are
+/// Whether a descriptor of a file may be parked without asking who has it open, which takes long
+/// where a process has many: not more than others are in use, of which the last one asks. The next
+/// one who opens the file takes it over. `leaving` of those in use don't count, and `more` are
 /// parked besides.
 pub(super) fn may_wait(id: FileId, leaving: u32, more: u32) -> bool {
     // Of those who park the last two, one sees both.
@@ -178,16 +212,6 @@ fn adopt(entry: &'static Entry<Own>) -> Option<Descriptor> {
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        let Some(file) = self.file.take() else { return };
-        let _inside = fork::inside();
-        if self.generation == fork::generation() {
-            // In this order: the number may be somebody else's at once.
-            self.entry.value.number.take();
-            drop(file);
-            self.entry.release();
-        } else {
-            // Closed already by the fork handler; the number may be somebody else's by now.
-            let _ = file.into_raw_fd();
-        }
+        self.close();
     }
 }

@@ -16,7 +16,7 @@ use super::descriptor::{self, Descriptor};
 use super::directory::not_regular;
 use super::memory::{Map, Memory};
 use super::persistent::Persistent;
-use super::{access, cache, clone, closing, direct, in_place, initialize};
+use super::{access, cache, clone, direct, in_place, initialize};
 use super::{lease, lock, owners, space, uninterrupted};
 use crate::{File as _, FileId, FileKind, LockKind, Metadata, REGION};
 
@@ -349,21 +349,20 @@ impl Drop for File {
             // Nothing could be done about a failure, and the kernel releases at the last close.
             let _ = lock::unlock(file, lock::ALL);
         }
-        let answer = closing::asked(file);
-        let waits = answer.is_none() && descriptor::may_wait(self.id, 1, 1);
-        let needed = waits || answer.unwrap_or_else(|| closing::listed(self.id));
+        let waits = descriptor::may_wait(self.id, 1, 1);
         if descriptor::any_parked() {
             descriptor::close_parked(Some(self.id));
         }
-        if needed {
+        let is_shared = !waits && !self.descriptor.close_unless_shared(self.id);
+        if let Ok(file) = self.descriptor.file() {
             if *self.direct.get_mut() != 0 {
                 // Who takes it over wants a usual one. Dropping a flag doesn't fail.
                 let _ = direct::unmake(file);
             }
             self.descriptor.park(self.id, self.writable);
         }
-        // Another thread may have done so with the last one, at the same time.
-        if waits && !descriptor::may_wait(self.id, 0, 0) {
+        // Another thread may have parked one meanwhile, and taken this one for one in use.
+        if !is_shared && descriptor::any_parked() && !descriptor::may_wait(self.id, 0, 0) {
             descriptor::close_parked(None);
         }
     }

@@ -13,9 +13,9 @@ use nix::fcntl::{FcntlArg, fcntl};
 use crate::LockKind;
 
 /// The owner that `F_OFD_GETLK` reports for open-file-description locks.
-pub(super) const NO_OWNER: i32 = -1;
+const NO_OWNER: i32 = -1;
 /// And for those of processes that have no number here, as their pid namespace is another one.
-pub(super) const ELSEWHERE: i32 = 0;
+const ELSEWHERE: i32 = 0;
 /// Everything that can be locked.
 pub(super) const ALL: Range<u64> = 0..u64::MAX;
 
@@ -40,47 +40,16 @@ pub(super) fn conflict(
     range: Range<u64>,
     kind: LockKind,
 ) -> io::Result<Option<i32>> {
-    let found = conflicting(file, range, kind)?;
-    Ok(found.map(|found| match found.owner {
-        NO_OWNER => 0,
-        ELSEWHERE => -1,
-        process => process,
-    }))
-}
-
-/// Somebody else's lock.
-pub(super) struct Conflict {
-    /// A process id, [`NO_OWNER`] or [`ELSEWHERE`].
-    pub(super) owner: i32,
-    /// The bytes it covers.
-    pub(super) range: Range<u64>,
-    /// What it keeps others from.
-    pub(super) kind: LockKind,
-}
-
-/// The lock that stands in the way; of several the one that was taken first.
-pub(super) fn conflicting(
-    file: &fs::File,
-    range: Range<u64>,
-    kind: LockKind,
-) -> io::Result<Option<Conflict>> {
     let Some(mut request) = request(range, type_of(kind))? else {
         return Ok(None);
     };
     retry(|| fcntl(file, FcntlArg::F_OFD_GETLK(&mut request)))?;
-    if libc::c_int::from(request.l_type) == libc::F_UNLCK {
-        return Ok(None);
-    }
-    let start = u64::try_from(request.l_start).unwrap_or(0);
-    let end = match u64::try_from(request.l_len) {
-        Ok(0) | Err(_) => u64::MAX,
-        Ok(len) => start.saturating_add(len),
-    };
-    let kind = match libc::c_int::from(request.l_type) {
-        libc::F_RDLCK => LockKind::Shared,
-        _ => LockKind::Exclusive,
-    };
-    Ok(Some(Conflict { owner: request.l_pid, range: start..end, kind }))
+    let is_free = libc::c_int::from(request.l_type) == libc::F_UNLCK;
+    Ok((!is_free).then_some(match request.l_pid {
+        NO_OWNER => 0,
+        ELSEWHERE => -1,
+        process => process,
+    }))
 }
 
 fn set(file: &fs::File, range: Range<u64>, lock_type: libc::c_int) -> nix::Result<()> {

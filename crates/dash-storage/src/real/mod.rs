@@ -13,7 +13,8 @@
 //! Invariants:
 //!
 //! 1. Every descriptor is close-on-exec, and is closed in a forked child before `fork` returns.
-//! 2. No descriptor is closed while a POSIX lock of this process is known to be on its inode.
+//! 2. No descriptor is closed while others in this process have its inode open, who may have POSIX
+//!    locks on it.
 //! 3. A handle used in a forked child fails with EBADF, whatever its number stands for there.
 
 mod access;
@@ -43,6 +44,7 @@ mod write_back;
 #[cfg(test)]
 mod tests;
 
+pub use closing::{WhileNobodyOpens, keep_out};
 pub use directory::Directory;
 pub use file::File;
 pub use memory::{Map, Memory};
@@ -75,6 +77,14 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 #[must_use]
 pub fn forks() -> u64 {
     fork::generation()
+}
+
+/// Closes what was left open because others in this process had it open, and have no more. Costs a
+/// load where there is nothing.
+pub fn close_left() {
+    if descriptor::any_parked() {
+        descriptor::close_parked(None);
+    }
 }
 
 /// Does something that no fork comes into, such as to hold a lock that a child would find held for

@@ -27,7 +27,7 @@ use super::fork::{self, Extent};
 use super::memory::MAPPINGS;
 use super::table::Entry;
 use super::write_back::{self, Instruction};
-use super::{closing, direct, uninterrupted};
+use super::{direct, uninterrupted};
 use crate::{FileId, LINE, Persistence, PersistentMemory, WORD};
 
 /// A mapping of a file's beginning, to be stored to.
@@ -207,7 +207,7 @@ impl Drop for Persistent {
             self.entry.release();
         }
         drop(inside);
-        if self.descriptor.file().is_ok_and(|file| closing::drops_locks(file, self.id)) {
+        if self.descriptor.file().is_ok() && !self.descriptor.close_unless_shared(self.id) {
             // As of a file that is closed; who takes it over wants one that is not direct.
             let _ = self.descriptor.file().and_then(direct::unmake);
             self.descriptor.park(self.id, true);

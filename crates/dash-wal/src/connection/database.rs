@@ -5,7 +5,7 @@ use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use crate::shared::locks::START;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_engine::header::{not_sqlites, tells_versions};
+use dash_engine::header::{MAGIC, not_sqlites};
 use dash_engine::locks::LockLevel;
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl<S: Storage> Connection<S> {
     /// # Errors
     ///
     /// Those of the file, and of a log that is out of order: then no frame may reach the database.
-    /// `NotADatabase` for a new one that is encrypted so that nobody can tell its mode.
+    /// `NotADatabase` for a new one that does not begin as SQLite's do.
     pub fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
         if self.wal.is_some() {
             self.check_sound()?;
@@ -33,7 +33,7 @@ impl<S: Storage> Connection<S> {
                 self.coordination.set(Word::DatabaseDirty, 1);
             }
             self.statistics.database_bytes += data.len() as u64;
-        } else if offset == 0 && !tells_versions(data) && self.database.size()? == 0 {
+        } else if offset == 0 && !data.starts_with(MAGIC) && self.database.size()? == 0 {
             return Err(not_sqlites(self.names.shown()));
         }
         self.database.write(data, offset)
@@ -203,7 +203,7 @@ impl<S: Storage> Connection<S> {
 mod tests {
     use super::*;
     use crate::OpenOptions;
-    use dash_engine::header::{HEADER_LEN, MAGIC};
+    use dash_engine::header::HEADER_LEN;
     use dash_storage::real::Real;
 
     #[test]
@@ -220,11 +220,6 @@ mod tests {
         let refused = engine.write(&page, 0).unwrap_err().to_string();
         assert!(refused.contains("app.db: page 1 does not begin with"), "{refused}");
         assert_eq!(engine.size().unwrap(), 0);
-        page[21..24].copy_from_slice(&[64, 32, 32]);
-        engine.write(&page, 0).unwrap();
-        assert_eq!(engine.size().unwrap(), 100);
-        engine.truncate(0).unwrap();
-        page = [7; HEADER_LEN];
         page[..MAGIC.len()].copy_from_slice(MAGIC);
         engine.write(&page, 0).unwrap();
         engine.unlock(LockLevel::None).unwrap();
