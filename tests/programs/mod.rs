@@ -327,5 +327,5 @@ pub fn as_killed(folder: &Path) -> tempfile::TempDir {
 
 pub fn programs() -> u64 {
     let wanted = std::env::var("DASH_PROGRAMS").ok();
-    wanted.map_or(moment(25, 60), |number| number.parse().unwrap())
+    wanted.map_or(moment(25, 40), |number| number.parse().unwrap())
 }

@@ -23,7 +23,7 @@ fn worker() {
 /// While a database comes to rest all calls fail from one on, for a moment: it does later.
 #[test]
 fn what_could_not_come_to_rest_does_later() {
-    let mut options = common::options(Duration::from_secs(moment(20, 60)));
+    let mut options = common::options(Duration::from_secs(moment(20, 40)));
     options.engine = Some("shadow/rest".into());
     options.case = Some("rest/idle/single/eio/ever".into());
     let summaries = faults::run(&options, &common::Quiet, &again());
@@ -44,7 +44,7 @@ fn an_interrupted_call_is_made_again() {
 
 #[test]
 fn failing_calls_are_errors_and_nothing_more() {
-    let options = common::options(Duration::from_secs(moment(30, 42)));
+    let options = common::options(Duration::from_secs(moment(30, 36)));
     let summaries = faults::run(&options, &common::Quiet, &again());
     summaries.iter().for_each(common::report);
     common::none_failed(&summaries);
