@@ -4,6 +4,7 @@
 //! it reads as one that may only read.
 
 use dash_testing::roles::{Role, python};
+use tempfile::TempDir;
 
 const SCRIPT: &str = "
 import resource, signal
@@ -18,12 +19,16 @@ db.close()
 say('closed')
 ";
 
-#[test]
-fn that_uses_mode_wal() {
+/// A process that runs a script, and the folder that its database is in.
+fn host(script: &str) -> Option<(Role, TempDir)> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("app.db");
-    let Some(mut command) = python(SCRIPT, &[&path]) else { return };
-    let mut role = Role::spawn(&mut command);
+    Some((Role::spawn(&mut python(script, &[&path])?), folder))
+}
+
+#[test]
+fn that_uses_mode_wal() {
+    let Some((mut role, _folder)) = host(SCRIPT) else { return };
     assert_eq!(role.hear("rows"), "12");
     role.hear("closed");
 }
@@ -53,10 +58,7 @@ say('closed')
 /// in doubt, and the connection goes on.
 #[test]
 fn that_has_the_log_of_sqlite_in_memory() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("app.db");
-    let Some(mut command) = python(IN_MEMORY, &[&path]) else { return };
-    let mut role = Role::spawn(&mut command);
+    let Some((mut role, _folder)) = host(IN_MEMORY) else { return };
     role.hear("refused");
     role.hear("goes");
     role.hear("closed");
@@ -81,10 +83,7 @@ say('closed')
 
 #[test]
 fn that_reads_in_mode_shadow() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("app.db");
-    let Some(mut command) = python(READS, &[&path]) else { return };
-    let mut role = Role::spawn(&mut command);
+    let Some((mut role, _folder)) = host(READS) else { return };
     for _ in 0..2 {
         assert_eq!(role.hear("rows"), "1");
         role.hear("refused");

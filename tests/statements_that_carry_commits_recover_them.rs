@@ -81,6 +81,14 @@ fn cut_off(path: &Path, random: &mut Random) -> u64 {
     lost.count() as u64
 }
 
+/// Cuts `-wal` off behind what a flush had made durable there.
+fn cut_off_the_window(path: &Path) {
+    let history = History::read(&Real, path).unwrap().unwrap();
+    let (_, page, first) = history.window().unwrap();
+    let wal = OpenOptions::new().write(true).open(path.with_file_name("app.db-wal")).unwrap();
+    wal.set_len(32 + u64::from(first - 1) * (u64::from(page) + 24)).unwrap();
+}
+
 /// One program; what became of it.
 fn story(seed: u64, language: &Language, told: &mut Told) {
     let folder = tempfile::tempdir().unwrap();
@@ -189,10 +197,7 @@ fn as_many_as_statements_carry_at_once() {
     insert(wanted);
     assert_eq!((stat(&db, "carried"), stat(&db, "wal_flushes")), (wanted, flushes + 1));
     let cut = killed.path().join("app.db");
-    let history = History::read(&Real, &cut).unwrap().unwrap();
-    let (_, page, first) = history.window().unwrap();
-    let wal = OpenOptions::new().write(true).open(killed.path().join("app.db-wal")).unwrap();
-    wal.set_len(32 + u64::from(first - 1) * (u64::from(page) + 24)).unwrap();
+    cut_off_the_window(&cut);
     let begun = std::time::Instant::now();
     let recovered = open(&cut, "&journal_mode=wal");
     let time = begun.elapsed();
@@ -223,10 +228,7 @@ fn pages_that_a_transaction_has_changed_and_freed() {
     assert_eq!(stat(&db, "carried"), 5);
     let killed = as_killed(folder.path());
     let cut = killed.path().join("app.db");
-    let wal = OpenOptions::new().write(true).open(killed.path().join("app.db-wal")).unwrap();
-    let history = History::read(&Real, &cut).unwrap().unwrap();
-    let (_, page, first) = history.window().unwrap();
-    wal.set_len(32 + u64::from(first - 1) * (u64::from(page) + 24)).unwrap();
+    cut_off_the_window(&cut);
     drop(open(&cut, "&journal_mode=wal"));
     let found = dump(&Connection::open(&cut).unwrap());
     assert_eq!(found, dump(&db));

@@ -159,7 +159,7 @@ fn close_some(leaves: Option<FileId>) -> bool {
     let (mut wait, mut closed) = (HashMap::new(), false);
     for entry in parked().filter(|entry| entry.is_parked()) {
         let id = entry.value.id();
-        if *wait.entry(id).or_insert_with(|| may_wait(id, u32::from(Some(id) == leaves), 0)) {
+        if *wait.entry(id).or_insert_with(|| may_wait(id, u32::from(Some(id) == leaves))) {
             continue;
         }
         let writable = entry.value.writable.load(Ordering::Relaxed);
@@ -180,17 +180,17 @@ fn close_some(leaves: Option<FileId>) -> bool {
 
 /// Whether a descriptor of a file may be parked without asking who has it open, which takes long
 /// where a process has many: not more than others are in use, of which the last one asks. The next
-/// one who opens the file takes it over. `leaving` of those in use don't count, and `more` are
-/// parked besides.
-pub(super) fn may_wait(id: FileId, leaving: u32, more: u32) -> bool {
+/// one who opens the file takes it over. `besides`: so many more are about to be parked, or not in
+/// use any more.
+pub(super) fn may_wait(id: FileId, besides: u32) -> bool {
     // Of those who park the last two, one sees both.
     fence(Ordering::SeqCst);
-    let (mut used, mut parked) = (0, more);
+    let (mut used, mut parked) = (0, 0);
     for entry in OWN.iter().filter(|entry| entry.value.id() == id) {
         used += u32::from(entry.is_owned());
         parked += u32::from(entry.is_parked());
     }
-    parked + leaving <= used
+    parked + besides <= used
 }
 
 fn parked() -> impl Iterator<Item = &'static Entry<Own>> {

@@ -58,8 +58,8 @@ impl Directory {
         retry(|| unistd::syncfs(file))
     }
 
-    /// The file behind `name`, from a descriptor that is still open: a POSIX lock needs it, or
-    /// others of the file are in use. Whoever has no right to open the file doesn't get it so.
+    /// The file behind `name`, from a descriptor that is parked. Whoever has no right to open the
+    /// file doesn't get it so.
     fn reopen(&self, name: &OsStr, mode: OpenMode) -> io::Result<Option<File>> {
         if !descriptor::any_parked() || matches!(mode, OpenMode::CreateNew { .. }) {
             return Ok(None);

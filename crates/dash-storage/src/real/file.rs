@@ -349,7 +349,7 @@ impl Drop for File {
             // Nothing could be done about a failure, and the kernel releases at the last close.
             let _ = lock::unlock(file, lock::ALL);
         }
-        let waits = descriptor::may_wait(self.id, 1, 1);
+        let waits = descriptor::may_wait(self.id, 2);
         if descriptor::any_parked() {
             descriptor::close_parked(Some(self.id));
         }
@@ -362,7 +362,7 @@ impl Drop for File {
             self.descriptor.park(self.id, self.writable);
         }
         // Another thread may have parked one meanwhile, and taken this one for one in use.
-        if !is_shared && descriptor::any_parked() && !descriptor::may_wait(self.id, 0, 0) {
+        if !is_shared && descriptor::any_parked() && !descriptor::may_wait(self.id, 0) {
             descriptor::close_parked(None);
         }
     }
