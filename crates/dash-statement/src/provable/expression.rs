@@ -17,6 +17,11 @@ const FORMS: [&str; 7] = ["in", "exists", "case", "between", "select", "values",
 /// Operators of one byte, or parts of longer ones.
 const OPERATORS: &[u8] = b"()+-*/%&|~<>=!.";
 
+/// Tokens of an expression: so no SQLite is asked to go deeper than 1000, its own limit as a rule.
+const TOKENS: usize = 1000;
+/// How deep a condition's braces may be for a key in them to count.
+const DEPTH: usize = 100;
+
 /// What names may stand in an expression.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
@@ -32,7 +37,7 @@ pub struct Scope<'a> {
 ///
 /// Why not.
 pub fn check(tokens: &[Token<'_>], scope: Scope<'_>) -> Result<(), Unprovable> {
-    if tokens.is_empty() {
+    if tokens.is_empty() || tokens.len() > TOKENS {
         return Err(Unprovable::Form);
     }
     for (at, token) in tokens.iter().enumerate() {
@@ -70,27 +75,38 @@ fn operand(token: Token<'_>, next: Option<Token<'_>>, scope: Scope<'_>) -> Resul
 }
 
 /// The columns that a condition wants to be equal to a constant each, whatever else it wants.
+///
+/// Conditions in braces are looked into as deep as [`DEPTH`] says.
 pub fn equated(condition: &[Token<'_>], scope: Scope<'_>) -> Vec<Name> {
-    let condition = bare(condition);
-    if split(condition, |token| token.is("or")).len() > 1 {
-        return Vec::new();
+    let (mut names, mut waiting) = (Vec::new(), vec![(condition, DEPTH)]);
+    while let Some((condition, depth)) = waiting.pop() {
+        let condition = bare(condition);
+        if split(condition, |token| token.is("or")).len() > 1 {
+            continue;
+        }
+        let parts = split(condition, |token| token.is("and"));
+        match (parts.len() > 1, depth.checked_sub(1)) {
+            (false, _) => names.extend(compared(condition, scope)),
+            (true, Some(depth)) => waiting.extend(parts.into_iter().map(|part| (part, depth))),
+            (true, None) => {}
+        }
     }
-    let parts = split(condition, |token| token.is("and"));
-    if parts.len() > 1 {
-        return parts.into_iter().flat_map(|part| equated(part, scope)).collect();
-    }
+    names
+}
+
+/// The column that a comparison wants to be equal to a constant.
+fn compared(condition: &[Token<'_>], scope: Scope<'_>) -> Option<Name> {
     let sides = split(condition, |token| token == Token::Byte(b'='));
     let (one, other) = match sides[..] {
         [one, other] => (one, other),
         [one, [], other] => (one, other),
-        _ => return Vec::new(),
+        _ => return None,
     };
-    let name = match (column(one, scope), column(other, scope)) {
+    match (column(one, scope), column(other, scope)) {
         (Some(name), None) if is_constant(other) => Some(name),
         (None, Some(name)) if is_constant(one) => Some(name),
         _ => None,
-    };
-    name.into_iter().collect()
+    }
 }
 
 /// Without the braces that are around all of it.

@@ -15,6 +15,10 @@ const CONFLICTS: [&str; 4] = ["abort", "fail", "ignore", "replace"];
 ///
 /// Why not.
 pub fn check(sql: &[u8], schema: &Schema) -> Result<(), Unprovable> {
+    // SQLite ends there, whatever it stands in.
+    if sql.contains(&0) {
+        return Err(Unprovable::Form);
+    }
     let tokens = tokens(sql);
     let mut walk = Walk(&tokens);
     while walk.byte(b';') {}

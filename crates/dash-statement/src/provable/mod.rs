@@ -18,8 +18,10 @@
 //! | `schema` | all of it |
 //! | `pages` | where that stands in a database |
 //! | `form` | statements |
+//! | `control` | what divides a transaction |
 //! | `made` | what a statement makes of its connection |
 
+mod control;
 mod expression;
 mod form;
 mod index;
@@ -33,13 +35,19 @@ mod unprovable;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use crate::context::Circumstance;
 use crate::expand::has_parameters;
-use crate::model::{Control, Event, Statement, Transaction};
+use crate::model::{Control, Event, Statement, Transaction, Value};
 
 pub use made::writes_schema;
 pub use schema::Schema;
 pub use unprovable::Unprovable;
+
+/// Bytes of `zeroblob` that a transaction may bind. They take no room in the log, but in memory.
+const ZEROS: u64 = 1 << 20;
 
 /// Whether a transaction provably replays on a database with this schema, in which each step is
 /// there once ([`Transaction::once`]).
@@ -57,11 +65,20 @@ pub fn provable(transaction: &Transaction, schema: &Schema) -> Result<(), Unprov
     if let Some(circumstance) = context.iter().find(of_all) {
         return Err(of_connection(circumstance));
     }
+    let mut judged = HashSet::new();
     events.iter().try_for_each(|event| match event {
-        Event::Statement(it) => statement(it, schema),
+        Event::Statement(it) => {
+            // Many steps may have one text.
+            let is_new = judged.insert(Arc::as_ptr(&it.sql));
+            statement(it, schema, is_new)
+        }
         Event::Control(Control::RollbackTo, _) => Err(Unprovable::RolledBack),
-        Event::Control(..) => Ok(()),
+        Event::Control(kind, sql) => kind.statement(sql).map(drop).ok_or(Unprovable::Form),
     })?;
+    let zeros = events.iter().flat_map(zeros).fold(0, u64::saturating_add);
+    if zeros > ZEROS {
+        return Err(Unprovable::Form);
+    }
     // The last one, as a statement of another form changes no row either, and that says more.
     context.iter().next().map_or(Ok(()), |circumstance| Err(of_connection(circumstance)))
 }
@@ -76,7 +93,7 @@ fn of_connection(circumstance: Circumstance) -> Unprovable {
     }
 }
 
-fn statement(statement: &Statement, schema: &Schema) -> Result<(), Unprovable> {
+fn statement(statement: &Statement, schema: &Schema, is_new: bool) -> Result<(), Unprovable> {
     let Statement { sql, values, clock, nested } = statement;
     if values.is_none() && has_parameters(sql) {
         return Err(Unprovable::Incomplete);
@@ -87,5 +104,17 @@ fn statement(statement: &Statement, schema: &Schema) -> Result<(), Unprovable> {
     if clock.is_some() {
         return Err(Unprovable::Function);
     }
-    form::check(sql, schema)
+    if is_new { form::check(sql, schema) } else { Ok(()) }
+}
+
+/// The lengths of the values that are so many zeros.
+fn zeros(event: &Event) -> impl Iterator<Item = u64> {
+    let values = match event {
+        Event::Statement(Statement { values: Some(values), .. }) => &values[..],
+        _ => &[],
+    };
+    values.iter().filter_map(|value| match value {
+        Value::Zeroblob(count) => Some(*count),
+        _ => None,
+    })
 }

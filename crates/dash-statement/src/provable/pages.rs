@@ -1,14 +1,16 @@
 //! The rows of `sqlite_schema`, read out of a database's pages, so that nobody has to run SQL for
 //! them (SQLite's file format, "B-tree Pages" and "Record Format").
 //!
-//! Nothing is believed: what is no such table has no rows, and no page is looked at for ever.
+//! Nothing is believed. Each page is looked at once, and a schema of which a part can't be read, or
+//! that is too large, is taken for none: a trigger may stand in that part.
 
 use super::schema::Schema;
+use std::collections::HashSet;
 
 /// Pages that are looked at.
 const PAGES: usize = 1 << 16;
-/// Bytes of a row.
-const ROW: usize = 16 << 20;
+/// Bytes of a row: more than the longest statement that SQLite takes as a rule.
+const ROW: usize = 1 << 20;
 
 /// On page 1: where the tree begins, the bytes of each page that are reserved, and the encoding.
 const TREE: usize = 100;
@@ -27,7 +29,7 @@ impl Schema {
     ///
     /// Those of `page`.
     pub fn of_pages<E>(page: impl FnMut(u32) -> Result<Option<Vec<u8>>, E>) -> Result<Self, E> {
-        let mut reader = Reader { page, left: PAGES };
+        let mut reader = Reader { page, seen: HashSet::new() };
         let mut schema = Self::default();
         let Some(first) = reader.page(1)? else { return Ok(schema) };
         if number(&first, ENCODING) != Some(UTF_8) {
@@ -36,38 +38,50 @@ impl Schema {
         }
         let reserved = first.get(RESERVED).copied().map_or(0, usize::from);
         let usable = first.len().saturating_sub(reserved);
-        let mut waiting = vec![1];
-        while let Some(number) = waiting.pop() {
-            let Some(page) = reader.page(number)? else { continue };
-            let at = if number == 1 { TREE } else { 0 };
-            let room = PAGES.saturating_sub(waiting.len());
-            waiting.extend(children(&page, at).into_iter().take(room));
-            for cell in leaves(&page, at) {
-                let row = reader.row(&page, cell, usable)?;
-                if let Some([Some(kind), _, Some(table), _, sql]) = row.as_deref().and_then(columns)
-                {
-                    schema.add(kind, table, sql);
-                }
-            }
+        let mut waiting = children(&first, TREE);
+        let mut read = reader.rows(&first, TREE, usable, &mut schema)?;
+        while let (true, Some(number)) = (read, waiting.pop()) {
+            let Some(page) = reader.page(number)? else { return Ok(Self::unreadable()) };
+            waiting.extend(children(&page, 0));
+            read = waiting.len() <= PAGES && reader.rows(&page, 0, usable, &mut schema)?;
         }
-        Ok(schema)
+        Ok(if read { schema } else { Self::unreadable() })
     }
 }
 
 /// Whoever has the pages.
 struct Reader<F> {
     page: F,
-    /// How many may still be looked at.
-    left: usize,
+    /// Those that were looked at.
+    seen: HashSet<u32>,
 }
 
 impl<E, F: FnMut(u32) -> Result<Option<Vec<u8>>, E>> Reader<F> {
     fn page(&mut self, number: u32) -> Result<Option<Vec<u8>>, E> {
-        if number == 0 || self.left == 0 {
+        if number == 0 || self.seen.len() == PAGES || !self.seen.insert(number) {
             return Ok(None);
         }
-        self.left -= 1;
         (self.page)(number)
+    }
+
+    /// Adds the rows of a leaf whose tree begins at `at`; whether each could be read.
+    fn rows(
+        &mut self,
+        page: &[u8],
+        at: usize,
+        usable: usize,
+        schema: &mut Schema,
+    ) -> Result<bool, E> {
+        for cell in leaves(page, at) {
+            let row = self.row(page, cell, usable)?;
+            let Some([kind, _, table, _, sql]) = row.as_deref().and_then(columns) else {
+                return Ok(false);
+            };
+            if let (Some(kind), Some(table)) = (kind, table) {
+                schema.add(kind, table, sql);
+            }
+        }
+        Ok(true)
     }
 
     /// The row in a cell of a leaf; the end of a long one is in a chain of pages.

@@ -16,13 +16,22 @@ pub struct Schema {
     refused: HashMap<Name, Unprovable>,
     /// Tables that others have foreign keys to.
     referred: HashSet<Name>,
+    /// Virtual tables, of which other tables may be a part.
+    modules: Vec<Name>,
     is_other_encoding: bool,
+    is_unreadable: bool,
 }
 
 impl Schema {
     /// The text encoding is not UTF-8.
     pub fn is_not_utf8(&mut self) {
         self.is_other_encoding = true;
+    }
+
+    /// One of which nothing is known.
+    #[must_use]
+    pub fn unreadable() -> Self {
+        Self { is_unreadable: true, ..Self::default() }
     }
 
     /// A row: the columns `type`, `tbl_name` and `sql`, which an index that SQLite made itself has
@@ -40,6 +49,9 @@ impl Schema {
                     } else {
                         walk.take();
                     }
+                }
+                if Walk(&definition).words(&["create", "virtual"]) {
+                    self.modules.push(name.clone());
                 }
                 self.tables.insert(name, Table::read(&definition));
             }
@@ -62,7 +74,7 @@ impl Schema {
         if self.is_other_encoding {
             return Err(Unprovable::Encoding);
         }
-        if name.starts_with(b"sqlite_") {
+        if self.is_unreadable || name.starts_with(b"sqlite_") || self.is_shadow(name) {
             return Err(Unprovable::Table);
         }
         let table = self.tables.get(name).ok_or(Unprovable::Table)?.as_ref().map_err(|it| *it)?;
@@ -73,5 +85,12 @@ impl Schema {
             return Err(Unprovable::ForeignKey);
         }
         Ok((table, self.keys.get(name).map_or(&[], |keys| &keys[..])))
+    }
+
+    /// Whether a virtual table may keep something in it (SQLite's "shadow tables"): not each
+    /// connection may write that.
+    fn is_shadow(&self, name: &[u8]) -> bool {
+        let is_of = |module: &Name| name.strip_prefix(&**module).is_some_and(|it| it[0] == b'_');
+        self.modules.iter().any(|module| name.len() > module.len() && is_of(module))
     }
 }

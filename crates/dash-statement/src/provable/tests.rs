@@ -191,6 +191,83 @@ fn a_table_of_which_more_than_its_rows_counts_is_not() {
     assert_eq!(judge("DELETE FROM t WHERE id = ?", &other), Err(Unprovable::Encoding));
 }
 
+/// `STATEMENT-6`, SEC S2-6: no data decides how deep the stack is.
+#[test]
+fn what_is_long_or_deep_is_not() {
+    let schema = schema(&[TABLE]);
+    let nested = |count: usize| {
+        format!("DELETE FROM t WHERE {}1{}", "id=?and(".repeat(count), ")".repeat(count))
+    };
+    assert_eq!(judge(&nested(99), &schema), Ok(()));
+    for count in [200, 8_000, 200_000] {
+        assert_eq!(judge(&nested(count), &schema), Err(Unprovable::Form));
+    }
+    for count in [400, 8_000, 200_000] {
+        let braces = format!("{}1{}", "(".repeat(count), ")".repeat(count));
+        let values = format!("INSERT INTO t VALUES ({braces}, 1, 1)");
+        assert_eq!(judge(&values, &schema).is_ok(), count == 400);
+        let key = format!("DELETE FROM t WHERE {braces}=id");
+        assert_eq!(judge(&key, &schema), Err(Unprovable::Form));
+    }
+    let sum = |count: usize| format!("UPDATE t SET n = 1{} WHERE id = ?", "+1".repeat(count));
+    assert_eq!(judge(&sum(400), &schema), Ok(()));
+    assert_eq!(judge(&sum(500), &schema), Err(Unprovable::Form));
+}
+
+/// `STATEMENT-6`, SEC S2-7: a few bytes of a log stand for so many zeros.
+#[test]
+fn many_zeros_are_not() {
+    let schema = schema(&[TABLE]);
+    let zeros = |counts: &[u64]| {
+        let mut all = ran("INSERT INTO t(k) VALUES (?)");
+        let step = all.events.pop().unwrap();
+        for count in counts {
+            let Event::Statement(mut it) = step.clone() else { panic!("a statement") };
+            it.values = Some(vec![Value::Zeroblob(*count)]);
+            all.events.push(Event::Statement(it));
+        }
+        provable(&all, &schema)
+    };
+    assert_eq!(zeros(&[1 << 20]), Ok(()));
+    assert_eq!(zeros(&[1 << 20, 1]), Err(Unprovable::Form));
+    assert_eq!(zeros(&[u64::MAX, u64::MAX]), Err(Unprovable::Form));
+}
+
+/// `STATEMENT-6`: SQLite ends at a zero byte, and whoever reads on reads another statement.
+#[test]
+fn a_text_with_a_zero_byte_is_not() {
+    let schema = schema(&[TABLE]);
+    for sql in ["DELETE FROM t WHERE id = ? --\0", "DELETE FROM t WHERE id = 'a\0b'"] {
+        assert_eq!(judge(sql, &schema), Err(Unprovable::Form));
+    }
+}
+
+/// `STATEMENT-6`: a connection with `SQLITE_DBCONFIG_DEFENSIVE` may not write them.
+#[test]
+fn tables_in_which_virtual_ones_keep_something_are_not() {
+    let virtual_one = "CREATE VIRTUAL TABLE ft USING fts5(a)";
+    let schema =
+        schema(&[virtual_one, "CREATE TABLE ft_data(id INTEGER PRIMARY KEY, block BLOB)", TABLE]);
+    assert_eq!(judge("DELETE FROM ft_data WHERE id = ?", &schema), Err(Unprovable::Table));
+    assert_eq!(judge("DELETE FROM t WHERE id = ?", &schema), Ok(()));
+}
+
+/// `STATEMENT-6`
+#[test]
+fn nothing_is_provable_where_a_part_of_the_schema_cant_be_read() {
+    let judge = |schema| judge("DELETE FROM t WHERE id = ?", schema);
+    assert_eq!(judge(&Schema::unreadable()), Err(Unprovable::Table));
+    // A tree that leads back to its first page, and one whose page is not there.
+    for child in [1, 9] {
+        let mut page = vec![0; 512];
+        page[56..60].copy_from_slice(&1_u32.to_be_bytes());
+        page[100] = 5;
+        page[108..112].copy_from_slice(&u32::to_be_bytes(child));
+        let read = |number| Ok::<_, ()>((number == 1).then(|| page.clone()));
+        assert_eq!(Schema::of_pages(read), Ok(Schema::unreadable()));
+    }
+}
+
 /// `STATEMENT-6`
 #[test]
 fn definitions_of_many_kinds_are_read() {
@@ -234,9 +311,12 @@ fn what_is_not_all_recorded_is_not() {
         })
     };
     let control = |control: Control| {
-        let event = Event::Control(control, Sql::from(&b"SAVEPOINT s"[..]));
+        let sql = if control == Control::Release { "RELEASE s" } else { "SAVEPOINT s" };
+        let event = Event::Control(control, Sql::from(sql.as_bytes()));
         with(&|all| all.events.push(event.clone()))
     };
+    let forged = Event::Control(Control::Release, Sql::from(&b"VACUUM INTO 'x'"[..]));
+    assert_eq!(with(&|all| all.events.push(forged.clone())), Err(Unprovable::Form));
     assert_eq!(with(&|_| {}), Ok(()));
     assert_eq!(with(&|all| all.events.clear()), Err(Unprovable::Incomplete));
     assert_eq!(with(&|all| all.dropped = 1), Err(Unprovable::Incomplete));

@@ -7,7 +7,7 @@ pub enum Unprovable {
     Incomplete,
     /// `ROLLBACK TO`.
     RolledBack,
-    /// A statement of another form.
+    /// A statement of another form, or one that is too large.
     Form,
     /// Another database is named, or there is one.
     OtherDatabase,
@@ -80,7 +80,8 @@ impl Unprovable {
             Self::Incomplete => "not all that matters is recorded of the transaction",
             Self::RolledBack => "a part of the transaction was rolled back to a savepoint",
             Self::Form => {
-                "a statement is neither an INSERT of one row of values, nor an UPDATE or a DELETE of one row by its key"
+                "a statement is neither an INSERT of one row of values, nor an UPDATE or a DELETE of one row by its key, or it is \
+                 too large"
             }
             Self::OtherDatabase => {
                 "a statement names another database than main, or its connection had one attached"
