@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::mutex_api::Mutexes;
 use crate::statement_api::StatementApi;
 use crate::sys::backup::{Backup, BackupInit, ProgressHandler};
-use crate::sys::statement::{PrepareV2, RawStatement};
+use crate::sys::statement::{DropModules, PrepareV2, RawStatement};
 use crate::sys::{
     ApiRoutines, CompileOptionGet, CompileOptionUsed, Connection, Context, CreateFunction, DbName,
     Destructor, EntryPoint, Exec, Module, RawValue, RawVfs, SourceId, TxnState,
@@ -42,6 +42,8 @@ macro_rules! routines {
             pub(crate) sourceid: Option<SourceId>,
             /// `None`: statements of dash's own can't be interrupted.
             pub(crate) progress_handler: Option<ProgressHandler>,
+            /// `None`: there are no virtual tables.
+            pub(crate) drop_modules: Option<DropModules>,
             txn_state: Option<TxnState>,
             db_name: Option<DbName>,
             $(pub(crate) $name: $signature,)*
@@ -83,6 +85,8 @@ macro_rules! routines {
                     sourceid: unsafe { (*table).sourceid },
                     // SAFETY: as below.
                     progress_handler: unsafe { (*table).progress_handler },
+                    // SAFETY: as below.
+                    drop_modules: unsafe { (*table).drop_modules },
                     txn_state: match version >= TXN_STATE_SINCE {
                         // SAFETY: of a version that has the field.
                         true => unsafe { (*table).txn_state },

@@ -50,6 +50,7 @@ use crate::error::{Error, Result, remember};
 use crate::function::ScalarFunction;
 use crate::guard::{guarded, keep_quiet};
 use crate::host::HostVfs;
+use crate::ours::is_own;
 use crate::slot::Slot;
 use crate::sys::{ApiRoutines, Connection, EntryPoint, OK_LOAD_PERMANENTLY};
 use crate::table::TableFunction;
@@ -250,6 +251,9 @@ unsafe fn attach(slot: &'static Slot, db: *mut Connection, mode: Mode) -> Result
         // SAFETY: an entry point, as whoever wrote the extension states; adding it twice does
         // nothing.
         Error::check(unsafe { (slot.api.auto_extension)(Some(slot.extension.automatic)) })?;
+    }
+    if is_own() {
+        return Ok(());
     }
     // SAFETY: as the caller states.
     let Some(connection) = (unsafe { ConnectionRef::new(db, slot) }) else {

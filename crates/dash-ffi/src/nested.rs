@@ -11,6 +11,7 @@ use crate::error::{Error, Result, remember};
 use crate::flags::OpenFlags;
 use crate::host::HostVfs;
 use crate::name::c_path;
+use crate::ours::opening;
 use crate::sys::Connection;
 use core::ffi::CStr;
 use core::ptr::null_mut;
@@ -39,9 +40,10 @@ impl Nested {
         let path = c_path(path, Code::CANTOPEN)?;
         let flags = flags | OpenFlags::PRIVATECACHE | OpenFlags::NOMUTEX;
         let mut nested = Self { db: null_mut(), api };
+        let place = &raw mut nested.db;
         // SAFETY: C strings, and a place for the connection, which is closed in any case.
-        let code =
-            unsafe { (api.open_v2)(path.as_ptr(), &raw mut nested.db, flags.raw(), vfs.as_ptr()) };
+        let open = || unsafe { (api.open_v2)(path.as_ptr(), place, flags.raw(), vfs.as_ptr()) };
+        let code = opening(open);
         nested.check(code)?;
         Ok(nested)
     }

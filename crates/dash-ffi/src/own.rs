@@ -2,7 +2,8 @@
 //! is that runs them.
 
 use crate::api::Api;
-use crate::code::{Code, OK};
+use crate::code::Code;
+use crate::confined::{Bounds, Confined};
 use crate::error::{Error, Result};
 use crate::flags::OpenFlags;
 use crate::host::HostVfs;
@@ -52,6 +53,8 @@ pub struct OwnConnection {
     prepared: HashMap<Box<[u8]>, Prepared>,
     api: &'static StatementApi,
     nested: Nested,
+    /// Behind the connection, which has its address.
+    confined: Option<Box<Confined>>,
 }
 
 /// A statement of such a connection; finished when it is dropped.
@@ -95,7 +98,7 @@ impl HostVfs {
             return Err(Error::new(Code::ERROR, "this SQLite was built without what that takes"));
         };
         let nested = Nested::open(self.api, path, flags, vfs)?;
-        Ok(OwnConnection { prepared: HashMap::new(), api, nested })
+        Ok(OwnConnection { prepared: HashMap::new(), api, nested, confined: None })
     }
 
     /// The number of the SQLite version, such as 3045001.
@@ -112,13 +115,31 @@ impl HostVfs {
 }
 
 impl OwnConnection {
+    /// From here on it does nothing beyond that: what is refused is an error that says so, and
+    /// `SQLITE_INTERRUPT` when the instructions are used up.
+    ///
+    /// # Errors
+    ///
+    /// SQLite's code and message.
+    pub fn confine(&mut self, bounds: &Bounds) -> Result<()> {
+        self.confined = Some(Confined::new(&self.nested, self.api, bounds)?);
+        Ok(())
+    }
+
     /// Runs statements without values.
     ///
     /// # Errors
     ///
     /// SQLite's code and message.
     pub fn run(&self, sql: &str) -> Result<()> {
-        self.nested.run(sql)
+        self.nested.run(sql).map_err(|error| self.cause(error))
+    }
+
+    fn cause(&self, error: Error) -> Error {
+        match &self.confined {
+            Some(confined) => confined.cause(error),
+            None => error,
+        }
     }
 
     /// Runs one statement to its end, with values for its parameters from the first one on. Those
@@ -126,7 +147,7 @@ impl OwnConnection {
     pub fn execute(&mut self, sql: &[u8], values: &[ToBind<'_>]) -> Ran {
         let raw = match self.prepare(sql) {
             Ok(raw) => raw,
-            Err(error) => return Ran::Unprepared(error),
+            Err(error) => return Ran::Unprepared(self.cause(error)),
         };
         if raw.is_null() {
             return Ran::Done; // a comment
@@ -136,20 +157,22 @@ impl OwnConnection {
         let ran = unsafe {
             let count = usize::try_from((api.bind_parameter_count)(raw)).unwrap_or(0);
             let bound = (1..).zip(values.iter().take(count));
-            let mut code = bound.map(|(number, value)| bind(api, raw, number, value));
-            let code = code.find(|code| *code != OK).unwrap_or_else(|| {
-                loop {
-                    match (api.step)(raw) {
-                        ROW => {}
-                        code => break code,
-                    }
+            let mut codes = bound.map(|(number, value)| bind(api, raw, number, value));
+            if let Some(code) = codes.find_map(Code::from_raw) {
+                (api.clear_bindings)(raw);
+                return Ran::Failed(code.into());
+            }
+            let code = loop {
+                match (api.step)(raw) {
+                    ROW => {}
+                    code => break code,
                 }
-            });
+            };
             match code {
                 DONE => Ran::Done,
                 code => match self.nested.check(code) {
                     Ok(()) => Ran::Done,
-                    Err(error) => Ran::Failed(error),
+                    Err(error) => Ran::Failed(self.cause(error)),
                 },
             }
         };
@@ -226,6 +249,7 @@ unsafe fn bind(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::confined::Asked;
     use crate::linked::table;
 
     /// The SQLite that the tests link, as a host.
@@ -287,5 +311,80 @@ mod tests {
         assert_eq!(db.execute(counted, &[]), Ran::Done);
         let right = b"INSERT INTO t SELECT 1, 'x' FROM t WHERE v = 108";
         assert!(matches!(db.execute(right, &[]), Ran::Failed(_)), "all of them were counted");
+    }
+
+    fn confined(folder: &tempfile::TempDir, instructions: u64) -> OwnConnection {
+        let (host, path) = (host(), folder.path().join("db"));
+        let flags = OpenFlags::READWRITE | OpenFlags::CREATE;
+        let tables =
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, v); CREATE VIRTUAL TABLE ft USING fts5(v)";
+        host.run(&path, flags, tables).unwrap();
+        let mut db = host.connect(&path, flags, host.name()).unwrap();
+        let may = |asked: &Asked<'_>| match asked.action {
+            // READ, INSERT, UPDATE, TRANSACTION, SELECT and RECURSIVE.
+            20 | 18 | 23 => asked.schema == Some(c"main") && asked.inside.is_none(),
+            22 | 21 | 33 => true,
+            _ => false,
+        };
+        db.confine(&Bounds { may, length: 100_000, instructions }).unwrap();
+        db
+    }
+
+    /// SEC S2-1: what an authorizer allows, and nothing else.
+    #[test]
+    fn a_confined_connection_does_what_is_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut db = confined(&folder, 1_000_000);
+        for sql in ["BEGIN", "INSERT INTO t VALUES (1, ?)", "UPDATE t SET v = id + 1 WHERE id = 1"]
+        {
+            assert_eq!(db.execute(sql.as_bytes(), &[ToBind::Zeros(9)]), Ran::Done, "{sql}");
+        }
+        let refused = |ran: Ran| match ran {
+            Ran::Unprepared(error) | Ran::Failed(error) => error,
+            Ran::Done => Error::new(Code::MISUSE, "done"),
+        };
+        for sql in [
+            "ATTACH '/tmp/x' AS x",
+            "ATTACH ('/tmp'||'/x') AS x",
+            "PRAGMA user_version",
+            "DELETE FROM t WHERE id = 1",
+            "SAVEPOINT s",
+            "CREATE TABLE u(v)",
+            "CREATE TEMP TABLE u(v)",
+            "DROP TABLE t",
+            "SELECT abs(1)",
+            "SELECT load_extension('x')",
+            "ANALYZE",
+        ] {
+            let error = refused(db.execute(sql.as_bytes(), &[]));
+            assert_eq!(error.code, Code::AUTH, "{sql}: {error}");
+            assert!(error.to_string().contains("beyond the list: action"), "{sql}: {error}");
+        }
+        let beyond = [
+            (&b"INSERT INTO ft VALUES (1)"[..], Code::ERROR),
+            (b"INSERT INTO t VALUES (2, ?)", Code::TOOBIG),
+            (b"UPDATE sqlite_master SET sql = NULL", Code::ERROR),
+        ];
+        for (sql, code) in beyond {
+            let error = refused(db.execute(sql, &[ToBind::Zeros(200_000)]));
+            assert_eq!(error.code, code, "{error}");
+        }
+        db.run("COMMIT").unwrap();
+        for sql in ["VACUUM", "VACUUM INTO '/tmp/x'"] {
+            assert_eq!(db.run(sql).unwrap_err().code, Code::AUTH);
+        }
+    }
+
+    /// SEC S2-1: whatever runs there comes to an end.
+    #[test]
+    fn a_confined_connection_comes_to_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut db = confined(&folder, 1_000_000);
+        let endless = b"WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x FROM c) \
+            INSERT INTO t SELECT NULL, x FROM c WHERE x > 1";
+        for _ in 0..2 {
+            let ran = db.execute(endless, &[]);
+            assert!(matches!(&ran, Ran::Failed(error) if error.code == Code::INTERRUPT), "{ran:?}");
+        }
     }
 }

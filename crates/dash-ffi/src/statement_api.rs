@@ -4,7 +4,7 @@
 use crate::sys::statement::{
     BindBlob64, BindDouble, BindInt64, BindNull, BindText64, BindZeroblob64, ColumnBytes,
     ColumnInt, DbConfig, DbStatus, Limit, NextStatement, OfStatement, PrepareV2, RawStatement,
-    TraceV2,
+    SetAuthorizer, TraceV2,
 };
 use crate::sys::{ApiRoutines, Connection, RawValue};
 use core::ffi::{c_char, c_int, c_uint};
@@ -64,6 +64,7 @@ routines! {
     next_stmt: NextStatement,
     prepare_v2: PrepareV2,
     reset: OfStatement,
+    set_authorizer: SetAuthorizer,
     sql: unsafe extern "C" fn(*mut RawStatement) -> *const c_char,
     step: unsafe extern "C" fn(*mut RawStatement) -> c_int,
     stmt_busy: unsafe extern "C" fn(*mut RawStatement) -> c_int,
@@ -110,6 +111,7 @@ mod tests {
             limit is sqlite3_limit,
             next_stmt is sqlite3_next_stmt,
             prepare_v2 is sqlite3_prepare_v2,
+            set_authorizer is sqlite3_set_authorizer,
             sql is sqlite3_sql,
             step is sqlite3_step,
             stmt_busy is sqlite3_stmt_busy,

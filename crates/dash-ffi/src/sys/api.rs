@@ -10,8 +10,8 @@
 use super::backup::{Backup, BackupInit, ProgressHandler};
 use super::statement::{
     BindBlob64, BindDouble, BindInt64, BindNull, BindText64, BindZeroblob64, ColumnBytes,
-    ColumnInt, DbConfig, DbStatus, Limit, NextStatement, OfStatement, PrepareV2, RawStatement,
-    TraceV2,
+    ColumnInt, DbConfig, DbStatus, DropModules, Limit, NextStatement, OfStatement, PrepareV2,
+    RawStatement, SetAuthorizer, TraceV2,
 };
 use super::{
     Connection, Context, CreateFunction, Destructor, EntryPoint, Module, Mutex, RawValue, RawVfs,
@@ -144,7 +144,7 @@ pub struct ApiRoutines {
     pub(crate) result_text16le: Unused,
     pub(crate) result_value: Unused,
     pub(crate) rollback_hook: Unused,
-    pub(crate) set_authorizer: Unused,
+    pub(crate) set_authorizer: Option<SetAuthorizer>,
     pub(crate) set_auxdata: Unused,
     pub(crate) xsnprintf: Unused,
     pub(crate) step: Option<unsafe extern "C" fn(*mut RawStatement) -> c_int>,
@@ -312,7 +312,7 @@ pub struct ApiRoutines {
     pub(crate) normalized_sql: Unused,
     pub(crate) stmt_isexplain: Unused,
     pub(crate) value_frombind: Unused,
-    pub(crate) drop_modules: Unused,
+    pub(crate) drop_modules: Option<DropModules>,
     pub(crate) hard_heap_limit64: Unused,
     pub(crate) uri_key: Option<unsafe extern "C" fn(*const c_char, c_int) -> *const c_char>,
     pub(crate) filename_database: Option<unsafe extern "C" fn(*const c_char) -> *const c_char>,

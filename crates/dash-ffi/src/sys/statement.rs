@@ -54,6 +54,20 @@ pub(crate) type PrepareV2 = unsafe extern "C" fn(
     *mut *mut RawStatement,
     *mut *const c_char,
 ) -> c_int;
+/// What `sqlite3_set_authorizer` calls.
+pub(crate) type AuthorizerCall = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    *const c_char,
+    *const c_char,
+    *const c_char,
+    *const c_char,
+) -> c_int;
+/// `sqlite3_set_authorizer`.
+pub(crate) type SetAuthorizer =
+    unsafe extern "C" fn(*mut Connection, Option<AuthorizerCall>, *mut c_void) -> c_int;
+/// `sqlite3_drop_modules`: all but those that are named.
+pub(crate) type DropModules = unsafe extern "C" fn(*mut Connection, *mut *const c_char) -> c_int;
 /// What `sqlite3_trace_v2` calls.
 pub(crate) type TraceCall =
     unsafe extern "C" fn(c_uint, *mut c_void, *mut c_void, *mut c_void) -> c_int;
@@ -75,7 +89,27 @@ pub(crate) const CACHE_HIT: c_int = 7;
 pub(crate) const CACHE_MISS: c_int = 8;
 /// `SQLITE_DBCONFIG_FP_DIGITS`, since 3.52.
 pub(crate) const FP_DIGITS: c_int = 1023;
+/// `SQLITE_DBCONFIG_ENABLE_TRIGGER`.
+pub(crate) const ENABLE_TRIGGER: c_int = 1003;
+/// `SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION`.
+pub(crate) const ENABLE_LOAD_EXTENSION: c_int = 1005;
+/// `SQLITE_DBCONFIG_DEFENSIVE`.
+pub(crate) const DEFENSIVE: c_int = 1010;
+/// `SQLITE_DBCONFIG_WRITABLE_SCHEMA`.
+pub(crate) const WRITABLE_SCHEMA: c_int = 1011;
+/// `SQLITE_DBCONFIG_ENABLE_VIEW`.
+pub(crate) const ENABLE_VIEW: c_int = 1015;
+/// `SQLITE_DBCONFIG_TRUSTED_SCHEMA`.
+pub(crate) const TRUSTED_SCHEMA: c_int = 1017;
 /// `SQLITE_LIMIT_LENGTH`.
 pub(crate) const LENGTH: c_int = 0;
+/// `SQLITE_LIMIT_SQL_LENGTH`.
+pub(crate) const SQL_LENGTH: c_int = 1;
+/// `SQLITE_LIMIT_EXPR_DEPTH`.
+pub(crate) const EXPR_DEPTH: c_int = 3;
+/// `SQLITE_LIMIT_ATTACHED`.
+pub(crate) const ATTACHED: c_int = 7;
+/// `SQLITE_DENY`.
+pub(crate) const DENY: c_int = 1;
 /// `SQLITE_STMTSTATUS_REPREPARE`.
 pub(crate) const REPREPARE: c_int = 5;
