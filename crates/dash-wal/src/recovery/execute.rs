@@ -62,7 +62,10 @@ impl<S: Storage> Connection<S> {
         let target = self.target(&header, base, wal, checks.collect())?;
         let target = Arc::new(Mutex::new(target));
         let pages: Arc<Mutex<dyn Pages>> = target.clone();
-        executor.execute(&pages, &commits)?;
+        executor.execute(&pages, &commits).map_err(|error| match error {
+            Error::CantOpen(why) => Error::CantOpen(format!("{}: {why}", look.names.shown_log())),
+            other => other,
+        })?;
         let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
         match target.checks.is_empty() {
             true => target.write(),

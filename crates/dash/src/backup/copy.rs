@@ -1,13 +1,13 @@
 //! The file that a backup goes to, as SQLite sees it: a database that nobody else has open. The
 //! checksum of each page is taken while it is written.
 //!
-//! SQLite opens it by name through the VFS `dash`; a name that belongs to a backup under way in
-//! this process leads here ([`open`]).
+//! SQLite opens it by name through the VFS `dash`; in a connection of dash's own, a name that
+//! belongs to a backup under way in this process leads here ([`open`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dash_ffi::{Code, Error, OpenFlags, Opened, Result, Side, SideFile};
+use dash_ffi::{Code, Error, OpenFlags, Opened, Result, Side, SideFile, is_own};
 use dash_storage::real::{self, PerProcess};
 use dash_storage::{Blocks, File as _};
 
@@ -69,8 +69,11 @@ fn running() -> MutexGuard<'static, Vec<Arc<Copy>>> {
     RUNNING.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The copy of this name, if there is one under way in this process.
+/// The copy of this name, if there is one under way in this process and dash itself opens it.
 pub fn open(path: &Path, flags: OpenFlags) -> Option<Opened> {
+    if !is_own() {
+        return None;
+    }
     let copy = running().iter().find(|copy| copy.path == path).map(Arc::clone)?;
     Some(Opened { file: Box::new(Side(Page(copy))), flags })
 }

@@ -5,11 +5,13 @@
 //! statement does to pages does not depend on how they become durable, but where it frees pages
 //! that were changed ([`BEGIN`]). What it writes goes to the engine commit by commit.
 //!
-//! A log may have been written by anybody who may write the database, and SQL reaches further than
-//! pages do. So nothing is run that does not provably replay: no `ATTACH`, no function, no trigger.
+//! A log may have been written by anybody, and SQL reaches further than pages do. So nothing is run
+//! that does not provably replay: no `ATTACH`, no function, no trigger. Behind that there is a
+//! second wall, which knows nothing of it: SQLite asks [`bounds`] about all that a statement does.
 //!
 //! The source is SQLite/SSL (VLDB 2017), section 5.
 
+mod bounds;
 mod pages;
 
 use std::sync::{Arc, Mutex};
@@ -73,6 +75,7 @@ impl Execute for Executor {
             db.run(SETTINGS)?;
             // None of them changes it.
             let schema = file.schema()?;
+            db.confine(&bounds::of(file.extent(), commits))?;
             for commit in commits {
                 run_again(&mut db, &judged(commit, &schema)?)?;
                 file.commit()?;
@@ -85,11 +88,19 @@ impl Execute for Executor {
 
 /// Nothing was let in: it can be tried again.
 fn failed(error: &Error) -> EngineError {
-    EngineError::CantOpen(format!(
-        "statements that carry commits (dash_commit=paper) could not be run again: {error}. What sets up each connection of this \
-         program (sqlite3_auto_extension) may be in the way: open it with another one, or let `dash recover --discard` go on \
-         without them"
-    ))
+    let forged = [Code::CORRUPT, Code::AUTH, Code::INTERRUPT, Code::TOOBIG];
+    EngineError::CantOpen(match forged.contains(&error.code.primary()) {
+        true => format!(
+            "statements that carry commits (dash_commit=paper) are none that dash writes: {error}. The log is \
+             forged or damaged, and nothing of it was let in: look who wrote it, restore a backup, or let `dash recover --discard` \
+             go on without them"
+        ),
+        false => format!(
+            "statements that carry commits (dash_commit=paper) could not be run again: {error}. What sets up each \
+             connection of this program (sqlite3_auto_extension) may be in the way: open it with another one, or let `dash recover \
+             --discard` go on without them"
+        ),
+    })
 }
 
 /// What a commit ran, if that provably comes to the same again.
@@ -98,9 +109,7 @@ fn judged(commit: &[u8], schema: &Schema) -> Result<Transaction> {
     let ran = decode(commit).map_err(|error| corrupt(error.to_string()))?.once();
     match provable(&ran, schema) {
         Ok(()) => Ok(ran),
-        Err(reason) => {
-            Err(corrupt(format!("the log has one that nobody carries so: {}", reason.sentence())))
-        }
+        Err(reason) => Err(corrupt(reason.sentence().to_owned())),
     }
 }
 
@@ -110,7 +119,10 @@ fn run_again(db: &mut OwnConnection, ran: &Transaction) -> Result<()> {
     for event in &ran.events {
         match event {
             Event::Statement(statement) => again(db, statement)?,
-            Event::Control(_, sql) => settled(db.execute(sql, &[]))?,
+            // Its text has been judged; what is run is made of it.
+            Event::Control(kind, sql) => {
+                settled(db.execute(&kind.statement(sql).ok_or(Code::CORRUPT)?, &[]))?;
+            }
         }
     }
     match db.is_autocommit() {

@@ -2,15 +2,15 @@
 //! any disk: what is written stays here until the transaction is committed, and goes to the engine
 //! then.
 //!
-//! SQLite opens it by name through the VFS `dash`; a name that belongs to one of this process leads
-//! here ([`open`]).
+//! SQLite opens it by name through the VFS `dash`; in a connection of dash's own, a name that
+//! belongs to one of this process leads here ([`open`]).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dash_ffi::{Code, OpenFlags, Opened, Result, Side, SideFile};
+use dash_ffi::{Code, OpenFlags, Opened, Result, Side, SideFile, is_own};
 use dash_statement::Schema;
 use dash_storage::real::PerProcess;
 use dash_wal::{Error as EngineError, Pages};
@@ -28,6 +28,10 @@ const ROLLBACK_MODE: u8 = 1;
 const COUNTER: std::ops::Range<usize> = 24..28;
 const COUNTED_BY: std::ops::Range<usize> = 92..100;
 
+/// Pages that a transaction may write: those that a record names, 1024 at most, and those that it
+/// cuts off again.
+const MOST: usize = 2048;
+
 /// See the module.
 pub struct File {
     pages: Arc<Mutex<dyn Pages>>,
@@ -41,6 +45,22 @@ struct State {
     /// What the transaction in hand has written.
     written: BTreeMap<u32, Vec<u8>>,
     failure: Option<EngineError>,
+}
+
+impl State {
+    /// Whether one more page may be written.
+    fn has_room(&mut self) -> Result<()> {
+        if self.written.len() >= MOST {
+            let text = "a commit's statements write more pages than any that they carry";
+            self.failure = Some(EngineError::CantOpen(text.to_owned()));
+            return Err(Code::FULL.into());
+        }
+        // What the tree takes for it.
+        let mut tried: Vec<u8> = Vec::new();
+        tried.try_reserve_exact(4096).map_err(|_| Code::IOERR_NOMEM)?;
+        drop(std::hint::black_box(tried));
+        Ok(())
+    }
 }
 
 /// While it lives, SQLite finds the file under its name.
@@ -63,8 +83,11 @@ fn running() -> MutexGuard<'static, Named> {
     RUNNING.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The file of this name, if there is one in this process.
+/// The file of this name, if there is one in this process and dash itself opens it.
 pub fn open(path: &Path, flags: OpenFlags) -> Option<Opened> {
+    if !is_own() {
+        return None;
+    }
     let file = running().iter().find(|(name, _)| name == path).map(|(_, file)| Arc::clone(file))?;
     Some(Opened { file: Box::new(Side(Handle(file))), flags })
 }
@@ -88,6 +111,12 @@ impl File {
         let path = PathBuf::from(format!("/dash-statements-run-again-{number}"));
         running().push((path.clone(), Arc::clone(self)));
         Running(path)
+    }
+
+    /// Its bytes and pages.
+    pub fn extent(&self) -> (u64, u64) {
+        let state = self.state();
+        (state.len, state.len / state.page)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -174,11 +203,8 @@ fn is_only_counted(page: &[u8], before: &[u8]) -> bool {
 struct Handle(Arc<File>);
 
 impl Handle {
-    /// A page as SQLite is to see it.
+    /// A page that is not written, as SQLite is to see it.
     fn page(&self, state: &mut State, number: u32) -> Result<Vec<u8>> {
-        if let Some(page) = state.written.get(&number) {
-            return Ok(page.clone());
-        }
         let mut page = self.0.pages().read(number).map_err(|error| {
             state.failure = Some(error);
             Code::IOERR_READ
@@ -206,7 +232,13 @@ impl SideFile for Handle {
                 break;
             }
             let (number, within) = place(&state, at)?;
-            let page = self.page(&mut state, number)?;
+            let unwritten;
+            let page = if let Some(page) = state.written.get(&number) {
+                page
+            } else {
+                unwritten = self.page(&mut state, number)?;
+                &unwritten
+            };
             let left = page.get(within..).unwrap_or_default();
             let part = left.len().min(buffer.len() - read);
             buffer[read..read + part].copy_from_slice(&left[..part]);
@@ -220,11 +252,15 @@ impl SideFile for Handle {
         let mut written = 0;
         while written < data.len() {
             let (number, within) = place(&state, offset + written as u64)?;
-            let mut page = self.page(&mut state, number)?;
-            let place = page.get_mut(within..).unwrap_or_default();
+            if !state.written.contains_key(&number) {
+                state.has_room()?;
+                let page = self.page(&mut state, number)?;
+                state.written.insert(number, page);
+            }
+            let page = state.written.get_mut(&number);
+            let place = page.and_then(|page| page.get_mut(within..)).unwrap_or_default();
             let part = place.len().min(data.len() - written);
             place[..part].copy_from_slice(&data[written..written + part]);
-            state.written.insert(number, page);
             written += part;
         }
         state.len = state.len.max(offset + data.len() as u64);
