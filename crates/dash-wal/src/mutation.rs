@@ -30,6 +30,7 @@ mutations! {
     BarrierTakenForCommit = "a checkpoint's flush is taken for that of a commit whose flush was never asked for",
     NoBarrier = "a checkpoint copies pages that are durable nowhere else",
     NoForcedBarrier = "a checkpoint under synchronous=OFF copies pages that are durable nowhere else",
+    ResetUnseen = "a checkpoint goes on though -wal was begun anew since it read the index's header",
     BarrierOutlivesFrames = "a barrier counts for frames that were written after it",
     JournalPromisesNothing = "what was committed in a rollback mode is no reason to flush a checkpoint under synchronous=OFF",
     DatabaseNotFlushed = "a generation begins, or the log is given up, while pages of a checkpoint are not flushed",

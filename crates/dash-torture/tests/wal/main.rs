@@ -14,6 +14,7 @@ mod subject;
 
 mod common;
 
+mod a_checkpoint_copies_what_it_has_read_of;
 mod a_checkpoint_in_off_takes_nothing_from_others;
 mod a_closed_database_is_plain_whatever_is_lost;
 mod a_commit_is_as_durable_as_was_chosen;
@@ -54,6 +55,7 @@ mod without_a_log_commits_are_durable_in_wal;
 
 use dash_wal::mutation::{self, Mutation};
 
+use a_checkpoint_copies_what_it_has_read_of as copies;
 use a_checkpoint_in_off_takes_nothing_from_others as off;
 use a_closed_database_is_plain_whatever_is_lost as closed;
 use a_commit_is_known_by_its_own_frame as own_frame;
@@ -95,6 +97,7 @@ const TOLD: &[Told] = &[
     (Mutation::NoBarrier, &[normal::in_the_same_connection]),
     (Mutation::JournalPromisesNothing, &[off::after_commits_in_a_rollback_mode]),
     (Mutation::NoForcedBarrier, &[off::passive, off::restart]),
+    (Mutation::ResetUnseen, &[copies::not_where_a_writer_has_begun_anew]),
     (Mutation::BarrierOutlivesFrames, &[off::alone_and_without_locks]),
     (
         Mutation::DatabaseNotFlushed,

@@ -131,9 +131,13 @@ impl<S: Storage> Connection<S> {
             }
         }
         got?;
+        if slots.start == index::READ && kind == LockKind::Exclusive {
+            self.same_generation(&slots)?;
+        }
         self.note_lock(&slots, kind);
         if slots.contains(&index::CKPT) && kind == LockKind::Exclusive {
             self.checkpoint.barrier = false;
+            self.checkpoint.generation = self.visible_generation();
             if let Err(error) = self.begin_draining() {
                 self.index_unlock(slots)?;
                 return Err(error);

@@ -3,7 +3,7 @@
 use crate::connection::own::OwnFrames;
 use crate::database::DatabaseFile;
 use crate::execute::Execute;
-use crate::frames::Checksum;
+use crate::frames::{Checksum, Salts};
 use crate::index::{Index, Inherited};
 use crate::memory::InMemory;
 use crate::memory::wal::WalFile;
@@ -144,6 +144,8 @@ pub(crate) struct Checkpoint {
     pub deadline: u64,
     /// It holds WRITER, which SQLite has not asked for.
     pub holds_writer: bool,
+    /// The generation that was visible when CKPT was taken; `None`: that can't be told.
+    pub generation: Option<Salts>,
 }
 
 /// What of `-wal` is in the database.
