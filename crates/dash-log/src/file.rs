@@ -7,7 +7,7 @@
 
 use crate::access::{self, Access, Written};
 use crate::format::{Form, Invalid, RING_START, SECTOR};
-use crate::head::Head;
+use crate::head::{COUNT_MAX, Head};
 use crate::heads::{HEADS, Heads};
 use crate::mapped::is_refusal;
 use crate::ring::Ring;
@@ -271,7 +271,8 @@ impl<F: File> LogFile<F> {
         // may have been killed before a flush.
         read_padded(&self.cached, &mut start, 0).during(Operation::Read, &self.name)?;
         let mut found = Heads::decode(&start);
-        if found.head.is_err() {
+        // Also where the turns come to an end that nobody has counted up to.
+        if found.head.is_err() || found.turn >= COUNT_MAX / 2 {
             (found.place, found.turn) = (1, 1);
             start[SECTOR..HEADS].copy_from_slice(&head.encode_turn(found.turn)?);
         }
@@ -382,7 +383,7 @@ impl<F: File> LogFile<F> {
         &self.name
     }
 
-    fn len(&self) -> Result<u64> {
+    pub(crate) fn len(&self) -> Result<u64> {
         Ok(self.file.metadata().during(Operation::Stat, &self.name)?.len)
     }
 }

@@ -11,6 +11,10 @@ use std::ops::RangeInclusive;
 /// Begins a head.
 pub const MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHG";
 
+/// No log gets to such a sequence or turn, whatever it lives through: where one is found, nobody has
+/// counted up to it.
+pub const COUNT_MAX: u64 = 1 << 63;
+
 /// No position.
 const UNSAID: u64 = u64::MAX;
 
@@ -130,7 +134,10 @@ impl Head {
     /// As of [`decode`](Self::decode).
     pub fn decode_turn(bytes: &[u8]) -> std::result::Result<(Self, u64), Invalid> {
         let head = Self::decode_as(bytes, LINES_VERSIONS)?;
-        Ok((head, u64_at(bytes, layout::TURN)))
+        match u64_at(bytes, layout::TURN) {
+            turn if turn < COUNT_MAX => Ok((head, turn)),
+            _ => Err(Invalid::Malformed),
+        }
     }
 
     fn decode_as(
@@ -152,14 +159,15 @@ impl Head {
             _ => return Err(Invalid::Malformed),
         };
         let len = usize::from(u16_at(sector, layout::CONTEXT_LEN));
-        if len > HEAD_CONTEXT_MAX {
+        let sequence = u64_at(sector, layout::SEQUENCE);
+        if len > HEAD_CONTEXT_MAX || sequence >= COUNT_MAX {
             return Err(Invalid::Malformed);
         }
         Ok(Self {
             id: beginning.id,
             state,
             block: u32_at(sector, layout::BLOCK),
-            sequence: u64_at(sector, layout::SEQUENCE),
+            sequence,
             ring: u64_at(sector, layout::RING),
             owner: u64_at(sector, layout::OWNER),
             next: Some(u64_at(sector, layout::NEXT)).filter(|&next| next != UNSAID),

@@ -4,7 +4,7 @@
 //! tears a head that is being written, so it is written beside the one that counts, which must be
 //! durable by then (LOG-11).
 
-use crate::format::{Beginning, Form, Invalid, LINES_VERSION, LINES_VERSIONS, SECTOR};
+use crate::format::{Beginning, Form, Invalid, LINES_VERSION, LINES_VERSIONS, RING_START, SECTOR};
 use crate::head::{Head, MAGIC};
 
 /// Bytes of both places.
@@ -55,6 +55,23 @@ impl Heads {
         }
         without(Form::Sectors, first.err().unwrap_or(Invalid::Damaged))
     }
+
+    /// The same, of a file of `len` bytes. A head that sends the first record where none can be is
+    /// damaged: who believed it would find no record (LOG-18).
+    #[must_use]
+    pub fn within(self, len: u64) -> Self {
+        match &self.head {
+            Ok(head) if !head.next.is_none_or(|next| is_place(next, self.form, len)) => {
+                Self { head: Err(Invalid::Malformed), ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
+/// Whether a record may begin at a position, or behind it, in a log of `len` bytes.
+pub(crate) fn is_place(position: u64, form: Form, len: u64) -> bool {
+    position <= len.saturating_sub(RING_START) && position.is_multiple_of(form.step() as u64)
 }
 
 #[cfg(test)]

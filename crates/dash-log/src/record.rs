@@ -8,7 +8,7 @@ use crate::format::{Form, Invalid, layout as common, u32_at};
 use crate::number::{put as put_number, take as take_number};
 
 pub use builder::Builder;
-pub(crate) use start::beginning;
+pub(crate) use start::{beginning, claimed};
 pub use start::{COMPACT_MAGIC, MAGIC, compact};
 
 mod builder;
@@ -24,6 +24,10 @@ pub const ANNOTATED: u16 = 2;
 /// Flag: the annotation counts: the engine makes of it what entries would have said (LOG-17). An
 /// older dash takes the record for a newer one's. In a compact record the bits between are taken.
 pub const CARRYING: u16 = 32;
+
+/// Longest record, in bytes, padding included. A shorter one is what it says, or is none: so what a
+/// damaged beginning claims costs no more than this to look at (LOG-18).
+pub const RECORD_MAX: usize = 4 << 20;
 
 /// Longest annotation, in bytes.
 pub const ANNOTATION_MAX: usize = u16::MAX as usize;
@@ -168,7 +172,7 @@ impl<'a> Record<'a> {
         }
         let says = self.annotation.is_some_and(|annotation| !annotation.is_empty());
         let carries_alone = !self.carries() || self.count == 0 && says;
-        carries_alone && entries.rest.is_empty() && size(self.padded) >= self.length()
+        carries_alone && entries.rest.is_empty()
     }
 }
 

@@ -7,8 +7,8 @@
 use crate::file::LogFile;
 use crate::format::{Beginning, Form, Invalid, RING_START, VERSION};
 use crate::head::{Head, State};
-use crate::heads::Heads;
-use crate::record::{Record, WINDOW_START, beginning};
+use crate::heads::{Heads, is_place};
+use crate::record::{Record, WINDOW_START, beginning, claimed};
 use dash_engine::error::{Error, Result};
 use dash_storage::{Blocks, File};
 
@@ -28,6 +28,10 @@ pub enum Condition {
 
 /// Twice the largest block: where a record that goes to a position begins is within.
 const TWO_BLOCKS: usize = 8192;
+
+/// So many times the bytes of a log may all the records claim that are none. They are what later
+/// ones were written over, at most a few times the ring.
+const PATIENCE: usize = 256;
 
 /// Where a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +86,9 @@ pub fn scan<F: File>(log: &LogFile<F>) -> Result<Scan> {
 /// Whether no record counts, as none begins where the first one would (LOG-12).
 fn is_at_rest<F: File>(log: &LogFile<F>, head: &Head, form: Form) -> Result<bool> {
     let Some(next) = head.next else { return Ok(false) };
+    if !is_place(next, form, log.len()?) {
+        return Ok(false);
+    }
     let counts = |here: &[u8]| {
         beginning(here, form).is_some_and(|it| it.id == head.id && it.sequence > head.sequence)
     };
@@ -105,7 +112,7 @@ impl Scan {
     /// leaves: two different records with one number in the chain, records of several logs
     /// under a damaged head, or a record that contradicts itself; [`Error::OutOfMemory`].
     pub fn examine(bytes: Vec<u8>, name: &str) -> Result<Self> {
-        let heads = Heads::decode(&bytes);
+        let heads = Heads::decode(&bytes).within(bytes.len() as u64);
         let (head, condition) = match heads.head {
             Ok(head) => (Some(head), Condition::Whole),
             Err(Invalid::Absent) => (None, Condition::Absent),
@@ -117,16 +124,20 @@ impl Scan {
             Some(head) => head,
             None => without_head(&bytes, &found, name)?,
         };
-        found.sort_by_key(|place| (place.sequence, place.position));
+        found.sort_unstable_by_key(|place| (place.sequence, place.position));
         let newest = found.last().copied();
         let greatest = newest.map_or(0, |place| place.sequence).max(head.sequence);
-        let mut all = found.clone();
+        let mut all = Vec::new();
+        all.try_reserve_exact(found.len()).map_err(|_| Error::OutOfMemory)?;
+        all.extend_from_slice(&found);
         all.dedup_by_key(|place| place.sequence);
         found.retain(|place| place.sequence > head.sequence);
         let chain = chain(found, &bytes, name)?;
         let last = chain.last().copied().or(newest);
         let end = last.map_or(0, |place| place.position + u64::from(place.padded));
-        let end_position = end.min((bytes.len() as u64).saturating_sub(RING_START));
+        let end = end.min((bytes.len() as u64).saturating_sub(RING_START));
+        // A file may have been cut within the padding.
+        let end_position = end - end % heads.form.step() as u64;
         let name = name.to_owned();
         Ok(Self { head, condition, chain, found: all, greatest, end_position, bytes, name })
     }
@@ -192,6 +203,7 @@ fn records(bytes: &[u8], head: Option<&Head>, form: Form, name: &str) -> Result<
     // Where words tear, a beginning may have a version that is of what it was written over. There
     // the heads tell a newer log (LOG-8), and a record does by a flag alone, below its checksum.
     let is_newer = |version| form == Form::Sectors || version == VERSION;
+    let mut patience = PATIENCE.saturating_mul(bytes.len());
     let mut found = Vec::new();
     let mut position = 0;
     loop {
@@ -218,7 +230,12 @@ fn records(bytes: &[u8], head: Option<&Head>, form: Form, name: &str) -> Result<
                 Err(Invalid::Malformed) if beginning.sequence > void => {
                     return Err(corrupt(name, "has a record that contradicts itself"));
                 }
-                Err(_) => {}
+                // Its checksum was made of all that it claims to be, and is wrong.
+                Err(_) => {
+                    patience = patience
+                        .checked_sub(claimed(here))
+                        .ok_or_else(|| corrupt(name, "has more beginnings of records than fit"))?;
+                }
             }
         }
         position += step as u64;

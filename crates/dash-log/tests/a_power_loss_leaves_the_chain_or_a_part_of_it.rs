@@ -115,7 +115,7 @@ fn record(
     let mut made = Vec::new();
     for step in 0..u32::from(drawn[2] % 4) {
         let unit = u32::from(drawn[3]).wrapping_mul(step + 7) % UNITS;
-        let old = images.image_of(unit).map(<[u8]>::to_vec);
+        let old = images.image_of(unit).unwrap().map(<[u8]>::to_vec);
         let mut new = old.clone().unwrap_or_else(|| vec![0; UNIT]);
         let at = usize::from(drawn[4]).wrapping_mul(step as usize + 1) % 200;
         let len = 30 + usize::from(drawn[5]);

@@ -22,7 +22,7 @@ fn filled(builder: &mut Builder, seed: u64, steps: usize, unit: usize, block: u3
     let mut made = Vec::new();
     for step in 0..steps {
         let page = (noise(seed + step as u64, 1)[0] % 3).into();
-        let old = window.image_of(page).map(<[u8]>::to_vec);
+        let old = window.image_of(page).unwrap().map(<[u8]>::to_vec);
         let mut new = old.clone().unwrap_or_else(|| vec![0; unit]);
         let drawn = noise(seed ^ (step as u64) << 7, 60);
         let at = usize::from(drawn[0]) * 16 % (unit - 200);

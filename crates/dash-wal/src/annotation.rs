@@ -4,6 +4,7 @@
 use dash_engine::error::Error;
 use dash_log::record::{ANNOTATION_MAX, Record};
 use dash_statement::{Reason, Transaction, decode, encode_within};
+use std::collections::HashMap;
 
 /// Version of the encoding.
 const VERSION: u8 = 1;
@@ -145,25 +146,46 @@ fn statements_in(said: &Said, room: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// What an annotation says of the transaction that ends with a frame.
-pub(crate) fn of_frame(annotation: Option<&[u8]>, frame: u32) -> Known {
-    match annotation {
-        None => Known::Nothing,
-        Some([]) => Known::NoRoom,
-        Some(bytes) => find(bytes, frame).unwrap_or(Known::Unreadable),
+/// What an annotation says of the transactions that end with frames: it is gone through once.
+pub(crate) struct SaidOf {
+    /// Of each frame the first item; `None`: there was no room.
+    items: HashMap<u32, Option<Said>>,
+    /// Of any other frame.
+    others: Known,
+}
+
+impl SaidOf {
+    pub(crate) fn new(annotation: Option<&[u8]>) -> Self {
+        let mut items = HashMap::new();
+        let others = match annotation {
+            None => Known::Nothing,
+            Some([]) => Known::NoRoom,
+            Some(bytes) => match gather(bytes, &mut items) {
+                Some(()) => Known::Nothing,
+                None => Known::Unreadable,
+            },
+        };
+        Self { items, others }
+    }
+
+    /// What it says of the one that ends with frame `number`.
+    pub(crate) fn frame(&self, number: u32) -> Known {
+        match self.items.get(&number) {
+            None => self.others.clone(),
+            Some(None) => Known::NoRoom,
+            Some(Some(said)) => Known::Said(said.clone()),
+        }
     }
 }
 
-/// `None`: what is there can't be read.
-fn find(bytes: &[u8], frame: u32) -> Option<Known> {
+/// Puts the items there, up to one that can't be read: `None`.
+fn gather(bytes: &[u8], known: &mut HashMap<u32, Option<Said>>) -> Option<()> {
     let mut items = Items::of(bytes)?;
     while !items.0.is_empty() {
         let (number, said) = items.take()?;
-        if number == frame {
-            return Some(said.map_or(Known::NoRoom, Known::Said));
-        }
+        known.entry(number).or_insert(said);
     }
-    Some(Known::Nothing)
+    Some(())
 }
 
 /// The commits that a record carries by their statements, by the frames that end them, and what is
@@ -241,6 +263,10 @@ mod tests {
         let known = Transaction { events: vec![step; steps], ..Transaction::default() };
         let connection = steps.is_multiple_of(2).then_some(3);
         Said { process: 7, connection, time: 5, statements: encode(&known) }
+    }
+
+    fn of_frame(annotation: Option<&[u8]>, frame: u32) -> Known {
+        SaidOf::new(annotation).frame(frame)
     }
 
     fn room(record: usize, free: usize) -> Room {

@@ -6,6 +6,7 @@
 //! with any number of those before it. So dash counts generations itself, and says with each header
 //! which first salts may still be found (WAL-4).
 
+use crate::bounds;
 use crate::execute::Runner;
 use crate::frames::FRAME_HEADER;
 use crate::made::Made;
@@ -129,7 +130,7 @@ impl Carried {
 impl RecordContext {
     /// The last frame of a record with so many; 0: there is none.
     pub fn last_frame(&self, count: u32) -> u32 {
-        let own = (self.first_frame + count).saturating_sub(1);
+        let own = self.first_frame.saturating_add(count).saturating_sub(1);
         self.carried.as_ref().map_or(own, |carried| carried.last)
     }
 
@@ -176,11 +177,15 @@ impl RecordContext {
         record.form == Form::Lines && !record.is_window_start() && !record.carries()
     }
 
-    /// That of a record.
+    /// That of a record, which may say so.
     pub fn of(record: &Record<'_>) -> Result<Self> {
-        match Self::is_short(record) {
-            true => Self::decode_short(record.context).map(|(context, _)| context),
-            false => Self::decode(record.context, record.carries()),
+        let context = match Self::is_short(record) {
+            true => Self::decode_short(record.context)?.0,
+            false => Self::decode(record.context, record.carries())?,
+        };
+        match bounds::may_say(record, &context) {
+            true => Ok(context),
+            false => Err(damaged()),
         }
     }
 

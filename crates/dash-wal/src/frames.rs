@@ -18,6 +18,7 @@
 
 pub(crate) mod seal;
 
+use crate::bounds::is_page_size;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_some};
 use dash_engine::memory::zeros;
@@ -115,7 +116,7 @@ impl WalHeader {
         let page_size = number(8);
         let sums = [number(24), number(28)];
         let whole = checksum(order, &bytes[..24], [0, 0]) == sums;
-        if !page_size.is_power_of_two() || !(512..=65_536).contains(&page_size) || !whole {
+        if !is_page_size(page_size) || !whole {
             return Ok(None);
         }
         let is_sealed = number(4) == seal::SEALED;

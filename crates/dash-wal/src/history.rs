@@ -3,9 +3,10 @@
 
 mod beside;
 
-use crate::annotation::{Known, carried_in, of_frame};
+use crate::annotation::{Known, SaidOf, carried_in};
+use crate::bounds::FRAMES_MAX;
 use crate::context::{Generation, RecordContext, page_of};
-use crate::frames::FrameHeader;
+use crate::frames::{FrameHeader, frame_size};
 use crate::logged::Frames;
 use crate::names::Names;
 use crate::place::{self, Place};
@@ -168,8 +169,9 @@ impl History {
                     carried: true,
                     known: Known::Said(said),
                 });
-                first = frame + 1;
+                first = frame.saturating_add(1);
             }
+            let said = SaidOf::new(record.annotation);
             for frame in frames.filter(|frame| frame.is_commit()) {
                 commits.push(Commit {
                     record: record.sequence,
@@ -179,9 +181,9 @@ impl History {
                     frames: (first, frame.number),
                     database_pages: frame.commit,
                     carried: false,
-                    known: of_frame(record.annotation, frame.number),
+                    known: said.frame(frame.number),
                 });
-                first = frame.number + 1;
+                first = frame.number.saturating_add(1);
             }
             let shared_by = u32::try_from(commits.len() - before).unwrap_or(u32::MAX);
             commits[before..].iter_mut().for_each(|commit| commit.shared_by = shared_by);
@@ -229,6 +231,13 @@ impl History {
                     }
                 }
                 for frame in Frames::of(&record)?.1 {
+                    // Those of a commit are in one record.
+                    if frames.len() as u64 * frame_size(start.page_size()) > FRAMES_MAX {
+                        return Err(Error::Corrupt(
+                            "the log is damaged: frames that no commit ends".to_owned(),
+                        )
+                        .into());
+                    }
                     frames.push((frame.entry.unit, images.feed(&frame.entry)?.to_vec()));
                     if frame.is_commit()
                         && let Some(commit) = commits.next()

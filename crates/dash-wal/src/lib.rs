@@ -3,6 +3,7 @@
 
 mod alive;
 mod annotation;
+mod bounds;
 mod connection;
 mod context;
 mod database;

@@ -13,7 +13,6 @@ use dash_log::images::Images;
 use dash_log::number;
 use dash_log::record::{Entries, Entry, Record};
 use dash_log::scan::Scan;
-use std::collections::BTreeMap;
 
 /// A frame, logged.
 pub(crate) struct Logged<'a> {
@@ -149,21 +148,53 @@ pub(crate) fn put_ends<'a>(
     }
 }
 
+/// The headers of frames that follow each other.
+#[derive(Debug, Default)]
+pub(crate) struct Headers {
+    /// Number of the first one.
+    first: u32,
+    all: Vec<[u8; FRAME_HEADER]>,
+}
+
+impl Headers {
+    /// That of frame `number`.
+    pub(crate) fn get(&self, number: u32) -> Option<&[u8; FRAME_HEADER]> {
+        self.all.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    /// Takes that of frame `number`, which is the next one.
+    fn push(&mut self, number: u32, header: [u8; FRAME_HEADER]) -> Result<()> {
+        if self.all.is_empty() {
+            self.first = number;
+        }
+        let next = usize::try_from(number).ok().and_then(|it| it.checked_sub(self.all.len()));
+        if next != usize::try_from(self.first).ok() {
+            return Err(damaged());
+        }
+        self.all.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        self.all.push(header);
+        Ok(())
+    }
+}
+
 /// The headers of all frames in the chain, as they are in a `-wal` with this header.
-pub(crate) fn headers(scan: &Scan, wal: &WalHeader) -> Result<BTreeMap<u32, [u8; FRAME_HEADER]>> {
-    let mut known: BTreeMap<u32, [u8; FRAME_HEADER]> = BTreeMap::new();
-    let records = scan.records().collect::<Result<Vec<_>>>()?;
+pub(crate) fn headers(scan: &Scan, wal: &WalHeader) -> Result<Headers> {
+    let mut known = Headers::default();
+    let mut records = Vec::new();
+    records.try_reserve_exact(scan.chain.len()).map_err(|_| Error::OutOfMemory)?;
+    for record in scan.records() {
+        records.push(record?);
+    }
     // Without one of these no image is asked for.
     let images_count = records.iter().any(RecordContext::is_short);
     let mut images = Images::new(wal.page_size);
     for record in &records {
-        let (_, frames) = Frames::of(record)?;
-        for frame in frames {
+        for frame in Frames::of(record)?.1 {
             let image = if images_count { images.feed(&frame.entry)? } else { &[] };
             let header = match frame.header() {
                 Some(header) => header,
                 None => {
-                    let before = frame.number.checked_sub(1).and_then(|number| known.get(&number));
+                    let before = frame.number.checked_sub(1).and_then(|number| known.get(number));
                     let before = match before {
                         None if frame.number == 1 => wal.checksum,
                         Some(_) if broken(Mutation::SumsBegunAnew) => wal.checksum,
@@ -173,10 +204,25 @@ pub(crate) fn headers(scan: &Scan, wal: &WalHeader) -> Result<BTreeMap<u32, [u8;
                     frame.header_behind(wal, before, image)
                 }
             };
-            known.insert(frame.number, header);
+            known.push(frame.number, header)?;
         }
     }
     Ok(known)
+}
+
+/// Whether every entry of the chain makes an image of so many bytes.
+///
+/// # Errors
+///
+/// [`Error::Corrupt`] for one that makes none.
+pub(crate) fn check_images(scan: &Scan, page: u32) -> Result<()> {
+    let mut images = Images::new(page);
+    for record in scan.records() {
+        for entry in record?.entries() {
+            images.feed(&entry)?;
+        }
+    }
+    Ok(())
 }
 
 fn damaged() -> Error {

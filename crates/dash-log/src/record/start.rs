@@ -1,10 +1,13 @@
 //! What a record begins with, before its context: in full, or compact where it was made for memory,
 //! which has no blocks to fill.
 
-use super::{ANNOTATED, CARRYING, WINDOW_START, common, layout, put_number, take_number};
+use super::{
+    ANNOTATED, CARRYING, RECORD_MAX, WINDOW_START, common, layout, put_number, take_number,
+};
 use crate::format::{
     Beginning, Form, Invalid, LINE, VERSION, checksum_but, put, u16_at, u32_at, u64_at,
 };
+use crate::head::COUNT_MAX;
 use crate::number;
 use dash_engine::error::{Error, Result};
 
@@ -26,6 +29,9 @@ pub mod compact {
     /// length; where there is an annotation its length.
     pub const NUMBERS: usize = 17;
 }
+
+/// The largest block that any record is padded to, in bytes.
+const BLOCK_MAX: usize = LINE << 7;
 
 /// Flags of a compact record: it is padded to multiples of a line, doubled so often.
 const DOUBLED: u8 = 0b0001_1100;
@@ -102,7 +108,11 @@ impl Start {
         let too_long = |_| Error::Refused("a record of the log would be too long".to_owned());
         let len = self.len(form, body);
         let length = u32::try_from(len + body).map_err(too_long)?;
-        let padded = u32::try_from((len + body).next_multiple_of(block)).map_err(too_long)?;
+        let padded = (len + body).next_multiple_of(block);
+        if padded > RECORD_MAX {
+            return Err(Error::Refused("a record of the log would be too long".to_owned()));
+        }
+        let padded = u32::try_from(padded).map_err(too_long)?;
         out.clear();
         out.try_reserve(len).map_err(|_| Error::OutOfMemory)?;
         match form {
@@ -170,16 +180,35 @@ pub(super) fn decode(bytes: &[u8]) -> std::result::Result<Whole, Invalid> {
         return Err(Invalid::Damaged);
     }
     match whole.start.flags & !FLAGS {
-        0 => Ok(whole),
+        0 if whole.can_be() => Ok(whole),
+        0 => Err(Invalid::Malformed),
         _ => Err(Invalid::Newer(VERSION)),
     }
+}
+
+impl Whole {
+    /// Whether a log may get to its number, and a block is what it is padded to.
+    fn can_be(&self) -> bool {
+        let padding = super::size(self.padded).checked_sub(self.length);
+        let fits = padding.is_some_and(|padding| padding < BLOCK_MAX);
+        fits && super::size(self.padded).is_multiple_of(LINE) && self.start.sequence < COUNT_MAX
+    }
+}
+
+/// Bytes that what may be a record claims to have, without padding; 0: it is none anyhow.
+pub(crate) fn claimed(bytes: &[u8]) -> usize {
+    let whole = match bytes.starts_with(&COMPACT_MAGIC) {
+        true => compact(bytes),
+        false => in_full(bytes).ok(),
+    };
+    whole.map_or(0, |whole| whole.length)
 }
 
 fn in_full(bytes: &[u8]) -> std::result::Result<Whole, Invalid> {
     let beginning = Beginning::of(bytes, MAGIC).ok_or(Invalid::Absent)?;
     beginning.is_of(VERSION..=VERSION)?;
     let length = super::size(u32_at(bytes, layout::LENGTH));
-    if length < layout::CONTEXT || length > bytes.len() {
+    if length < layout::CONTEXT || length > bytes.len().min(RECORD_MAX) {
         return Err(Invalid::Damaged);
     }
     let flags = u16_at(bytes, layout::FLAGS);
@@ -222,7 +251,8 @@ fn compact(bytes: &[u8]) -> Option<Whole> {
         },
     };
     let begin = bytes.len() - rest.len();
-    let length = begin.checked_add(body).filter(|&length| length <= bytes.len())?;
+    let most = bytes.len().min(RECORD_MAX);
+    let length = begin.checked_add(body).filter(|&length| length <= most)?;
     let block = LINE << ((flags & DOUBLED) >> DOUBLED_AT);
     let padded = u32::try_from(length.next_multiple_of(block)).ok()?;
     Some(Whole { start, form: Form::Lines, body: begin, length, padded })

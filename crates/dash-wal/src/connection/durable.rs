@@ -4,6 +4,7 @@
 //! visible, whoever wrote it; the others wait until that is done, or until they can have the lock.
 //! No connection hands anything to another one, so nobody's death leaves anything undone.
 
+use crate::bounds::FRAMES_MAX;
 use crate::connection::state::{CommitFrame, Connection};
 use crate::frames;
 use crate::index::Index;
@@ -290,7 +291,7 @@ impl<S: Storage> Connection<S> {
     fn goes_without_log(&self, bytes: u64) -> bool {
         let c = &self.coordination;
         let few = c.get(Word::StockCommits) < c.get(Word::StockFirst);
-        let large = bytes > self.settings.tuning.record_max as u64;
+        let large = bytes > FRAMES_MAX.min(self.settings.tuning.record_max as u64);
         let unknown = c.is(Word::Session) && c.get(Word::FirstSalt) == 0;
         c.is(Word::WithoutLog) || !c.is(Word::Session) && few || large || unknown
     }

@@ -95,7 +95,8 @@ impl<S: Storage> Connection<S> {
             (first, predecessor) = (u64::from(salt1), u64::from(before));
         }
         let c = &self.coordination;
-        let number = c.get(Word::Generation) + 1;
+        // It tells generations apart, and counts nothing.
+        let number = c.get(Word::Generation).wrapping_add(1);
         let generation = Generation {
             number,
             header: *header,

@@ -13,7 +13,7 @@ use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::open::{has_one_name, open_if_there};
 use dash_log::file::LogFile;
-use dash_log::head::{Head, State};
+use dash_log::head::{COUNT_MAX, Head, State};
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::io::ErrorKind;
 
@@ -117,6 +117,9 @@ impl<S: Storage> Connection<S> {
             self.coordination.set(Word::Position, 0);
             self.coordination.set(Word::Sequence, 0);
         }
+        if self.coordination.get(Word::Sequence) >= COUNT_MAX / 2 {
+            self.count_anew(leader)?;
+        }
         // Also one that is there: whoever was making it may have been killed before it was so.
         if is_new || !broken(Mutation::HalfMadeTaken) {
             self.settle_log(leader)?;
@@ -151,6 +154,17 @@ impl<S: Storage> Connection<S> {
             flushed.during(Operation::FlushDirectory, self.names.shown_log())?;
         }
         if is_signed { Ok(()) } else { self.sign_log() }
+    }
+
+    /// Nobody has counted so far, and behind [`COUNT_MAX`] no record counts: the log becomes another
+    /// one, in whose place none of its records is one. Nothing in it counts now.
+    fn count_anew(&self, leader: &mut Leader<S>) -> Result<()> {
+        if self.place.sign.is_some() {
+            return Err(self.cant_make("the records of the log there have numbers that none gets"));
+        }
+        (leader.id, leader.void) = (self.storage.random(), 0);
+        self.coordination.set(Word::Sequence, 0);
+        Ok(())
     }
 
     /// Whether this connection makes a log: elsewhere only where its own options say that there is

@@ -134,9 +134,12 @@ pub fn pages_in_wal<S: Storage>(storage: &S, path: &Path, page_size: u32) -> Res
         let mut header = [0; FRAME_HEADER];
         read_exact(&wal, &mut header, frame_offset(number, page_size))
             .during(Operation::Read, name)?;
-        pages.insert(FrameHeader::decode(&header).page);
+        // Behind the last frame that was ever written a file may be long, and empty.
+        match FrameHeader::decode(&header).page {
+            0 => break,
+            page => pages.insert(page),
+        };
     }
-    pages.remove(&0);
     Ok(pages)
 }
 

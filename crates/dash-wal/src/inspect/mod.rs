@@ -6,9 +6,9 @@
 mod report;
 
 use crate::annotation::carried_in;
-use crate::context::Generation;
+use crate::context::{Generation, page_of};
 use crate::frames::{Prefix, WalHeader, walk};
-use crate::logged::{Frames, Logged};
+use crate::logged::{Frames, Logged, check_images};
 use crate::names::Names;
 use crate::place::{self, Place};
 use crate::recovery::look::{Log, Look, orphaned};
@@ -190,15 +190,16 @@ impl<'a, S: Storage> Files<'a, S> {
             Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
             Err(other) => return Err(other),
         };
-        let situation = match look.situation(&log, fence, self.wal, boot) {
-            Ok(situation) => situation,
-            // Of the images in the log.
+        let found = look.situation(&log, fence, self.wal, boot).and_then(|situation| {
+            Ok((situation, self.decided(&look, &log, situation)?, log_seen(&log, len)?))
+        });
+        let (situation, decided, seen) = match found {
+            // Of what the records hold.
             Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
-            Err(other) => return Err(other),
+            found => found?,
         };
-        let decided = self.decided(&look, &log, situation)?;
         let relation = log.generation().map(|_| situation.wal);
-        Ok((Some(Ok(log_seen(&log, len)?)), relation, decided))
+        Ok((Some(Ok(seen)), relation, decided))
     }
 
     /// What is to be done, by the table, or why nothing is.
@@ -217,10 +218,15 @@ impl<'a, S: Storage> Files<'a, S> {
             (Action::RefuseAnother, _) => {
                 Err((Refusal::Another, look.another_database().to_string()))
             }
-            done @ (Action::Replay, _) => match look.needs_statements(log, self.wal)? {
-                Some(text) => Err((Refusal::Statements, text)),
-                None => Ok(done),
-            },
+            done @ (Action::Replay, _) => {
+                log.chain.map_or(Ok(()), |chain| {
+                    check_images(&log.scan, page_of(&chain.generation.header))
+                })?;
+                match look.needs_statements(log, self.wal)? {
+                    Some(text) => Err((Refusal::Statements, text)),
+                    None => Ok(done),
+                }
+            }
             done => Ok(done),
         })
     }

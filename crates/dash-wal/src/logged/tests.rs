@@ -70,7 +70,7 @@ fn log(header: [u8; WAL_HEADER], parts: &[&[Vec<u8>]], first: u32, within: bool)
         for frame in *part {
             let (header, image) = frame.split_at(FRAME_HEADER);
             let page = FrameHeader::decode(header.try_into().unwrap()).page;
-            let old = images.image_of(page).map(<[u8]>::to_vec);
+            let old = images.image_of(page).unwrap().map(<[u8]>::to_vec);
             let meta = if start.is_some() { header } else { &[] };
             builder.push(page, meta, old.as_deref(), image).unwrap();
             images.set(page, image).unwrap();
@@ -101,9 +101,9 @@ proptest! {
         let first = u32::try_from(skipped).unwrap() + 1;
         let scan = log(header, &parts, first, within);
         let found = headers(&scan, &parsed).unwrap();
-        prop_assert_eq!(found.len(), frames.len() - skipped);
+        prop_assert_eq!(found.all.len(), frames.len() - skipped);
         for (number, frame) in (first..).zip(&frames[skipped..]) {
-            prop_assert_eq!(&found[&number][..], &frame[..FRAME_HEADER], "frame {}", number);
+            prop_assert_eq!(&found.get(number).unwrap()[..], &frame[..FRAME_HEADER], "frame {}", number);
         }
         let commits: Vec<_> = scan
             .records()

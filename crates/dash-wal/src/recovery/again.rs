@@ -3,13 +3,18 @@
 
 use super::look::Log;
 use crate::connection::state::Connection;
+use crate::connection::sums::is_unsummed;
+use crate::frames::{FrameHeader, HEADER, WalHeader, frame_offset, frames_in};
 use crate::mutation::{Mutation, broken};
-use dash_engine::error::{Context, Operation, Result};
-use dash_engine::io::read_padded;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::io::{read_exact, read_some};
 use dash_engine::memory::zeros;
 use dash_log::scan::Condition;
 use dash_storage::{File, Storage};
 use std::sync::Arc;
+
+/// Bytes that are written together, about.
+const STRIDE: u64 = 1 << 20;
 
 impl<S: Storage> Connection<S> {
     /// Writes what a killed process left in the caches, so that a flush of it counts.
@@ -25,14 +30,8 @@ impl<S: Storage> Connection<S> {
         let Some(wal) = wal else { return Ok(()) };
         self.write_header_again()?;
         let name = Arc::clone(self.names.shown_wal());
-        let len = wal.metadata().during(Operation::Stat, &name)?.len;
-        let mut at = 0;
-        let mut buffer = zeros(len.min(1 << 20))?;
-        while at < len && !broken(Mutation::WalNotRewritten) {
-            let part = usize::try_from((len - at).min(1 << 20)).unwrap_or_default();
-            read_padded(wal, &mut buffer[..part], at).during(Operation::Read, &name)?;
-            wal.write_at(&buffer[..part], at).during(Operation::Write, &name)?;
-            at += part as u64;
+        if !broken(Mutation::WalNotRewritten) {
+            write_frames_again(wal, &name)?;
         }
         wal.flush().during(Operation::Flush, &name)
     }
@@ -45,6 +44,47 @@ impl<S: Storage> Connection<S> {
         let len = self.database.read(&mut sector, 0)?;
         self.database.write(&sector[..len], 0)
     }
+}
+
+/// The header of `-wal`, and its frames as far as they may count: with a page, and with the salts
+/// of the header, or none yet (WAL-19). A file may be long, and empty behind that.
+fn write_frames_again<F: File>(wal: &F, name: &str) -> Result<()> {
+    let (Some(bytes), Some(header)) = (raw(wal, name)?, WalHeader::read(wal, name)?) else {
+        return Ok(());
+    };
+    wal.write_at(&bytes, 0).during(Operation::Write, name)?;
+    let size = usize::try_from(header.frame_size()).map_err(|_| Error::OutOfMemory)?;
+    let len = wal.metadata().during(Operation::Stat, name)?.len;
+    let frames = u64::from(frames_in(len, header.page_size));
+    let at_once = (STRIDE / header.frame_size()).max(1).min(frames);
+    let mut buffer = zeros(at_once * header.frame_size())?;
+    let may_count = |frame: &&[u8]| {
+        frame.first_chunk().is_some_and(|bytes| {
+            let frame = FrameHeader::decode(bytes);
+            frame.page != 0 && (frame.salts == header.salts || is_unsummed(bytes))
+        })
+    };
+    let mut number = 1;
+    loop {
+        let at = frame_offset(number, header.page_size);
+        let read = read_some(wal, &mut buffer, at).during(Operation::Read, name)?;
+        let found = buffer[..read].chunks_exact(size).take_while(may_count).count();
+        if found == 0 {
+            return Ok(());
+        }
+        wal.write_at(&buffer[..found * size], at).during(Operation::Write, name)?;
+        number = match number.checked_add(u32::try_from(found).unwrap_or(u32::MAX)) {
+            Some(next) if found * size == buffer.len() => next,
+            _ => return Ok(()),
+        };
+    }
+}
+
+/// What a file has in the place of its header.
+fn raw<F: File>(wal: &F, name: &str) -> Result<Option<[u8; HEADER]>> {
+    let mut bytes = [0; HEADER];
+    let whole = read_exact(wal, &mut bytes, 0).during(Operation::Read, name)?;
+    Ok(whole.then_some(bytes))
 }
 
 impl<F: File> Log<F> {

@@ -13,14 +13,15 @@ use crate::frames::{Prefix, WalHeader, walk};
 use crate::logged::Frames;
 use crate::mutation::{Mutation, broken};
 use crate::stamp::Stamp;
-use dash_engine::error::{Context, Operation, Result};
-use dash_engine::io::read_padded;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::header::Header;
+use dash_engine::io::{read_header, read_padded};
 use dash_engine::memory::zeros;
 use dash_log::images::Images;
+use dash_log::record::Entry;
 use dash_log::scan::Condition;
 use dash_storage::{File, Storage};
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
 
 /// What the database has of the pages in the log.
@@ -120,10 +121,13 @@ impl<S: Storage> Look<'_, S> {
     /// before.
     fn is_known(&self, log: &Log<S::File>, chain: &Chain, wal: Option<&S::File>) -> Result<bool> {
         let first = chain.generation.stamp;
+        let size = page_of(&chain.generation.header);
+        if self.has_other_pages(size)? {
+            return Ok(false);
+        }
         if !first.is_known() {
             return Ok(true);
         }
-        let size = page_of(&chain.generation.header);
         let (header, last) = (self.page(1, size)?, self.page(first.page, size)?);
         let mut known = first.is_header_of(&header);
         let mut page_known = first.page == 0 || first.is_page(&last);
@@ -131,8 +135,9 @@ impl<S: Storage> Look<'_, S> {
         if known && page_known {
             return Ok(true);
         }
-        let mut look = |page: u32, commit: u32, image: &[u8]| {
-            known |= page == 1 && found.is_header_of(image);
+        // Of page 1 there is an image.
+        let mut look = |page: u32, commit: u32, image: Option<&[u8]>| {
+            known |= image.is_some_and(|image| found.is_header_of(image));
             // Written again, or cut off by a commit.
             page_known |= page == first.page;
             page_known |= commit != 0 && commit < first.page;
@@ -141,7 +146,9 @@ impl<S: Storage> Look<'_, S> {
         let mut images = Images::new(size);
         for record in log.scan.records() {
             for frame in Frames::of(&record?)?.1 {
-                if look(frame.entry.unit, frame.commit, images.feed(&frame.entry)?) {
+                let (page, commit) = (frame.entry.unit, frame.commit);
+                let image = if page == 1 { Some(images.feed(&frame.entry)?) } else { None };
+                if look(page, commit, image) {
                     return Ok(true);
                 }
             }
@@ -149,7 +156,7 @@ impl<S: Storage> Look<'_, S> {
         let (Some(wal), name) = (wal, self.names.shown_wal()) else { return Ok(false) };
         let Some(header) = WalHeader::read(wal, name)? else { return Ok(false) };
         walk(wal, &header, Prefix::before_all(&header), name, |_, frame, image| {
-            match look(frame.page, frame.commit, image) {
+            match look(frame.page, frame.commit, (frame.page == 1).then_some(image)) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -157,40 +164,55 @@ impl<S: Storage> Look<'_, S> {
         Ok(known && page_known)
     }
 
-    /// Compares the database's pages with the log's images of them.
+    /// Whether the database has pages of another size, as its header says that it has.
+    fn has_other_pages(&self, size: u32) -> Result<bool> {
+        let header = read_header(self.database, self.names.shown())?;
+        let own = header.filter(Header::is_sqlite).and_then(|header| header.page_size());
+        Ok(own.is_some_and(|own| own != size))
+    }
+
+    /// Compares the database's pages with the log's images of them, one page after the other: only
+    /// what the log has of them is in memory for all.
     fn held(&self, log: &Log<S::File>, chain: &Chain) -> Result<Held> {
-        let page = page_of(&chain.generation.header);
-        let mut images = Images::new(page);
-        let (mut newest, mut pages) = (chain.generation.stamp, u32::MAX);
-        let mut is_newest = chain.has_frames && chain.first_frame <= 1;
-        let mut on_disk: HashMap<u32, OnDisk> = HashMap::new();
+        let size = page_of(&chain.generation.header);
+        let mut pages = u32::MAX;
+        let mut entries: HashMap<u32, Vec<Entry<'_>>> = HashMap::new();
         for record in log.scan.records() {
             for frame in Frames::of(&record?)?.1 {
-                let entry = frame.entry;
-                let image = images.feed(&entry)?;
-                if entry.unit == 1 {
-                    newest = Stamp::of(image);
-                    is_newest = true;
-                }
                 if frame.is_commit() {
                     pages = frame.commit;
                 }
-                let known = match on_disk.entry(entry.unit) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(new) => {
-                        let bytes = self.page(entry.unit, page)?;
-                        new.insert(OnDisk { bytes, is: Image::None, had: false, lacked: false })
-                    }
-                };
-                known.compare(image);
+                entries.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                let of_page = entries.entry(frame.entry.unit).or_default();
+                of_page.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                of_page.push(frame.entry);
             }
         }
-        let older = on_disk.values().any(|page| page.is == Image::Other && page.had);
-        let newer = on_disk.values().any(|page| page.is == Image::Equal && page.lacked);
-        // What the last commit has cut off is in no database.
-        let mut compared = on_disk.iter().filter(|(unit, _)| **unit <= pages).peekable();
-        let shares = compared.peek().is_none() || compared.any(|(_, page)| page.is == Image::Equal);
-        Ok(Held { older, shares, newer, newest, is_newest })
+        let mut held = Held {
+            newest: chain.generation.stamp,
+            is_newest: chain.has_frames && chain.first_frame <= 1,
+            ..Held::default()
+        };
+        let mut is_compared = false;
+        for (page, entries) in entries {
+            let mut on_disk = OnDisk::new(self.page(page, size)?);
+            let mut images = Images::new(size);
+            for entry in &entries {
+                let image = images.feed(entry)?;
+                on_disk.compare(image);
+                if page == 1 {
+                    (held.newest, held.is_newest) = (Stamp::of(image), true);
+                }
+            }
+            let is_as_last = on_disk.is == Image::Equal;
+            held.older |= on_disk.is == Image::Other && on_disk.had;
+            held.newer |= is_as_last && on_disk.lacked;
+            // What the last commit has cut off is in no database.
+            is_compared |= page <= pages;
+            held.shares |= page <= pages && is_as_last;
+        }
+        held.shares |= !is_compared;
+        Ok(held)
     }
 }
 
@@ -214,6 +236,10 @@ enum Image {
 }
 
 impl OnDisk {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, is: Image::None, had: false, lacked: false }
+    }
+
     fn compare(&mut self, image: &[u8]) {
         self.had |= self.is == Image::Equal;
         self.lacked |= self.is == Image::Other;

@@ -2,7 +2,9 @@
 //! so [`crate::inspect`] looks at the same.
 
 use super::rows::{Boot, Database, LogSays, Situation, WalIs};
-use crate::context::{Generation, HeadContext, RecordContext, Relation, WAL_HEADER, salts_of};
+use crate::context::{
+    Generation, HeadContext, RecordContext, Relation, WAL_HEADER, page_of, salts_of,
+};
 use crate::frames::{Prefix, WalHeader, seal, valid_prefix};
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
@@ -10,6 +12,7 @@ use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_log::file::LogFile;
 use dash_log::head::State;
+use dash_log::record::Record;
 use dash_log::scan::{Condition, Scan, scan};
 use dash_log::sign::{self, Found};
 use dash_storage::{File, Storage};
@@ -44,6 +47,17 @@ pub(crate) struct Chain {
     pub(crate) has_frames: bool,
     /// Whether it has such statements.
     pub(crate) carries: bool,
+}
+
+impl Chain {
+    /// Whether a record of the same window may stand behind it: its frames are the next ones of the
+    /// same generation (WAL-46).
+    fn is_followed_by(&self, record: &Record<'_>, context: &RecordContext) -> bool {
+        let (same, next) = (self.generation, self.last_frame.checked_add(1));
+        context.generation == same.number
+            && record.unit_bytes == page_of(&same.header)
+            && next == Some(context.first_frame)
+    }
 }
 
 impl<F: File> Log<F> {
@@ -140,15 +154,15 @@ impl<S: Storage> Look<'_, S> {
                     chain =
                         Some(Chain { generation, first_frame, last_frame, has_frames, carries });
                 }
-                (Some(chain), None) if context.generation == chain.generation.number => {
+                (Some(chain), None) if chain.is_followed_by(&record, &context) => {
                     chain.has_frames |= record.count > 0 || record.carries();
                     chain.carries |= record.carries();
                     chain.last_frame = last_frame;
                 }
                 _ => {
-                    return Err(
-                        self.damaged_log("a record is of another generation than those before it")
-                    );
+                    return Err(self.damaged_log(
+                        "a record is of another generation than those before it, or not of the frames behind theirs",
+                    ));
                 }
             }
         }
@@ -229,7 +243,7 @@ impl<S: Storage> Look<'_, S> {
         }
         let Some(header) = WalHeader::read(wal, name)? else { return Ok(false) };
         let prefix = valid_prefix(wal, &header, Prefix::before_all(&header), name)?;
-        Ok(prefix.last + 1 >= first)
+        Ok(prefix.last >= first - 1)
     }
 
     /// What no crash leaves in a log.

@@ -277,7 +277,7 @@ impl<S: Storage> Connection<S> {
         let name = Arc::clone(self.names.shown_wal());
         let Some(wal) = wal else { return Ok(()) };
         let Some(header) = WalHeader::read(wal, &name)? else { return Ok(()) };
-        recovered.generation += 1;
+        recovered.generation = recovered.generation.wrapping_add(1);
         recovered.is_sealed = header.is_sealed;
         recovered.salts = pack(header.salts);
         recovered.promised = true;

@@ -6,14 +6,13 @@
 
 use super::look::{Chain, Log, raw_header};
 use crate::connection::state::Connection;
-use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, frame_offset, walk};
-use crate::logged::{Frames, headers};
+use crate::frames::{FrameHeader, Prefix, WalHeader, frame_offset, walk};
+use crate::logged::{Frames, Headers, headers};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::write_pieces;
 use dash_log::images::Images;
 use dash_storage::{File, Storage};
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -40,7 +39,7 @@ impl<S: Storage> Connection<S> {
             for frame in Frames::of(&record?)?.1 {
                 let image = images.feed(&frame.entry)?;
                 if frame.number > there
-                    && let Some(header) = headers.get(&frame.number)
+                    && let Some(header) = headers.get(frame.number)
                 {
                     run.push(frame_offset(frame.number, page), header, image)?;
                 }
@@ -54,16 +53,12 @@ impl<S: Storage> Connection<S> {
     }
 
     /// The last frame up to which `-wal` is valid, and the log says nothing else.
-    fn equal_prefix(
-        &self,
-        wal: &S::File,
-        headers: &BTreeMap<u32, [u8; FRAME_HEADER]>,
-    ) -> Result<u32> {
+    fn equal_prefix(&self, wal: &S::File, headers: &Headers) -> Result<u32> {
         let name = Arc::clone(self.names.shown_wal());
         let Some(header) = WalHeader::read(wal, &name)? else { return Ok(0) };
         let prefix = walk(wal, &header, Prefix::before_all(&header), &name, |number, found, _| {
             let differs =
-                headers.get(&number).is_some_and(|known| FrameHeader::decode(known) != *found);
+                headers.get(number).is_some_and(|known| FrameHeader::decode(known) != *found);
             match differs && !broken(Mutation::PrefixByNumber) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
