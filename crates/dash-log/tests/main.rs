@@ -9,6 +9,7 @@ mod a_record_counts_whole_or_not_at_all;
 mod an_annotation_changes_nothing;
 mod differences_turn_one_image_into_another;
 mod format_md_shows_the_bytes;
+mod no_number_is_believed;
 mod nobody_who_waits_is_overlooked;
 mod released_formats_are_read_for_ever;
 mod the_file_is_made_once;

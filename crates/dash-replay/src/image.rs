@@ -57,8 +57,8 @@ impl Image {
 
     /// A page; `None`: the file ends before it.
     pub fn get(&self, number: u32) -> Result<Option<Vec<u8>>> {
+        let Some(offset) = self.offset(number) else { return Ok(None) };
         let mut bytes = vec![0; self.page as usize];
-        let offset = u64::from(number - 1) * u64::from(self.page);
         match self.file.read_exact_at(&mut bytes, offset) {
             Ok(()) => Ok(Some(bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
@@ -66,17 +66,31 @@ impl Image {
         }
     }
 
-    /// Puts frames into it, after which it has so many pages.
+    /// Puts frames into it, after which it has so many pages. SQLite writes every page by which a
+    /// database grows, but for the one that holds its locks.
     pub fn apply(&self, frames: &[Frame<'_>], pages: u32) -> Result<()> {
-        for (number, image) in frames {
+        let most = u64::from(self.pages()?) + frames.len() as u64 + 1;
+        if u64::from(pages) > most {
+            return Err(Error::NoBase(format!(
+                "a commit says that the database has {pages} pages then, and with what came before it has {most} at most: the log                  is damaged, or its first commit is not the one behind that copy"
+            )));
+        }
+        // What a transaction has written and then cut off is not in the database.
+        for (number, image) in frames.iter().filter(|(number, _)| *number <= pages) {
             self.put(*number, image)?;
         }
         self.resize(pages)
     }
 
     pub fn put(&self, number: u32, image: &[u8]) -> Result<()> {
-        let offset = u64::from(number - 1) * u64::from(self.page);
+        let no_page = || Error::NoBase("the log is damaged: it has a page 0".to_owned());
+        let offset = self.offset(number).ok_or_else(no_page)?;
         self.file.write_all_at(image, offset).map_err(|error| self.failed(error))
+    }
+
+    /// Where page `number`, from 1, begins.
+    fn offset(&self, number: u32) -> Option<u64> {
+        Some(u64::from(number.checked_sub(1)?) * u64::from(self.page))
     }
 
     fn resize(&self, pages: u32) -> Result<()> {

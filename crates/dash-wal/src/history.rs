@@ -221,6 +221,9 @@ impl History {
             let mut frames = Vec::<(u32, Vec<u8>)>::new();
             for place in places {
                 let record = self.scan.record(place)?;
+                if record.unit_bytes != start.page_size() {
+                    return Err(damaged("its pages have two sizes").into());
+                }
                 for _ in carried_in(&record)? {
                     if let Some(commit) = commits.next()
                         && !self.show_carried(&start, commit, |commit, frames| {
@@ -233,10 +236,7 @@ impl History {
                 for frame in Frames::of(&record)?.1 {
                     // Those of a commit are in one record.
                     if frames.len() as u64 * frame_size(start.page_size()) > FRAMES_MAX {
-                        return Err(Error::Corrupt(
-                            "the log is damaged: frames that no commit ends".to_owned(),
-                        )
-                        .into());
+                        return Err(damaged("it has frames that no commit ends").into());
                     }
                     frames.push((frame.entry.unit, images.feed(&frame.entry)?.to_vec()));
                     if frame.is_commit()
@@ -354,6 +354,10 @@ fn find<S: Storage>(storage: &S, directory: S::Directory, names: &mut Names) -> 
         None => Ok(place),
         Some(strayed) => Err(refusal(names, strayed)),
     }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::Corrupt(format!("the log is damaged: {what}"))
 }
 
 fn context_of(scan: &Scan, place: &RecordPlace) -> Result<RecordContext> {

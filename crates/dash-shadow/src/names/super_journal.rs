@@ -12,8 +12,10 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a super-journal that are read: no more than 125 databases can be attached, with paths
-/// of 4096 bytes.
+/// Databases of a transaction: no more than 125 can be attached.
+const MOST: usize = 126;
+
+/// Bytes of a super-journal that are read: their paths have 4096 bytes.
 const LONGEST: u64 = 1 << 20;
 
 /// Whether the super-journal named in a block exists. "Gone" is answered only after the directory
@@ -67,7 +69,8 @@ pub fn remove_if_unused<S: Storage>(
     };
     let found = file.metadata().during(Operation::Stat, &shown)?;
     let children = children(&file, &found, &shown)?;
-    if found.links != 1 || !children.iter().any(|child| child == undone) {
+    let lists_it = children.len() <= MOST && children.iter().any(|child| child == undone);
+    if found.links != 1 || !lists_it {
         return Ok(());
     }
     for child in children {

@@ -1,14 +1,15 @@
 //! The rows of `sqlite_schema`, read out of a database's pages, so that nobody has to run SQL for
 //! them (SQLite's file format, "B-tree Pages" and "Record Format").
 //!
-//! Nothing is believed. Each page is looked at once, and a schema of which a part can't be read, or
-//! that is too large, is taken for none: a trigger may stand in that part.
+//! Nothing is believed. A schema of which a part can't be read, or that is too large, is taken for
+//! none: a trigger may stand in that part.
 
 use super::schema::Schema;
-use std::collections::HashSet;
 
-/// Pages that are looked at.
-const PAGES: usize = 1 << 16;
+/// Bytes that are looked at, of pages and of rows: the same ones may be named many times.
+const BYTES: usize = 8 << 20;
+/// Pages that wait to be looked at, each of 512 bytes at least.
+const PAGES: usize = BYTES / 512;
 /// Bytes of a row: more than the longest statement that SQLite takes as a rule.
 const ROW: usize = 1 << 20;
 
@@ -29,7 +30,7 @@ impl Schema {
     ///
     /// Those of `page`.
     pub fn of_pages<E>(page: impl FnMut(u32) -> Result<Option<Vec<u8>>, E>) -> Result<Self, E> {
-        let mut reader = Reader { page, seen: HashSet::new() };
+        let mut reader = Reader { page, left: BYTES };
         let mut schema = Self::default();
         let Some(first) = reader.page(1)? else { return Ok(schema) };
         if number(&first, ENCODING) != Some(UTF_8) {
@@ -52,16 +53,24 @@ impl Schema {
 /// Whoever has the pages.
 struct Reader<F> {
     page: F,
-    /// Those that were looked at.
-    seen: HashSet<u32>,
+    /// Bytes that may still be looked at.
+    left: usize,
 }
 
 impl<E, F: FnMut(u32) -> Result<Option<Vec<u8>>, E>> Reader<F> {
     fn page(&mut self, number: u32) -> Result<Option<Vec<u8>>, E> {
-        if number == 0 || self.seen.len() == PAGES || !self.seen.insert(number) {
+        if number == 0 {
             return Ok(None);
         }
-        (self.page)(number)
+        let page = (self.page)(number)?;
+        Ok(page.filter(|page| self.takes(page.len())))
+    }
+
+    /// Whether so many bytes more are looked at.
+    fn takes(&mut self, bytes: usize) -> bool {
+        let left = self.left.checked_sub(bytes.max(1));
+        self.left = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// Adds the rows of a leaf whose tree begins at `at`; whether each could be read.
@@ -73,7 +82,7 @@ impl<E, F: FnMut(u32) -> Result<Option<Vec<u8>>, E>> Reader<F> {
         schema: &mut Schema,
     ) -> Result<bool, E> {
         for cell in leaves(page, at) {
-            let row = self.row(page, cell, usable)?;
+            let row = self.row(page, cell, usable)?.filter(|row| self.takes(row.len()));
             let Some([kind, _, table, _, sql]) = row.as_deref().and_then(columns) else {
                 return Ok(false);
             };

@@ -2,9 +2,14 @@
 //! what it leaves, is written again and flushed, or the next power loss takes it. What nobody could
 //! see of it yet will be written over, and counts for nothing (WAL-44).
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Tale, changes, losses};
+use dash_storage::simulated::OperationKind;
+use dash_storage::{Directory, File, OpenMode, Storage};
+
+use crate::common::{DB, PAGE, Tale, changes, losses};
 
 /// Everybody is killed before each step of `act`; the next one opens, does something, and the power
 /// goes.
@@ -88,6 +93,41 @@ pub(crate) fn in_a_truncation() {
         db.checkpoint("TRUNCATE");
         db.put();
     });
+}
+
+/// A file may be long, and empty behind its frames: nobody reads all of it and fills it with
+/// zeros. SEC S2-12
+#[test]
+pub(crate) fn and_nothing_behind_its_frames() {
+    const LONG: u64 = 64 << 20;
+    let (tale, db) = Tale::begun();
+    db.put();
+    db.kill();
+    let tale = tale.after(tale.machine.killed());
+    let wal = tale.machine.open_stock(format!("{DB}-wal")).unwrap();
+    let inode = wal.inode();
+    tale.machine.process().open_directory(Path::new("/")).and_then(|folder| {
+        folder.open(OsStr::new("app.db-wal"), OpenMode::ReadWrite)?.set_len(LONG)
+    }).unwrap();
+    let moved = Arc::new(Mutex::new((0, 0)));
+    let counted = Arc::clone(&moved);
+    tale.machine.watch(move |_, operation| {
+        let bytes = operation.range.as_ref().map_or(0, |range| range.end - range.start);
+        let mut counted = counted.lock().unwrap();
+        match operation.kind {
+            OperationKind::Write if operation.inode == inode => counted.0 += bytes,
+            OperationKind::Read if operation.inode == inode => counted.1 += bytes,
+            _ => {}
+        }
+    });
+    let next = tale.open();
+    next.content();
+    tale.machine.watch(|_, _| {});
+    let (written, read) = *moved.lock().unwrap();
+    assert!(written > 2 * PAGE as u64, "its frames are written again: {written}");
+    assert!(written < 1 << 20, "{written} bytes written");
+    assert!(read < 16 << 20, "{read} bytes read");
+    tale.survives_all();
 }
 
 /// And killed again in the recovery.

@@ -249,11 +249,11 @@ impl<S: Storage> Connection<S> {
         };
         let durable = self.coordination.durable();
         let from = if durable.covers(self.coordination.get(Word::Generation), 0) {
-            durable.frame + 1
+            durable.frame.saturating_add(1)
         } else {
             1
         };
-        let frames = u64::from((end + 1).saturating_sub(from));
+        let frames = (u64::from(end) + 1).saturating_sub(from.into());
         let bytes = frames * frames::frame_size(page);
         if self.coordination.get(Word::Writes) != 0 {
             // Whoever wrote it died: see there.

@@ -39,7 +39,7 @@ impl<S: Storage> Connection<S> {
         let goes_around = oldest.is_some_and(|oldest| oldest >= position);
         let behind = if goes_around { old } else { position };
         // Who wrote before may have padded to a smaller block.
-        let behind = behind.next_multiple_of(u64::from(ring.block).max(1));
+        let behind = behind.checked_next_multiple_of(u64::from(ring.block).max(1))?;
         ring.len = longer(old, behind.saturating_add(len), &self.settings.tuning)?;
         // Where the file can't grow the log goes on as it is.
         log.grow(ring.len).ok()?;
@@ -61,6 +61,10 @@ impl<S: Storage> Connection<S> {
 /// How long a ring of `len` bytes is to be for a record that ends at `end`: a commit waits for what
 /// is added, and what is added too much is written for nothing.
 fn longer(len: u64, end: u64, tuning: &Tuning) -> Option<u64> {
+    // What others say in shared memory may be anything.
+    if end > tuning.ring_max {
+        return None;
+    }
     let mut longer = len;
     while longer < end {
         let step = (longer / PART).clamp(tuning.ring_min.min(STEP), STEP);
@@ -86,6 +90,7 @@ mod tests {
         assert_eq!(of(32 * MIB, 32 * MIB + 512), Some(33 * MIB));
         assert_eq!(of(64 * MIB - 4 * KIB, 64 * MIB), Some(64 * MIB));
         assert_eq!(of(64 * MIB, 64 * MIB + 1), None);
+        assert_eq!(of(256 * KIB, u64::MAX), None);
         assert_eq!(longer(16 * KIB, 70 * KIB, &Tuning::tiny()), None);
     }
 }

@@ -71,7 +71,7 @@ impl<F: File> Coordination<F> {
         word(3).store(commit.wait, Relaxed);
         word(4).store(commit.flush.unwrap_or(NONE), Relaxed);
         word(5).store(commit.record.map_or(0, Record::word), Relaxed);
-        word(0).store(number + 1, SeqCst);
+        word(0).store(number.wrapping_add(1), SeqCst);
     }
 
     /// The last commits, the newest one first.
