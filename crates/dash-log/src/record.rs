@@ -8,8 +8,8 @@ use crate::format::{Form, Invalid, layout as common, u32_at};
 use crate::number::{put as put_number, take as take_number};
 
 pub use builder::Builder;
-pub(crate) use start::{beginning, claimed};
 pub use start::{COMPACT_MAGIC, MAGIC, compact};
+pub(crate) use start::{beginning, claimed};
 
 mod builder;
 mod start;

@@ -19,8 +19,8 @@ use dash_log::heads::Heads;
 use dash_log::images::Images;
 use dash_log::record::{Entry, Record, WINDOW_START};
 use dash_log::scan::{Condition, Scan, scan};
-use dash_storage::real::Real;
 use dash_storage::Storage;
+use dash_storage::real::Real;
 use proptest::prelude::*;
 
 const RING: usize = 32 << 10;
@@ -47,7 +47,9 @@ fn a_head_sends_nobody_where_no_record_can_be() {
     assert_eq!(found(&at_rest(16 << 10)), (Condition::Whole, vec![4]));
     assert_eq!(found(&at_rest(24 << 10)), (Condition::Whole, vec![]), "no record is anywhere else");
     let ring = RING as u64;
-    for next in [1, 700, (16 << 10) + 1, ring + 512, 1 << 40, (1 << 63) - 4096, 1 << 63, u64::MAX - 5000] {
+    for next in
+        [1, 700, (16 << 10) + 1, ring + 512, 1 << 40, (1 << 63) - 4096, 1 << 63, u64::MAX - 5000]
+    {
         assert_eq!(found(&at_rest(next)), (Condition::Damaged, vec![4]), "{next:#x}");
     }
     assert_eq!(found(&at_rest(ring)), (Condition::Whole, vec![]), "it is the ring's end");
@@ -70,10 +72,11 @@ fn nobody_has_counted_up_to_a_number_that_none_follows() {
     for sequence in [COUNT_MAX, u64::MAX] {
         let head = head(ID, sequence).encode().unwrap();
         assert_eq!(Head::decode(&head), Err(Invalid::Malformed));
-        let bytes = log(Some(&super::common::head(ID, 0)), RING, &[(
-            0,
-            &record(ID, sequence, WINDOW_START, 9),
-        )]);
+        let bytes = log(
+            Some(&super::common::head(ID, 0)),
+            RING,
+            &[(0, &record(ID, sequence, WINDOW_START, 9))],
+        );
         assert!(matches!(Scan::examine(bytes, "log"), Err(Error::Corrupt(_))));
         let compact = compact(ID, sequence, WINDOW_START, 9);
         assert_eq!(Record::decode(&compact), Err(Invalid::Malformed));

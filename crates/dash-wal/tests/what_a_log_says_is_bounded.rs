@@ -133,7 +133,8 @@ impl Set {
         assert!(fs::read(self.wal()).unwrap() == wal, "{story}: -wal was written");
         let read = History::read(&Real, &self.path()).map(|history| {
             let history = history.unwrap();
-            history.commits().is_err() || history.replay(false, |_, _, _| Ok::<_, Error>(true)).is_err()
+            history.commits().is_err()
+                || history.replay(false, |_, _, _| Ok::<_, Error>(true)).is_err()
         });
         let takes_time = begun.elapsed();
         assert!(takes_time < Duration::from_secs(5), "{story}: {takes_time:?}");

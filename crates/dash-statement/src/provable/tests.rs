@@ -358,3 +358,53 @@ fn what_may_write_the_schema_by_hand_is_told() {
         assert_eq!(writes_schema(sql.as_bytes()), writes, "{sql}");
     }
 }
+
+/// A page that names one long row thirty thousand times, in a tree that names the page as often:
+/// whoever reads the schema reads so much, and calls nothing provable. SEC S2-12
+#[test]
+fn a_schema_that_is_too_long_is_not_read_to_its_end() {
+    const PAGE: usize = 1 << 16;
+    const COUNT: u16 = 30_000;
+    let pointers = |page: &mut [u8], begin: usize, kind: u8, head: usize, to: u16| {
+        page[begin] = kind;
+        page[begin + 3..begin + 5].copy_from_slice(&COUNT.to_be_bytes());
+        let all = &mut page[begin + head..begin + head + 2 * usize::from(COUNT)];
+        all.as_chunks_mut().0.fill(to.to_be_bytes());
+    };
+    let mut first = vec![0; PAGE];
+    first[59] = 1;
+    first[PAGE - 5] = 2;
+    pointers(&mut first, 100, 5, 12, u16::MAX - 7);
+    // A row of 2500 bytes with a table's definition.
+    let definition = format!("{TABLE}{}", " ".repeat(2400 - TABLE.len()));
+    let columns = ["table", "t", "t"].map(|text| (13 + 2 * text.len(), text.to_owned()));
+    let mut row = vec![7];
+    row.extend(columns.iter().map(|(kind, _)| u8::try_from(*kind).expect("short")));
+    row.push(8);
+    let kind = 13 + 2 * definition.len();
+    row.extend([
+        0x80 | u8::try_from(kind >> 7).expect("short"),
+        u8::try_from(kind & 127).expect("seven bits"),
+    ]);
+    row.extend(columns.iter().flat_map(|(_, text)| text.bytes()));
+    row.extend(definition.bytes());
+    let mut leaf = vec![0; PAGE];
+    let at = PAGE - 2600;
+    let mut cell = vec![0x80 | u8::try_from(row.len() >> 7).expect("short")];
+    cell.extend([u8::try_from(row.len() & 127).expect("seven bits"), 1]);
+    cell.extend(&row);
+    leaf[at..at + cell.len()].copy_from_slice(&cell);
+    pointers(&mut leaf, 0, 13, 8, u16::try_from(at).expect("in the page"));
+    let mut seen = 0;
+    let schema = Schema::of_pages(|number| {
+        seen += 1;
+        match number {
+            _ if seen > 300 => Err("many pages are read"),
+            1 => Ok(Some(first.clone())),
+            2 => Ok(Some(leaf.clone())),
+            _ => Ok(None),
+        }
+    });
+    let judged = judge("DELETE FROM t WHERE k = ?", &schema.expect("is read"));
+    assert_eq!(judged, Err(Unprovable::Table));
+}

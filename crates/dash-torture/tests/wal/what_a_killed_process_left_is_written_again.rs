@@ -106,9 +106,13 @@ pub(crate) fn and_nothing_behind_its_frames() {
     let tale = tale.after(tale.machine.killed());
     let wal = tale.machine.open_stock(format!("{DB}-wal")).unwrap();
     let inode = wal.inode();
-    tale.machine.process().open_directory(Path::new("/")).and_then(|folder| {
-        folder.open(OsStr::new("app.db-wal"), OpenMode::ReadWrite)?.set_len(LONG)
-    }).unwrap();
+    tale.machine
+        .process()
+        .open_directory(Path::new("/"))
+        .and_then(|folder| {
+            folder.open(OsStr::new("app.db-wal"), OpenMode::ReadWrite)?.set_len(LONG)
+        })
+        .unwrap();
     let moved = Arc::new(Mutex::new((0, 0)));
     let counted = Arc::clone(&moved);
     tale.machine.watch(move |_, operation| {

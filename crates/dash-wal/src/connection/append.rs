@@ -150,6 +150,7 @@ impl<S: Storage> Connection<S> {
             let meta = if is_short { &[] } else { header };
             leader.builder.push(parsed.page, meta, old, image)?;
             commits += u32::from(parsed.is_commit());
+            leader.window.last.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
             leader.window.last.insert(parsed.page, number);
             leader.window.upto = number;
         }
@@ -204,6 +205,7 @@ impl<S: Storage> Connection<S> {
         }
         for number in window.upto + 1..batch.first {
             let page = self.page_of(number, batch.page)?;
+            leader.window.last.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
             leader.window.last.insert(page, number);
         }
         leader.window.upto = batch.first - 1;

@@ -7,6 +7,7 @@ use crate::shared::coordination::Word;
 use crate::shared::durable::pack;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::read_exact;
+use dash_engine::memory::zeros;
 use dash_storage::Storage;
 
 /// A commit, by the last frame in a generation of `-wal`.
@@ -37,7 +38,7 @@ impl<S: Storage> Connection<S> {
         };
         seen.generation != newest.generation
             || seen.frame > newest.frame
-            || (seen.frame + 1..=newest.frame).any(is_one)
+            || (seen.frame.saturating_add(1)..=newest.frame).any(is_one)
     }
 
     /// A page as of that commit, by its number from 1; `None`: there is none.
@@ -51,7 +52,7 @@ impl<S: Storage> Connection<S> {
         if newest.frame > 0 && number > newest.pages {
             return Ok(None);
         }
-        let mut page = vec![0; usize::try_from(size).unwrap_or_default()];
+        let mut page = zeros(size.into())?;
         let mut found = None;
         for frame in (1..=newest.frame).rev() {
             if self.page_of(frame, size)? == number {

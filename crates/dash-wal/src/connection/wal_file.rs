@@ -1,5 +1,6 @@
 //! `-wal` as SQLite uses it, and what its calls tell of transactions (wal.c `walFrames`).
 
+use crate::bounds::is_page_size;
 use crate::connection::own::OwnFrames;
 use crate::connection::state::{Backfill, CommitFrame, Connection, Transaction};
 use crate::connection::sums::is_unsummed;
@@ -211,7 +212,7 @@ impl<S: Storage> Connection<S> {
         if let Some((_, page)) = self.page.filter(|(of, _)| *of == generation) {
             return Ok(Some(page));
         }
-        let page = self.wal_header()?.map(|header| page_of(&header));
+        let page = self.wal_header()?.map(|header| page_of(&header)).filter(|it| is_page_size(*it));
         self.page = page.map(|page| (generation, page));
         Ok(page)
     }

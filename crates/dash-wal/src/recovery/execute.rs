@@ -18,7 +18,7 @@ use crate::made::Made;
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_padded};
-use dash_engine::memory::zeros;
+use dash_engine::memory::{headroom, zeros};
 use dash_engine::open::open_if_there;
 use dash_storage::{File, OpenMode, Storage};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -27,6 +27,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of frames that are written together, about.
 const TOGETHER: usize = 256 << 10;
+
+/// What the items of an annotation take in memory, in lengths of the record.
+const COPIES: usize = 16;
 
 /// A record of statements.
 struct Run {
@@ -55,11 +58,11 @@ impl<S: Storage> Connection<S> {
         let (Some(executor), false) = (executor, others) else {
             return Err(Error::CantOpen(look.statements_of_others(&runs, here)));
         };
-        let commits: Vec<_> = runs.iter().flat_map(|run| run.commits.iter().cloned()).collect();
+        let checks = runs.iter().map(|run| (run.commits.len(), run.carried.made.clone())).collect();
+        let commits: Vec<_> = runs.into_iter().flat_map(|run| run.commits).collect();
         let len = frame_offset(base.last + 1, header.page_size);
         wal.set_len(len).during(Operation::Resize, name)?;
-        let checks = runs.iter().map(|run| (run.commits.len(), run.carried.made.clone()));
-        let target = self.target(&header, base, wal, checks.collect())?;
+        let target = self.target(&header, base, wal, checks)?;
         let target = Arc::new(Mutex::new(target));
         let pages: Arc<Mutex<dyn Pages>> = target.clone();
         executor.execute(&pages, &commits).map_err(|error| match error {
@@ -86,10 +89,16 @@ impl<S: Storage> Connection<S> {
         let own = own.filter(|own| own.id() == wal.id());
         let own = own.ok_or_else(|| Error::CantOpen(format!("{name} was replaced: try again")))?;
         let mut frames = HashMap::new();
+        let mut room = Ok(());
         walk(wal, header, Prefix::before_all(header), name, |number, frame, _| {
+            room = frames.try_reserve(1);
+            if room.is_err() {
+                return ControlFlow::Break(());
+            }
             frames.insert(frame.page, number);
             ControlFlow::Continue(())
         })?;
+        room.map_err(|_| Error::OutOfMemory)?;
         let count = match base.committed {
             0 => {
                 let len = self.database.size()?;
@@ -162,6 +171,7 @@ impl<S: Storage> Look<'_, S> {
                     false => return Err(damaged()),
                 }
             };
+            headroom(record.length().saturating_mul(COPIES))?;
             let known = carried_in(&record).map_err(|_| damaged())?;
             let commits: Vec<_> = known.into_iter().map(|(_, said)| said.statements).collect();
             let first = context.first_frame;
@@ -346,6 +356,9 @@ impl<F: File> Pages for Target<F> {
             return Err(Error::Refused("a page of another length".to_owned()));
         }
         let mut left = pages.len();
+        let frames = left.saturating_mul(usize::try_from(self.header.frame_size()).unwrap_or(left));
+        self.waiting.try_reserve(frames).map_err(|_| Error::OutOfMemory)?;
+        self.frames.try_reserve(left).map_err(|_| Error::OutOfMemory)?;
         for (number, page) in pages {
             left -= 1;
             let commit = if left == 0 { count } else { 0 };
