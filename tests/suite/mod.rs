@@ -6,8 +6,10 @@ pub mod casualty;
 pub mod damage;
 pub mod parts;
 pub mod peers;
+pub mod rights;
 pub mod sandbox;
 pub mod sql;
+pub mod steps;
 pub mod workload;
 
 use std::ffi::OsStr;

@@ -1,6 +1,7 @@
 //! The coordination file `app.db-dash`, whatever engine fills it: who may make it, who waits for
 //! whom, and the bytes that are locked in it in every mode, so that the modes refuse each other.
 
+use crate::beside::{MAKING_PATIENCE, OWNERS_ALONE, is_being_made, left_behind};
 use crate::error::{Context, Error, Operation, Result};
 use crate::open::open_own;
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
@@ -37,12 +38,6 @@ pub struct CoordinationFile<'a> {
     pub db: &'a str,
 }
 
-/// The permission bits that a new file may have while it is not known whose group it belongs to.
-pub const OWNERS_ALONE: u32 = 0o700;
-
-/// The bits of everybody else.
-const OTHERS: u32 = 0o077;
-
 /// The bits that let somebody else write.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -51,9 +46,6 @@ pub const OPEN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often it looks.
 const OPEN_PAUSE: Duration = Duration::from_micros(500);
-
-/// For how long a file may be its maker's alone before it is taken for left behind.
-const MAKING_PATIENCE: Duration = Duration::from_secs(1);
 
 /// For how long nobody but a reader holds OPEN before that is said: longer than between two looks.
 const READER_PATIENCE: Duration = Duration::from_millis(20);
@@ -76,7 +68,7 @@ pub fn open_coordination<S: Storage>(
         let file = match open_own::<S>(directory, which.name, mode) {
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 match (whose(directory, which)?, db) {
-                    (Some(found), Some(db)) if narrower(&found, db) => {
+                    (Some(found), Some(db)) if is_being_made(&found, db) => {
                         if waited >= MAKING_PATIENCE {
                             return Err(left_behind(name, found.owner));
                         }
@@ -163,18 +155,6 @@ fn wait_for_open<S: Storage>(
 /// What is said of the coordination file.
 fn whose(directory: &impl Directory, which: CoordinationFile<'_>) -> Result<Option<Metadata>> {
     directory.metadata(which.name).during(Operation::Stat, which.shown)
-}
-
-/// Whether others who have the database don't have this file yet.
-fn narrower(file: &Metadata, db: &Metadata) -> bool {
-    file.permissions & OTHERS == 0 && db.permissions & OTHERS != 0
-}
-
-fn left_behind(name: &str, owner: u32) -> Error {
-    Error::CantOpen(format!(
-        "{name} belongs to user {owner} alone: a process of that user makes it or was killed when it did; \
-         if none has the database open, remove it"
-    ))
 }
 
 /// Whether a coordination file may be written: it has no other name, and its maker has a right to

@@ -1,7 +1,7 @@
 //! Opening files by their names in the database's folder.
 
 use crate::error::{Context, Error, Operation, Result};
-use dash_storage::{Directory, File, OpenMode, Storage};
+use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
 
 /// An open file and its length, which only counts where nobody else has it open.
 pub type Opened<F> = (F, u64);
@@ -50,8 +50,14 @@ pub fn if_there<F>(opened: std::io::Result<F>, name: &std::ffi::OsStr) -> Result
 ///
 /// [`Error::CantOpen`] with what to do; those of looking.
 pub fn has_one_name<F: File>(file: &F, name: &str) -> Result<()> {
-    match file.metadata().during(Operation::Stat, name)?.links {
-        0 | 1 => Ok(()),
+    one_name(file, name).map(|_| ())
+}
+
+/// The same; what is said of the file.
+pub(crate) fn one_name<F: File>(file: &F, name: &str) -> Result<Metadata> {
+    let found = file.metadata().during(Operation::Stat, name)?;
+    match found.links {
+        0 | 1 => Ok(found),
         links => Err(Error::CantOpen(format!(
             "{name} is another file, too ({links} hard links), which would be overwritten: remove the other links"
         ))),

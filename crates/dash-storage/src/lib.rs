@@ -316,8 +316,15 @@ pub trait File: Send + Sync + 'static {
 
     /// Gives this file the owner, group, permission bits and access control list of `other`, as far
     /// as this process may: names are exchanged, and a database must not change hands with them.
-    /// Whether everybody who may use the other one may use this one now.
+    /// Whether everybody who may use the other one may use this one now. At no instant does it give
+    /// anybody what neither the other one gives nor it gave before.
     fn copy_access(&self, other: &Self) -> io::Result<bool>;
+
+    /// What the file's own group may do with it, as bits from `0o4` (read) to `0o1`. Where the file
+    /// has an access control list, the permission bits say only what its group may at most.
+    fn rights_of_group(&self) -> io::Result<u32> {
+        Ok(self.metadata()?.permissions >> 3 & 0o7)
+    }
 
     /// Maps the first `len` bytes for reading. What is behind the end of the file must not be
     /// touched. [`io::ErrorKind::Unsupported`] in homes without memory mapping.

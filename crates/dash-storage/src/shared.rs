@@ -107,6 +107,10 @@ impl<F: File> File for Arc<F> {
         F::copy_access(self, other)
     }
 
+    fn rights_of_group(&self) -> io::Result<u32> {
+        F::rights_of_group(self)
+    }
+
     fn map(&self, len: u64) -> io::Result<Self::Map> {
         F::map(self, len)
     }

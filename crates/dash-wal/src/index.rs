@@ -36,7 +36,8 @@ pub(crate) use slots::{CKPT, READ, SLOTS, WRITE};
 
 use crate::frames::Checksum;
 use crate::memory::index::{Region, Seat, Slots as Places};
-use attach::{attach, is_named, open_file};
+use attach::{attach, is_named};
+use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::share;
 use dash_storage::{Directory, File, LockKind, REGION, SharedMemory, Storage};
@@ -94,7 +95,8 @@ impl<S: Storage> Index<S> {
     /// # Errors
     ///
     /// `Busy` where a stock SQLite writes, checkpoints or recovers, or somebody empties or removes
-    /// the index and doesn't come to an end; those of the calls.
+    /// the index and doesn't come to an end; `CantOpen` for one that is another file, too; those of
+    /// the calls.
     pub(crate) fn open(
         storage: &S,
         directory: &S::Directory,
@@ -103,10 +105,8 @@ impl<S: Storage> Index<S> {
     ) -> Result<Self> {
         let shown = name.to_string_lossy().into_owned();
         for _ in 0..ATTEMPTS {
-            if let Some(file) = open_file::<S>(directory, name, database, &shown)?
-                && attach(&file, database, &shown)?
-                && is_named::<S>(directory, name, &file, &shown)?
-            {
+            let file = open_or_make(storage, directory, (name, &shown), database)?;
+            if attach(&file, database, &shown)? && is_named::<S>(directory, name, &file, &shown)? {
                 share(&file, STOCK, &shown)?;
                 return Ok(Self::new(Home::File(file, name.to_owned()), shown));
             }

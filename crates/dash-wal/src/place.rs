@@ -8,6 +8,7 @@
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::strayed::{Strayed, refusal};
+use dash_engine::beside::make;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_log::file::{LogFile, LogName};
@@ -268,16 +269,13 @@ pub(crate) fn write<S: Storage>(
 ) -> Result<()> {
     let shown = names.log.to_string_lossy();
     let bytes = sign.encode()?;
-    let permissions = database.metadata().during(Operation::Stat, names.shown())?.permissions;
     // What lies there was not finished, or is somebody else's.
     match directory.unlink(&names.new_sign) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         other => other.during(Operation::Delete, &*shown)?,
     }
-    let mode = OpenMode::CreateNew { permissions };
-    let file = directory.open(&names.new_sign, mode).during(Operation::Open, &*shown)?;
     // Whoever may use the database may read where its log is; and follows no other sign.
-    drop(file.copy_access(database));
+    let file = make(directory, &names.new_sign, database).during(Operation::Open, &*shown)?;
     if !is_theirs(&file, database, &shown)? {
         drop(directory.unlink(&names.new_sign));
         let db = names.shown();

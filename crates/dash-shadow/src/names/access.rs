@@ -6,7 +6,7 @@
 //! to that name at rest, a chmod or chown, is meant for both.
 
 use crate::names::Names;
-pub(crate) use dash_engine::coordination::OWNERS_ALONE;
+pub(crate) use dash_engine::beside::OWNERS_ALONE;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};

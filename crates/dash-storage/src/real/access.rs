@@ -10,41 +10,71 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
 use nix::errno::Errno;
-use xattr::FileExt;
 
-use super::uninterrupted;
+use super::list::List;
 
-/// Where Linux keeps a file's POSIX access control list.
-const ACCESS_LIST: &str = "system.posix_acl_access";
+/// The permission bits of the owner.
+const OWNERS: u32 = 0o700;
 
 /// Gives `to` what `from` has of these, as far as this process may. Whether everybody who may use
 /// `from` may use `to` now. To be called again where a signal interrupts it.
+///
+/// At no instant does it give anybody what neither `from` gives nor it gave before: what it is to
+/// lose goes first, and it is widened once it has the group and the list that the bits are meant
+/// for.
 pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
-    let theirs = from.metadata()?;
-    let mut mine = to.metadata()?;
-    if mine.gid() != theirs.gid() {
-        as_may_be(fchown(to, None, Some(theirs.gid())))?;
-        mine = to.metadata()?;
-    }
-    let listed = copy_list(to, from)?;
-    let wanted = bits(&theirs, mine.gid() == theirs.gid());
-    if mine.mode() & 0o777 != wanted || mine.uid() != theirs.uid() {
-        as_may_be(to.set_permissions(Permissions::from_mode(wanted)))?;
-        if mine.uid() != theirs.uid() {
-            as_may_be(fchown(to, Some(theirs.uid()), None))?;
+    let (theirs, list) = (from.metadata()?, List::of(from)?);
+    let (mut mine, mut own_list) = (to.metadata()?, List::of(to)?);
+    let is_of_group = |mine: &Metadata| mine.gid() == theirs.gid();
+    let change = |to: &File, bits| as_may_be(to.set_permissions(Permissions::from_mode(bits)));
+    if !is_of_group(&mine) || own_list != list {
+        let narrow = mine.mode() & theirs.mode() & 0o777;
+        if narrow != mine.mode() & 0o777 {
+            change(to, narrow)?;
         }
-        mine = to.metadata()?;
     }
-    Ok(listed && mine.mode() & 0o777 == wanted && lets_in(&mine, &theirs))
+    if !is_of_group(&mine) {
+        as_may_be(fchown(to, None, Some(theirs.gid())))?;
+    }
+    mine = to.metadata()?;
+    let same_group = is_of_group(&mine);
+    let fitting = list.as_ref().map(|list| list.within(same_group));
+    if own_list != fitting {
+        as_may_be(List::put(to, fitting.as_ref()))?;
+        (mine, own_list) = (to.metadata()?, List::of(to)?);
+    }
+    let wanted = match &fitting {
+        None => bits(&theirs, same_group),
+        Some(list) if own_list == fitting => list.bits(),
+        // Whom it keeps out the bits can't.
+        Some(_) => theirs.mode() & OWNERS,
+    };
+    if mine.mode() & 0o777 != wanted {
+        change(to, wanted)?;
+    }
+    if mine.uid() != theirs.uid() {
+        as_may_be(fchown(to, Some(theirs.uid()), None))?;
+    }
+    mine = to.metadata()?;
+    let is_given = own_list == list && mine.mode() & 0o777 == wanted;
+    Ok(is_given && lets_in(&mine, &theirs))
+}
+
+/// What the file's own group may do with it: the bits tell that where there is no list.
+pub(super) fn of_group(file: &File) -> io::Result<u32> {
+    let bits = file.metadata()?.mode() >> 3 & 0o7;
+    Ok(List::of(file)?.map_or(bits, |list| list.of_group()))
 }
 
 /// Only root gives files away, and only to groups of one's own. In a user namespace some ids have
-/// no name.
+/// no name; and some file systems have no lists.
 fn as_may_be(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error)
             if error.kind() == ErrorKind::PermissionDenied
-                || error.raw_os_error() == Some(Errno::EINVAL as i32) =>
+                || [Errno::EINVAL, Errno::EOPNOTSUPP]
+                    .iter()
+                    .any(|errno| error.raw_os_error() == Some(*errno as i32)) =>
         {
             Ok(())
         }
@@ -52,12 +82,13 @@ fn as_may_be(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// The permission bits for a copy. One of another group must not let that in; nor may the group of
-/// the first have more rights as some of the others than it had as a group.
+/// The permission bits for a copy, where there is no list. One of another group must not let that
+/// in; nor may the group of the first have more rights as some of the others than it had as a
+/// group.
 fn bits(of: &Metadata, same_group: bool) -> u32 {
     let all = of.mode() & 0o777;
     let least = all & all >> 3 & 0o007;
-    if same_group { all } else { all & 0o700 | least << 3 | least }
+    if same_group { all } else { all & OWNERS | least << 3 | least }
 }
 
 /// Whether who may read or write `theirs` may do so with `now`, which has its [`bits`]. The former
@@ -72,31 +103,14 @@ fn lets_in(now: &Metadata, theirs: &Metadata) -> bool {
     owner_is_in && (same_group || group == others)
 }
 
-/// Whether `to` has the access control list of `from` now, or neither has one.
-fn copy_list(to: &File, from: &File) -> io::Result<bool> {
-    // Where it can't be read there is none: many file systems have no such lists.
-    let list = |of: &File| uninterrupted(|| of.get_xattr(ACCESS_LIST)).ok().flatten();
-    let (mine, theirs) = (list(to), list(from));
-    if mine == theirs {
-        return Ok(true);
-    }
-    let copied = match &theirs {
-        Some(theirs) => to.set_xattr(ACCESS_LIST, theirs),
-        None => to.remove_xattr(ACCESS_LIST),
-    };
-    as_may_be(copied)?;
-    Ok(list(to) == theirs)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     use dash_testing::{Need, skip};
 
-    /// An access control list (Linux `posix_acl_xattr.h`): the owner and user 2001 read and write,
-    /// nobody else.
-    fn list() -> Vec<u8> {
+    /// The owner and user 2001 read and write, nobody else.
+    fn list() -> List {
         let entries: [(u16, u16, u32); 5] = [
             (1, 6, u32::MAX),
             (2, 6, 2001),
@@ -107,7 +121,8 @@ mod tests {
         let entry = |(tag, bits, id): (u16, u16, u32)| {
             [&tag.to_le_bytes()[..], &bits.to_le_bytes(), &id.to_le_bytes()].concat()
         };
-        [&2u32.to_le_bytes()[..], &entries.map(entry).concat()].concat()
+        let bytes = [&2u32.to_le_bytes()[..], &entries.map(entry).concat()].concat();
+        List::decode(&bytes).unwrap()
     }
 
     #[test]
@@ -116,15 +131,17 @@ mod tests {
         from.set_permissions(Permissions::from_mode(0o640)).unwrap();
         assert!(copy(&to, &from).unwrap());
         assert_eq!(to.metadata().unwrap().mode() & 0o777, 0o640);
-        if from.set_xattr(ACCESS_LIST, &list()).is_err() {
+        if List::put(&from, Some(&list())).is_err() {
             return skip(Need::Lists, "this file system has no access control lists");
         }
         // The bits of the group are the list's mask now: copied alone they would let the group in.
         assert_eq!(from.metadata().unwrap().mode() & 0o777, 0o660);
         assert!(copy(&to, &from).unwrap());
-        assert_eq!(to.get_xattr(ACCESS_LIST).unwrap(), Some(list()));
-        from.remove_xattr(ACCESS_LIST).unwrap();
+        assert_eq!(List::of(&to).unwrap(), Some(list()));
+        assert_eq!(of_group(&to).unwrap(), 0);
+        List::put(&from, None).unwrap();
         assert!(copy(&to, &from).unwrap());
-        assert_eq!(to.get_xattr(ACCESS_LIST).unwrap(), None);
+        assert_eq!(List::of(&to).unwrap(), None);
+        assert_eq!(of_group(&to).unwrap(), 6);
     }
 }

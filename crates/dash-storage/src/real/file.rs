@@ -286,6 +286,10 @@ impl crate::File for File {
         uninterrupted(|| access::copy(to, from))
     }
 
+    fn rights_of_group(&self) -> io::Result<u32> {
+        access::of_group(self.descriptor.file()?)
+    }
+
     fn map(&self, len: u64) -> io::Result<Map> {
         Map::new(self.descriptor.file()?, len)
     }

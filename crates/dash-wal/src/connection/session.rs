@@ -9,6 +9,7 @@ use crate::names::Names;
 use crate::process::{Leader, LogMedium};
 use crate::shared::coordination::Word;
 use crate::strayed::{Strayed, refusal};
+use dash_engine::beside::OWNERS_ALONE;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::open::{has_one_name, open_if_there};
@@ -175,7 +176,8 @@ impl<S: Storage> Connection<S> {
     }
 
     fn make_log(&self) -> Result<LogFile<S::File>> {
-        let permissions = self.database.metadata()?.permissions;
+        // Its maker's alone until it has the group that the bits are meant for.
+        let permissions = self.database.metadata()?.permissions & OWNERS_ALONE;
         let ring = self.settings.tuning.ring_min;
         let (folder, name) = (self.place.directory()?, self.place.name());
         let log = LogFile::create_fitting(folder, self.place.log_name(), permissions, ring)?;

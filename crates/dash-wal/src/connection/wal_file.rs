@@ -10,10 +10,10 @@ use crate::memory::wal::WalFile;
 use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
+use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
-use dash_engine::open::has_one_name;
-use dash_storage::{Directory, File, OpenMode, Storage};
+use dash_storage::{Directory, Storage};
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
@@ -21,19 +21,12 @@ impl<S: Storage> Connection<S> {
     ///
     /// # Errors
     ///
-    /// Those of the directory.
+    /// `CantOpen` for one that is another file, too; those of the directory.
     pub fn wal_open(&mut self) -> Result<()> {
         self.check_not_left()?;
         let name = Arc::clone(self.names.shown_wal());
-        let permissions = self.database.metadata()?.permissions;
-        let existed = self.directory.metadata(&self.names.wal).during(Operation::Stat, &name)?;
-        let mode = OpenMode::Create { permissions };
-        let wal = self.directory.open(&self.names.wal, mode).during(Operation::Open, &name)?;
-        has_one_name(&wal, &name)?;
-        if existed.is_none() {
-            // Whoever may use the database may use its log; as far as that can be.
-            drop(wal.copy_access(self.database.file()));
-        }
+        let (directory, database) = (&*self.directory, &**self.database.file());
+        let wal = open_or_make(&self.storage, directory, (&self.names.wal, &name), database)?;
         // A stock reader must not take a name fence for a hot journal, nor a stock writer begin
         // (WAL-17).
         self.database.hold_reserved()?;

@@ -3,45 +3,8 @@
 
 use super::DEAD_MAN_SWITCH;
 use dash_engine::error::{Context, Operation, Result};
-use dash_storage::{Directory, File, LockKind, Metadata, OpenMode, Storage};
+use dash_storage::{Directory, File, LockKind, Storage};
 use std::ffi::OsStr;
-use std::io::ErrorKind;
-
-/// The rights of everybody but the owner.
-const OTHERS: u32 = 0o077;
-
-/// Opens the file, or makes one that has the database's rights before it has a byte; `None` if
-/// somebody else is about to, or has just removed it.
-pub(super) fn open_file<S: Storage>(
-    directory: &S::Directory,
-    name: &OsStr,
-    database: &S::File,
-    shown: &str,
-) -> Result<Option<S::File>> {
-    let rights = || database.metadata().during(Operation::Stat, shown);
-    match directory.open(name, OpenMode::ReadWrite) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            let found = directory.metadata(name).during(Operation::Stat, shown)?;
-            let others = |of: Metadata| of.permissions & OTHERS != 0;
-            return match found.is_some_and(|found| !others(found)) && others(rights()?) {
-                true => Ok(None),
-                false => Err(error).during(Operation::Open, shown),
-            };
-        }
-        opened => return opened.map(Some).during(Operation::Open, shown),
-    }
-    // Its owner's alone until it has the group that the bits are meant for.
-    let permissions = rights()?.permissions & !OTHERS;
-    match directory.open(name, OpenMode::CreateNew { permissions }) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-        Err(error) => Err(error).during(Operation::Open, shown),
-        Ok(file) => {
-            file.copy_access(database).during(Operation::Open, shown)?;
-            Ok(Some(file))
-        }
-    }
-}
 
 /// Whether the name stands for the file. Whoever removes it holds the switch exclusively: a file
 /// that was opened before that nobody else will find.
@@ -75,16 +38,16 @@ pub(super) fn attach<F: File>(file: &F, database: &F, shown: &str) -> Result<boo
     take(LockKind::Shared)
 }
 
-/// Empties the file, and gives it the database's rights, if it has others: a connection that was
+/// Empties the file, and then gives it the database's rights, if it has others: a connection that was
 /// killed may have left it to its owner alone.
 fn empty<F: File>(file: &F, database: &F, shown: &str) -> Result<()> {
     let stat = |file: &F| file.metadata().during(Operation::Stat, shown);
     let (own, wanted) = (stat(file)?, stat(database)?);
-    if !own.has_access_of(&wanted) {
-        file.copy_access(database).during(Operation::Open, shown)?;
-    }
     if own.len > 0 {
         file.set_len(0).during(Operation::Resize, shown)?;
+    }
+    if !own.has_access_of(&wanted) {
+        file.copy_access(database).during(Operation::Open, shown)?;
     }
     Ok(())
 }

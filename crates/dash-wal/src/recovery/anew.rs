@@ -9,18 +9,17 @@ use super::look::{Chain, Log};
 use crate::connection::state::Connection;
 use crate::frames::{FRAME_HEADER, FrameHeader, WalHeader, frame_offset};
 use crate::logged::Frames;
+use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Operation, Result};
 use dash_log::images::Images;
-use dash_storage::{Directory, File, OpenMode, Storage};
+use dash_storage::{Directory, File, Storage};
 
 impl<S: Storage> Connection<S> {
     /// Makes it; durable when this returns, name and all.
     pub(super) fn make_wal_anew(&self, log: &Log<S::File>, chain: &Chain) -> Result<S::File> {
         let name = self.names.shown_wal();
-        let permissions = self.database.metadata()?.permissions;
-        let mode = OpenMode::Create { permissions };
-        let wal = self.directory.open(&self.names.wal, mode).during(Operation::Open, name)?;
-        drop(wal.copy_access(self.database.file()));
+        let (directory, database) = (&*self.directory, &**self.database.file());
+        let wal = open_or_make(&self.storage, directory, (&self.names.wal, name), database)?;
         let bytes = &chain.generation.header;
         let header = WalHeader::decode(bytes, name)?;
         let header = header.ok_or_else(|| self.look().damaged_log("it has no header of -wal"))?;

@@ -23,10 +23,11 @@ use crate::shared::coordination::Word;
 use crate::shared::durable::{DurableEnd, pack};
 use crate::stamp::Stamp;
 use crate::strayed::refusal;
+use dash_engine::beside::{follow, open_made};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::locks::LockLevel;
-use dash_engine::open::{has_one_name, open_if_there};
+use dash_engine::open::open_if_there;
 use dash_log::head::{Head, State};
 use dash_storage::{Directory, File, OpenMode, Storage};
 use look::{Chain, Log, Look};
@@ -170,16 +171,18 @@ impl<S: Storage> Connection<S> {
         let found = fence::find(&*self.directory, &self.names.fence)?;
         // A fence that was being put up or taken away keeps nobody out.
         drop(self.directory.remove_directory(&self.names.lowered));
-        let mut wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let (wal_name, database) = (self.names.shown_wal(), &**self.database.file());
+        let (directory, named) = (&*self.directory, (&*self.names.wal, &**wal_name));
+        let mut wal = open_made(&self.storage, directory, named, database)?;
         let stock_first = self.settings.tuning.stock_commits;
         let fence = found == Found::Fence;
         let mut recovered = Recovered { fence, stock_first, ..Recovered::default() };
         if let Some(wal) = &wal {
-            has_one_name(wal, self.names.shown_wal())?;
+            follow(wal, database, wal_name)?;
         }
         let log = self.place.open()?.map_err(|strayed| refusal(&self.names, strayed))?;
         if let Some(log) = &log {
-            has_one_name(log.file(), self.names.shown_log())?;
+            follow(log.file(), database, self.names.shown_log())?;
         }
         let log = log.map(|file| self.look().log(file)).transpose()?;
         recovered.dirty = same_cache;

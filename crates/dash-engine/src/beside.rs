@@ -1,0 +1,127 @@
+//! Files beside a database, and who may use them: whoever may use the database, and at no instant
+//! anybody else. Who opens a file keeps it, whatever is done about its rights later: so a new one
+//! is its maker's alone until it has the database's owner, group, list and bits.
+
+use crate::error::{Context, Error, Operation, Result};
+use crate::open::{has_one_name, one_name};
+use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+/// The permission bits that a new file may have while it is not known whose group it belongs to.
+pub const OWNERS_ALONE: u32 = 0o700;
+
+/// The bits of everybody else.
+const OTHERS: u32 = 0o077;
+
+/// For how long a file may be its maker's alone before it is taken for left behind.
+pub const MAKING_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often it is looked at.
+const MAKING_PAUSE: Duration = Duration::from_micros(500);
+
+/// Makes a file that whoever may use `like` may use, as far as this process may see to that.
+///
+/// # Errors
+///
+/// Those of the file system, [`ErrorKind::AlreadyExists`] among them.
+pub fn make<D: Directory>(directory: &D, name: &OsStr, like: &D::File) -> io::Result<D::File>
+where
+    D::File: File,
+{
+    let permissions = like.metadata()?.permissions & OWNERS_ALONE;
+    let file = directory.open(name, OpenMode::CreateNew { permissions })?;
+    // Whatever has failed, it lets nobody else in.
+    drop(file.copy_access(like));
+    Ok(file)
+}
+
+/// Opens a file of the database's to read and write it, or makes one.
+///
+/// # Errors
+///
+/// As of [`open_made`].
+pub fn open_or_make<S: Storage>(
+    storage: &S,
+    directory: &S::Directory,
+    (name, shown): (&OsStr, &str),
+    database: &S::File,
+) -> Result<S::File> {
+    loop {
+        if let Some(file) = open_made(storage, directory, (name, shown), database)? {
+            return Ok(file);
+        }
+        match make(directory, name, database) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => storage.sleep(MAKING_PAUSE),
+            made => return made.during(Operation::Open, shown),
+        }
+    }
+}
+
+/// Opens a file of the database's to read and write it, if it is there. One that somebody else is
+/// making is waited for.
+///
+/// # Errors
+///
+/// [`Error::CantOpen`] for one that is another file, too, or that its maker has left to himself;
+/// those of the file system.
+pub fn open_made<S: Storage>(
+    storage: &S,
+    directory: &S::Directory,
+    (name, shown): (&OsStr, &str),
+    database: &S::File,
+) -> Result<Option<S::File>> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match directory.open(name, OpenMode::ReadWrite) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                let found = directory.metadata(name).during(Operation::Stat, shown)?;
+                let wanted = database.metadata().during(Operation::Stat, shown)?;
+                // One with bytes has had its rights once.
+                match found.filter(|found| found.len == 0 && is_being_made(found, &wanted)) {
+                    None => return Err(error).during(Operation::Open, shown),
+                    Some(found) if waited >= MAKING_PATIENCE => {
+                        return Err(left_behind(shown, found.owner));
+                    }
+                    Some(_) => {}
+                }
+            }
+            opened => {
+                let file = opened.during(Operation::Open, shown)?;
+                return has_one_name(&file, shown).map(|()| Some(file));
+            }
+        }
+        storage.sleep(MAKING_PAUSE);
+        waited += MAKING_PAUSE;
+    }
+}
+
+/// Refuses a file that is another one, too. One of the database's owner gets the rights that the
+/// database has by now: what was done to these at rest is meant for its files, too. Who has no
+/// right to see to that leaves it.
+///
+/// # Errors
+///
+/// [`Error::CantOpen`] with what to do; those of looking.
+pub fn follow<F: File>(file: &F, database: &F, name: &str) -> Result<()> {
+    let own = one_name(file, name)?;
+    let wanted = database.metadata().during(Operation::Stat, name)?;
+    if own.owner == wanted.owner && !own.has_access_of(&wanted) {
+        drop(file.copy_access(database));
+    }
+    Ok(())
+}
+
+/// Whether others who have the database don't have this file yet.
+pub(crate) fn is_being_made(file: &Metadata, db: &Metadata) -> bool {
+    file.permissions & OTHERS == 0 && db.permissions & OTHERS != 0
+}
+
+pub(crate) fn left_behind(name: &str, owner: u32) -> Error {
+    Error::CantOpen(format!(
+        "{name} belongs to user {owner} alone: a process of that user makes it or was killed when it did; \
+         if none has the database open, remove it"
+    ))
+}

@@ -1,0 +1,136 @@
+//! A POSIX access control list, as Linux keeps it beside a file's permission bits (acl(5),
+//! `posix_acl_xattr.h`). Where there is one, the bits of the group are its mask: the most that any
+//! of its entries gives but the owner's and that for all others.
+
+use std::fs::File;
+use std::io;
+
+use xattr::FileExt;
+
+use super::uninterrupted;
+
+const NAME: &str = "system.posix_acl_access";
+
+/// What it begins with.
+const VERSION: [u8; 4] = 2u32.to_le_bytes();
+
+/// What an entry is about.
+const OWNER: u16 = 0x01;
+const GROUP: u16 = 0x04;
+const NAMED_GROUP: u16 = 0x08;
+const MASK: u16 = 0x10;
+const OTHERS: u16 = 0x20;
+
+/// An entry: what it is about, what that may do, and a user's or group's number.
+type Entry = (u16, u16, [u8; 4]);
+
+/// A list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct List(Vec<Entry>);
+
+impl List {
+    /// A file's, if it has one. Where it can't be read there is none: many file systems have no
+    /// such lists.
+    pub(super) fn of(file: &File) -> io::Result<Option<Self>> {
+        let bytes = uninterrupted(|| file.get_xattr(NAME)).ok().flatten();
+        let unknown = || io::Error::other("its access control list is of an unknown kind");
+        bytes.map(|bytes| Self::decode(&bytes).ok_or_else(unknown)).transpose()
+    }
+
+    /// Gives a file a list, and the permission bits that it stands for, at once; or takes it away,
+    /// which leaves the bits.
+    pub(super) fn put(file: &File, list: Option<&Self>) -> io::Result<()> {
+        match list {
+            Some(list) => file.set_xattr(NAME, &list.encode()),
+            None => file.remove_xattr(NAME),
+        }
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let entries = bytes.strip_prefix(&VERSION)?;
+        let (entries, []) = entries.as_chunks::<8>() else { return None };
+        let one = |&[a, b, c, d, id @ ..]: &[u8; 8]| {
+            (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]), id)
+        };
+        Some(Self(entries.iter().map(one).collect()))
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let one = |(about, may, id): &Entry| {
+            let ([a, b], [c, d], [e, f, g, h]) = (about.to_le_bytes(), may.to_le_bytes(), *id);
+            [a, b, c, d, e, f, g, h]
+        };
+        VERSION.into_iter().chain(self.0.iter().flat_map(one)).collect()
+    }
+
+    fn entries(&self, about: u16) -> impl Iterator<Item = u16> {
+        self.0.iter().filter(move |entry| entry.0 == about).map(|entry| entry.1)
+    }
+
+    /// The most that an entry for a group gives.
+    fn mask(&self) -> u16 {
+        self.entries(MASK).fold(0o7, |all, may| all & may)
+    }
+
+    /// What the file's group may do.
+    pub(super) fn of_group(&self) -> u32 {
+        u32::from(self.entries(GROUP).fold(self.mask(), |all, may| all & may))
+    }
+
+    /// The permission bits that it stands for.
+    pub(super) fn bits(&self) -> u32 {
+        let [owner, others] =
+            [OWNER, OTHERS].map(|about| self.entries(about).fold(0, |all, may| all | may));
+        let has_mask = self.entries(MASK).next().is_some();
+        let group = if has_mask { u32::from(self.mask()) } else { self.of_group() };
+        u32::from(owner) << 6 | group << 3 | u32::from(others)
+    }
+
+    /// The list for a copy, which may be of another group. That must not be let in, nor may the
+    /// former group, or one that it names, have more rights as some of the others: both the group
+    /// and all others get what every one of these has.
+    pub(super) fn within(&self, same_group: bool) -> Self {
+        if same_group {
+            return self.clone();
+        }
+        let least = [GROUP, NAMED_GROUP, OTHERS]
+            .into_iter()
+            .flat_map(|about| self.entries(about))
+            .fold(self.mask(), |all, may| all & may);
+        let one = |&(about, may, id): &Entry| match about {
+            GROUP | OTHERS => (about, least, id),
+            _ => (about, may, id),
+        };
+        Self(self.0.iter().map(one).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOBODY: [u8; 4] = [0xFF; 4];
+
+    #[test]
+    fn a_copy_of_another_group_gives_it_what_all_have() {
+        let list = |group, named, others| {
+            List(vec![
+                (OWNER, 6, NOBODY),
+                (0x02, 6, 2001u32.to_le_bytes()),
+                (GROUP, group, NOBODY),
+                (NAMED_GROUP, named, 5002u32.to_le_bytes()),
+                (MASK, 6, NOBODY),
+                (OTHERS, others, NOBODY),
+            ])
+        };
+        assert_eq!(list(6, 6, 4).within(false), list(4, 6, 4));
+        assert_eq!(list(6, 0, 4).within(false), list(0, 0, 0));
+        assert_eq!(list(0, 6, 4).within(false), list(0, 6, 0));
+        assert_eq!(list(6, 6, 4).within(true), list(6, 6, 4));
+        assert_eq!((list(0, 6, 4).bits(), list(0, 6, 4).of_group()), (0o664, 0));
+        let bytes = list(6, 4, 0).encode();
+        assert_eq!(List::decode(&bytes), Some(list(6, 4, 0)));
+        assert_eq!(List::decode(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(List::decode(&[3, 0, 0, 0]), None);
+    }
+}
