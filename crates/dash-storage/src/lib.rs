@@ -320,10 +320,13 @@ pub trait File: Send + Sync + 'static {
     /// anybody what neither the other one gives nor it gave before.
     fn copy_access(&self, other: &Self) -> io::Result<bool>;
 
-    /// What the file's own group may do with it, as bits from `0o4` (read) to `0o1`. Where the file
-    /// has an access control list, the permission bits say only what its group may at most.
-    fn rights_of_group(&self) -> io::Result<u32> {
-        Ok(self.metadata()?.permissions >> 3 & 0o7)
+    /// Whether a user, or a group, may write the file by a right of its own, not as one of all
+    /// others: as its owner, as its group, or as one that its access control list names. Where
+    /// there is a list, the permission bits say only what the group may at most.
+    fn lets_write(&self, user: u32, group: u32) -> io::Result<bool> {
+        let found = self.metadata()?;
+        let group_writes = found.permissions & 0o020 != 0;
+        Ok(found.owner == user || found.group == group && group_writes)
     }
 
     /// Maps the first `len` bytes for reading. What is behind the end of the file must not be

@@ -107,8 +107,8 @@ impl<F: File> File for Arc<F> {
         F::copy_access(self, other)
     }
 
-    fn rights_of_group(&self) -> io::Result<u32> {
-        F::rights_of_group(self)
+    fn lets_write(&self, user: u32, group: u32) -> io::Result<bool> {
+        F::lets_write(self, user, group)
     }
 
     fn map(&self, len: u64) -> io::Result<Self::Map> {

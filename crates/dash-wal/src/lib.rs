@@ -35,6 +35,7 @@ mod strayed;
 #[cfg(test)]
 mod testing;
 mod watch;
+mod whose;
 
 pub use alive::{is_in_memory, is_open, refuse_in_memory};
 pub use annotation::{Known, Said};
@@ -57,3 +58,4 @@ pub use shared::commits::{RecentCommit, Record};
 pub use statistics::Statistics;
 pub use strayed::Strayed;
 pub use watch::{LockEntry, LockName, Reader, Watched, watch};
+pub use whose::Whose;

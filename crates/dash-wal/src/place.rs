@@ -8,6 +8,7 @@
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::strayed::{Strayed, refusal};
+use crate::whose::belongs;
 use dash_engine::beside::make;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::open::open_if_there;
@@ -15,7 +16,7 @@ use dash_log::file::{LogFile, LogName};
 use dash_log::format::{Invalid, RING_START};
 use dash_log::head::Head;
 use dash_log::sign::{self, Found, Sign};
-use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
+use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -23,9 +24,6 @@ use std::sync::Arc;
 
 /// Letters of a database's name in that of its log in another folder.
 const LETTERS: usize = 50;
-
-/// Permission to write for the group.
-const GROUP_WRITES: u32 = 0o020;
 
 /// Where a log lies.
 pub(crate) struct Place<S: Storage> {
@@ -137,8 +135,9 @@ impl<S: Storage> Place<S> {
     /// Whether a file elsewhere is one of the database's, by its owner and its names.
     pub(crate) fn is_ours(&self, found: &Metadata) -> Result<bool> {
         let Some(database) = &self.database else { return Ok(true) };
-        let database = database.metadata().during(Operation::Stat, self.name.to_string_lossy())?;
-        Ok(belongs(found, &database) || broken(Mutation::AlienLogTaken))
+        let belongs = belongs(found, &**database);
+        Ok(belongs.during(Operation::Stat, self.name.to_string_lossy())?
+            || broken(Mutation::AlienLogTaken))
     }
 
     /// Removes the log, durably if it lies elsewhere. What may be no log is left there.
@@ -215,13 +214,6 @@ impl<S: Storage> Place<S> {
     }
 }
 
-/// Whether a file belongs to whoever may write the database, and is no other one, too.
-fn belongs(found: &Metadata, database: &Metadata) -> bool {
-    let group_writes = database.permissions & GROUP_WRITES != 0;
-    let is_theirs = found.owner == database.owner || group_writes && found.group == database.group;
-    is_theirs && found.kind == FileKind::Regular && found.links <= 1
-}
-
 /// Reads the sign of a database. `Err` in it: it is not followed. One that is void may be
 /// anybody's.
 pub(crate) fn read<S: Storage>(
@@ -249,8 +241,8 @@ pub(crate) fn read<S: Storage>(
 
 /// Whether a sign's file is of whoever may write the database.
 fn is_theirs<F: File>(file: &F, database: &F, shown: &str) -> Result<bool> {
-    let stat = |file: &F| file.metadata().during(Operation::Stat, shown);
-    Ok(belongs(&stat(file)?, &stat(database)?) || broken(Mutation::PlantedSignFollowed))
+    let belongs = file.metadata().and_then(|found| belongs(&found, database));
+    Ok(belongs.during(Operation::Stat, shown)? || broken(Mutation::PlantedSignFollowed))
 }
 
 /// Whether a sign says nothing of the database with this inode number: it was another one's, which

@@ -108,6 +108,8 @@ pub(crate) struct Leader<S: Storage> {
     pub log: Option<LogFile<S::File>>,
     /// Its id.
     pub id: u64,
+    /// Statements in it would be run again.
+    pub may_carry: bool,
     /// Records up to this sequence are void.
     pub void: u64,
     pub builder: Builder,
@@ -125,6 +127,7 @@ impl<S: Storage> Default for Leader<S> {
         Self {
             log: None,
             id: 0,
+            may_carry: false,
             void: 0,
             builder: Builder::new(),
             window: Window::default(),

@@ -59,7 +59,7 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
             Reply::Tell(format!("nothing was done: there is no log. {message}"))
         }
         (Refusal::LogMissing, _) => without_lost_log(file),
-        (Refusal::Damaged | Refusal::Statements, LOG) => {
+        (Refusal::Damaged | Refusal::Statements | Refusal::Stranger, LOG) => {
             Reply::Tell(format!("nothing was done: {message}"))
         }
         (Refusal::Statements, _) => without_statements(file, &log, chain.as_ref()),
@@ -69,7 +69,9 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
             let logs = report.relation == Some(Relation::Same);
             without_another(file, &log, chain.as_ref(), logs)
         }
-        (Refusal::Damaged | Refusal::LogWiped, _) => without_log(file, &log, message),
+        (Refusal::Damaged | Refusal::LogWiped | Refusal::Stranger, _) => {
+            without_log(file, &log, message)
+        }
         (Refusal::Strayed(Strayed::Copied), LOG) => keep_copied(file, &log),
         (Refusal::Strayed(_), LOG) => Reply::Tell(format!("nothing was done: {message}")),
         (Refusal::Strayed(_), _) => without_strayed(file, message),
@@ -106,6 +108,7 @@ fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
         | Refusal::LogWiped
         | Refusal::WalRemoved
         | Refusal::Statements
+        | Refusal::Stranger
         | Refusal::Another
         | Refusal::Strayed(_) => message.to_owned(),
         Refusal::WalCut => format!(

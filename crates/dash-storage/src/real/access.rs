@@ -16,6 +16,9 @@ use super::list::List;
 /// The permission bits of the owner.
 const OWNERS: u32 = 0o700;
 
+/// Permission to write for the group.
+const GROUP_WRITES: u32 = 0o020;
+
 /// Gives `to` what `from` has of these, as far as this process may. Whether everybody who may use
 /// `from` may use `to` now. To be called again where a signal interrupts it.
 ///
@@ -60,10 +63,17 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     Ok(is_given && lets_in(&mine, &theirs))
 }
 
-/// What the file's own group may do with it: the bits tell that where there is no list.
-pub(super) fn of_group(file: &File) -> io::Result<u32> {
-    let bits = file.metadata()?.mode() >> 3 & 0o7;
-    Ok(List::of(file)?.map_or(bits, |list| list.of_group()))
+/// Whether a user or a group may write a file, not as one of all others.
+pub(super) fn lets_write(file: &File, user: u32, group: u32) -> io::Result<bool> {
+    let found = file.metadata()?;
+    let is_its_group = found.gid() == group;
+    if found.uid() == user {
+        return Ok(true);
+    }
+    Ok(match List::of(file)? {
+        Some(list) => list.lets_write(user, is_its_group, group),
+        None => is_its_group && found.mode() & GROUP_WRITES != 0,
+    })
 }
 
 /// Only root gives files away, and only to groups of one's own. In a user namespace some ids have
@@ -138,10 +148,12 @@ mod tests {
         assert_eq!(from.metadata().unwrap().mode() & 0o777, 0o660);
         assert!(copy(&to, &from).unwrap());
         assert_eq!(List::of(&to).unwrap(), Some(list()));
-        assert_eq!(of_group(&to).unwrap(), 0);
+        let group = to.metadata().unwrap().gid();
+        assert!(lets_write(&to, 2001, 1).unwrap(), "it is named");
+        assert!(!lets_write(&to, 2002, group).unwrap(), "the bits are those of the list's mask");
         List::put(&from, None).unwrap();
         assert!(copy(&to, &from).unwrap());
         assert_eq!(List::of(&to).unwrap(), None);
-        assert_eq!(of_group(&to).unwrap(), 6);
+        assert!(lets_write(&to, 2002, group).unwrap());
     }
 }

@@ -286,8 +286,8 @@ impl crate::File for File {
         uninterrupted(|| access::copy(to, from))
     }
 
-    fn rights_of_group(&self) -> io::Result<u32> {
-        access::of_group(self.descriptor.file()?)
+    fn lets_write(&self, user: u32, group: u32) -> io::Result<bool> {
+        access::lets_write(self.descriptor.file()?, user, group)
     }
 
     fn map(&self, len: u64) -> io::Result<Map> {

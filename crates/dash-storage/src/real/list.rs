@@ -16,10 +16,14 @@ const VERSION: [u8; 4] = 2u32.to_le_bytes();
 
 /// What an entry is about.
 const OWNER: u16 = 0x01;
+const USER: u16 = 0x02;
 const GROUP: u16 = 0x04;
 const NAMED_GROUP: u16 = 0x08;
 const MASK: u16 = 0x10;
 const OTHERS: u16 = 0x20;
+
+/// Permission to write.
+const WRITE: u16 = 0o2;
 
 /// An entry: what it is about, what that may do, and a user's or group's number.
 type Entry = (u16, u16, [u8; 4]);
@@ -72,9 +76,20 @@ impl List {
         self.entries(MASK).fold(0o7, |all, may| all & may)
     }
 
-    /// What the file's group may do.
-    pub(super) fn of_group(&self) -> u32 {
-        u32::from(self.entries(GROUP).fold(self.mask(), |all, may| all & may))
+    /// Whether a user may write the file that it names, or a group: the file's own, or one that it
+    /// names.
+    pub(super) fn lets_write(&self, user: u32, is_its_group: bool, group: u32) -> bool {
+        let (user, group) = (user.to_le_bytes(), group.to_le_bytes());
+        let may = self.0.iter().any(|&(about, may, id)| {
+            let is_meant = match about {
+                USER => id == user,
+                GROUP => is_its_group,
+                NAMED_GROUP => id == group,
+                _ => false,
+            };
+            is_meant && may & WRITE != 0
+        });
+        may && self.mask() & WRITE != 0
     }
 
     /// The permission bits that it stands for.
@@ -82,8 +97,11 @@ impl List {
         let [owner, others] =
             [OWNER, OTHERS].map(|about| self.entries(about).fold(0, |all, may| all | may));
         let has_mask = self.entries(MASK).next().is_some();
-        let group = if has_mask { u32::from(self.mask()) } else { self.of_group() };
-        u32::from(owner) << 6 | group << 3 | u32::from(others)
+        let group = match has_mask {
+            true => self.mask(),
+            false => self.entries(GROUP).fold(0, |all, may| all | may),
+        };
+        u32::from(owner) << 6 | u32::from(group) << 3 | u32::from(others)
     }
 
     /// The list for a copy, which may be of another group. That must not be let in, nor may the
@@ -116,7 +134,7 @@ mod tests {
         let list = |group, named, others| {
             List(vec![
                 (OWNER, 6, NOBODY),
-                (0x02, 6, 2001u32.to_le_bytes()),
+                (USER, 6, 2001u32.to_le_bytes()),
                 (GROUP, group, NOBODY),
                 (NAMED_GROUP, named, 5002u32.to_le_bytes()),
                 (MASK, 6, NOBODY),
@@ -127,7 +145,12 @@ mod tests {
         assert_eq!(list(6, 0, 4).within(false), list(0, 0, 0));
         assert_eq!(list(0, 6, 4).within(false), list(0, 6, 0));
         assert_eq!(list(6, 6, 4).within(true), list(6, 6, 4));
-        assert_eq!((list(0, 6, 4).bits(), list(0, 6, 4).of_group()), (0o664, 0));
+        assert_eq!(list(0, 6, 4).bits(), 0o664);
+        let list_says = |group, named, who: (u32, bool, u32)| {
+            list(group, named, 0).lets_write(who.0, who.1, who.2)
+        };
+        assert!(list_says(0, 0, (2001, false, 1)) && !list_says(0, 0, (2002, true, 5002)));
+        assert!(list_says(6, 0, (2002, true, 1)) && list_says(0, 6, (2002, false, 5002)));
         let bytes = list(6, 4, 0).encode();
         assert_eq!(List::decode(&bytes), Some(list(6, 4, 0)));
         assert_eq!(List::decode(&bytes[..bytes.len() - 1]), None);

@@ -6,6 +6,9 @@
 //! (WAL-33), and before frames follow in the log (WAL-32): the statements of a window come last.
 //! It is flushed, too, once they are so many that running them again would take long.
 //!
+//! A log carries nothing so that is not of somebody who may write the database: nobody would run it
+//! again (WAL-48).
+//!
 //! The source is SQLite/SSL (VLDB 2017), whose log holds statements alone.
 
 use crate::annotation::{Said, carrying};
@@ -45,7 +48,7 @@ impl<S: Storage> Connection<S> {
 
     /// What carries the frames that were read back, if all of their transactions may be carried so.
     pub(super) fn carrying(&self, leader: &Leader<S>, batch: Batch) -> Result<Option<Carrying>> {
-        if !self.process.notes.may_carry() {
+        if !leader.may_carry || !self.process.notes.may_carry() {
             return Ok(None);
         }
         let size = usize::try_from(frame_size(batch.page)).map_err(|_| Error::OutOfMemory)?;

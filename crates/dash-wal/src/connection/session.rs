@@ -9,6 +9,7 @@ use crate::names::Names;
 use crate::process::{Leader, LogMedium};
 use crate::shared::coordination::Word;
 use crate::strayed::{Strayed, refusal};
+use crate::whose::Whose;
 use dash_engine::beside::OWNERS_ALONE;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
@@ -113,7 +114,9 @@ impl<S: Storage> Connection<S> {
             if !self.may_make_log() {
                 return Ok(false);
             }
-            leader.log = Some(self.make_log()?);
+            let log = self.make_log()?;
+            leader.may_carry = self.whose(&log)?.counts;
+            leader.log = Some(log);
             (leader.id, leader.void) = (self.storage.random(), 0);
             self.coordination.set(Word::Position, 0);
             self.coordination.set(Word::Sequence, 0);
@@ -191,6 +194,11 @@ impl<S: Storage> Connection<S> {
         Err(self.cant_make("a log can't get the database's owner or group there"))
     }
 
+    fn whose(&self, log: &LogFile<S::File>) -> Result<Whose> {
+        let whose = Whose::of(log.file(), self.database.file());
+        whose.during(Operation::Stat, log.name())
+    }
+
     fn cant_make(&self, why: &str) -> Error {
         let (operation, name) = (Operation::Open, self.names.shown_log().to_string());
         Error::Io { operation, name, source: std::io::Error::new(ErrorKind::PermissionDenied, why) }
@@ -246,8 +254,20 @@ impl<S: Storage> Connection<S> {
                 false => Err(self.cant_make("a file is there that is no log")),
             };
         };
+        leader.may_carry = self.whose(&log)?.counts;
+        if !leader.may_carry && self.may_make_log() && !self.coordination.is(Word::Session) {
+            // Somebody else's, who may keep it open: it is not written, nor given to anybody.
+            // Recovery has looked at it, and nothing in it counts any more.
+            if self.coordination.is(Word::Fence) {
+                self.lower_fence()?;
+            }
+            // Where that is not allowed it is used as it is.
+            if self.place.unlink(&self.names).is_ok() {
+                return Ok(false);
+            }
+        }
         let (own, wanted) = (log.file().metadata(), self.database.metadata()?);
-        if own.is_ok_and(|own| !own.has_access_of(&wanted)) {
+        if leader.may_carry && own.is_ok_and(|own| !own.has_access_of(&wanted)) {
             // What was done to the database's rights at rest is meant for its log, too.
             drop(log.file().copy_access(self.database.file()));
         }

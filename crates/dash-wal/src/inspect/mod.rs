@@ -190,8 +190,10 @@ impl<'a, S: Storage> Files<'a, S> {
             Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
             Err(other) => return Err(other),
         };
+        let whose = Whose::of(log.file.file(), database);
+        let whose = whose.during(Operation::Stat, self.names.shown_log())?;
         let found = look.situation(&log, fence, self.wal, boot).and_then(|situation| {
-            Ok((situation, self.decided(&look, &log, situation)?, log_seen(&log, len)?))
+            Ok((situation, self.decided(&look, &log, situation)?, log_seen(&log, len, whose)?))
         });
         let (situation, decided, seen) = match found {
             // Of what the records hold.
@@ -223,7 +225,8 @@ impl<'a, S: Storage> Files<'a, S> {
                     check_images(&log.scan, page_of(&chain.generation.header))
                 })?;
                 match look.needs_statements(log, self.wal)? {
-                    Some(text) => Err((Refusal::Statements, text)),
+                    Some((true, text)) => Err((Refusal::Stranger, text)),
+                    Some((false, text)) => Err((Refusal::Statements, text)),
                     None => Ok(done),
                 }
             }
@@ -289,7 +292,7 @@ fn wal_seen<F: File>(file: &F, name: &str) -> Result<WalSeen> {
     Ok(WalSeen { len, header: Some(header) })
 }
 
-fn log_seen<F: File>(log: &Log<F>, len: u64) -> Result<LogSeen> {
+fn log_seen<F: File>(log: &Log<F>, len: u64, whose: Whose) -> Result<LogSeen> {
     let (scan, head) = (&log.scan, &log.scan.head);
     let (mut frames, mut commits, mut carried) = (0, 0, 0);
     for record in scan.records() {
@@ -334,6 +337,7 @@ fn log_seen<F: File>(log: &Log<F>, len: u64) -> Result<LogSeen> {
         void: head.sequence,
         greatest: scan.greatest,
         owner: head.owner,
+        whose,
         chain,
         voids,
     })

@@ -3,6 +3,7 @@
 use crate::names::Names;
 pub use crate::recovery::rows::{Action, WalIs as Relation};
 pub use crate::strayed::Strayed;
+pub use crate::whose::Whose;
 use dash_storage::{FileId, LockKind};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -113,6 +114,8 @@ pub struct LogSeen {
     pub greatest: u64,
     /// Inode number of the database that it was last opened beside; 0: not known.
     pub owner: u64,
+    /// The user and the group that its file belongs to.
+    pub whose: Whose,
     /// The newest window of records that count.
     pub chain: Option<ChainSeen>,
     /// The generation up to which `-wal` is void, by its head.
@@ -275,6 +278,9 @@ pub enum Refusal {
     /// The log has statements to be run again, by the SQLite that ran them: a program that has it
     /// may open the database.
     Statements,
+    /// The log has statements to be run again, and belongs to somebody who may not write the
+    /// database.
+    Stranger,
     /// `-wal` or the log has other names, under which it would be written, too.
     Linked,
     /// The log lies elsewhere, and is not what its sign says.

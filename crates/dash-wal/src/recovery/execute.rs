@@ -16,6 +16,7 @@ use crate::execute::{Pages, Runner};
 use crate::frames::{FRAME_HEADER, FrameHeader, Prefix, WalHeader, frame_offset, walk};
 use crate::made::Made;
 use crate::mutation::{Mutation, broken};
+use crate::whose::Whose;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_padded};
 use dash_engine::memory::{headroom, zeros};
@@ -44,13 +45,17 @@ impl<S: Storage> Connection<S> {
     ///
     /// # Errors
     ///
-    /// `CantOpen`, with `-wal` as it was, where nobody can run them here; those of running them.
+    /// `CantOpen`, with `-wal` as it was, where nobody can run them here, or somebody has put the log
+    /// there who may not write the database; those of running them.
     pub(super) fn execute(&self, log: &Log<S::File>, chain: &Chain, wal: &S::File) -> Result<()> {
         if !chain.carries || broken(Mutation::NotExecuted) {
             return Ok(());
         }
         let (look, name) = (self.look(), self.names.shown_wal());
         let Some((header, runs, base)) = look.to_be_run(log, chain, wal)? else { return Ok(()) };
+        if let Some(refusal) = look.statements_of_strangers(log, &runs)? {
+            return Err(Error::CantOpen(refusal));
+        }
         let executor = self.executor.as_ref();
         let here = executor.map(|executor| executor.runner());
         let is_other = |run: &Run| here != Some(run.carried.runner);
@@ -141,20 +146,24 @@ impl<S: Storage> Look<'_, S> {
         header.ok_or_else(|| self.damaged_log("it has no header of -wal"))
     }
 
-    /// What a program is told that runs no statements, where opening has some run again. `-wal` may
-    /// lack frames before them, too, which opening writes first.
+    /// What a program is told that runs no statements, where opening has some run again, and whether
+    /// it has not, as they are a stranger's. `-wal` may lack frames before them, too, which opening
+    /// writes first.
     pub(crate) fn needs_statements(
         &self,
         log: &Log<S::File>,
         wal: Option<&S::File>,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<(bool, String)>> {
         let (Some(chain), Some(wal)) = (log.chain.as_ref().filter(|it| it.carries), wal) else {
             return Ok(None);
         };
         let (runs, header) = (self.runs(log)?, self.header_of(chain)?);
         let (done, _) = self.done(&runs, &header, wal)?;
-        let left = runs.get(done..).filter(|left| !left.is_empty());
-        Ok(left.map(|left| self.statements_of_others(left, None)))
+        let Some(left) = runs.get(done..).filter(|left| !left.is_empty()) else { return Ok(None) };
+        Ok(Some(match self.statements_of_strangers(log, left)? {
+            Some(refusal) => (true, refusal),
+            None => (false, self.statements_of_others(left, None)),
+        }))
     }
 
     /// The records of statements, in order.
@@ -225,6 +234,15 @@ impl<S: Storage> Look<'_, S> {
             ControlFlow::Continue(())
         })?;
         Ok((done, all))
+    }
+
+    /// Why a database isn't opened beside whose log somebody has put statements who may not write
+    /// it (WAL-48).
+    fn statements_of_strangers(&self, log: &Log<S::File>, runs: &[Run]) -> Result<Option<String>> {
+        let whose = Whose::of(log.file.file(), self.database);
+        let whose = whose.during(Operation::Stat, self.names.shown_log())?;
+        let commits: usize = runs.iter().map(|run| run.commits.len()).sum();
+        Ok((!whose.counts).then(|| whose.refusal(self.names, commits)))
     }
 
     /// Why a database isn't opened whose commits have to be run again by somebody else.

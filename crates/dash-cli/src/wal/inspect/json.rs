@@ -98,6 +98,9 @@ fn log(seen: &LogSeen) -> Value {
         "void_up_to": seen.void,
         "greatest_sequence": seen.greatest,
         "owner_inode": seen.owner,
+        "user": seen.whose.owner,
+        "group": seen.whose.group,
+        "may_carry": seen.whose.counts,
         "window": seen.chain.map(|chain| json!({
             "first_sequence": chain.sequences.0,
             "last_sequence": chain.sequences.1,

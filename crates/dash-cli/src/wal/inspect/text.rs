@@ -108,6 +108,7 @@ fn log(seen: &LogSeen, report: &Report) {
         }
     };
     line("file", &format!("{} bytes, ring of {} in blocks of {}", seen.len, seen.ring, seen.block));
+    line("belongs", &words::whose(seen.whose));
     line("id", &format!("{:016x}, {whose}", seen.id));
     let void = format!("up to {} void, the greatest is {}", seen.void, seen.greatest);
     line("records", &void);

@@ -3,7 +3,7 @@
 use dash_wal::Report;
 use dash_wal::inspect::{
     Action, ChainSeen, DatabaseSeen, GenerationSeen, HeadIs, InMemorySeen, LockedFile, LockedPlace,
-    Opening, Relation,
+    Opening, Relation, Whose,
 };
 
 /// What opening through dash would do, as a sentence.
@@ -90,6 +90,17 @@ pub fn head(head: HeadIs) -> &'static str {
         HeadIs::InUse => "in use: what is in it may be nowhere else",
         HeadIs::Absent => "never written: the log was made and not used",
         HeadIs::Damaged => "damaged: all its records may count",
+    }
+}
+
+/// Whom a log belongs to.
+pub fn whose(whose: Whose) -> String {
+    let Whose { owner, group, counts } = whose;
+    match counts {
+        true => format!("to user {owner}, group {group}: statements in it are run again"),
+        false => format!(
+            "to user {owner}, group {group}, and neither may write the database: statements in it are not run again"
+        ),
     }
 }
 

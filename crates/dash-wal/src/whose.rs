@@ -1,0 +1,58 @@
+//! Whose a log is. What statements carry is run by whoever opens the database next, so only from a
+//! log that somebody has made who may write the database; and nothing is carried so in a log that
+//! would not be taken for one (WAL-48). Frames in a log are like those in `-wal`: SQLite takes that
+//! whoever has put it there.
+
+use crate::names::Names;
+use dash_storage::{File, FileKind, Metadata};
+use std::io;
+
+/// Permission to write for all others.
+const OTHERS_WRITE: u32 = 0o002;
+
+/// Root may write any database.
+const ROOT: u32 = 0;
+
+/// Whose a log was found to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whose {
+    /// User id of the owner.
+    pub owner: u32,
+    /// Group id.
+    pub group: u32,
+    /// Whether that is somebody who may write the database, so that statements in it count.
+    pub counts: bool,
+}
+
+impl Whose {
+    /// Whose an open log is, beside this database.
+    pub(crate) fn of<F: File>(log: &F, database: &F) -> io::Result<Self> {
+        let found = log.metadata()?;
+        let counts = found.owner == ROOT
+            || belongs(&found, database)?
+            || database.metadata()?.permissions & OTHERS_WRITE != 0;
+        let counts = counts && is_one_file(&found);
+        Ok(Self { owner: found.owner, group: found.group, counts })
+    }
+
+    /// Why so many commits that statements carry are not run again, and what to do.
+    pub(crate) fn refusal(&self, names: &Names, commits: usize) -> String {
+        let (db, log) = (names.shown(), names.shown_log());
+        let Self { owner, group, .. } = self;
+        format!(
+            "{log} holds {commits} commits by their statements alone (dash_commit=paper), and is not run: it belongs to user {owner}, \
+             group {group}, and neither may write {db}. Where it is the log of {db}, give it the owner and the group of {db}; where \
+             somebody has put it there, let `dash recover {db} --discard` go on without it"
+        )
+    }
+}
+
+/// Whether a file belongs to a user, or to a group, that may write the database, and is no other
+/// one, too.
+pub(crate) fn belongs<F: File>(found: &Metadata, database: &F) -> io::Result<bool> {
+    Ok(is_one_file(found) && database.lets_write(found.owner, found.group)?)
+}
+
+fn is_one_file(found: &Metadata) -> bool {
+    found.kind == FileKind::Regular && found.links <= 1
+}

@@ -1,0 +1,211 @@
+//! What carries commits by statements is run by whoever opens the database next. A log of somebody
+//! who may make files beside a database, and not write it, was run like the database's own: by
+//! root, too. Now it counts only if it belongs to somebody who may write the database, and nobody
+//! of those is ever refused (WAL-48). SEC S2-8.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod suite;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use dash_storage::real::Real;
+use dash_testing::machine::root_for;
+use dash_testing::names::{beside, exists};
+use dash_testing::{Need, skip};
+use dash_wal::history::History;
+use dash_wal::inspect::{Opening, Refusal, inspect};
+use suite::parts::Part;
+use suite::peers::Session;
+use suite::rights::{self, Entry, encode};
+use suite::sql::run;
+
+const OWNER: u32 = 2001;
+const MEMBER: u32 = 2002;
+const STRANGER: u32 = 2003;
+const GROUP: u32 = 5000;
+
+const PAPER: &str = "&journal_mode=statement&dash_commit=paper&dash_rest=off";
+
+/// A database of `OWNER`'s, in a folder that everybody may write.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new(bits: u32) -> Option<Self> {
+        if !root_for("giving files away") {
+            return None;
+        }
+        let place = Self(tempfile::tempdir().unwrap());
+        let db = suite::stock(&place.db());
+        run(&db, "CREATE TABLE t(k INTEGER PRIMARY KEY, v)");
+        run(&db, "PRAGMA journal_mode=wal");
+        drop(db);
+        give(&place.db(), (OWNER, GROUP));
+        allow(&place.db(), bits);
+        allow(place.0.path(), 0o777);
+        Some(place)
+    }
+
+    /// One whose last commits were in memory alone when the power was lost, but for their
+    /// statements in the log.
+    fn cut_off(bits: u32) -> Option<Self> {
+        let place = Self::new(bits)?;
+        let mut session = place.open(None, PAPER).unwrap();
+        session.must("PRAGMA synchronous=FULL");
+        for number in 0..12 {
+            session.must(&format!("INSERT INTO t VALUES ({number}, 'x')"));
+        }
+        assert_ne!(session.must("SELECT value FROM dash_stats WHERE name = 'carried'"), "0");
+        session.kill();
+        let history = History::read(&Real, &place.db()).unwrap().unwrap();
+        let (_, page, first) = history.window().unwrap();
+        let wal = fs::OpenOptions::new().write(true).open(beside(&place.db(), "-wal")).unwrap();
+        wal.set_len(32 + u64::from(first - 1) * (u64::from(page) + 24)).unwrap();
+        for name in ["-dash", "-shm"] {
+            fs::remove_file(beside(&place.db(), name)).unwrap();
+        }
+        Some(place)
+    }
+
+    fn db(&self) -> PathBuf {
+        self.0.path().join("app.db")
+    }
+
+    fn log(&self) -> PathBuf {
+        beside(&self.db(), "-dashlog")
+    }
+
+    fn open(&self, user: Option<u32>, parameters: &str) -> Result<Session, String> {
+        let group = user.map(|_| GROUP);
+        Session::dash(&self.db(), Part { parameters, user, group, ..Part::default() })
+    }
+
+    /// All rows are there.
+    fn has_all(&self, what: &str) {
+        for user in [None, Some(OWNER)] {
+            let mut session = self.open(user, "").unwrap_or_else(|why| panic!("{what}: {why}"));
+            assert_eq!(session.must("SELECT count(*) FROM t"), "12", "{what}");
+            session.close();
+        }
+    }
+
+    fn is_refused(&self, (user, group): (u32, u32), what: &str) {
+        let read = |name| fs::read(beside(&self.db(), name)).unwrap();
+        let before = [read(""), read("-dashlog")];
+        for opener in [None, Some(OWNER)] {
+            for parameters in ["", PAPER] {
+                let why = self.open(opener, parameters).err();
+                let why = why.unwrap_or_else(|| panic!("{what}: {opener:?} {parameters} opens"));
+                let whose = format!("belongs to user {user}, group {group}, and neither may write");
+                assert!(why.contains(&whose), "{what}: {why}");
+                assert!(why.contains("dash recover app.db --discard"), "{what}: {why}");
+            }
+        }
+        // Who only reads goes by stock SQLite's rules.
+        let mut reader = self.open(Some(OWNER), "&mode=ro").unwrap();
+        assert_ne!(reader.sql("SELECT count(*) FROM t").as_deref(), Ok("12"), "{what}");
+        reader.close();
+        assert_eq!([read(""), read("-dashlog")], before, "{what}");
+        let log = fs::metadata(self.log()).unwrap();
+        assert_eq!((log.uid(), log.gid()), (user, group), "{what}: it is given to nobody");
+        let seen = inspect(&Real, &self.db()).unwrap();
+        assert!(matches!(seen.opening, Opening::Refuse(Refusal::Stranger, _)), "{seen:?}");
+        let whose = seen.log.unwrap().unwrap().whose;
+        assert_eq!((whose.owner, whose.group, whose.counts), (user, group, false));
+    }
+}
+
+fn give(path: &Path, (user, group): (u32, u32)) {
+    chown(path, Some(user), Some(group)).unwrap();
+}
+
+fn allow(path: &Path, bits: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
+}
+
+#[test]
+fn until_it_is_given_to_who_may_write_the_database() {
+    for (bits, whose) in [
+        (0o644, (STRANGER, STRANGER)),
+        (0o644, (MEMBER, GROUP)),
+        (0o664, (STRANGER, STRANGER)),
+        (0o664, (MEMBER, MEMBER)),
+    ] {
+        let Some(place) = Place::cut_off(bits) else { return };
+        give(&place.log(), whose);
+        allow(&place.log(), 0o666);
+        place.is_refused(whose, &format!("{bits:o} {whose:?}"));
+        give(&place.log(), (OWNER, GROUP));
+        place.has_all("given back");
+    }
+}
+
+#[test]
+fn but_everybody_who_may_write_the_database() {
+    for (bits, whose) in [
+        (0o600, (OWNER, OWNER)),
+        (0o644, (OWNER, GROUP)),
+        // Where nobody could give it to the owner.
+        (0o644, (0, 0)),
+        (0o664, (MEMBER, GROUP)),
+        (0o666, (STRANGER, STRANGER)),
+    ] {
+        let Some(place) = Place::cut_off(bits) else { return };
+        give(&place.log(), whose);
+        allow(&place.log(), 0o666);
+        place.has_all(&format!("{bits:o} {whose:?}"));
+    }
+}
+
+/// With a list the bits of the group are the most that some of its entries give.
+#[test]
+fn as_an_access_control_list_says() {
+    let list = |of_group| -> [Entry; 5] {
+        [
+            (rights::OWNER, 6, u32::MAX),
+            (rights::USER, 6, STRANGER),
+            (rights::GROUP, of_group, u32::MAX),
+            (rights::MASK, 6, u32::MAX),
+            (rights::OTHERS, 0, u32::MAX),
+        ]
+    };
+    for (of_group, whose, counts) in
+        [(4, (STRANGER, STRANGER), true), (4, (MEMBER, GROUP), false), (6, (MEMBER, GROUP), true)]
+    {
+        let Some(place) = Place::cut_off(0o660) else { return };
+        if xattr::set(place.db(), rights::LIST, &encode(&list(of_group))).is_err() {
+            return skip(Need::Lists, "this file system has no access control lists");
+        }
+        give(&place.log(), whose);
+        match counts {
+            true => place.has_all(&format!("{of_group} {whose:?}")),
+            false => place.is_refused(whose, &format!("{of_group} {whose:?}")),
+        }
+    }
+}
+
+/// Who planted a log at rest may have it open: it is neither given to the owner, who would run what
+/// is written there later, nor used.
+#[test]
+fn nor_is_one_used_that_was_planted_at_rest() {
+    let Some(place) = Place::new(0o664) else { return };
+    let mut session = place.open(None, PAPER).unwrap();
+    (0..12).for_each(|_| drop(session.must("INSERT INTO t(v) VALUES ('x')")));
+    session.close();
+    assert!(exists(&place.log()));
+    give(&place.log(), (STRANGER, STRANGER));
+    allow(&place.log(), 0o666);
+    let planted = fs::File::open(place.log()).unwrap();
+    for user in [None, Some(OWNER), Some(MEMBER)] {
+        let mut session = place.open(user, PAPER).unwrap();
+        (0..12).for_each(|_| drop(session.must("INSERT INTO t(v) VALUES ('x')")));
+        assert_ne!(session.must("SELECT value FROM dash_stats WHERE name = 'carried'"), "0");
+        session.close();
+        let [now, before] = [fs::metadata(place.log()).unwrap(), planted.metadata().unwrap()];
+        assert_eq!((now.uid(), now.gid(), now.mode() & 0o777), (OWNER, GROUP, 0o664));
+        assert_ne!(now.ino(), before.ino());
+        assert_eq!((before.uid(), before.gid(), before.nlink()), (STRANGER, STRANGER, 0));
+    }
+}
