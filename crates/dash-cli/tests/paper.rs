@@ -64,3 +64,24 @@ fn without_its_wal_nothing_of_the_log_is_promised() {
     home.dash(&["recover", "app.db", "--discard", "--yes"]).is(0);
     drop(open(&home).unwrap());
 }
+
+/// A log of somebody who may not write the database is not run, and `recover` goes on without all
+/// of it. SEC S2-8.
+#[test]
+fn those_of_a_stranger_are_nobodys() {
+    if !dash_testing::machine::root_for("giving a file away") {
+        return;
+    }
+    let home = cut_off();
+    home.dash(&["inspect", "app.db"]).says("to user 0, group 0: statements in it are run again");
+    std::os::unix::fs::chown(home.file("app.db-dashlog"), Some(2003), Some(2003)).unwrap();
+    let seen = home.dash(&["inspect", "app.db"]);
+    seen.says("to user 2003, group 2003, and neither may write the database");
+    let told = home.dash(&["recover", "app.db"]).is(1);
+    told.says("it belongs to user 2003, group 2003").says("dash recover app.db --discard");
+    home.dash(&["recover", "app.db", "--keep", "--yes"]).is(1).says("nothing was done");
+    assert!(open(&home).is_err());
+    home.dash(&["recover", "app.db", "--discard", "--yes"]).is(0);
+    assert!(home.file("app.db-dashlog.before-recover-1").exists());
+    assert_eq!(rows(&open(&home).unwrap()), 4);
+}

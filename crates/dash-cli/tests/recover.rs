@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::fs;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 
 use super::common::Home;
 
@@ -198,4 +198,34 @@ fn of_two_torn_files_a_person_may_go_on_with_one() {
         assert_eq!(home.stock_rows(), rows, "{keep}");
         home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
     }
+}
+
+/// A database that was written anew was open to all, whatever the old one was. SEC S2-5.
+#[test]
+fn a_database_that_is_written_anew_is_no_more_open_than_the_old_one() {
+    for bits in [0o600, 0o640] {
+        let home = both_torn();
+        for name in ["app.db", "app.db-shadow"] {
+            fs::set_permissions(home.file(name), fs::Permissions::from_mode(bits)).unwrap();
+        }
+        home.dash(&["recover", "app.db", "--yes", "--keep", "database"]).is(0);
+        for name in home.contents().keys().filter(|name| name.starts_with("app.db")) {
+            let found = fs::symlink_metadata(home.file(name)).unwrap();
+            let is_open = found.is_file() && found.mode() & 0o777 & !bits != 0;
+            assert!(!is_open, "{name} has {:o}, the database {bits:o}", found.mode());
+        }
+        assert_eq!(fs::metadata(home.db()).unwrap().mode() & 0o777, bits);
+    }
+}
+
+/// Whoever may make files beside a database had root write one elsewhere, through a link.
+#[test]
+fn it_writes_through_no_link() {
+    let home = both_torn();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let target = elsewhere.path().join("made");
+    std::os::unix::fs::symlink(&target, home.file("app.db.recovering")).unwrap();
+    home.dash(&["recover", "app.db", "--yes", "--keep", "database"])
+        .says("is there from an earlier");
+    assert!(!target.exists());
 }

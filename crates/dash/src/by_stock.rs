@@ -7,6 +7,7 @@ use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
 use dash_storage::real::Real;
 
 use crate::errors::{forbids_writing, to_sqlite};
+use crate::leftovers::Neighbours;
 
 /// How long opening waits for a stock writer, or for another connection that opens or closes;
 /// SQLite has no busy handler there.
@@ -41,7 +42,10 @@ pub fn run(host: &HostVfs, path: &Path, flags: OpenFlags, work: &Work<'_>) -> Re
     // Under stock SQLite's feet names must not be exchanged: it knows its journal by name, and
     // would take the journal of somebody who writes the other copy for its own.
     let run = || match (work.is_needed)()? {
-        true => host.run(path, flags, work.sql),
+        true => {
+            Neighbours::of(path).have_one_name()?;
+            host.run(path, flags, work.sql)
+        }
         false => Ok(()),
     };
     let begun = Instant::now();

@@ -15,6 +15,17 @@ use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 
 use crate::errors::to_sqlite;
 
+fn has_one_name(name: &OsStr, links: u64) -> Result<()> {
+    if links <= 1 {
+        return Ok(());
+    }
+    let name = name.to_string_lossy();
+    let message = format!(
+        "{name} is another file, too ({links} hard links), which would be overwritten: remove the other links"
+    );
+    Err(Error::new(Code::CANTOPEN, message))
+}
+
 /// Length of the header that SQLite itself reads first.
 pub const HEADER: usize = 100;
 
@@ -81,6 +92,23 @@ impl Neighbours {
         }
         // An empty one is in the way of the name fence.
         Ok(self.has_journal()?.then_some(Leftover::Journal))
+    }
+
+    /// Refuses files of SQLite's own that are other files, too: it would write them, and give them
+    /// to the database's owner.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` with the file and what to do.
+    pub fn have_one_name(&self) -> Result<()> {
+        for name in [&self.journal, &self.wal, &self.memory] {
+            let found = self.folder.as_ref().map(|folder| folder.metadata(name));
+            let found = found.and_then(|found| found.ok().flatten());
+            if let Some(found) = found.filter(|found| found.kind == FileKind::Regular) {
+                has_one_name(name, found.links)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether there is a WAL that is not empty.
@@ -286,8 +314,24 @@ impl Neighbours {
     }
 }
 
+/// Refuses to open as a rollback journal what is the name fence, or another file, too: SQLite gives
+/// any journal to the database's owner.
+///
+/// # Errors
+///
+/// `SQLITE_CANTOPEN` with the reason.
+pub fn refuse_odd_journal(path: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    match path.metadata() {
+        Ok(found) if found.is_dir() => Err(fenced(path)),
+        Ok(found) => has_one_name(path.file_name().unwrap_or_default(), found.nlink()),
+        // Opening it says what there is to say.
+        Err(_) => Ok(()),
+    }
+}
+
 /// What stock SQLite's rules say of a name fence, which they take for a hot journal.
-pub fn fenced(journal: &Path) -> Error {
+fn fenced(journal: &Path) -> Error {
     Error::new(
         Code::CANTOPEN,
         format!(

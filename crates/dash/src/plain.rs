@@ -116,6 +116,9 @@ impl Request<'_> {
     }
 
     fn plain_because(&self, membership: Option<Membership>, why: Option<String>) -> Result<Opened> {
+        if !self.parameters.immutable {
+            self.beside.have_one_name()?;
+        }
         let (file, flags) = self.host.open(self.name, self.flags)?;
         if !self.parameters.immutable && !dash_shadow::keep_access_at_rest(&Real, self.path) {
             self.note_exposed();

@@ -50,8 +50,12 @@ impl Vfs for Dash {
         };
         match registry::open_beside(path, flags)? {
             Some(opened) => Ok(opened),
-            None if kind == FileKind::MainJournal && path.is_dir() => Err(leftovers::fenced(path)),
-            None => open::through_host(host, name, flags),
+            None => {
+                if kind == FileKind::MainJournal {
+                    leftovers::refuse_odd_journal(path)?;
+                }
+                open::through_host(host, name, flags)
+            }
         }
     }
 

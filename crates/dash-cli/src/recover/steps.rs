@@ -1,11 +1,12 @@
 //! Carrying out the steps of a plan, each with a line that says it is done.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use dash_storage::real::{self, Real};
+use dash_storage::{Directory as _, File as _, OpenMode, Storage as _};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use rusqlite::{Connection, OpenFlags};
@@ -18,6 +19,9 @@ use crate::integrity::{Verdict, check};
 use crate::interrupt::Interrupt;
 use crate::out::say;
 use crate::progress::{Moving, follow};
+
+/// The permission bits of a new file.
+const OWNERS: u32 = 0o600;
 
 /// Runs all steps; a failure leaves what is done and says so.
 pub fn run(steps: &[Step], extension: &Extension, interrupt: &Interrupt) -> Result<Outcome> {
@@ -56,52 +60,92 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
     flush_folder(to)
 }
 
+/// Copies a file to a name that nobody has taken meanwhile, with the rights that it has itself.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     let what = format!("copying {} to {}", from.display(), to.display());
     let bytes = from.metadata().explain(&what)?.len();
     follow(&what, bytes, Moving::Written, || {
-        let mut source = File::open(from)?;
+        let source = open_named(from, OpenMode::Read)?;
         // It is its maker's alone until it has the owner and group that its permissions are meant
         // for.
-        let mut copy =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(to)?;
-        io::copy(&mut source, &mut copy)?;
-        let theirs = source.metadata()?;
-        let given = fchown(&copy, Some(theirs.uid()), Some(theirs.gid()))
-            .or_else(|_| fchown(&copy, None, Some(theirs.gid())));
-        let bits = theirs.mode() & if given.is_ok() { 0o777 } else { 0o700 };
-        copy.set_permissions(Permissions::from_mode(bits))?;
-        copy.sync_all()
+        let copy = open_named(to, OpenMode::CreateNew { permissions: OWNERS })?;
+        let (mut buffer, mut at) = (vec![0; 1 << 20], 0);
+        loop {
+            let read = source.read_at(&mut buffer, at)?;
+            if read == 0 {
+                break;
+            }
+            copy.write_at(&buffer[..read], at)?;
+            at += read as u64;
+        }
+        copy.copy_access(&source)?;
+        copy.flush()
     })
     .explain(&what)?;
     flush_folder(to)
 }
 
-/// Writes a new database beside the old one and puts it in its place, durable at each step.
+/// Writes a new database beside the old one and puts it in its place, durable at each step. No link
+/// is followed that somebody puts under its name meanwhile.
 fn rewrite(from: &Path, to: &Path) -> Result<()> {
     let what = format!("writing the content of {} anew", from.display());
     let mut new = OsString::from(to);
     new.push(".recovering");
     let new = PathBuf::from(new);
-    if new.exists() {
+    if new.symlink_metadata().is_ok() {
         return Err(Failure::new(format!(
             "{} is there from an earlier attempt: remove it and try again",
             new.display()
         )));
     }
-    let uri = format!("file:{}?immutable=1&mode=ro", escape(from));
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let uri = format!("file:{}?immutable=1&mode=ro", escape(&without_links(from).explain(&what)?));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let db = Connection::open_with_flags(uri, flags).explain(&what)?;
     let bytes = from.metadata().map_or(0, |found| found.len());
-    let plain = format!("file:{}?vfs=unix", escape(&new));
+    let made = open_named(&new, OpenMode::CreateNew { permissions: OWNERS }).explain(&what)?;
+    let plain = format!("file:{}?vfs=unix", escape(&without_links(&new).explain(&what)?));
     let written = follow(&what, bytes, Moving::Written, || db.execute("VACUUM INTO ?", [plain]));
-    if written.is_err() && new.exists() {
+    if written.is_err() {
         fs::remove_file(&new).explain(format!("removing the unfinished {}", new.display()))?;
     }
     written.explain(&what)?;
-    File::open(&new).and_then(|file| file.sync_all()).explain(&what)?;
-    fs::rename(&new, to).explain(&what)?;
+    take_place(&made, &new, [to, from]).explain(&what)?;
     flush_folder(to)
+}
+
+/// Gives a new file the rights of the one in whose place it is, or of another one where that is
+/// gone, and its name; durably.
+fn take_place(made: &real::File, new: &Path, [to, from]: [&Path; 2]) -> io::Result<()> {
+    let (folder, name) = folder_of(new)?;
+    let named = folder.metadata(&name)?.map(|named| named.id);
+    if named != Some(made.id()) {
+        return Err(io::Error::other(format!("{} was replaced meanwhile", new.display())));
+    }
+    let like = open_named(to, OpenMode::Read).or_else(|_| open_named(from, OpenMode::Read))?;
+    made.copy_access(&like)?;
+    made.flush()?;
+    folder.rename(&name, to.file_name().unwrap_or_default())
+}
+
+/// The folder of a file, and its name there.
+fn folder_of(path: &Path) -> io::Result<(real::Directory, OsString)> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Ok((Real.open_directory(folder)?, path.file_name().unwrap_or_default().to_owned()))
+}
+
+/// Opens a regular file, and follows no link to it.
+fn open_named(path: &Path, mode: OpenMode) -> io::Result<real::File> {
+    let (folder, name) = folder_of(path)?;
+    folder.open(&name, mode)
+}
+
+/// The path without links on the way to its folder.
+fn without_links(path: &Path) -> io::Result<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize()?;
+    Ok(folder.join(path.file_name().unwrap_or_default()))
 }
 
 /// Recovery by the engine's own table; an outcome if it ends the run.
