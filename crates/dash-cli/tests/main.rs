@@ -14,6 +14,7 @@ mod log_sql;
 mod paper;
 mod recover;
 mod replay;
+mod replay_forged;
 mod replay_tells;
 mod shell;
 mod stopping;

@@ -11,7 +11,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use dash_storage::Storage;
-use dash_wal::history::{History, OwnedFrame, Start, checkpointed, frames_before};
+use dash_storage::real::Real;
+use dash_wal::history::{History, OwnedFrame, Start, checkpointed, frames_before, in_wal};
 
 use crate::image::Image;
 use crate::{Error, Result};
@@ -76,8 +77,23 @@ pub fn of<S: Storage>(
     }
 }
 
+/// Puts frames into it, but for pages that no state of it can have: each page of one is in the file
+/// or in a frame, but for that of SQLite's lock bytes.
 fn put(image: &Image, frames: &[OwnedFrame]) -> Result<()> {
-    frames.iter().try_for_each(|(number, bytes)| image.put(*number, bytes))
+    let more = u32::try_from(frames.len()).unwrap_or(u32::MAX).saturating_add(1);
+    let room = image.pages()?.saturating_add(more);
+    let mut frames = frames.iter().filter(|(number, _)| *number <= room);
+    frames.try_for_each(|(number, bytes)| image.put(*number, bytes))
+}
+
+/// Pages that the database may have: those of the base, of its file and of the frames in `-wal`.
+pub fn room(path: &Path, base: &Image) -> Result<u32> {
+    let len = std::fs::metadata(path)
+        .map_err(|error| Error::Io(path.display().to_string(), error))?
+        .len();
+    let file = u32::try_from(len / u64::from(base.page.max(1))).unwrap_or(u32::MAX);
+    let wal = in_wal(&Real, path)?.and_then(|wal| wal.commits.last().copied());
+    Ok(base.pages()?.max(file).saturating_add(wal.unwrap_or(0)).saturating_add(1))
 }
 
 fn none(path: &Path) -> Error {

@@ -5,22 +5,29 @@ use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
 
 use crate::Result;
+use crate::guarded::reader;
 use crate::image::Image;
+use crate::limits::Limits;
 
 /// Of page 1: `PRAGMA user_version`, and `PRAGMA application_id`.
 const PROGRAMS: [(usize, &str); 2] = [(60, "user_version"), (68, "application_id")];
 
 /// The first difference; `None`: they have the same content.
-pub fn difference(target: &Image, copy: &Image) -> Result<Option<String>> {
+pub fn difference(target: &Image, copy: &Image, limits: &Limits) -> Result<Option<String>> {
     let [one, two] = [target.get(1)?, copy.get(1)?].map(Option::unwrap_or_default);
     for (at, name) in PROGRAMS {
         if one.get(at..at + 4) != two.get(at..at + 4) {
             return Ok(Some(format!("PRAGMA {name} is another one")));
         }
     }
-    let (one, two) = (target.reader()?, copy.reader()?);
+    let (one, two) = (reader(target, limits)?, reader(copy, limits)?);
+    limits.during(|| content(&one, &two)).0
+}
+
+/// The first difference in what SQLite reads.
+fn content(one: &Connection, two: &Connection) -> Result<Option<String>> {
     let schema = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name, type";
-    let (mine, theirs) = (rows(&one, schema)?, rows(&two, schema)?);
+    let (mine, theirs) = (rows(one, schema)?, rows(two, schema)?);
     if mine != theirs {
         return Ok(Some("the schema is another one".to_owned()));
     }
@@ -30,8 +37,8 @@ pub fn difference(target: &Image, copy: &Image) -> Result<Option<String>> {
         if kind != "table" || is_virtual {
             continue;
         }
-        let query = query(&one, name)?;
-        if let Some(number) = first_difference(&one, &two, &query)? {
+        let query = query(one, name)?;
+        if let Some(number) = first_difference(one, two, &query)? {
             return Ok(Some(format!("table {name} differs from its row {number} on")));
         }
     }

@@ -7,7 +7,6 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use dash_wal::history::Frame;
-use rusqlite::{Connection, OpenFlags};
 
 use crate::{Error, Result};
 
@@ -34,14 +33,6 @@ impl Image {
         Error::Io(self.path.display().to_string(), error)
     }
 
-    /// A connection that reads it as it is, and leaves nothing beside it.
-    pub fn reader(&self) -> Result<Connection> {
-        let path = self.path.to_string_lossy();
-        let path = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        Ok(Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)?)
-    }
-
     /// The same in another file, whatever is there.
     pub fn copy_to(&self, path: &Path) -> Result<Self> {
         std::fs::copy(&self.path, path)
@@ -53,6 +44,11 @@ impl Image {
     pub fn pages(&self) -> Result<u32> {
         let len = self.file.metadata().map_err(|error| self.failed(error))?.len();
         Ok(u32::try_from(len / u64::from(self.page)).unwrap_or(u32::MAX))
+    }
+
+    /// Where a page is; `None`: there is none with this number.
+    fn offset(&self, number: u32) -> Option<u64> {
+        Some(u64::from(number.checked_sub(1)?) * u64::from(self.page))
     }
 
     /// A page; `None`: the file ends before it.
@@ -72,7 +68,7 @@ impl Image {
         let most = u64::from(self.pages()?) + frames.len() as u64 + 1;
         if u64::from(pages) > most {
             return Err(Error::NoBase(format!(
-                "a commit says that the database has {pages} pages then, and with what came before it has {most} at most: the log                  is damaged, or its first commit is not the one behind that copy"
+                "a commit says that the database has {pages} pages then, and with what came before it has {most} at most: the log is damaged, or its first commit is not the one behind that copy"
             )));
         }
         // What a transaction has written and then cut off is not in the database.

@@ -7,15 +7,20 @@
 //! | `base` | the database as it was before the first commit that is run again |
 //! | `image` | a database's file by pages |
 //! | `run` | a transaction, run again |
+//! | `guarded` | the connection that runs it |
+//! | `authorizer`, `limits` | what it may do, and how much |
 //! | `compare` | what differs between two databases |
 //! | `schema` | what a verdict is given on: whether a transaction provably replays |
 //! | `why` | why that may be |
 
 #![forbid(unsafe_code)]
 
+mod authorizer;
 mod base;
 mod compare;
+mod guarded;
 mod image;
+mod limits;
 mod run;
 mod schema;
 mod why;
@@ -29,6 +34,7 @@ use dash_wal::Known;
 use dash_wal::history::{Commit, Frame, Start};
 
 use image::Image;
+use limits::Limits;
 use run::Settings;
 
 /// What came of it.
@@ -110,6 +116,7 @@ pub fn replay(path: &Path, base: Option<&Path>, all: bool) -> Result<Report> {
         tempfile::tempdir().map_err(|error| Error::Io("a temporary folder".into(), error))?;
     let base = base::of(&Real, path, base, all, folder.path())?;
     let mut replay = Replay {
+        limits: Limits::of(base::room(path, &base.image)?, base.image.page),
         target: base.image,
         copy: None,
         done: base.frame,
@@ -119,9 +126,9 @@ pub fn replay(path: &Path, base: Option<&Path>, all: bool) -> Result<Report> {
         folder: folder.path(),
     };
     base.history.replay(all, |start, commit, frames| {
-        let reason = match replay.gap(start, commit)? {
+        let reason = match replay.gap(start, commit)?.or_else(|| replay.beyond(commit, frames)) {
             None if commit.carried && frames.is_empty() => replay.carried(commit)?,
-            None => replay.commit(commit, frames).map(|()| None)?,
+            None => replay.commit(commit, frames)?,
             reason => reason,
         };
         let goes_on = reason.is_none();
@@ -144,6 +151,8 @@ struct Replay<'a> {
     /// The generation and the last frame of the commit before.
     last: Option<(u64, u32)>,
     report: Report,
+    /// What statements may take.
+    limits: Limits,
     /// What the connection was set to, as far as that was found.
     settings: Settings,
     folder: &'a Path,
@@ -175,10 +184,23 @@ impl Replay<'_> {
         Ok((!begins).then(|| "commits between it and the one before are not in the log".to_owned()))
     }
 
-    fn commit(&mut self, commit: &Commit, frames: &[Frame<'_>]) -> Result<()> {
+    /// Why a commit can't be what its record says, if it can't: each page that a database has is in
+    /// its file, or in a frame.
+    fn beyond(&mut self, commit: &Commit, frames: &[Frame<'_>]) -> Option<String> {
+        let more = u32::try_from(frames.len()).unwrap_or(u32::MAX);
+        self.limits.room = self.limits.room.saturating_add(more);
+        let pages = commit.database_pages;
+        (pages > self.limits.pages()).then(|| {
+            format!("its record says {pages} pages, which is more than the database can have")
+        })
+    }
+
+    /// Runs one again; why those after it can't be, if they can't.
+    fn commit(&mut self, commit: &Commit, frames: &[Frame<'_>]) -> Result<Option<String>> {
         if commit.frames.1 <= self.done {
             self.report.checkpointed += 1;
-            return self.target.apply(frames, commit.database_pages);
+            self.target.apply(frames, commit.database_pages)?;
+            return Ok(None);
         }
         let mut copy = self.take_copy()?;
         let ran = known(&commit.known);
@@ -196,12 +218,17 @@ impl Replay<'_> {
                 self.count(Err(Unprovable::Incomplete));
                 self.target.apply(frames, commit.database_pages)?;
                 copy.apply(frames, commit.database_pages)?;
-                let (commit, what, reason) = (commit.clone(), String::new(), reason.clone());
-                self.report.not_run.push(Finding { commit, what, reason });
+                self.not_run(commit, reason.clone());
             }
         }
         self.copy = Some(copy);
-        Ok(())
+        let spent = "the replay took as long as that of any log of such a database may";
+        Ok(self.limits.is_spent().then(|| spent.to_owned()))
+    }
+
+    fn not_run(&mut self, commit: &Commit, reason: String) {
+        let (commit, what) = (commit.clone(), String::new());
+        self.report.not_run.push(Finding { commit, what, reason });
     }
 
     /// Runs one again that only its statements carry: what they come to is what was committed. Why
@@ -217,7 +244,10 @@ impl Replay<'_> {
         };
         let copy = self.take_copy()?;
         self.count(provable(&ran, &schema::of(&self.target)?));
-        let done = run::run(&copy, &ran, Settings::default())?;
+        let done = run::run(&copy, &ran, Settings::default(), &self.limits)?;
+        if done.refused.is_some() {
+            return Ok(done.refused);
+        }
         self.target.become_like(&copy, &done.pages)?;
         self.report.carried += 1;
         self.copy = Some(copy);
@@ -251,11 +281,18 @@ impl Replay<'_> {
         self.target.apply(frames, commit.database_pages)?;
         let mut first = None;
         for settings in self.settings.and_others() {
-            let done = run::run(copy, ran, settings)?;
+            let done = run::run(copy, ran, settings, &self.limits)?;
             let pages: BTreeSet<_> =
                 done.pages.iter().copied().chain(frames.iter().map(|frame| frame.0)).collect();
+            if let Some(reason) = done.refused {
+                self.not_run(commit, reason);
+                return copy.become_like(&self.target, &pages);
+            }
             let is_same = copy.is_like(&self.target, &pages)?;
-            let mut differs = if is_same { None } else { compare::difference(&self.target, copy)? };
+            let mut differs = match is_same {
+                true => None,
+                false => compare::difference(&self.target, copy, &self.limits)?,
+            };
             if !is_same && self.report.doubt.is_some() && done.failed.is_some() {
                 // Of what neither has nothing differs.
                 differs.get_or_insert_with(|| "its pages are other ones".to_owned());
@@ -271,7 +308,7 @@ impl Replay<'_> {
         }
         copy.apply(frames, commit.database_pages)?;
         if let Some((Some(what), done)) = first {
-            let reason = why::reason(ran, &done, &before)?;
+            let reason = why::reason(ran, &done, &before, &self.limits)?;
             let doubt = self.report.doubt.iter();
             let reason = doubt.fold(reason, |reason, doubt| format!("{doubt}; or {reason}"));
             self.report.divergences.push(Finding { commit: commit.clone(), what, reason });
@@ -304,6 +341,9 @@ fn unknown(event: &Event) -> Option<&'static str> {
         Event::Statement(it) => &it.sql,
         Event::Control(_, sql) => sql,
     };
+    if sql.contains(&0) {
+        return Some("a statement's text has a zero byte, where SQLite's texts end");
+    }
     let is_text = str::from_utf8(sql).is_ok();
     (!is_text).then_some(
         "a statement's text is no UTF-8, as which it would have to be given to SQLite here",

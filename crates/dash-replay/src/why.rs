@@ -4,7 +4,9 @@
 use dash_statement::{Circumstance, Event, Transaction, Unprovable};
 
 use crate::Result;
+use crate::guarded::reader;
 use crate::image::Image;
+use crate::limits::Limits;
 use crate::run::Done;
 
 /// Functions that answer something else the second time.
@@ -12,8 +14,8 @@ const UNSTEADY: [&str; 6] =
     ["random", "randomblob", "last_insert_rowid", "changes", "total_changes", "sqlite_source_id"];
 
 /// The reason, or what it may be.
-pub fn reason(ran: &Transaction, done: &Done, before: &Image) -> Result<String> {
-    let db = before.reader()?;
+pub fn reason(ran: &Transaction, done: &Done, before: &Image, limits: &Limits) -> Result<String> {
+    let db = reader(before, limits)?;
     let schema: String =
         db.query_row("SELECT ifnull(group_concat(sql, ' '), '') FROM sqlite_master", [], |row| {
             row.get(0)

@@ -14,9 +14,13 @@ pub enum Kind {
     Line { is_open: bool },
     /// `/* … */`; `is_open`: it has no end.
     Comment { is_open: bool },
-    /// One byte.
+    /// One byte; a byte order mark, which is a blank to SQLite; or a mark that should name a
+    /// parameter and does not.
     Other,
 }
+
+/// What SQLite takes for nothing.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The token that a text begins with, and its bytes; `None` at the end.
 pub fn token(sql: &[u8]) -> Option<(Kind, usize)> {
@@ -34,7 +38,8 @@ pub fn token(sql: &[u8]) -> Option<(Kind, usize)> {
             let (length, is_open) = until(2, b"\n");
             (Kind::Line { is_open }, length)
         }
-        (b'/', Some(b'*')) => {
+        // At the end of a text it is a division, to SQLite.
+        (b'/', Some(b'*')) if sql.len() > 2 => {
             let (length, is_open) = until(2, b"*/");
             (Kind::Comment { is_open }, length)
         }
@@ -42,8 +47,8 @@ pub fn token(sql: &[u8]) -> Option<(Kind, usize)> {
             let digits = sql[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
             (Kind::Parameter, 1 + digits)
         }
-        (b'$', _) => named(variable(sql, while_word(1))),
-        (b':' | b'@' | b'#', _) => named(while_word(1)),
+        (b'$' | b':' | b'@' | b'#', _) => named(sql),
+        _ if sql.starts_with(BYTE_ORDER_MARK) => (Kind::Other, BYTE_ORDER_MARK.len()),
         (byte, _) if is_word(byte) => (Kind::Word, while_word(1)),
         _ => (Kind::Other, 1),
     })
@@ -54,20 +59,31 @@ pub fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80 || b"_$".contains(&byte)
 }
 
-/// A mark alone names nothing.
-fn named(length: usize) -> (Kind, usize) {
-    (if length > 1 { Kind::Parameter } else { Kind::Other }, length)
+/// Whether this is white space to SQLite: a byte, or a byte order mark.
+pub fn is_blank(text: &[u8]) -> bool {
+    matches!(text, [b' ' | b'\t' | b'\n' | 0x0c | b'\r']) || text == BYTE_ORDER_MARK
 }
 
-/// `$name::suffix(anything)`, as Tcl has it.
-fn variable(sql: &[u8], mut end: usize) -> usize {
-    while sql[end..].starts_with(b"::") {
-        end += 2 + sql[end + 2..].iter().take_while(|byte| is_word(**byte)).count();
-    }
-    match sql.get(end) {
-        Some(b'(') => {
-            sql[end..].iter().position(|byte| *byte == b')').map_or(end, |at| end + at + 1)
+/// `$name::suffix(anything)`, as Tcl has it, behind any mark; what is in braces has no blank. A
+/// mark alone names nothing.
+fn named(sql: &[u8]) -> (Kind, usize) {
+    let (mut end, mut is_named) = (1, false);
+    loop {
+        match sql[end..] {
+            [byte, ..] if is_word(byte) => {
+                is_named = true;
+                end += 1;
+            }
+            [b':', b':', ..] => end += 2,
+            [b'(', ref inner @ ..] if is_named => {
+                let ends = |byte: &u8| *byte == b')' || byte.is_ascii_whitespace() || *byte == 0x0b;
+                let at = inner.iter().position(ends).unwrap_or(inner.len());
+                return match inner.get(at) {
+                    Some(b')') => (Kind::Parameter, end + at + 2),
+                    _ => (Kind::Other, end + at + 1),
+                };
+            }
+            _ => return (if is_named { Kind::Parameter } else { Kind::Other }, end),
         }
-        _ => end,
     }
 }

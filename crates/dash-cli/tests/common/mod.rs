@@ -1,6 +1,7 @@
 //! Running the program in a folder of its own, and making databases in states worth looking at.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
+pub mod forged;
 pub mod killed;
 
 use std::collections::BTreeMap;

@@ -29,7 +29,7 @@ mod made;
 mod pages;
 mod schema;
 mod table;
-mod tokens;
+pub(crate) mod tokens;
 mod unprovable;
 
 #[cfg(test)]
