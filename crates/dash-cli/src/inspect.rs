@@ -22,7 +22,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let found = engines::look(&arguments.file)?;
     if arguments.json {
-        say!("{:#}", found.json());
+        say!("{}", dash_statement::shown_json(&format!("{:#}", found.json())));
     } else {
         found.print();
     }

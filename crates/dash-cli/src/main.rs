@@ -112,7 +112,8 @@ fn main() -> ExitCode {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::from(1),
         Err(failure) => {
-            eprintln!("dash: {failure}");
+            // Of names and messages some are a file's.
+            eprintln!("dash: {}", dash_statement::shown(failure.to_string().as_bytes()));
             ExitCode::from(2)
         }
     }

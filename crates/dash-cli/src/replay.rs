@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use dash_replay::{Finding, Report};
+use dash_statement::{shown, shown_json};
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -40,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let report = dash_replay::replay(file, base.as_deref(), *all)
         .map_err(|error| Failure::new(format!("replaying {}: {error}", file.display())))?;
     if *json {
-        say!("{:#}", object(&report));
+        say!("{}", shown_json(&format!("{:#}", object(&report))));
     } else {
         print(&report);
     }
@@ -51,6 +52,12 @@ fn name(finding: &Finding) -> String {
     format!("commit {}.{}", finding.commit.generation, finding.commit.frames.1)
 }
 
+/// Names of tables are a file's, and so is what SQLite says of a text: neither is a terminal's to
+/// obey.
+fn plain(text: &str) -> String {
+    shown(text.as_bytes())
+}
+
 fn print(report: &Report) {
     let Report { same, same_content, divergences, not_run, checkpointed, doubt, ended, .. } =
         report;
@@ -58,10 +65,15 @@ fn print(report: &Report) {
         eprintln!("dash: {doubt}");
     }
     for finding in divergences {
-        say!("{} diverges: {}\n    {}", name(finding), finding.what, finding.reason);
+        say!(
+            "{} diverges: {}\n    {}",
+            name(finding),
+            plain(&finding.what),
+            plain(&finding.reason)
+        );
     }
     for finding in not_run {
-        say!("{} was not run again: {}", name(finding), finding.reason);
+        say!("{} was not run again: {}", name(finding), plain(&finding.reason));
     }
     if *checkpointed > 0 {
         say!(
@@ -76,7 +88,7 @@ fn print(report: &Report) {
         );
     }
     if let Some(finding) = ended {
-        say!("{} and those after it were not run again: {}", name(finding), finding.reason);
+        say!("{} and those after it were not run again: {}", name(finding), plain(&finding.reason));
     }
     match report.run() {
         0 => say!("no commit was run again"),

@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod inspect;
 mod log;
+mod log_forged;
 mod log_says;
 mod log_sql;
 mod paper;

@@ -15,6 +15,7 @@ mod real;
 mod reason;
 mod savepoint;
 mod shell;
+mod terminal;
 mod token;
 
 pub use buffer::{Buffer, LIMIT, Place};
@@ -28,4 +29,5 @@ pub use only::{Only, only};
 pub use provable::{Schema, Unprovable, provable, writes_schema};
 pub use reason::{Reason, Reasons};
 pub use savepoint::control_sql;
-pub use shell::for_shell;
+pub use shell::{Unwritten, control_for_shell, for_shell};
+pub use terminal::{is_obeyed, shown, shown_json};

@@ -1,7 +1,10 @@
 //! Values as SQL writes them, so that what is read again is what was bound.
 
+use std::collections::BTreeSet;
+
 use crate::model::Value;
 use crate::real;
+use crate::terminal::is_obeyed;
 
 /// Values between commas.
 #[must_use]
@@ -10,7 +13,7 @@ pub fn literals(values: &[Value]) -> String {
 }
 
 /// One value. A real number has 17 digits, which are enough for every bit; infinity is a number too
-/// large for a real; in a text what a line can't hold is a mark that is replaced.
+/// large for a real; in a text what a line or a terminal can't hold is a mark that is replaced.
 #[must_use]
 pub fn literal(value: &Value) -> String {
     match value {
@@ -38,28 +41,42 @@ pub fn exact(value: &Value) -> String {
     }
 }
 
-/// A text. A literal can't hold a zero, and the `sqlite3` shell drops a carriage return at the end
-/// of a line. The bytes of a text depend on the database's encoding, so it is cast from none.
+/// A text in quotes, as an expression where it has what a terminal obeys.
+pub fn written(text: &[u8]) -> String {
+    literal(&Value::Text(text.to_vec()))
+}
+
+/// A text. A literal can't hold a zero, the `sqlite3` shell drops a carriage return at the end of a
+/// line, and what a terminal obeys is not to be printed. The bytes of a text depend on the database's
+/// encoding, so it is cast from none.
 fn quoted(text: &str) -> String {
+    let special: BTreeSet<char> = text.chars().filter(|c| is_obeyed(*c)).collect();
     let mut marked = text.replace('\'', "''");
     let mut marks = Vec::new();
-    for (special, letter) in [('\r', 'r'), ('\0', 'z')] {
-        if text.contains(special) {
-            let mark = mark(text, letter);
-            marked = marked.replace(special, &mark);
-            marks.push((mark, u32::from(special)));
-        }
+    for special in special.into_iter().rev() {
+        let mark = mark(text, &name(special));
+        marked = marked.replace(special, &mark);
+        marks.push((mark, u32::from(special)));
     }
     marks.into_iter().fold(format!("'{marked}'"), |written, (mark, special)| {
         format!("replace({written}, '{mark}', char({special}))")
     })
 }
 
+/// What a character is called behind the backslash of its mark. None is the beginning of another.
+fn name(special: char) -> String {
+    match special {
+        '\r' => "r".to_owned(),
+        '\0' => "z".to_owned(),
+        other => format!("{{{:x}}}", u32::from(other)),
+    }
+}
+
 /// What stands for a character in a text that does not have it. It has its first character only
 /// once, so nothing beside it makes another one.
-fn mark(text: &str, letter: char) -> String {
-    let numbered = (1_u64..).map(|number| format!("\\{number}{letter}"));
-    let mut marks = std::iter::once(format!("\\{letter}")).chain(numbered);
+fn mark(text: &str, name: &str) -> String {
+    let numbered = (1_u64..).map(|number| format!("\\{number}{name}"));
+    let mut marks = std::iter::once(format!("\\{name}")).chain(numbered);
     marks.find(|mark| !text.contains(mark)).unwrap_or_default()
 }
 
@@ -91,6 +108,11 @@ mod tests {
             (text(b"a\0b"), r"replace('a\zb', '\z', char(0))"),
             (text(b"\\r\\1r\r"), r"replace('\r\1r\2r', '\2r', char(13))"),
             (text(b"'\r\0"), r"replace(replace('''\r\z', '\r', char(13)), '\z', char(0))"),
+            (
+                text(b"\x1b\r\\{1b}\x7f"),
+                r"replace(replace(replace('\1{1b}\r\{1b}\{7f}', '\{7f}', char(127)), '\1{1b}', char(27)), '\r', char(13))",
+            ),
+            (text("\u{202e}".as_bytes()), r"replace('\{202e}', '\{202e}', char(8238))"),
             (text(b"\xff"), "+CAST(X'FF' AS TEXT)"),
             (literal(&Value::Blob(vec![0, 171])), "X'00AB'"),
             (literal(&Value::Zeroblob(9)), "zeroblob(9)"),

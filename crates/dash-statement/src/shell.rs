@@ -1,30 +1,115 @@
-//! A statement as the `sqlite3` shell takes it for one: with an end, and without lines in which the
-//! shell sees something else than SQLite does.
+//! A statement as the `sqlite3` shell takes it for one: with an end, without lines in which the
+//! shell sees something else than SQLite does, and without what a terminal obeys. A log may be
+//! anybody's: what the shell would take for anything but the one statement is not written at all.
+//!
+//! The shell takes a line for a command of its own, such as `.shell`, where it has read nothing of a
+//! statement so far. So what is written begins with a letter, and ends with the only semicolon that
+//! ends a statement.
 
-use crate::token::{Kind, token};
+use crate::literal::written;
+use crate::model::Control;
+use crate::only::{Only, only};
+use crate::savepoint::control_sql;
+use crate::terminal::{has_obeyed, without_obeyed};
+use crate::token::{Kind, is_blank as is_space_of_sql, is_word, token};
+
+/// Why a text is not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unwritten {
+    /// The shell would not take it for one statement.
+    #[error("not one whole statement")]
+    NotOne,
+    /// It begins with a word, or reaches for a file, as no statement does that is recorded.
+    #[error("no statement that a log records")]
+    NotRecorded,
+    /// A name has it, or a definition.
+    #[error("it has what a terminal obeys, where SQL can't say it otherwise")]
+    Obeyed,
+}
+
+/// What a statement begins with that may write a database, in which a text may be an expression;
+/// and the others.
+const OF_ROWS: [&str; 8] =
+    ["DELETE", "EXPLAIN", "INSERT", "REPLACE", "SELECT", "UPDATE", "VALUES", "WITH"];
+const OF_SCHEMA: [&str; 7] = ["ALTER", "ANALYZE", "CREATE", "DROP", "PRAGMA", "REINDEX", "VACUUM"];
 
 /// The text, and whatever ends it (`STATEMENT-5`).
 ///
 /// - A comment that is open at its end, which SQLite allows, is closed.
 /// - A line that is a mere `/` or `go` ends a statement in the shell; a comment before it does not.
 /// - The shell drops a carriage return at the end of a line; with a second one it keeps the first.
-#[must_use]
-pub fn for_shell(sql: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(sql.len() + 4);
-    let (mut rest, mut last) = (sql, None);
-    while let Some((kind, length)) = token(rest) {
+/// - What a terminal obeys is a blank in a comment or between words, and a call of `char()` in a
+///   text.
+///
+/// # Errors
+///
+/// Why it is not written.
+pub fn for_shell(sql: &[u8]) -> Result<Vec<u8>, Unwritten> {
+    let only = only(sql).ok_or(Unwritten::NotOne)?;
+    let is_into = only.is_any(&["VACUUM"]) && only.has_into;
+    if is_into || !(only.is_any(&OF_ROWS) || only.is_any(&OF_SCHEMA)) {
+        return Err(Unwritten::NotRecorded);
+    }
+    write(only)
+}
+
+/// A savepoint's statement, made of the name in it.
+///
+/// # Errors
+///
+/// As of [`for_shell`].
+pub fn control_for_shell(control: Control, sql: &[u8]) -> Result<Vec<u8>, Unwritten> {
+    let made = control_sql(control, sql).ok_or(Unwritten::NotOne)?;
+    write(only(made.as_bytes()).ok_or(Unwritten::NotOne)?)
+}
+
+fn write(only: Only<'_>) -> Result<Vec<u8>, Unwritten> {
+    let mut out = Vec::with_capacity(only.text.len() + 4);
+    let (mut rest, mut last) = (only.text, None);
+    while let Some((kind, mut length)) = token(rest) {
+        let is_text = rest[0] == b'\'';
+        while is_text && rest.get(length) == Some(&b'\'') {
+            length += token(&rest[length..]).map_or(1, |(_, more)| more);
+        }
         let (text, behind) = rest.split_at(length);
         if is_end(text) && is_blank(&out) && is_blank_behind(behind) {
             out.extend(b"/**/ ");
         }
-        put(&mut out, text);
-        (rest, last) = (behind, Some((kind, text)));
+        match kind {
+            _ if !has_obeyed(rest, length) => put(&mut out, text),
+            Kind::Line { .. } | Kind::Comment { .. } => {
+                put(&mut out, &without_obeyed(rest, length));
+            }
+            Kind::Other if is_space_of_sql(text) => out.push(b' '),
+            Kind::Quoted
+                if is_text
+                    && only.is_any(&OF_ROWS)
+                    && !out.last().is_some_and(|byte| is_word(*byte)) =>
+            {
+                let value = &text[1..text.len() - 1];
+                out.extend(format!(" {} ", written(&unquoted(value))).as_bytes());
+            }
+            _ => return Err(Unwritten::Obeyed),
+        }
+        (rest, last) = (behind, Some(kind));
     }
     match last {
-        Some((Kind::Line { is_open: true }, _)) => put(&mut out, b"\n;"),
-        Some((Kind::Comment { is_open: true }, _)) => out.extend(b"*/;"),
-        Some((_, b";")) => {}
+        Some(Kind::Line { is_open: true }) => put(&mut out, b"\n;"),
+        Some(Kind::Comment { is_open: true }) => out.extend(b"*/;"),
         _ => out.push(b';'),
+    }
+    Ok(out)
+}
+
+/// What stands between the quotes, with each doubled one once.
+fn unquoted(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        out.push(*byte);
+        if *byte == b'\'' {
+            bytes.next();
+        }
     }
     out
 }
@@ -69,20 +154,56 @@ mod tests {
         for (sql, expected) in [
             ("SELECT 1", "SELECT 1;"),
             ("SELECT 1 ;", "SELECT 1 ;"),
+            ("SELECT 1; -- one", "SELECT 1;"),
+            ("-- one\nSELECT 1", "SELECT 1;"),
             ("SELECT 1 -- one", "SELECT 1 -- one\n;"),
             ("SELECT 1 -- one;", "SELECT 1 -- one;\n;"),
             ("SELECT '--'", "SELECT '--';"),
             ("SELECT 1 /* one", "SELECT 1 /* one*/;"),
             ("SELECT 1 /**", "SELECT 1 /***/;"),
+            ("SELECT 1 /*", "SELECT 1 /**/;"),
+            ("SELECT 1 /*/", "SELECT 1 /*/*/;"),
             ("SELECT 1 /* one */", "SELECT 1 /* one */;"),
             ("SELECT 4\n/\n2", "SELECT 4\n/**/ /\n2;"),
             ("SELECT 4\n / -- by\r\n2", "SELECT 4\n /**/ / -- by\r\r\n2;"),
             ("SELECT 4\n/2", "SELECT 4\n/2;"),
             ("SELECT a FROM\n Go \t\nWHERE '\n/\n'", "SELECT a FROM\n /**/ Go \t\nWHERE '\n/\n';"),
             ("SELECT a FROM\ngo", "SELECT a FROM\n/**/ go;"),
-            ("SELECT 'a\r\nb\rc'", "SELECT 'a\r\r\nb\rc';"),
+            ("SELECT 'a\r\nb'", "SELECT 'a\r\r\nb';"),
+            ("SELECT 'a''\rb',1", "SELECT  replace('a''\\rb', '\\r', char(13)) ,1;"),
+            ("SELECT\x0c1\r,\u{feff}2/*\x1b[2J*/", "SELECT 1 , 2/* [2J*/;"),
+            ("CREATE VIEW v AS SELECT 'a\r\nb'", "CREATE VIEW v AS SELECT 'a\r\r\nb';"),
         ] {
-            assert_eq!(String::from_utf8_lossy(&for_shell(sql.as_bytes())), expected);
+            let written = for_shell(sql.as_bytes()).expect(sql);
+            assert_eq!(String::from_utf8_lossy(&written), expected);
         }
+    }
+
+    /// SEC S2-2
+    #[test]
+    fn what_it_would_take_for_a_command_is_not_written() {
+        use Unwritten::{NotOne, NotRecorded, Obeyed};
+        for (sql, why) in [
+            (".shell x", NotOne),
+            ("SELECT 1;\n.shell x", NotOne),
+            ("SELECT 1;\0\n.shell x", NotOne),
+            ("/* x */\n.shell x", NotOne),
+            ("CREATE TRIGGER t BEGIN", NotOne),
+            ("ATTACH 'x' AS y", NotRecorded),
+            ("VACUUM INTO 'x'", NotRecorded),
+            ("COMMIT", NotRecorded),
+            ("go\n.shell x", NotRecorded),
+            ("SELECT \"\x1b[2J\"", Obeyed),
+            ("SELECT a\u{202e}b", Obeyed),
+            ("SELECT x'\x1b'", Obeyed),
+            ("CREATE VIEW v AS SELECT '\x1b'", Obeyed),
+        ] {
+            assert_eq!(for_shell(sql.as_bytes()), Err(why), "{sql:?}");
+        }
+        let control = |sql: &str| control_for_shell(Control::Savepoint, sql.as_bytes());
+        assert_eq!(control("SAVEPOINT a -- x"), Ok(b"SAVEPOINT \"a\";".to_vec()));
+        assert_eq!(control("SAVEPOINT a;\n.shell x"), Err(NotOne));
+        assert_eq!(control("SAVEPOINT \"\x1b\""), Err(Obeyed));
+        assert_eq!(control(".shell x"), Err(NotOne));
     }
 }

@@ -38,8 +38,7 @@ pub fn token(sql: &[u8]) -> Option<(Kind, usize)> {
             let (length, is_open) = until(2, b"\n");
             (Kind::Line { is_open }, length)
         }
-        // At the end of a text it is a division, to SQLite.
-        (b'/', Some(b'*')) if sql.len() > 2 => {
+        (b'/', Some(b'*')) => {
             let (length, is_open) = until(2, b"*/");
             (Kind::Comment { is_open }, length)
         }

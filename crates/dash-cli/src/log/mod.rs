@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dash_statement::Transaction;
+use dash_statement::{Transaction, shown_json};
 use dash_storage::real::Real;
 use dash_wal::history::{Commit, History, InWal, in_wal};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -37,7 +37,8 @@ pub struct Arguments {
     /// Also shows commits that are in the database by now, as far as the log still has them
     #[arg(long)]
     all: bool,
-    /// Prints the statements as SQL that the sqlite3 shell can run, with their values
+    /// Prints the statements as SQL that the sqlite3 shell can run, with their values: use `sqlite3
+    /// -safe` on a log that may be anybody's
     #[arg(long, conflicts_with = "json")]
     sql: bool,
     /// Prints a line of JSON for each commit
@@ -177,7 +178,7 @@ impl Printer<'_> {
             let gap = self.gaps.before(commit, of_it);
             let shown = Shown::of(commit, gap);
             let mut line = match (self.arguments.json, self.arguments.sql) {
-                (true, _) => json::of(&shown).to_string().into_bytes(),
+                (true, _) => shown_json(&json::of(&shown).to_string()).into_bytes(),
                 (_, true) => sql::of(&shown),
                 _ => text::of(&shown).into_bytes(),
             };

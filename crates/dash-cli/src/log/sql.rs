@@ -1,12 +1,14 @@
 //! A commit as SQL that the `sqlite3` shell runs.
 
-use dash_statement::{Event, Statement, exact, expand, for_shell, has_parameters};
+use dash_statement::{
+    Event, Statement, Unwritten, control_for_shell, exact, expand, for_shell, has_parameters, shown,
+};
 use dash_wal::Known;
 
 use super::{Shown, time};
 
-/// Its statements, in a transaction if there are several. What is missing is a comment. Bytes: SQL
-/// need not be UTF-8.
+/// Its statements, in a transaction if there are several. What is missing is a comment, and so is
+/// what is no statement: a log may be anybody's. Bytes: SQL need not be UTF-8.
 pub fn of(shown: &Shown<'_>) -> Vec<u8> {
     let commit = shown.commit;
     let gap = shown.gap.as_ref().map_or(String::new(), |gap| format!("-- {}\n", gap.sentence()));
@@ -27,7 +29,7 @@ pub fn of(shown: &Shown<'_>) -> Vec<u8> {
     for event in &events {
         match event {
             Event::Statement(it) => statement(&mut out, it),
-            Event::Control(_, sql) => line(&mut out, &for_shell(sql)),
+            Event::Control(control, sql) => put(&mut out, control_for_shell(*control, sql), sql),
         }
     }
     if !is_one {
@@ -41,16 +43,27 @@ fn statement(out: &mut Vec<u8>, it: &Statement) {
         line(out, format!("-- the clock said {}", time::utc(clock)).as_bytes());
     }
     match &it.values {
-        None if has_parameters(&it.sql) => {
-            line(out, b"-- its values are not known:");
-            for part in it.sql.split(|byte| *byte == b'\n') {
-                line(out, &[b"-- ", part].concat());
-            }
-        }
+        None if has_parameters(&it.sql) => comment(out, "its values are not known", &it.sql),
         values => {
-            let values = values.as_deref().unwrap_or_default();
-            line(out, &for_shell(&expand(&it.sql, values, exact)));
+            let sql = expand(&it.sql, values.as_deref().unwrap_or_default(), exact);
+            put(out, for_shell(&sql), &sql);
         }
+    }
+}
+
+/// What the shell is to run; or a text that it is not to run, with the reason.
+fn put(out: &mut Vec<u8>, written: Result<Vec<u8>, Unwritten>, sql: &[u8]) {
+    match written {
+        Ok(sql) => line(out, &sql),
+        Err(reason) => comment(out, &reason.to_string(), sql),
+    }
+}
+
+/// A text as a comment, each line of it. No line of it ends before the shell's.
+fn comment(out: &mut Vec<u8>, what: &str, sql: &[u8]) {
+    line(out, format!("-- {what}:").as_bytes());
+    for part in shown(sql).split('\n') {
+        line(out, format!("-- {part}").as_bytes());
     }
 }
 

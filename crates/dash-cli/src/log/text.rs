@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dash_statement::{Event, expand, literal};
+use dash_statement::{Event, expand, literal, shown};
 use dash_wal::Known;
 
 use super::{Shown, time};
@@ -37,7 +37,8 @@ pub fn of(shown: &Shown<'_>) -> String {
         let _ = write!(out, "  carried by its statements");
     }
     for event in shown.ran.iter().flat_map(|ran| &ran.events) {
-        let _ = write!(out, "\n    {}", statement(event).replace('\n', "\n    "));
+        // A line of a text is none of this program's.
+        let _ = write!(out, "\n    {}", statement(event).replace('\n', "\n      "));
     }
     for reason in &shown.reasons {
         let _ = write!(out, "\n    -- {reason}");
@@ -45,7 +46,7 @@ pub fn of(shown: &Shown<'_>) -> String {
     out
 }
 
-/// With its values. What is no UTF-8 has replacement characters.
+/// With its values. What a terminal obeys, and what is no UTF-8, is written as something else.
 fn statement(event: &Event) -> String {
     let (sql, values) = match event {
         Event::Statement(statement) => (&statement.sql, statement.values.as_deref()),
@@ -55,6 +56,6 @@ fn statement(event: &Event) -> String {
         Some(values) => expand(sql, values, literal),
         None => sql.to_vec(),
     };
-    let text = String::from_utf8_lossy(&text);
+    let text = shown(&text);
     format!("{};", text.trim().trim_end_matches(';').trim_end())
 }
