@@ -1,7 +1,7 @@
 //! A connection to a copy, for what a log may have anybody run: one statement at a time, of a
 //! database that is there, within [`Limits`] and what the [`Authorizer`] allows.
 
-use dash_statement::{Control, Statement, Value, control_sql, only};
+use dash_statement::{Control, Statement, Value, only};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -90,7 +90,7 @@ impl Guarded {
 
     /// Runs a savepoint's step, which is made of its name.
     pub fn control(&self, control: Control, sql: &[u8]) -> Done {
-        match control_sql(control, sql) {
+        match control.statement(sql) {
             Some(sql) => self.own(&sql),
             None => Err(Undone::Refused("a step of it is not the savepoint's that it says".into())),
         }

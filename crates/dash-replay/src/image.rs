@@ -84,11 +84,6 @@ impl Image {
         self.file.write_all_at(image, offset).map_err(|error| self.failed(error))
     }
 
-    /// Where page `number`, from 1, begins.
-    fn offset(&self, number: u32) -> Option<u64> {
-        Some(u64::from(number.checked_sub(1)?) * u64::from(self.page))
-    }
-
     fn resize(&self, pages: u32) -> Result<()> {
         let len = u64::from(pages) * u64::from(self.page);
         self.file.set_len(len).map_err(|error| self.failed(error))

@@ -3,24 +3,31 @@
 use crate::model::Control;
 use crate::provable::tokens::{Token, Walk, tokens};
 
-/// The statement; `None`: the text is none of this kind, or has no name that is UTF-8.
-#[must_use]
-pub fn control_sql(control: Control, sql: &[u8]) -> Option<String> {
-    let all = tokens(sql);
-    let mut walk = Walk(&all);
-    while walk.byte(b';') {}
-    let (is_it, verb) = match control {
-        Control::Savepoint => (walk.words(&["SAVEPOINT"]), "SAVEPOINT"),
-        Control::Release => (walk.words(&["RELEASE"]), "RELEASE"),
-        Control::RollbackTo => (rolls_back(&mut walk), "ROLLBACK TO"),
-    };
-    let more = control != Control::Savepoint && walk.0.len() > 1;
-    if more && walk.0.get(1) != Some(&Token::Byte(b';')) {
-        walk.words(&["SAVEPOINT"]);
+impl Control {
+    /// The statement of this kind that a text is, made anew of its name, in lower case; `None`: the
+    /// text is none of this kind, or more than that, or has no name that is UTF-8.
+    #[must_use]
+    pub fn statement(self, sql: &[u8]) -> Option<String> {
+        // SQLite ends there, whatever it stands in.
+        if sql.contains(&0) {
+            return None;
+        }
+        let all = tokens(sql);
+        let mut walk = Walk(&all);
+        while walk.byte(b';') {}
+        let (is_it, verb) = match self {
+            Self::Savepoint => (walk.words(&["SAVEPOINT"]), "SAVEPOINT"),
+            Self::Release => (walk.words(&["RELEASE"]), "RELEASE"),
+            Self::RollbackTo => (rolls_back(&mut walk), "ROLLBACK TO"),
+        };
+        let more = self != Self::Savepoint && walk.0.len() > 1;
+        if more && walk.0.get(1) != Some(&Token::Byte(b';')) {
+            walk.words(&["SAVEPOINT"]);
+        }
+        let name = walk.name().filter(|_| is_it && walk.is_at_end())?;
+        let name = core::str::from_utf8(&name).ok()?;
+        Some(format!("{verb} \"{}\"", name.replace('"', "\"\"")))
     }
-    let name = walk.name().filter(|_| is_it && walk.is_at_end())?;
-    let name = core::str::from_utf8(&name).ok().filter(|name| !name.contains('\0'))?;
-    Some(format!("{verb} \"{}\"", name.replace('"', "\"\"")))
 }
 
 /// `ROLLBACK [TRANSACTION [name]] TO`
@@ -38,6 +45,7 @@ fn rolls_back(walk: &mut Walk<'_, '_>) -> bool {
 mod tests {
     use super::*;
 
+    /// `STATEMENT-6`, SEC S2-1.
     #[test]
     fn a_step_is_made_of_its_name() {
         let [savepoint, release, back] =
@@ -61,11 +69,16 @@ mod tests {
             (savepoint, "SAVEPOINT ?", None),
             (savepoint, "SAVEPOINT a b", None),
             (savepoint, "ATTACH 'x' AS a", None),
+            (savepoint, "SAVEPOINT s; VACUUM INTO 'x'", None),
+            (savepoint, "SAVEPOINT s\0", None),
+            (savepoint, "SAVEPOINT 's\0'", None),
+            (savepoint, "VACUUM INTO 'x'", None),
+            (release, "SAVEPOINT s", None),
             (back, "ROLLBACK", None),
             (back, "ROLLBACK TRANSACTION", None),
         ] {
-            assert_eq!(control_sql(control, sql.as_bytes()).as_deref(), made, "{sql}");
+            assert_eq!(control.statement(sql.as_bytes()).as_deref(), made, "{sql}");
         }
-        assert_eq!(control_sql(savepoint, b"SAVEPOINT a\xff"), None);
+        assert_eq!(savepoint.statement(b"SAVEPOINT a\xff"), None);
     }
 }

@@ -9,7 +9,6 @@
 use crate::literal::written;
 use crate::model::Control;
 use crate::only::{Only, only};
-use crate::savepoint::control_sql;
 use crate::terminal::{has_obeyed, without_obeyed};
 use crate::token::{Kind, is_blank as is_space_of_sql, is_word, token};
 
@@ -59,7 +58,7 @@ pub fn for_shell(sql: &[u8]) -> Result<Vec<u8>, Unwritten> {
 ///
 /// As of [`for_shell`].
 pub fn control_for_shell(control: Control, sql: &[u8]) -> Result<Vec<u8>, Unwritten> {
-    let made = control_sql(control, sql).ok_or(Unwritten::NotOne)?;
+    let made = control.statement(sql).ok_or(Unwritten::NotOne)?;
     write(only(made.as_bytes()).ok_or(Unwritten::NotOne)?)
 }
 

@@ -18,10 +18,8 @@
 //! | `schema` | all of it |
 //! | `pages` | where that stands in a database |
 //! | `form` | statements |
-//! | `control` | what divides a transaction |
 //! | `made` | what a statement makes of its connection |
 
-mod control;
 mod expression;
 mod form;
 mod index;

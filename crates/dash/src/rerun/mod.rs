@@ -121,7 +121,8 @@ fn run_again(db: &mut OwnConnection, ran: &Transaction) -> Result<()> {
             Event::Statement(statement) => again(db, statement)?,
             // Its text has been judged; what is run is made of it.
             Event::Control(kind, sql) => {
-                settled(db.execute(&kind.statement(sql).ok_or(Code::CORRUPT)?, &[]))?;
+                let made = kind.statement(sql).ok_or(Code::CORRUPT)?;
+                settled(db.execute(made.as_bytes(), &[]))?;
             }
         }
     }
