@@ -263,7 +263,7 @@ impl HeadContext {
 }
 
 fn damaged() -> Error {
-    Error::Corrupt("the log holds what this version of dash did not write".into())
+    Error::Corrupt("it says of frames or pages what no dash writes, or only a newer one".into())
 }
 
 struct Bytes<'a>(&'a [u8]);

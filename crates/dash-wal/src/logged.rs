@@ -210,21 +210,6 @@ pub(crate) fn headers(scan: &Scan, wal: &WalHeader) -> Result<Headers> {
     Ok(known)
 }
 
-/// Whether every entry of the chain makes an image of so many bytes.
-///
-/// # Errors
-///
-/// [`Error::Corrupt`] for one that makes none.
-pub(crate) fn check_images(scan: &Scan, page: u32) -> Result<()> {
-    let mut images = Images::new(page);
-    for record in scan.records() {
-        for entry in record?.entries() {
-            images.feed(&entry)?;
-        }
-    }
-    Ok(())
-}
-
 fn damaged() -> Error {
     Error::Corrupt("the log is damaged: what it says of frames of -wal can't be".into())
 }

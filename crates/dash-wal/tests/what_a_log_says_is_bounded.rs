@@ -127,9 +127,13 @@ impl Set {
         let wal = fs::read(self.wal()).unwrap();
         let begun = Instant::now();
         let told = inspect(&Real, &self.path()).unwrap().opening;
-        assert!(matches!(told, Opening::Refuse(Refusal::Damaged, _)), "{story}: {told:?}");
+        let Opening::Refuse(Refusal::Damaged, told) = told else { panic!("{story}: {told:?}") };
         let refused = recover(&Real, &self.path(), Choice::Ask).unwrap_err();
         assert!(matches!(refused, Error::Corrupt(_)), "{story}: {refused}");
+        for told in [told, refused.to_string()] {
+            let names = told.contains("app.db-dashlog: ") && told.contains("dash recover");
+            assert!(names, "{story}: {told}");
+        }
         assert!(fs::read(self.wal()).unwrap() == wal, "{story}: -wal was written");
         let read = History::read(&Real, &self.path()).map(|history| {
             let history = history.unwrap();

@@ -6,9 +6,9 @@
 mod report;
 
 use crate::annotation::carried_in;
-use crate::context::{Generation, page_of};
+use crate::context::Generation;
 use crate::frames::{Prefix, WalHeader, walk};
-use crate::logged::{Frames, Logged, check_images};
+use crate::logged::{Frames, Logged};
 use crate::names::Names;
 use crate::place::{self, Place};
 use crate::recovery::look::{Log, Look, orphaned};
@@ -195,7 +195,7 @@ impl<'a, S: Storage> Files<'a, S> {
         let found = look.situation(&log, fence, self.wal, boot).and_then(|situation| {
             Ok((situation, self.decided(&look, &log, situation)?, log_seen(&log, len, whose)?))
         });
-        let (situation, decided, seen) = match found {
+        let (situation, decided, seen) = match found.map_err(|error| look.named(error)) {
             // Of what the records hold.
             Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
             found => found?,
@@ -221,9 +221,7 @@ impl<'a, S: Storage> Files<'a, S> {
                 Err((Refusal::Another, look.another_database().to_string()))
             }
             done @ (Action::Replay, _) => {
-                log.chain.map_or(Ok(()), |chain| {
-                    check_images(&log.scan, page_of(&chain.generation.header))
-                })?;
+                look.check_images(log)?;
                 match look.needs_statements(log, self.wal)? {
                     Some((true, text)) => Err((Refusal::Stranger, text)),
                     Some((false, text)) => Err((Refusal::Statements, text)),

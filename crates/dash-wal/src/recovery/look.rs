@@ -12,6 +12,7 @@ use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_log::file::LogFile;
 use dash_log::head::State;
+use dash_log::images::Images;
 use dash_log::record::Record;
 use dash_log::scan::{Condition, Scan, scan};
 use dash_log::sign::{self, Found};
@@ -135,6 +136,10 @@ pub(crate) fn orphaned<S: Storage>(
 impl<S: Storage> Look<'_, S> {
     /// What a log says.
     pub(crate) fn log(&self, file: LogFile<S::File>) -> Result<Log<S::File>> {
+        self.read(file).map_err(|error| self.named(error))
+    }
+
+    fn read(&self, file: LogFile<S::File>) -> Result<Log<S::File>> {
         let scan = scan(&file)?;
         let head = match scan.condition {
             Condition::Whole if scan.head.state == State::Clean => {
@@ -244,6 +249,28 @@ impl<S: Storage> Look<'_, S> {
         let Some(header) = WalHeader::read(wal, name)? else { return Ok(false) };
         let prefix = valid_prefix(wal, &header, Prefix::before_all(&header), name)?;
         Ok(prefix.last >= first - 1)
+    }
+
+    /// Whether every entry of the log makes an image, before any of them is written.
+    pub(crate) fn check_images(&self, log: &Log<S::File>) -> Result<()> {
+        let Some(chain) = &log.chain else { return Ok(()) };
+        let mut images = Images::new(page_of(&chain.generation.header));
+        for record in log.scan.records() {
+            for entry in record?.entries() {
+                images.feed(&entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same error, which says in which file damage is, and what to do, if it did not.
+    pub(crate) fn named(&self, error: Error) -> Error {
+        match error {
+            Error::Corrupt(what) if !what.contains(&**self.names.shown()) => {
+                self.damaged_log(&what)
+            }
+            other => other,
+        }
     }
 
     /// What no crash leaves in a log.

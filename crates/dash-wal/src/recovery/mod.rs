@@ -201,7 +201,8 @@ impl<S: Storage> Connection<S> {
             recovered.position = log.scan.end_position;
             recovered.generation = log.number();
             recovered.stock_first = log.stock_first(&self.settings.tuning);
-            wal = self.act(log, wal, fence, boot, choice)?;
+            let done = self.act(log, wal, fence, boot, choice);
+            wal = done.map_err(|error| self.look().named(error))?;
             recovered.fence = fence && !log.is_wiped();
         } else if fence {
             self.go_without_log(wal.as_ref(), boot, choice)?;
