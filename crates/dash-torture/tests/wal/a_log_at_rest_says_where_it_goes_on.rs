@@ -3,7 +3,7 @@
 
 use dash_storage::simulated::{Effect, Fault, Operation, OperationKind, Question, Survivors};
 
-use crate::common::Tale;
+use crate::common::{Tale, overwrite};
 
 /// Commits of a session that is not short.
 const LONG: usize = 6;
@@ -31,6 +31,43 @@ pub(crate) fn and_what_comes_next_is_found() {
         }
         tale.done();
         tale.survives_all();
+    }
+}
+
+/// LOG-18: whatever numbers a head at rest has been given, commits are found. SEC S2-11
+#[test]
+pub(crate) fn whatever_else_it_says() {
+    const SEQUENCE: usize = 32;
+    const NEXT: usize = 56;
+    let numbers = [
+        1 << 40,
+        (1 << 62) - 1,
+        1 << 62,
+        (1 << 63) - 4096,
+        (1 << 63) - 1,
+        1 << 63,
+        u64::MAX - 4095,
+    ];
+    for (place, number) in [SEQUENCE, NEXT].into_iter().flat_map(|it| numbers.map(|n| (it, n))) {
+        let tale = after(LONG);
+        let log = tale.machine.file_view("/app.db-dashlog").unwrap();
+        let mut log: Vec<u8> = log.to_vec();
+        log[place..place + 8].copy_from_slice(&number.to_le_bytes());
+        log[12..16].fill(0);
+        let sum = crc32fast::hash(&log[..512]);
+        log[12..16].copy_from_slice(&sum.to_le_bytes());
+        overwrite(&tale.machine, "app.db-dashlog", &log);
+        tale.machine.write_back();
+        for session in 0..2 {
+            let db = tale.open();
+            for _ in 0..3 {
+                db.put();
+                tale.survives_all();
+            }
+            assert!(session > 0 || tale.flushes("-dashlog") > 0, "the log is in use");
+            db.close();
+            tale.survives_all();
+        }
     }
 }
 
