@@ -34,12 +34,14 @@ pub struct CoordinationFile<'a> {
     pub name: &'a OsStr,
     /// The same, for messages.
     pub shown: &'a str,
+    /// The database's name there.
+    pub named: &'a OsStr,
     /// The database, for messages.
     pub db: &'a str,
 }
 
-/// The bits that let somebody else write.
-const OTHERS_WRITE: u32 = 0o022;
+/// The bit that lets all others write.
+const OTHERS_WRITE: u32 = 0o002;
 
 /// How long an opener waits for another one that opens, closes or recovers.
 pub const OPEN_PATIENCE: Duration = Duration::from_secs(10);
@@ -87,7 +89,7 @@ pub fn open_coordination<S: Storage>(
         // The last one to close may have removed it while this one waited.
         let named = whose(directory, which)?;
         if let Some(named) = named.filter(|named| named.id == file.id()) {
-            check_found(&named, db, which)?;
+            check_found(directory, &named, db, which)?;
             return Ok((file, named.len == 0));
         }
     }
@@ -159,7 +161,15 @@ fn whose(directory: &impl Directory, which: CoordinationFile<'_>) -> Result<Opti
 
 /// Whether a coordination file may be written: it has no other name, and its maker has a right to
 /// the database.
-fn check_found(found: &Metadata, db: Option<&Metadata>, which: CoordinationFile<'_>) -> Result<()> {
+fn check_found<D: Directory>(
+    directory: &D,
+    found: &Metadata,
+    db: Option<&Metadata>,
+    which: CoordinationFile<'_>,
+) -> Result<()>
+where
+    D::File: File,
+{
     let name = which.shown;
     if found.kind != FileKind::Regular || found.links > 1 {
         return Err(Error::CantOpen(format!(
@@ -170,8 +180,12 @@ fn check_found(found: &Metadata, db: Option<&Metadata>, which: CoordinationFile<
     let Some(db) = db.filter(|_| found.len > 0) else {
         return Ok(());
     };
-    let may_write = [db.owner, 0].contains(&found.owner) || db.permissions & OTHERS_WRITE != 0;
-    if !may_write {
+    let is_known = [db.owner, 0].contains(&found.owner) || db.permissions & OTHERS_WRITE != 0;
+    let may_write = || {
+        let db = directory.open(which.named, OpenMode::Read);
+        db.and_then(|db| db.lets_write(found.owner, found.group)).during(Operation::Open, which.db)
+    };
+    if !is_known && !may_write()? {
         return Err(Error::CantOpen(format!(
             "{name} belongs to user {}, who has no right to write {}: if no process has the database open, remove it",
             found.owner, which.db

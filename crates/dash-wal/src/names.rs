@@ -120,6 +120,6 @@ impl Names {
     /// The coordination file.
     pub(crate) fn coordination_file(&self) -> CoordinationFile<'_> {
         let (name, shown) = (&self.coordination, &self.shown_coordination);
-        CoordinationFile { name, shown, db: &self.shown }
+        CoordinationFile { name, shown, named: &self.db, db: &self.shown }
     }
 }
