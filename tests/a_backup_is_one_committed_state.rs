@@ -216,12 +216,15 @@ fn page_by_page_of_any_database() {
 fn of_what_is_empty_or_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let (empty, memory) = (folder.path().join("empty.db"), folder.path().join("memory.db"));
+    let leave = uri(&folder.path().join("leave.db"), "&dash_backup=on");
     let db = suite::open(&folder.path().join("app.db"));
     assert_eq!(back_up(&db, &empty), 1);
     assert_eq!(one::<i64>(&copy(&empty), "SELECT count(*) FROM sqlite_master"), 0);
-    let db = suite::stock(Path::new(":memory:"));
-    run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (5)");
-    back_up(&db, &memory);
+    // A database in memory has no folder of its own, and no URI that SQLite keeps.
+    let db = suite::stock(Path::new(&leave));
+    run(&db, "ATTACH ':memory:' AS inside; CREATE TABLE inside.t(x); INSERT INTO t VALUES (5)");
+    let sql = "SELECT dash_backup(?1, 'inside')";
+    db.query_row(sql, [memory.to_str()], |_| Ok(())).expect("backs up");
     assert_eq!(one::<i64>(&copy(&memory), "SELECT x FROM t"), 5);
 }
 

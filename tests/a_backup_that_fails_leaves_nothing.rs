@@ -39,9 +39,10 @@ fn fails(db: &Connection, to: impl AsRef<Path>, words: &str) -> Option<ErrorCode
     code
 }
 
-/// With about so many bytes in it.
+/// With about so many bytes in it, and with the program's leave to make files anywhere.
 fn made(folder: &Path, mode: &str, bytes: i64) -> Connection {
-    let db = suite::open(&folder.join("app.db"));
+    let path = folder.join("app.db");
+    let db = suite::open_dash(path.as_os_str(), "&dash_backup=on").expect("opens");
     run(&db, &format!("PRAGMA journal_mode = {mode}; CREATE TABLE t(x)"));
     run(&db, &format!("INSERT INTO t VALUES (zeroblob({bytes}))"));
     db
@@ -55,13 +56,18 @@ fn over_a_file_that_is_there() {
     assert_eq!(fails(&db, &to, "copy.db exists; name another file"), Some(ErrorCode::CannotOpen));
     assert_eq!(fs::read(&to).unwrap(), b"mine");
     let sql = "SELECT dash_backup(?1, 'main', 'replace')";
-    db.query_row(sql, [to.to_str()], |_| Ok(())).expect("replaces");
-    suite::check(&suite::stock(&to));
-    // That of this database, or of another one, wherever it lies.
-    fs::write(&to, b"\xFF\xFF\xFF\xFFDSHG and so on").unwrap();
-    let error = db.query_row(sql, [to.to_str()], |_| Ok(())).expect_err("refuses");
-    assert!(error.to_string().contains("is a log of dash's"), "{error}");
-    assert!(fs::read(&to).unwrap().ends_with(b"and so on"));
+    // The last one is a log of this database, or of another one, wherever it lies.
+    for content in [&b"mine"[..], b"\xFF\xFF\xFF\xFFDSHG and so on"] {
+        fs::write(&to, content).unwrap();
+        let error = db.query_row(sql, [to.to_str()], |_| Ok(())).expect_err("refuses");
+        assert!(error.to_string().contains("is neither an SQLite database nor empty"), "{error}");
+        assert_eq!(fs::read(&to).unwrap(), content);
+    }
+    fs::write(&to, "").unwrap();
+    for _ in 0..2 {
+        db.query_row(sql, [to.to_str()], |_| Ok(())).expect("replaces");
+        suite::check(&suite::stock(&to));
+    }
     symlink("nowhere", folder.path().join("link.db")).unwrap();
     fails(&db, folder.path().join("link.db"), "is no regular file");
     fs::create_dir(folder.path().join("folder.db")).unwrap();

@@ -25,7 +25,7 @@ pub struct Arguments {
     file: PathBuf,
     /// The file to make: a plain SQLite database with nothing beside it
     dest: PathBuf,
-    /// Replaces DEST, once the new copy is whole
+    /// Replaces DEST, an SQLite database or an empty file, once the new copy is whole
     #[arg(long)]
     force: bool,
     /// Prints the result as JSON
@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     }
     let interrupt = Interrupt::catch()?;
     let extension = Extension::load()?;
-    let db = extension.open(file, false)?;
+    let db = extension.open_with(file, false, "&dash_backup=on")?;
     let (begun, time) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH));
     interrupt.watch(&db);
     let bytes = file.metadata().map_or(0, |found| found.len()) * TIMES_MOVED;

@@ -59,8 +59,17 @@ fn it_replaces_a_file_only_when_told() {
     fs::write(home.file("copy.db"), "mine").unwrap();
     home.dash(&["backup", "app.db", "copy.db"]).is(2).says("copy.db exists").says("--force");
     assert_eq!(fs::read(home.file("copy.db")).unwrap(), b"mine");
-    home.dash(&["backup", "app.db", "copy.db", "--force"]).is(0);
-    assert_eq!(rows(&home, "copy.db"), 203);
+    let refused = home.dash(&["backup", "app.db", "copy.db", "--force"]).is(2);
+    refused.says("is neither an SQLite database nor empty");
+    assert_eq!(fs::read(home.file("copy.db")).unwrap(), b"mine");
+    fs::remove_file(home.file("copy.db")).unwrap();
+    fs::create_dir(home.file("elsewhere")).unwrap();
+    for to in ["elsewhere/copy.db", "copy.db"] {
+        for force in [&[][..], &["--force"]] {
+            home.dash(&[&["backup", "app.db", to], force].concat()).is(0);
+            assert_eq!(rows(&home, to), 203);
+        }
+    }
     home.dash(&["backup", "app.db", "app.db", "--force"]).is(2).says("itself; name another file");
 }
 

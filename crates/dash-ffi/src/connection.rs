@@ -70,6 +70,32 @@ impl ConnectionRef<'_> {
         (!name.is_empty()).then(|| path(name).to_path_buf())
     }
 
+    /// The value of a parameter in the URI that a database was opened by; `None`: it has none, or
+    /// the database is in memory or temporary.
+    #[must_use]
+    pub fn uri_parameter(&self, schema: &str, key: &str) -> Option<String> {
+        let (schema, key) = (CString::new(schema).ok()?, CString::new(key).ok()?);
+        // SAFETY: an open connection, and a C string.
+        let name = unsafe { (self.slot.api.db_filename)(self.as_ptr(), schema.as_ptr()) };
+        // SAFETY: where it is not null, SQLite's own name of a database, there while it is
+        // attached.
+        if name.is_null() || unsafe { CStr::from_ptr(name) }.is_empty() {
+            return None;
+        }
+        // SAFETY: such a name is what the routine asks for, and the key is a C string.
+        let value = unsafe { (self.slot.api.uri_parameter)(name, key.as_ptr()) };
+        // SAFETY: null, or a C string inside the name's own memory.
+        (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_string_lossy().into_owned())
+    }
+
+    /// Whether a database can only be read, however that was asked for or came about.
+    #[must_use]
+    pub fn is_read_only(&self, schema: &str) -> bool {
+        let Ok(schema) = CString::new(schema) else { return false };
+        // SAFETY: an open connection, and a C string.
+        unsafe { (self.slot.api.db_readonly)(self.as_ptr(), schema.as_ptr()) == 1 }
+    }
+
     /// Whether the transaction in hand also writes a file other than that of the database at `own`.
     /// An SQLite before 3.39 tells that of `main` only, and one before 3.34 takes a `main` that can
     /// be written for one that is.

@@ -47,8 +47,8 @@ pub fn written(text: &[u8]) -> String {
 }
 
 /// A text. A literal can't hold a zero, the `sqlite3` shell drops a carriage return at the end of a
-/// line, and what a terminal obeys is not to be printed. The bytes of a text depend on the database's
-/// encoding, so it is cast from none.
+/// line, and what a terminal obeys is not to be printed. The bytes of a text depend on the
+/// database's encoding, so it is cast from none.
 fn quoted(text: &str) -> String {
     let special: BTreeSet<char> = text.chars().filter(|c| is_obeyed(*c)).collect();
     let mut marked = text.replace('\'', "''");

@@ -2,9 +2,9 @@
 //! shell sees something else than SQLite does, and without what a terminal obeys. A log may be
 //! anybody's: what the shell would take for anything but the one statement is not written at all.
 //!
-//! The shell takes a line for a command of its own, such as `.shell`, where it has read nothing of a
-//! statement so far. So what is written begins with a letter, and ends with the only semicolon that
-//! ends a statement.
+//! The shell takes a line for a command of its own, such as `.shell`, where it has read nothing of
+//! a statement so far. So what is written begins with a letter, and ends with the only semicolon
+//! that ends a statement.
 
 use crate::literal::written;
 use crate::model::Control;

@@ -55,11 +55,22 @@ impl Extension {
     ///
     /// If it can't be opened, with dash's own reason.
     pub fn open(&self, path: &Path, create: bool) -> Result<Connection> {
+        self.open_with(path, create, "")
+    }
+
+    /// The same with more parameters in the URI, such as `&dash_backup=on`.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::open`].
+    pub fn open_with(&self, path: &Path, create: bool, more: &str) -> Result<Connection> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
         if create {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
         }
-        let opened = Connection::open_with_flags(uri(path), flags).and_then(|db| {
+        let mut uri = uri(path);
+        uri.push(more);
+        let opened = Connection::open_with_flags(uri, flags).and_then(|db| {
             // Opening is lazy: this reads the header, and asks the VFS itself.
             let engine: String = db.query_row("SELECT dash_engine()", [], |row| row.get(0))?;
             db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;

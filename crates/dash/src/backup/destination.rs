@@ -9,15 +9,18 @@ use dash_ffi::{Code, Error, Result};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
 
+use super::leave::Leave;
+
 /// What is appended to DEST's name until the copy is whole.
 const UNFINISHED: &str = ".dash-backup-unfinished";
 
 /// What lies beside a database, and is taken for its own.
 const BESIDE: [&str; 6] = ["-journal", "-wal", "-shm", "-shadow", "-dash", "-dashlog"];
 
-/// What a log of dash's begins with, and the sign of one that lies elsewhere (FORMAT.md of
-/// `dash-log`): it may lie in any folder, and hold what is nowhere else.
-const LOG: &[u8; 7] = b"\xFF\xFF\xFF\xFFDSH";
+/// What an SQLite database begins with, and where it says the bytes of a page: nothing but such a
+/// file, or an empty one, is replaced.
+const DATABASE: &[u8; 16] = b"SQLite format 3\0";
+const PAGE_SIZE: std::ops::Range<usize> = 16..18;
 
 /// A lock on the unfinished file says that its backup lives. SQLite never locks there.
 const LIVES: std::ops::Range<u64> = 0..1;
@@ -47,7 +50,7 @@ impl Destination {
     /// # Errors
     ///
     /// `SQLITE_CANTOPEN`, `SQLITE_READONLY` or `SQLITE_ERROR`, with the file and what to do.
-    pub fn look(path: &Path, source: Option<&Path>, replace: bool) -> Result<Self> {
+    pub fn look(path: &Path, source: Option<&Path>, replace: bool, leave: Leave) -> Result<Self> {
         let shown = path.display();
         let Some(name) = path.file_name() else {
             return Err(refused(Code::CANTOPEN, format!("{shown} is no name of a file; name one")));
@@ -64,6 +67,7 @@ impl Destination {
             )
         };
         let real_folder = folder.canonicalize().map_err(cant)?;
+        leave.allows(&real_folder, source)?;
         let path = real_folder.join(name);
         let folder = Real.open_directory(&real_folder).map_err(cant)?;
         let to = Self {
@@ -167,10 +171,11 @@ impl Destination {
         let why = match self.look_for(&self.name)?.map(|found| found.kind) {
             None => return Ok(()),
             Some(FileKind::Regular) if !self.replace => {
-                "exists; name another file, or let it be replaced: dash backup --force, or dash_backup(path, schema, 'replace')"
+                "exists; name another file, or let it be replaced: dash backup --force, or with dash_backup=on in the URI \
+                 dash_backup(path, schema, 'replace')"
             }
-            Some(FileKind::Regular) if self.is_log()? => {
-                "is a log of dash's, and may hold commits of a database that are nowhere else; name another file"
+            Some(FileKind::Regular) if !self.is_replaceable()? => {
+                "is neither an SQLite database nor empty, and may hold what is nowhere else; remove it, or name another file"
             }
             Some(FileKind::Regular) => {
                 if !self.folder.is_mount_point(&self.name).unwrap_or(false) {
@@ -184,12 +189,19 @@ impl Destination {
         Err(refused(Code::CANTOPEN, format!("{shown} {why}")))
     }
 
-    fn is_log(&self) -> Result<bool> {
-        let mut start = [0; LOG.len()];
-        let file = self.folder.open(&self.name, OpenMode::Read);
-        let read = file.and_then(|file| file.read_at(&mut start, 0));
-        read.map_err(|error| self.failed("looking at", &error))?;
-        Ok(&start == LOG)
+    /// Whether it is a database, as long as one with its pages, or empty.
+    fn is_replaceable(&self) -> Result<bool> {
+        let failed = |error| self.failed("looking at", &error);
+        let file = self.folder.open(&self.name, OpenMode::Read).map_err(failed)?;
+        let mut start = [0; PAGE_SIZE.end];
+        let read = file.read_at(&mut start, 0).map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len;
+        let page = match u64::from(u16::from_be_bytes([start[16], start[17]])) {
+            1 => 65536,
+            bytes => bytes,
+        };
+        let is_whole = page >= 512 && page.is_power_of_two() && len.is_multiple_of(page);
+        Ok(len == 0 || (read == start.len() && start.starts_with(DATABASE) && is_whole))
     }
 
     fn look_for(&self, name: &OsStr) -> Result<Option<dash_storage::Metadata>> {

@@ -2,7 +2,7 @@
 //!
 //! | step | the source is held | what is there if it ends here |
 //! |---|---|---|
-//! | DEST is looked at ([`destination`]) | no | nothing |
+//! | who asks is looked at ([`leave`]), and DEST ([`destination`]) | no | nothing |
 //! | a read transaction begins, space is reserved | yes | `DEST.dash-backup-unfinished` |
 //! | pages are copied, each with its checksum ([`copy`]) | yes | the same |
 //! | the file is flushed, read back and compared, and checked by SQLite | no | the same |
@@ -12,6 +12,7 @@
 
 mod copy;
 mod destination;
+mod leave;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -22,6 +23,7 @@ use dash_ffi::{Code, ConnectionRef, Context, Error, Result, Snapshot, Value};
 
 use copy::{Copy, FirstPage};
 use destination::Destination;
+use leave::Leave;
 
 pub use copy::open;
 
@@ -53,8 +55,9 @@ pub fn dash_backup(context: &mut Context<'_>) -> Result<Value> {
         }
     };
     let connection = context.connection();
+    let leave = Leave::of(connection, schema, replace)?;
     let source = connection.path(schema);
-    let destination = Destination::look(&path, source.as_deref(), replace)?;
+    let destination = Destination::look(&path, source.as_deref(), replace, leave)?;
     back_up(connection, schema, destination).map(|pages| i64::from(pages).into())
 }
 

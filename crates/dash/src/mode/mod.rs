@@ -12,7 +12,7 @@ pub mod registry;
 mod request;
 mod table;
 
-pub use parameters::{DEFAULT, Parameters};
+pub use parameters::{BACKUP, DEFAULT, ON, Parameters};
 pub use request::{Opening, Place, Request, Switching};
 pub use table::Modes;
 

@@ -15,6 +15,10 @@ use super::{Mode, Modes};
 
 /// The parameter that chooses the mode.
 const JOURNAL_MODE: &str = "journal_mode";
+/// The parameter by which a program lets SQL make files ([`crate::backup`]), whatever the mode.
+pub const BACKUP: &str = "dash_backup";
+/// Its value then.
+pub const ON: &str = "on";
 /// The parameter of the mode that a database stays in whatever it was left in, and whatever `PRAGMA
 /// journal_mode` asks for in passing.
 pub const DEFAULT: &str = "dash_default";
@@ -72,6 +76,8 @@ impl Parameters {
             JOURNAL_MODE => {
                 self.mode = Some(modes.named(&text).ok_or_else(|| modes.unknown(&text))?);
             }
+            // Whoever is asked for a backup reads it where SQLite keeps it.
+            BACKUP => backup(&text)?,
             "nolock" => self.nolock = boolean(&text),
             "immutable" => self.immutable = boolean(&text),
             "psow" => self.powersafe_overwrite = Some(boolean(&text)),
@@ -126,7 +132,15 @@ impl Parameters {
 
 /// dash's own parameters.
 fn ours(modes: &Modes) -> impl Iterator<Item = &'static str> {
-    std::iter::once(JOURNAL_MODE).chain(modes.parameters().map(|parameter| parameter.name))
+    [JOURNAL_MODE, BACKUP].into_iter().chain(modes.parameters().map(|parameter| parameter.name))
+}
+
+/// Checks the value of [`BACKUP`].
+fn backup(text: &str) -> core::result::Result<(), String> {
+    match [ON, "off"].iter().any(|known| text.eq_ignore_ascii_case(known)) {
+        true => Ok(()),
+        false => Err(format!("no such {BACKUP}: {text}; there are on, off")),
+    }
 }
 
 /// As `sqlite3_uri_boolean` reads a value: a number, or yes, true, on.
@@ -275,6 +289,8 @@ mod tests {
             ("dash_comit", "single", "dash_commit"),
             ("dash_engine", "shadow", "dash_commit"),
             ("dash_commit", "double", "single, paper, exclusive"),
+            ("dash_backup", "yes", "on, off"),
+            ("dash_backups", "on", "dash_backup"),
             ("dash_linger", "1s", "milliseconds, from 0 to 60000"),
             ("dash_linger", "60001", "milliseconds"),
             ("dash_lingre", "1", "dash_linger"),

@@ -1,0 +1,79 @@
+//! What SQL alone may have `dash_backup()` do, and what takes the program's leave. A SELECT that
+//! somebody got into a program's SQL calls functions, too; no other of SQLite's own makes a file.
+//!
+//! | | SQL alone | with `dash_backup=on` in the URI |
+//! |---|---|---|
+//! | a new file in the folder of the database | yes | yes |
+//! | one in another folder; of a database without a folder, as in memory | no | yes |
+//! | `'replace'`: an SQLite database, or an empty file | no | yes |
+//! | any other file that is there | no | no |
+//! | on a connection that may only read (`query_only`, `mode=ro`) | no | yes |
+//!
+//! The parameter is that of `main`, or of the database that is copied.
+
+use std::path::Path;
+
+use dash_ffi::{Code, ConnectionRef, Error, Result};
+
+use crate::mode;
+
+/// What a call may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// The program's.
+    Program,
+    /// SQL alone.
+    Sql,
+}
+
+/// How the program gives its leave.
+const HOW: &str =
+    "open the database with dash_backup=on in its URI, or use the program `dash backup`";
+
+fn refused(why: &str) -> Error {
+    Error::new(Code::READONLY, format!("dash_backup: {why}: {HOW}"))
+}
+
+impl Leave {
+    /// That of a call on this connection.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_READONLY`, with what to do, where SQL alone may not even make a new file, or is to
+    /// replace one.
+    pub fn of(connection: &ConnectionRef<'_>, schema: &str, replace: bool) -> Result<Self> {
+        let is_given = |schema| {
+            let said = connection.uri_parameter(schema, mode::BACKUP);
+            said.is_some_and(|said| said.eq_ignore_ascii_case(mode::ON))
+        };
+        if is_given("main") || is_given(schema) {
+            return Ok(Self::Program);
+        }
+        if connection.pragma("main", "query_only").as_deref() != Some("0") {
+            return Err(refused("with PRAGMA query_only no file is made"));
+        }
+        if connection.is_read_only("main") || connection.is_read_only(schema) {
+            return Err(refused("on a connection that may only read no file is made"));
+        }
+        if replace {
+            return Err(refused("replacing a file takes the program's leave"));
+        }
+        Ok(Self::Sql)
+    }
+
+    /// That a file may be made in this folder, whose path is resolved; `source` is the database's.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_READONLY`, with what to do.
+    pub fn allows(self, folder: &Path, source: Option<&Path>) -> Result<()> {
+        let own = source.and_then(|source| source.canonicalize().ok());
+        if self == Self::Program || own.is_some_and(|own| own.parent() == Some(folder)) {
+            return Ok(());
+        }
+        let folder = folder.display();
+        Err(refused(&format!(
+            "{folder} is not the folder of the database, and making a file there takes the program's leave"
+        )))
+    }
+}
