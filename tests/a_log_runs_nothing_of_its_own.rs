@@ -1,7 +1,7 @@
 //! A log that somebody has forged runs no SQL of his where the database is opened: its statements
 //! are judged, savepoints are made of their names, and behind that SQLite itself asks about all
-//! that a statement does. Each text is put into each kind of step of a log of protocol `paper`, with its
-//! checksum mended, and the database is opened without the frames that it carries.
+//! that a statement does. Each text is put into each kind of step of a log of protocol `paper`,
+//! with its checksum mended, and the database is opened without the frames that it carries.
 //! `STATEMENT-6`, SEC S2-1, S2-6, S2-7.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]

@@ -1,9 +1,9 @@
 //! What the engines are built of, below each of them: no format on disk, no protocol, and nothing
 //! of one engine.
 //!
-//! Errors and what memory may run out of; files beside a database, and who may use them; counters of all connections; ranges of bytes; files gone
-//! through in pieces, around holes; SQLite's own header and lock bytes; the name fence; the write
-//! lock, handed from connection to connection.
+//! Errors and what memory may run out of; files beside a database, and who may use them; counters
+//! of all connections; ranges of bytes; files gone through in pieces, around holes; SQLite's own
+//! header and lock bytes; the name fence; the write lock, handed from connection to connection.
 
 #![forbid(unsafe_code)]
 

@@ -11,8 +11,8 @@ use std::ops::RangeInclusive;
 /// Begins a head.
 pub const MAGIC: [u8; 8] = *b"\xFF\xFF\xFF\xFFDSHG";
 
-/// No log gets to such a sequence or turn, whatever it lives through: where one is found, nobody has
-/// counted up to it.
+/// No log gets to such a sequence or turn, whatever it lives through: where one is found, nobody
+/// has counted up to it.
 pub const COUNT_MAX: u64 = 1 << 63;
 
 /// No position.

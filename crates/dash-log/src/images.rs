@@ -3,9 +3,9 @@
 //! The writer keeps the same of its window: what an entry's difference is made against (LOG-10).
 //!
 //! A few bytes of a log may make a large image, and a log may have many. So only some are kept as
-//! they are. Of the others each is kept as a difference to zeros, which takes about what the log has
-//! of it: however large the images, a log is read in memory that is in proportion to its own length
-//! (LOG-18).
+//! they are. Of the others each is kept as a difference to zeros, which takes about what the log
+//! has of it: however large the images, a log is read in memory that is in proportion to its own
+//! length (LOG-18).
 
 use crate::difference::{Copies, Differ, apply};
 use crate::record::Entry;

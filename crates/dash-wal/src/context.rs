@@ -6,9 +6,9 @@
 //! with any number of those before it. So dash counts generations itself, and says with each header
 //! which first salts may still be found (WAL-4).
 
-use crate::bounds;
+use crate::bounds::{FRAMES_MAX, is_page_size};
 use crate::execute::Runner;
-use crate::frames::FRAME_HEADER;
+use crate::frames::{FRAME_HEADER, frame_size};
 use crate::made::Made;
 use crate::shared::durable::pack;
 use crate::stamp::Stamp;
@@ -183,9 +183,26 @@ impl RecordContext {
             true => Self::decode_short(record.context)?.0,
             false => Self::decode(record.context, record.carries())?,
         };
-        match bounds::may_say(record, &context) {
+        match context.may_be_of(record) {
             true => Ok(context),
             false => Err(damaged()),
+        }
+    }
+
+    /// Whether a record may say so of its frames (WAL-46).
+    fn may_be_of(&self, record: &Record<'_>) -> bool {
+        let page = record.unit_bytes;
+        let is_its_size = self.start.is_none_or(|start| page_of(&start.header) == page);
+        let fits = |frames: u32| u64::from(frames) * frame_size(page) <= FRAMES_MAX;
+        is_page_size(page) && is_its_size && self.frames_of(record).is_some_and(fits)
+    }
+
+    /// How many frames a record is of.
+    fn frames_of(&self, record: &Record<'_>) -> Option<u32> {
+        let first = self.first_frame.checked_sub(1)?;
+        match &self.carried {
+            None => first.checked_add(record.count).map(|_| record.count),
+            Some(carried) => carried.last.checked_sub(first).filter(|_| carried.last < u32::MAX),
         }
     }
 

@@ -81,6 +81,9 @@ impl<E, F: FnMut(u32) -> Result<Option<Vec<u8>>, E>> Reader<F> {
         usable: usize,
         schema: &mut Schema,
     ) -> Result<bool, E> {
+        if !matches!(page.get(at), Some(&(LEAF | INTERIOR))) {
+            return Ok(false);
+        }
         for cell in leaves(page, at) {
             let row = self.row(page, cell, usable)?.filter(|row| self.takes(row.len()));
             let Some([kind, _, table, _, sql]) = row.as_deref().and_then(columns) else {

@@ -1,7 +1,7 @@
 //! WAL-47: a checkpoint of SQLite before 3.51.3 reads the header of the wal-index under CKPT, and
-//! copies what that says under READ(0). Where a writer begins `-wal` anew between the two, frames of
-//! the new generation would count as copied that never were ("WAL-reset bug"). The SQLite of these
-//! tests looks again by itself, so here a connection of the engine takes the locks by hand.
+//! copies what that says under READ(0). Where a writer begins `-wal` anew between the two, frames
+//! of the new generation would count as copied that never were ("WAL-reset bug"). The SQLite of
+//! these tests looks again by itself, so here a connection of the engine takes the locks by hand.
 
 use std::path::Path;
 use std::sync::Arc;

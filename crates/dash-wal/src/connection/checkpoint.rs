@@ -26,10 +26,10 @@ impl<S: Storage> Connection<S> {
         }
     }
 
-    /// READ(0) was taken, under which pages are copied. SQLite has read the header of the index since
-    /// it took CKPT; before 3.51.3 it doesn't look again whether a writer has begun `-wal` anew
-    /// meanwhile, and would count frames as copied that never were ("WAL-reset bug"). Nobody begins
-    /// it anew from here on, nor beside WRITER (WAL-47).
+    /// READ(0) was taken, under which pages are copied. SQLite has read the header of the index
+    /// since it took CKPT; before 3.51.3 it doesn't look again whether a writer has begun `-wal`
+    /// anew meanwhile, and would count frames as copied that never were ("WAL-reset bug"). Nobody
+    /// begins it anew from here on, nor beside WRITER (WAL-47).
     ///
     /// # Errors
     ///

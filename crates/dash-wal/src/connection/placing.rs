@@ -18,7 +18,32 @@ use std::time::Duration;
 /// How long a head is waited for that may be half-written.
 const TORN_PAUSE: Duration = Duration::from_millis(1);
 
+/// A log that only others may make is looked for after so many commits again.
+const COMMITS_WITHOUT_LOOK: u32 = 64;
+
 impl<S: Storage> Connection<S> {
+    /// Whether there was no log a few commits ago, and nobody has made one since: whoever does says
+    /// so in [`Word::LogId`], unless it is one that was there before.
+    pub(super) fn waits_for_log(&mut self) -> bool {
+        let Some((id, left)) = &mut self.unasked else { return false };
+        let waits = *left > 0 && *id == self.coordination.get(Word::LogId);
+        *left = left.saturating_sub(1);
+        waits
+    }
+
+    /// Says once that commits become durable without the log, as others have to make it.
+    pub(super) fn say_unasked(&mut self) {
+        let known = self.coordination.get(Word::LogId);
+        if self.unasked.replace((known, COMMITS_WITHOUT_LOOK)).is_some() {
+            return;
+        }
+        let (db, log, wal) = (self.names.shown(), self.names.shown_log(), self.names.shown_wal());
+        self.notice = Some(format!(
+            "{log}, where the log of {db} is to lie, holds none yet, and only a connection with dash_log in its URI makes it; commits \
+             become durable by a flush of {wal}, as in stock SQLite"
+        ));
+    }
+
     /// Finds the log, for the first opener: where a sign says, if there is one.
     ///
     /// # Errors

@@ -19,9 +19,6 @@ use dash_log::head::{COUNT_MAX, Head, State};
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::io::ErrorKind;
 
-/// A log that only others may make is looked for after so many commits again.
-const COMMITS_WITHOUT_LOOK: u32 = 64;
-
 impl<S: Storage> Connection<S> {
     /// Begins a session of the log; the lock LOG is held. `false`: the log can't be had, for
     /// whatever reason, and commits become durable in stock fashion. They are visible by now, so
@@ -160,8 +157,8 @@ impl<S: Storage> Connection<S> {
         if is_signed { Ok(()) } else { self.sign_log() }
     }
 
-    /// Nobody has counted so far, and behind [`COUNT_MAX`] no record counts: the log becomes another
-    /// one, in whose place none of its records is one. Nothing in it counts now.
+    /// Nobody has counted so far, and behind [`COUNT_MAX`] no record counts: the log becomes
+    /// another one, in whose place none of its records is one. Nothing in it counts now.
     fn count_anew(&self, leader: &mut Leader<S>) -> Result<()> {
         if self.place.sign.is_some() {
             return Err(self.cant_make("the records of the log there have numbers that none gets"));
@@ -202,28 +199,6 @@ impl<S: Storage> Connection<S> {
     fn cant_make(&self, why: &str) -> Error {
         let (operation, name) = (Operation::Open, self.names.shown_log().to_string());
         Error::Io { operation, name, source: std::io::Error::new(ErrorKind::PermissionDenied, why) }
-    }
-
-    /// Whether there was no log a few commits ago, and nobody has made one since: whoever does says
-    /// so in [`Word::LogId`], unless it is one that was there before.
-    fn waits_for_log(&mut self) -> bool {
-        let Some((id, left)) = &mut self.unasked else { return false };
-        let waits = *left > 0 && *id == self.coordination.get(Word::LogId);
-        *left = left.saturating_sub(1);
-        waits
-    }
-
-    /// Says once that commits become durable without the log, as others have to make it.
-    fn say_unasked(&mut self) {
-        let known = self.coordination.get(Word::LogId);
-        if self.unasked.replace((known, COMMITS_WITHOUT_LOOK)).is_some() {
-            return;
-        }
-        let (db, log, wal) = (self.names.shown(), self.names.shown_log(), self.names.shown_wal());
-        self.notice = Some(format!(
-            "{log}, where the log of {db} is to lie, holds none yet, and only a connection with dash_log in its URI makes it; commits \
-             become durable by a flush of {wal}, as in stock SQLite"
-        ));
     }
 
     /// Opens the log that is there. `false`: there is none, or one that was never used.

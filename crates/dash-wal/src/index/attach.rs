@@ -38,8 +38,8 @@ pub(super) fn attach<F: File>(file: &F, database: &F, shown: &str) -> Result<boo
     take(LockKind::Shared)
 }
 
-/// Empties the file, and then gives it the database's rights, if it has others: a connection that was
-/// killed may have left it to its owner alone.
+/// Empties the file, and then gives it the database's rights, if it has others: a connection that
+/// was killed may have left it to its owner alone.
 fn empty<F: File>(file: &F, database: &F, shown: &str) -> Result<()> {
     let stat = |file: &F| file.metadata().during(Operation::Stat, shown);
     let (own, wanted) = (stat(file)?, stat(database)?);

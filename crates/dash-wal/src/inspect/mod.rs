@@ -3,6 +3,7 @@
 //!
 //! What is said of a database that somebody has open is a moment's view.
 
+mod held;
 mod report;
 
 use crate::annotation::carried_in;
@@ -14,20 +15,19 @@ use crate::place::{self, Place};
 use crate::recovery::look::{Log, Look, orphaned};
 use crate::recovery::rows::{Boot, Situation, decide, explain};
 use crate::shared::coordination::{Left, left_in};
-use crate::shared::locks;
 use crate::strayed::refusal;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::header::Header;
 use dash_engine::io::read_header;
-use dash_engine::locks::{PENDING, RESERVED, SHARED};
 use dash_engine::open::{has_one_name, open_if_there};
 use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_log::scan::Condition;
-use dash_storage::{File, LockKind, OpenMode, Storage};
+use dash_storage::{File, OpenMode, Storage};
+use held::locks_in;
 pub use report::*;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -170,8 +170,11 @@ impl<'a, S: Storage> Files<'a, S> {
                     return Ok((None, None, Err(refusal)));
                 }
             }
-            let story = "there is no log, so -wal holds all there is";
-            return Ok((None, None, Ok((Action::Leave, story))));
+            return Ok((
+                None,
+                None,
+                Ok((Action::Leave, "there is no log, so -wal holds all there is")),
+            ));
         };
         let Some(database) = self.db else {
             return Ok(match orphaned::<S>(self.directory, self.names)? {
@@ -200,8 +203,7 @@ impl<'a, S: Storage> Files<'a, S> {
             Err(Error::Corrupt(text)) => return refused(Refusal::Damaged, text),
             found => found?,
         };
-        let relation = log.generation().map(|_| situation.wal);
-        Ok((Some(Ok(seen)), relation, decided))
+        Ok((Some(Ok(seen)), log.generation().map(|_| situation.wal), decided))
     }
 
     /// What is to be done, by the table, or why nothing is.
@@ -352,51 +354,4 @@ fn in_memory_seen(process: u64) -> InMemorySeen {
 
 fn len_of<F: File>(file: &F, name: &str) -> Result<u64> {
     Ok(file.metadata().during(Operation::Stat, name)?.len)
-}
-
-fn places(file: LockedFile) -> Vec<(LockedPlace, Range<u64>)> {
-    use LockedPlace as P;
-    match file {
-        LockedFile::Database => {
-            vec![(P::Pending, PENDING), (P::Reserved, RESERVED), (P::Shared, SHARED)]
-        }
-        LockedFile::Index => vec![(P::Stock, 120..123), (P::Readers, 123..128)],
-        LockedFile::Coordination => vec![
-            (P::Open, locks::OPEN),
-            (P::Writer, locks::WRITER),
-            (P::Alive, locks::ALIVE),
-            (P::Checkpoint, locks::CKPT),
-            (P::Recovery, locks::RECOVER),
-            (P::Log, locks::LOG),
-        ],
-    }
-}
-
-fn locks_in<F: File>(files: [(LockedFile, Option<&F>); 3], name: &str) -> Result<Vec<Lock>> {
-    let mut held = Vec::new();
-    for (file, opened) in files {
-        if let Some(opened) = opened {
-            held.extend(locks_of(opened, file, name)?);
-        }
-    }
-    Ok(held)
-}
-
-fn locks_of<F: File>(opened: &F, file: LockedFile, name: &str) -> Result<Vec<Lock>> {
-    let ask = |range, kind| opened.lock_conflict(range, kind).during(Operation::Lock, name);
-    let mut held = Vec::new();
-    for (place, range) in places(file) {
-        // An exclusive lock stands in the way of a shared one, any lock in that of an exclusive
-        // one.
-        let (kind, process) = match ask(range.clone(), LockKind::Shared)? {
-            Some(process) => (LockKind::Exclusive, process),
-            None => match ask(range.clone(), LockKind::Exclusive)? {
-                Some(process) => (LockKind::Shared, process),
-                None => continue,
-            },
-        };
-        let process = (process > 0).then_some(process);
-        held.push(Lock { file, place, range, kind, process });
-    }
-    Ok(held)
 }

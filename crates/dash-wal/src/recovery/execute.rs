@@ -45,8 +45,8 @@ impl<S: Storage> Connection<S> {
     ///
     /// # Errors
     ///
-    /// `CantOpen`, with `-wal` as it was, where nobody can run them here, or somebody has put the log
-    /// there who may not write the database; those of running them.
+    /// `CantOpen`, with `-wal` as it was, where nobody can run them here, or somebody has put the
+    /// log there who may not write the database; those of running them.
     pub(super) fn execute(&self, log: &Log<S::File>, chain: &Chain, wal: &S::File) -> Result<()> {
         if !chain.carries || broken(Mutation::NotExecuted) {
             return Ok(());
@@ -146,9 +146,9 @@ impl<S: Storage> Look<'_, S> {
         header.ok_or_else(|| self.damaged_log("it has no header of -wal"))
     }
 
-    /// What a program is told that runs no statements, where opening has some run again, and whether
-    /// it has not, as they are a stranger's. `-wal` may lack frames before them, too, which opening
-    /// writes first.
+    /// What a program is told that runs no statements, where opening has some run again, and
+    /// whether it has not, as they are a stranger's. `-wal` may lack frames before them, too, which
+    /// opening writes first.
     pub(crate) fn needs_statements(
         &self,
         log: &Log<S::File>,
