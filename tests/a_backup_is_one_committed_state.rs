@@ -216,7 +216,7 @@ fn page_by_page_of_any_database() {
 fn of_what_is_empty_or_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let (empty, memory) = (folder.path().join("empty.db"), folder.path().join("memory.db"));
-    let leave = uri(&folder.path().join("leave.db"), "&dash_backup=on");
+    let leave = uri(folder.path().join("leave.db"), "&dash_backup=on");
     let db = suite::open(&folder.path().join("app.db"));
     assert_eq!(back_up(&db, &empty), 1);
     assert_eq!(one::<i64>(&copy(&empty), "SELECT count(*) FROM sqlite_master"), 0);

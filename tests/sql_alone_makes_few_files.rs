@@ -27,7 +27,8 @@ struct Place {
 
 impl Place {
     fn new(mode: &str) -> Self {
-        let place = Self { own: tempfile::tempdir().unwrap(), other: tempfile::tempdir().unwrap() };
+        let folder = || tempfile::tempdir().expect("a folder");
+        let place = Self { own: folder(), other: folder() };
         let db = suite::open(&place.db());
         run(&db, &format!("PRAGMA journal_mode = {mode}; CREATE TABLE u(name)"));
         run(&db, "INSERT INTO u VALUES ('<?php ?>')");
@@ -160,6 +161,6 @@ fn a_leave_is_given_by_its_name_alone() {
     refused(&place.open("&dash_backup=off"), ALONE, &to, "is not the folder of the database");
     // That of the database that is copied will do, and so will that of `main`.
     let db = suite::stock(Path::new(":memory:"));
-    run(&db, &format!("ATTACH '{}' AS aux", suite::uri(&place.db(), LEAVE)));
+    run(&db, &format!("ATTACH '{}' AS aux", suite::uri(place.db(), LEAVE)));
     db.query_row("SELECT dash_backup(?1, 'aux')", [to.to_str()], |_| Ok(())).expect("a copy");
 }

@@ -54,8 +54,10 @@ pub fn of(file: FileId) -> Vec<Held> {
             {
                 continue;
             }
-            let command =
-                fs::read_to_string(home.join("comm")).unwrap_or_default().trim().to_owned();
+            // Each process names itself, so the name may be anything.
+            let command = dash_statement::shown(
+                fs::read(home.join("comm")).unwrap_or_default().trim_ascii_end(),
+            );
             let held_by = |(exclusive, first, last)| Held {
                 process,
                 command: command.clone(),

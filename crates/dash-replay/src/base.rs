@@ -164,3 +164,28 @@ fn untouched(history: &History, image: &Image, frames: &[OwnedFrame], path: &Pat
         Ok(true)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    /// A number in a frame is anybody's. SEC S2-3
+    #[test]
+    fn no_frame_makes_a_copy_larger_than_the_frames_account_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        std::fs::write(&path, vec![1; 2 * 4096]).unwrap();
+        let image = Image::open(&path, 4096).unwrap();
+        let frames = [0, 2, 4, u32::MAX].map(|number| (number, vec![2; 4096]));
+        put(&image, &frames).unwrap();
+        assert_eq!((image.pages().unwrap(), image.get(0).unwrap()), (4, None));
+        assert_eq!(image.get(4).unwrap(), Some(vec![2; 4096]));
+        let frames = frames.iter().map(|(number, page)| (*number, &page[..])).collect::<Vec<_>>();
+        image.apply(&frames, 3).unwrap();
+        assert_eq!(image.pages().unwrap(), 3);
+        let room = room(&path, &image).unwrap();
+        assert_eq!(room, 4);
+    }
+}

@@ -44,7 +44,7 @@ impl Sender {
             u32::from_le_bytes(log[at..at + 4].try_into().unwrap()) as usize
         };
         let is_record = |at: &usize| log[*at..].starts_with(MAGIC);
-        let at = (HEAD..log.len() - SECTOR).step_by(SECTOR).filter(is_record).next_back().unwrap();
+        let at = (HEAD..log.len() - SECTOR).step_by(SECTOR).rfind(is_record).unwrap();
         let (length, padded) = (word(&log, at + LENGTH), word(&log, at + LENGTH + 4));
         let annotation =
             usize::from(u16::from_le_bytes([log[at + ANNOTATION], log[at + ANNOTATION + 1]]));
