@@ -115,3 +115,34 @@ fn nor_is_the_wal_index() {
         assert!(seen(&precious) == before, "{parameters}");
     }
 }
+
+/// A link that is put there while the database is open is not written at the close either: `-wal`
+/// was cut to nothing by its name.
+#[test]
+fn nor_one_that_comes_meanwhile() {
+    let modes = [
+        "&journal_mode=wal",
+        "&journal_mode=statement&dash_commit=paper",
+        "&dash_wal=memory",
+        "&journal_mode=shadow",
+    ];
+    for parameters in modes {
+        for name in ["-wal", "-shm", "-dash", "-dashlog", "-shadow", "-shadow-tmp"] {
+            for later in ["PRAGMA wal_checkpoint(TRUNCATE)", "INSERT INTO t VALUES (2)"] {
+                let (_folder, path, precious) = made("wal", b"precious");
+                let part = Part { parameters, ..Part::default() };
+                let mut session = Session::dash(&path, part).unwrap();
+                (0..12).for_each(|_| drop(session.must("INSERT INTO t VALUES (1)")));
+                drop(fs::rename(beside(&path, name), beside(&path, "-aside")));
+                fs::hard_link(&precious, beside(&path, name)).unwrap();
+                let before = seen(&precious);
+                drop(session.sql(later));
+                session.close();
+                let after = seen(&precious);
+                let what = format!("app.db{name} in {parameters} and {later}");
+                assert!(after.0 == before.0, "{what}: it has {} bytes", after.0.len());
+                assert_eq!(after.1, before.1, "{what}");
+            }
+        }
+    }
+}

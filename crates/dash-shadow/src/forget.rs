@@ -10,6 +10,7 @@ use crate::while_closed::while_closed;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_header, write_zeros};
 use dash_engine::locks::keep_stock_writers_out;
+use dash_engine::open::has_one_name;
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -37,6 +38,7 @@ fn forget_closed<S: Storage>(storage: &S, path: &Path) -> Result<()> {
         )));
     }
     let file = directory.open(&names.db, OpenMode::ReadWrite).during(Operation::Open, shown)?;
+    has_one_name(&file, shown)?;
     keep_stock_writers_out(&file, shown)?;
     let tail = Tail::read(&file, shown)?;
     // Only one that says of itself that it is the older one of two has to be told otherwise.

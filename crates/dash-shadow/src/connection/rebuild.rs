@@ -54,11 +54,15 @@ impl<S: Storage> Connection<S> {
             drop(match keep {
                 // By its name: the descriptor at hand may still be the old one's, which others may
                 // read.
-                true => self
-                    .pair
-                    .directory
-                    .open(&self.pair.names.shadow, OpenMode::ReadWrite)
-                    .and_then(|half_made| half_made.set_len(0)),
+                true => {
+                    self.pair.directory.open(&self.pair.names.shadow, OpenMode::ReadWrite).and_then(
+                        |half_made| match half_made.metadata()?.links {
+                            1 => half_made.set_len(0),
+                            // It is somebody else's.
+                            _ => Ok(()),
+                        },
+                    )
+                }
                 false => self.pair.directory.unlink(&self.pair.names.shadow),
             });
         }

@@ -7,10 +7,10 @@ use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use crate::shared::locks::ALIVE;
 use dash_engine::coordination::take_open_to_close;
-use dash_engine::error::{Context, Operation, Result};
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::LockLevel;
 use dash_log::head::State;
-use dash_storage::{Directory, File, LockKind, OpenMode, Storage};
+use dash_storage::{Directory, File, LockKind, Storage};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -79,9 +79,11 @@ impl<S: Storage> Connection<S> {
     /// blocks. What was in it has been overtaken by then (WAL-6).
     fn empty_wal(&self) -> Result<()> {
         let name = Arc::clone(self.names.shown_wal());
-        let wal = match self.directory.open(&self.names.wal, OpenMode::ReadWrite) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            other => other.during(Operation::Open, &name)?,
+        // Of what is another file, too, the name goes, and that is all.
+        let wal = match self.find_wal() {
+            Err(Error::CantOpen(_)) | Ok(None) => return Ok(()),
+            Err(error) => return Err(error),
+            Ok(Some(wal)) => wal,
         };
         if broken(Mutation::DeletedFull) {
             return Ok(());

@@ -14,8 +14,7 @@ use crate::mutation::{Mutation, broken};
 use crate::shared::coordination::Word;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::LockLevel;
-use dash_engine::open::open_if_there;
-use dash_storage::{Directory, LockKind, OpenMode, Storage};
+use dash_storage::{Directory, LockKind, Storage};
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
@@ -83,7 +82,7 @@ impl<S: Storage> Connection<S> {
         self.look_again(None)?;
         // What a kill takes from memory is in the log from the first commit on.
         self.coordination.set(Word::StockFirst, 0);
-        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let wal = self.find_wal()?;
         memory.wal.load(wal.as_ref()).during(Operation::Read, self.names.shown_wal())?;
         guard.map_region(0, false)?;
         self.sum_up_as_found(&guard)?;
@@ -159,7 +158,7 @@ impl<S: Storage> Connection<S> {
     /// Brings `-wal`'s file up to date, if it was not deleted, and makes it durable, for everybody
     /// to read.
     pub(crate) fn write_memory_back(&mut self, memory: &InMemory<S>) -> Result<()> {
-        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let wal = self.find_wal()?;
         let Some(wal) = wal else { return Ok(()) };
         self.statistics.wal_flushes += 1;
         let written = memory.wal.write_back(&wal, true);

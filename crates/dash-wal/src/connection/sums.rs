@@ -23,8 +23,7 @@ use crate::shared::durable::pack;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
 use dash_engine::memory::zeros;
-use dash_engine::open::open_if_there;
-use dash_storage::{LockKind, OpenMode, Storage};
+use dash_storage::{LockKind, Storage};
 use std::sync::Arc;
 
 /// Where the salts are in a frame's header; the checksum follows.
@@ -183,7 +182,7 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn sum_up_as_found(&mut self, found: &Index<S>) -> Result<()> {
         let Some(visible) = found.header().filter(|_| self.wal.is_some()) else { return Ok(()) };
         let (end, name) = (visible.mx_frame, Arc::clone(self.names.shown_wal()));
-        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let wal = self.find_wal()?;
         let Some(wal) = wal.filter(|_| end > 0 && !broken(Mutation::FoundUnsummed)) else {
             return Ok(());
         };

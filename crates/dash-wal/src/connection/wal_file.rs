@@ -13,7 +13,8 @@ use crate::shared::durable::unpack;
 use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
-use dash_storage::{Directory, Storage};
+use dash_engine::open::{has_one_name, open_if_there};
+use dash_storage::{Directory, OpenMode, Storage};
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
@@ -39,6 +40,17 @@ impl<S: Storage> Connection<S> {
         self.wal = Some(WalFile::new(wal, bytes));
         self.backfill = Backfill::OPENED;
         Ok(())
+    }
+
+    /// `-wal` by its name, if it is there, for whoever writes it beside SQLite.
+    ///
+    /// # Errors
+    ///
+    /// `CantOpen` for one that is another file, too: whatever lay there before, it may be by now.
+    pub(crate) fn find_wal(&self) -> Result<Option<S::File>> {
+        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        wal.as_ref().map_or(Ok(()), |wal| has_one_name(wal, self.names.shown_wal()))?;
+        Ok(wal)
     }
 
     /// Closes it.

@@ -20,8 +20,7 @@ use crate::whose::Whose;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_exact, read_padded};
 use dash_engine::memory::{headroom, zeros};
-use dash_engine::open::open_if_there;
-use dash_storage::{File, OpenMode, Storage};
+use dash_storage::{File, Storage};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,7 +89,7 @@ impl<S: Storage> Connection<S> {
         checks: VecDeque<(usize, Made)>,
     ) -> Result<Target<S::File>> {
         let name = self.names.shown_wal();
-        let own = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let own = self.find_wal()?;
         let own = own.filter(|own| own.id() == wal.id());
         let own = own.ok_or_else(|| Error::CantOpen(format!("{name} was replaced: try again")))?;
         let mut frames = HashMap::new();

@@ -27,9 +27,8 @@ use dash_engine::beside::{follow, open_made};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::locks::LockLevel;
-use dash_engine::open::open_if_there;
 use dash_log::head::{Head, State};
-use dash_storage::{Directory, File, OpenMode, Storage};
+use dash_storage::{Directory, File, Storage};
 use look::{Chain, Log, Look};
 use rows::{Action, Boot, LogSays, decide};
 use std::sync::Arc;
@@ -250,7 +249,7 @@ impl<S: Storage> Connection<S> {
     /// What is known of a `-wal` that no log speaks of.
     pub(crate) fn describe_as_found(&self) -> Result<Recovered> {
         let c = &self.coordination;
-        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let wal = self.find_wal()?;
         let mut recovered = Recovered {
             generation: c.get(Word::Generation),
             sequence: c.get(Word::Sequence),

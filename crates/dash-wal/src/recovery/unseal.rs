@@ -3,14 +3,13 @@
 use super::look::raw_header;
 use crate::connection::state::Connection;
 use dash_engine::error::{Context, Operation, Result};
-use dash_engine::open::open_if_there;
-use dash_storage::{File, OpenMode, Storage};
+use dash_storage::{File, Storage};
 
 impl<S: Storage> Connection<S> {
     /// The last thing that is done: it is whole by then.
     pub(super) fn unseal(&self) -> Result<()> {
         let name = self.names.shown_wal();
-        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
+        let wal = self.find_wal()?;
         let Some(wal) = wal else { return Ok(()) };
         let Some(header) = raw_header(&wal, name)? else { return Ok(()) };
         wal.write_at(&header, 0).during(Operation::Write, name)?;
