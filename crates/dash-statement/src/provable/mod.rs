@@ -33,7 +33,7 @@ mod unprovable;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::context::Circumstance;
@@ -63,12 +63,10 @@ pub fn provable(transaction: &Transaction, schema: &Schema) -> Result<(), Unprov
     if let Some(circumstance) = context.iter().find(of_all) {
         return Err(of_connection(circumstance));
     }
-    let mut judged = HashSet::new();
+    let mut texts = HashMap::new();
     events.iter().try_for_each(|event| match event {
         Event::Statement(it) => {
-            // Many steps may have one text.
-            let is_new = judged.insert(Arc::as_ptr(&it.sql));
-            statement(it, schema, is_new)
+            statement(it, texts.entry(Arc::as_ptr(&it.sql)).or_default(), schema)
         }
         Event::Control(Control::RollbackTo, _) => Err(Unprovable::RolledBack),
         Event::Control(kind, sql) => kind.statement(sql).map(drop).ok_or(Unprovable::Form),
@@ -91,9 +89,17 @@ fn of_connection(circumstance: Circumstance) -> Unprovable {
     }
 }
 
-fn statement(statement: &Statement, schema: &Schema, is_new: bool) -> Result<(), Unprovable> {
-    let Statement { sql, values, clock, nested } = statement;
-    if values.is_none() && has_parameters(sql) {
+/// What is known of a text, which many steps may have.
+#[derive(Default)]
+struct Text {
+    has_parameters: Option<bool>,
+    is_judged: bool,
+}
+
+fn statement(it: &Statement, text: &mut Text, schema: &Schema) -> Result<(), Unprovable> {
+    let Statement { sql, values, clock, nested } = it;
+    let mut has_parameters = || *text.has_parameters.get_or_insert_with(|| has_parameters(sql));
+    if values.is_none() && has_parameters() {
         return Err(Unprovable::Incomplete);
     }
     if *nested > 0 {
@@ -102,7 +108,10 @@ fn statement(statement: &Statement, schema: &Schema, is_new: bool) -> Result<(),
     if clock.is_some() {
         return Err(Unprovable::Function);
     }
-    if is_new { form::check(sql, schema) } else { Ok(()) }
+    match std::mem::replace(&mut text.is_judged, true) {
+        true => Ok(()),
+        false => form::check(sql, schema),
+    }
 }
 
 /// The lengths of the values that are so many zeros.
