@@ -1,6 +1,8 @@
 //! `dash torture` ends with a verdict, and refuses a run that would try nothing.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
+use dash_testing::long::moment;
+
 use super::common::Home;
 
 #[test]
@@ -41,4 +43,14 @@ fn a_run_ends_with_a_verdict() {
     let case = ["--engine", "shadow/single/512", "--case", "attached/page=512"];
     let run = home.dash(&[&["torture", "--ring", "sim"], &case[..]].concat()).is(0);
     assert_eq!(run.out().lines().last(), Some("no failure in 1 case"), "{}", run.out());
+}
+
+/// On files that somebody has forged no tool crashes, touches what is others', or prints commands
+/// to a terminal or a shell. SEC S2-2, S2-3, S2-7, S2-10
+#[test]
+fn tools_do_no_harm_with_forged_files() {
+    let home = Home::new();
+    let seconds = moment("4", "20");
+    let part = ["--ring", "faults", "--engine", "wal/tools", "--seconds", seconds];
+    home.dash(&[&["torture"], &part[..]].concat()).is(0);
 }

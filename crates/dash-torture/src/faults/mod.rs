@@ -14,6 +14,7 @@
 
 mod calls;
 mod memory;
+pub(crate) mod numbered;
 pub(crate) mod part;
 mod rest;
 pub(crate) mod sql;
@@ -34,9 +35,9 @@ pub(crate) fn worker(role: &str, assignment: &Assignment) -> Option<Result<(), S
         memory::ROLE => Some(memory::worker(assignment)),
         rest::ROLE => Some(rest::worker(assignment)),
         _ => {
-            let mut parts = ENGINES.iter().flat_map(|engine| engine.parts());
-            let part = parts.find(|part| part.name == role)?;
-            part.worker.map(|worker| worker(assignment))
+            let parts = ENGINES.iter().flat_map(|engine| engine.parts());
+            let mut workers = parts.filter(|part| part.name == role).filter_map(|part| part.worker);
+            workers.next().map(|worker| worker(assignment))
         }
     }
 }

@@ -1,9 +1,13 @@
 //! The engine `wal`: SQLite's own WAL mode, commits durable in a log beside it. What the rings ask
-//! an engine is answered here; `bits` damages its files.
+//! an engine is answered here; `bits` damages its files, `forged` has them lie, and `judge` tries
+//! what its statements may be.
 
 mod bits;
+mod forged;
+mod judge;
 mod loaded;
 mod subject;
+mod texts;
 
 pub use subject::Simulation;
 
@@ -15,7 +19,12 @@ use crate::sim::subject::Subject;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wal;
 
-const PARTS: &[Part] = &[Part { name: "bits", run: bits::run, worker: None }];
+const PARTS: &[Part] = &[
+    Part { name: "bits", run: bits::run, worker: None },
+    Part { name: forged::ROLE, run: forged::run, worker: Some(forged::worker) },
+    Part { name: judge::ROLE, run: judge::run, worker: Some(judge::worker) },
+    Part { name: forged::TOOLS, run: forged::run_tools, worker: Some(forged::tools_worker) },
+];
 
 impl Engine for Wal {
     fn subject(&self) -> &'static dyn Subject {
