@@ -178,7 +178,9 @@ mod tests {
         let path = folder.path().join("app.db");
         std::fs::write(&path, vec![1; 2 * 4096]).unwrap();
         let image = Image::open(&path, 4096).unwrap();
-        let frames = [0, 2, 4, u32::MAX].map(|number| (number, vec![2; 4096]));
+        let zero = put(&image, &[(0, vec![2; 4096])]).unwrap_err().to_string();
+        assert!(zero.contains("page 0"), "{zero}");
+        let frames = [2, 4, u32::MAX].map(|number| (number, vec![2; 4096]));
         put(&image, &frames).unwrap();
         assert_eq!((image.pages().unwrap(), image.get(0).unwrap()), (4, None));
         assert_eq!(image.get(4).unwrap(), Some(vec![2; 4096]));

@@ -92,4 +92,34 @@ mod tests {
             drop(Schema::of_pages(page).unwrap());
         }
     }
+
+    /// What SQLite knows for an index, or a trigger, and others may not. SEC S2-1
+    #[test]
+    fn a_row_that_sqlite_does_not_write_so_makes_it_unreadable() {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, (column, value)) in [
+            ("type", "'INDEX'"),
+            ("type", "CAST('index' AS BLOB)"),
+            ("type", "'index' || char(0) || 'x'"),
+            ("type", "NULL"),
+            ("tbl_name", "CAST('t' AS BLOB)"),
+            ("tbl_name", "'t' || char(0) || 'x'"),
+            ("name", "CAST('i' AS BLOB)"),
+            ("sql", "CAST(sql AS BLOB)"),
+            ("sql", "sql || char(0)"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let path = folder.path().join(format!("{number}.db"));
+            let db = Connection::open(&path).unwrap();
+            db.execute_batch(&format!(
+                "CREATE TABLE t(k INTEGER PRIMARY KEY, v); CREATE INDEX i ON t(abs(v));
+                PRAGMA writable_schema=ON; UPDATE sqlite_schema SET {column} = {value} WHERE name = 'i'"
+            ))
+            .unwrap();
+            let image = Image::open(&path, 4096).unwrap();
+            assert_eq!(of(&image).unwrap(), Schema::unreadable(), "{column} = {value}");
+        }
+    }
 }

@@ -19,6 +19,9 @@ const RESERVED: usize = 20;
 const ENCODING: usize = 56;
 const UTF_8: u32 = 1;
 
+/// What a row may be of.
+const TYPES: [&[u8]; 4] = [b"table", b"index", b"view", b"trigger"];
+
 /// Kinds of a page of a table.
 const INTERIOR: u8 = 5;
 const LEAF: u8 = 13;
@@ -86,12 +89,10 @@ impl<E, F: FnMut(u32) -> Result<Option<Vec<u8>>, E>> Reader<F> {
         }
         for cell in leaves(page, at) {
             let row = self.row(page, cell, usable)?.filter(|row| self.takes(row.len()));
-            let Some([kind, _, table, _, sql]) = row.as_deref().and_then(columns) else {
+            let Some((kind, table, sql)) = row.as_deref().and_then(columns) else {
                 return Ok(false);
             };
-            if let (Some(kind), Some(table)) = (kind, table) {
-                schema.add(kind, table, sql);
-            }
+            schema.add(kind, table, sql);
         }
         Ok(true)
     }
@@ -173,8 +174,9 @@ fn local(page: &[u8], cell: usize, usable: usize) -> Option<(Vec<u8>, usize, u32
     Some((row, size, next))
 }
 
-/// The five columns of a row, where they are texts.
-fn columns(row: &[u8]) -> Option<[Option<&[u8]>; 5]> {
+/// The columns `type`, `tbl_name` and `sql` of a row as SQLite writes it; `None`: it is not so.
+/// SQLite takes a blob for a text, ends each at a zero byte, and knows a type in capitals.
+fn columns(row: &[u8]) -> Option<(&[u8], &[u8], Option<&[u8]>)> {
     let (mut value, mut at) = varint(row, 0)?;
     let mut columns = [None; 5];
     for column in &mut columns {
@@ -188,8 +190,14 @@ fn columns(row: &[u8]) -> Option<[Option<&[u8]>; 5]> {
             _ => kind.checked_sub(12)? / 2,
         };
         let bytes = row.get(value..value.checked_add(size)?)?;
-        *column = (kind > 12 && kind % 2 == 1).then_some(bytes);
+        let is_text = kind > 12 && kind % 2 == 1 && !bytes.contains(&0);
+        *column = is_text.then_some(bytes);
         value += size;
+        if kind > 9 && !is_text {
+            return None;
+        }
     }
-    Some(columns)
+    let [kind, name, table, _, sql] = columns;
+    let is_known = TYPES.contains(&kind?) && name.is_some();
+    is_known.then_some((kind?, table?, sql))
 }

@@ -130,7 +130,7 @@ fn what_was_planted_is_not_run() {
             Some(_) => {
                 assert!(opened.is_err());
                 let said = last_error(&db);
-                assert!(said.contains("one that nobody carries so"), "{said}");
+                assert!(said.contains("none that dash writes"), "{said}");
                 assert!(said.contains("--discard"), "{said}");
                 assert!(!other.exists(), "another file was made");
             }

@@ -101,9 +101,10 @@ unsafe extern "C" fn sets_it(
     ffi::SQLITE_OK
 }
 
-/// Statements that find no row make no page, and are missed all the same.
+/// Statements that find no row make no page. What a program sets up for each of its connections has
+/// no part in what they find: dash asks for all that they do itself.
 #[test]
-fn what_changes_nothing_any_more_is_refused() {
+fn an_authorizer_of_the_program_changes_nothing() {
     let folder = Folder::new();
     let db = begun(&folder);
     let (len, carried) = (len_of_wal(&folder), stat(&db, "carried"));
@@ -113,13 +114,9 @@ fn what_changes_nothing_any_more_is_refused() {
     let cut = cut_off(&folder, len);
     // SAFETY: a function with what SQLite calls it with, for as long as this process lives.
     unsafe { ffi::sqlite3_auto_extension(Some(sets_it)) };
-    let refused = cut.try_open("app.db", "&journal_mode=wal").map(drop);
+    let recovered = cut.try_open("app.db", "&journal_mode=wal").expect("recovers");
     // SAFETY: the same function.
     unsafe { ffi::sqlite3_cancel_auto_extension(Some(sets_it)) };
-    assert!(refused.is_err(), "two commits are gone without a word");
-    let said = last_error(&db);
-    assert!(said.contains("sqlite3_auto_extension"), "{said}");
-    let recovered = cut.try_open("app.db", "&journal_mode=wal").expect("by any other program");
     let sql = "SELECT count(*) FROM t WHERE v = 'new' OR id = 4";
     assert_eq!((number(&recovered, sql), number(&recovered, "SELECT count(*) FROM t")), (1, 19));
 }
