@@ -11,6 +11,7 @@ mod literal;
 mod model;
 mod only;
 mod provable;
+mod reach;
 mod real;
 mod reason;
 mod savepoint;

@@ -9,6 +9,7 @@
 use crate::literal::written;
 use crate::model::Control;
 use crate::only::{Only, only};
+use crate::reach::reaches_out;
 use crate::terminal::{has_obeyed, without_obeyed};
 use crate::token::{Kind, is_blank as is_space_of_sql, is_word, token};
 
@@ -46,7 +47,7 @@ const OF_SCHEMA: [&str; 7] = ["ALTER", "ANALYZE", "CREATE", "DROP", "PRAGMA", "R
 pub fn for_shell(sql: &[u8]) -> Result<Vec<u8>, Unwritten> {
     let only = only(sql).ok_or(Unwritten::NotOne)?;
     let is_into = only.is_any(&["VACUUM"]) && only.has_into;
-    if is_into || !(only.is_any(&OF_ROWS) || only.is_any(&OF_SCHEMA)) {
+    if is_into || reaches_out(only.text) || !(only.is_any(&OF_ROWS) || only.is_any(&OF_SCHEMA)) {
         return Err(Unwritten::NotRecorded);
     }
     write(only)
