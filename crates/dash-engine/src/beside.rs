@@ -3,7 +3,7 @@
 //! is its maker's alone until it has the database's owner, group, list and bits.
 
 use crate::error::{Context, Error, Operation, Result};
-use crate::open::{has_one_name, one_name};
+use crate::open::{is_named_so, one_name};
 use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -90,7 +90,9 @@ pub fn open_made<S: Storage>(
             }
             opened => {
                 let file = opened.during(Operation::Open, shown)?;
-                return has_one_name(&file, shown).map(|()| Some(file));
+                if is_named_so(directory, (name, shown), &file)? {
+                    return Ok(Some(file));
+                }
             }
         }
         storage.sleep(MAKING_PAUSE);

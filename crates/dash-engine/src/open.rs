@@ -53,9 +53,34 @@ pub fn has_one_name<F: File>(file: &F, name: &str) -> Result<()> {
     one_name(file, name).map(|_| ())
 }
 
-/// The same; what is said of the file.
+/// Whether an open file is the one of this name in a folder, which is to have no other. Of the open
+/// file alone that can't be told: a link to another one may have been there, and be gone by now.
+/// `false`: somebody has made, moved or removed it meanwhile.
+///
+/// # Errors
+///
+/// As of [`has_one_name`].
+pub fn is_named_so<D: Directory>(
+    directory: &D,
+    (name, shown): (&std::ffi::OsStr, &str),
+    file: &D::File,
+) -> Result<bool>
+where
+    D::File: File,
+{
+    let found = directory.metadata(name).during(Operation::Stat, shown)?;
+    match found.filter(|found| found.id == file.id()) {
+        Some(found) => no_other(found, shown).map(|_| true),
+        None => Ok(false),
+    }
+}
+
+/// The same as [`has_one_name`]; what is said of the file.
 pub(crate) fn one_name<F: File>(file: &F, name: &str) -> Result<Metadata> {
-    let found = file.metadata().during(Operation::Stat, name)?;
+    no_other(file.metadata().during(Operation::Stat, name)?, name)
+}
+
+fn no_other(found: Metadata, name: &str) -> Result<Metadata> {
     match found.links {
         0 | 1 => Ok(found),
         links => Err(Error::CantOpen(format!(

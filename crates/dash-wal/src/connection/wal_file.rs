@@ -13,7 +13,7 @@ use crate::shared::durable::unpack;
 use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
-use dash_engine::open::{has_one_name, open_if_there};
+use dash_engine::open::{is_named_so, open_if_there};
 use dash_storage::{Directory, OpenMode, Storage};
 use std::sync::Arc;
 
@@ -48,9 +48,14 @@ impl<S: Storage> Connection<S> {
     ///
     /// `CantOpen` for one that is another file, too: whatever lay there before, it may be by now.
     pub(crate) fn find_wal(&self) -> Result<Option<S::File>> {
-        let wal = open_if_there::<S>(&self.directory, &self.names.wal, OpenMode::ReadWrite)?;
-        wal.as_ref().map_or(Ok(()), |wal| has_one_name(wal, self.names.shown_wal()))?;
-        Ok(wal)
+        let (name, shown) = (&self.names.wal, self.names.shown_wal());
+        loop {
+            let wal = open_if_there::<S>(&self.directory, name, OpenMode::ReadWrite)?;
+            match &wal {
+                Some(file) if !is_named_so(&*self.directory, (name, shown), file)? => {}
+                _ => return Ok(wal),
+            }
+        }
     }
 
     /// Closes it.
