@@ -9,7 +9,7 @@
 //! | any other file that is there | no | no |
 //! | on a connection that may only read (`query_only`, `mode=ro`) | no | yes |
 //!
-//! The parameter is that of `main`, or of the database that is copied.
+//! The parameter is that of `main`: who may say ATTACH would give himself the leave.
 
 use std::path::Path;
 
@@ -42,11 +42,8 @@ impl Leave {
     /// `SQLITE_READONLY`, with what to do, where SQL alone may not even make a new file, or is to
     /// replace one.
     pub fn of(connection: &ConnectionRef<'_>, schema: &str, replace: bool) -> Result<Self> {
-        let is_given = |schema| {
-            let said = connection.uri_parameter(schema, mode::BACKUP);
-            said.is_some_and(|said| said.eq_ignore_ascii_case(mode::ON))
-        };
-        if is_given("main") || is_given(schema) {
+        let said = connection.uri_parameter("main", mode::BACKUP);
+        if said.is_some_and(|said| said.eq_ignore_ascii_case(mode::ON)) {
             return Ok(Self::Program);
         }
         if connection.pragma("main", "query_only").as_deref() != Some("0") {
