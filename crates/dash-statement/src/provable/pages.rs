@@ -89,7 +89,7 @@ impl<E, F: FnMut(u32) -> Result<Option<Vec<u8>>, E>> Reader<F> {
         }
         for cell in leaves(page, at) {
             let row = self.row(page, cell, usable)?.filter(|row| self.takes(row.len()));
-            let Some((kind, table, sql)) = row.as_deref().and_then(columns) else {
+            let Some(Row { kind, table, sql }) = row.as_deref().and_then(columns) else {
                 return Ok(false);
             };
             schema.add(kind, table, sql);
@@ -174,9 +174,15 @@ fn local(page: &[u8], cell: usize, usable: usize) -> Option<(Vec<u8>, usize, u32
     Some((row, size, next))
 }
 
-/// The columns `type`, `tbl_name` and `sql` of a row as SQLite writes it; `None`: it is not so.
-/// SQLite takes a blob for a text, ends each at a zero byte, and knows a type in capitals.
-fn columns(row: &[u8]) -> Option<(&[u8], &[u8], Option<&[u8]>)> {
+/// What is said by a row as SQLite writes it.
+struct Row<'a> {
+    kind: &'a [u8],
+    table: &'a [u8],
+    sql: Option<&'a [u8]>,
+}
+
+/// The columns of a row; `None`: SQLite does not write it so. It takes a blob for a text, ends each at a zero byte, and knows a type in capitals.
+fn columns(row: &[u8]) -> Option<Row<'_>> {
     let (mut value, mut at) = varint(row, 0)?;
     let mut columns = [None; 5];
     for column in &mut columns {
@@ -199,5 +205,5 @@ fn columns(row: &[u8]) -> Option<(&[u8], &[u8], Option<&[u8]>)> {
     }
     let [kind, name, table, _, sql] = columns;
     let is_known = TYPES.contains(&kind?) && name.is_some();
-    is_known.then_some((kind?, table?, sql))
+    is_known.then_some(Row { kind: kind?, table: table?, sql })
 }
