@@ -32,7 +32,7 @@ pub(crate) const LONGEST: Duration =
     Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 });
 pub(crate) const MOST: u64 = 256 << 20;
 /// A case that waits for longer than this hangs.
-const PATIENCE: u32 = 30;
+const PATIENCE: u32 = 60;
 /// No process takes more memory than this, whatever it asks for, and no file is longer.
 const ADDRESSES: u64 = 4 << 30;
 /// As little as programs give their threads.
