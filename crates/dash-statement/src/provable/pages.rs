@@ -181,7 +181,8 @@ struct Row<'a> {
     sql: Option<&'a [u8]>,
 }
 
-/// The columns of a row; `None`: SQLite does not write it so. It takes a blob for a text, ends each at a zero byte, and knows a type in capitals.
+/// The columns of a row; `None`: SQLite does not write it so. It takes a blob for a text, ends each
+/// at a zero byte, and knows a type in capitals.
 fn columns(row: &[u8]) -> Option<Row<'_>> {
     let (mut value, mut at) = varint(row, 0)?;
     let mut columns = [None; 5];
