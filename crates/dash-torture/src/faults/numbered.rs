@@ -107,6 +107,13 @@ impl Worker {
     }
 }
 
+/// Nobody is left behind, whatever has ended the run.
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.end());
+    }
+}
+
 /// Adds what is said of a case.
 fn count(told: &str, counts: &mut BTreeMap<String, u64>, summary: &mut Summary) {
     let words: Vec<_> = told.split_whitespace().collect();
@@ -176,7 +183,6 @@ pub(crate) fn run(
             break;
         }
     }
-    workers.iter_mut().for_each(|worker| drop(worker.end()));
     let counts = counts.iter().map(|(name, count)| format!("{count} {name}"));
     summary.notes.push(counts.collect::<Vec<_>>().join(", "));
 }
@@ -200,9 +206,7 @@ pub(crate) fn worker(
         println!("{DONE}");
         (first..first + count).try_for_each(|number| {
             alarm::set(PATIENCE);
-            let begun = Used::now()?;
-            let counts = case(&mut Dice::new(seed, number))?;
-            begun.check()?;
+            let counts = within_limits(|| case(&mut Dice::new(seed, number)))?;
             let line: Vec<_> =
                 counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
             let mut output = std::io::stdout().lock();
@@ -216,31 +220,21 @@ pub(crate) fn worker(
     })
 }
 
-/// What the process has used of everything.
-struct Used {
-    computed: Duration,
-    memory: u64,
-}
-
-impl Used {
-    fn now() -> Result<Self, String> {
-        // Makes the peak what is there now.
-        fs::write("/proc/self/clear_refs", "5").map_err(|error| format!("clear_refs: {error}"))?;
-        Ok(Self { computed: computed(), memory: memory()? })
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let computed = computed().saturating_sub(self.computed);
-        let memory = memory()?.saturating_sub(self.memory);
-        let errors = std::io::stderr().as_fd().try_clone_to_owned().map(File::from);
-        let said = errors.and_then(|errors| errors.metadata());
-        match said {
-            _ if computed > LONGEST => Err(format!("it computes for {computed:?}")),
-            _ if memory > MOST => Err(format!("it takes {} MiB of memory", memory >> 20)),
-            Ok(said) if said.is_file() && said.len() > 0 => Err("said on standard error".into()),
-            Ok(_) => Ok(()),
-            Err(error) => Err(format!("standard error: {error}")),
-        }
+/// What a case answers, if it computes no longer than it may, takes no more memory, and says
+/// nothing on standard error.
+fn within_limits<T>(case: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    // Makes the peak what is there now.
+    fs::write("/proc/self/clear_refs", "5").map_err(|error| format!("clear_refs: {error}"))?;
+    let before = (computed(), memory()?);
+    let answer = case()?;
+    let used = (computed().saturating_sub(before.0), memory()?.saturating_sub(before.1));
+    let errors = std::io::stderr().as_fd().try_clone_to_owned().map(File::from);
+    match errors.and_then(|errors| errors.metadata()) {
+        _ if used.0 > LONGEST => Err(format!("it computes for {:?}", used.0)),
+        _ if used.1 > MOST => Err(format!("it takes {} MiB of memory", used.1 >> 20)),
+        Ok(said) if said.is_file() && said.len() > 0 => Err("said on standard error".into()),
+        Ok(_) => Ok(answer),
+        Err(error) => Err(format!("standard error: {error}")),
     }
 }
 
