@@ -98,6 +98,31 @@ db.execute('UPDATE t SET v = v + 1')
     }
 }
 
+/// Whatever starts a program has such a child for an instant, and keeps a host's files open by it
+/// that the host has closed: the last connection to close must not take it for a stock process.
+#[test]
+fn when_a_child_is_on_its_way_to_another_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    made(&path);
+    let script = "
+import time
+connections = [open(sys.argv[2]) for _ in range(2)]
+for db in connections * 2:
+    db.execute('UPDATE t SET v = v + 1')
+child = os.fork()
+if child == 0:
+    time.sleep(0.02)
+    os.execv('/bin/true', ['true'])
+for db in connections:
+    db.close()
+assert os.waitpid(child, 0)[1] == 0
+";
+    if played(script, &path) {
+        assert_eq!(suite::one::<i64>(&at_rest(&path), "SELECT v FROM t"), 4);
+    }
+}
+
 /// The child inherits descriptors, and with them open-file-description locks: its end, and its
 /// closing of the connection, must not take them from the parent.
 #[test]

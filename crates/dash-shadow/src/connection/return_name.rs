@@ -32,6 +32,13 @@ use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::raise_passing;
 use dash_engine::io::read_header;
 use dash_storage::{File, LockKind, Storage};
+use std::time::Duration;
+
+/// For how long a child may take from `fork` to `exec`: a tenth of a second.
+const EXEC_ATTEMPTS: usize = 100;
+
+/// How often is looked whether it has got there.
+const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
 /// What a clean close leaves where others have the shadow open.
 pub(crate) struct StillHeld {
@@ -80,14 +87,19 @@ impl<S: Storage> Connection<S> {
         if !self.is_open_elsewhere(self.shadow_slot()) {
             return None;
         }
-        if self.is_open_elsewhere(self.view.current.slot) {
+        let both = [self.shadow_slot(), self.view.current.slot];
+        if self.stay_open_elsewhere(&both) {
             return Some("so does another one, with the file that is called so now".into());
+        }
+        if !self.is_open_elsewhere(self.shadow_slot()) {
+            return None;
         }
         match self.commit_unchanged() {
             Err(error) => Some(error.to_string()),
             // It had the name until now.
             Ok(()) => {
-                self.is_open_elsewhere(self.shadow_slot()).then(|| "it was just opened".into())
+                let stays = self.stay_open_elsewhere(&[self.shadow_slot()]);
+                stays.then(|| "it was just opened".into())
             }
         }
     }
@@ -120,6 +132,19 @@ impl<S: Storage> Connection<S> {
 
     fn is_open_elsewhere(&self, slot: usize) -> bool {
         open_elsewhere(self.pair.files[slot].as_deref())
+    }
+
+    /// Whether somebody else has them all open, and not just a child on its way from `fork` to `exec`:
+    /// until then it has whatever this process had open, and has closed meanwhile.
+    fn stay_open_elsewhere(&self, slots: &[usize]) -> bool {
+        let are_open = || slots.iter().all(|slot| self.is_open_elsewhere(*slot));
+        for _ in 0..EXEC_ATTEMPTS {
+            if !are_open() {
+                return false;
+            }
+            self.pair.storage.sleep(EXEC_PAUSE);
+        }
+        are_open()
     }
 
     /// A commit that changes nothing but SQLite's change counter.
