@@ -15,7 +15,7 @@ use crate::engines;
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
-use crate::out::say;
+use crate::out::{Shown, say, say_aside};
 use crate::progress::{Moving, follow};
 
 /// Arguments of `dash backup`.
@@ -39,7 +39,7 @@ const TIMES_MOVED: u64 = 4;
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let (file, dest) = (&arguments.file, &arguments.dest);
-    let shown = file.display();
+    let shown = file.shown();
     if !file.is_file() && !engines::look(file)?.has_database() {
         return Err(Failure::new(format!(
             "{shown} is missing, but files of dash are beside it: run `dash recover {shown}`"
@@ -56,11 +56,11 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let pages = match copied {
         Ok(pages) => pages,
         Err(_) if interrupt.pressed() => {
-            eprintln!("dash: stopped; there is no {}", dest.display());
+            say_aside!("dash: stopped; there is no {}", dest.shown());
             return Ok(Outcome::Bad);
         }
         Err(error) if is_damage(&error) => {
-            eprintln!("dash: {shown}: {error}");
+            say_aside!("dash: {shown}: {error}");
             return Ok(Outcome::Bad);
         }
         Err(error) => return Err(Failure::new(format!("backing {shown} up: {error}"))),
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         .query_row("SELECT dash_engine()", [], |row| row.get(0))
         .explain("asking for the mode")?;
     db.close().map_err(|(_, error)| error).explain(format!("closing {shown}"))?;
-    let bytes = dest.metadata().explain(format!("looking at {}", dest.display()))?.len();
+    let bytes = dest.metadata().explain(format!("looking at {}", dest.shown()))?.len();
     // In mode wal it does not count commits.
     let counter = if mode == "wal" { None } else { change_counter(dest)? };
     if arguments.json {
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let state = counter.map_or_else(String::new, |counter| format!(", change counter {counter}"));
     say!(
         "{}: {pages} pages, {bytes} bytes in {seconds:.1} s, read back and checked; it has every commit that returned before it began{state}",
-        dest.display()
+        dest.shown()
     );
     Ok(Outcome::Good)
 }
@@ -110,7 +110,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
 fn change_counter(dest: &Path) -> Result<Option<u32>> {
     use std::io::Read;
     let mut header = [0; 28];
-    let mut file = std::fs::File::open(dest).explain(format!("reading {}", dest.display()))?;
-    file.read_exact(&mut header).explain(format!("reading {}", dest.display()))?;
+    let mut file = std::fs::File::open(dest).explain(format!("reading {}", dest.shown()))?;
+    file.read_exact(&mut header).explain(format!("reading {}", dest.shown()))?;
     Ok(header[24..].first_chunk().map(|bytes| u32::from_be_bytes(*bytes)))
 }

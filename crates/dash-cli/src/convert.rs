@@ -17,7 +17,7 @@ use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
 use crate::integrity::{Verdict, check};
 use crate::interrupt::Interrupt;
-use crate::out::say;
+use crate::out::{Shown, say};
 use crate::progress::{Moving, follow};
 
 /// How long to wait for somebody who is writing.
@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     if !file.is_file() && !engines::look(file)?.has_database() {
         return Err(Failure::new(format!(
             "{0} is missing, but files of dash are beside it: run `dash recover {0}`",
-            file.display()
+            file.shown()
         )));
     }
     check_writable(file)?;
@@ -101,19 +101,19 @@ fn to_engine(
     let commit = format!("BEGIN IMMEDIATE; PRAGMA user_version={version}; COMMIT");
     let what = engine.first_commit;
     follow(what, size(file), Moving::Written, || db.execute_batch(&commit))
-        .explain(format!("{what} of {} (the file is as it was)", file.display()))?;
+        .explain(format!("{what} of {} (the file is as it was)", file.shown()))?;
     let Some(db) = verify(db, file, "checking it under dash", interrupt)? else {
         return Ok(Outcome::Bad);
     };
     close(db, file)?;
     say!(
         "{} is under dash now (journal mode {mode}): open it as {}",
-        file.display(),
+        file.shown(),
         shown_uri(file)
     );
     say!(
         "the way back is `dash convert {} --to plain`, or PRAGMA journal_mode=delete",
-        file.display()
+        file.shown()
     );
     Ok(Outcome::Good)
 }
@@ -135,7 +135,7 @@ fn to_plain(
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => IN_USE.to_owned(),
             _ => error.to_string(),
         })
-        .explain(format!("making {} plain (it is as it was)", file.display()))?;
+        .explain(format!("making {} plain (it is as it was)", file.shown()))?;
     close(db, file)?;
     if mode != wanted {
         let stays_in = if is_plain { "plain" } else { &mode };
@@ -144,7 +144,7 @@ fn to_plain(
     if engines::look(file)?.has_left_anything() {
         say!(
             "{} is plain, but another connection still has it open through dash: close that and try again",
-            file.display()
+            file.shown()
         );
         return Ok(Outcome::Bad);
     }
@@ -153,7 +153,7 @@ fn to_plain(
         return Ok(Outcome::Bad);
     };
     close(after, file)?;
-    say!("{} is an ordinary SQLite file now, with nothing beside it", file.display());
+    say!("{} is an ordinary SQLite file now, with nothing beside it", file.shown());
     Ok(Outcome::Good)
 }
 
@@ -165,15 +165,15 @@ fn set_mode(db: &Connection, wanted: &str) -> rusqlite::Result<String> {
 fn stays(file: &Path, mode: &str, extension: &Extension) -> Outcome {
     let why = extension.last_error().unwrap_or_else(|| IN_USE.to_owned());
     match mode {
-        "plain" => say!("{} stays a plain file: {why}", file.display()),
-        _ => say!("{} stays in journal mode {mode}: {why}", file.display()),
+        "plain" => say!("{} stays a plain file: {why}", file.shown()),
+        _ => say!("{} stays in journal mode {mode}: {why}", file.shown()),
     }
     Outcome::Bad
 }
 
 /// SQLite's own message names neither file nor folder.
 fn check_writable(file: &Path) -> Result<()> {
-    let path = file.canonicalize().explain(format!("looking up {}", file.display()))?;
+    let path = file.canonicalize().explain(format!("looking up {}", file.shown()))?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     let why_folder = ", and both modes make and rename files in it";
     let beside = ENGINES.iter().flat_map(|engine| engine.files).map(|end| sidecar(&path, end));
@@ -184,7 +184,7 @@ fn check_writable(file: &Path) -> Result<()> {
             Err(error) => {
                 return Err(Failure::new(format!(
                     "{} can't be written ({}){why}; nothing was done",
-                    path.display(),
+                    path.shown(),
                     error.desc()
                 )));
             }
@@ -207,7 +207,7 @@ fn verify(
         }
         Verdict::Whole | Verdict::Interrupted => say!("{STOPPED}"),
         Verdict::Damaged(lines) => {
-            say!("{what}: {} is DAMAGED, nothing more is done: {lines}", file.display())
+            say!("{what}: {} is DAMAGED, nothing more is done: {lines}", file.shown())
         }
     }
     close(db, file)?;
@@ -215,13 +215,13 @@ fn verify(
 }
 
 fn open_stock(file: &Path) -> Result<Connection> {
-    let db = Connection::open(file).explain(format!("opening {}", file.display()))?;
+    let db = Connection::open(file).explain(format!("opening {}", file.shown()))?;
     db.busy_timeout(PATIENCE).explain("setting the busy timeout")?;
     Ok(db)
 }
 
 fn close(db: Connection, file: &Path) -> Result<()> {
-    db.close().map_err(|(_, error)| error).explain(format!("closing {}", file.display()))
+    db.close().map_err(|(_, error)| error).explain(format!("closing {}", file.shown()))
 }
 
 fn size(file: &Path) -> u64 {

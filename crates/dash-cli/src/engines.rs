@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::engine::{Engine, Findings, sidecar};
 use crate::failure::{Failure, Result};
+use crate::out::Shown;
 use crate::{shadow, wal};
 
 /// All of them; the first is what a database is opened in where nobody asks for one.
@@ -35,10 +36,10 @@ pub fn look(file: &Path) -> Result<Box<dyn Findings>> {
 pub fn only_file(file: &Path) -> Result<()> {
     match file.metadata() {
         Ok(found) if found.is_dir() => {
-            Err(Failure::new(format!("{} is a folder, not a database", file.display())))
+            Err(Failure::new(format!("{} is a folder, not a database", file.shown())))
         }
         Ok(found) if !found.is_file() => {
-            Err(Failure::new(format!("{} is not a regular file", file.display())))
+            Err(Failure::new(format!("{} is not a regular file", file.shown())))
         }
         _ => Ok(()),
     }

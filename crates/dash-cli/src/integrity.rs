@@ -7,6 +7,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::extension::escape;
 use crate::failure::{Failure, Result};
 use crate::interrupt::Interrupt;
+use crate::out::Shown;
 use crate::progress::{Moving, follow};
 
 /// What a check found.
@@ -39,7 +40,7 @@ pub fn check(db: &Connection, what: &str, bytes: u64, interrupt: &Interrupt) -> 
 
 /// Checks a file as it stands: nothing beside it is read, nothing is locked or recovered.
 pub fn check_untouched(path: &Path, interrupt: &Interrupt) -> Result<Verdict> {
-    let what = format!("checking {}", path.display());
+    let what = format!("checking {}", path.shown());
     let uri = format!("file:{}?immutable=1&mode=ro", escape(path));
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let db = Connection::open_with_flags(uri, flags)

@@ -31,6 +31,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use dash_terminal::{extension, failure, interrupt, numbers, out, progress, split};
+use out::say_aside;
 
 /// One-flush durable commits for unmodified SQLite.
 #[derive(Parser)]
@@ -112,8 +113,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::from(1),
         Err(failure) => {
-            // Of names and messages some are a file's.
-            eprintln!("dash: {}", dash_statement::shown(failure.to_string().as_bytes()));
+            say_aside!("dash: {failure}");
             ExitCode::from(2)
         }
     }

@@ -11,7 +11,7 @@ use rusqlite::types::ValueRef;
 use crate::Outcome;
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
-use crate::out::say;
+use crate::out::{say, say_aside};
 use crate::split;
 
 /// Runs statements given as arguments, else those that are typed.
@@ -62,7 +62,7 @@ fn converse(db: &Connection) -> Result<bool> {
 fn execute(db: &Connection, sql: &str) -> bool {
     for statement in split::at_semicolons(sql) {
         if let Err(error) = print_rows(db, &statement) {
-            eprintln!("Error: {error}");
+            say_aside!("Error: {error}");
             return false;
         }
     }

@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 
 use dash_replay::{Finding, Report};
-use dash_statement::{shown, shown_json};
+use dash_statement::shown_json;
 use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::failure::{Failure, Result};
 use crate::log::whose;
-use crate::out::say;
+use crate::out::{Shown, say, say_aside};
 
 /// Arguments of `dash replay`.
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         return Err(Failure::new(whose::none(&seen)));
     }
     let report = dash_replay::replay(file, base.as_deref(), *all)
-        .map_err(|error| Failure::new(format!("replaying {}: {error}", file.display())))?;
+        .map_err(|error| Failure::new(format!("replaying {}: {error}", file.shown())))?;
     if *json {
         say!("{}", shown_json(&format!("{:#}", object(&report))));
     } else {
@@ -52,28 +52,17 @@ fn name(finding: &Finding) -> String {
     format!("commit {}.{}", finding.commit.generation, finding.commit.frames.1)
 }
 
-/// Names of tables are a file's, and so is what SQLite says of a text: neither is a terminal's to
-/// obey.
-fn plain(text: &str) -> String {
-    shown(text.as_bytes())
-}
-
 fn print(report: &Report) {
     let Report { same, same_content, divergences, not_run, checkpointed, doubt, ended, .. } =
         report;
     if let Some(doubt) = doubt.as_ref().filter(|_| !divergences.is_empty()) {
-        eprintln!("dash: {doubt}");
+        say_aside!("dash: {doubt}");
     }
     for finding in divergences {
-        say!(
-            "{} diverges: {}\n    {}",
-            name(finding),
-            plain(&finding.what),
-            plain(&finding.reason)
-        );
+        say!("{} diverges: {}\n    {}", name(finding), finding.what, finding.reason);
     }
     for finding in not_run {
-        say!("{} was not run again: {}", name(finding), plain(&finding.reason));
+        say!("{} was not run again: {}", name(finding), finding.reason);
     }
     if *checkpointed > 0 {
         say!(
@@ -88,7 +77,7 @@ fn print(report: &Report) {
         );
     }
     if let Some(finding) = ended {
-        say!("{} and those after it were not run again: {}", name(finding), plain(&finding.reason));
+        say!("{} and those after it were not run again: {}", name(finding), finding.reason);
     }
     match report.run() {
         0 => say!("no commit was run again"),

@@ -14,6 +14,7 @@ use std::process::Command;
 
 use crate::extension::{self, Extension};
 use crate::failure::{Explain, Failure, Result};
+use crate::out::{Shown, say_aside};
 use crate::{Outcome, prompt};
 
 /// Arguments of `dash shell`.
@@ -39,8 +40,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     if arguments.file.as_os_str().as_bytes().starts_with(b"file:") && !arguments.file.exists() {
         return Err(Failure::new(format!(
             "{} is a URI, and dash shell takes the name of a file; to choose parameters load {} in sqlite3, and .open the URI there",
-            arguments.file.display(),
-            library.display()
+            arguments.file.shown(),
+            library.shown()
         )));
     }
     let asks_for = |options: [&str; 2]| {
@@ -71,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     if error.kind() != ErrorKind::NotFound {
         return Err(Failure::new(format!("starting sqlite3: {error}")));
     }
-    eprintln!("sqlite3 is not installed; this is a small prompt of dash's own");
+    say_aside!("sqlite3 is not installed; this is a small prompt of dash's own");
     prompt::run(&Extension::load()?, &arguments.file, &arguments.rest)
 }
 
@@ -79,7 +80,7 @@ fn load(library: &Path) -> Result<String> {
     let path = library.to_str().filter(|path| !path.contains('\n')).ok_or_else(|| {
         Failure::new(format!(
             "sqlite3 can't be told to load {}: put the library at a path of plain text",
-            library.display()
+            library.shown()
         ))
     })?;
     let escaped = path.replace('\\', "\\\\").replace('"', "\\\"");

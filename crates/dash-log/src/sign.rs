@@ -68,10 +68,14 @@ impl Sign {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] for a path that is too long, or no UTF-8.
+    /// [`Error::Refused`] for a path that is too long, no UTF-8, or not printable.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let path = self.path.to_str().filter(|path| path.len() <= PATH_MAX);
-        let unfit = || Error::Refused(format!("{} is too long, or not UTF-8", self.path.display()));
+        let path = self.path.to_str().filter(|path| path.len() <= PATH_MAX && is_printable(path));
+        let unfit = || {
+            let path = self.path.to_string_lossy();
+            let path = path.escape_debug();
+            Error::Refused(format!("{path} is too long, not UTF-8, or has a control character"))
+        };
         let path = path.ok_or_else(unfit)?.as_bytes();
         let len = u16::try_from(path.len()).map_err(|_| unfit())?;
         let mut bytes = vec![0; layout::PATH];
@@ -119,7 +123,7 @@ impl Sign {
         let is_sound = checksum(&whole) == u32_at(bytes, common::CHECKSUM)
             && [&MADE[..], &NONE].contains(&state);
         match std::str::from_utf8(path) {
-            Ok(path) if is_sound && Path::new(path).is_absolute() => Found::Sign(Self {
+            Ok(path) if is_sound && is_path(path) => Found::Sign(Self {
                 id: u64_at(bytes, common::ID),
                 owner: u64_at(bytes, layout::OWNER),
                 is_made: state == MADE,
@@ -128,6 +132,16 @@ impl Sign {
             _ => Found::Damaged,
         }
     }
+}
+
+fn is_path(path: &str) -> bool {
+    Path::new(path).is_absolute() && is_printable(path)
+}
+
+/// A sign may be anybody's, and its path is printed: a terminal that obeyed it would show something
+/// else.
+fn is_printable(path: &str) -> bool {
+    !path.chars().any(char::is_control)
 }
 
 /// Looks what lies under a log's name.
@@ -185,8 +199,30 @@ mod tests {
         assert_eq!(Sign::decode(&bytes[..bytes.len() - 1]), Found::Damaged);
         let relative = Sign { path: PathBuf::from("pmem"), ..sign() };
         assert_eq!(Sign::decode(&relative.encode().unwrap()), Found::Damaged);
+        let unprintable = Sign { path: PathBuf::from("/pmem/\u{1b}[2J"), ..sign() };
+        assert!(unprintable.encode().is_err());
         let long = Sign { path: PathBuf::from(format!("/{}", "a".repeat(PATH_MAX))), ..sign() };
         assert!(long.encode().is_err());
+    }
+
+    /// SEC S2-10: whatever its checksum says.
+    #[test]
+    fn a_sign_with_a_control_character_is_none() {
+        for at in 0..sign().path.as_os_str().len() {
+            let mut forged = sign().encode().unwrap();
+            forged[layout::PATH + at] = b'\n';
+            seal_again(&mut forged);
+            assert_eq!(Sign::decode(&forged), Found::Damaged, "at {at}");
+        }
+    }
+
+    /// The checksum that stands for what is there now.
+    fn seal_again(bytes: &mut [u8]) {
+        let words = bytes[layout::OWNER..layout::PATH_LEN].to_vec();
+        bytes[layout::OWNER..layout::PATH_LEN].fill(0);
+        seal(bytes);
+        bytes[layout::OWNER..layout::PATH_LEN].copy_from_slice(&words);
+        assert_ne!(Sign::decode(bytes), Found::Log);
     }
 
     /// LOG-16: whoever knows no signs refuses.

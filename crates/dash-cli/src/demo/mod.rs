@@ -27,7 +27,7 @@ use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use rusqlite::Connection;
 
 use crate::failure::{Explain, Failure, Result};
-use crate::out::say;
+use crate::out::{Shown, line_in_colours, say};
 use crate::{Outcome, interrupt};
 use bars::Look;
 use compare::{Comparison, Plan};
@@ -89,7 +89,7 @@ fn show(arguments: &Arguments) -> Result<Outcome> {
     let mut comparisons: Vec<Comparison> = Vec::new();
     for kind in kinds {
         let comparison = compare::run(*kind, &plan, volume)?;
-        say!("\n{}", bars::comparison(&comparison, look).trim_end());
+        line_in_colours(format_args!("\n{}", bars::comparison(&comparison, look).trim_end()));
         comparisons.push(comparison);
     }
     let rounds = usize::try_from(arguments.seconds / SECONDS_A_ROUND).unwrap_or(usize::MAX);
@@ -98,8 +98,8 @@ fn show(arguments: &Arguments) -> Result<Outcome> {
     advise(&comparisons);
     if let Some(file) = &arguments.svg {
         let chart = svg::chart(&place, &comparisons, &words::kills(&cuts));
-        std::fs::write(file, chart).explain(format!("writing {}", file.display()))?;
-        say!("\nthe chart: {}", file.display());
+        std::fs::write(file, chart).explain(format!("writing {}", file.shown()))?;
+        say!("\nthe chart: {}", file.shown());
     }
     Ok(Outcome::of(cuts.iter().all(crash::Cut::is_clean)))
 }
@@ -118,7 +118,7 @@ fn prepare(
         let copy = folder.join("base.db");
         source::copy(&bench.extension, file, &copy)?;
         base = Some(copy);
-        place.push(format!("on copies of {}", file.display()));
+        place.push(format!("on copies of {}", file.shown()));
     }
     if let Some(replay) = &arguments.replay {
         place.extend(left_out(replay)?);
@@ -159,7 +159,7 @@ fn can_be_written(file: &Path) -> Result<()> {
     };
     match folder.is_dir() && !file.is_dir() {
         true => Ok(()),
-        false => Err(Failure::new(format!("--svg {}: there is no such folder", file.display()))),
+        false => Err(Failure::new(format!("--svg {}: there is no such folder", file.shown()))),
     }
 }
 

@@ -9,11 +9,12 @@ use crate::engine::sidecar;
 use crate::engines::{self, ENGINES};
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
+use crate::out::Shown;
 
 /// Copies `file` and what lies beside it, and leaves one plain SQLite file at `base`.
 pub fn copy(extension: &Extension, file: &Path, base: &Path) -> Result<()> {
     if !file.is_file() {
-        return Err(Failure::new(format!("{} is not a file", file.display())));
+        return Err(Failure::new(format!("{} is not a file", file.shown())));
     }
     duplicate(file, base)?;
     let engines = ENGINES.iter().flat_map(|engine| engine.files);
@@ -31,7 +32,7 @@ pub fn copy(extension: &Extension, file: &Path, base: &Path) -> Result<()> {
     } else {
         Connection::open(base).explain("opening the copy")?
     };
-    let what = format!("reading the copy of {}", file.display());
+    let what = format!("reading the copy of {}", file.shown());
     let mode: String =
         db.query_row("PRAGMA journal_mode=DELETE", [], |row| row.get(0)).explain(&what)?;
     let check: String =
@@ -47,5 +48,5 @@ pub fn copy(extension: &Extension, file: &Path, base: &Path) -> Result<()> {
 }
 
 fn duplicate(from: &Path, to: &Path) -> Result<()> {
-    std::fs::copy(from, to).map(drop).explain(format!("copying {}", from.display()))
+    std::fs::copy(from, to).map(drop).explain(format!("copying {}", from.shown()))
 }

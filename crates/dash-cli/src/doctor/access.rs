@@ -9,6 +9,7 @@ use nix::unistd::{AccessFlags, Uid, User, faccessat, geteuid};
 
 use super::finding::{Level, Section};
 use super::names::beside;
+use crate::out::Shown;
 
 /// Files beside a database that a writer must be able to write.
 const WRITTEN: [&str; 5] = ["-wal", "-shm", "-dashlog", "-shadow", "-dash"];
@@ -57,8 +58,8 @@ pub fn examine(section: &mut Section, file: &Path) {
         let name = side.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let remedy = format!(
             "while nobody has it open: chown --reference={0} {1} && chmod --reference={0} {1}",
-            file.display(),
-            side.display()
+            file.shown(),
+            side.shown()
         );
         if writes && !may(&side, AccessFlags::W_OK) {
             let says = format!("{} may write the database, but not {name}", user());

@@ -13,6 +13,7 @@ use super::names::beside;
 use super::space::Space;
 use crate::engine::Findings;
 use crate::engines;
+use crate::out::Shown;
 
 /// The largest that a log of mode wal grows.
 const LARGEST_LOG: u64 = 64 << 20;
@@ -53,7 +54,7 @@ pub fn examine(folder: &Path, file: &Path) -> Section {
 }
 
 fn opening(section: &mut Section, file: &Path, mode: Option<&str>, found: &dyn Findings) {
-    let (opening, shown) = (found.opening(), file.display());
+    let (opening, shown) = (found.opening(), file.shown());
     let is = match (mode, found.is_open()) {
         (Some(mode), true) => format!("mode {mode}, open"),
         (Some(mode), false) => format!("mode {mode}, nobody of dash has it open"),

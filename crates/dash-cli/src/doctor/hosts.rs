@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::finding::{Level, Section};
+use crate::out::Shown;
 
 /// How long one is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -158,7 +159,7 @@ fn say(section: &mut Section, host: &Host, path: &Path, answer: Option<&str>) ->
     };
     let (sqlite, better) = (value("sqlite"), value("better-sqlite3"));
     let loads = value("extensions").map(|word| word == "1");
-    let shown = format!("{} ({})", host.program, path.display());
+    let shown = format!("{} ({})", host.program, path.shown());
     let brings = match (sqlite, better) {
         (Some(version), Some(better)) => format!("SQLite {version}, better-sqlite3 {better}"),
         (Some(version), None) => format!("SQLite {version}"),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::finding::{Level, Section};
 use super::names::{Folder, beside};
+use crate::out::Shown;
 
 /// Looks for it; a section, if there is any.
 pub fn examine(folder: &Folder) -> Option<Section> {
@@ -20,7 +21,7 @@ fn name(path: &Path) -> String {
 
 /// A file whose database is not there.
 fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
-    let (file, db) = (beside(owner, suffix), owner.display());
+    let (file, db) = (beside(owner, suffix), owner.shown());
     let (shown, database) = (name(&file), name(owner));
     match suffix {
         "-shadow" => section.advise(
@@ -46,7 +47,7 @@ fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
         "-journal" if file.is_dir() => section.advise(
             Level::Warning,
             format!("{shown}/: the name fence of {database}, which is missing: SQLite can't make a database of that name"),
-            format!("put the database back, or remove the folder: rmdir {}", file.display()),
+            format!("put the database back, or remove the folder: rmdir {}", file.shown()),
         ),
         ".dash-backup-unfinished" => section.advise(
             Level::Warning,
@@ -61,7 +62,7 @@ fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
         _ => section.advise(
             Level::Warning,
             format!("{shown}: {database} is missing, and this holds nothing of it"),
-            format!("remove it, unless the database is to come back: {}", file.display()),
+            format!("remove it, unless the database is to come back: {}", file.shown()),
         ),
     }
 }

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::failure::{Explain, Failure, Result};
-use crate::out::say;
+use crate::out::{Shown, say};
 use finding::{Level, Section};
 use names::Folder;
 
@@ -39,7 +39,7 @@ pub struct Arguments {
 
 /// Runs the command: bad news (1) if there is anything to do about the folder or what is in it.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
-    let shown = arguments.path.display();
+    let shown = arguments.path.shown();
     let path = arguments.path.canonicalize();
     // A database may be missing where only its files are there.
     let path = path.or_else(|error| match arguments.path.parent() {

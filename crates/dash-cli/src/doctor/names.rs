@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Explain, Result};
+use crate::out::Shown;
 
 /// What is appended to a database's name, by dash and by SQLite; longer ones before those that they
 /// end with.
@@ -56,7 +57,7 @@ impl Folder {
     ///
     /// If it can't be listed.
     pub fn read(path: &Path) -> Result<Self> {
-        let doing = || format!("listing {}", path.display());
+        let doing = || format!("listing {}", path.shown());
         let mut folder =
             Self { path: path.to_owned(), databases: vec![], orphans: vec![], unreadable: vec![] };
         let mut names = Vec::new();

@@ -12,6 +12,7 @@ use super::finding::{Level, Section};
 use super::names::Folder;
 use super::space::Space;
 use crate::failure::{Explain, Result};
+use crate::out::Shown;
 use dash_terminal::device::Device;
 use dash_terminal::mount::Mount;
 
@@ -108,8 +109,8 @@ fn judge(kind: &str) -> (Level, &'static str, &'static str) {
 /// If it can't be opened.
 pub fn examine(folder: &Folder) -> Result<Section> {
     let path = &folder.path;
-    let mut section = Section::new(format!("folder {}", path.display()));
-    let directory = Real.open_directory(path).explain(format!("opening {}", path.display()))?;
+    let mut section = Section::new(format!("folder {}", path.shown()));
+    let directory = Real.open_directory(path).explain(format!("opening {}", path.shown()))?;
     let mount = Mount::of(path);
     match &mount {
         Some(mount) => mounted(&mut section, mount),
@@ -166,12 +167,8 @@ pub fn examine(folder: &Folder) -> Result<Section> {
 
 fn mounted(section: &mut Section, mount: &Mount) {
     let (level, says, remedy) = judge(&mount.kind);
-    let from = format!(
-        "{} from {}, mounted at {}",
-        mount.kind,
-        mount.source.display(),
-        mount.point.display()
-    );
+    let from =
+        format!("{} from {}, mounted at {}", mount.kind, mount.source.shown(), mount.point.shown());
     let says = format!("{from}: {says}");
     if remedy.is_empty() {
         section.say(level, says);
@@ -182,14 +179,14 @@ fn mounted(section: &mut Section, mount: &Mount) {
         section.advise(
             Level::Warning,
             "mounted read-only: databases that were closed cleanly can be read, and nothing can be written or recovered",
-            format!("mount -o remount,rw {}", mount.point.display()),
+            format!("mount -o remount,rw {}", mount.point.shown()),
         );
     }
     if mount.has("nobarrier") || mount.has("barrier=0") {
         section.advise(
             Level::Warning,
             "mounted with nobarrier: a flush does not reach the device, so a power loss may take commits that returned",
-            format!("mount -o remount,barrier {}", mount.point.display()),
+            format!("mount -o remount,barrier {}", mount.point.shown()),
         );
     }
     if mount.options.iter().any(|option| matches!(option.as_str(), "dax" | "dax=always")) {
@@ -230,7 +227,7 @@ fn rights(section: &mut Section, folder: &Folder) {
         section.advise(
             Level::Warning,
             format!("{} may not write it: a database can be read if it was closed cleanly, and not be written", access::user()),
-            format!("give the user the right to write {}, by owner or group", path.display()),
+            format!("give the user the right to write {}, by owner or group", path.shown()),
         );
     }
     let Ok(found) = path.metadata() else { return };

@@ -21,6 +21,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::Outcome;
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
+use crate::out::{Shown as _, say_aside};
 use gaps::{Gap, Gaps};
 
 /// How often it is looked for more.
@@ -89,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         if !arguments.follow {
             return Err(Failure::new(none));
         }
-        eprintln!("dash: {none}; waiting for one");
+        say_aside!("dash: {none}; waiting for one");
         return printer.follow(0, &interrupt);
     };
     whose::notes(&report, history.newest())?;
@@ -103,7 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         return Ok(Outcome::Good);
     }
     if let Some((first, last)) = history.cut_off().filter(|_| !report.open) {
-        eprintln!(
+        say_aside!(
             "dash: of records {first} to {last} recovery takes none: one before them is missing or damaged; --all shows them"
         );
     }
@@ -112,8 +113,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     if commits.is_empty() {
         let kept = history.commits_behind(0).explain("reading the log")?.len();
         match kept {
-            0 => eprintln!("dash: the log holds no commit"),
-            kept => eprintln!(
+            0 => say_aside!("dash: the log holds no commit"),
+            kept => say_aside!(
                 "dash: the log holds {kept} commits that are in the database by now: --all shows them"
             ),
         }
@@ -125,7 +126,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
 }
 
 fn read(file: &Path) -> Result<Option<History>> {
-    History::read(&Real, file).explain(format!("reading the log of {}", file.display()))
+    History::read(&Real, file).explain(format!("reading the log of {}", file.shown()))
 }
 
 /// Whether `-wal` is of the generation that the log speaks of.

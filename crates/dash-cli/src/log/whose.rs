@@ -7,6 +7,7 @@ use dash_wal::Report;
 use dash_wal::inspect::{HeadIs, Opening, Refusal, Relation};
 
 use crate::failure::{Explain, Failure, Result};
+use crate::out::{Shown, say_aside};
 
 /// The file that a path leads to: symbolic links are followed, as SQLite does.
 pub fn resolved(file: &Path) -> PathBuf {
@@ -16,9 +17,8 @@ pub fn resolved(file: &Path) -> PathBuf {
 /// Looks at the database.
 pub fn look(file: &Path) -> Result<Report> {
     crate::engines::only_file(file)?;
-    let report =
-        dash_wal::inspect(&Real, file).explain(format!("looking at {}", file.display()))?;
-    let name = file.display();
+    let report = dash_wal::inspect(&Real, file).explain(format!("looking at {}", file.shown()))?;
+    let name = file.shown();
     let Some(database) = &report.database else {
         return Err(Failure::new(format!("{name} does not exist")));
     };
@@ -31,7 +31,7 @@ pub fn look(file: &Path) -> Result<Report> {
     match &report.opening {
         Opening::Refuse(Refusal::Another, refusal) => Err(Failure::new(refusal.clone())),
         Opening::Refuse(_, refusal) => {
-            eprintln!("dash: opening it is refused: {refusal}");
+            say_aside!("dash: opening it is refused: {refusal}");
             Ok(report)
         }
         _ => Ok(report),
@@ -76,12 +76,14 @@ pub fn notes(report: &Report, newest: u64) -> Result<()> {
             )));
         }
         (HeadIs::Damaged, _) => {
-            eprintln!("dash: the head of {name} is damaged: records before its window may be void");
+            say_aside!(
+                "dash: the head of {name} is damaged: records before its window may be void"
+            );
         }
         _ => {}
     }
     if log.owner != 0 && log.owner != database.id.inode {
-        eprintln!(
+        say_aside!(
             "dash: {name} was last used beside another file (inode {}): the files were copied, or it is another database's",
             log.owner
         );
@@ -95,6 +97,6 @@ pub fn tail(report: &Report, behind: Option<(usize, u32)>) {
     if let Some((commits, last)) = behind.filter(|_| !is_void) {
         let name = report.names.shown_wal();
         let commits = if commits == 1 { "1 commit".into() } else { format!("{commits} commits") };
-        eprintln!("dash: {commits} of {name}, up to frame {last}, not in the log: {UNLOGGED}");
+        say_aside!("dash: {commits} of {name}, up to frame {last}, not in the log: {UNLOGGED}");
     }
 }

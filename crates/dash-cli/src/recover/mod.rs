@@ -16,7 +16,7 @@ use crate::engines::{self, ENGINES};
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
-use crate::out::say;
+use crate::out::{Shown, say};
 use plan::{Plan, Reply};
 
 /// Arguments of `dash recover`.
@@ -138,8 +138,8 @@ fn show(plan: &Plan) {
 fn resolve(file: &Path) -> Result<PathBuf> {
     match file.canonicalize() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            std::path::absolute(file).explain(format!("looking up {}", file.display()))
+            std::path::absolute(file).explain(format!("looking up {}", file.shown()))
         }
-        other => other.explain(format!("looking up {}", file.display())),
+        other => other.explain(format!("looking up {}", file.shown())),
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Result;
+use crate::out::Shown;
 
 /// One thing that is done.
 #[derive(Debug, Clone)]
@@ -59,24 +60,24 @@ pub enum Step {
 impl Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rename { from, to } => write!(f, "rename {} to {}", from.display(), to.display()),
-            Self::Copy { from, to } => write!(f, "copy {} to {}", from.display(), to.display()),
+            Self::Rename { from, to } => write!(f, "rename {} to {}", from.shown(), to.shown()),
+            Self::Copy { from, to } => write!(f, "copy {} to {}", from.shown(), to.shown()),
             Self::Rewrite { from, to } => {
                 write!(
                     f,
                     "write the content of {} into a new database and put it in the place of {}",
-                    from.display(),
-                    to.display()
+                    from.shown(),
+                    to.shown()
                 )
             }
             Self::Forget { file, .. } => {
-                write!(f, "take {} as it is, whatever dash noted of a second copy", file.display())
+                write!(f, "take {} as it is, whatever dash noted of a second copy", file.shown())
             }
             Self::Decide { what, .. } => f.write_str(what),
             Self::Open { file, does } => write!(
                 f,
                 "open {} through dash, which {does}; then run integrity_check",
-                file.display()
+                file.shown()
             ),
         }
     }

@@ -17,7 +17,7 @@ use crate::extension::{Extension, escape};
 use crate::failure::{Explain, Failure, Result};
 use crate::integrity::{Verdict, check};
 use crate::interrupt::Interrupt;
-use crate::out::say;
+use crate::out::{Shown, say};
 use crate::progress::{Moving, follow};
 
 /// The permission bits of a new file.
@@ -50,7 +50,7 @@ pub fn run(steps: &[Step], extension: &Extension, interrupt: &Interrupt) -> Resu
 
 /// Never replaces a file, and is durable when it returns.
 fn rename(from: &Path, to: &Path) -> Result<()> {
-    let what = format!("renaming {} to {}", from.display(), to.display());
+    let what = format!("renaming {} to {}", from.shown(), to.shown());
     match renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE) {
         Err(Errno::EINVAL | Errno::ENOSYS) if to.symlink_metadata().is_err() => {
             fs::rename(from, to).explain(&what)?
@@ -62,7 +62,7 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
 
 /// Copies a file to a name that nobody has taken meanwhile, with the rights that it has itself.
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    let what = format!("copying {} to {}", from.display(), to.display());
+    let what = format!("copying {} to {}", from.shown(), to.shown());
     let bytes = from.metadata().explain(&what)?.len();
     follow(&what, bytes, Moving::Written, || {
         let source = open_named(from, OpenMode::Read)?;
@@ -88,14 +88,14 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 /// Writes a new database beside the old one and puts it in its place, durable at each step. No link
 /// is followed that somebody puts under its name meanwhile.
 fn rewrite(from: &Path, to: &Path) -> Result<()> {
-    let what = format!("writing the content of {} anew", from.display());
+    let what = format!("writing the content of {} anew", from.shown());
     let mut new = OsString::from(to);
     new.push(".recovering");
     let new = PathBuf::from(new);
     if new.symlink_metadata().is_ok() {
         return Err(Failure::new(format!(
             "{} is there from an earlier attempt: remove it and try again",
-            new.display()
+            new.shown()
         )));
     }
     let uri = format!("file:{}?immutable=1&mode=ro", escape(&without_links(from).explain(&what)?));
@@ -108,7 +108,7 @@ fn rewrite(from: &Path, to: &Path) -> Result<()> {
     let plain = format!("file:{}?vfs=unix", escape(&without_links(&new).explain(&what)?));
     let written = follow(&what, bytes, Moving::Written, || db.execute("VACUUM INTO ?", [plain]));
     if written.is_err() {
-        fs::remove_file(&new).explain(format!("removing the unfinished {}", new.display()))?;
+        fs::remove_file(&new).explain(format!("removing the unfinished {}", new.shown()))?;
     }
     written.explain(&what)?;
     take_place(&made, &new, [to, from]).explain(&what)?;
@@ -121,7 +121,7 @@ fn take_place(made: &real::File, new: &Path, [to, from]: [&Path; 2]) -> io::Resu
     let (folder, name) = folder_of(new)?;
     let named = folder.metadata(&name)?.map(|named| named.id);
     if named != Some(made.id()) {
-        return Err(io::Error::other(format!("{} was replaced meanwhile", new.display())));
+        return Err(io::Error::other(format!("{} was replaced meanwhile", new.shown())));
     }
     let like = open_named(to, OpenMode::Read).or_else(|_| open_named(from, OpenMode::Read))?;
     made.copy_access(&like)?;
@@ -152,16 +152,16 @@ fn without_links(path: &Path) -> io::Result<PathBuf> {
 fn open(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Result<Option<Outcome>> {
     let db = extension.open(file, false)?;
     let bytes = file.metadata().map_or(0, |found| found.len());
-    let verdict = check(&db, &format!("checking {}", file.display()), bytes, interrupt)?;
-    db.close().map_err(|(_, error)| error).explain(format!("closing {}", file.display()))?;
+    let verdict = check(&db, &format!("checking {}", file.shown()), bytes, interrupt)?;
+    db.close().map_err(|(_, error)| error).explain(format!("closing {}", file.shown()))?;
     Ok(match verdict {
         Verdict::Whole => None,
         Verdict::Damaged(lines) => {
-            say!("{} was recovered, but integrity_check says: {lines}", file.display());
+            say!("{} was recovered, but integrity_check says: {lines}", file.shown());
             Some(Outcome::Bad)
         }
         Verdict::Interrupted => {
-            say!("{} was recovered; the check was stopped", file.display());
+            say!("{} was recovered; the check was stopped", file.shown());
             Some(Outcome::Bad)
         }
     })
@@ -172,5 +172,5 @@ fn flush_folder(of: &Path) -> Result<()> {
         of.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)
         .and_then(|folder| folder.sync_all())
-        .explain(format!("making the names in {} durable", folder.display()))
+        .explain(format!("making the names in {} durable", folder.shown()))
 }

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::engine::{Engine, Findings};
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
+use crate::out::Shown;
 use crate::recover::plan::Reply;
 use inspect::{Holders, json, text, words};
 
@@ -37,11 +38,11 @@ struct Found {
 
 fn look(path: &Path) -> Result<Box<dyn Findings>> {
     let report =
-        dash_shadow::inspect(&Real, path).explain(format!("looking at {}", path.display()))?;
+        dash_shadow::inspect(&Real, path).explain(format!("looking at {}", path.shown()))?;
     if report.database.is_none() && report.shadow.is_none() {
         return Err(Failure::new(format!(
             "{} does not exist, nor does a shadow of it",
-            path.display()
+            path.shown()
         )));
     }
     let holders = inspect::holders_of(path, &report);

@@ -8,6 +8,7 @@ use dash_storage::real::Real;
 
 use crate::failure::{Explain, Result};
 use crate::holders;
+use crate::out::Shown;
 use crate::top::moment::{Moment, Party, Reader};
 
 /// The byte of the coordination file that whoever writes has locked.
@@ -15,7 +16,7 @@ const WRITER: Range<u64> = 1..2;
 
 /// Looks.
 pub fn watch(path: &Path) -> Result<Option<Moment>> {
-    let seen = dash_shadow::watch(&Real, path).explain(format!("looking at {}", path.display()))?;
+    let seen = dash_shadow::watch(&Real, path).explain(format!("looking at {}", path.shown()))?;
     let Some(seen) = seen else { return Ok(None) };
     let mut waits: Vec<_> =
         seen.connections.iter().filter_map(|it| Some((it.ticket?, it.process))).collect();

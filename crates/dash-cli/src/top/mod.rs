@@ -18,6 +18,7 @@ use crate::Outcome;
 use crate::engines::ENGINES;
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
+use crate::out::Shown;
 use moment::{Moment, Rates};
 use screen::Screen;
 
@@ -45,7 +46,7 @@ const INTERVALS: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
-    let shown = arguments.file.display();
+    let shown = arguments.file.shown();
     if !INTERVALS.contains(&arguments.interval) {
         return Err(Failure::new(format!(
             "--interval takes {} to {} seconds",
@@ -109,7 +110,7 @@ fn look(path: &Path) -> Result<Option<Moment>> {
         if dash_shadow::is_open(&Real, path) {
             return Err(Failure::new(format!(
                 "{} is open in another version of dash, which shares memory in another way: use its own `dash top`",
-                path.display()
+                path.shown()
             )));
         }
     }

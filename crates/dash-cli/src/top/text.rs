@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::moment::{Moment, Party, Rates, Reader};
+use crate::out::Shown;
 
 /// Lines of people in a list; the rest is counted.
 const SHOWN: usize = 10;
@@ -11,14 +12,14 @@ const SHOWN: usize = 10;
 /// The page.
 pub fn of(path: &Path, now: Option<&Moment>, rates: &Rates) -> String {
     let Some(now) = now else {
-        return format!("{}: no connection of dash has it open for writing\n", path.display());
+        return format!("{}: no connection of dash has it open for writing\n", path.shown());
     };
     let mut page = String::new();
     let mut line = |text: String| {
         let _ = writeln!(page, "{text}");
     };
     let plural = if now.connections == 1 { "" } else { "s" };
-    line(format!("{}  mode {}, {} connection{plural}", path.display(), now.mode, now.connections));
+    line(format!("{}  mode {}, {} connection{plural}", path.shown(), now.mode, now.connections));
     let mut figures = vec![format!("{} in all", now.commits)];
     figures.extend(rates.commits.map(|rate| format!("{rate:.1}/s")));
     figures

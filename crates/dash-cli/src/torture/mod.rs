@@ -14,7 +14,7 @@ use crate::Outcome;
 use crate::extension;
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
-use crate::out::say;
+use crate::out::{Shown as _, say};
 use crate::progress::{Progress, Unit};
 use report::Verdict;
 
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     if let Some(folder) = &options.folder {
         // Asked once, not by each case.
         tempfile::tempdir_in(folder)
-            .explain(format!("making a folder in {} (--dir)", folder.display()))?;
+            .explain(format!("making a folder in {} (--dir)", folder.shown()))?;
     }
     let interrupt = Interrupt::catch()?;
     let mut all = Vec::new();

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::engine::{Engine, Findings};
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
+use crate::out::Shown;
 use crate::recover::plan::Reply;
 use inspect::{Holders, json, text, words};
 
@@ -44,13 +45,9 @@ fn is_in_wal_mode(path: &Path) -> bool {
 }
 
 fn look(path: &Path) -> Result<Box<dyn Findings>> {
-    let report =
-        dash_wal::inspect(&Real, path).explain(format!("looking at {}", path.display()))?;
+    let report = dash_wal::inspect(&Real, path).explain(format!("looking at {}", path.shown()))?;
     if report.database.is_none() && report.log.is_none() && report.wal.is_none() {
-        return Err(Failure::new(format!(
-            "{} does not exist, nor does a log of it",
-            path.display()
-        )));
+        return Err(Failure::new(format!("{} does not exist, nor does a log of it", path.shown())));
     }
     let holders = inspect::holders_of(path, &report);
     Ok(Box::new(Found { report, holders }))

@@ -10,6 +10,7 @@ use dash_wal::{Choice, Report, Strayed};
 use super::inspect::words;
 use crate::engine::sidecar;
 use crate::failure::{Explain, Result};
+use crate::out::Shown;
 use crate::recover::plan::{Plan, Reply, Step, free_name};
 
 /// What `--keep` can be given.
@@ -21,7 +22,7 @@ const LOG: &str = "log";
 
 /// What to do.
 pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> {
-    let shown = file.display();
+    let shown = file.shown();
     if let Some(other) = keep.filter(|keep| ![DATABASE, LOG].contains(keep)) {
         return Ok(Reply::Tell(format!(
             "nothing was done: {shown} is in WAL mode and has no {other}; --keep takes the commits of its log, --discard the \
@@ -80,7 +81,7 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
 
 /// What opening does by itself.
 fn unrefused(file: &Path, report: &Report) -> Reply {
-    let shown = file.display();
+    let shown = file.shown();
     let left = report.fence || report.coordination.is_some();
     match &report.opening {
         Opening::HardLinks(_) => {
@@ -99,7 +100,7 @@ fn unrefused(file: &Path, report: &Report) -> Reply {
 
 /// What a person is told who has not decided yet.
 fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
-    let shown = file.display();
+    let shown = file.shown();
     match refusal {
         Refusal::Newer
         | Refusal::DatabaseMissing
@@ -124,9 +125,9 @@ fn undecided(file: &Path, refusal: Refusal, message: &str) -> String {
 
 /// A new `-wal` from the log.
 fn keep_log(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Reply {
-    let shown = file.display();
+    let shown = file.shown();
     let Some(chain) = chain else {
-        return Reply::Tell(format!("nothing was done: {} holds no commit", log.display()));
+        return Reply::Tell(format!("nothing was done: {} holds no commit", log.shown()));
     };
     let before = match chain.first_frame {
         0 | 1 => String::new(),
@@ -147,7 +148,7 @@ fn keep_log(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Reply {
             Step::Copy { from: file.to_owned(), to: free_name(file) },
             Step::Copy { from: log.to_owned(), to: free_name(log) },
             Step::Decide {
-                what: format!("make {shown}-wal anew from the commits in {}", log.display()),
+                what: format!("make {shown}-wal anew from the commits in {}", log.shown()),
                 file: file.to_owned(),
                 by,
             },
@@ -158,7 +159,7 @@ fn keep_log(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Reply {
 
 /// The database as it is; `-wal`, where there is one, goes aside.
 fn discard_log(file: &Path, log: &Path, chain: Option<&ChainSeen>, has_wal: bool) -> Reply {
-    let (shown, wal) = (file.display(), sidecar(file, "-wal"));
+    let (shown, wal) = (file.shown(), sidecar(file, "-wal"));
     let lost = chain.map_or(0, |chain| chain.commits);
     let by = |file: &Path| decide(file, Choice::Discard);
     let mut steps = vec![Step::Copy { from: log.to_owned(), to: free_name(log) }];
@@ -166,7 +167,7 @@ fn discard_log(file: &Path, log: &Path, chain: Option<&ChainSeen>, has_wal: bool
         steps.push(Step::Rename { from: wal.clone(), to: free_name(&wal) });
     }
     steps.push(Step::Decide {
-        what: format!("mark {} void, so that {shown} counts as it is", log.display()),
+        what: format!("mark {} void, so that {shown} counts as it is", log.shown()),
         file: file.to_owned(),
         by,
     });
@@ -182,7 +183,7 @@ fn discard_log(file: &Path, log: &Path, chain: Option<&ChainSeen>, has_wal: bool
 /// The database with what `-wal` has, and with what frames in the log carry, but not with what has
 /// to be run again.
 fn without_statements(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Reply {
-    let (shown, wal) = (file.display(), sidecar(file, "-wal"));
+    let (shown, wal) = (file.shown(), sidecar(file, "-wal"));
     let by = |file: &Path| decide(file, Choice::Discard);
     let carried = words::counted(chain.map_or(0, |chain| chain.carried), "commit");
     Reply::Do(Plan {
@@ -194,7 +195,7 @@ fn without_statements(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Rep
             Step::Copy { from: log.to_owned(), to: free_name(log) },
             Step::Copy { from: wal.clone(), to: free_name(&wal) },
             Step::Decide {
-                what: format!("mark {} void once its frames are in {shown}-wal", log.display()),
+                what: format!("mark {} void once its frames are in {shown}-wal", log.shown()),
                 file: file.to_owned(),
                 by,
             },
@@ -205,14 +206,14 @@ fn without_statements(file: &Path, log: &Path, chain: Option<&ChainSeen>) -> Rep
 
 /// The database without a log that is not of it, nor the `-wal` that is the log's.
 fn without_another(file: &Path, log: &Path, chain: Option<&ChainSeen>, logs_wal: bool) -> Reply {
-    let (shown, wal) = (file.display(), sidecar(file, "-wal"));
+    let (shown, wal) = (file.shown(), sidecar(file, "-wal"));
     let lost = words::counted(chain.map_or(0, |chain| chain.commits), "commit");
     let mut steps = vec![Step::Copy { from: log.to_owned(), to: free_name(log) }];
     if logs_wal {
         steps.push(Step::Rename { from: wal.clone(), to: free_name(&wal) });
     }
     let by = |file: &Path| decide(file, Choice::Discard);
-    let what = format!("mark {} void", log.display());
+    let what = format!("mark {} void", log.shown());
     steps.push(Step::Decide { what, file: file.to_owned(), by });
     steps.push(open(file, "takes it as it is"));
     let why = match logs_wal {
@@ -228,7 +229,7 @@ fn without_another(file: &Path, log: &Path, chain: Option<&ChainSeen>, logs_wal:
 
 /// The database and its `-wal`, as if there were no log.
 fn without_log(file: &Path, log: &Path, message: &str) -> Reply {
-    let shown = file.display();
+    let shown = file.shown();
     Reply::Do(Plan {
         why: format!(
             "{message}. Taken are {shown} and {shown}-wal without it. Commits that only the log held are lost."
@@ -243,7 +244,7 @@ fn without_log(file: &Path, log: &Path, message: &str) -> Reply {
 
 /// The same, where the log is gone.
 fn without_lost_log(file: &Path) -> Reply {
-    let (shown, wal) = (file.display(), sidecar(file, "-wal"));
+    let (shown, wal) = (file.shown(), sidecar(file, "-wal"));
     Reply::Do(Plan {
         why: format!(
             "Taken are {shown} and {shown}-wal as they are. Commits that only the log held are lost, and where a checkpoint was \
@@ -260,7 +261,7 @@ fn without_lost_log(file: &Path) -> Reply {
 
 /// The database without a log that lies elsewhere, or should. That one is left alone.
 fn without_strayed(file: &Path, message: &str) -> Reply {
-    let (shown, wal, sign) = (file.display(), sidecar(file, "-wal"), sidecar(file, "-dashlog"));
+    let (shown, wal, sign) = (file.shown(), sidecar(file, "-wal"), sidecar(file, "-dashlog"));
     let there = |path: &Path| path.symlink_metadata().is_ok();
     let saved = [file.to_owned(), wal, sign].into_iter().filter(|path| there(path));
     let mut steps: Vec<_> = saved.map(|from| Step::Copy { to: free_name(&from), from }).collect();
@@ -279,18 +280,18 @@ fn without_strayed(file: &Path, message: &str) -> Reply {
 
 /// The database with the log that was moved with it.
 fn keep_copied(file: &Path, log: &Path) -> Reply {
-    let (shown, sign) = (file.display(), sidecar(file, "-dashlog"));
+    let (shown, sign) = (file.shown(), sidecar(file, "-dashlog"));
     let by = |file: &Path| decide(file, Choice::Keep);
     Reply::Do(Plan {
         why: format!(
             "{} becomes the log of {shown}. Do that only if the database that it was of is no more: both would write into it.",
-            log.display()
+            log.shown()
         ),
         steps: vec![
             Step::Copy { from: file.to_owned(), to: free_name(file) },
             Step::Copy { from: log.to_owned(), to: free_name(log) },
             Step::Decide {
-                what: format!("say in {} that it is the log of {shown}", sign.display()),
+                what: format!("say in {} that it is the log of {shown}", sign.shown()),
                 file: file.to_owned(),
                 by,
             },
@@ -309,5 +310,5 @@ fn open(file: &Path, does: &str) -> Step {
 }
 
 fn decide(file: &Path, choice: Choice) -> Result<()> {
-    dash_wal::recover(&Real, file, choice).explain(format!("recovering {}", file.display()))
+    dash_wal::recover(&Real, file, choice).explain(format!("recovering {}", file.shown()))
 }

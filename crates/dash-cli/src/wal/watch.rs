@@ -6,6 +6,7 @@ use dash_storage::real::Real;
 use dash_wal::{LockEntry, LockName};
 
 use crate::failure::{Explain, Result};
+use crate::out::Shown;
 use crate::top::moment::{Commit, Moment, Party, Reader};
 
 /// Commits that the engine keeps in its list.
@@ -13,7 +14,7 @@ const KEPT: usize = 1000;
 
 /// Looks.
 pub fn watch(path: &Path) -> Result<Option<Moment>> {
-    let seen = dash_wal::watch(&Real, path).explain(format!("looking at {}", path.display()))?;
+    let seen = dash_wal::watch(&Real, path).explain(format!("looking at {}", path.shown()))?;
     let Some(seen) = seen else { return Ok(None) };
     let age = |since: u64| seen.now.saturating_sub(since);
     let party = |entry: &LockEntry| Party { process: entry.process, age: entry.since.map(age) };

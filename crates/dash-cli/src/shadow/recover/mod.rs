@@ -14,6 +14,7 @@ use dash_storage::real::Real;
 use super::inspect::words;
 use crate::failure::{Explain, Result};
 use crate::interrupt::Interrupt;
+use crate::out::Shown;
 use crate::recover::plan::{Reply, Step};
 
 /// What `--keep` can be given.
@@ -47,7 +48,7 @@ pub fn reply(
     keep: Option<&str>,
     interrupt: &Interrupt,
 ) -> Result<Reply> {
-    let shown = file.display();
+    let shown = file.shown();
     if let Some(other) = keep.filter(|keep| Keep::named(keep).is_none()) {
         return Ok(Reply::Tell(format!(
             "nothing was done: {shown} has no {other}, as it is in mode shadow: --keep database, or --keep shadow"
@@ -87,7 +88,7 @@ fn needs_recovery(report: &Report) -> bool {
 
 /// Why there is nothing to choose between, and what to do about damage.
 fn not_a_choice(keep: Keep, file: &Path) -> String {
-    let shown = file.display();
+    let shown = file.shown();
     match keep {
         Keep::Database => format!("opening {shown} keeps it as it is, without --keep"),
         Keep::Shadow => format!(
@@ -101,7 +102,7 @@ fn not_a_choice(keep: Keep, file: &Path) -> String {
 /// The step that takes a file as it is.
 fn forget(file: &Path) -> Step {
     let by = |file: &Path| {
-        dash_shadow::forget(&Real, file).explain(format!("taking {} as it is", file.display()))
+        dash_shadow::forget(&Real, file).explain(format!("taking {} as it is", file.shown()))
     };
     Step::Forget { file: file.to_owned(), by }
 }

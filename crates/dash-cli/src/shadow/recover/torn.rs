@@ -10,6 +10,7 @@ use crate::engine::sidecar;
 use crate::failure::Result;
 use crate::integrity::{Verdict, check_untouched};
 use crate::interrupt::Interrupt;
+use crate::out::Shown;
 use crate::recover::plan::{Plan, Reply, Step, free_name};
 
 /// Whether what is refused so is looked at here.
@@ -31,10 +32,10 @@ pub fn plan(
     let shadow = sidecar(file, "-shadow");
     let mut why = match refusal {
         Refusal::TornCopy => {
-            format!("{} is a copy that was made while the database was written.", file.display())
+            format!("{} is a copy that was made while the database was written.", file.shown())
         }
-        Refusal::Cut => format!("{} is shorter than its header says.", file.display()),
-        _ => format!("Neither {} nor its shadow is the state after a commit.", file.display()),
+        Refusal::Cut => format!("{} is shorter than its header says.", file.shown()),
+        _ => format!("Neither {} nor its shadow is the state after a commit.", file.shown()),
     };
     for copy in [file, &shadow].into_iter().filter(|copy| copy.exists()) {
         let found = match check_untouched(copy, interrupt)? {
@@ -42,7 +43,7 @@ pub fn plan(
             Verdict::Damaged(lines) => format!("integrity_check: {lines}"),
             Verdict::Interrupted => return Ok(Reply::Tell("stopped; nothing was done".into())),
         };
-        why.push_str(&format!("\n{}: {found}", copy.display()));
+        why.push_str(&format!("\n{}: {found}", copy.shown()));
     }
     let there = |copy: &Path| copy.exists();
     let copied = |copy: &Path| Step::Copy { from: copy.to_owned(), to: free_name(copy) };

@@ -1,18 +1,12 @@
 //! The report for people.
 
-use dash_statement::shown;
 use dash_storage::LockKind;
 use dash_wal::Report;
 use dash_wal::inspect::LogSeen;
 
 use super::{Holders, words};
 use crate::holders;
-use crate::out::say;
-
-/// Where a log lies elsewhere, a file says its name: what a terminal obeys is not printed.
-fn plain(text: impl std::fmt::Display) -> String {
-    shown(text.to_string().as_bytes())
-}
+use crate::out::{Shown, say};
 
 /// Prints the report.
 pub fn print(report: &Report, holders: &[Holders]) {
@@ -29,15 +23,15 @@ pub fn print(report: &Report, holders: &[Holders]) {
         line("memory", &text);
     }
     if let Some(path) = &report.elsewhere {
-        say!("sign      {}: the log is {}", name(&names.log), plain(path.display()));
+        say!("sign      {}: the log is {}", name(&names.log), path.shown());
     }
     match &report.log {
-        None => say!("log       {}: none", plain(names.shown_log())),
+        None => say!("log       {}: none", names.shown_log()),
         Some(Err(why)) => {
-            say!("log       {}: can't be used: {}", plain(names.shown_log()), plain(why));
+            say!("log       {}: can't be used: {}", names.shown_log(), why);
         }
         Some(Ok(seen)) => {
-            say!("log       {}: {}", plain(names.shown_log()), words::head(seen.head));
+            say!("log       {}: {}", names.shown_log(), words::head(seen.head));
             log(seen, report);
         }
     }
