@@ -148,22 +148,22 @@ impl Destination {
         Ok(())
     }
 
-    /// Refuses a name that SQLite, or dash, would take for a file of another database.
+    /// Refuses a name that SQLite, or dash, would take for a file of another database, which may be
+    /// made any time.
     fn is_beside_nothing(&self) -> Result<()> {
         let bytes = self.name.as_bytes();
-        for ending in BESIDE {
-            let base = bytes.strip_suffix(ending.as_bytes()).filter(|base| !base.is_empty());
-            let Some(base) = base.map(OsStr::from_bytes) else { continue };
-            if self.look_for(base)?.is_some() {
-                let base = self.path.with_file_name(base);
-                let (shown, base) = (self.path.display(), base.display());
-                let message = format!(
-                    "{shown} would be taken for a file of the database {base}; name another file"
-                );
-                return Err(refused(Code::ERROR, message));
-            }
-        }
-        Ok(())
+        let base = |ending: &str| bytes.strip_suffix(ending.as_bytes());
+        let found = BESIDE.iter().find_map(|ending| Some((ending, base(ending)?)));
+        let Some((ending, base)) = found.filter(|(_, base)| !base.is_empty()) else {
+            return Ok(());
+        };
+        let base = OsStr::from_bytes(base);
+        let (shown, base) = (self.path.display(), self.path.with_file_name(base));
+        let base = base.display();
+        let message = format!(
+            "{shown} would be taken for a file of the database {base}; give it another ending than {ending}"
+        );
+        Err(refused(Code::ERROR, message))
     }
 
     fn may_be_made(&self) -> Result<()> {
