@@ -8,8 +8,8 @@
 mod suite;
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use dash_storage::real::Real;
 use dash_testing::machine::root_for;
@@ -19,7 +19,7 @@ use dash_wal::history::History;
 use dash_wal::inspect::{Opening, Refusal, inspect};
 use suite::parts::Part;
 use suite::peers::Session;
-use suite::rights::{self, Entry, encode};
+use suite::rights::{self, Entry, allow, encode, give};
 use suite::sql::run;
 
 const OWNER: u32 = 2001;
@@ -115,14 +115,6 @@ impl Place {
         let whose = seen.log.unwrap().unwrap().whose;
         assert_eq!((whose.owner, whose.group, whose.counts), (user, group, false));
     }
-}
-
-fn give(path: &Path, (user, group): (u32, u32)) {
-    chown(path, Some(user), Some(group)).unwrap();
-}
-
-fn allow(path: &Path, bits: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
 }
 
 #[test]

@@ -9,13 +9,14 @@
 mod suite;
 
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use dash_testing::machine::root_for;
 use dash_testing::names::{beside, exists, names};
 use suite::parts::Part;
 use suite::peers::Session;
+use suite::rights::{allow, give};
 use suite::sql::run;
 
 const OWNER: u32 = 2001;
@@ -41,7 +42,7 @@ impl Place {
             Self { folder: tempfile::tempdir().unwrap(), logs: tempfile::tempdir().unwrap() };
         run(&suite::stock(&place.db()), "CREATE TABLE t(v)");
         run(&suite::stock(&place.db()), "PRAGMA journal_mode=wal");
-        give(&place.db(), OWNER, GROUP);
+        give(&place.db(), (OWNER, GROUP));
         allow(&place.db(), bits);
         allow(place.folder.path(), 0o777);
         allow(place.logs.path(), 0o777);
@@ -117,14 +118,6 @@ impl Place {
     }
 }
 
-fn give(path: &Path, user: u32, group: u32) {
-    chown(path, Some(user), Some(group)).unwrap();
-}
-
-fn allow(path: &Path, bits: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
-}
-
 fn owners(path: &Path) -> (u32, u32) {
     let found = fs::metadata(path).unwrap();
     (found.uid(), found.gid())
@@ -172,7 +165,7 @@ fn that_somebody_has_planted() {
             let Some(place) = Place::signed(0o644) else { return };
             lay(&place.log());
             place.says(state);
-            give(&place.sign(), STRANGER, STRANGER);
+            give(&place.sign(), (STRANGER, STRANGER));
             allow(&place.sign(), 0o666);
             place.is_refused(what, "is not followed");
         }
@@ -184,7 +177,7 @@ fn that_somebody_has_planted() {
 fn to_a_log_that_is_there() {
     for (user, group) in [(STRANGER, STRANGER), (STRANGER, GROUP), (0, 0)] {
         let Some(place) = Place::logged(0o644) else { return };
-        give(&place.sign(), user, group);
+        give(&place.sign(), (user, group));
         place.is_refused("planted", "is not followed");
     }
     let Some(place) = Place::logged(0o644) else { return };
@@ -203,7 +196,7 @@ fn to_a_file_of_somebody_else() {
                 place.says(state);
                 // Links are left alone by whomever.
                 if !what.ends_with("link") {
-                    give(&place.log(), user, GROUP);
+                    give(&place.log(), (user, GROUP));
                 }
                 place.is_refused(what, "is left alone");
             }
@@ -211,7 +204,7 @@ fn to_a_file_of_somebody_else() {
     }
     for (user, group) in [(STRANGER, STRANGER), (STRANGER, GROUP), (0, 0)] {
         let Some(place) = Place::logged(0o644) else { return };
-        give(&place.log(), user, group);
+        give(&place.log(), (user, group));
         place.is_refused("a log", "is left alone");
     }
 }
@@ -244,7 +237,7 @@ fn to_a_file_of_its_own_that_is_no_log() {
     let mut image = vec![0; 300 << 10];
     image[200 << 10] = 1;
     fs::write(place.log(), image).unwrap();
-    give(&place.log(), OWNER, GROUP);
+    give(&place.log(), (OWNER, GROUP));
     let before = seen(place.logs.path());
     let said = place.commits(12, None, &place.told()).unwrap();
     assert!(said.contains("a file is there that is no log"), "{said}");

@@ -9,7 +9,7 @@
 mod suite;
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
 use dash_testing::machine::root_for;
@@ -17,7 +17,7 @@ use dash_testing::names::{beside, names};
 use dash_testing::{Need, skip};
 use suite::parts::Part;
 use suite::peers::Session;
-use suite::rights::{self, Entry, Person, encode, may};
+use suite::rights::{self, Entry, Person, allow, encode, may};
 use suite::sql::run;
 use suite::steps::Steps;
 
@@ -103,10 +103,6 @@ impl Place {
         assert!(wider.is_empty(), "{what}: {wider:#?}");
         seen
     }
-}
-
-fn allow(path: &Path, bits: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
 }
 
 /// Files in these folders that let somebody in whom the database does not, or not so far.

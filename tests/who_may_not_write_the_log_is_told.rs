@@ -7,13 +7,14 @@
 mod suite;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::chown;
+use std::path::PathBuf;
 
 use dash_testing::machine::root_for;
 use dash_testing::names::{beside, exists, names};
 use suite::parts::Part;
 use suite::peers::Session;
+use suite::rights::allow;
 use suite::sql::run;
 
 const OWNER: u32 = 2001;
@@ -60,10 +61,6 @@ impl Shared {
         found.sort();
         assert_eq!(found, ["app.db", "app.db-dashlog"]);
     }
-}
-
-fn allow(path: &Path, bits: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
 }
 
 fn statistic(session: &mut Session, name: &str) -> String {

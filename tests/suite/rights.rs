@@ -2,7 +2,8 @@
 //! kernel decides it (acl(5)).
 
 use std::ffi::OsStr;
-use std::os::unix::fs::MetadataExt;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 /// Where Linux keeps a file's list, and the one that new files of a folder get.
@@ -25,6 +26,16 @@ pub type Entry = (u16, u16, u32);
 pub struct Person {
     pub user: u32,
     pub groups: &'static [u32],
+}
+
+/// Gives a file to a user and a group.
+pub fn give(path: &Path, (user, group): (u32, u32)) {
+    chown(path, Some(user), Some(group)).expect("root may");
+}
+
+/// Sets a file's permission bits.
+pub fn allow(path: &Path, bits: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(bits)).expect("ours");
 }
 
 /// A list as the kernel has it.

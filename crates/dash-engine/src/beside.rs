@@ -18,6 +18,12 @@ const OTHERS: u32 = 0o077;
 /// For how long a file may be its maker's alone before it is taken for left behind.
 pub const MAKING_PATIENCE: Duration = Duration::from_secs(1);
 
+/// Permission to write for all others.
+const OTHERS_WRITE: u32 = 0o002;
+
+/// Root may write any database.
+const ROOT: u32 = 0;
+
 /// How often it is looked at.
 const MAKING_PAUSE: Duration = Duration::from_micros(500);
 
@@ -114,6 +120,28 @@ pub fn follow<F: File>(file: &F, database: &F, name: &str) -> Result<()> {
         drop(file.copy_access(database));
     }
     Ok(())
+}
+
+/// Whether a file beside a database belongs to somebody who may write the database. If not,
+/// somebody else has put it there, or the database was given away: what it says of the content does
+/// not count.
+///
+/// # Errors
+///
+/// Those of looking.
+pub fn is_of_a_writer<F: File>(found: &Metadata, database: &F) -> io::Result<bool> {
+    is_a_writer(found, &database.metadata()?, || database.lets_write(found.owner, found.group))
+}
+
+/// The same by what was said of the database; `lets_write` asks the file itself.
+pub(crate) fn is_a_writer(
+    found: &Metadata,
+    database: &Metadata,
+    lets_write: impl FnOnce() -> io::Result<bool>,
+) -> io::Result<bool> {
+    let is_known =
+        [database.owner, ROOT].contains(&found.owner) || database.permissions & OTHERS_WRITE != 0;
+    Ok(is_known || lets_write()?)
 }
 
 /// Whether others who have the database don't have this file yet.

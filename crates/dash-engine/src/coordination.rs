@@ -1,7 +1,7 @@
 //! The coordination file `app.db-dash`, whatever engine fills it: who may make it, who waits for
 //! whom, and the bytes that are locked in it in every mode, so that the modes refuse each other.
 
-use crate::beside::{MAKING_PATIENCE, OWNERS_ALONE, is_being_made, left_behind};
+use crate::beside::{MAKING_PATIENCE, OWNERS_ALONE, is_a_writer, is_being_made, left_behind};
 use crate::error::{Context, Error, Operation, Result};
 use crate::open::open_own;
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
@@ -39,9 +39,6 @@ pub struct CoordinationFile<'a> {
     /// The database, for messages.
     pub db: &'a str,
 }
-
-/// The bit that lets all others write.
-const OTHERS_WRITE: u32 = 0o002;
 
 /// How long an opener waits for another one that opens, closes or recovers.
 pub const OPEN_PATIENCE: Duration = Duration::from_secs(10);
@@ -180,12 +177,10 @@ where
     let Some(db) = db.filter(|_| found.len > 0) else {
         return Ok(());
     };
-    let is_known = [db.owner, 0].contains(&found.owner) || db.permissions & OTHERS_WRITE != 0;
-    let may_write = || {
-        let db = directory.open(which.named, OpenMode::Read);
-        db.and_then(|db| db.lets_write(found.owner, found.group)).during(Operation::Open, which.db)
-    };
-    if !is_known && !may_write()? {
+    let is_of_a_writer = is_a_writer(found, db, || {
+        directory.open(which.named, OpenMode::Read)?.lets_write(found.owner, found.group)
+    });
+    if !is_of_a_writer.during(Operation::Open, which.db)? {
         return Err(Error::CantOpen(format!(
             "{name} belongs to user {}, who has no right to write {}: if no process has the database open, remove it",
             found.owner, which.db

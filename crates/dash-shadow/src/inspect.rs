@@ -7,6 +7,7 @@
 use crate::format::header::Marks;
 use crate::format::{BlockError, CommitBlock, IntentBlock};
 use crate::names::Names;
+use crate::names::access::{Stranger, stranger_of};
 use crate::names::exchange::{hides_a_copy, is_cut_off};
 pub use crate::recovery::action::Action;
 pub use crate::recovery::classify::Verdict;
@@ -14,7 +15,7 @@ use crate::recovery::classify::{classify, moved_together};
 use crate::recovery::examine::Found;
 pub use crate::recovery::examine::{DbKind, Relation, ShadowKind};
 use crate::recovery::left::{Left, left_in_coordination};
-use crate::recovery::table::row;
+use crate::recovery::table::{decide, row};
 pub use crate::refusal::{Refusal, written_by};
 use crate::shared::locks;
 use dash_engine::error::{Context, Operation, Result};
@@ -228,8 +229,9 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let verdict = classify(db.as_ref(), shadow.as_ref(), left, &mut exists)?;
     let open = held.iter().any(|lock| lock.place == LockedPlace::Life);
     let copied_together = moved_together(db.as_ref(), shadow.as_ref());
+    let stranger = stranger_of(shadow.as_ref(), db.as_ref(), names.shown_shadow())?;
     let (database, shadow) = (db.map(seen).transpose()?, shadow.map(seen).transpose()?);
-    let opening = opening(&names, [&database, &shadow], &beside, open, &verdict);
+    let opening = opening(&names, [&database, &shadow], &beside, open, (&verdict, stranger));
     Ok(Report {
         names,
         database,
@@ -348,7 +350,7 @@ fn opening(
     both: [&Option<Seen>; 2],
     beside: &Beside,
     open: bool,
-    verdict: &Verdict,
+    (verdict, stranger): (&Verdict, Option<Stranger>),
 ) -> Opening {
     let other = both.into_iter().flatten().find_map(|seen| match (&seen.commit, &seen.intent) {
         (Err(BlockError::OtherFormat(version)), _) | (_, Err(BlockError::OtherFormat(version))) => {
@@ -377,9 +379,12 @@ fn opening(
     if beside.hidden {
         return Opening::Refuse(Refusal::Hidden, Refusal::Hidden.message(names));
     }
-    let row = row(verdict);
-    match row.action {
+    let action = decide(verdict, stranger);
+    match action {
         Action::Refuse(refusal) => Opening::Refuse(refusal, refusal.message(names)),
-        action => Opening::Row(action, row.story),
+        _ if stranger.is_some() => {
+            Opening::Row(action, "a shadow of somebody who may not write the database is not read")
+        }
+        _ => Opening::Row(action, row(verdict).story),
     }
 }

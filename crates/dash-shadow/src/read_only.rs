@@ -7,7 +7,7 @@
 
 use crate::format::header::{Header, Marks, plain};
 use crate::mutation::{Mutation, broken};
-use crate::names::access::take_access_if_other;
+use crate::names::access::{stranger_of, take_access_if_other};
 use crate::names::exchange::{hides_a_copy, look_up_db, open_db};
 use crate::names::{Names, mounted, super_journal};
 use crate::recovery::action::Action;
@@ -253,7 +253,8 @@ impl<S: Storage> ReadOnly<S> {
         let verdict = classify(Some(&db), shadow.as_ref(), left, &mut |block| {
             super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)
         })?;
-        match (decide(&verdict), shadow) {
+        let stranger = stranger_of(shadow.as_ref(), Some(&db), &shadow_name)?;
+        match (decide(&verdict, stranger), shadow) {
             (Action::UseShadow, Some(shadow)) => {
                 let shared = self.share(&shadow.file)?;
                 self.release()?;

@@ -2,6 +2,7 @@
 
 use crate::format::FORMAT_VERSION;
 use crate::names::Names;
+use crate::names::access::Stranger;
 use dash_engine::error::Error;
 
 /// A file that a dash of another format wrote.
@@ -42,6 +43,8 @@ pub enum Refusal {
     BothTorn,
     /// `app.db` was made by somebody else between two of three renames, and hides a copy.
     Hidden,
+    /// The shadow may hold the newest commit, and is a stranger's.
+    Stranger(Stranger),
 }
 
 impl Refusal {
@@ -51,9 +54,12 @@ impl Refusal {
         match self {
             Self::NotSqlite => Error::NotADatabase(message),
             Self::BothTorn | Self::Cut | Self::TornCopy => Error::Corrupt(message),
-            Self::Missing | Self::Emptied | Self::Diverged | Self::ShadowLost | Self::Hidden => {
-                Error::CantOpen(message)
-            }
+            Self::Missing
+            | Self::Emptied
+            | Self::Diverged
+            | Self::ShadowLost
+            | Self::Hidden
+            | Self::Stranger(_) => Error::CantOpen(message),
         }
     }
 
@@ -90,6 +96,11 @@ impl Refusal {
                 "{db} was made by another program while it had no name, after a crash between two renames; what it held is in \
                  {renaming} and {shadow}: to go back to that, move {db} away and open the database again; to keep {db}, move those \
                  two away"
+            ),
+            Self::Stranger(Stranger { owner, group }) => format!(
+                "{shadow} may hold the newest commit of {db}, and is not read: it belongs to user {owner}, group {group}, and neither \
+                 may write {db}. Where it is the second copy of {db}, give it the owner and the group of {db}; where somebody has \
+                 put it there, remove it"
             ),
             Self::BothTorn => format!(
                 "neither {db} nor {shadow} is a whole state: run `dash recover {db}`, or restore a backup"

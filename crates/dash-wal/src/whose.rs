@@ -4,14 +4,9 @@
 //! whoever has put it there.
 
 use crate::names::Names;
+use dash_engine::beside::is_of_a_writer;
 use dash_storage::{File, FileKind, Metadata};
 use std::io;
-
-/// Permission to write for all others.
-const OTHERS_WRITE: u32 = 0o002;
-
-/// Root may write any database.
-const ROOT: u32 = 0;
 
 /// Whose a log was found to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +23,7 @@ impl Whose {
     /// Whose an open log is, beside this database.
     pub(crate) fn of<F: File>(log: &F, database: &F) -> io::Result<Self> {
         let found = log.metadata()?;
-        let counts = found.owner == ROOT
-            || belongs(&found, database)?
-            || database.metadata()?.permissions & OTHERS_WRITE != 0;
-        let counts = counts && is_one_file(&found);
+        let counts = is_one_file(&found) && is_of_a_writer(&found, database)?;
         Ok(Self { owner: found.owner, group: found.group, counts })
     }
 

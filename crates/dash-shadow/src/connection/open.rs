@@ -167,6 +167,8 @@ impl<S: Storage> First<'_, S> {
             let exposed = !give_access(c, db.as_ref(), shadow.as_ref());
             let mut found = self.lead([db, shadow], fresh, options)?;
             let files = std::mem::take(&mut found.files);
+            // A stranger's is removed.
+            let exposed = exposed && files.iter().all(Option::is_some);
             return Ok(Entered { files, generation: c.generation(), found: Some(found), exposed });
         }
         let [db, shadow] = [db, shadow].map(|opened| opened.map(|(file, _)| file));

@@ -134,7 +134,7 @@ impl<S: Storage> Connection<S> {
         open_elsewhere(self.pair.files[slot].as_deref())
     }
 
-    /// Whether somebody else has them all open, and not just a child on its way from `fork` to `exec`:
+    /// Whether somebody else has them all open, and not just a child on its way from fork to exec:
     /// until then it has whatever this process had open, and has closed meanwhile.
     fn stay_open_elsewhere(&self, slots: &[usize]) -> bool {
         let are_open = || slots.iter().all(|slot| self.is_open_elsewhere(*slot));

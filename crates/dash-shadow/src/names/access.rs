@@ -6,21 +6,55 @@
 //! to that name at rest, a chmod or chown, is meant for both.
 
 use crate::names::Names;
+use crate::recovery::examine::Found;
 pub(crate) use dash_engine::beside::OWNERS_ALONE;
+use dash_engine::beside::is_of_a_writer;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
+use std::io;
 
 /// The bits of everybody else.
 const OTHERS: u32 = 0o077;
+
+/// Somebody to whom a shadow belongs, and who may not write `app.db` (SHADOW-28).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stranger {
+    /// User id of the shadow's owner.
+    pub owner: u32,
+    /// Its group id.
+    pub group: u32,
+}
+
+/// The one to whom a shadow belongs, if that is a stranger.
+fn stranger<F: File>(shadow: &F, db: &F) -> io::Result<Option<Stranger>> {
+    let found = shadow.metadata()?;
+    let is_a_strangers = !is_of_a_writer(&found, db)?;
+    Ok(is_a_strangers.then_some(Stranger { owner: found.owner, group: found.group }))
+}
+
+/// The same of what was found under the two names.
+pub(crate) fn stranger_of<F: File>(
+    shadow: Option<&Found<F>>,
+    db: Option<&Found<F>>,
+    shadow_name: &str,
+) -> Result<Option<Stranger>> {
+    match (shadow, db) {
+        (Some(shadow), Some(db)) => {
+            stranger(&shadow.file, &db.file).during(Operation::Stat, shadow_name)
+        }
+        _ => Ok(None),
+    }
+}
 
 /// Gives a shadow the rights that `app.db` has. Whether it lets nobody in who has no right to that.
 pub(crate) fn take_access<F: File>(shadow: &F, db: &F) -> bool {
     if shadow.metadata().is_ok_and(|shadow| shadow.links > 1) {
         return true; // another file, too: opening it says so
     }
-    let taken = shadow.copy_access(db);
-    taken.unwrap_or(false) || {
+    // One that was given away would be taken for the database's at the next opening.
+    let is_own = matches!(stranger(shadow, db), Ok(None));
+    is_own && shadow.copy_access(db).unwrap_or(false) || {
         let now = |file: &F| file.metadata().ok();
         match (now(shadow), now(db)) {
             (Some(shadow), Some(db)) => !lets_in_more(&shadow, &db),

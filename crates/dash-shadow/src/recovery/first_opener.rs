@@ -5,6 +5,7 @@ use crate::file::tail::Tail;
 use crate::format::CommitBlock;
 use crate::format::header::{FENCE_OFFSET, Header, Marks};
 use crate::mutation::{Mutation, broken};
+use crate::names::access::{Stranger, stranger_of};
 use crate::names::{Names, exchange, super_journal};
 use crate::options::OpenOptions;
 use crate::recovery::action::Action;
@@ -97,7 +98,10 @@ impl<S: Storage> First<'_, S> {
         let (c, db_name) = (self.coordination, self.names.shown());
         let (db, shadow, found_fence) = self.look(db, shadow, options)?;
         let left = Left { fence: found_fence, ..c.left()? };
-        let (verdict, action) = self.decide(db.as_ref(), shadow.as_ref(), left)?;
+        let (verdict, action, stranger) = self.decide(db.as_ref(), shadow.as_ref(), left)?;
+        // Beside a fence there is always a shadow (SHADOW-21).
+        let goes = stranger.is_some() && action == Action::KeepRebuild && !found_fence;
+        let shadow = shadow.filter(|shadow| !goes || !self.removes_strangers(&shadow.file));
         let cut_off = shadow
             .as_ref()
             .filter(|_| action == Action::KeepUndo)
@@ -173,12 +177,13 @@ impl<S: Storage> First<'_, S> {
         db: Option<&Found<S::File>>,
         shadow: Option<&Found<S::File>>,
         left: Left,
-    ) -> Result<(Verdict, Action)> {
+    ) -> Result<(Verdict, Action, Option<Stranger>)> {
         let mut exists = |block: &CommitBlock| {
             super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
         };
         let verdict = classify(db, shadow, left, &mut exists)?;
-        let action = match decide(&verdict) {
+        let stranger = stranger_of(shadow, db, self.names.shown_shadow())?;
+        let action = match decide(&verdict, stranger) {
             _ if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole => {
                 Action::KeepRepair
             }
@@ -190,7 +195,14 @@ impl<S: Storage> First<'_, S> {
                 self.names.shown()
             )));
         }
-        Ok((verdict, action))
+        Ok((verdict, action, stranger))
+    }
+
+    /// Removes a shadow that is not read (SHADOW-28): it has much of what `app.db` has, and whoever
+    /// may read it stays so. Whether it did: somebody else may have it open, and this process may
+    /// lack the right.
+    fn removes_strangers(&self, shadow: &S::File) -> bool {
+        !open_elsewhere(Some(shadow)) && self.directory.unlink(&self.names.shadow).is_ok()
     }
 
     /// Puts a name fence up before a file is replaced that somebody else has open; whether it did.

@@ -3,6 +3,7 @@
 //! It covers what crashes leave, and what users do to files (F14, T7, T8). Every
 //! combination of what the two files can be matches exactly one row; a test walks all of them.
 
+use crate::names::access::Stranger;
 use crate::recovery::action::{Action, Row};
 use crate::recovery::classify::Verdict;
 use crate::recovery::rows::TABLE;
@@ -25,9 +26,13 @@ pub fn row(verdict: &Verdict) -> &'static Row {
     TABLE.iter().find(fits).unwrap_or(&UNKNOWN)
 }
 
-/// What it says.
-pub fn decide(verdict: &Verdict) -> Action {
-    row(verdict).action
+/// What it says. A stranger's shadow is not read (SHADOW-28).
+pub fn decide(verdict: &Verdict, stranger: Option<Stranger>) -> Action {
+    match (row(verdict).action, stranger) {
+        (Action::UseShadow, Some(stranger)) => Action::Refuse(Refusal::Stranger(stranger)),
+        (Action::KeepRepair | Action::KeepUndo, Some(_)) => Action::KeepRebuild,
+        (action, _) => action,
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use dash_shadow::Report;
 use dash_shadow::format::CommitBlock;
-use dash_shadow::inspect::{Opening, Seen};
+use dash_shadow::inspect::{Opening, Refusal, Seen};
 use dash_storage::LockKind;
 use serde_json::{Value, json};
 
@@ -51,6 +51,7 @@ fn name(opening: &Opening) -> String {
         Opening::Join => "join".into(),
         Opening::OtherFormat(_) => "refuse other format".into(),
         Opening::HardLinks(_) => "refuse hard links".into(),
+        Opening::Refuse(Refusal::Stranger(_), _) => "refuse Stranger".into(),
         Opening::Refuse(refusal, _) => format!("refuse {refusal:?}"),
         Opening::StockFirst => "stock first".into(),
         Opening::FinishRenames => "finish renames".into(),

@@ -10,6 +10,7 @@ use super::{Keep, age, forget};
 use crate::failure::Result;
 use crate::integrity::{Verdict, check_untouched};
 use crate::interrupt::Interrupt;
+use crate::out::Shown;
 use crate::recover::plan::{Plan, Reply, Step, free_name, next_free};
 
 /// What opening does once a whole file is in place and the shadow is not.
@@ -36,11 +37,11 @@ pub fn plan(
         Opening::Refuse(refusal, message) => (*refusal, message),
         Opening::OtherFormat(_) | Opening::HardLinks(_) => {
             let opening = words::opening(report);
-            return Ok(Reply::Tell(format!("{}: opening {opening}", file.display())));
+            return Ok(Reply::Tell(format!("{}: opening {opening}", file.shown())));
         }
         _ => {
             return Ok(Reply::Do(Plan {
-                why: format!("{} was left in the middle of something.", file.display()),
+                why: format!("{} was left in the middle of something.", file.shown()),
                 steps: vec![open(file, &words::opening(report))],
             }));
         }
@@ -74,7 +75,7 @@ fn decide(
     message: &str,
     keep: Option<Keep>,
 ) -> Decision {
-    let file = file.display();
+    let file = file.shown();
     match refusal {
         Refusal::Missing => Decision::TakeShadow(format!("{file} is gone; its shadow is there.")),
         Refusal::Emptied => {
@@ -84,7 +85,9 @@ fn decide(
         Refusal::ShadowLost if keep == Some(Keep::Database) => Decision::KeepDatabase(format!(
             "{file}-shadow is gone for good: the newest commit may be missing from what this makes."
         )),
-        Refusal::ShadowLost | Refusal::Hidden => Decision::Tell(message.to_owned()),
+        Refusal::ShadowLost | Refusal::Hidden | Refusal::Stranger(_) => {
+            Decision::Tell(message.to_owned())
+        }
         Refusal::NotSqlite if keep == Some(Keep::Shadow) => Decision::TakeShadow(format!(
             "{file} is not an SQLite database; its shadow may hold the data."
         )),
