@@ -49,8 +49,10 @@ fn failing_calls_are_errors_and_nothing_more() {
     summaries.iter().for_each(common::report);
     common::none_failed(&summaries);
     for summary in &summaries {
-        // Some containers let nobody watch system calls.
-        let unwatched = summary.skipped.iter().any(|reason| reason.contains("seccomp"));
-        assert!(summary.cases > 20 || unwatched || options.case.is_some(), "{summary:?}");
+        // Some containers let nobody watch system calls; and `dash` itself tries its tools.
+        let is_left_out =
+            |reason: &String| reason.contains("seccomp") || reason.contains("not the program dash");
+        let is_left_out = summary.skipped.iter().any(is_left_out);
+        assert!(summary.cases > 20 || is_left_out || options.case.is_some(), "{summary:?}");
     }
 }
