@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dash_statement::MODULES;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
 /// SQLite's own functions that compute something and do nothing else; those by which ALTER TABLE
@@ -24,18 +25,8 @@ const FUNCTIONS: &str = "-> ->> abs avg bm25 changes char coalesce concat concat
     sqlite_source_id sqlite_version strftime string_agg substr substring subtype sum time timediff total total_changes trim \
     typeof unhex unicode unistr unistr_quote unixepoch unlikely upper zeroblob";
 
-/// Modules of virtual tables that keep what they have in the database's own tables.
-const MODULES: [&str; 9] = [
-    "fts3",
-    "fts4",
-    "fts5",
-    "rtree",
-    "rtree_i32",
-    "geopoly",
-    "fts3tokenize",
-    "fts4aux",
-    "fts5vocab",
-];
+/// Modules of virtual tables that show what such tables have, beside those that keep it.
+const SHOWING: [&str; 3] = ["fts3tokenize", "fts4aux", "fts5vocab"];
 
 /// PRAGMAs that write the database, and so are in a log.
 const WRITING: [&str; 6] = [
@@ -148,7 +139,8 @@ fn denied(context: &AuthContext<'_>, whose: Whose) -> Option<String> {
         }
         AuthAction::CreateVtable { module_name, .. }
         | AuthAction::DropVtable { module_name, .. } => {
-            let is_known = MODULES.iter().any(|known| known.eq_ignore_ascii_case(module_name));
+            let is_known =
+                MODULES.iter().chain(&SHOWING).any(|it| it.eq_ignore_ascii_case(module_name));
             (!is_known).then(|| format!("a virtual table of {module_name}"))
         }
         AuthAction::Function { function_name } => {

@@ -28,6 +28,7 @@ pub use literal::{exact, literal, literals};
 pub use model::{Control, Event, Sql, Statement, Transaction, Value};
 pub use only::{Only, only};
 pub use provable::{Schema, Unprovable, provable, writes_schema};
+pub use reach::MODULES;
 pub use reason::{Reason, Reasons};
 pub use shell::{Unwritten, control_for_shell, for_shell};
 pub use terminal::{is_obeyed, shown, shown_json};

@@ -4,30 +4,30 @@
 use crate::provable::tokens::{Token, tokens};
 
 /// Functions of the shell, of its extensions and of SQLite that reach beyond the database.
-const FUNCTIONS: [&[u8]; 12] = [
-    b"edit",
-    b"eval",
-    b"fsdir",
-    b"fts3_tokenizer",
-    b"load_extension",
-    b"lsmode",
-    b"readfile",
-    b"shell_putsnl",
-    b"sqlite_log",
-    b"system",
-    b"writefile",
-    b"zipfile",
+const FUNCTIONS: [&str; 12] = [
+    "edit",
+    "eval",
+    "fsdir",
+    "fts3_tokenizer",
+    "load_extension",
+    "lsmode",
+    "readfile",
+    "shell_putsnl",
+    "sqlite_log",
+    "system",
+    "writefile",
+    "zipfile",
 ];
 
-/// Modules that keep what they have in the database's own tables.
-const MODULES: [&[u8]; 6] = [b"fts3", b"fts4", b"fts5", b"rtree", b"rtree_i32", b"geopoly"];
+/// Modules of virtual tables that keep what they have in the database's own tables.
+pub const MODULES: [&str; 6] = ["fts3", "fts4", "fts5", "rtree", "rtree_i32", "geopoly"];
 
 /// Whether a statement calls such a function, or makes a table of another module.
 pub fn reaches_out(sql: &[u8]) -> bool {
     let all = tokens(sql);
-    let is = |at: usize, list: &[&[u8]]| {
+    let is = |at: usize, list: &[&str]| {
         let name = all.get(at).filter(|token| !token.is_text()).and_then(|token| token.name());
-        name.is_some_and(|name| list.contains(&&name[..]))
+        name.is_some_and(|name| list.iter().any(|it| it.as_bytes() == &name[..]))
     };
     let calls =
         |at: usize| matches!(all.get(at + 1), Some(Token::Byte(b'('))) && is(at, &FUNCTIONS);
