@@ -158,22 +158,9 @@ impl OwnConnection {
             let count = usize::try_from((api.bind_parameter_count)(raw)).unwrap_or(0);
             let bound = (1..).zip(values.iter().take(count));
             let mut codes = bound.map(|(number, value)| bind(api, raw, number, value));
-            if let Some(code) = codes.find_map(Code::from_raw) {
-                (api.clear_bindings)(raw);
-                return Ran::Failed(code.into());
-            }
-            let code = loop {
-                match (api.step)(raw) {
-                    ROW => {}
-                    code => break code,
-                }
-            };
-            match code {
-                DONE => Ran::Done,
-                code => match self.nested.check(code) {
-                    Ok(()) => Ran::Done,
-                    Err(error) => Ran::Failed(self.cause(error)),
-                },
+            match codes.find_map(Code::from_raw) {
+                Some(code) => Ran::Failed(code.into()),
+                None => self.step_to_end(raw),
             }
         };
         // SAFETY: as above. What a reset answers is what the step did.
@@ -182,6 +169,26 @@ impl OwnConnection {
             (api.clear_bindings)(raw);
         }
         ran
+    }
+
+    /// # Safety
+    ///
+    /// A statement of this connection, which no other thread has.
+    unsafe fn step_to_end(&self, raw: *mut RawStatement) -> Ran {
+        let code = loop {
+            // SAFETY: the caller's.
+            match unsafe { (self.api.step)(raw) } {
+                ROW => {}
+                code => break code,
+            }
+        };
+        match code {
+            DONE => Ran::Done,
+            code => match self.nested.check(code) {
+                Ok(()) => Ran::Done,
+                Err(error) => Ran::Failed(self.cause(error)),
+            },
+        }
     }
 
     /// Whether no transaction is open.
