@@ -3,7 +3,7 @@
 //! is its maker's alone until it has the database's owner, group, list and bits.
 
 use crate::error::{Context, Error, Operation, Result};
-use crate::open::{is_named_so, one_name};
+use crate::open::{is_named_so, one_name, replaced};
 use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -70,8 +70,8 @@ pub fn open_or_make<S: Storage>(
 ///
 /// # Errors
 ///
-/// [`Error::CantOpen`] for one that is another file, too, or that its maker has left to himself;
-/// those of the file system.
+/// [`Error::CantOpen`] for one that is another file, too, that its maker has left to himself, or
+/// that somebody goes on replacing; those of the file system.
 pub fn open_made<S: Storage>(
     storage: &S,
     directory: &S::Directory,
@@ -98,6 +98,9 @@ pub fn open_made<S: Storage>(
                 let file = opened.during(Operation::Open, shown)?;
                 if is_named_so(directory, (name, shown), &file)? {
                     return Ok(Some(file));
+                }
+                if waited >= MAKING_PATIENCE {
+                    return Err(replaced(shown));
                 }
             }
         }

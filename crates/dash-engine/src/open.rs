@@ -80,6 +80,18 @@ pub(crate) fn one_name<F: File>(file: &F, name: &str) -> Result<Metadata> {
     no_other(file.metadata().during(Operation::Stat, name)?, name)
 }
 
+/// How often a file is opened again that was made, moved or removed between that and a look at its
+/// name.
+pub const ATTEMPTS: usize = 100;
+
+/// Somebody goes on doing that.
+#[must_use]
+pub fn replaced(shown: &str) -> Error {
+    Error::CantOpen(format!(
+        "{shown} is replaced over and over while it is opened: end the program that does that"
+    ))
+}
+
 fn no_other(found: Metadata, name: &str) -> Result<Metadata> {
     match found.links {
         0 | 1 => Ok(found),

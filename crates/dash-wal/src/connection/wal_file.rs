@@ -13,7 +13,7 @@ use crate::shared::durable::unpack;
 use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
-use dash_engine::open::{is_named_so, open_if_there};
+use dash_engine::open::{ATTEMPTS, is_named_so, open_if_there, replaced};
 use dash_storage::{Directory, OpenMode, Storage};
 use std::sync::Arc;
 
@@ -46,16 +46,18 @@ impl<S: Storage> Connection<S> {
     ///
     /// # Errors
     ///
-    /// `CantOpen` for one that is another file, too: whatever lay there before, it may be by now.
+    /// `CantOpen` for one that is another file, too: whatever lay there before, it may be by now;
+    /// or for one that somebody goes on replacing.
     pub(crate) fn find_wal(&self) -> Result<Option<S::File>> {
         let (name, shown) = (&self.names.wal, self.names.shown_wal());
-        loop {
+        for _ in 0..ATTEMPTS {
             let wal = open_if_there::<S>(&self.directory, name, OpenMode::ReadWrite)?;
             match &wal {
                 Some(file) if !is_named_so(&*self.directory, (name, shown), file)? => {}
                 _ => return Ok(wal),
             }
         }
+        Err(replaced(shown))
     }
 
     /// Closes it.
