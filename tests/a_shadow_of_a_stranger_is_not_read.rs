@@ -80,7 +80,7 @@ impl Place {
         Session::dash(&self.db(), Part { parameters, user, group, ..Part::default() })
     }
 
-    /// Makes the shadow say something else, where no list of changes has it mended.
+    /// Makes the pages of the shadow say something else, and leaves its blocks as they are.
     fn forge(&self) {
         let mut bytes = fs::read(self.shadow()).unwrap();
         let honest: Vec<_> =
@@ -177,8 +177,8 @@ fn but_that_of_everybody_who_may_write_the_database_is() {
     }
 }
 
-/// A database that was given to somebody else at rest, and its shadow not: nobody is refused, and
-/// the former owner doesn't keep a copy there.
+/// A database that was given to somebody else at rest, and its shadow not: root opens it, and the
+/// former owner doesn't keep a copy there.
 #[test]
 fn and_after_a_chown_at_rest_another_one_is_made() {
     let Some(place) = Place::new(0o600) else { return };
