@@ -14,8 +14,9 @@ use nix::fcntl::{self, AtFlags, OFlag, RenameFlags};
 use nix::sys::stat::{self, FileStat, Mode};
 use nix::unistd::{self, AccessFlags, UnlinkatFlags};
 
-use super::descriptor::{self, Descriptor};
+use super::descriptor::Descriptor;
 use super::file::{File, nanos};
+use super::files;
 use super::{journal, uninterrupted};
 use crate::{FileId, FileKind, Metadata, OpenMode};
 
@@ -61,7 +62,7 @@ impl Directory {
     /// The file behind `name`, from a descriptor that is parked. Whoever has no right to open the
     /// file doesn't get it so.
     fn reopen(&self, name: &OsStr, mode: OpenMode) -> io::Result<Option<File>> {
-        if !descriptor::any_parked() || matches!(mode, OpenMode::CreateNew { .. }) {
+        if !files::any_parked() || matches!(mode, OpenMode::CreateNew { .. }) {
             return Ok(None);
         }
         let Some(metadata) = crate::Directory::metadata(self, name)? else {

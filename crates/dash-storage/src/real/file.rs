@@ -34,7 +34,7 @@ pub struct File {
 }
 
 impl File {
-    pub(super) fn new(descriptor: Descriptor, id: FileId, writable: bool) -> Self {
+    pub(super) fn new(mut descriptor: Descriptor, id: FileId, writable: bool) -> Self {
         descriptor.is_of(id);
         Self { descriptor, id, writable, locked: AtomicBool::new(false), direct: AtomicU32::new(0) }
     }
@@ -271,9 +271,7 @@ impl crate::File for File {
     }
 
     fn open_elsewhere(&self) -> io::Result<bool> {
-        if descriptor::any_parked() {
-            descriptor::close_parked(Some(self.id));
-        }
+        descriptor::close_parked(Some(self.id));
         lease::open_elsewhere(self.descriptor.file()?)
     }
 
@@ -353,22 +351,13 @@ impl Drop for File {
             // Nothing could be done about a failure, and the kernel releases at the last close.
             let _ = lock::unlock(file, lock::ALL);
         }
-        let waits = descriptor::may_wait(self.id, 2);
-        if descriptor::any_parked() {
-            descriptor::close_parked(Some(self.id));
-        }
-        let is_shared = !waits && !self.descriptor.close_unless_shared(self.id);
-        if let Ok(file) = self.descriptor.file() {
-            if *self.direct.get_mut() != 0 {
+        let is_direct = *self.direct.get_mut() != 0;
+        self.descriptor.close_or_park(self.writable, |file| {
+            if is_direct {
                 // Who takes it over wants a usual one. Dropping a flag doesn't fail.
                 let _ = direct::unmake(file);
             }
-            self.descriptor.park(self.id, self.writable);
-        }
-        // Another thread may have parked one meanwhile, and taken this one for one in use.
-        if !is_shared && descriptor::any_parked() && !descriptor::may_wait(self.id, 0) {
-            descriptor::close_parked(None);
-        }
+        });
     }
 }
 

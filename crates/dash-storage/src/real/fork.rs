@@ -21,7 +21,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::descriptor::{self, OWN};
+use super::descriptor::OWN;
 use super::memory::MAPPINGS;
 
 static REGISTERED: Once = Once::new();
@@ -88,10 +88,6 @@ impl Number {
         self.0.store(fd, Ordering::Release);
     }
 
-    pub(super) fn is(&self, fd: RawFd) -> bool {
-        self.0.load(Ordering::Acquire) == fd
-    }
-
     pub(super) fn take(&self) -> Option<RawFd> {
         let fd = self.0.swap(-1, Ordering::AcqRel);
         (fd >= 0).then_some(fd)
@@ -147,14 +143,13 @@ extern "C" fn in_child() {
     INSIDE.store(0, Ordering::SeqCst);
     GENERATION.fetch_add(1, Ordering::SeqCst);
     for entry in OWN.iter() {
-        if let Some(fd) = entry.value.number.take() {
+        if let Some(fd) = entry.value.take() {
             // SAFETY: the number was listed by the handle that owns it, which the new generation
             // keeps from ever using or closing it again.
             unsafe { libc::close(fd) };
         }
         entry.release();
     }
-    descriptor::forget_parked();
     for entry in MAPPINGS.iter() {
         if let Some((address, len)) = entry.value.take() {
             const PROTECTION: i32 = libc::PROT_READ | libc::PROT_WRITE;

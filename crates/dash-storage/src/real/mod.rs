@@ -25,6 +25,7 @@ mod descriptor;
 mod direct;
 mod directory;
 mod file;
+mod files;
 mod fork;
 mod futex;
 mod in_place;
@@ -83,9 +84,7 @@ pub fn forks() -> u64 {
 /// Closes what was left open because others in this process had it open, and have no more. Costs a
 /// load where there is nothing.
 pub fn close_left() {
-    if descriptor::any_parked() {
-        descriptor::close_parked(None);
-    }
+    descriptor::close_parked(None);
 }
 
 /// Does something that no fork comes into, such as to hold a lock that a child would find held for

@@ -40,7 +40,6 @@ pub struct Persistent {
     generation: u64,
     /// A second number of the file's description, to ask for its length.
     descriptor: Descriptor,
-    id: FileId,
 }
 
 // SAFETY: the pointer is to a mapping that the value owns, and that is touched by atomic words
@@ -57,14 +56,15 @@ impl Persistent {
             return Err(Errno::EINVAL.into());
         }
         check_length(file, len)?;
-        let descriptor = Descriptor::open(|| Ok(file.try_clone()?.into()))?;
+        let mut descriptor = Descriptor::open(|| Ok(file.try_clone()?.into()))?;
+        descriptor.is_of(id);
         let len = usize::try_from(len).map_err(|_| Errno::EOVERFLOW)?;
         let _inside = fork::inside();
         let (start, persistence) = map(file, len)?;
         let entry = MAPPINGS.claim();
         entry.value.set(start.as_ptr().addr(), len);
         let generation = fork::generation();
-        Ok(Self { start, len, persistence, instruction, entry, generation, descriptor, id })
+        Ok(Self { start, len, persistence, instruction, entry, generation, descriptor })
     }
 
     /// The first byte of a range of words that can be touched now.
@@ -207,10 +207,9 @@ impl Drop for Persistent {
             self.entry.release();
         }
         drop(inside);
-        if self.descriptor.file().is_ok() && !self.descriptor.close_unless_shared(self.id) {
+        self.descriptor.close_or_park(true, |file| {
             // As of a file that is closed; who takes it over wants one that is not direct.
-            let _ = self.descriptor.file().and_then(direct::unmake);
-            self.descriptor.park(self.id, true);
-        }
+            let _ = direct::unmake(file);
+        });
     }
 }

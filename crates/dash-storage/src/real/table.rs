@@ -10,7 +10,6 @@ const CHUNK: usize = 256;
 
 const FREE: u8 = 0;
 const OWNED: u8 = 1;
-const PARKED: u8 = 2;
 
 /// A growing list of entries; meant for statics.
 pub(super) struct Table<T> {
@@ -22,7 +21,7 @@ struct Chunk<T> {
     next: OnceLock<Box<Chunk<T>>>,
 }
 
-/// A place that is free, owned by one handle, or parked (owned by the list itself).
+/// A place that is free, or owned.
 pub(super) struct Entry<T> {
     state: AtomicU8,
     /// What the place holds; the owner writes it.
@@ -69,23 +68,5 @@ impl<T> Entry<T> {
     /// Gives the place back; only its owner may.
     pub(super) fn release(&self) {
         self.state.store(FREE, Ordering::Release);
-    }
-
-    /// Leaves the place, and what it holds, to whoever takes it with [`Entry::unpark`].
-    pub(super) fn park(&self) {
-        self.state.store(PARKED, Ordering::Release);
-    }
-
-    pub(super) fn is_owned(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == OWNED
-    }
-
-    pub(super) fn is_parked(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == PARKED
-    }
-
-    /// Becomes the owner of a parked place.
-    pub(super) fn unpark(&self) -> bool {
-        self.change(PARKED, OWNED)
     }
 }

@@ -1,5 +1,6 @@
 //! What only the real home can show: a second process, a forked child, SQLite's POSIX locks.
 
+mod closing;
 mod forks;
 mod posix_locks;
 mod system;

@@ -42,19 +42,25 @@ impl<S: Storage> Connection<S> {
         Ok(())
     }
 
-    /// `-wal` by its name, if it is there, for whoever writes it beside SQLite.
+    /// `-wal` by its name, if it is there, for what is read and written beside SQLite: as SQLite
+    /// has it open, if it has, since each descriptor more costs at its closing.
     ///
     /// # Errors
     ///
     /// `CantOpen` for one that is another file, too: whatever lay there before, it may be by now;
     /// or for one that somebody goes on replacing.
-    pub(crate) fn find_wal(&self) -> Result<Option<S::File>> {
+    pub(crate) fn find_wal(&self) -> Result<Option<Arc<S::File>>> {
         let (name, shown) = (&self.names.wal, self.names.shown_wal());
+        if let Some(open) = self.wal.as_ref().map(WalFile::file)
+            && is_named_so(&*self.directory, (name, shown), &**open)?
+        {
+            return Ok(Some(Arc::clone(open)));
+        }
         for _ in 0..ATTEMPTS {
             let wal = open_if_there::<S>(&self.directory, name, OpenMode::ReadWrite)?;
             match &wal {
                 Some(file) if !is_named_so(&*self.directory, (name, shown), file)? => {}
-                _ => return Ok(wal),
+                _ => return Ok(wal.map(Arc::new)),
             }
         }
         Err(replaced(shown))

@@ -206,7 +206,7 @@ impl Bytes {
 
 /// `-wal`, while SQLite has it open.
 pub(crate) struct WalFile<F> {
-    file: F,
+    file: Arc<F>,
     memory: Option<Arc<Bytes>>,
     /// Bytes that have reached the file.
     written: AtomicU64,
@@ -215,7 +215,12 @@ pub(crate) struct WalFile<F> {
 impl<F: File> WalFile<F> {
     /// Around a file, whose beginning may be in memory.
     pub(crate) fn new(file: F, memory: Option<Arc<Bytes>>) -> Self {
-        Self { file, memory, written: AtomicU64::new(0) }
+        Self { file: Arc::new(file), memory, written: AtomicU64::new(0) }
+    }
+
+    /// The file by itself.
+    pub(crate) fn file(&self) -> &Arc<F> {
+        &self.file
     }
 
     /// Bytes written to the file through this.

@@ -265,7 +265,7 @@ impl<S: Storage> Look<'_, S> {
 
 /// The database that statements are run on: what `-wal` has, else the file.
 struct Target<F: File> {
-    wal: F,
+    wal: Arc<F>,
     database: Arc<F>,
     /// Of both, for messages.
     names: [String; 2],

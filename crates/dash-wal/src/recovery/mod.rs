@@ -259,7 +259,7 @@ impl<S: Storage> Connection<S> {
             log_id: c.get(Word::LogId),
             ..Recovered::default()
         };
-        self.describe(wal.as_ref(), false, None, None, &mut recovered)?;
+        self.describe(wal.as_deref(), false, None, None, &mut recovered)?;
         Ok(recovered)
     }
 

@@ -1,0 +1,106 @@
+//! Invariant 2, by other means than `/proc/thread-self/fd`, and nothing that is left open without
+//! need: who has a file open is found among many descriptors, and without `/proc`.
+
+#![expect(unsafe_code, reason = "looks at descriptors by their number")]
+
+use std::fs;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use dash_testing::machine::root_for;
+use dash_testing::mounts::Mount;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+
+use super::{NEW, fixture, open};
+use crate::real::Real;
+use crate::{Directory as _, Storage as _};
+
+/// The numbers that this process has the file open by.
+fn numbers(path: &Path) -> Vec<RawFd> {
+    let wanted = path.metadata().unwrap();
+    let is_it = |number: &RawFd| {
+        // SAFETY: a number that is open, or fails.
+        let found = unsafe {
+            let mut found: libc::stat = std::mem::zeroed();
+            (libc::fstat(*number, &raw mut found) == 0).then_some(found)
+        };
+        found.is_some_and(|it| it.st_ino == wanted.ino() && it.st_dev == wanted.dev())
+    };
+    (0..5000).filter(is_it).collect()
+}
+
+/// Opens and closes a file while somebody else has it open, who keeps it, and then alone.
+fn is_left_and_then_closed() {
+    let (place, directory) = fixture();
+    let path = place.path().join("db");
+    drop(open(&directory, "db"));
+    assert_eq!(numbers(&path), []);
+    let stock = fs::File::open(&path).unwrap();
+    drop(open(&directory, "db"));
+    assert_eq!(numbers(&path).len(), 2, "it is parked");
+    assert!(numbers(&path).contains(&stock.as_raw_fd()));
+    drop(stock);
+    while !numbers(&path).is_empty() {
+        drop(open(&directory, "other"));
+    }
+}
+
+#[test]
+fn among_many_descriptors() {
+    let many: Vec<_> = (0..300).map(|_| fs::File::open("/dev/null").unwrap()).collect();
+    is_left_and_then_closed();
+    drop(many);
+    is_left_and_then_closed();
+}
+
+/// Those that were parked beside others are closed with the last one, by one look.
+#[test]
+fn many_of_one_file_among_many_descriptors() {
+    let _many: Vec<_> = (0..300).map(|_| fs::File::open("/dev/null").unwrap()).collect();
+    let (place, directory) = fixture();
+    let path = place.path().join("db");
+    let files: Vec<_> = (0..100).map(|_| open(&directory, "db")).collect();
+    drop(files);
+    assert_eq!(numbers(&path), []);
+    let stock = fs::File::open(&path).unwrap();
+    let files: Vec<_> = (0..100).map(|_| open(&directory, "db")).collect();
+    drop(files);
+    assert_eq!(numbers(&path).len(), 101, "all are parked");
+    drop(stock);
+    while !numbers(&path).is_empty() {
+        drop(open(&directory, "other"));
+    }
+}
+
+/// In a chroot, for example. Of this thread alone the folder is gone.
+#[test]
+fn without_proc() {
+    if !root_for("a name space of mounts") {
+        return;
+    }
+    let none: Option<&str> = None;
+    std::thread::spawn(move || {
+        unshare(CloneFlags::CLONE_NEWNS).unwrap();
+        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
+        umount2("/proc", MntFlags::MNT_DETACH).unwrap();
+        assert!(!Path::new("/proc/self").exists());
+        is_left_and_then_closed();
+    })
+    .join()
+    .unwrap();
+}
+
+/// A descriptor of something else that happens to have the number of an inode of ours.
+#[test]
+fn beside_a_file_of_another_device_with_the_same_number() {
+    let (Some(one), Some(two)) = (Mount::tmpfs("1m"), Mount::tmpfs("1m")) else { return };
+    let [path, other] = [&one, &two].map(|mount| mount.path().join("db"));
+    fs::write(&other, b"").unwrap();
+    let other = fs::File::open(&other).unwrap();
+    let directory = Real.open_directory(one.path()).unwrap();
+    drop(directory.open("db".as_ref(), NEW).unwrap());
+    assert_eq!(other.metadata().unwrap().ino(), path.metadata().unwrap().ino());
+    assert_eq!(numbers(&path), []);
+}
