@@ -58,6 +58,7 @@ mod nested;
 mod op;
 mod ours;
 mod own;
+mod pin;
 mod rows;
 mod side_file;
 mod slot;

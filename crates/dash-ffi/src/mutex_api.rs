@@ -1,12 +1,13 @@
 //! The routines of one SQLite copy for its mutexes.
 
-use crate::sys::{ApiRoutines, MutexAlloc, MutexCall};
+use crate::sys::{ApiRoutines, MutexAlloc, MutexCall, MutexTry};
 
 /// The routines of an SQLite's mutexes; one for a single thread is built without them.
 #[derive(Clone, Copy)]
 pub(crate) struct Mutexes {
     pub(crate) alloc: MutexAlloc,
     pub(crate) enter: MutexCall,
+    pub(crate) attempt: MutexTry,
     pub(crate) leave: MutexCall,
 }
 
@@ -20,6 +21,7 @@ impl Mutexes {
             Some(Self {
                 alloc: (*table).mutex_alloc?,
                 enter: (*table).mutex_enter?,
+                attempt: (*table).mutex_try?,
                 leave: (*table).mutex_leave?,
             })
         }

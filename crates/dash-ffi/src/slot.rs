@@ -14,10 +14,11 @@ use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::extension::{Extension, SlotInfo};
 use crate::host::HostVfs;
+use crate::pin;
 use crate::sys::{ApiRoutines, RawVfs};
 use crate::vfs::Vfs;
 use crate::vfs_calls;
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{NonNull, null};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -43,6 +44,8 @@ pub(crate) struct Slot {
     /// Which copy of SQLite: where its table lies and what registers a VFS there. The second tells
     /// copies apart whose table was mapped at the same place, one after the other.
     copy: (usize, usize),
+    /// That copy stays in the process, whatever the host unloads.
+    stays: bool,
     /// Files that are open.
     open: AtomicUsize,
 }
@@ -59,10 +62,10 @@ impl Slot {
         SLOTS.get(index)?.get()
     }
 
-    /// Those that have files open: their SQLite is there.
-    pub(crate) fn all_in_use() -> impl Iterator<Item = &'static Self> {
+    /// Those whose SQLite is there: it stays, or has files open.
+    pub(crate) fn all_there() -> impl Iterator<Item = &'static Self> {
         let all = SLOTS.iter().map_while(OnceLock::get);
-        all.filter(|slot| slot.open.load(Ordering::Relaxed) > 0)
+        all.filter(|slot| slot.stays || slot.open.load(Ordering::Relaxed) > 0)
     }
 
     /// A file was opened.
@@ -121,8 +124,9 @@ impl Slot {
         let vfs = (extension.make_vfs)(&SlotInfo::new(host, api.version()));
         let name = vfs.name();
         let raw = Box::leak(Box::new(vfs_calls::raw_vfs(index, name, &host))).into();
+        let stays = pin::pin(api.vfs_register as *const c_void);
         let open = AtomicUsize::new(0);
-        Ok(Self { index, api, extension, host, vfs, name, raw, copy, open })
+        Ok(Self { index, api, extension, host, vfs, name, raw, copy, stays, open })
     }
 
     /// The VFS that is called `name`, unless the default one is of its kind, or there is none.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use dash_storage::real::without_fork;
+use dash_storage::real::{self, without_fork};
 
 /// When the database comes to rest.
 pub const PARAMETER: &str = "dash_rest";
@@ -140,7 +140,7 @@ impl<T, L> Keeper<T, L> {
 
     /// All that were ever watched, at the end of the process.
     pub fn take_known(&self) -> Vec<Weak<L>> {
-        std::mem::take(&mut *self.known())
+        real::lock(&self.known).map(|mut known| std::mem::take(&mut *known)).unwrap_or_default()
     }
 
     /// Has `look` look at each when it is due, and again when it says so. A forked child must not

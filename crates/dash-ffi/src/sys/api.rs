@@ -32,6 +32,8 @@ pub(crate) type SourceId = unsafe extern "C" fn() -> *const c_char;
 pub(crate) type MutexAlloc = unsafe extern "C" fn(c_int) -> *mut Mutex;
 /// `sqlite3_mutex_enter` and `sqlite3_mutex_leave`.
 pub(crate) type MutexCall = unsafe extern "C" fn(*mut Mutex);
+/// `sqlite3_mutex_try`.
+pub(crate) type MutexTry = unsafe extern "C" fn(*mut Mutex) -> c_int;
 
 /// `sqlite3_txn_state`, since 3.34.
 pub(crate) type TxnState = unsafe extern "C" fn(*mut Connection, *const c_char) -> c_int;
@@ -197,7 +199,7 @@ pub struct ApiRoutines {
     pub(crate) mutex_enter: Option<MutexCall>,
     pub(crate) mutex_free: Unused,
     pub(crate) mutex_leave: Option<MutexCall>,
-    pub(crate) mutex_try: Unused,
+    pub(crate) mutex_try: Option<MutexTry>,
     pub(crate) open_v2: Option<
         unsafe extern "C" fn(*const c_char, *mut *mut Connection, c_int, *const c_char) -> c_int,
     >,

@@ -11,7 +11,8 @@ mod vtab;
 
 pub use api::ApiRoutines;
 pub(crate) use api::{
-    CompileOptionGet, CompileOptionUsed, DbName, Exec, MutexAlloc, MutexCall, SourceId, TxnState,
+    CompileOptionGet, CompileOptionUsed, DbName, Exec, MutexAlloc, MutexCall, MutexTry, SourceId,
+    TxnState,
 };
 pub(crate) use vfs::{IoMethods, RawFile, RawVfs, SystemCall};
 pub(crate) use vtab::{Cursor, IndexInfo, Module, Vtab};

@@ -12,15 +12,17 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit};
 
-use super::{files, lease};
+use super::{ending, files, lease};
 
 /// Does something while others in this process open nothing, and take no lock through what they
-/// have just opened.
-pub type WhileNobodyOpens = fn(&mut dyn FnMut());
+/// have just opened; `false`: that could not be had within the time that is given, if one is, and
+/// nothing was done.
+pub type WhileNobodyOpens = fn(&mut dyn FnMut(), Option<Duration>) -> bool;
 
 static OTHERS: OnceLock<WhileNobodyOpens> = OnceLock::new();
 
@@ -31,12 +33,14 @@ pub fn keep_out(others: WhileNobodyOpens) {
     let _ = OTHERS.set(others);
 }
 
-/// Does something while nobody opens files, as far as that can be had. One does so at a time.
+/// Does something while nobody opens files, as far as that can be had. One does so at a time. At
+/// the end of the process it may not be done.
 pub(super) fn while_nobody_opens(mut work: impl FnMut()) {
     static ONE_BY_ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(_one) = ending::lock(&ONE_BY_ONE) else { return };
     match OTHERS.get() {
-        Some(others) => others(&mut work),
+        Some(others) if !others(&mut work, ending::patience()) => ending::gave_up(),
+        Some(_) => {}
         None => work(),
     }
 }
@@ -84,7 +88,7 @@ fn open_otherwise(wanted: &HashSet<Id>) -> Option<HashSet<Id>> {
     let mut found = HashSet::new();
     let mut look = |number| {
         if let Some(id) = id_of(number).filter(|id| wanted.contains(id))
-            && !files::ours().is_ours(number)
+            && !files::ours().is_some_and(|ours| ours.is_ours(number))
         {
             found.insert(id);
         }

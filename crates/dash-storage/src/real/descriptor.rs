@@ -35,7 +35,9 @@ impl Descriptor {
     pub(super) fn open(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<Self> {
         let _inside = fork::inside();
         let file = fs::File::from(open()?);
-        files::ours().number_is_ours(file.as_raw_fd());
+        if let Some(mut ours) = files::ours() {
+            ours.number_is_ours(file.as_raw_fd());
+        }
         let entry = OWN.claim();
         entry.value.set(file.as_raw_fd());
         Ok(Self { file: Some(file), id: None, entry, generation: fork::generation() })
@@ -52,8 +54,11 @@ impl Descriptor {
 
     /// Says of which file it is: it is in use.
     pub(super) fn is_of(&mut self, id: FileId) {
-        if self.id.is_none() && self.generation == fork::generation() {
-            files::ours().begins(id);
+        if self.id.is_none()
+            && self.generation == fork::generation()
+            && let Some(mut ours) = files::ours()
+        {
+            ours.begins(id);
             self.id = Some(id);
         }
     }
@@ -61,8 +66,14 @@ impl Descriptor {
     /// Closes it, if nobody else in this process has the file open, or parks it; some that are
     /// parked are closed with it. `as_usual`: as whoever takes it over wants it.
     pub(super) fn close_or_park(&mut self, writable: bool, as_usual: impl FnOnce(&fs::File)) {
-        let (Some(id), Ok(file)) = (self.id, self.file()) else { return };
-        if files::ours().may_wait(id, 2) {
+        let (Some(id), Ok(file)) = (self.id, self.file()) else {
+            // Of which file it is was not said: the process ends.
+            return self.leave();
+        };
+        let Some(waits) = files::ours().map(|ours| ours.may_wait(id, 2)) else {
+            return self.leave();
+        };
+        if waits {
             as_usual(file);
             self.take().park(writable);
             // Another thread may have parked one meanwhile, and taken this one for one in use.
@@ -87,12 +98,19 @@ impl Descriptor {
         Self { file: self.file.take(), id: self.id.take(), entry, generation }
     }
 
+    /// Leaves it to the end of the process.
+    fn leave(&mut self) {
+        self.file.take().map(IntoRawFd::into_raw_fd);
+    }
+
     fn close(&mut self) {
         let Some(file) = self.file.take() else { return };
         let _inside = fork::inside();
         if self.generation == fork::generation() {
             // In this order: the number may be somebody else's at once.
-            files::ours().number_is_free(file.as_raw_fd(), self.id);
+            if let Some(mut ours) = files::ours() {
+                ours.number_is_free(file.as_raw_fd(), self.id);
+            }
             self.entry.value.take();
             drop(file);
             self.entry.release();
@@ -107,9 +125,10 @@ impl Descriptor {
         if self.generation != fork::generation() {
             return;
         }
+        let Some(mut ours) = files::ours() else { return self.leave() };
         if let (Some(id), Some(file)) = (self.id, self.file.take()) {
             let number = file.into_raw_fd();
-            files::ours().park(
+            ours.park(
                 id,
                 Parked { number, entry: self.entry, generation: self.generation, writable },
             );
@@ -118,7 +137,7 @@ impl Descriptor {
 
     /// A parked descriptor of the same file and mode, if there is one.
     pub(super) fn unpark(id: FileId, writable: bool) -> Option<Self> {
-        let parked = files::ours().unpark(id, writable)?;
+        let parked = files::ours()?.unpark(id, writable)?;
         Some(adopt(id, &parked))
     }
 }
@@ -142,7 +161,7 @@ fn take_parked(leaves: Option<FileId>) -> Vec<(Descriptor, bool)> {
     if !files::any_parked() {
         return Vec::new();
     }
-    let taken = files::ours().take_due(leaves);
+    let taken = files::ours().map(|mut ours| ours.take_due(leaves)).unwrap_or_default();
     taken.iter().map(|(id, parked)| (adopt(*id, parked), parked.writable)).collect()
 }
 
@@ -158,9 +177,10 @@ fn close_unshared(descriptors: &mut [(Descriptor, bool)]) {
         let answers = closing::not_open_otherwise(&asked().collect::<Vec<_>>());
         let open = descriptors.iter_mut().filter(|(it, _)| it.file().is_ok());
         for ((descriptor, _), is_free) in open.zip(answers) {
-            match (is_free, descriptor.id) {
-                (false, Some(id)) => files::ours().is_held(id, begun.elapsed()),
-                _ => descriptor.close(),
+            if is_free {
+                descriptor.close();
+            } else if let (Some(id), Some(mut ours)) = (descriptor.id, files::ours()) {
+                ours.is_held(id, begun.elapsed());
             }
         }
     });

@@ -5,9 +5,10 @@
 use std::collections::{HashMap, HashSet};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use super::ending;
 use super::fork::Number;
 use super::per_process::PerProcess;
 use super::table::Entry;
@@ -45,11 +46,11 @@ pub(super) struct Parked {
     pub(super) writable: bool,
 }
 
-/// This process's. Nothing else is waited for while it is held.
-pub(super) fn ours() -> MutexGuard<'static, Files> {
+/// This process's. Nothing else is waited for while it is held. `None`: the process ends.
+pub(super) fn ours() -> Option<MutexGuard<'static, Files>> {
     // The first one to ask may have to wait for a fork, which may wait for us.
     PARKED.get();
-    FILES.get().lock().unwrap_or_else(PoisonError::into_inner)
+    ending::lock(FILES.get())
 }
 
 /// Whether anything is parked: a load, so that opening costs nothing when nothing is.

@@ -24,6 +24,7 @@ mod closing;
 mod descriptor;
 mod direct;
 mod directory;
+mod ending;
 mod file;
 mod files;
 mod fork;
@@ -48,6 +49,7 @@ mod tests;
 
 pub use closing::{WhileNobodyOpens, keep_out};
 pub use directory::Directory;
+pub use ending::{lock, process_ends};
 pub use file::File;
 pub use memory::{Map, Memory};
 pub use per_process::PerProcess;

@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use dash_shadow::{Connection, Error};
-use dash_storage::real::{PerProcess, Real};
+use dash_storage::real::{self, PerProcess, Real};
 
 use super::orphans;
 
@@ -129,6 +129,9 @@ fn keep() {
 
 /// In a forked child that exits there is nothing to end but what lingers there itself.
 extern "C" fn end_all() {
-    let paths: Vec<PathBuf> = lingering().kept.keys().cloned().collect();
-    paths.iter().for_each(|path| end(path));
+    real::process_ends();
+    let kept = real::lock(&LINGERING.get().state).map(|mut state| std::mem::take(&mut state.kept));
+    for (path, kept) in kept.unwrap_or_default() {
+        drop(orphans::close(kept.engine, &path, &mut |_| {}));
+    }
 }

@@ -12,7 +12,7 @@
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
-use dash_storage::real::{PerProcess, Real};
+use dash_storage::real::{self, PerProcess, Real};
 
 use super::link::Link;
 use super::settle;
@@ -64,6 +64,7 @@ fn keep() {
 
 /// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
 extern "C" fn at_exit() {
+    real::process_ends();
     let known = KEEPER.get().take_known();
     for link in known.iter().filter_map(Weak::upgrade).flat_map(|links| links.open()) {
         if link.is_inherited() || link.rest.is_none() {

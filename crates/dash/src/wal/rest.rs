@@ -10,7 +10,7 @@
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
-use dash_storage::real::PerProcess;
+use dash_storage::real::{self, PerProcess};
 use dash_wal::{Newest, Rest};
 
 use super::link::{Link, Links, State};
@@ -61,6 +61,7 @@ fn keep() {
 
 /// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
 extern "C" fn at_exit() {
+    real::process_ends();
     let known = KEEPER.get().take_known();
     for links in known.iter().filter_map(Weak::upgrade) {
         let now = Watched { after: Duration::ZERO, newest: None, blind: 0 };

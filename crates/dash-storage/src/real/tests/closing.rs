@@ -13,8 +13,9 @@ use dash_testing::mounts::Mount;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 
+use super::forks::in_child;
 use super::{NEW, fixture, open};
-use crate::real::Real;
+use crate::real::{Real, closing, files, process_ends};
 use crate::{Directory as _, Storage as _};
 
 /// The numbers that this process has the file open by.
@@ -103,4 +104,24 @@ fn beside_a_file_of_another_device_with_the_same_number() {
     drop(directory.open("db".as_ref(), NEW).unwrap());
     assert_eq!(other.metadata().unwrap().ino(), path.metadata().unwrap().ino());
     assert_eq!(numbers(&path), []);
+}
+
+/// `exit` in the handler of a signal that came while the thread was closing files.
+#[test]
+fn at_the_end_of_the_process_nothing_is_waited_for() {
+    let (place, _directory) = fixture();
+    assert!(in_child(|| {
+        let directory = Real.open_directory(place.path()).unwrap();
+        let files: Vec<_> = (0..10).map(|_| open(&directory, "db")).collect();
+        let _stock = fs::File::open(place.path().join("db")).unwrap();
+        let (mut left, ours) = (Some(files), files::ours());
+        closing::while_nobody_opens(|| {
+            process_ends();
+            drop(left.take());
+            drop(open(&directory, "other"));
+        });
+        drop(ours);
+        // It has not waited for each of them, and is used as before by others.
+        numbers(&place.path().join("db")).len() == 11 && directory.flush().is_ok()
+    }));
 }

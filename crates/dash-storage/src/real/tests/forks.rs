@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Runs `check` in a child and returns what it said.
-fn in_child(check: impl FnOnce() -> bool) -> bool {
+pub(super) fn in_child(check: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child makes system calls through handles that exist, allocates nothing that the
     // parent's other threads could have locked, and leaves by `_exit`.
     match unsafe { fork() }.unwrap() {
