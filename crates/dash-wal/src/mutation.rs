@@ -75,6 +75,7 @@ mutations! {
     AbsentRefused = "a log without a -wal is refused",
     CheckpointTaken = "recovery gives a log up for a checkpoint of stock SQLite that may not have flushed",
     AbsentBelieved = "a log without a -wal is discarded, whatever the database holds",
+    UnsharedBelieved = "a log without a -wal is discarded, though the database has no page as in its last image",
     SessionBeginsElsewhere = "a session's first record goes elsewhere than the head of the log at rest says",
     FirstRecordNotFlushed = "a record is written behind a session's first one that no flush has made durable",
     RecoversBesideExclusive = "recovery takes no lock of the database's file",

@@ -15,6 +15,8 @@ fn session() -> (Tale, Db) {
     reader.ok("BEGIN; SELECT * FROM t");
     db.checkpoint("PASSIVE");
     db.put();
+    // A page that a stock survivor leaves as it is.
+    db.ok("INSERT INTO big VALUES ('a')");
     reader.kill();
     (tale, db)
 }
@@ -54,6 +56,22 @@ pub(crate) fn nor_where_it_is_shorter_than_that() {
     assert!(refused.contains("dash recover"), "{refused}");
 }
 
+/// Nor where rows were changed, which leaves header and length as they are.
+#[test]
+pub(crate) fn nor_where_rows_were_changed() {
+    let (tale, db) = Tale::begun();
+    db.ok("INSERT INTO big VALUES ('a')");
+    db.checkpoint("TRUNCATE");
+    for to in ["b", "c", "d"] {
+        db.ok(&format!("UPDATE big SET v = '{to}'"));
+    }
+    db.kill();
+    remove(&tale.machine, "-wal");
+    let refused = tale.try_open().err().unwrap();
+    assert!(refused.contains("app.db-wal is missing"), "{refused}");
+    assert!(refused.contains("dash recover"), "{refused}");
+}
+
 /// A stock connection that was there before checkpoints everything, and deletes it.
 #[test]
 pub(crate) fn after_a_stock_survivor_deleted_it() {
@@ -78,6 +96,23 @@ pub(crate) fn after_a_stock_survivor_deleted_it() {
         tale.done();
         tale.survives_all();
     }
+}
+
+/// One that has changed all pages of the log leaves nothing that tells it from a hand.
+#[test]
+pub(crate) fn but_is_refused_where_a_survivor_left_no_page_of_it() {
+    let (tale, db) = Tale::begun();
+    db.ok("INSERT INTO big VALUES ('a')");
+    db.checkpoint("TRUNCATE");
+    for to in ["b", "c", "d"] {
+        db.ok(&format!("UPDATE big SET v = '{to}'"));
+    }
+    let stock = tale.open_stock();
+    db.kill();
+    stock.db.execute_batch("UPDATE big SET v = 'e'").unwrap();
+    stock.db.close().unwrap();
+    let refused = tale.try_open().err().unwrap();
+    assert!(refused.contains("--discard"), "{refused}");
 }
 
 /// Under synchronous=OFF it flushes nothing of that: the database is durable before the log is

@@ -169,6 +169,7 @@ const TOLD: &[Told] = &[
     (Mutation::AbsentRefused, &[absent::after_a_stock_survivor_deleted_it]),
     (Mutation::CheckpointTaken, &[absent::once_what_it_held_is_durable]),
     (Mutation::AbsentBelieved, &[absent::unless_the_database_lacks_what_it_says]),
+    (Mutation::UnsharedBelieved, &[absent::nor_where_rows_were_changed]),
     (Mutation::StoppedBelieved, &[stopped::who_commits]),
     (Mutation::RecoversBesideExclusive, &[survivor::while_it_has_the_database_for_itself]),
     (Mutation::SessionBeginsElsewhere, &[at_rest::after_flushes_that_failed_too]),

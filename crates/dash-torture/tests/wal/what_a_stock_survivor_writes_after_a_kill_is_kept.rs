@@ -9,6 +9,7 @@ use crate::common::{Db, Tale};
 fn survivor_does(act: impl Fn(&Tale, &Stock), left: impl Fn(&Db)) {
     let (tale, db) = Tale::begun();
     db.put();
+    leave_a_page(&db);
     left(&db);
     let stock = tale.open_stock();
     db.kill();
@@ -30,6 +31,11 @@ fn survivor_does(act: impl Fn(&Tale, &Stock), left: impl Fn(&Db)) {
     tale.survives_all();
 }
 
+/// One that the survivor leaves as it is: what it does can be told from a deletion by hand.
+fn leave_a_page(db: &Db) {
+    db.ok("INSERT INTO big VALUES ('a')");
+}
+
 fn checkpoint(stock: &Stock, kind: &str) {
     let sql = format!("PRAGMA wal_checkpoint({kind})");
     let busy: i64 = stock.db.query_row(&sql, [], |row| row.get(0)).unwrap();
@@ -46,6 +52,7 @@ const LEFT: [fn(&Db); 3] = [
     |db| {
         db.checkpoint("PASSIVE");
         db.put();
+        leave_a_page(db);
     },
 ];
 

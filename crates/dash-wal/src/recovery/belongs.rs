@@ -56,7 +56,7 @@ impl<S: Storage> Look<'_, S> {
         }
         let absent = wal_is != WalIs::Newer;
         if absent && broken(Mutation::AbsentRefused) {
-            return Ok(Database::HoldsOlderImage);
+            return Ok(Database::LacksImages);
         }
         if absent && broken(Mutation::AbsentBelieved) {
             return Ok(Database::Complete);
@@ -67,14 +67,14 @@ impl<S: Storage> Look<'_, S> {
             let is_there = boot == Boot::Same && self.holds_what_statements_made(log, chain)?;
             return Ok(match is_there || broken(Mutation::GoneTaken) {
                 true => Database::Complete,
-                false => Database::HoldsOlderImage,
+                false => Database::LacksImages,
             });
         }
         let held = self.held(log, chain)?;
         let found = Stamp::read(self.database, self.names.shown())?;
         // A stock program that went on may have made a page what it was before.
         if absent && held.older && !held.newest.is_before(found) {
-            return Ok(Database::HoldsOlderImage);
+            return Ok(Database::LacksImages);
         }
         // A stock program that had survived leaves the file where it is, and a header that is not
         // older. It may have left no page as it was.
@@ -95,7 +95,15 @@ impl<S: Storage> Look<'_, S> {
             && !found.is_same_header(held.newest);
         let older = chain.generation.stamp.is_known() && (found.is_before(held.newest) || unknown);
         let another = (older || elsewhere && !held.shares) && !broken(Mutation::AnotherTaken);
-        Ok(if another { Database::Another } else { Database::Complete })
+        // A complete checkpoint leaves the last image of a page, unless a program went on that has
+        // changed every page of the log since.
+        let unshared = absent && !held.shares && !held.newest.is_before(found);
+        let unshared = unshared && !broken(Mutation::UnsharedBelieved);
+        Ok(match (another, unshared) {
+            (true, _) => Database::Another,
+            (false, true) => Database::LacksImages,
+            (false, false) => Database::Complete,
+        })
     }
 
     /// Whether the database has the pages that the last statements of the log have made.

@@ -45,9 +45,9 @@ pub enum WalIs {
 pub(crate) enum Database {
     /// Nothing that speaks against a complete checkpoint.
     Complete,
-    /// A page as it was before its last image in the log. Or the log has statements in the place of
-    /// images, and nothing tells that.
-    HoldsOlderImage,
+    /// A page as it was before its last image in the log, or none as in its last one. Or the log
+    /// has statements in the place of images, and nothing tells that.
+    LacksImages,
     /// What the log can't be of: another database, or an older state of its own.
     Another,
 }
@@ -176,7 +176,7 @@ fn rows() -> [Row; 12] {
             A::RefuseAbsent,
             "-wal was removed by hand: a deletion by SQLite comes after a complete checkpoint, which only statements don't tell",
         )
-        .of(Database::HoldsOlderImage),
+        .of(Database::LacksImages),
         row(
             chain,
             &[W::Absent, W::Blank],
@@ -233,8 +233,7 @@ mod tests {
         for boot in [Boot::Same, Boot::Other] {
             for log in logs {
                 for &wal in ANY {
-                    let all_are =
-                        [Database::Complete, Database::HoldsOlderImage, Database::Another];
+                    let all_are = [Database::Complete, Database::LacksImages, Database::Another];
                     for database in all_are {
                         for reaches in [true, false] {
                             all.push(Situation { boot, log, wal, database, reaches });
@@ -257,7 +256,7 @@ mod tests {
                 (LogSays::Void, WalIs::Older | WalIs::Same | WalIs::Blank) => Action::Blank,
                 (LogSays::Void, _) => Action::Leave,
                 _ if database == Database::Another => Action::RefuseAnother,
-                (_, WalIs::Absent | WalIs::Blank) if database == Database::HoldsOlderImage => {
+                (_, WalIs::Absent | WalIs::Blank) if database == Database::LacksImages => {
                     Action::RefuseAbsent
                 }
                 (_, WalIs::Absent | WalIs::Blank) => Action::Discard,
