@@ -176,6 +176,8 @@ impl<F: File> LogFile<F> {
         if cached.id() != file.id() {
             return Err(Error::Moved(format!("{shown} was replaced while it was opened")));
         }
+        // Each is opened twice, and so neither is ever found to be the only one.
+        [&file, &cached].into_iter().for_each(File::mark_unlocked);
         let file = Arc::new(file);
         let heads = heads(&cached, &shown)?;
         let form = match access {

@@ -320,6 +320,11 @@ pub trait File: Send + Sync + 'static {
     /// anybody what neither the other one gives nor it gave before.
     fn copy_access(&self, other: &Self) -> io::Result<bool>;
 
+    /// Says that the file is one which nobody takes POSIX locks of, as no other program knows it:
+    /// closing it asks who else of the process has it open no more. Not said of one with several
+    /// names.
+    fn mark_unlocked(&self) {}
+
     /// Whether a user, or a group, may write the file by a right of its own, not as one of all
     /// others: as its owner, as its group, or as one that its access control list names. Where
     /// there is a list, the permission bits say only what the group may at most.

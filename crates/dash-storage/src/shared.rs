@@ -107,6 +107,10 @@ impl<F: File> File for Arc<F> {
         F::copy_access(self, other)
     }
 
+    fn mark_unlocked(&self) {
+        F::mark_unlocked(self);
+    }
+
     fn lets_write(&self, user: u32, group: u32) -> io::Result<bool> {
         F::lets_write(self, user, group)
     }

@@ -12,10 +12,13 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
+use nix::time::ClockId;
 
 use super::{ending, files, lease};
 
@@ -33,16 +36,58 @@ pub fn keep_out(others: WhileNobodyOpens) {
     let _ = OTHERS.set(others);
 }
 
+/// How many threads are closing files, or wait for that.
+static CLOSING: AtomicUsize = AtomicUsize::new(0);
+
+/// When the descriptors of the process may be looked through again: where that takes long it has a
+/// small part of the time.
+#[derive(Default)]
+pub(super) struct Looks {
+    next: Option<Instant>,
+}
+
+/// A look that is short enough for any time, the part of the time that longer ones get, and the
+/// longest pause.
+const SHORT: Duration = Duration::from_millis(1);
+const PART: u32 = 20;
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+impl Looks {
+    pub(super) fn are_due(&self) -> bool {
+        self.next.is_none_or(|next| Instant::now() >= next)
+    }
+
+    /// One took so much of a processor: what it had to wait for says nothing of the next one.
+    fn have_had(&mut self, time: Duration) {
+        let pause = time.saturating_sub(SHORT).saturating_mul(PART);
+        self.next = Some(Instant::now() + pause.min(LONGEST_PAUSE));
+    }
+}
+
+/// What this thread has had of the processors.
+fn processor_time() -> Duration {
+    ClockId::CLOCK_THREAD_CPUTIME_ID.now().map(Duration::from).unwrap_or_default()
+}
+
 /// Does something while nobody opens files, as far as that can be had. One does so at a time. At
 /// the end of the process it may not be done.
-pub(super) fn while_nobody_opens(mut work: impl FnMut()) {
-    static ONE_BY_ONE: Mutex<()> = Mutex::new(());
-    let Some(_one) = ending::lock(&ONE_BY_ONE) else { return };
-    match OTHERS.get() {
-        Some(others) if !others(&mut work, ending::patience()) => ending::gave_up(),
-        Some(_) => {}
-        None => work(),
+pub(super) fn while_nobody_opens(mut work: impl FnMut(&mut Looks)) {
+    static ONE_BY_ONE: Mutex<Looks> = Mutex::new(Looks { next: None });
+    CLOSING.fetch_add(1, Ordering::SeqCst);
+    if let Some(mut looks) = ending::lock(&ONE_BY_ONE) {
+        let mut work = || work(&mut looks);
+        match OTHERS.get() {
+            Some(others) if !others(&mut work, ending::patience()) => ending::gave_up(),
+            Some(_) => {}
+            None => work(),
+        }
     }
+    CLOSING.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// Whether a thread is closing files: it may have some in hand that are parked no more.
+pub(super) fn is_under_way() -> bool {
+    CLOSING.load(Ordering::SeqCst) != 0
 }
 
 /// The descriptors of this thread's process, and what the kernel says of it. Those of `/proc/self`
@@ -63,23 +108,38 @@ type Id = (u64, u64);
 /// Of some descriptors of this home, those whose file nobody else in this process has open; when
 /// in doubt, somebody has. A file that has no other descriptor in any process is found at the cost
 /// of a lease, and all others together by one look at the descriptors of the process.
-pub(super) fn not_open_otherwise(files: &[&fs::File]) -> Vec<bool> {
+///
+/// That may be put off for a file that somebody else has open for certain, here or in another
+/// process: no file system is kept busy then that would not be, and no space taken. `must`: not for
+/// others, which are left behind by the last one in use.
+pub(super) fn not_open_otherwise(files: &[&fs::File], looks: &mut Looks, must: bool) -> Vec<bool> {
     // Not as it was when the file was opened: of a stacked file system both are asked alike.
     let ids: Vec<_> = files.iter().map(|file| id_of(file.as_raw_fd())).collect();
-    let mut asked = HashMap::new();
+    let mut of_file: HashMap<_, Vec<_>> = HashMap::new();
     for (file, id) in files.iter().zip(&ids) {
-        // Of several of a file that are one description, any may be asked.
-        let is_alone = || matches!(lease::open_elsewhere(file), Ok(false));
-        // A file system that was shut down answers nothing, and nobody goes on there.
-        asked.entry(*id).or_insert_with(|| id.is_none() || is_alone());
+        of_file.entry(*id).or_default().push(*file);
     }
-    let rest: HashSet<_> =
-        asked.iter().filter_map(|(id, is_alone)| id.filter(|_| !is_alone)).collect();
-    let open = if rest.is_empty() { Some(rest) } else { open_otherwise(&rest) };
-    let is_free = |id: &Option<Id>| {
-        asked[id] || open.as_ref().is_some_and(|open| !id.is_some_and(|id| open.contains(&id)))
+    let (mut rest, mut now) = (HashSet::new(), looks.are_due());
+    for (id, files) in of_file {
+        // A file system that was shut down answers nothing, and nobody goes on there.
+        let Some(id) = id else { continue };
+        // Of several that are one description, any may be asked.
+        if !matches!(lease::open_elsewhere(files[0]), Ok(false)) {
+            rest.insert(id);
+            now |= must && files.len() > 1;
+        }
+    }
+    let open = match rest.is_empty() {
+        true => rest,
+        false if now => {
+            let begun = processor_time();
+            let open = open_otherwise(&rest);
+            looks.have_had(processor_time().saturating_sub(begun));
+            open.unwrap_or(rest)
+        }
+        false => rest,
     };
-    ids.iter().map(is_free).collect()
+    ids.iter().map(|id| id.is_none_or(|id| !open.contains(&id))).collect()
 }
 
 /// Which of some files this process has open by a descriptor that is not of this home; `None`: that
@@ -119,11 +179,40 @@ fn table_len() -> Option<RawFd> {
     (told.is_some() || len <= LONGEST).then(|| RawFd::try_from(len).ok()).flatten()
 }
 
-/// Of which file a descriptor is; `None`: it is not open.
+/// Of which file a descriptor is; `None`: it is not open, or of a file system that is out of order.
+/// One of another machine is not asked, which could take for ever.
 fn id_of(number: RawFd) -> Option<Id> {
+    let mut found = MaybeUninit::<libc::statx>::uninit();
+    let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC | libc::AT_NO_AUTOMOUNT;
+    let (path, mask, place) = (c"".as_ptr(), libc::STATX_INO, found.as_mut_ptr());
+    loop {
+        // SAFETY: the kernel knows which numbers are open, and fills in the place if this one is.
+        match unsafe { libc::syscall(libc::SYS_statx, number, path, flags, mask, place) } {
+            0 => break,
+            _ => match Errno::last() {
+                Errno::EINTR => {}
+                // Linux before 4.11, or a sandbox.
+                Errno::ENOSYS | Errno::EPERM => return id_by_fstat(number),
+                _ => return None,
+            },
+        }
+    }
+    // SAFETY: it was filled in.
+    let found = unsafe { found.assume_init() };
+    Some((libc::makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino))
+}
+
+fn id_by_fstat(number: RawFd) -> Option<Id> {
     let mut found = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the kernel knows which numbers are open, and fills in the place if this one is.
-    let found =
-        unsafe { (libc::fstat(number, found.as_mut_ptr()) == 0).then(|| found.assume_init()) };
-    found.map(|found| (found.st_dev, found.st_ino))
+    loop {
+        // SAFETY: as above.
+        match unsafe { libc::fstat(number, found.as_mut_ptr()) } {
+            0 => break,
+            _ if Errno::last() == Errno::EINTR => {}
+            _ => return None,
+        }
+    }
+    // SAFETY: it was filled in.
+    let found = unsafe { found.assume_init() };
+    Some((found.st_dev, found.st_ino))
 }

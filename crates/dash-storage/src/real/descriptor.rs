@@ -8,7 +8,6 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
-use std::time::Instant;
 
 use nix::errno::Errno;
 
@@ -80,16 +79,16 @@ impl Descriptor {
             close_parked(None);
             return;
         }
-        let mut closing = take_parked(Some(id));
-        closing.push((self.take(), writable));
-        close_unshared(&mut closing);
-        let own = closing.last().and_then(|(descriptor, _)| descriptor.file().ok());
-        let is_shared = own.map(as_usual).is_some();
-        park_all(closing);
-        // Another thread may have parked one meanwhile, and taken this one for one in use.
-        if !is_shared {
-            close_parked(None);
+        let left = close_due(Some((self.take(), writable)), Some(id));
+        if let Some((mut own, writable)) = left {
+            match own.file() {
+                Ok(file) => as_usual(file),
+                Err(_) => return,
+            }
+            own.take().park(writable);
         }
+        // Another thread may have parked one meanwhile, and taken this one for one in use.
+        close_parked(None);
     }
 
     /// Itself, and nothing in its place.
@@ -103,7 +102,8 @@ impl Descriptor {
         self.file.take().map(IntoRawFd::into_raw_fd);
     }
 
-    fn close(&mut self) {
+    /// Closes it, whoever has the file open.
+    pub(super) fn close(&mut self) {
         let Some(file) = self.file.take() else { return };
         let _inside = fork::inside();
         if self.generation == fork::generation() {
@@ -146,50 +146,48 @@ impl Descriptor {
 /// `leaves`: a handle of this file needs to be alone.
 pub(super) fn close_parked(leaves: Option<FileId>) {
     // Again: who parks meanwhile takes those that are being closed for some that are in use.
-    loop {
-        let mut closing = take_parked(leaves);
-        let count = closing.len();
-        close_unshared(&mut closing);
-        if park_all(closing) == count {
+    let is_due = || files::ours().is_some_and(|ours| ours.are_due(leaves));
+    // In this order: what another thread has taken to close it is not parked, and not closed yet.
+    while files::any_parked() && is_due() || closing::is_under_way() {
+        let before = files::parked();
+        close_due(None, leaves);
+        if files::parked() >= before {
             break;
         }
     }
 }
 
-/// The parked ones that must not wait any longer.
-fn take_parked(leaves: Option<FileId>) -> Vec<(Descriptor, bool)> {
-    if !files::any_parked() {
-        return Vec::new();
-    }
-    let taken = files::ours().map(|mut ours| ours.take_due(leaves)).unwrap_or_default();
-    taken.iter().map(|(id, parked)| (adopt(*id, parked), parked.writable)).collect()
-}
-
-/// Closes those whose file nobody else in this process has open, by one look for all of them.
-fn close_unshared(descriptors: &mut [(Descriptor, bool)]) {
-    if descriptors.is_empty() {
-        return;
-    }
+/// Closes what must not wait any longer, by one look for all of them, and parks what somebody else
+/// in this process has open; `own` is closed with them, or returned. `leaves`: of this file in any
+/// case.
+fn close_due(
+    own: Option<(Descriptor, bool)>,
+    leaves: Option<FileId>,
+) -> Option<(Descriptor, bool)> {
     let _inside = fork::inside();
-    closing::while_nobody_opens(|| {
-        let begun = Instant::now();
-        let asked = || descriptors.iter().filter_map(|(it, _)| it.file().ok());
-        let answers = closing::not_open_otherwise(&asked().collect::<Vec<_>>());
-        let open = descriptors.iter_mut().filter(|(it, _)| it.file().is_ok());
-        for ((descriptor, _), is_free) in open.zip(answers) {
-            if is_free {
-                descriptor.close();
-            } else if let (Some(id), Some(mut ours)) = (descriptor.id, files::ours()) {
-                ours.is_held(id, begun.elapsed());
-            }
+    let mut own = own;
+    closing::while_nobody_opens(|looks| {
+        let all = looks.are_due();
+        let (due, is_last) = files::ours().map_or_else(Default::default, |mut ours| {
+            let is_last = leaves.is_some_and(|id| ours.used(id) <= 1);
+            (ours.take_due(leaves, all), is_last)
+        });
+        let mut closing: Vec<_> =
+            due.iter().map(|(id, parked)| (adopt(*id, parked), parked.writable)).collect();
+        let is_own = own.is_some();
+        closing.extend(own.take());
+        let files: Vec<_> = closing.iter().filter_map(|(it, _)| it.file().ok()).collect();
+        let answers = closing::not_open_otherwise(&files, looks, is_last);
+        let open = closing.iter_mut().filter(|(it, _)| it.file().is_ok());
+        for ((descriptor, _), _) in open.zip(answers).filter(|(_, is_free)| *is_free) {
+            descriptor.close();
+        }
+        own = if is_own { closing.pop() } else { None };
+        for (descriptor, writable) in closing {
+            descriptor.park(writable);
         }
     });
-}
-
-/// Parks those that are left open; how many.
-fn park_all(descriptors: Vec<(Descriptor, bool)>) -> usize {
-    let left = descriptors.into_iter().filter(|(descriptor, _)| descriptor.file.is_some());
-    left.map(|(descriptor, writable)| descriptor.park(writable)).count()
+    own.filter(|(descriptor, _)| descriptor.file.is_some())
 }
 
 /// Takes a descriptor over that is parked no more, and counts as one in use.

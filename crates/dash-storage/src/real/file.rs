@@ -29,6 +29,8 @@ pub struct File {
     id: FileId,
     writable: bool,
     locked: AtomicBool,
+    /// Nobody else takes locks of it.
+    is_unlocked: AtomicBool,
     /// The block of a direct description, 0 if it is not direct.
     direct: AtomicU32,
 }
@@ -36,7 +38,8 @@ pub struct File {
 impl File {
     pub(super) fn new(mut descriptor: Descriptor, id: FileId, writable: bool) -> Self {
         descriptor.is_of(id);
-        Self { descriptor, id, writable, locked: AtomicBool::new(false), direct: AtomicU32::new(0) }
+        let [locked, is_unlocked] = [false; 2].map(AtomicBool::new);
+        Self { descriptor, id, writable, locked, is_unlocked, direct: AtomicU32::new(0) }
     }
 
     /// Asks a descriptor what file it is of.
@@ -284,6 +287,11 @@ impl crate::File for File {
         uninterrupted(|| access::copy(to, from))
     }
 
+    fn mark_unlocked(&self) {
+        let found = self.descriptor.file().and_then(stat);
+        self.is_unlocked.store(found.is_ok_and(|found| found.nlink() == 1), Ordering::Relaxed);
+    }
+
     fn lets_write(&self, user: u32, group: u32) -> io::Result<bool> {
         access::lets_write(self.descriptor.file()?, user, group)
     }
@@ -350,6 +358,9 @@ impl Drop for File {
         if *self.locked.get_mut() {
             // Nothing could be done about a failure, and the kernel releases at the last close.
             let _ = lock::unlock(file, lock::ALL);
+        }
+        if *self.is_unlocked.get_mut() {
+            return self.descriptor.close();
         }
         let is_direct = *self.direct.get_mut() != 0;
         self.descriptor.close_or_park(self.writable, |file| {

@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
 
 use super::ending;
 use super::fork::Number;
@@ -33,8 +32,6 @@ pub(super) struct Files {
 struct Open {
     used: usize,
     parked: Vec<Parked>,
-    /// Until then somebody else in this process is taken to have it open.
-    held_until: Option<Instant>,
 }
 
 /// A descriptor that is owned by the list.
@@ -55,17 +52,12 @@ pub(super) fn ours() -> Option<MutexGuard<'static, Files>> {
 
 /// Whether anything is parked: a load, so that opening costs nothing when nothing is.
 pub(super) fn any_parked() -> bool {
-    PARKED.get().load(Ordering::Relaxed) != 0
+    parked() != 0
 }
 
-/// A look that is short enough for any time, and the part of the time that longer ones may take.
-const SHORT: Duration = Duration::from_micros(200);
-const PART: u32 = 20;
-
-impl Open {
-    fn is_held(&self) -> bool {
-        self.held_until.is_some_and(|until| Instant::now() < until)
-    }
+/// How many are parked.
+pub(super) fn parked() -> usize {
+    PARKED.get().load(Ordering::SeqCst)
 }
 
 impl Files {
@@ -93,7 +85,7 @@ impl Files {
 
     /// One that was in use is parked.
     pub(super) fn park(&mut self, id: FileId, parked: Parked) {
-        PARKED.get().fetch_add(1, Ordering::Relaxed);
+        PARKED.get().fetch_add(1, Ordering::SeqCst);
         self.change(id, |open| {
             open.used -= 1;
             open.parked.push(parked);
@@ -104,47 +96,45 @@ impl Files {
     pub(super) fn unpark(&mut self, id: FileId, writable: bool) -> Option<Parked> {
         let parked = &self.open.get(&id)?.parked;
         let place = parked.iter().position(|parked| parked.writable == writable)?;
-        PARKED.get().fetch_sub(1, Ordering::Relaxed);
+        PARKED.get().fetch_sub(1, Ordering::SeqCst);
         self.change(id, |open| {
             open.used += 1;
             Some(open.parked.swap_remove(place))
         })
     }
 
-    /// Takes all that may wait no longer, which are in use now. `leaves`: one more of this file is
-    /// about to go.
-    pub(super) fn take_due(&mut self, leaves: Option<FileId>) -> Vec<(FileId, Parked)> {
+    /// How many are in use of a file.
+    pub(super) fn used(&self, id: FileId) -> usize {
+        self.open.get(&id).map_or(0, |open| open.used)
+    }
+
+    /// Whether there are any that may wait no longer; `leaves`: one file is about to lose a user.
+    pub(super) fn are_due(&self, leaves: Option<FileId>) -> bool {
+        !self.due.is_empty() || leaves.is_some_and(|id| !self.may_wait(id, 1))
+    }
+
+    /// Takes what may wait no longer, which is in use then: of one file that is about to lose a user
+    /// more, and of `all`.
+    pub(super) fn take_due(&mut self, leaves: Option<FileId>, all: bool) -> Vec<(FileId, Parked)> {
         let leaves = leaves.filter(|id| !self.may_wait(*id, 1));
-        let is_free = |id: &FileId| self.open.get(id).is_some_and(|open| !open.is_held());
-        let due = self.due.iter().copied().filter(is_free);
+        let due = self.due.iter().copied().filter(|_| all);
         let due: HashSet<_> = due.chain(leaves).collect();
         let take = |id| {
             let taken = self.change(id, |open| {
                 open.used += open.parked.len();
                 std::mem::take(&mut open.parked)
             });
-            PARKED.get().fetch_sub(taken.len(), Ordering::Relaxed);
+            PARKED.get().fetch_sub(taken.len(), Ordering::SeqCst);
             taken.into_iter().map(move |parked| (id, parked))
         };
         due.into_iter().flat_map(take).collect()
     }
 
     /// Whether a descriptor of a file may be parked without asking who has it open: not more than
-    /// others are in use, of which the last one asks; more, where somebody else was found to have
-    /// it. The next opening of the file takes a parked one over. `besides`: so many more are about
-    /// to be parked, or not in use any more.
+    /// others are in use, of which the last one asks. The next opening of the file takes a parked
+    /// one over. `besides`: so many more are about to be parked, or not in use any more.
     pub(super) fn may_wait(&self, id: FileId, besides: usize) -> bool {
-        let waits = |open: &Open| {
-            open.parked.len() + besides <= open.used || open.used > 1 && open.is_held()
-        };
-        self.open.get(&id).is_some_and(waits)
-    }
-
-    /// Somebody else has a file open, as a look has found that took so long. The next look comes
-    /// when looking has no more than a small part of the time.
-    pub(super) fn is_held(&mut self, id: FileId, look: Duration) {
-        let pause = look.saturating_sub(SHORT) * PART;
-        self.change(id, |open| open.held_until = Some(Instant::now() + pause));
+        self.open.get(&id).is_some_and(|open| open.parked.len() + besides <= open.used)
     }
 
     fn change<R>(&mut self, id: FileId, change: impl FnOnce(&mut Open) -> R) -> R {

@@ -16,7 +16,7 @@ use nix::sched::{CloneFlags, unshare};
 use super::forks::in_child;
 use super::{NEW, fixture, open};
 use crate::real::{Real, closing, files, process_ends};
-use crate::{Directory as _, Storage as _};
+use crate::{Directory as _, File as _, Storage as _};
 
 /// The numbers that this process has the file open by.
 fn numbers(path: &Path) -> Vec<RawFd> {
@@ -75,22 +75,38 @@ fn many_of_one_file_among_many_descriptors() {
     }
 }
 
-/// In a chroot, for example. Of this thread alone the folder is gone.
+/// A log that nobody else has any locks of; what has another name may be somebody's database.
+#[test]
+fn one_that_nobody_locks_is_closed_at_once() {
+    let (place, directory) = fixture();
+    let path = place.path().join("db");
+    let file = open(&directory, "db");
+    let _other = fs::File::open(&path).unwrap();
+    file.mark_unlocked();
+    drop(file);
+    assert_eq!(numbers(&path).len(), 1);
+    fs::hard_link(&path, place.path().join("name")).unwrap();
+    let file = open(&directory, "db");
+    file.mark_unlocked();
+    drop(file);
+    assert_eq!(numbers(&path).len(), 2, "it is parked");
+}
+
+/// In a chroot, for example.
 #[test]
 fn without_proc() {
     if !root_for("a name space of mounts") {
         return;
     }
     let none: Option<&str> = None;
-    std::thread::spawn(move || {
+    assert!(in_child(|| {
         unshare(CloneFlags::CLONE_NEWNS).unwrap();
         mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
         umount2("/proc", MntFlags::MNT_DETACH).unwrap();
         assert!(!Path::new("/proc/self").exists());
         is_left_and_then_closed();
-    })
-    .join()
-    .unwrap();
+        true
+    }));
 }
 
 /// A descriptor of something else that happens to have the number of an inode of ours.
@@ -115,7 +131,7 @@ fn at_the_end_of_the_process_nothing_is_waited_for() {
         let files: Vec<_> = (0..10).map(|_| open(&directory, "db")).collect();
         let _stock = fs::File::open(place.path().join("db")).unwrap();
         let (mut left, ours) = (Some(files), files::ours());
-        closing::while_nobody_opens(|| {
+        closing::while_nobody_opens(|_| {
             process_ends();
             drop(left.take());
             drop(open(&directory, "other"));
