@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use dash_testing::machine::root_for;
 use dash_testing::names::beside;
 use suite::sql::run;
 
@@ -105,25 +104,5 @@ fn a_hard_link_to_another_file() {
                 assert!(error.contains("app.db-dash is another file, too"), "{error}");
             }
         }
-    }
-}
-
-/// In a folder that everybody may write, a file waits for the first who opens the database.
-#[test]
-fn a_file_of_somebody_who_has_no_right_to_the_database() {
-    if !root_for("giving a file away") {
-        return;
-    }
-    for (bits, parameters) in [(0o644, ""), (0o660, ""), (0o660, "&journal_mode=wal")] {
-        let (_folder, path) = made();
-        fs::set_permissions(&path, fs::Permissions::from_mode(bits)).unwrap();
-        let planted = beside(&path, "-dash");
-        fs::write(&planted, vec![0; 32768]).unwrap();
-        std::os::unix::fs::chown(&planted, Some(2001), Some(2001)).unwrap();
-        fs::set_permissions(&planted, fs::Permissions::from_mode(0o666)).unwrap();
-        let error = session(&path, parameters).unwrap_err();
-        let whose = "belongs to user 2001, who has no right to write app.db";
-        assert!(error.contains(whose), "{bits:o}: {error}");
-        assert_eq!(fs::read(&planted).unwrap(), vec![0; 32768]);
     }
 }

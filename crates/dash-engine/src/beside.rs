@@ -22,7 +22,7 @@ pub const MAKING_PATIENCE: Duration = Duration::from_secs(1);
 const OTHERS_WRITE: u32 = 0o002;
 
 /// Root may write any database.
-const ROOT: u32 = 0;
+pub(crate) const ROOT: u32 = 0;
 
 /// How often it is looked at.
 const MAKING_PAUSE: Duration = Duration::from_micros(500);
@@ -136,8 +136,27 @@ pub fn is_of_a_writer<F: File>(found: &Metadata, database: &F) -> io::Result<boo
     is_a_writer(found, &database.metadata()?, || database.lets_write(found.owner, found.group))
 }
 
+/// The same of two names in a folder, by what was said of both. The database, which has the name
+/// `named`, is opened only where that does not tell.
+///
+/// # Errors
+///
+/// Those of opening it, and of looking.
+pub fn is_of_a_writer_of<D: Directory>(
+    found: &Metadata,
+    directory: &D,
+    (named, database): (&OsStr, &Metadata),
+) -> io::Result<bool>
+where
+    D::File: File,
+{
+    is_a_writer(found, database, || {
+        directory.open(named, OpenMode::Read)?.lets_write(found.owner, found.group)
+    })
+}
+
 /// The same by what was said of the database; `lets_write` asks the file itself.
-pub(crate) fn is_a_writer(
+fn is_a_writer(
     found: &Metadata,
     database: &Metadata,
     lets_write: impl FnOnce() -> io::Result<bool>,

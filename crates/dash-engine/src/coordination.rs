@@ -1,11 +1,13 @@
 //! The coordination file `app.db-dash`, whatever engine fills it: who may make it, who waits for
 //! whom, and the bytes that are locked in it in every mode, so that the modes refuse each other.
 
-use crate::beside::{MAKING_PATIENCE, OWNERS_ALONE, is_a_writer, is_being_made, left_behind};
+use crate::beside::{MAKING_PATIENCE, OWNERS_ALONE, ROOT};
+use crate::beside::{is_being_made, is_of_a_writer_of, left_behind};
 use crate::error::{Context, Error, Operation, Result};
-use crate::open::open_own;
+use crate::open::{ATTEMPTS, if_there, open_own, replaced};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -51,6 +53,11 @@ const READER_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Opens the coordination file and waits for its OPEN lock, as long as `patience` says. Tells
 /// whether the file has no bytes. `db`: what `app.db` is.
+///
+/// One that belongs to nobody who may write the database is not used, whatever its length: whoever
+/// has it open cuts the memory of this process, or writes there. It makes room for a new one where
+/// nobody uses it. Who makes one right now is a writer, too, though one by a group of his may not
+/// look so before it has that group: he finds his own gone, and looks again.
 pub fn open_coordination<S: Storage>(
     storage: &S,
     directory: &S::Directory,
@@ -61,11 +68,11 @@ pub fn open_coordination<S: Storage>(
     let name = which.shown;
     // Without an `app.db` its maker's alone, too: until there is one.
     let permissions = db.map_or(0o600, |db| db.permissions) & OWNERS_ALONE;
-    let (mut waited, mut vanished) = (Duration::ZERO, false);
+    let (mut waited, mut vanished, mut removed) = (Duration::ZERO, false, 0);
     loop {
         let mode = OpenMode::Create { permissions };
         let file = match open_own::<S>(directory, which.name, mode) {
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 match (whose(directory, which)?, db) {
                     (Some(found), Some(db)) if is_being_made(&found, db) => {
                         if waited >= MAKING_PATIENCE {
@@ -74,6 +81,9 @@ pub fn open_coordination<S: Storage>(
                     }
                     // It may have been given up just now; or this process may make none.
                     (None, _) if !vanished => vanished = true,
+                    (Some(found), _) if !belongs(storage, directory, which, (&found, db))? => {
+                        return Err(strangers(directory, which, &found));
+                    }
                     _ => return Err(error).during(Operation::Open, name),
                 }
                 storage.sleep(OPEN_PAUSE);
@@ -84,11 +94,51 @@ pub fn open_coordination<S: Storage>(
         };
         wait_for_open(storage, &file, name, (&mut waited, patience))?;
         // The last one to close may have removed it while this one waited.
-        let named = whose(directory, which)?;
-        if let Some(named) = named.filter(|named| named.id == file.id()) {
-            check_found(directory, &named, db, which)?;
+        let named = whose(directory, which)?.filter(|named| named.id == file.id());
+        let Some(named) = named else { continue };
+        check_found(&named, name)?;
+        if belongs(storage, directory, which, (&named, db))? {
             return Ok((file, named.len == 0));
         }
+        let used = file.lock_conflict(ALIVE, LockKind::Exclusive).during(Operation::Lock, name)?;
+        if used.is_some() || directory.unlink(which.name).is_err() {
+            return Err(strangers(directory, which, &named));
+        }
+        removed += 1;
+        if removed > ATTEMPTS {
+            return Err(replaced(name));
+        }
+    }
+}
+
+/// Opens a coordination file to read what it says of the last session, or of this one: if there is
+/// one that somebody has made who may write the database.
+///
+/// # Errors
+///
+/// Those of opening the two files, and of looking.
+pub fn read_coordination<S: Storage>(
+    directory: &S::Directory,
+    which: CoordinationFile<'_>,
+) -> Result<Option<S::File>> {
+    let db = directory.metadata(which.named).during(Operation::Stat, which.db)?;
+    let counts = |found: &Metadata| match &db {
+        Some(db) => is_of_a_writer_of(found, directory, (which.named, db)),
+        None => Ok(true),
+    };
+    let (found, file) = match directory.open(which.name, OpenMode::Read) {
+        // A stranger's keeps nobody out.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            (whose(directory, which)?, Err(error))
+        }
+        opened => match if_there(opened, which.name)? {
+            None => return Ok(None),
+            Some(file) => (Some(file.metadata().during(Operation::Stat, which.shown)?), Ok(file)),
+        },
+    };
+    match found {
+        Some(found) if !counts(&found).during(Operation::Open, which.db)? => Ok(None),
+        _ => file.map(Some).during(Operation::Open, which.shown),
     }
 }
 
@@ -156,35 +206,57 @@ fn whose(directory: &impl Directory, which: CoordinationFile<'_>) -> Result<Opti
     directory.metadata(which.name).during(Operation::Stat, which.shown)
 }
 
-/// Whether a coordination file may be written: it has no other name, and its maker has a right to
-/// the database.
-fn check_found<D: Directory>(
-    directory: &D,
-    found: &Metadata,
-    db: Option<&Metadata>,
-    which: CoordinationFile<'_>,
-) -> Result<()>
-where
-    D::File: File,
-{
-    let name = which.shown;
+/// Refuses a coordination file that is another file, too.
+fn check_found(found: &Metadata, name: &str) -> Result<()> {
     if found.kind != FileKind::Regular || found.links > 1 {
         return Err(Error::CantOpen(format!(
             "{name} is another file, too ({} hard links): dash does not write it; remove it",
             found.links
         )));
     }
-    let Some(db) = db.filter(|_| found.len > 0) else {
-        return Ok(());
+    Ok(())
+}
+
+/// Whether a coordination file belongs to this process's user, or to somebody who may write the
+/// database; where there is none yet, to root. `db`: what `app.db` was.
+fn belongs<S: Storage>(
+    storage: &S,
+    directory: &S::Directory,
+    which: CoordinationFile<'_>,
+    (found, db): (&Metadata, Option<&Metadata>),
+) -> Result<bool> {
+    if found.owner == storage.user() {
+        return Ok(true);
+    }
+    let is_writers = |db: &Metadata| {
+        is_of_a_writer_of(found, directory, (which.named, db)).during(Operation::Open, which.db)
     };
-    let is_of_a_writer = is_a_writer(found, db, || {
-        directory.open(which.named, OpenMode::Read)?.lets_write(found.owner, found.group)
-    });
-    if !is_of_a_writer.during(Operation::Open, which.db)? {
-        return Err(Error::CantOpen(format!(
+    if let Some(db) = db
+        && is_writers(db)?
+    {
+        return Ok(true);
+    }
+    // It may have been made, or given to somebody, while this one waited.
+    match directory.metadata(which.named).during(Operation::Stat, which.db)? {
+        Some(db) => is_writers(&db),
+        None => Ok(found.owner == ROOT),
+    }
+}
+
+/// Says that a coordination file is a stranger's and can't be replaced. Who may not write the
+/// database either has no need of it: he is told as much, and may go on to read.
+fn strangers<D: Directory>(directory: &D, which: CoordinationFile<'_>, found: &Metadata) -> Error
+where
+    D::File: File,
+{
+    let name = which.shown;
+    match directory.open(which.named, OpenMode::ReadWrite) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Error::Io { operation: Operation::Open, name: name.to_owned(), source: error }
+        }
+        _ => Error::CantOpen(format!(
             "{name} belongs to user {}, who has no right to write {}: if no process has the database open, remove it",
             found.owner, which.db
-        )));
+        )),
     }
-    Ok(())
 }

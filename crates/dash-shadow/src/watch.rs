@@ -8,6 +8,7 @@ use crate::shared::handover::ticket_of;
 use crate::shared::layout::Layout;
 use crate::shared::locks;
 use crate::shared::readers::snapshot_of;
+use dash_engine::coordination::read_coordination;
 use dash_engine::copied::Copied;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::open::open_if_there;
@@ -56,7 +57,7 @@ pub fn watch<S: Storage>(storage: &S, path: &Path) -> Result<Option<Watched>> {
     let (folder, names) = Names::split(path)?;
     let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
     let name = names.shown_coordination();
-    let file = open_if_there::<S>(&directory, &names.coordination, OpenMode::Read)?;
+    let file = read_coordination::<S>(&directory, names.coordination_file())?;
     let Some(file) = file else { return Ok(None) };
     let is_held = |range, kind| {
         let held = file.lock_conflict(range, kind).during(Operation::Lock, name)?;

@@ -1,12 +1,13 @@
 //! What only a closed database allows.
 
+use crate::connection::open::coordination_of;
 use crate::format::header::{Header, Marks};
 use crate::names::Names;
 use crate::recovery::left::left_in_coordination;
 use crate::shared::locks;
-use dash_engine::coordination::{OPEN_PATIENCE, open_coordination};
+use dash_engine::coordination::{OPEN_PATIENCE, read_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
+use dash_storage::{Directory, File, FileKind, LockKind, Storage};
 use std::path::Path;
 
 /// Does something while no connection has the database at `path` open for writing, in any process,
@@ -55,9 +56,7 @@ fn while_alone<S: Storage, T>(
     };
     let db = stat(&names.db)?;
     let stays = keeps && stat(&names.coordination)?.is_some();
-    let which = names.coordination_file();
-    let (coordination, _) =
-        open_coordination(storage, &directory, which, db.as_ref(), OPEN_PATIENCE)?;
+    let (coordination, _) = coordination_of(storage, &directory, &names, db, OPEN_PATIENCE)?;
     let holder = coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive);
     if holder.during(Operation::Lock, names.shown_coordination())?.is_some() {
         return Err(Error::Busy);
@@ -76,7 +75,7 @@ pub fn is_open<S: Storage>(storage: &S, path: &Path) -> bool {
     let look = || {
         let (folder, names) = Names::split(path).ok()?;
         let directory = storage.open_directory(folder).ok()?;
-        let coordination = directory.open(&names.coordination, OpenMode::Read).ok()?;
+        let coordination = read_coordination::<S>(&directory, names.coordination_file()).ok()??;
         coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive).ok()?
     };
     look().is_some()

@@ -53,6 +53,11 @@ pub trait Storage: Clone + Send + Sync + 'static {
     fn pid_namespace(&self) -> u64 {
         0
     }
+
+    /// The user that this process acts as.
+    fn user(&self) -> u32 {
+        0
+    }
 }
 
 /// How [`Directory::open`] opens a file.

@@ -3,9 +3,9 @@
 use crate::names::Names;
 use crate::shared::coordination::{Left, left_in};
 use crate::shared::locks::ALIVE;
+use dash_engine::coordination::read_coordination;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_engine::open::open_if_there;
-use dash_storage::{File, LockKind, OpenMode, Storage};
+use dash_storage::{File, LockKind, Storage};
 use std::path::Path;
 
 /// Whether a connection of this engine, in any process, has the database at `path` open.
@@ -53,7 +53,7 @@ fn living<S: Storage>(storage: &S, path: &Path) -> Result<Option<Left>> {
     let Ok((folder, names)) = Names::split(path) else { return Ok(None) };
     let Ok(folder) = storage.open_directory(folder) else { return Ok(None) };
     let name = names.shown_coordination();
-    let Some(file) = open_if_there::<S>(&folder, &names.coordination, OpenMode::Read)? else {
+    let Some(file) = read_coordination::<S>(&folder, names.coordination_file())? else {
         return Ok(None);
     };
     let held = file.lock_conflict(ALIVE, LockKind::Exclusive).during(Operation::Lock, name)?;

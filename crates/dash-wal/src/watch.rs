@@ -10,6 +10,7 @@ use crate::shared::commits::{RecentCommit, recent};
 use crate::shared::coordination::{Copy, Word};
 use crate::shared::entries::{Told, living, told};
 use crate::shared::locks;
+use dash_engine::coordination::read_coordination;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_storage::{File, FileId, LockKind, OpenMode, SharedMemory, Storage};
@@ -88,7 +89,8 @@ pub fn watch<S: Storage>(storage: &S, path: &Path) -> Result<Option<Watched>> {
     let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
     let name = names.shown_coordination();
     let open = |name| open_if_there::<S>(&directory, name, OpenMode::Read);
-    let Some(file) = open(&names.coordination)? else { return Ok(None) };
+    let which = names.coordination_file();
+    let Some(file) = read_coordination::<S>(&directory, which)? else { return Ok(None) };
     let held = file.lock_conflict(locks::ALIVE, LockKind::Exclusive);
     if held.during(Operation::Lock, name)?.is_none() {
         return Ok(None);

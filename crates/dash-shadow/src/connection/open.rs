@@ -12,15 +12,16 @@ use crate::shared::coordination::Coordination;
 use crate::shared::layout::Layout;
 use crate::shared::life::{hold_life, is_alone};
 use crate::shared::locks::{self, LockLevel};
-use dash_engine::coordination::open_coordination;
+use dash_engine::coordination::{CoordinationFile, open_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::{keep_stock_writers_out, share};
 use dash_engine::memory::{OPENING, headroom};
 use dash_engine::open::{Opened, if_there, open_if_there, open_own};
-use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
+use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl<S: Storage> Connection<S> {
     /// Opens a database for reading and writing; recovers it first if nobody else has it open.
@@ -67,8 +68,7 @@ impl<S: Storage> Connection<S> {
             None => {}
         }
         mounted::check::<S>(&directory, &names)?;
-        let (which, patience) = (names.coordination_file(), options.patience);
-        let coordination = open_coordination(storage, &directory, which, found.as_ref(), patience)?;
+        let coordination = coordination_of(storage, &directory, &names, found, options.patience)?;
         Self::open_locked(storage, directory, directory_path, names, coordination, options)
     }
 
@@ -130,6 +130,25 @@ impl<S: Storage> Connection<S> {
     }
 }
 
+/// Opens the coordination file, which is to belong to somebody who may write what `app.db` stands
+/// for right now. `found`: what has that name.
+pub(crate) fn coordination_of<S: Storage>(
+    storage: &S,
+    directory: &S::Directory,
+    names: &Names,
+    found: Option<Metadata>,
+    patience: Duration,
+) -> Result<(S::File, bool)> {
+    let of_name = found.filter(|found| found.len > 0).map(|found| (names.db.as_os_str(), found));
+    let db = match of_name {
+        None => look_up_db::<S>(directory, names)?,
+        found => found,
+    };
+    let which = names.coordination_file();
+    let which = CoordinationFile { named: db.map_or(which.named, |(name, _)| name), ..which };
+    open_coordination(storage, directory, which, db.map(|(_, db)| db).as_ref(), patience)
+}
+
 /// What an opener has, once it has recovered the database or joined the others.
 struct Entered<F: File> {
     /// The files of both slots.
@@ -167,7 +186,7 @@ impl<S: Storage> First<'_, S> {
             let exposed = !give_access(c, db.as_ref(), shadow.as_ref());
             let mut found = self.lead([db, shadow], fresh, options)?;
             let files = std::mem::take(&mut found.files);
-            // A stranger's is removed.
+            // A stranger's is not used.
             let exposed = exposed && files.iter().all(Option::is_some);
             return Ok(Entered { files, generation: c.generation(), found: Some(found), exposed });
         }

@@ -11,6 +11,7 @@ use crate::format::State;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::shared::coordination::{Coordination, Word};
+use dash_engine::coordination::read_coordination;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::read_padded;
 use dash_engine::open::open_if_there;
@@ -78,7 +79,7 @@ pub(crate) fn decided_beside<S: Storage>(
     directory_path: &Path,
     names: &Names,
 ) -> Result<bool> {
-    let Some(file) = open_if_there::<S>(directory, &names.coordination, OpenMode::Read)? else {
+    let Some(file) = read_coordination::<S>(directory, names.coordination_file())? else {
         return Ok(false);
     };
     let word = |word: Word| {

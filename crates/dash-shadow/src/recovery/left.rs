@@ -9,10 +9,10 @@ use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::layout::Layout;
+use dash_engine::coordination::read_coordination;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::io::read_padded;
-use dash_engine::open::open_if_there;
-use dash_storage::{File, OpenMode, Storage};
+use dash_storage::{File, Storage};
 use std::sync::atomic::Ordering::SeqCst;
 
 /// What else the last session left.
@@ -73,7 +73,7 @@ pub(crate) fn left_in_coordination<S: Storage>(
     directory: &S::Directory,
     names: &Names,
 ) -> Result<Left> {
-    let Some(file) = open_if_there::<S>(directory, &names.coordination, OpenMode::Read)? else {
+    let Some(file) = read_coordination::<S>(directory, names.coordination_file())? else {
         return Ok(Left::default());
     };
     let word = |word: Word| {

@@ -126,4 +126,8 @@ impl Storage for Real {
     fn pid_namespace(&self) -> u64 {
         space::pid_namespace()
     }
+
+    fn user(&self) -> u32 {
+        nix::unistd::geteuid().as_raw()
+    }
 }

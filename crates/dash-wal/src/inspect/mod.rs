@@ -16,6 +16,7 @@ use crate::recovery::look::{Log, Look, orphaned};
 use crate::recovery::rows::{Boot, Situation, decide, explain};
 use crate::shared::coordination::{Left, left_in};
 use crate::strayed::refusal;
+use dash_engine::coordination::read_coordination;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::header::Header;
@@ -42,7 +43,7 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let open = |name| open_if_there::<S>(&directory, name, OpenMode::Read);
     let (db, wal, shm) = (open(&names.db)?, open(&names.wal)?, open(&names.shm)?);
     let db = db.map(Arc::new);
-    let coordination = open(&names.coordination)?;
+    let coordination = read_coordination::<S>(&directory, names.coordination_file())?;
     let lockable = [
         (LockedFile::Database, db.as_deref()),
         (LockedFile::Index, shm.as_ref()),

@@ -1,0 +1,195 @@
+//! Who may make files in a database's folder, and not write the database, could put an empty
+//! `app.db-dash` there and keep it open: it became the memory that all connections share, and he
+//! cut it (SIGBUS) or wrote there what he liked. One that belongs to nobody who may write the
+//! database is replaced where nobody uses it, and refused where somebody may. SEC S2-8, too.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod suite;
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use dash_storage::real::Real;
+use dash_testing::machine::root_for;
+use dash_testing::names::{beside, exists};
+use suite::parts::Part;
+use suite::peers::Session;
+use suite::rights::{allow, give};
+use suite::sql::run;
+
+const OWNER: u32 = 2001;
+const MEMBER: u32 = 2002;
+const STRANGER: u32 = 2003;
+const GROUP: u32 = 5000;
+
+const MODES: [&str; 2] = ["&journal_mode=shadow", "&journal_mode=wal"];
+
+/// A database of `OWNER`'s, in a folder in which everybody may make files.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new(bits: u32) -> Option<Self> {
+        if !root_for("giving files away") {
+            return None;
+        }
+        let place = Self(tempfile::tempdir().unwrap());
+        allow(place.0.path(), 0o777);
+        run(&suite::stock(&place.db()), "CREATE TABLE t(v); INSERT INTO t VALUES (1)");
+        give(&place.db(), (OWNER, GROUP));
+        allow(&place.db(), bits);
+        Some(place)
+    }
+
+    fn db(&self) -> PathBuf {
+        self.0.path().join("app.db")
+    }
+
+    fn coordination(&self) -> PathBuf {
+        beside(&self.db(), "-dash")
+    }
+
+    fn open(&self, user: Option<u32>, parameters: &str) -> Result<Session, String> {
+        let group = user.map(|_| GROUP);
+        Session::dash(&self.db(), Part { parameters, user, group, ..Part::default() })
+    }
+
+    /// Puts one there, and keeps it open.
+    fn plant(&self, content: &[u8], whose: (u32, u32)) -> File {
+        fs::write(self.coordination(), content).unwrap();
+        give(&self.coordination(), whose);
+        allow(&self.coordination(), 0o666);
+        File::options().read(true).write(true).open(self.coordination()).unwrap()
+    }
+}
+
+fn inode(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().ino()
+}
+
+#[test]
+fn it_makes_room_for_another_one() {
+    for mode in MODES {
+        for opener in [None, Some(OWNER)] {
+            for (bits, whose) in [(0o600, (STRANGER, STRANGER)), (0o644, (MEMBER, GROUP))] {
+                for content in [&b""[..], &[0; 32768], &[b'x'; 98304]] {
+                    let Some(place) = Place::new(bits) else { return };
+                    let planted = place.plant(content, whose);
+                    let what = format!("{mode} {opener:?} {bits:o} {}", content.len());
+                    let mut session = place.open(opener, mode).expect(&what);
+                    session.must("INSERT INTO t VALUES (2)");
+                    let found = planted.metadata().unwrap();
+                    assert_ne!(inode(&place.coordination()), found.ino(), "{what}");
+                    assert_eq!((found.nlink(), found.len()), (0, content.len() as u64), "{what}");
+                    assert_eq!(found.uid(), whose.0, "{what}");
+                    // What he does to it is nothing to anybody.
+                    planted.set_len(0).unwrap();
+                    session.must("INSERT INTO t VALUES (3)");
+                    let mut other = place.open(Some(OWNER), mode).expect(&what);
+                    assert_eq!(other.must("SELECT count(*) FROM t"), "3", "{what}");
+                    other.close();
+                    session.close();
+                }
+            }
+        }
+    }
+}
+
+/// Before there is a database its maker is asked, not the database.
+#[test]
+fn nor_is_it_by_who_makes_the_database() {
+    for mode in MODES {
+        for maker in [None, Some(OWNER)] {
+            let Some(place) = Place::new(0o600) else { return };
+            fs::remove_file(place.db()).unwrap();
+            let planted = place.plant(b"", (STRANGER, STRANGER));
+            let mut session = place.open(maker, mode).unwrap();
+            session.must("CREATE TABLE t(v)");
+            assert_eq!(planted.metadata().unwrap().len(), 0, "{mode} {maker:?}");
+            assert_ne!(inode(&place.coordination()), planted.metadata().unwrap().ino());
+            session.close();
+        }
+    }
+}
+
+#[test]
+fn where_it_is_used_or_stays_it_is_named() {
+    let whose = format!("app.db-dash belongs to user {STRANGER}, who has no right to write app.db");
+    let refused = |place: &Place, opener, mode| {
+        let why = place.open(opener, mode).map(Session::close).expect_err("refused");
+        assert!(why.contains(&whose) && why.contains("remove it"), "{mode}: {why}");
+    };
+    for mode in MODES {
+        // It was given away while it is used.
+        let Some(place) = Place::new(0o600) else { return };
+        let mut session = place.open(Some(OWNER), mode).unwrap();
+        session.must("INSERT INTO t VALUES (2)");
+        let used = inode(&place.coordination());
+        give(&place.coordination(), (STRANGER, STRANGER));
+        refused(&place, None, mode);
+        assert_eq!(inode(&place.coordination()), used, "{mode}");
+        session.must("INSERT INTO t VALUES (3)");
+        session.close();
+        assert!(!exists(&place.coordination()), "{mode}");
+        // Or the folder leaves it to him.
+        for (content, bits) in [("", 0o666), ("", 0o600), ("x", 0o666), ("x", 0o644)] {
+            allow(place.0.path(), 0o1777);
+            let planted = place.plant(content.as_bytes(), (STRANGER, STRANGER));
+            allow(&place.coordination(), bits);
+            refused(&place, Some(OWNER), mode);
+            assert_eq!(planted.metadata().unwrap().len(), content.len() as u64, "{mode}");
+            fs::remove_file(place.coordination()).unwrap();
+        }
+    }
+}
+
+/// What it says of the last session counts no more for who only reads, or looks.
+#[test]
+fn nor_is_it_believed() {
+    let Some(place) = Place::new(0o600) else { return };
+    let mut session = place.open(Some(OWNER), MODES[0]).unwrap();
+    (2..6).for_each(|row| drop(session.must(&format!("INSERT INTO t VALUES ({row})"))));
+    session.kill();
+    assert!(dash_shadow::inspect(&Real, &place.db()).is_ok());
+    let said = |place: &Place| dash_shadow::is_at_rest(&Real, &place.db()).unwrap();
+    fs::remove_dir(beside(&place.db(), "-journal")).unwrap();
+    assert!(said(&place));
+    // That the shadow is being written: `InFlight`.
+    let mut words = fs::read(place.coordination()).unwrap();
+    words[24..32].copy_from_slice(&1u64.to_ne_bytes());
+    fs::write(place.coordination(), words).unwrap();
+    assert!(!said(&place));
+    give(&place.coordination(), (STRANGER, STRANGER));
+    assert!(said(&place));
+}
+
+/// Who may write the database by a group of his makes one that is his alone at first.
+#[test]
+fn but_that_of_everybody_who_may_write_the_database_is() {
+    for mode in MODES {
+        for (bits, whose) in [
+            (0o600, (OWNER, OWNER)),
+            (0o644, (0, 0)),
+            (0o660, (MEMBER, GROUP)),
+            (0o666, (STRANGER, STRANGER)),
+        ] {
+            for opener in [None, Some(OWNER)] {
+                let Some(place) = Place::new(bits) else { return };
+                let planted = place.plant(b"", whose);
+                let mut session = place.open(opener, mode).unwrap();
+                let used = planted.metadata().unwrap().ino() == inode(&place.coordination());
+                assert!(used, "{mode} {bits:o} {whose:?}");
+                session.must("INSERT INTO t VALUES (2)");
+                session.close();
+            }
+        }
+        let Some(place) = Place::new(0o660) else { return };
+        let mut one = place.open(Some(MEMBER), mode).unwrap();
+        let mut other = place.open(Some(OWNER), mode).unwrap();
+        one.must("INSERT INTO t VALUES (2)");
+        assert_eq!(other.must("SELECT count(*) FROM t"), "2");
+        other.close();
+        one.close();
+    }
+}
