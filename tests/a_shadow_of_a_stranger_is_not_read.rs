@@ -1,13 +1,15 @@
 //! Somebody who may make files in a database's folder, and not write the database, could put a
 //! second copy there that says it holds the newest commit: recovery took it in the database's
 //! place. A shadow of such a stranger is not read any more (SHADOW-28), and nobody who may write
-//! the database is ever refused. SEC S2-8, in mode shadow.
+//! the database is ever refused. Nor is it written: held open it was filled, given to the
+//! database's owner and became `app.db`. SEC S2-8, in mode shadow.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 mod suite;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -189,4 +191,122 @@ fn and_after_a_chown_at_rest_another_one_is_made() {
     session.must("INSERT INTO t VALUES (41, 'honest', NULL)");
     session.close();
     assert_eq!(whose(&place.shadow()), (MEMBER, MEMBER));
+}
+
+/// A file of a stranger's, who keeps it open.
+struct Planted {
+    file: File,
+    content: Vec<u8>,
+}
+
+impl Planted {
+    fn at(path: &Path, content: &[u8]) -> Self {
+        drop(fs::remove_file(path));
+        fs::write(path, content).unwrap();
+        give(path, (STRANGER, STRANGER));
+        allow(path, 0o666);
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        Self { file, content: content.to_vec() }
+    }
+
+    /// Whether it is what he made, and not a file of the database's.
+    fn is_left(&self, place: &Place, what: &str) {
+        let found = self.file.metadata().unwrap();
+        let mut bytes = Vec::new();
+        (&self.file).read_to_end(&mut bytes).unwrap();
+        assert!(bytes == self.content, "{what}: {} bytes, uid {}", bytes.len(), found.uid());
+        assert_eq!(found.uid(), STRANGER, "{what}");
+        for name in ["", "-shadow"] {
+            let named = fs::metadata(beside(&place.db(), name));
+            let same = named.is_ok_and(|named| named.ino() == found.ino());
+            assert!(!same, "{what}: it is app.db{name}");
+        }
+    }
+}
+
+#[test]
+fn what_he_holds_open_is_not_written() {
+    for opener in [None, Some(OWNER)] {
+        for name in ["-shadow", "-shadow-tmp"] {
+            for content in [&b""[..], &[b'x'; 8192]] {
+                for fence in [false, true] {
+                    for lost in [false, true] {
+                        let Some(place) = Place::new(0o600) else { return };
+                        if lost {
+                            fs::remove_file(place.shadow()).unwrap();
+                        }
+                        let planted = Planted::at(&beside(&place.db(), name), content);
+                        if fence && (name == "-shadow" || !lost) {
+                            fs::create_dir(beside(&place.db(), "-journal")).unwrap();
+                        }
+                        let what = format!("{opener:?} {name} {} {fence} {lost}", content.len());
+                        for row in 0..2 {
+                            let mut session = place.open(opener, "").expect(&what);
+                            for commit in 0..4 {
+                                let row = 10 + 4 * row + commit;
+                                session.must(&format!("UPDATE t SET pad = 'x' WHERE k = {row}"));
+                            }
+                            assert_eq!(session.must(ROWS), "40", "{what}");
+                            assert_eq!(session.must("PRAGMA integrity_check"), "ok", "{what}");
+                            session.close();
+                        }
+                        planted.is_left(&place, &what);
+                        assert_eq!(whose(&place.db()), (OWNER, GROUP), "{what}");
+                        assert_eq!(whose(&place.shadow()), (OWNER, GROUP), "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// In a folder where everybody keeps his own files: nothing is written then.
+#[test]
+fn where_it_cant_be_removed_it_is_not_written_either() {
+    let Some(place) = Place::new(0o600) else { return };
+    allow(place.0.path(), 0o1777);
+    let planted = Planted::at(&place.shadow(), b"");
+    let mut session = place.open(Some(OWNER), "").unwrap();
+    assert_eq!(session.must(ROWS), "40");
+    session.sql("UPDATE t SET pad = 'x' WHERE k = 10").expect_err("refused");
+    let why = session.must("SELECT dash_last_error()");
+    assert!(why.contains("removing app.db-shadow: Operation not permitted"), "{why}");
+    session.close();
+    assert_eq!((planted.file.metadata().unwrap().len(), whose(&place.shadow()).0), (0, STRANGER));
+    drop(fs::remove_file(place.shadow()));
+    let mut session = place.open(Some(OWNER), "").unwrap();
+    session.must("UPDATE t SET pad = 'x' WHERE k = 10");
+    session.close();
+}
+
+/// Nor is anybody told to take it (`dash recover`) in the place of a database that was cut.
+#[test]
+fn nor_is_it_advised() {
+    for len in [0, 4096] {
+        let Some(place) = Place::new(0o600) else { return };
+        give(&place.shadow(), (STRANGER, STRANGER));
+        File::options().write(true).open(place.db()).unwrap().set_len(len).unwrap();
+        let why = place.open(None, "").map(Session::close).expect_err("refused");
+        let whose = format!("it belongs to user {STRANGER}");
+        assert!(why.contains(&whose) && !why.contains("dash recover"), "{len}: {why}");
+        let seen = dash_shadow::inspect(&Real, &place.db()).unwrap();
+        assert!(format!("{:?}", seen.opening).contains("Stranger"), "{:?}", seen.opening);
+    }
+}
+
+/// The same while the database is open: the second copy's owner is a stranger from then on.
+#[test]
+fn after_a_chown_while_it_is_open_another_one_is_made() {
+    let Some(place) = Place::new(0o600) else { return };
+    let mut session = place.open(None, "").unwrap();
+    let held = File::open(place.shadow()).unwrap();
+    give(&place.db(), (MEMBER, MEMBER));
+    session.must("UPDATE t SET pad = 'x' WHERE k = 10");
+    assert_eq!(held.metadata().unwrap().uid(), OWNER);
+    for path in [place.db(), place.shadow()] {
+        assert_ne!(fs::metadata(&path).unwrap().ino(), held.metadata().unwrap().ino());
+        assert_eq!(whose(&path), (MEMBER, MEMBER));
+    }
+    assert_eq!(session.must("PRAGMA integrity_check"), "ok");
+    session.close();
 }

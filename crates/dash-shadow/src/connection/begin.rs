@@ -5,6 +5,7 @@ use crate::connection::state::Connection;
 use crate::connection::transaction::Transaction;
 use crate::format::SEQUENCE_MAX;
 use crate::mutation::{Mutation, broken};
+use crate::names::access::give_access;
 use crate::names::exchange::finish_renames;
 use crate::shared::locks::{self, LockLevel};
 use crate::shared::state::ShadowCondition;
@@ -126,7 +127,8 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Both copies take turns at being `app.db`: whoever may use the one, also after a chmod or
-    /// chown, may use the other. Where this process can't see to that, the next shadow may.
+    /// chown, may use the other. Where this process can't see to that, or the shadow is a stranger's by
+    /// now, there is another one.
     fn keep_access(&mut self, db: &Metadata, shadow: &Metadata) -> Result<()> {
         let seen = Some([db, shadow].map(|file| (file.permissions, file.owner, file.group)));
         if db.has_access_of(shadow) || self.memo.access_seen == seen {
@@ -135,7 +137,7 @@ impl<S: Storage> Connection<S> {
         let (other, name) = (self.shadow_slot(), self.pair.names.shown_shadow());
         let kept = match (&self.pair.files[other], &self.pair.files[self.view.current.slot]) {
             (Some(shadow), Some(current)) => {
-                shadow.copy_access(current).during(Operation::Open, name)?
+                give_access(&**shadow, &**current).during(Operation::Open, name)?
             }
             _ => return Ok(()),
         };

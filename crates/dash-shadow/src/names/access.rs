@@ -47,14 +47,19 @@ pub(crate) fn stranger_of<F: File>(
     }
 }
 
-/// Gives a shadow the rights that `app.db` has. Whether it lets nobody in who has no right to that.
+/// Gives a shadow the rights that `app.db` has, unless it is a stranger's: who has that open keeps
+/// it, whatever is done about its rights. Whether everybody who may use `app.db` may use it now.
+pub(crate) fn give_access<F: File>(shadow: &F, db: &F) -> io::Result<bool> {
+    Ok(stranger(shadow, db)?.is_none() && shadow.copy_access(db)?)
+}
+
+/// The same for one that is looked at before it is used. Whether it lets nobody in who has no right to that.
 pub(crate) fn take_access<F: File>(shadow: &F, db: &F) -> bool {
     if shadow.metadata().is_ok_and(|shadow| shadow.links > 1) {
         return true; // another file, too: opening it says so
     }
-    // One that was given away would be taken for the database's at the next opening.
-    let is_own = matches!(stranger(shadow, db), Ok(None));
-    is_own && shadow.copy_access(db).unwrap_or(false) || {
+    // A stranger's that was given away would be taken for the database's at the next opening.
+    give_access(shadow, db).unwrap_or(false) || {
         let now = |file: &F| file.metadata().ok();
         match (now(shadow), now(db)) {
             (Some(shadow), Some(db)) => !lets_in_more(&shadow, &db),

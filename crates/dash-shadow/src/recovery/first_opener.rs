@@ -99,9 +99,11 @@ impl<S: Storage> First<'_, S> {
         let (db, shadow, found_fence) = self.look(db, shadow, options)?;
         let left = Left { fence: found_fence, ..c.left()? };
         let (verdict, action, stranger) = self.decide(db.as_ref(), shadow.as_ref(), left)?;
-        // Beside a fence there is always a shadow (SHADOW-21).
-        let goes = stranger.is_some() && action == Action::KeepRebuild && !found_fence;
-        let shadow = shadow.filter(|shadow| !goes || !self.removes_strangers(&shadow.file));
+        let strangers = stranger.is_some() && action == Action::KeepRebuild;
+        if strangers && !found_fence {
+            self.remove_strangers();
+        }
+        let shadow = shadow.filter(|_| !strangers);
         let cut_off = shadow
             .as_ref()
             .filter(|_| action == Action::KeepUndo)
@@ -198,11 +200,13 @@ impl<S: Storage> First<'_, S> {
         Ok((verdict, action, stranger))
     }
 
-    /// Removes a shadow that is not read (SHADOW-28): it has much of what `app.db` has, and whoever
-    /// may read it stays so. Whether it did: somebody else may have it open, and this process may
-    /// lack the right.
-    fn removes_strangers(&self, shadow: &S::File) -> bool {
-        !open_elsewhere(Some(shadow)) && self.directory.unlink(&self.names.shadow).is_ok()
+    /// Removes a shadow that is not read (SHADOW-28), also where somebody has it open: to him what
+    /// is written there would be shown, and what he writes there would be the database's. Beside a
+    /// name fence there is always a shadow (SHADOW-21), and where this process lacks the right that
+    /// one stays, too: it is none of the two files then, and the first write puts another one in
+    /// its place, or is refused.
+    fn remove_strangers(&self) {
+        drop(self.directory.unlink(&self.names.shadow));
     }
 
     /// Puts a name fence up before a file is replaced that somebody else has open; whether it did.

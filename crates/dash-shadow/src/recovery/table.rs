@@ -26,10 +26,12 @@ pub fn row(verdict: &Verdict) -> &'static Row {
     TABLE.iter().find(fits).unwrap_or(&UNKNOWN)
 }
 
-/// What it says. A stranger's shadow is not read (SHADOW-28).
+/// What it says. A stranger's shadow is not read (SHADOW-28), and nobody is told to take it.
 pub fn decide(verdict: &Verdict, stranger: Option<Stranger>) -> Action {
     match (row(verdict).action, stranger) {
-        (Action::UseShadow, Some(stranger)) => Action::Refuse(Refusal::Stranger(stranger)),
+        (Action::UseShadow | Action::Refuse(Refusal::Emptied | Refusal::Cut), Some(stranger)) => {
+            Action::Refuse(Refusal::Stranger(stranger))
+        }
         (Action::KeepRepair | Action::KeepUndo, Some(_)) => Action::KeepRebuild,
         (action, _) => action,
     }
