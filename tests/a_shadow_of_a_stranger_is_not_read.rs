@@ -2,7 +2,8 @@
 //! second copy there that says it holds the newest commit: recovery took it in the database's
 //! place. A shadow of such a stranger is not read any more (SHADOW-28), and nobody who may write
 //! the database is ever refused. Nor is it written: held open it was filled, given to the
-//! database's owner and became `app.db`. SEC S2-8, in mode shadow.
+//! database's owner and became `app.db`. And what has the temporary name is no stranger's, either.
+//! SEC S2-8, in mode shadow.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
@@ -309,4 +310,42 @@ fn after_a_chown_while_it_is_open_another_one_is_made() {
     }
     assert_eq!(session.must("PRAGMA integrity_check"), "ok");
     session.close();
+}
+
+/// What is left of an exchange in three steps looks like that: an empty file of a stock process,
+/// and the database under the temporary name.
+#[test]
+fn the_temporary_name_takes_no_empty_databases_place() {
+    for opener in [None, Some(OWNER)] {
+        for parameters in ["", "&mode=ro", "&journal_mode=shadow"] {
+            let Some(place) = Place::new(0o600) else { return };
+            let aside = beside(&place.db(), "-shadow-tmp");
+            fs::copy(place.db(), &aside).unwrap();
+            give(&aside, (STRANGER, STRANGER));
+            allow(&aside, 0o666);
+            let shadow = Planted::at(&place.shadow(), b"nothing");
+            fs::write(place.db(), "").unwrap();
+            let what = format!("{opener:?} {parameters}");
+            let asked = place.open(opener, parameters).and_then(|mut session| {
+                let rows = session.sql(ROWS);
+                session.close();
+                rows
+            });
+            let why = asked.expect_err(&what);
+            let whose_it_is = format!(
+                "app.db-shadow-tmp may hold the newest commit of app.db, and is not read: it belongs to user {STRANGER}"
+            );
+            assert!(why.contains(&whose_it_is) && why.contains("remove it"), "{what}: {why}");
+            let seen = dash_shadow::inspect(&Real, &place.db()).unwrap();
+            assert!(format!("{:?}", seen.opening).contains("StrangeName"), "{:?}", seen.opening);
+            assert_eq!(fs::metadata(place.db()).unwrap().len(), 0, "{what}");
+            assert_eq!(whose(&place.db()), (OWNER, GROUP), "{what}");
+            // One that belongs to who may write the database is the database.
+            give(&aside, (OWNER, GROUP));
+            let mut session = place.open(opener, parameters).unwrap();
+            assert_eq!(session.must(ROWS), "40", "{what}");
+            session.close();
+            drop(shadow);
+        }
+    }
 }

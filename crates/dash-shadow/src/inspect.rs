@@ -8,7 +8,7 @@ use crate::format::header::Marks;
 use crate::format::{BlockError, CommitBlock, IntentBlock};
 use crate::names::Names;
 use crate::names::access::{Stranger, stranger_of};
-use crate::names::exchange::{hides_a_copy, is_cut_off};
+use crate::names::exchange::is_cut_off;
 pub use crate::recovery::action::Action;
 pub use crate::recovery::classify::Verdict;
 use crate::recovery::classify::{classify, moved_together};
@@ -127,8 +127,8 @@ pub struct Beside {
     pub coordination: bool,
     /// A step of the three renames was left behind.
     pub renaming: bool,
-    /// Between two of them somebody else has made `app.db`, and hides a copy.
-    pub hidden: bool,
+    /// Why what looks like one can't be finished.
+    pub odd: Option<Refusal>,
     /// Super-journals named by prepared commits, and whether they are there.
     pub super_journals: Vec<(String, bool)>,
 }
@@ -263,7 +263,7 @@ fn open_both<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Both
 fn look_beside<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Beside> {
     let look =
         |name: &OsStr| directory.metadata(name).during(Operation::Stat, name.to_string_lossy());
-    let journal = look(&names.fence)?;
+    let (journal, cut_off) = (look(&names.fence)?, is_cut_off::<S>(directory, names)?);
     let mut wal = names.db.clone();
     wal.push("-wal");
     Ok(Beside {
@@ -271,8 +271,8 @@ fn look_beside<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Be
         journal: journal.filter(|found| found.kind == FileKind::Regular).map(|found| found.len),
         wal: look(&wal)?.filter(|found| found.kind == FileKind::Regular).map(|found| found.len),
         coordination: look(&names.coordination)?.is_some(),
-        renaming: is_cut_off::<S>(directory, names)?,
-        hidden: hides_a_copy::<S>(directory, names)?,
+        renaming: cut_off == Ok(true),
+        odd: cut_off.err(),
         super_journals: Vec::new(),
     })
 }
@@ -376,8 +376,8 @@ fn opening(
     if let Some(version) = other {
         return Opening::OtherFormat(version);
     }
-    if beside.hidden {
-        return Opening::Refuse(Refusal::Hidden, Refusal::Hidden.message(names));
+    if let Some(refusal) = beside.odd {
+        return Opening::Refuse(refusal, refusal.message(names));
     }
     let action = decide(verdict, stranger);
     match action {

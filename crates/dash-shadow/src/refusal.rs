@@ -45,6 +45,8 @@ pub enum Refusal {
     Hidden,
     /// The shadow may hold the newest commit, and is a stranger's.
     Stranger(Stranger),
+    /// So may the file under the temporary name beside an empty `app.db`.
+    StrangeName(Stranger),
 }
 
 impl Refusal {
@@ -59,7 +61,8 @@ impl Refusal {
             | Self::Diverged
             | Self::ShadowLost
             | Self::Hidden
-            | Self::Stranger(_) => Error::CantOpen(message),
+            | Self::Stranger(_)
+            | Self::StrangeName(_) => Error::CantOpen(message),
         }
     }
 
@@ -97,16 +100,21 @@ impl Refusal {
                  {renaming} and {shadow}: to go back to that, move {db} away and open the database again; to keep {db}, move those \
                  two away"
             ),
-            Self::Stranger(Stranger { owner, group }) => format!(
-                "{shadow} may hold the newest commit of {db}, and is not read: it belongs to user {owner}, group {group}, and neither \
-                 may write {db}. Where it is the second copy of {db}, give it the owner and the group of {db}; where somebody has \
-                 put it there, remove it"
-            ),
+            Self::Stranger(stranger) => not_read(&db, &shadow, "the second copy", stranger),
+            Self::StrangeName(stranger) => not_read(&db, &renaming, "a copy", stranger),
             Self::BothTorn => format!(
                 "neither {db} nor {shadow} is a whole state: run `dash recover {db}`, or restore a backup"
             ),
         }
     }
+}
+
+/// What is said of a file of a stranger's, which would be read in the place of `db`.
+fn not_read(db: &str, name: &str, what: &str, Stranger { owner, group }: Stranger) -> String {
+    format!(
+        "{name} may hold the newest commit of {db}, and is not read: it belongs to user {owner}, group {group}, and neither may write \
+         {db}. Where it is {what} of {db}, give it the owner and the group of {db}; where somebody has put it there, remove it"
+    )
 }
 
 /// What a process says that can't make a second copy for everybody who has the first.

@@ -8,10 +8,11 @@
 use crate::names::Names;
 use crate::recovery::examine::Found;
 pub(crate) use dash_engine::beside::OWNERS_ALONE;
-use dash_engine::beside::is_of_a_writer;
+use dash_engine::beside::{is_of_a_writer, is_of_a_writer_of};
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::open::open_if_there;
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
+use std::ffi::OsStr;
 use std::io;
 
 /// The bits of everybody else.
@@ -30,6 +31,19 @@ pub struct Stranger {
 fn stranger<F: File>(shadow: &F, db: &F) -> io::Result<Option<Stranger>> {
     let found = shadow.metadata()?;
     let is_a_strangers = !is_of_a_writer(&found, db)?;
+    Ok(is_a_strangers.then_some(Stranger { owner: found.owner, group: found.group }))
+}
+
+/// The same of names, for a file that would be taken for `app.db`, an empty file.
+pub(crate) fn stranger_named<D: Directory>(
+    directory: &D,
+    found: &Metadata,
+    db: (&OsStr, &Metadata),
+) -> io::Result<Option<Stranger>>
+where
+    D::File: File,
+{
+    let is_a_strangers = !is_of_a_writer_of(found, directory, db)?;
     Ok(is_a_strangers.then_some(Stranger { owner: found.owner, group: found.group }))
 }
 

@@ -17,6 +17,7 @@
 use crate::file::tail::Tail;
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
+use crate::names::access::{Stranger, stranger_named};
 use crate::refusal::Refusal;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::open::open_if_there;
@@ -62,12 +63,15 @@ enum Rest {
     ToDb,
     /// In state ii.
     ToShadow,
+    /// What looks like state i, and the file beside an empty `app.db` is a stranger's: it would be
+    /// taken for the database.
+    Strange(Stranger),
     /// All three are files with content: none of these states, or state i written over.
     Odd,
 }
 
 /// Which of the three states the names are in, if they are in one.
-fn rest(directory: &impl Directory, names: &Names) -> Result<Option<Rest>> {
+fn rest<S: Storage>(directory: &S::Directory, names: &Names) -> Result<Option<Rest>> {
     let stat = |name: &OsStr| directory.metadata(name).during(Operation::Stat, shown(name));
     let Some(aside) = stat(&names.renaming)? else {
         return Ok(None);
@@ -76,8 +80,16 @@ fn rest(directory: &impl Directory, names: &Names) -> Result<Option<Rest>> {
         (Some(db), _) if db.id == aside.id => Some(Rest::Unlink),
         // A shadow that was being replaced by an empty file: that one, or the old one.
         (Some(_), Some(shadow)) if aside.len == 0 || shadow.len == 0 => Some(Rest::Unlink),
+        // Who may make files here may make an `app.db` as well.
         (None, _) => Some(Rest::ToDb),
-        (Some(db), Some(_)) if db.len == 0 && aside.len > 0 => Some(Rest::ToDb),
+        (Some(db), Some(_)) if db.len == 0 && aside.len > 0 => {
+            let stranger = stranger_named(directory, &aside, (&names.db, &db));
+            match stranger.during(Operation::Open, names.shown())? {
+                Some(stranger) => Some(Rest::Strange(stranger)),
+                None => Some(Rest::ToDb),
+            }
+        }
+        // It is a shadow then, and a stranger's is none (SHADOW-28).
         (Some(_), None) => Some(Rest::ToShadow),
         (Some(_), Some(_)) => Some(Rest::Odd),
     })
@@ -86,7 +98,7 @@ fn rest(directory: &impl Directory, names: &Names) -> Result<Option<Rest>> {
 /// Whether the temporary name hides a copy of ours from an `app.db` that tells nothing of that
 /// pair.
 pub(crate) fn hides_a_copy<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
-    if rest(directory, names)? != Some(Rest::Odd) || broken(Mutation::HiddenCopyIgnored) {
+    if rest::<S>(directory, names)? != Some(Rest::Odd) || broken(Mutation::HiddenCopyIgnored) {
         return Ok(false);
     }
     let tail = |name: &OsStr| -> Result<Option<(Tail, FileId)>> {
@@ -101,19 +113,27 @@ pub(crate) fn hides_a_copy<S: Storage>(directory: &S::Directory, names: &Names) 
     Ok(pair.is_some() && pair != named)
 }
 
-/// Whether an exchange was cut off.
-pub(crate) fn is_cut_off<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
-    rest(directory, names).map(|rest| rest.is_some_and(|rest| rest != Rest::Odd))
+/// Whether an exchange was cut off, or why what looks like that is not one to complete.
+pub(crate) fn is_cut_off<S: Storage>(
+    directory: &S::Directory,
+    names: &Names,
+) -> Result<std::result::Result<bool, Refusal>> {
+    Ok(match rest::<S>(directory, names)? {
+        Some(Rest::Strange(stranger)) => Err(Refusal::StrangeName(stranger)),
+        Some(Rest::Odd) if hides_a_copy::<S>(directory, names)? => Err(Refusal::Hidden),
+        rest => Ok(rest.is_some_and(|rest| rest != Rest::Odd)),
+    })
 }
 
 /// Completes an exchange that was cut off. Only under WRITER, or alone. Returns whether there was
 /// one. Refuses what nobody can complete.
 pub(crate) fn finish_renames<S: Storage>(directory: &S::Directory, names: &Names) -> Result<bool> {
-    let done = match rest(directory, names)? {
+    let done = match rest::<S>(directory, names)? {
         None => return Ok(false),
         Some(Rest::Odd) if hides_a_copy::<S>(directory, names)? => {
             return Err(Refusal::Hidden.error(names));
         }
+        Some(Rest::Strange(stranger)) => return Err(Refusal::StrangeName(stranger).error(names)),
         // Not ours: leave it.
         Some(Rest::Odd) => return Ok(false),
         Some(Rest::Unlink) => {
@@ -153,10 +173,14 @@ pub(crate) fn look_up_db<'n, S: Storage>(
     if let Some(found) = stat(&names.db)?.filter(|found| found.len > 0) {
         return Ok(Some((&names.db, found)));
     }
-    if rest(directory, names)? == Some(Rest::ToDb)
-        && let Some(found) = stat(&names.renaming)?
-    {
-        return Ok(Some((&names.renaming, found))); // empty before its first commit
+    match rest::<S>(directory, names)? {
+        Some(Rest::ToDb) => {
+            if let Some(found) = stat(&names.renaming)? {
+                return Ok(Some((&names.renaming, found))); // empty before its first commit
+            }
+        }
+        Some(Rest::Strange(stranger)) => return Err(Refusal::StrangeName(stranger).error(names)),
+        _ => {}
     }
     // Empty; or the renames have been completed in between.
     Ok(stat(&names.db)?.map(|found| (names.db.as_os_str(), found)))

@@ -52,6 +52,7 @@ fn name(opening: &Opening) -> String {
         Opening::OtherFormat(_) => "refuse other format".into(),
         Opening::HardLinks(_) => "refuse hard links".into(),
         Opening::Refuse(Refusal::Stranger(_), _) => "refuse Stranger".into(),
+        Opening::Refuse(Refusal::StrangeName(_), _) => "refuse StrangeName".into(),
         Opening::Refuse(refusal, _) => format!("refuse {refusal:?}"),
         Opening::StockFirst => "stock first".into(),
         Opening::FinishRenames => "finish renames".into(),

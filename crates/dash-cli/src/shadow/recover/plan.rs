@@ -85,7 +85,7 @@ fn decide(
         Refusal::ShadowLost if keep == Some(Keep::Database) => Decision::KeepDatabase(format!(
             "{file}-shadow is gone for good: the newest commit may be missing from what this makes."
         )),
-        Refusal::ShadowLost | Refusal::Hidden | Refusal::Stranger(_) => {
+        Refusal::ShadowLost | Refusal::Hidden | Refusal::Stranger(_) | Refusal::StrangeName(_) => {
             Decision::Tell(message.to_owned())
         }
         Refusal::NotSqlite if keep == Some(Keep::Shadow) => Decision::TakeShadow(format!(
