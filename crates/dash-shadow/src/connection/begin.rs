@@ -127,8 +127,8 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Both copies take turns at being `app.db`: whoever may use the one, also after a chmod or
-    /// chown, may use the other. Where this process can't see to that, or the shadow is a stranger's by
-    /// now, there is another one.
+    /// chown, may use the other. Where this process can't see to that, or the shadow is a
+    /// stranger's by now, there is another one.
     fn keep_access(&mut self, db: &Metadata, shadow: &Metadata) -> Result<()> {
         let seen = Some([db, shadow].map(|file| (file.permissions, file.owner, file.group)));
         if db.has_access_of(shadow) || self.memo.access_seen == seen {

@@ -67,7 +67,8 @@ pub(crate) fn give_access<F: File>(shadow: &F, db: &F) -> io::Result<bool> {
     Ok(stranger(shadow, db)?.is_none() && shadow.copy_access(db)?)
 }
 
-/// The same for one that is looked at before it is used. Whether it lets nobody in who has no right to that.
+/// The same for one that is looked at before it is used. Whether it lets nobody in who has no right
+/// to that.
 pub(crate) fn take_access<F: File>(shadow: &F, db: &F) -> bool {
     if shadow.metadata().is_ok_and(|shadow| shadow.links > 1) {
         return true; // another file, too: opening it says so

@@ -84,7 +84,7 @@ fn statistics_and_latencies_count_commits() {
 #[test]
 fn durability_is_told_as_it_is_and_commits_without_a_flush_are_counted() {
     let folder = Folder::new();
-    ["app.db", "other.db"].map(|name| drop(create(&folder, name)));
+    drop([create(&folder, "app.db"), create(&folder, "other.db")]);
     // Whatever the time between two commits: the first one behind a rest is flushed.
     let db = folder.try_open("app.db", "&dash_rest=off").expect("opens");
     db.execute_batch(&format!(
