@@ -323,8 +323,7 @@ pub trait File: Send + Sync + 'static {
     /// anybody what neither the other one gives nor it gave before.
     fn copy_access(&self, other: &Self) -> io::Result<bool>;
 
-    /// Says that nobody takes POSIX locks of the file, so that no close of it looks for them. A
-    /// file with several names stays as it is.
+    /// Says that nobody takes POSIX locks of the file, if it has one name: no close looks for them.
     fn mark_unlocked(&self) {}
 
     /// Whether a user, or a group, may write the file by a right of its own, not as one of all

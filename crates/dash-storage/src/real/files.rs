@@ -113,8 +113,8 @@ impl Files {
         !self.due.is_empty() || leaves.is_some_and(|id| !self.may_wait(id, 1))
     }
 
-    /// Takes what may wait no longer, which is in use then: of one file that is about to lose a user
-    /// more, and of `all`.
+    /// Takes what may wait no longer, which is in use then: of one file that is about to lose a
+    /// user more, and of `all`.
     pub(super) fn take_due(&mut self, leaves: Option<FileId>, all: bool) -> Vec<(FileId, Parked)> {
         let leaves = leaves.filter(|id| !self.may_wait(*id, 1));
         let due = self.due.iter().copied().filter(|_| all);
