@@ -14,6 +14,7 @@ use dash_storage::real::Real;
 use dash_storage::{Directory, File, LockKind, OpenMode, Storage};
 use dash_testing::mounts::Mount;
 use dash_testing::names::names;
+use dash_testing::roles::python;
 use rusqlite::{Connection, ErrorCode};
 use suite::one;
 use suite::sql::{content, run};
@@ -179,6 +180,33 @@ fn in_a_transaction_that_writes_or_in_a_view() {
 
 /// A byte that changes in the copy after it was written is found, though SQLite has no means to:
 /// it is one of a blob.
+/// SQLite 3.40, among others, lets a CHECK constraint call what only SQL of the program may state.
+#[test]
+fn that_a_schema_asks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, to) = (folder.path().join("gift.db"), folder.path().join("copy.db"));
+    let script = "
+gift = sqlite3.connect(sys.argv[2])
+gift.create_function('dash_backup', 1, lambda given: 1)
+gift.execute(f\"CREATE TABLE t(x, CHECK(dash_backup('{sys.argv[3]}')))\")
+gift.execute('INSERT INTO t VALUES (1)')
+gift.commit()
+gift.close()
+for leave in '', '&dash_backup=on':
+    db = open(sys.argv[2], leave)
+    for sql in 'PRAGMA integrity_check', 'INSERT INTO t VALUES (2)':
+        try:
+            print(db.execute(sql).fetchall())
+        except sqlite3.Error as error:
+            print(error)
+    db.close()
+";
+    let Some(mut command) = python(script, &[&path, &to]) else { return };
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!to.exists(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
 #[test]
 fn with_a_page_that_changed_on_the_way() {
     let folder = tempfile::tempdir().unwrap();

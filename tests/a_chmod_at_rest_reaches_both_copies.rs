@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 
 use dash_testing::machine::root_for;
 use dash_testing::names::beside;
+use dash_testing::{Need, skip};
 use suite::parts::Part;
 use suite::peers::Session;
+use suite::rights::{GROUP, LIST, MASK, OTHERS, OWNER, USER, encode};
 use suite::sql::run;
 
 /// A pair at rest that everybody may read.
@@ -93,4 +95,54 @@ fn and_what_is_given_back_to_somebody_who_is_not_root() {
     session.must("INSERT INTO t VALUES (3)");
     session.close();
     assert_eq!(bits(&beside(&path, "-shadow")), 0o644);
+}
+
+/// A list may take a user's rights and leave the bits as they are, which are the most that it
+/// gives. In mode wal that holds for the log at rest, and for what a crash has left.
+#[test]
+fn and_so_does_a_list_that_leaves_the_bits_alone() {
+    let list = |bits: u16| {
+        encode(&[
+            (OWNER, 6, u32::MAX),
+            (USER, bits, 2001),
+            (USER, 6, 2002),
+            (GROUP, 0, u32::MAX),
+            (MASK, 6, u32::MAX),
+            (OTHERS, 0, u32::MAX),
+        ])
+    };
+    for is_killed in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        let open = || {
+            suite::load();
+            let uri = suite::uri(&path, "&journal_mode=wal&dash_rest=off");
+            rusqlite::Connection::open(uri).unwrap()
+        };
+        run(&open(), "CREATE TABLE t(v)");
+        if xattr::set(&path, LIST, &list(6)).is_err() {
+            return skip(Need::Lists, "this file system has no access control lists");
+        }
+        let db = open();
+        run(&db, "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)");
+        if is_killed {
+            // What a process that was killed leaves is what lies there now.
+            for name in ["", "-wal", "-dashlog"] {
+                let (from, to) =
+                    (beside(&path, name), folder.path().join(format!("copy.db{name}")));
+                fs::copy(&from, &to).unwrap();
+                xattr::set(&to, LIST, &list(6)).unwrap();
+            }
+        }
+        drop(db);
+        let path = if is_killed { folder.path().join("copy.db") } else { path.clone() };
+        xattr::set(&path, LIST, &list(0)).unwrap();
+        let uri = suite::uri(&path, "&journal_mode=wal");
+        let db = rusqlite::Connection::open(uri).unwrap();
+        run(&db, "INSERT INTO t VALUES (3)");
+        for name in ["-wal", "-shm", "-dashlog"] {
+            let found = xattr::get(beside(&path, name), LIST).unwrap();
+            assert_eq!(found, Some(list(0)), "{name}, {is_killed}");
+        }
+    }
 }

@@ -119,7 +119,7 @@ pub fn open_made<S: Storage>(
 pub fn follow<F: File>(file: &F, database: &F, name: &str) -> Result<()> {
     let own = one_name(file, name)?;
     let wanted = database.metadata().during(Operation::Stat, name)?;
-    if own.owner == wanted.owner && !own.has_access_of(&wanted) {
+    if own.owner == wanted.owner && !file.has_access_of(database).during(Operation::Stat, name)? {
         drop(file.copy_access(database));
     }
     Ok(())

@@ -62,6 +62,7 @@ mod pin;
 mod rows;
 mod side_file;
 mod slot;
+mod stated;
 mod statement_api;
 mod sys;
 mod table;

@@ -13,6 +13,7 @@
 compile_error!("dash needs Linux: locks of open file descriptions, renameat2 and futexes");
 
 mod blocks;
+mod metadata;
 mod persistent;
 #[cfg(target_os = "linux")]
 pub mod real;
@@ -20,6 +21,7 @@ mod shared;
 pub mod simulated;
 
 pub use blocks::Blocks;
+pub use metadata::Metadata;
 pub use persistent::{LINE, Persistence, PersistentMemory, WORD};
 
 use std::ffi::OsStr;
@@ -98,41 +100,6 @@ pub struct FileId {
     pub device: u64,
     /// `st_ino`.
     pub inode: u64,
-}
-
-/// The part of `stat(2)` that engines use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Metadata {
-    /// Device and inode number.
-    pub id: FileId,
-    /// What kind of file it is.
-    pub kind: FileKind,
-    /// Size in bytes.
-    pub len: u64,
-    /// Number of names (hard links).
-    pub links: u64,
-    /// Permission bits, as for [`OpenMode::CreateNew`].
-    pub permissions: u32,
-    /// User id of the owner.
-    pub owner: u32,
-    /// Group id.
-    pub group: u32,
-    /// When content, names or rights last changed (`st_ctim`), in nanoseconds; nobody can set it. 0
-    /// where that is not known.
-    pub changed: u64,
-    /// When its content was last written (`st_mtim`), likewise; the same as `changed` if nothing
-    /// but that came last.
-    pub written: u64,
-}
-
-impl Metadata {
-    /// Whether the same users may do the same with both, as far as this tells (not access control
-    /// lists).
-    #[must_use]
-    pub fn has_access_of(&self, other: &Self) -> bool {
-        let access = |of: &Self| (of.permissions, of.owner, of.group);
-        access(self) == access(other)
-    }
 }
 
 /// An open directory: every operation takes the last component of a path, never a path.
@@ -322,6 +289,11 @@ pub trait File: Send + Sync + 'static {
     /// Whether everybody who may use the other one may use this one now. At no instant does it give
     /// anybody what neither the other one gives nor it gave before.
     fn copy_access(&self, other: &Self) -> io::Result<bool>;
+
+    /// Whether both have the same owner, group, permission bits and access control list.
+    fn has_access_of(&self, other: &Self) -> io::Result<bool> {
+        Ok(self.metadata()?.has_access_of(&other.metadata()?))
+    }
 
     /// Says that nobody takes POSIX locks of the file, if it has one name: no close looks for them.
     fn mark_unlocked(&self) {}

@@ -107,6 +107,10 @@ impl<F: File> File for Arc<F> {
         F::copy_access(self, other)
     }
 
+    fn has_access_of(&self, other: &Self) -> io::Result<bool> {
+        F::has_access_of(self, other)
+    }
+
     fn mark_unlocked(&self) {
         F::mark_unlocked(self);
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use dash_terminal::numbers::{count, float};
+use dash_terminal::out::Shown;
 
 use super::json::seconds;
 use super::moment::{Moment, Party, Rates};
@@ -51,7 +52,7 @@ const FLUSH: Metric =
 
 /// The metrics.
 pub fn text(path: &Path, now: Option<&Moment>, rates: &Rates) -> String {
-    let mut text = Text { text: String::new(), file: escape(&path.to_string_lossy()) };
+    let mut text = Text { text: String::new(), file: escape(&path.shown()) };
     text.add(OPEN, "", Some(f64::from(u8::from(now.is_some()))));
     let Some(now) = now else { return text.text };
     let mode = format!(",mode=\"{}\"", now.mode);

@@ -31,7 +31,9 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     let is_of_group = |mine: &Metadata| mine.gid() == theirs.gid();
     let change = |to: &File, bits| as_may_be(to.set_permissions(Permissions::from_mode(bits)));
     if !is_of_group(&mine) || own_list != list {
-        let narrow = mine.mode() & theirs.mode() & 0o777;
+        // The bits of a group are the most that a list gives: without it they would give all that.
+        let common = if list.is_some() || own_list.is_some() { OWNERS } else { 0o777 };
+        let narrow = mine.mode() & theirs.mode() & common;
         if narrow != mine.mode() & 0o777 {
             change(to, narrow)?;
         }
@@ -61,6 +63,14 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     mine = to.metadata()?;
     let is_given = own_list == list && mine.mode() & 0o777 == wanted;
     Ok(is_given && lets_in(&mine, &theirs))
+}
+
+/// Whether the same people may do the same with both. A list may change where the bits stay, which
+/// are the most that it gives.
+pub(super) fn are_alike(one: &File, other: &File) -> io::Result<bool> {
+    let [a, b] = [one.metadata()?, other.metadata()?];
+    let access = |of: &Metadata| (of.mode() & 0o7777, of.uid(), of.gid());
+    Ok(access(&a) == access(&b) && List::of(one)? == List::of(other)?)
 }
 
 /// Whether a user or a group may write a file, not as one of all others.

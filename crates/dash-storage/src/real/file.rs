@@ -287,6 +287,10 @@ impl crate::File for File {
         uninterrupted(|| access::copy(to, from))
     }
 
+    fn has_access_of(&self, other: &Self) -> io::Result<bool> {
+        access::are_alike(self.descriptor.file()?, other.descriptor.file()?)
+    }
+
     fn mark_unlocked(&self) {
         let found = self.descriptor.file().and_then(stat);
         self.is_unlocked.store(found.is_ok_and(|found| found.nlink() == 1), Ordering::Relaxed);

@@ -80,9 +80,13 @@ impl List {
     /// names.
     pub(super) fn lets_write(&self, user: u32, is_its_group: bool, group: u32) -> bool {
         let (user, group) = (user.to_le_bytes(), group.to_le_bytes());
+        let named = self.0.iter().find(|&&(about, _, id)| about == USER && id == user);
+        if let Some((_, may, _)) = named {
+            // Whatever its groups may (acl(5)).
+            return may & self.mask() & WRITE != 0;
+        }
         let may = self.0.iter().any(|&(about, may, id)| {
             let is_meant = match about {
-                USER => id == user,
                 GROUP => is_its_group,
                 NAMED_GROUP => id == group,
                 _ => false,
@@ -150,6 +154,9 @@ mod tests {
             list(group, named, 0).lets_write(who.0, who.1, who.2)
         };
         assert!(list_says(0, 0, (2001, false, 1)) && !list_says(0, 0, (2002, true, 5002)));
+        assert!(list_says(6, 6, (2001, true, 5002)));
+        let denied = List(vec![(USER, 4, 2001u32.to_le_bytes()), (GROUP, 6, NOBODY)]);
+        assert!(!denied.lets_write(2001, true, 1) && denied.lets_write(2002, true, 1));
         assert!(list_says(6, 0, (2002, true, 1)) && list_says(0, 6, (2002, false, 5002)));
         let bytes = list(6, 4, 0).encode();
         assert_eq!(List::decode(&bytes), Some(list(6, 4, 0)));

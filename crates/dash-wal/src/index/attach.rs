@@ -41,12 +41,10 @@ pub(super) fn attach<F: File>(file: &F, database: &F, shown: &str) -> Result<boo
 /// Empties the file, and then gives it the database's rights, if it has others: a connection that
 /// was killed may have left it to its owner alone.
 fn empty<F: File>(file: &F, database: &F, shown: &str) -> Result<()> {
-    let stat = |file: &F| file.metadata().during(Operation::Stat, shown);
-    let (own, wanted) = (stat(file)?, stat(database)?);
-    if own.len > 0 {
+    if file.metadata().during(Operation::Stat, shown)?.len > 0 {
         file.set_len(0).during(Operation::Resize, shown)?;
     }
-    if !own.has_access_of(&wanted) {
+    if !file.has_access_of(database).during(Operation::Stat, shown)? {
         file.copy_access(database).during(Operation::Open, shown)?;
     }
     Ok(())

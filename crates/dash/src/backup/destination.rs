@@ -15,7 +15,8 @@ use super::leave::Leave;
 const UNFINISHED: &str = ".dash-backup-unfinished";
 
 /// What lies beside a database, and is taken for its own.
-const BESIDE: [&str; 6] = ["-journal", "-wal", "-shm", "-shadow", "-dash", "-dashlog"];
+const BESIDE: [&str; 8] =
+    ["-journal", "-wal", "-shm", "-shadow", "-shadow-tmp", "-dash", "-dash-sign", "-dashlog"];
 
 /// What an SQLite database begins with, and where it says the bytes of a page: nothing but such a
 /// file, or an empty one, is replaced.

@@ -42,6 +42,11 @@ impl Leave {
     /// `SQLITE_READONLY`, with what to do, where SQL alone may not even make a new file, or is to
     /// replace one.
     pub fn of(connection: &ConnectionRef<'_>, schema: &str, replace: bool) -> Result<Self> {
+        if !connection.is_stated("dash_backup") {
+            // SQLite before 3.41 or so lets a CHECK constraint call what only SQL may state.
+            let why = "dash_backup: only a statement of the program may call it, no schema";
+            return Err(Error::new(Code::READONLY, why));
+        }
         let said = connection.uri_parameter("main", mode::BACKUP);
         if said.is_some_and(|said| said.eq_ignore_ascii_case(mode::ON)) {
             return Ok(Self::Program);
