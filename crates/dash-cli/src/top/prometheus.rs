@@ -4,8 +4,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use dash_statement::shown;
 use dash_terminal::numbers::{count, float};
-use dash_terminal::out::Shown;
 
 use super::json::seconds;
 use super::moment::{Moment, Party, Rates};
@@ -52,7 +52,8 @@ const FLUSH: Metric =
 
 /// The metrics.
 pub fn text(path: &Path, now: Option<&Moment>, rates: &Rates) -> String {
-    let mut text = Text { text: String::new(), file: escape(&path.shown()) };
+    let mut text =
+        Text { text: String::new(), file: escape(&shown(path.as_os_str().as_encoded_bytes())) };
     text.add(OPEN, "", Some(f64::from(u8::from(now.is_some()))));
     let Some(now) = now else { return text.text };
     let mode = format!(",mode=\"{}\"", now.mode);
