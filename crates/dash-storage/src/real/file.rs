@@ -288,7 +288,8 @@ impl crate::File for File {
     }
 
     fn has_access_of(&self, other: &Self) -> io::Result<bool> {
-        access::are_alike(self.descriptor.file()?, other.descriptor.file()?)
+        let (one, other) = (self.descriptor.file()?, other.descriptor.file()?);
+        uninterrupted(|| access::are_alike(one, other))
     }
 
     fn mark_unlocked(&self) {
