@@ -13,7 +13,7 @@ pub struct Metadata {
     pub len: u64,
     /// Number of names (hard links).
     pub links: u64,
-    /// Permission bits, as for [`OpenMode::CreateNew`].
+    /// Permission bits, as for [`OpenMode::CreateNew`](crate::OpenMode::CreateNew).
     pub permissions: u32,
     /// User id of the owner.
     pub owner: u32,
