@@ -12,47 +12,20 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use dash_storage::real::Real;
-use dash_testing::machine::root_for;
 use dash_testing::names::{beside, exists};
-use suite::parts::Part;
 use suite::peers::Session;
 use suite::rights::{allow, give};
-use suite::sql::run;
-
-const OWNER: u32 = 2001;
-const MEMBER: u32 = 2002;
-const STRANGER: u32 = 2003;
-const GROUP: u32 = 5000;
+use suite::strangers::{GROUP, MEMBER, OWNER, Place, STRANGER};
 
 const MODES: [&str; 2] = ["&journal_mode=shadow", "&journal_mode=wal"];
 
-/// A database of `OWNER`'s, in a folder in which everybody may make files.
-struct Place(tempfile::TempDir);
-
 impl Place {
     fn new(bits: u32) -> Option<Self> {
-        if !root_for("giving files away") {
-            return None;
-        }
-        let place = Self(tempfile::tempdir().unwrap());
-        allow(place.0.path(), 0o777);
-        run(&suite::stock(&place.db()), "CREATE TABLE t(v); INSERT INTO t VALUES (1)");
-        give(&place.db(), (OWNER, GROUP));
-        allow(&place.db(), bits);
-        Some(place)
-    }
-
-    fn db(&self) -> PathBuf {
-        self.0.path().join("app.db")
+        Self::made(bits, "CREATE TABLE t(v); INSERT INTO t VALUES (1)")
     }
 
     fn coordination(&self) -> PathBuf {
         beside(&self.db(), "-dash")
-    }
-
-    fn open(&self, user: Option<u32>, parameters: &str) -> Result<Session, String> {
-        let group = user.map(|_| GROUP);
-        Session::dash(&self.db(), Part { parameters, user, group, ..Part::default() })
     }
 
     /// Puts one there, and keeps it open.

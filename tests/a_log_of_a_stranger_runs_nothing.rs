@@ -12,40 +12,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use dash_storage::real::Real;
-use dash_testing::machine::root_for;
 use dash_testing::names::{beside, exists};
 use dash_testing::{Need, skip};
 use dash_wal::history::History;
 use dash_wal::inspect::{Opening, Refusal, inspect};
-use suite::parts::Part;
-use suite::peers::Session;
 use suite::rights::{self, Entry, allow, encode, give};
-use suite::sql::run;
-
-const OWNER: u32 = 2001;
-const MEMBER: u32 = 2002;
-const STRANGER: u32 = 2003;
-const GROUP: u32 = 5000;
+use suite::strangers::{GROUP, MEMBER, OWNER, Place, STRANGER};
 
 const PAPER: &str = "&journal_mode=statement&dash_commit=paper&dash_rest=off";
 
-/// A database of `OWNER`'s, in a folder that everybody may write.
-struct Place(tempfile::TempDir);
-
 impl Place {
     fn new(bits: u32) -> Option<Self> {
-        if !root_for("giving files away") {
-            return None;
-        }
-        let place = Self(tempfile::tempdir().unwrap());
-        let db = suite::stock(&place.db());
-        run(&db, "CREATE TABLE t(k INTEGER PRIMARY KEY, v)");
-        run(&db, "PRAGMA journal_mode=wal");
-        drop(db);
-        give(&place.db(), (OWNER, GROUP));
-        allow(&place.db(), bits);
-        allow(place.0.path(), 0o777);
-        Some(place)
+        Self::made(bits, "CREATE TABLE t(k INTEGER PRIMARY KEY, v); PRAGMA journal_mode=wal")
     }
 
     /// One whose last commits were in memory alone when the power was lost, but for their
@@ -69,17 +47,8 @@ impl Place {
         Some(place)
     }
 
-    fn db(&self) -> PathBuf {
-        self.0.path().join("app.db")
-    }
-
     fn log(&self) -> PathBuf {
         beside(&self.db(), "-dashlog")
-    }
-
-    fn open(&self, user: Option<u32>, parameters: &str) -> Result<Session, String> {
-        let group = user.map(|_| GROUP);
-        Session::dash(&self.db(), Part { parameters, user, group, ..Part::default() })
     }
 
     /// All rows are there.

@@ -15,42 +15,24 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use dash_storage::real::Real;
-use dash_testing::machine::root_for;
 use dash_testing::names::{beside, exists};
 use suite::damage::swap;
-use suite::parts::Part;
 use suite::peers::Session;
 use suite::rights::{allow, give};
-use suite::sql::run;
-
-const OWNER: u32 = 2001;
-const MEMBER: u32 = 2002;
-const STRANGER: u32 = 2003;
-const GROUP: u32 = 5000;
+use suite::strangers::{GROUP, MEMBER, OWNER, Place, STRANGER};
 
 /// How many rows say what they are; as many pages.
 const ROWS: &str = "SELECT count(*) FROM t WHERE v = 'honest'";
 
-/// A pair at rest of `OWNER`'s, in a folder that everybody may write.
-struct Place(tempfile::TempDir);
-
 impl Place {
+    /// A pair at rest.
     fn new(bits: u32) -> Option<Self> {
-        if !root_for("giving files away") {
-            return None;
-        }
-        let place = Self(tempfile::tempdir().unwrap());
-        allow(place.0.path(), 0o777);
-        let db = suite::stock(&place.db());
-        run(&db, "CREATE TABLE t(k INTEGER PRIMARY KEY, v, pad)");
-        run(
-            &db,
-            "WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c WHERE n < 40) \
+        let place = Self::made(
+            bits,
+            "CREATE TABLE t(k INTEGER PRIMARY KEY, v, pad); \
+             WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c WHERE n < 40) \
              INSERT INTO t SELECT n, 'honest', zeroblob(3000) FROM c",
-        );
-        drop(db);
-        give(&place.db(), (OWNER, GROUP));
-        allow(&place.db(), bits);
+        )?;
         let mut session = place.open(Some(OWNER), "&journal_mode=shadow").unwrap();
         for row in 1..4 {
             session.must(&format!("UPDATE t SET pad = 'x' WHERE k = {row}"));
@@ -70,17 +52,8 @@ impl Place {
         Some(place)
     }
 
-    fn db(&self) -> PathBuf {
-        self.0.path().join("app.db")
-    }
-
     fn shadow(&self) -> PathBuf {
         beside(&self.db(), "-shadow")
-    }
-
-    fn open(&self, user: Option<u32>, parameters: &str) -> Result<Session, String> {
-        let group = user.map(|_| GROUP);
-        Session::dash(&self.db(), Part { parameters, user, group, ..Part::default() })
     }
 
     /// Makes the pages of the shadow say something else, and leaves its blocks as they are.

@@ -10,6 +10,7 @@ pub mod rights;
 pub mod sandbox;
 pub mod sql;
 pub mod steps;
+pub mod strangers;
 pub mod workload;
 
 use std::ffi::OsStr;

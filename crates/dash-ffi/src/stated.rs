@@ -1,8 +1,7 @@
 //! What the program itself has said, and no schema: the text of the statements that run.
 
 use crate::connection::ConnectionRef;
-use core::ffi::{CStr, c_char};
-use core::ptr::null_mut;
+use core::ffi::CStr;
 
 impl ConnectionRef<'_> {
     /// Whether a statement that runs on the connection has a word in its text, in any case, as far
@@ -10,27 +9,18 @@ impl ConnectionRef<'_> {
     #[must_use]
     pub fn is_stated(&self, word: &str) -> bool {
         let Some(api) = &self.slot.api.statements else { return true };
-        let mut statement = null_mut();
-        loop {
-            // SAFETY: an open connection that this thread has locked, and null or the statement
-            // that came before, which is still there.
-            statement = unsafe { (api.next_stmt)(self.as_ptr(), statement) };
-            if statement.is_null() {
-                return false;
-            }
+        let mut is_stated = false;
+        let mut look = |statement| {
             // SAFETY: a live statement of this connection.
-            let text = unsafe {
-                let is_busy = (api.stmt_busy)(statement) != 0;
-                is_busy.then(|| (api.sql)(statement))
-            };
-            let says = |text: *const c_char| {
+            let text = unsafe { (api.sql)(statement) };
+            is_stated |= text.is_null() || {
                 // SAFETY: a C string that stays while the statement does.
                 let text = unsafe { CStr::from_ptr(text) }.to_bytes();
                 text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
             };
-            if text.is_some_and(|text| text.is_null() || says(text)) {
-                return true;
-            }
-        }
+        };
+        // SAFETY: an open connection, which this thread has locked.
+        unsafe { api.busy(self.as_ptr(), &mut look) };
+        is_stated
     }
 }

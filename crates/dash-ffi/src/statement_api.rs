@@ -9,6 +9,7 @@ use crate::sys::statement::{
 use crate::sys::{ApiRoutines, Connection, RawValue};
 use core::ffi::{c_char, c_int, c_uint};
 use core::mem::offset_of;
+use core::ptr::null_mut;
 
 macro_rules! routines {
     ($($name:ident: $signature:ty,)*) => {
@@ -74,6 +75,29 @@ routines! {
     trace_v2: TraceV2,
     transfer_bindings: unsafe extern "C" fn(*mut RawStatement, *mut RawStatement) -> c_int,
     value_subtype: unsafe extern "C" fn(*mut RawValue) -> c_uint,
+}
+
+impl StatementApi {
+    /// Shows every statement of a connection whose program is under way.
+    ///
+    /// # Safety
+    ///
+    /// The connection is open, and this thread has it locked; no statement goes meanwhile.
+    pub(crate) unsafe fn busy(&self, db: *mut Connection, show: &mut dyn FnMut(*mut RawStatement)) {
+        let mut statement = null_mut();
+        loop {
+            // SAFETY: an open connection, and null or the statement that came before, which is
+            // still there.
+            statement = unsafe { (self.next_stmt)(db, statement) };
+            if statement.is_null() {
+                return;
+            }
+            // SAFETY: a live statement of this connection.
+            if unsafe { (self.stmt_busy)(statement) } != 0 {
+                show(statement);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

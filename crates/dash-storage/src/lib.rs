@@ -271,13 +271,15 @@ pub trait File: Send + Sync + 'static {
     /// (open-file-description locks have no owner), -1 if it is of another pid namespace.
     fn lock_conflict(&self, range: Range<u64>, kind: LockKind) -> io::Result<Option<i32>>;
 
-    /// The processes with POSIX locks in `range`, each once: `lock_conflict` may name none of them
-    /// where descriptions hold locks, too. It reads the locks of the whole machine (`/proc/locks`).
-    /// Processes of another pid namespace are missing, and all where `/proc` is not mounted.
+    /// The processes with POSIX locks in `range`, each once and in no order: `lock_conflict` names
+    /// one holder only, and may name none of these where descriptions hold locks, too. It reads
+    /// the locks of the whole machine (`/proc/locks`), so it is for whoever looks. Processes of
+    /// another pid namespace are missing, and all where `/proc` is not mounted.
     fn lock_owners(&self, range: Range<u64>) -> io::Result<Vec<i32>>;
 
-    /// Whether another open file description of the file is there, in any process, just now; an
-    /// error where it can't be known (some file systems, files of another user).
+    /// Whether anybody else, in any process, has the file open: another open file description,
+    /// other than by a mapping of this one. An answer for this instant; an error where it can't be
+    /// known (some file systems, files of another user).
     fn open_elsewhere(&self) -> io::Result<bool>;
 
     /// Shares `range` of `source` into the same place of this file without copying
@@ -295,11 +297,13 @@ pub trait File: Send + Sync + 'static {
         Ok(self.metadata()?.has_access_of(&other.metadata()?))
     }
 
-    /// Says that nobody takes POSIX locks of the file, if it has one name: no close looks for them.
+    /// Says that nobody takes POSIX locks of the file, as no other program knows it: no close looks
+    /// for them. A file with several names stays as it is: it may be somebody's database.
     fn mark_unlocked(&self) {}
 
     /// Whether a user, or a group, may write the file by a right of its own, not as one of all
-    /// others: as its owner, as its group, or as one that its access control list names.
+    /// others: as its owner, as its group, or as one that its access control list names. Where
+    /// there is a list, the permission bits say only what the group may at most.
     fn lets_write(&self, user: u32, group: u32) -> io::Result<bool> {
         let found = self.metadata()?;
         let group_writes = found.permissions & 0o020 != 0;

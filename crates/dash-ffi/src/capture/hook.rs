@@ -70,21 +70,12 @@ impl Hook {
     ///
     /// This thread has the connection locked.
     pub(crate) unsafe fn busy(&self, show: &mut dyn FnMut(&TracedStatement<'_>)) {
-        let mut statement = null_mut();
-        loop {
-            // SAFETY: an open connection, and null or the statement that came before, which is
-            // still there.
-            statement = unsafe { (self.api.next_stmt)(self.db, statement) };
-            if statement.is_null() {
-                return;
-            }
-            // SAFETY: a live statement of this connection, for both.
-            unsafe {
-                if (self.api.stmt_busy)(statement) != 0 {
-                    show(&TracedStatement::new(self, statement));
-                }
-            }
-        }
+        let mut show = |statement| {
+            // SAFETY: a live statement of this connection.
+            show(&unsafe { TracedStatement::new(self, statement) });
+        };
+        // SAFETY: an open connection, which this thread has locked.
+        unsafe { self.api.busy(self.db, &mut show) };
     }
 }
 

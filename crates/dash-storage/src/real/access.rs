@@ -65,12 +65,10 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     Ok(is_given && lets_in(&mine, &theirs))
 }
 
-/// Whether the same people may do the same with both. A list may change where the bits stay, which
-/// are the most that it gives.
-pub(super) fn are_alike(one: &File, other: &File) -> io::Result<bool> {
-    let [a, b] = [one.metadata()?, other.metadata()?];
-    let access = |of: &Metadata| (of.mode() & 0o7777, of.uid(), of.gid());
-    Ok(access(&a) == access(&b) && List::of(one)? == List::of(other)?)
+/// Whether both have the same list. It may change where the bits stay, which are the most that it
+/// gives.
+pub(super) fn have_one_list(one: &File, other: &File) -> io::Result<bool> {
+    Ok(List::of(one)? == List::of(other)?)
 }
 
 /// Whether a user or a group may write a file, not as one of all others.

@@ -20,7 +20,7 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::time::ClockId;
 
-use super::{ending, files, lease};
+use super::{ending, files, lease, retry};
 
 /// Does something while others in this process open nothing, and take no lock through what they
 /// have just opened; `false`: that could not be had within the time that is given, if one is, and
@@ -185,17 +185,15 @@ fn id_of(number: RawFd) -> Option<Id> {
     let mut found = MaybeUninit::<libc::statx>::uninit();
     let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC | libc::AT_NO_AUTOMOUNT;
     let (path, mask, place) = (c"".as_ptr(), libc::STATX_INO, found.as_mut_ptr());
-    loop {
+    let asked = retry(|| {
         // SAFETY: the kernel knows which numbers are open, and fills in the place if this one is.
-        match unsafe { libc::syscall(libc::SYS_statx, number, path, flags, mask, place) } {
-            0 => break,
-            _ => match Errno::last() {
-                Errno::EINTR => {}
-                // Linux before 4.11, or a sandbox.
-                Errno::ENOSYS | Errno::EPERM => return id_by_fstat(number),
-                _ => return None,
-            },
-        }
+        Errno::result(unsafe { libc::syscall(libc::SYS_statx, number, path, flags, mask, place) })
+    });
+    match asked.err() {
+        None => {}
+        // Linux before 4.11, or a sandbox.
+        Some(Errno::ENOSYS | Errno::EPERM) => return id_by_fstat(number),
+        Some(_) => return None,
     }
     // SAFETY: it was filled in.
     let found = unsafe { found.assume_init() };
@@ -204,14 +202,8 @@ fn id_of(number: RawFd) -> Option<Id> {
 
 fn id_by_fstat(number: RawFd) -> Option<Id> {
     let mut found = MaybeUninit::<libc::stat>::uninit();
-    loop {
-        // SAFETY: as above.
-        match unsafe { libc::fstat(number, found.as_mut_ptr()) } {
-            0 => break,
-            _ if Errno::last() == Errno::EINTR => {}
-            _ => return None,
-        }
-    }
+    // SAFETY: as above.
+    retry(|| Errno::result(unsafe { libc::fstat(number, found.as_mut_ptr()) })).ok()?;
     // SAFETY: it was filled in.
     let found = unsafe { found.assume_init() };
     Some((found.st_dev, found.st_ino))

@@ -65,27 +65,20 @@ impl Descriptor {
     /// Closes it, if nobody else in this process has the file open, or parks it; some that are
     /// parked are closed with it. `as_usual`: as whoever takes it over wants it.
     pub(super) fn close_or_park(&mut self, writable: bool, as_usual: impl FnOnce(&fs::File)) {
-        let (Some(id), Ok(file)) = (self.id, self.file()) else {
+        let (Some(id), Ok(_)) = (self.id, self.file()) else {
             // Of which file it is was not said: the process ends.
             return self.leave();
         };
         let Some(waits) = files::ours().map(|ours| ours.may_wait(id, 2)) else {
             return self.leave();
         };
-        if waits {
+        let own = Some((self.take(), writable));
+        let left = if waits { own } else { close_due(own, Some(id)) };
+        if let Some((own, writable)) = left
+            && let Ok(file) = own.file()
+        {
             as_usual(file);
-            self.take().park(writable);
-            // Another thread may have parked one meanwhile, and taken this one for one in use.
-            close_parked(None);
-            return;
-        }
-        let left = close_due(Some((self.take(), writable)), Some(id));
-        if let Some((mut own, writable)) = left {
-            match own.file() {
-                Ok(file) => as_usual(file),
-                Err(_) => return,
-            }
-            own.take().park(writable);
+            own.park(writable);
         }
         // Another thread may have parked one meanwhile, and taken this one for one in use.
         close_parked(None);
@@ -127,11 +120,7 @@ impl Descriptor {
         }
         let Some(mut ours) = files::ours() else { return self.leave() };
         if let (Some(id), Some(file)) = (self.id, self.file.take()) {
-            let number = file.into_raw_fd();
-            ours.park(
-                id,
-                Parked { number, entry: self.entry, generation: self.generation, writable },
-            );
+            ours.park(id, Parked { number: file.into_raw_fd(), entry: self.entry, writable });
         }
     }
 
@@ -190,17 +179,14 @@ fn close_due(
     own.filter(|(descriptor, _)| descriptor.file.is_some())
 }
 
-/// Takes a descriptor over that is parked no more, and counts as one in use.
+/// Takes a descriptor over that is parked no more, and counts as one in use. It was opened in this
+/// process: what another one had parked is in another list.
 fn adopt(id: FileId, parked: &Parked) -> Descriptor {
     // SAFETY: parking gave up ownership of an open descriptor by `into_raw_fd`, and one caller only
     // is given it back.
     let file = unsafe { fs::File::from_raw_fd(parked.number) };
-    Descriptor {
-        file: Some(file),
-        id: Some(id),
-        entry: parked.entry,
-        generation: parked.generation,
-    }
+    let (entry, generation) = (parked.entry, fork::generation());
+    Descriptor { file: Some(file), id: Some(id), entry, generation }
 }
 
 impl Drop for Descriptor {

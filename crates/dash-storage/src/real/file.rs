@@ -288,8 +288,9 @@ impl crate::File for File {
     }
 
     fn has_access_of(&self, other: &Self) -> io::Result<bool> {
-        let (one, other) = (self.descriptor.file()?, other.descriptor.file()?);
-        uninterrupted(|| access::are_alike(one, other))
+        let (one, two) = (self.descriptor.file()?, other.descriptor.file()?);
+        Ok(self.metadata()?.has_access_of(&other.metadata()?)
+            && uninterrupted(|| access::have_one_list(one, two))?)
     }
 
     fn mark_unlocked(&self) {

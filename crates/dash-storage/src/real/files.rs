@@ -38,8 +38,6 @@ struct Open {
 pub(super) struct Parked {
     pub(super) number: RawFd,
     pub(super) entry: &'static Entry<Number>,
-    /// The process that has opened it, counted in forks.
-    pub(super) generation: u64,
     pub(super) writable: bool,
 }
 

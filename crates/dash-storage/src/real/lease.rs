@@ -15,6 +15,8 @@ use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
 
+use super::retry;
+
 /// `F_SETSIG` of asm-generic/fcntl.h; libc has it for some targets only.
 const F_SETSIG: libc::c_int = 10;
 
@@ -32,11 +34,9 @@ pub(super) fn open_elsewhere(file: &fs::File) -> io::Result<bool> {
 }
 
 fn call(file: &fs::File, request: libc::c_int, argument: libc::c_int) -> Result<(), Errno> {
-    loop {
+    retry(|| {
         // SAFETY: the descriptor is borrowed for the call, and these requests take an integer.
-        match Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), request, argument) }) {
-            Err(Errno::EINTR) => {}
-            result => return result.map(drop),
-        }
-    }
+        Errno::result(unsafe { libc::fcntl(file.as_raw_fd(), request, argument) })
+    })
+    .map(drop)
 }

@@ -10,6 +10,7 @@ use std::ops::Range;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 
+use super::retry;
 use crate::LockKind;
 
 /// The owner that `F_OFD_GETLK` reports for open-file-description locks.
@@ -56,16 +57,7 @@ fn set(file: &fs::File, range: Range<u64>, lock_type: libc::c_int) -> nix::Resul
     let Some(request) = request(range, lock_type)? else {
         return Ok(());
     };
-    retry(|| fcntl(file, FcntlArg::F_OFD_SETLK(&request)))
-}
-
-fn retry(mut call: impl FnMut() -> nix::Result<libc::c_int>) -> nix::Result<()> {
-    loop {
-        match call() {
-            Err(Errno::EINTR) => {}
-            result => return result.map(drop),
-        }
-    }
+    retry(|| fcntl(file, FcntlArg::F_OFD_SETLK(&request))).map(drop)
 }
 
 fn type_of(kind: LockKind) -> libc::c_int {

@@ -59,6 +59,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::time::ClockId;
 
 use crate::Storage;
@@ -70,6 +71,16 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Makes a call until no signal interrupts it, if it answers with its `errno`.
+fn retry<T>(mut call: impl FnMut() -> nix::Result<T>) -> nix::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::EINTR) => {}
             result => return result,
         }
     }

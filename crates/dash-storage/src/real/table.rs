@@ -4,12 +4,9 @@
 //! whatever they did, so it is made of atomics alone. Chunks are added and never freed.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const CHUNK: usize = 256;
-
-const FREE: u8 = 0;
-const OWNED: u8 = 1;
 
 /// A growing list of entries; meant for statics.
 pub(super) struct Table<T> {
@@ -23,7 +20,7 @@ struct Chunk<T> {
 
 /// A place that is free, or owned.
 pub(super) struct Entry<T> {
-    state: AtomicU8,
+    is_owned: AtomicBool,
     /// What the place holds; the owner writes it.
     pub(super) value: T,
 }
@@ -38,7 +35,7 @@ impl<T: Default> Table<T> {
         let mut link = &self.first;
         loop {
             let chunk = link.get_or_init(|| Box::new(Chunk::new()));
-            if let Some(entry) = chunk.entries.iter().find(|entry| entry.change(FREE, OWNED)) {
+            if let Some(entry) = chunk.entries.iter().find(|entry| entry.claim()) {
                 return entry;
             }
             link = &chunk.next;
@@ -54,19 +51,19 @@ impl<T: Default> Table<T> {
 
 impl<T: Default> Chunk<T> {
     fn new() -> Self {
-        let entries =
-            std::array::from_fn(|_| Entry { state: AtomicU8::new(FREE), value: T::default() });
+        let free = |_| Entry { is_owned: AtomicBool::new(false), value: T::default() };
+        let entries = std::array::from_fn(free);
         Self { entries, next: OnceLock::new() }
     }
 }
 
 impl<T> Entry<T> {
-    fn change(&self, from: u8, to: u8) -> bool {
-        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    fn claim(&self) -> bool {
+        !self.is_owned.swap(true, Ordering::AcqRel)
     }
 
     /// Gives the place back; only its owner may.
     pub(super) fn release(&self) {
-        self.state.store(FREE, Ordering::Release);
+        self.is_owned.store(false, Ordering::Release);
     }
 }

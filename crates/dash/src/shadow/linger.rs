@@ -74,9 +74,13 @@ pub fn close(
 pub fn end(path: &Path) {
     let kept = lingering().kept.remove(path);
     if let Some(kept) = kept {
-        // The host's close succeeded long ago; the next opener recovers what this one left undone.
-        drop(orphans::close(kept.engine, path, &mut |_| {}));
+        finish(kept, path);
     }
+}
+
+/// The host's close succeeded long ago; the next opener recovers what this one leaves undone.
+fn finish(kept: Kept, path: &Path) {
+    drop(orphans::close(kept.engine, path, &mut |_| {}));
 }
 
 /// Closes what lingers of a database that is no longer what was closed: the host believes that it
@@ -132,6 +136,6 @@ extern "C" fn end_all() {
     real::process_ends();
     let kept = real::lock(&LINGERING.get().state).map(|mut state| std::mem::take(&mut state.kept));
     for (path, kept) in kept.unwrap_or_default() {
-        drop(orphans::close(kept.engine, &path, &mut |_| {}));
+        finish(kept, &path);
     }
 }
