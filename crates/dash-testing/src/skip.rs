@@ -84,6 +84,8 @@ needs! {
     Ruby = "ruby-sqlite3",
     /// Rust's sqlx, built outside of the workspace.
     Sqlx = "sqlx",
+    /// Older SQLites, compiled from the registry's sources.
+    OlderSqlites = "older-sqlites",
     /// The programs `litestream` and `litestream-dash` (`examples/litestream/build.sh`).
     Litestream = "litestream",
     /// The program `nm`.
