@@ -64,10 +64,7 @@ impl Wal {
                 let level = connection.level;
                 self.finish(at, &content, level)?;
             }
-            _ => connection
-                .db
-                .execute_batch("ROLLBACK")
-                .map_err(|error| failed("ending a transaction", &error))?,
+            state => connection.end(&state)?,
         }
         Ok(true)
     }
@@ -208,12 +205,9 @@ impl Wal {
     pub(super) fn all_leave(&mut self) -> Checked<()> {
         let mut flushed = self.connections.iter().any(Option::is_some);
         for at in 0..self.connections.len() {
-            if let Some(Connected { db, state, level, .. }) = &self.connections[at] {
-                flushed &= self.settings().checkpoint_flushes(*level);
-                if !matches!(state, State::Idle) {
-                    db.execute_batch("ROLLBACK")
-                        .map_err(|error| failed("ending a transaction", &error))?;
-                }
+            if let Some(connection) = &self.connections[at] {
+                flushed &= self.settings().checkpoint_flushes(connection.level);
+                connection.end(&connection.state)?;
             }
         }
         let neighbours = !self.stock.is_empty();

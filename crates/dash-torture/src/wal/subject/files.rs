@@ -213,6 +213,7 @@ impl Database {
             "says" => self.connection.says.store(value.parse().unwrap_or(0), Relaxed),
             "carries" => self.connection.carry().ask_for(value.parse().unwrap_or(0)),
             "older" => self.connection.older.ask_for(value == "1", self.world.setup.page),
+            "checkpoint" => return self.old_checkpoint(&mut connection, value),
             "pads" => self.connection.pads.store(value == "1", Relaxed),
             // As the thread does in which a process watches for that.
             "rests" => drop(engine(connection.come_to_rest(), Code::IOERR_FSYNC)?),
@@ -221,6 +222,27 @@ impl Database {
             _ => return Ok(Handled::No),
         }
         Ok(Handled::Yes)
+    }
+}
+
+impl Database {
+    /// One of an older SQLite takes CKPT, and reads the header of the wal-index (`begins`); later
+    /// it asks for READ(0), copies, and gives both back.
+    fn old_checkpoint(&self, connection: &mut Connection, step: &str) -> Result<Handled> {
+        let (ckpt, read_0) = (1..2, 3..4);
+        let code = Code::IOERR_SHMLOCK;
+        if step == "begins" {
+            engine(connection.index_lock(ckpt, LockKind::Exclusive), code)?;
+            self.connection.older.checkpoint_begins();
+            return Ok(Handled::Yes);
+        }
+        let taken = engine(connection.index_lock(read_0.clone(), LockKind::Exclusive), code);
+        if taken.is_ok() {
+            self.connection.older.checkpoint_copies();
+            engine(connection.index_unlock(read_0), code)?;
+        }
+        engine(connection.index_unlock(ckpt), code)?;
+        taken.map(|()| Handled::Yes)
     }
 }
 

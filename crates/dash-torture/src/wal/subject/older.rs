@@ -1,9 +1,11 @@
-//! What an older SQLite leaves behind where a savepoint was rolled back: frames without salts and
-//! checksums, and a wal-index from which the next transaction is summed up wrongly (3.40 does so;
-//! see `sums.rs` of the engine). The one that is linked here does neither.
+//! What older versions of SQLite do wrong, and the one that is linked here does not. Where a
+//! savepoint was rolled back, 3.40 leaves frames without salts and checksums, and a wal-index from
+//! which the next transaction is summed up wrongly (see `sums.rs` of the engine). Before 3.51.3 a
+//! checkpoint goes by the header of the wal-index that it has read, whatever became of `-wal` since.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes of `-wal`'s header, and of a frame's.
 const WAL_HEADER: u64 = 32;
@@ -15,7 +17,10 @@ const CHECKSUM: std::ops::Range<u64> = 16..24;
 const HEADER: usize = 12;
 const MX_FRAME: usize = 4;
 const FRAME_CHECKSUM: usize = 6;
+const SALTS: std::ops::Range<usize> = 8..10;
 const OWN_CHECKSUM: usize = 10;
+/// The word behind both copies: how many frames are in the database (`WalCkptInfo.nBackfill`).
+const BACKFILL: usize = 2 * HEADER;
 
 /// A connection of such a version, as `PRAGMA older=1` makes it.
 #[derive(Debug, Default)]
@@ -29,6 +34,8 @@ pub(super) struct Older {
     committed: AtomicU32,
     /// The last of its frames: that one, or one that pads a sector.
     last: AtomicU32,
+    /// What the checkpoint in which it is has read of the wal-index's header.
+    read: Mutex<Vec<u32>>,
 }
 
 impl Older {
@@ -79,21 +86,10 @@ impl Older {
 
     /// It has committed: the wal-index has another checksum than the frame is to have.
     pub(super) fn forget_checksum(&self) {
-        let (committed, index) = (self.committed.swap(0, SeqCst), self.index.load(SeqCst));
-        if committed == 0 || index.is_null() {
+        if self.committed.swap(0, SeqCst) == 0 || self.index.load(SeqCst).is_null() {
             return;
         }
-        let words = |copy: usize| {
-            (0..HEADER).map(move |word| {
-                // SAFETY: the engine's region is mapped until SQLite unmaps it, aligned as a page,
-                // and longer than both copies; whoever uses it does so as shared memory.
-                #[expect(unsafe_code, reason = "the index is the engine's and SQLite's memory")]
-                unsafe {
-                    AtomicU32::from_ptr(index.cast::<u32>().add(copy * HEADER + word))
-                }
-            })
-        };
-        let mut header: Vec<u32> = words(0).map(|word| word.load(SeqCst)).collect();
+        let mut header: Vec<u32> = self.header();
         if header[MX_FRAME] != self.last.load(SeqCst) {
             return;
         }
@@ -105,9 +101,42 @@ impl Older {
         }
         header[OWN_CHECKSUM..].copy_from_slice(&[one, two]);
         for copy in [1, 0] {
-            for (word, value) in words(copy).zip(&header) {
-                word.store(*value, SeqCst);
+            for (at, value) in header.iter().enumerate() {
+                self.word(copy * HEADER + at).store(*value, SeqCst);
             }
+        }
+    }
+
+    /// A checkpoint has CKPT, and reads the header; it is interrupted.
+    pub(super) fn checkpoint_begins(&self) {
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = self.header();
+    }
+
+    /// It has READ(0), and copies what it has read of: of a `-wal` that was begun anew since, it
+    /// counts frames as copied that are not there yet.
+    pub(super) fn checkpoint_copies(&self) {
+        let read = std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner));
+        if !read.is_empty() && read[SALTS] != self.header()[SALTS] {
+            self.word(BACKFILL).fetch_max(read[MX_FRAME], SeqCst);
+        }
+    }
+
+    /// The first copy of the header; of an index that is not mapped, nothing.
+    fn header(&self) -> Vec<u32> {
+        match self.index.load(SeqCst).is_null() {
+            true => Vec::new(),
+            false => (0..HEADER).map(|at| self.word(at).load(SeqCst)).collect(),
+        }
+    }
+
+    /// A word of the index, which is mapped.
+    fn word(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: the engine's region is mapped until SQLite unmaps it, aligned as a page, and
+        // longer than both copies of the header and what is counted behind them; whoever uses it
+        // does so as shared memory.
+        #[expect(unsafe_code, reason = "the index is the engine's and SQLite's memory")]
+        unsafe {
+            AtomicU32::from_ptr(self.index.load(SeqCst).cast::<u32>().add(at))
         }
     }
 }
