@@ -10,8 +10,10 @@ mod suite;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dash_storage::real::Real;
+use dash_testing::locks::{lock_first, unlock_first};
 use dash_testing::names::{beside, exists};
 use suite::peers::Session;
 use suite::rights::{allow, give};
@@ -45,7 +47,10 @@ fn inode(path: &Path) -> u64 {
 fn it_makes_room_for_another_one() {
     for mode in MODES {
         for opener in [None, Some(OWNER)] {
-            for (bits, whose) in [(0o600, (STRANGER, STRANGER)), (0o644, (MEMBER, GROUP))] {
+            // The last one is let in by the bits of all others, but for his group.
+            for (bits, whose) in
+                [(0o600, (STRANGER, STRANGER)), (0o644, (MEMBER, GROUP)), (0o606, (MEMBER, GROUP))]
+            {
                 for content in [&b""[..], &[0; 32768], &[b'x'; 98304]] {
                     let Some(place) = Place::new(bits) else { return };
                     let planted = place.plant(content, whose);
@@ -83,6 +88,50 @@ fn nor_is_it_by_who_makes_the_database() {
             assert_ne!(inode(&place.coordination()), planted.metadata().unwrap().ino());
             session.close();
         }
+    }
+}
+
+/// What an opener has seen under the database's names before it waited may be the stranger's, and
+/// gone since.
+#[test]
+fn nor_where_a_database_of_his_was_there_a_moment_ago() {
+    for opener in [None, Some(OWNER)] {
+        for name in ["", "-shadow-tmp"] {
+            let Some(place) = Place::new(0o600) else { return };
+            let his = beside(&place.db(), name);
+            fs::remove_file(place.db()).unwrap();
+            fs::write(&his, [b'z'; 4096]).unwrap();
+            give(&his, (STRANGER, STRANGER));
+            allow(&his, 0o666);
+            let planted = place.plant(b"", (STRANGER, STRANGER));
+            let waits = planted.try_clone().unwrap();
+            lock_first(&waits, libc::F_WRLCK, 1);
+            std::thread::scope(|scope| {
+                let opens = scope.spawn(|| place.open(opener, MODES[0]));
+                std::thread::sleep(Duration::from_millis(500));
+                fs::remove_file(&his).unwrap();
+                unlock_first(&waits, 1);
+                let mut session = opens.join().unwrap().expect("opens");
+                session.must("CREATE TABLE t(v)");
+                let (found, now) = (planted.metadata().unwrap(), inode(&place.coordination()));
+                assert_eq!((found.len(), found.uid()), (0, STRANGER), "{name} {opener:?}");
+                assert_ne!(now, found.ino(), "{name} {opener:?}");
+                session.close();
+            });
+        }
+    }
+}
+
+/// A stranger who locks his own keeps nobody waiting.
+#[test]
+fn nor_is_it_waited_for() {
+    let whose = format!("app.db-dash belongs to user {STRANGER}, who has no right to write app.db");
+    for mode in MODES {
+        let Some(place) = Place::new(0o600) else { return };
+        let planted = place.plant(b"", (STRANGER, STRANGER));
+        lock_first(&planted, libc::F_WRLCK, 1);
+        let why = place.open(None, mode).map(Session::close).expect_err("refused");
+        assert!(why.contains(&whose), "{mode}: {why}");
     }
 }
 

@@ -170,3 +170,30 @@ fn nor_is_one_used_that_was_planted_at_rest() {
         assert_eq!((before.uid(), before.gid(), before.nlink()), (STRANGER, STRANGER, 0));
     }
 }
+
+/// Where it can't be removed it is not used either: commits become durable by a flush of `-wal`.
+#[test]
+fn nor_one_that_stays_where_it_was_planted() {
+    const SECRET: &str = "INSERT INTO t(v) VALUES ('a secret')";
+    for mode in ["&journal_mode=wal", PAPER, "&journal_mode=wal&dash_wal=memory"] {
+        let Some(place) = Place::new(0o600) else { return };
+        let mut session = place.open(Some(OWNER), mode).unwrap();
+        (0..12).for_each(|_| drop(session.must("INSERT INTO t(v) VALUES ('x')")));
+        session.close();
+        give(&place.log(), (STRANGER, STRANGER));
+        allow(&place.log(), 0o666);
+        allow(place.0.path(), 0o1777);
+        let before = fs::read(place.log()).unwrap();
+        let mut session = place.open(Some(OWNER), mode).unwrap();
+        (0..12).for_each(|_| drop(session.must(SECRET)));
+        let why = session.must("SELECT dash_last_error()");
+        let whose = format!("app.db-dashlog: it belongs to user {STRANGER}, who has no right to");
+        assert!(why.contains(&whose), "{mode}: {why}");
+        assert_eq!(fs::read(place.log()).unwrap(), before, "{mode}");
+        session.kill();
+        let mut session = place.open(Some(OWNER), mode).unwrap();
+        assert_eq!(session.must("SELECT count(*) FROM t"), "24", "{mode}");
+        session.close();
+        assert_eq!(fs::read(place.log()).unwrap(), before, "{mode}");
+    }
+}

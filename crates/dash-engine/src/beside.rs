@@ -18,9 +18,6 @@ const OTHERS: u32 = 0o077;
 /// For how long a file may be its maker's alone before it is taken for left behind.
 pub const MAKING_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Permission to write for all others.
-const OTHERS_WRITE: u32 = 0o002;
-
 /// Root may write any database.
 pub(crate) const ROOT: u32 = 0;
 
@@ -133,7 +130,7 @@ pub fn follow<F: File>(file: &F, database: &F, name: &str) -> Result<()> {
 ///
 /// Those of looking.
 pub fn is_of_a_writer<F: File>(found: &Metadata, database: &F) -> io::Result<bool> {
-    is_a_writer(found, &database.metadata()?, || database.lets_write(found.owner, found.group))
+    Ok(is_known(found, &database.metadata()?) || lets_in(found, database)?)
 }
 
 /// The same of two names in a folder, by what was said of both. The database, which has the name
@@ -150,20 +147,18 @@ pub fn is_of_a_writer_of<D: Directory>(
 where
     D::File: File,
 {
-    is_a_writer(found, database, || {
-        directory.open(named, OpenMode::Read)?.lets_write(found.owner, found.group)
-    })
+    Ok(is_known(found, database) || lets_in(found, &directory.open(named, OpenMode::Read)?)?)
 }
 
-/// The same by what was said of the database; `lets_write` asks the file itself.
-fn is_a_writer(
-    found: &Metadata,
-    database: &Metadata,
-    lets_write: impl FnOnce() -> io::Result<bool>,
-) -> io::Result<bool> {
-    let is_known =
-        [database.owner, ROOT].contains(&found.owner) || database.permissions & OTHERS_WRITE != 0;
-    Ok(is_known || lets_write()?)
+/// Whether it is the owner's of the database, or root's.
+fn is_known(found: &Metadata, database: &Metadata) -> bool {
+    [database.owner, ROOT].contains(&found.owner)
+}
+
+/// Whether the database lets the owner of a file, or its group, write. As one of all others only
+/// where it keeps nobody out: of which groups he is, a file does not tell.
+fn lets_in<F: File>(found: &Metadata, database: &F) -> io::Result<bool> {
+    Ok(database.lets_write(found.owner, found.group)? || database.lets_all_write()?)
 }
 
 /// Whether others who have the database don't have this file yet.

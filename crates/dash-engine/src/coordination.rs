@@ -2,7 +2,7 @@
 //! whom, and the bytes that are locked in it in every mode, so that the modes refuse each other.
 
 use crate::beside::{MAKING_PATIENCE, OWNERS_ALONE, ROOT};
-use crate::beside::{is_being_made, is_of_a_writer_of, left_behind};
+use crate::beside::{is_being_made, is_of_a_writer, is_of_a_writer_of, left_behind};
 use crate::error::{Context, Error, Operation, Result};
 use crate::open::{ATTEMPTS, if_there, open_own, replaced};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
@@ -48,6 +48,9 @@ pub const OPEN_PATIENCE: Duration = Duration::from_secs(10);
 /// How often it looks.
 const OPEN_PAUSE: Duration = Duration::from_micros(500);
 
+/// How long it waits where the file is a stranger's.
+const STRANGERS_PATIENCE: Duration = Duration::from_millis(200);
+
 /// For how long nobody but a reader holds OPEN before that is said: longer than between two looks.
 const READER_PATIENCE: Duration = Duration::from_millis(20);
 
@@ -81,7 +84,7 @@ pub fn open_coordination<S: Storage>(
                     }
                     // It may have been given up just now; or this process may make none.
                     (None, _) if !vanished => vanished = true,
-                    (Some(found), _) if !belongs(storage, directory, which, (&found, db))? => {
+                    (Some(found), _) if !belongs(storage, directory, which, &found)? => {
                         return Err(strangers(directory, which, &found));
                     }
                     _ => return Err(error).during(Operation::Open, name),
@@ -92,12 +95,23 @@ pub fn open_coordination<S: Storage>(
             }
             opened => opened.during(Operation::Open, name)?,
         };
-        wait_for_open(storage, &file, name, (&mut waited, patience))?;
+        if !file.try_lock(OPEN, LockKind::Exclusive).during(Operation::Lock, name)? {
+            let found = file.metadata().during(Operation::Stat, name)?;
+            let is_strangers = !belongs(storage, directory, which, &found)?;
+            // A stranger is waited for as long as somebody may need who removes what he left.
+            let patience = if is_strangers { waited + STRANGERS_PATIENCE } else { patience };
+            match wait_for_open(storage, &file, name, (&mut waited, patience)) {
+                Err(Error::Busy) if is_strangers => {
+                    return Err(strangers(directory, which, &found));
+                }
+                waited => waited?,
+            }
+        }
         // The last one to close may have removed it while this one waited.
         let named = whose(directory, which)?.filter(|named| named.id == file.id());
         let Some(named) = named else { continue };
         check_found(&named, name)?;
-        if belongs(storage, directory, which, (&named, db))? {
+        if belongs(storage, directory, which, &named)? {
             return Ok((file, named.len == 0));
         }
         let used = file.lock_conflict(ALIVE, LockKind::Exclusive).during(Operation::Lock, name)?;
@@ -218,28 +232,42 @@ fn check_found(found: &Metadata, name: &str) -> Result<()> {
 }
 
 /// Whether a coordination file belongs to this process's user, or to somebody who may write the
-/// database; where there is none yet, to root. `db`: what `app.db` was.
+/// database as it is now; where there is none, to root. What had its name before this process
+/// waited may have been put there by the one who made the file.
 fn belongs<S: Storage>(
     storage: &S,
     directory: &S::Directory,
     which: CoordinationFile<'_>,
-    (found, db): (&Metadata, Option<&Metadata>),
+    found: &Metadata,
 ) -> Result<bool> {
     if found.owner == storage.user() {
         return Ok(true);
     }
-    let is_writers = |db: &Metadata| {
-        is_of_a_writer_of(found, directory, (which.named, db)).during(Operation::Open, which.db)
-    };
-    if let Some(db) = db
-        && is_writers(db)?
-    {
-        return Ok(true);
-    }
-    // It may have been made, or given to somebody, while this one waited.
     match directory.metadata(which.named).during(Operation::Stat, which.db)? {
-        Some(db) => is_writers(&db),
         None => Ok(found.owner == ROOT),
+        Some(db) => {
+            let writers = is_of_a_writer_of(found, directory, (which.named, &db));
+            writers.during(Operation::Open, which.db)
+        }
+    }
+}
+
+/// The same, by the database that was opened since: another one may have come in its place.
+///
+/// # Errors
+///
+/// [`Error::CantOpen`] that says whose it is; those of looking.
+pub fn check_owner<S: Storage>(
+    storage: &S,
+    file: &S::File,
+    database: &S::File,
+    which: CoordinationFile<'_>,
+) -> Result<()> {
+    let found = file.metadata().during(Operation::Stat, which.shown)?;
+    let is_own = found.owner == storage.user();
+    match is_own || is_of_a_writer(&found, database).during(Operation::Stat, which.db)? {
+        true => Ok(()),
+        false => Err(of_a_stranger(which, &found)),
     }
 }
 
@@ -254,9 +282,13 @@ where
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             Error::Io { operation: Operation::Open, name: name.to_owned(), source: error }
         }
-        _ => Error::CantOpen(format!(
-            "{name} belongs to user {}, who has no right to write {}: if no process has the database open, remove it",
-            found.owner, which.db
-        )),
+        _ => of_a_stranger(which, found),
     }
+}
+
+fn of_a_stranger(which: CoordinationFile<'_>, found: &Metadata) -> Error {
+    Error::CantOpen(format!(
+        "{} belongs to user {}, who has no right to write {}: if no process has the database open, remove it",
+        which.shown, found.owner, which.db
+    ))
 }

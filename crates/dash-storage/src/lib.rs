@@ -310,6 +310,11 @@ pub trait File: Send + Sync + 'static {
         Ok(found.owner == user || found.group == group && group_writes)
     }
 
+    /// Whether everybody may write the file, and no group or user that is named is kept out of it.
+    fn lets_all_write(&self) -> io::Result<bool> {
+        Ok(self.metadata()?.permissions & 0o022 == 0o022)
+    }
+
     /// Maps the first `len` bytes for reading. What is behind the end of the file must not be
     /// touched. [`io::ErrorKind::Unsupported`] in homes without memory mapping.
     fn map(&self, len: u64) -> io::Result<Self::Map>;

@@ -119,6 +119,10 @@ impl<F: File> File for Arc<F> {
         F::lets_write(self, user, group)
     }
 
+    fn lets_all_write(&self) -> io::Result<bool> {
+        F::lets_all_write(self)
+    }
+
     fn map(&self, len: u64) -> io::Result<Self::Map> {
         F::map(self, len)
     }

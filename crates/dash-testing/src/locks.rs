@@ -16,3 +16,8 @@ pub fn lock_first(file: &File, kind: libc::c_int, bytes: i64) {
     };
     fcntl(file, FcntlArg::F_OFD_SETLK(&lock)).expect("nobody has it");
 }
+
+/// Gives that up.
+pub fn unlock_first(file: &File, bytes: i64) {
+    lock_first(file, libc::F_UNLCK, bytes);
+}

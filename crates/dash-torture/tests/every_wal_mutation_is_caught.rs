@@ -29,6 +29,7 @@ const TABLE: &[Row] = &[
     (Mutation::BaseBeforeWindow, "log", "wal/page=4096/depth=1", 0),
     (Mutation::HeaderNotFlushed, "log", "wal/page=4096/depth=1", 0),
     (Mutation::FoundUnsummed, "log", "wal/page=4096/depth=1", 57),
+    (Mutation::ResetUnseen, "log", "wal/page=512/depth=1", 11),
     (Mutation::LeftUnsummed, "log", "wal/page=4096/depth=1", 179),
 ];
 

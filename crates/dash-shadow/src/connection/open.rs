@@ -12,7 +12,7 @@ use crate::shared::coordination::Coordination;
 use crate::shared::layout::Layout;
 use crate::shared::life::{hold_life, is_alone};
 use crate::shared::locks::{self, LockLevel};
-use dash_engine::coordination::{CoordinationFile, open_coordination};
+use dash_engine::coordination::{CoordinationFile, check_owner, open_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::{keep_stock_writers_out, share};
 use dash_engine::memory::{OPENING, headroom};
@@ -96,6 +96,9 @@ impl<S: Storage> Connection<S> {
             coordination: &coordination,
         };
         let Entered { files, generation, found, exposed } = first.enter(fresh, options)?;
+        if let Some(database) = files.iter().flatten().next() {
+            check_owner(storage, coordination.file(), &**database, names.coordination_file())?;
+        }
         let alive = coordination
             .file()
             .try_lock(locks::ALIVE, LockKind::Shared)
@@ -140,13 +143,24 @@ pub(crate) fn coordination_of<S: Storage>(
     patience: Duration,
 ) -> Result<(S::File, bool)> {
     let of_name = found.filter(|found| found.len > 0).map(|found| (names.db.as_os_str(), found));
-    let db = match of_name {
+    let mut db = match of_name {
         None => look_up_db::<S>(directory, names)?,
         found => found,
     };
     let which = names.coordination_file();
-    let which = CoordinationFile { named: db.map_or(which.named, |(name, _)| name), ..which };
-    open_coordination(storage, directory, which, db.map(|(_, db)| db).as_ref(), patience)
+    loop {
+        let named = db.map_or(which.named, |(name, _)| name);
+        let (which, found) = (CoordinationFile { named, ..which }, db.map(|(_, db)| db));
+        let opened = open_coordination(storage, directory, which, found.as_ref(), patience);
+        if opened.is_ok() || named == names.db {
+            return opened;
+        }
+        // An exchange of names has come to its end meanwhile.
+        db = look_up_db::<S>(directory, names)?;
+        if db.is_some_and(|(now, _)| now == named) {
+            return opened;
+        }
+    }
 }
 
 /// What an opener has, once it has recovered the database or joined the others.

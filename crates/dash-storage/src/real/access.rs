@@ -19,6 +19,9 @@ const OWNERS: u32 = 0o700;
 /// Permission to write for the group.
 const GROUP_WRITES: u32 = 0o020;
 
+/// The right of all others to write.
+const OTHERS_WRITE: u32 = 0o002;
+
 /// Gives `to` what `from` has of these, as far as this process may. Whether everybody who may use
 /// `from` may use `to` now. To be called again where a signal interrupts it.
 ///
@@ -82,6 +85,13 @@ pub(super) fn lets_write(file: &File, user: u32, group: u32) -> io::Result<bool>
         Some(list) => list.lets_write(user, is_its_group, group),
         None => is_its_group && found.mode() & GROUP_WRITES != 0,
     })
+}
+
+/// Whether everybody may write a file, and nobody is kept out by being of its group, or in its list.
+pub(super) fn lets_all_write(file: &File) -> io::Result<bool> {
+    let all = GROUP_WRITES | OTHERS_WRITE;
+    let may = file.metadata()?.mode() & all == all;
+    Ok(may && List::of(file)?.is_none_or(|list| list.keeps_no_writer_out()))
 }
 
 /// Only root gives files away, and only to groups of one's own. In a user namespace some ids have

@@ -302,6 +302,10 @@ impl crate::File for File {
         access::lets_write(self.descriptor.file()?, user, group)
     }
 
+    fn lets_all_write(&self) -> io::Result<bool> {
+        access::lets_all_write(self.descriptor.file()?)
+    }
+
     fn map(&self, len: u64) -> io::Result<Map> {
         Map::new(self.descriptor.file()?, len)
     }

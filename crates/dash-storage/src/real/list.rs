@@ -96,6 +96,11 @@ impl List {
         may && self.mask() & WRITE != 0
     }
 
+    /// Whether every entry, and the most that those for groups give, lets write.
+    pub(super) fn keeps_no_writer_out(&self) -> bool {
+        self.0.iter().all(|(_, may, _)| may & WRITE != 0)
+    }
+
     /// The permission bits that it stands for.
     pub(super) fn bits(&self) -> u32 {
         let [owner, others] =

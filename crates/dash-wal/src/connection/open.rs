@@ -16,7 +16,7 @@ use crate::recovery::look::orphaned;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks::{ALIVE, OPEN};
 use crate::statistics::Statistics;
-use dash_engine::coordination::{OPEN_PATIENCE, open_coordination};
+use dash_engine::coordination::{OPEN_PATIENCE, check_owner, open_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{OPENING, headroom};
 use dash_engine::totals::Told;
@@ -66,6 +66,7 @@ impl<S: Storage> Connection<S> {
                 false => OpenMode::ReadWrite,
             };
             let database = directory.open(&names.db, mode).during(Operation::Open, &db)?;
+            check_owner(storage, &file, &database, which)?;
             Ok((Coordination::map(file)?, database))
         })();
         if opened.is_err() && fresh {

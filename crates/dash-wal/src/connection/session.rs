@@ -229,17 +229,22 @@ impl<S: Storage> Connection<S> {
                 false => Err(self.cant_make("a file is there that is no log")),
             };
         };
-        leader.may_carry = self.whose(&log)?.counts;
+        let whose = self.whose(&log)?;
+        leader.may_carry = whose.counts;
         if !leader.may_carry && self.may_make_log() && !self.coordination.is(Word::Session) {
             // Somebody else's, who may keep it open: it is not written, nor given to anybody.
             // Recovery has looked at it, and nothing in it counts any more.
             if self.coordination.is(Word::Fence) {
                 self.lower_fence()?;
             }
-            // Where that is not allowed it is used as it is.
-            if self.place.unlink(&self.names).is_ok() {
-                return Ok(false);
-            }
+            return match self.place.unlink(&self.names) {
+                Ok(_) => Ok(false),
+                Err(_) => Err(self.cant_make(&format!(
+                    "it belongs to user {}, who has no right to write {}, and this process can't remove it",
+                    whose.owner,
+                    self.names.shown()
+                ))),
+            };
         }
         let is_alike = log.file().has_access_of(self.database.file());
         if leader.may_carry && is_alike.is_ok_and(|is_alike| !is_alike) {
