@@ -97,20 +97,59 @@ fn and_what_is_given_back_to_somebody_who_is_not_root() {
     assert_eq!(bits(&beside(&path, "-shadow")), 0o644);
 }
 
+/// In mode shadow, whoever opens it, and while it is open: the copies take turns at being `app.db`.
+#[test]
+fn and_so_does_such_a_list_in_mode_shadow() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let open = |more: &str| {
+        suite::load();
+        rusqlite::Connection::open(suite::uri(&path, &format!("&dash_rest=off{more}"))).unwrap()
+    };
+    let both_have = |bits: u16, what: &str| {
+        for name in ["", "-shadow"] {
+            let found = xattr::get(beside(&path, name), LIST).unwrap();
+            assert_eq!(found, Some(list(bits)), "{name}, {what}");
+        }
+    };
+    run(&open(""), "CREATE TABLE t(v)");
+    if xattr::set(&path, LIST, &list(6)).is_err() {
+        return skip(Need::Lists, "this file system has no access control lists");
+    }
+    for more in ["", "&mode=ro", "&journal_mode=delete"] {
+        xattr::set(&path, LIST, &list(6)).unwrap();
+        drop(open("").query_row("SELECT count(*) FROM t", [], |_| Ok(())));
+        both_have(6, more);
+        xattr::set(&path, LIST, &list(0)).unwrap();
+        drop(open(more).query_row("SELECT count(*) FROM t", [], |_| Ok(())));
+        both_have(0, more);
+    }
+    for rows in 1..4 {
+        let db = open("");
+        run(&db, "INSERT INTO t VALUES (1)");
+        let bits = [0, 6][rows % 2];
+        xattr::set(&path, LIST, &list(bits)).unwrap();
+        (0..rows).for_each(|_| run(&db, "INSERT INTO t VALUES (2)"));
+        both_have(bits, "while it is open");
+    }
+}
+
+/// The owner, users 2001 and 2002, and nobody else.
+fn list(bits: u16) -> Vec<u8> {
+    encode(&[
+        (OWNER, 6, u32::MAX),
+        (USER, bits, 2001),
+        (USER, 6, 2002),
+        (GROUP, 0, u32::MAX),
+        (MASK, 6, u32::MAX),
+        (OTHERS, 0, u32::MAX),
+    ])
+}
+
 /// A list may take a user's rights and leave the bits as they are, which are the most that it
 /// gives. In mode wal that holds for the log at rest, and for what a crash has left.
 #[test]
 fn and_so_does_a_list_that_leaves_the_bits_alone() {
-    let list = |bits: u16| {
-        encode(&[
-            (OWNER, 6, u32::MAX),
-            (USER, bits, 2001),
-            (USER, 6, 2002),
-            (GROUP, 0, u32::MAX),
-            (MASK, 6, u32::MAX),
-            (OTHERS, 0, u32::MAX),
-        ])
-    };
     for is_killed in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("app.db");

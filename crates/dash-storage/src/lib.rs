@@ -297,6 +297,11 @@ pub trait File: Send + Sync + 'static {
         Ok(self.metadata()?.has_access_of(&other.metadata()?))
     }
 
+    /// Whether both have the same access control list.
+    fn has_list_of(&self, _: &Self) -> io::Result<bool> {
+        Ok(true)
+    }
+
     /// Says that nobody takes POSIX locks of the file, as no other program knows it: no close looks
     /// for them. A file with several names stays as it is: it may be somebody's database.
     fn mark_unlocked(&self) {}

@@ -131,21 +131,39 @@ impl<S: Storage> Connection<S> {
     /// stranger's by now, there is another one.
     fn keep_access(&mut self, db: &Metadata, shadow: &Metadata) -> Result<()> {
         let seen = Some([db, shadow].map(|file| (file.permissions, file.owner, file.group)));
-        if db.has_access_of(shadow) || self.memo.access_seen == seen {
+        // At each begin: once the copies have changed places, nobody can tell which list is new.
+        let is_alike = db.has_access_of(shadow) && self.has_one_list()?;
+        if is_alike || self.memo.access_seen == seen {
             return Ok(());
         }
-        let (other, name) = (self.shadow_slot(), self.pair.names.shown_shadow());
-        let kept = match (&self.pair.files[other], &self.pair.files[self.view.current.slot]) {
-            (Some(shadow), Some(current)) => {
-                give_access(&**shadow, &**current).during(Operation::Open, name)?
-            }
-            _ => return Ok(()),
-        };
-        if kept {
+        if self.give_access()? {
             self.memo.access_seen = seen;
         } else {
             self.pair.coordination.set_condition(ShadowCondition::Rebuild);
         }
         Ok(())
+    }
+
+    /// Whether both copies have the same access control list, which may change where the permission
+    /// bits stay.
+    fn has_one_list(&self) -> Result<bool> {
+        match self.pair.files.each_ref().map(Option::as_deref) {
+            [Some(one), Some(other)] => {
+                one.has_list_of(other).during(Operation::Stat, self.pair.names.shown())
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Gives the shadow the rights of `app.db`; whether that can be.
+    fn give_access(&self) -> Result<bool> {
+        let copies = [self.shadow_slot(), self.view.current.slot];
+        match copies.map(|slot| self.pair.files[slot].as_deref()) {
+            [Some(shadow), Some(current)] => {
+                let given = give_access(shadow, current);
+                given.during(Operation::Open, self.pair.names.shown_shadow())
+            }
+            _ => Ok(true),
+        }
     }
 }

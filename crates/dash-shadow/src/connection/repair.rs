@@ -84,12 +84,10 @@ impl<S: Storage> Connection<S> {
             return Ok(false);
         }
         let name = self.pair.names.shown();
-        let access = shadow.metadata().during(Operation::Stat, name)?;
-        let wanted = current.metadata().during(Operation::Stat, name)?;
         let named =
             self.pair.directory.metadata(&self.pair.names.shadow).during(Operation::Stat, name)?;
         let here = named.is_some_and(|named| named.id == shadow.id() && named.links == 1);
-        Ok(here && wanted.has_access_of(&access))
+        Ok(here && current.has_access_of(shadow).during(Operation::Stat, name)?)
     }
 
     /// Makes the shadow the current copy's equal, whatever it holds.

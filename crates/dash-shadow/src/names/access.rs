@@ -83,14 +83,10 @@ pub(crate) fn take_access<F: File>(shadow: &F, db: &F) -> bool {
     }
 }
 
-/// The same, for a process that only reads: nothing is done where owner, group and bits are the
-/// same.
+/// The same, for a process that only reads: nothing is done where owner, group, bits and list are
+/// the same.
 pub(crate) fn take_access_if_other<F: File>(shadow: &F, db: &F) -> bool {
-    let same = match (shadow.metadata(), db.metadata()) {
-        (Ok(shadow), Ok(db)) => shadow.has_access_of(&db),
-        _ => true,
-    };
-    same || take_access(shadow, db)
+    shadow.has_access_of(db).unwrap_or(true) || take_access(shadow, db)
 }
 
 /// Whether a file gives rights that another one does not give, as far as bits and owners tell.
@@ -124,12 +120,12 @@ pub(crate) fn names_keep_access<S: Storage>(
         return Ok(true);
     };
     let regular = [&db, &shadow].iter().all(|file| file.kind == FileKind::Regular);
-    if !regular || shadow.has_access_of(&db) {
+    if !regular {
         return Ok(true);
     }
     let open = |name| open_if_there::<S>(directory, name, OpenMode::Read);
     match (open(&names.db)?, open(&names.shadow)?) {
-        (Some(db), Some(shadow)) => Ok(take_access(&shadow, &db)),
+        (Some(db), Some(shadow)) => Ok(take_access_if_other(&shadow, &db)),
         _ => Ok(true),
     }
 }

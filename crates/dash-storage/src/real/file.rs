@@ -288,9 +288,12 @@ impl crate::File for File {
     }
 
     fn has_access_of(&self, other: &Self) -> io::Result<bool> {
+        Ok(self.metadata()?.has_access_of(&other.metadata()?) && self.has_list_of(other)?)
+    }
+
+    fn has_list_of(&self, other: &Self) -> io::Result<bool> {
         let (one, two) = (self.descriptor.file()?, other.descriptor.file()?);
-        Ok(self.metadata()?.has_access_of(&other.metadata()?)
-            && uninterrupted(|| access::have_one_list(one, two))?)
+        uninterrupted(|| access::have_one_list(one, two))
     }
 
     fn mark_unlocked(&self) {
