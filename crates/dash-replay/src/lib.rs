@@ -26,6 +26,8 @@ mod schema;
 mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use dash_statement::{Event, Reason, Transaction, Unprovable, has_parameters, provable};
@@ -112,8 +114,9 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 ///
 /// Why it could not be done.
 pub fn replay(path: &Path, base: Option<&Path>, all: bool) -> Result<Report> {
-    let folder =
-        tempfile::tempdir().map_err(|error| Error::Io("a temporary folder".into(), error))?;
+    // Its maker's alone, whatever the umask: the database may be nobody else's.
+    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
+    let folder = folder.map_err(|error| Error::Io("a temporary folder".into(), error))?;
     let base = base::of(&Real, path, base, all, folder.path())?;
     let mut replay = Replay {
         limits: Limits::of(base::room(path, &base.image)?, base.image.page),

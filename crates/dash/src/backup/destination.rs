@@ -292,9 +292,22 @@ impl Unfinished {
         self.to.failed(what, error)
     }
 
+    /// It by its name. Who may rename in that folder can have put another file there.
     fn open(&self, mode: OpenMode) -> Result<real::File> {
         let opened = self.to.folder.open(&self.to.unfinished, mode);
-        opened.map_err(|error| self.failed("opening", &error))
+        let file = opened.map_err(|error| self.failed("opening", &error))?;
+        self.is_it(file.id())?;
+        Ok(file)
+    }
+
+    /// That this is what was made.
+    fn is_it(&self, id: FileId) -> Result<()> {
+        match id == self.file.id() {
+            true => Ok(()),
+            false => {
+                Err(self.failed("opening", &io::Error::other("somebody put another file there")))
+            }
+        }
     }
 
     /// The file, to be written.
@@ -337,6 +350,8 @@ impl Unfinished {
         }
         self.to.has_nothing_beside()?;
         self.to.may_be_made()?;
+        let named = self.to.look_for(&self.to.unfinished)?;
+        named.map_or(Ok(()), |named| self.is_it(named.id))?;
         self.rename().map_err(|error| self.failed("naming", &error))?;
         self.published = true;
         self.to.folder.flush().map_err(|error| {

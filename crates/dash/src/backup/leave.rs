@@ -44,7 +44,7 @@ impl Leave {
     pub fn of(connection: &ConnectionRef<'_>, schema: &str, replace: bool) -> Result<Self> {
         if !connection.is_stated("dash_backup") {
             // SQLite before 3.41 or so lets a CHECK constraint call what only SQL may state.
-            let why = "dash_backup: only a statement of the program may call it, no schema";
+            let why = "dash_backup: only a SELECT of the program may call it, no schema";
             return Err(Error::new(Code::READONLY, why));
         }
         let said = connection.uri_parameter("main", mode::BACKUP);
