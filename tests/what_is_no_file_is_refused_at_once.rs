@@ -15,6 +15,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use dash_testing::names::beside;
+use suite::peers::{Part, Session};
 use suite::sql::run;
 
 /// Against waiting for ever.
@@ -81,6 +82,33 @@ fn a_pipe_in_place_of_a_name_between_two_renames() {
     for more in ["&mode=ro", ""] {
         if let Err(error) = session(&path, more) {
             assert!(error.contains("named pipe"), "{error}");
+        }
+    }
+}
+
+/// Stock SQLite waits for a pipe under the names of its own files, and dash leaves those to it in
+/// the plain modes: where the pipe may be read, and not written.
+#[test]
+fn a_pipe_in_place_of_a_file_of_sqlites_own() {
+    const USER: u32 = 2001;
+    if !dash_testing::machine::root_for("another user's pipe") {
+        return;
+    }
+    for name in ["-wal", "-shm", "-journal"] {
+        for parameters in ["&journal_mode=wal", "", "&mode=ro", "&journal_mode=delete"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("app.db");
+            let stock = rusqlite::Connection::open(&path).unwrap();
+            run(&stock, "PRAGMA journal_mode=WAL; CREATE TABLE t(v)");
+            drop(stock);
+            std::os::unix::fs::chown(folder.path(), Some(USER), Some(USER)).unwrap();
+            std::os::unix::fs::chown(&path, Some(USER), Some(USER)).unwrap();
+            let odd = beside(&path, name);
+            nix::unistd::mkfifo(&odd, nix::sys::stat::Mode::from_bits_truncate(0o644)).unwrap();
+            let part = Part { parameters, user: Some(USER), ..Part::default() };
+            let error = Session::dash(&path, part).map(Session::close);
+            let error = error.expect_err(&format!("{name} {parameters}"));
+            assert!(error.contains(&format!("app.db{name}")), "{name} {parameters}: {error}");
         }
     }
 }

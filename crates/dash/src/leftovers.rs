@@ -95,7 +95,7 @@ impl Neighbours {
     }
 
     /// Refuses files of SQLite's own that are other files, too: it would write them, and give them
-    /// to the database's owner.
+    /// to the database's owner. And pipes: it would wait for somebody who writes into them.
     ///
     /// # Errors
     ///
@@ -104,8 +104,14 @@ impl Neighbours {
         for name in [&self.journal, &self.wal, &self.memory] {
             let found = self.folder.as_ref().map(|folder| folder.metadata(name));
             let found = found.and_then(|found| found.ok().flatten());
-            if let Some(found) = found.filter(|found| found.kind == FileKind::Regular) {
-                has_one_name(name, found.links)?;
+            match found.map(|found| (found.kind, found.links)) {
+                Some((FileKind::Regular, links)) => has_one_name(name, links)?,
+                Some((FileKind::Other, _)) => {
+                    let name = name.to_string_lossy();
+                    let message = format!("{name} is a pipe, a link or a device: remove it");
+                    return Err(Error::new(Code::CANTOPEN, message));
+                }
+                Some((FileKind::Directory, _)) | None => {}
             }
         }
         Ok(())
