@@ -226,10 +226,10 @@ pub trait File: Send + Sync + 'static {
     /// can't run out of space (`posix_fallocate`, where the file system can). Never shrinks.
     fn allocate(&self, len: u64) -> io::Result<()>;
 
-    /// Reserves blocks up to `len`, and leaves the length as it is (`FALLOC_FL_KEEP_SIZE`): writing
-    /// up to there can't run out of space until the file is cut. [`io::ErrorKind::Unsupported`]
-    /// where the home or the file system can't.
-    fn make_room(&self, _len: u64) -> io::Result<()> {
+    /// Reserves blocks for `range`, and leaves the length as it is (`FALLOC_FL_KEEP_SIZE`): writing
+    /// there can't run out of space until the file is cut, or its length set to what it is.
+    /// [`io::ErrorKind::Unsupported`] where the home or the file system can't.
+    fn make_room(&self, _range: Range<u64>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

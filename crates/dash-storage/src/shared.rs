@@ -59,8 +59,8 @@ impl<F: File> File for Arc<F> {
         F::allocate(self, len)
     }
 
-    fn make_room(&self, len: u64) -> io::Result<()> {
-        F::make_room(self, len)
+    fn make_room(&self, range: Range<u64>) -> io::Result<()> {
+        F::make_room(self, range)
     }
 
     fn initialize(&self, range: Range<u64>) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //! about to change (SHADOW-6).
 
 use crate::connection::state::{Connection, KnownTail};
-use crate::file::tail::{Tail, roomy_len, write_intent};
+use crate::file::tail::{Tail, write_intent};
 use crate::format::{BLOCK, IntentBlock, REGION_BYTES, TAIL_LEN, list_len};
 use crate::mutation::{Mutation, broken};
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -127,7 +127,7 @@ impl<S: Storage> Connection<S> {
         }
         self.check_size()?;
         let (file, name) = (self.pair.file(slot)?, self.role(slot));
-        let len = roomy_len(size, list, &self.tuning).max(known.len);
+        let len = self.room_for_both(known.len, size, list)?;
         let mut intent = self.new_intent(file.id(), len);
         for range in known.intent.ranges().iter() {
             intent.mark(&(range.start..range.end.min(len)));

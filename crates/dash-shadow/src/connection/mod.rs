@@ -26,6 +26,7 @@ pub(crate) mod repair;
 pub(crate) mod rest;
 pub(crate) mod restore;
 pub(crate) mod return_name;
+mod room;
 pub(crate) mod secure_delete;
 pub(crate) mod settle;
 pub(crate) mod space;

@@ -1,7 +1,8 @@
 //! Making a new shadow from the current copy, where there is none or it can't be trusted.
 
+use crate::connection::room::with_advice;
 use crate::connection::state::Connection;
-use crate::file::tail::{Tail, roomy_len, write_commit, write_intent};
+use crate::file::tail::{Tail, write_commit, write_intent};
 use crate::format::header::Header;
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN};
 use crate::mutation::{Mutation, broken};
@@ -66,7 +67,7 @@ impl<S: Storage> Connection<S> {
                 false => self.pair.directory.unlink(&self.pair.names.shadow),
             });
         }
-        made
+        made.map_err(|error| with_advice(error, self.view.snapshot.size))
     }
 
     /// Puts an empty file in the place of the shadow. Beside a name fence a missing shadow is one
@@ -164,7 +165,7 @@ impl<S: Storage> Connection<S> {
             return Err(locks_out(self.pair.names.shown()));
         }
         let size = self.view.snapshot.size;
-        let len = roomy_len(size, 0, &self.tuning);
+        let len = self.affordable_len(&shadow, 0, size, 1);
         shadow.set_len(size).during(Operation::Resize, name)?;
         write_zeros(&shadow, size, len, name)?;
         // Until the flush any page may be missing.
@@ -256,7 +257,7 @@ impl<S: Storage> Connection<S> {
         let len = if tail.len >= size + TAIL_LEN && tail.len.is_multiple_of(BLOCK as u64) {
             tail.len
         } else {
-            roomy_len(size.max(tail.len), 0, &self.tuning)
+            self.affordable_len(&file, tail.len, size.max(tail.len), 2)
         };
         extend(&*file, tail.len, len, &name)?;
         let intent = self.new_intent(file.id(), len);

@@ -2,7 +2,7 @@
 
 use crate::connection::fence::HEAD;
 use crate::connection::state::Connection;
-use crate::file::tail::{Tail, roomy_len, write_intent};
+use crate::file::tail::{Tail, write_intent};
 use crate::format::header::{mark_demoted, plain};
 use crate::format::{BLOCK, CommitBlock, State, TAIL_LEN, first_page};
 use crate::mutation::{Mutation, broken};
@@ -85,7 +85,7 @@ impl<S: Storage> Connection<S> {
         let (shadow, name) = (self.pair.file(slot)?, self.role(slot));
         self.pair.coordination.fill(slot, size);
         if tail.len < TAIL_LEN || tail.len < size + TAIL_LEN {
-            let len = roomy_len(size, 0, &self.tuning);
+            let len = self.affordable_len(&shadow, tail.len, size, 1);
             self.pair.coordination.set_filled(slot, 0);
             extend(&*shadow, tail.len, len, &name)?;
             return Ok(len);

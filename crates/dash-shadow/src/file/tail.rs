@@ -169,7 +169,10 @@ pub fn write_intent<F: File>(file: &F, len: u64, intent: &IntentBlock, name: &st
 /// The length a file of a database of `size` bytes should have, with room for a list area.
 pub fn roomy_len(size: u64, list: u64, tuning: &Tuning) -> u64 {
     let chunk = (size / 4).clamp(tuning.chunk_min, tuning.chunk_max);
-    (size + list + TAIL_LEN)
-        .next_multiple_of(BLOCK_LEN)
-        .next_multiple_of(chunk.next_multiple_of(BLOCK_LEN))
+    least_len(size, list).next_multiple_of(chunk.next_multiple_of(BLOCK_LEN))
+}
+
+/// The least that will do.
+pub fn least_len(size: u64, list: u64) -> u64 {
+    (size + list + TAIL_LEN).next_multiple_of(BLOCK_LEN)
 }

@@ -214,8 +214,8 @@ impl crate::File for File {
         space::extend(self.descriptor.file()?, len)
     }
 
-    fn make_room(&self, len: u64) -> io::Result<()> {
-        space::make_room(self.descriptor.file()?, len)
+    fn make_room(&self, range: Range<u64>) -> io::Result<()> {
+        space::make_room(self.descriptor.file()?, &range)
     }
 
     fn initialize(&self, range: Range<u64>) -> io::Result<()> {

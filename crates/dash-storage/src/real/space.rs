@@ -32,11 +32,13 @@ pub(super) fn extend(file: &fs::File, len: u64) -> io::Result<()> {
 }
 
 /// See [`crate::File::make_room`].
-pub(super) fn make_room(file: &fs::File, len: u64) -> io::Result<()> {
-    match libc::off_t::try_from(len).map_err(|_| Errno::EFBIG)? {
-        0 => Ok(()),
-        end => reserve(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, 0, end),
+pub(super) fn make_room(file: &fs::File, range: &Range<u64>) -> io::Result<()> {
+    if range.is_empty() {
+        return Ok(());
     }
+    let offset = |at: u64| libc::off_t::try_from(at).map_err(|_| Errno::EFBIG);
+    let (start, end) = (offset(range.start)?, offset(range.end)?);
+    reserve(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, start, end - start)
 }
 
 /// Gives a file blocks up to `end` where it has too few for its length: SQLite writes one byte to
@@ -47,7 +49,7 @@ pub(super) fn fill_holes(file: &fs::File, found: &fs::Metadata, end: u64) -> io:
     if found.blocks() >= found.len() / SECTOR {
         return Ok(());
     }
-    match make_room(file, end) {
+    match make_room(file, &(0..end)) {
         Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded) => Err(error),
         // Blocks are not to be had so, or what is open may not be written.
         _ => Ok(()),

@@ -219,10 +219,11 @@ impl crate::File for File {
         self.change(OperationKind::Allocate, 0..end(len, 0)?, |state, _| self.reserve(state, len))
     }
 
-    fn make_room(&self, len: u64) -> io::Result<()> {
-        self.change(OperationKind::Allocate, 0..end(len, 0)?, |state, _| {
-            state.check_space(self.key, 0, len)?;
-            state.data_mut(self.key)?.make_room(len);
+    fn make_room(&self, range: Range<u64>) -> io::Result<()> {
+        end(range.end, 0)?;
+        self.change(OperationKind::Allocate, range.clone(), |state, _| {
+            state.check_space(self.key, range.start, range.end - range.start)?;
+            state.data_mut(self.key)?.make_room(range.end);
             Ok(())
         })
     }

@@ -84,10 +84,10 @@ impl Held {
         }
         let is_full =
             |error: &io::Error| matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge);
-        self.room = match file.make_room(wanted) {
+        self.room = match file.make_room(0..wanted) {
             // There a full disk is found out when it is written back.
             Err(error) if error.kind() == Unsupported => u64::MAX,
-            Err(error) if is_full(&error) => file.make_room(len).map(|()| len)?,
+            Err(error) if is_full(&error) => file.make_room(0..len).map(|()| len)?,
             made => made.map(|()| wanted)?,
         };
         Ok(())

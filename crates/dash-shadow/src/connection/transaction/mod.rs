@@ -32,6 +32,8 @@ pub(crate) struct Transaction {
     pub snapshot: Snapshot,
     /// Its header.
     pub header: Option<Header>,
+    /// Space was taken for both copies to grow.
+    pub took_room: bool,
     /// It changes nothing: the names are to change places.
     pub unchanged: bool,
 }
@@ -47,6 +49,7 @@ impl Transaction {
             page_list: RangeSet::new(),
             snapshot: Snapshot::default(),
             header: None,
+            took_room: false,
             unchanged: false,
         }
     }

@@ -151,6 +151,9 @@ impl<S: Storage> Connection<S> {
                 Ok(())
             }
             Some(transaction) if transaction.stage.is_in_flight() => {
+                if transaction.took_room {
+                    self.give_current_room_back();
+                }
                 self.undo(&transaction.dirtied, transaction.snapshot.id)
             }
             _ => Ok(()),
