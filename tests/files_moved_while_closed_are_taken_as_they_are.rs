@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use dash_testing::names::names;
 use suite::damage::{copy_over, shadow, swap};
-use suite::peers::{Part, Session};
+use suite::peers::{Part, Session, last_error};
 use suite::{check, one, open};
 
 /// A folder with `app.db`, `rows` rows in as many commits and `more` kept open no longer.
@@ -79,9 +79,6 @@ fn app_db_renamed_without_its_shadow() {
     fs::rename(&path, &other).unwrap();
     goes_on_with(&other, 5, "renamed");
     // And under the old name nothing is made up.
-    let message = refusal(&path);
-    assert!(message.contains("dash recover") && message.contains("remove"), "{message}");
-    fs::remove_file(shadow(&path)).unwrap();
     add_first(&path);
 }
 
@@ -118,15 +115,65 @@ fn copied_with_or_without_the_shadow() {
     goes_on_with(&path, 7, "the original");
 }
 
+/// As with stock SQLite a new one begins; what the shadow holds stays, and can be had.
 #[test]
-fn a_deleted_database_is_not_replaced_by_an_empty_one() {
+fn a_database_deleted_at_rest_leaves_its_second_copy_aside() {
+    let (folder, path) = made(4);
+    for _ in 0..2 {
+        fs::remove_file(&path).unwrap();
+        let db = open(&path);
+        let message = last_error();
+        assert!(message.contains("app.db-shadow-old") && message.contains("recover"), "{message}");
+        db.execute_batch("CREATE TABLE t(a)").expect("a fresh start, as was said");
+        db.close().expect("closes");
+        assert_eq!(names(folder.path()), ["app.db", "app.db-shadow", "app.db-shadow-old"]);
+        let old = folder.path().join("old.db");
+        fs::rename(folder.path().join("app.db-shadow-old"), shadow(&old)).unwrap();
+        dash_shadow::forget(&dash_storage::real::Real, &shadow(&old)).expect("is one of ours");
+        let mut found = Session::stock(&shadow(&old));
+        let count: i64 = found.must("SELECT count(*) FROM t").parse().expect("a number");
+        assert!((3..=4).contains(&count), "the last state or the one before: {count}");
+        drop(found);
+        fs::remove_file(shadow(&old)).unwrap();
+        add(&path, 4);
+    }
+}
+
+/// A shadow that nothing was written into is no loss, and is not kept.
+#[test]
+fn a_database_of_one_commit_that_was_deleted_at_rest_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    for _ in 0..2 {
+        let db = open(&path);
+        db.execute_batch("CREATE TABLE t(a)").expect("commits");
+        db.close().expect("closes");
+        assert_eq!(names(folder.path()), ["app.db", "app.db-shadow"]);
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+/// It may hold the newest commit; and who only reads, or makes no files, makes none here.
+#[test]
+fn a_database_deleted_after_a_kill_is_not_replaced_by_an_empty_one() {
+    let (folder, path) = made(4);
+    let mut dash = Session::dash(&path, Part::default()).expect("opens");
+    dash.must("INSERT INTO t VALUES (5)");
+    dash.kill();
+    fs::remove_file(&path).unwrap();
+    for _ in 0..2 {
+        let message = refusal(&path);
+        assert!(message.contains("missing") && message.contains("dash recover"), "{message}");
+    }
+    assert!(shadow(&path).exists() && !folder.path().join("app.db-shadow-old").exists());
     let (folder, path) = made(4);
     fs::remove_file(&path).unwrap();
-    let message = refusal(&path);
-    assert!(message.contains("missing") && message.contains("dash recover"), "{message}");
+    for mode in ["&mode=ro", "&mode=rw"] {
+        let opened = rusqlite::Connection::open(suite::uri(&path, mode));
+        let refused = opened.and_then(|db| db.execute_batch("SELECT * FROM sqlite_master"));
+        refused.expect_err("there is none");
+    }
     assert_eq!(names(folder.path()), ["app.db-shadow"]);
-    fs::remove_file(shadow(&path)).unwrap();
-    add_first(&path);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use crate::format::header::Marks;
 use crate::format::{BlockError, CommitBlock, IntentBlock};
 use crate::names::Names;
-use crate::names::access::{Stranger, stranger_of};
+use crate::names::access::stranger_of;
 use crate::names::exchange::is_cut_off;
 pub use crate::recovery::action::Action;
 pub use crate::recovery::classify::Verdict;
@@ -15,6 +15,7 @@ use crate::recovery::classify::{classify, moved_together};
 use crate::recovery::examine::Found;
 pub use crate::recovery::examine::{DbKind, Relation, ShadowKind};
 use crate::recovery::left::{Left, left_in_coordination};
+use crate::recovery::spare::is_spare;
 use crate::recovery::table::{decide, row};
 pub use crate::refusal::{Refusal, written_by};
 use crate::shared::locks;
@@ -81,7 +82,7 @@ impl Report {
             Action::Create | Action::KeepRepair | Action::KeepRebuild => {
                 self.beside.fence || self.beside.renaming
             }
-            Action::KeepUndo | Action::UseShadow | Action::Refuse(_) => true,
+            Action::CreateAfresh | Action::KeepUndo | Action::UseShadow | Action::Refuse(_) => true,
         }
     }
 }
@@ -230,8 +231,10 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let open = held.iter().any(|lock| lock.place == LockedPlace::Life);
     let copied_together = moved_together(db.as_ref(), shadow.as_ref());
     let stranger = stranger_of(shadow.as_ref(), db.as_ref(), names.shown_shadow())?;
+    let action = decide(&verdict, stranger, is_spare(shadow.as_ref(), verdict.shadow, left));
     let (database, shadow) = (db.map(seen).transpose()?, shadow.map(seen).transpose()?);
-    let opening = opening(&names, [&database, &shadow], &beside, open, (&verdict, stranger));
+    let decided = (&verdict, action, stranger.is_some());
+    let opening = opening(&names, [&database, &shadow], &beside, open, decided);
     Ok(Report {
         names,
         database,
@@ -350,7 +353,7 @@ fn opening(
     both: [&Option<Seen>; 2],
     beside: &Beside,
     open: bool,
-    (verdict, stranger): (&Verdict, Option<Stranger>),
+    (verdict, action, strangers): (&Verdict, Action, bool),
 ) -> Opening {
     let other = both.into_iter().flatten().find_map(|seen| match (&seen.commit, &seen.intent) {
         (Err(BlockError::OtherFormat(version)), _) | (_, Err(BlockError::OtherFormat(version))) => {
@@ -379,10 +382,9 @@ fn opening(
     if let Some(refusal) = beside.odd {
         return Opening::Refuse(refusal, refusal.message(names));
     }
-    let action = decide(verdict, stranger);
     match action {
         Action::Refuse(refusal) => Opening::Refuse(refusal, refusal.message(names)),
-        _ if stranger.is_some() => {
+        _ if strangers => {
             Opening::Row(action, "a shadow of somebody who may not write the database is not read")
         }
         _ => Opening::Row(action, row(verdict).story),

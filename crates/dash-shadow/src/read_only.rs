@@ -254,7 +254,7 @@ impl<S: Storage> ReadOnly<S> {
             super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)
         })?;
         let stranger = stranger_of(shadow.as_ref(), Some(&db), &shadow_name)?;
-        match (decide(&verdict, stranger), shadow) {
+        match (decide(&verdict, stranger, false), shadow) {
             (Action::UseShadow, Some(shadow)) => {
                 let shared = self.share(&shadow.file)?;
                 self.release()?;

@@ -68,7 +68,8 @@ impl MainFile {
     /// Opens it again.
     fn renew(&mut self) -> Result<()> {
         let beside = Neighbours::of(&self.path);
-        let place = Place { path: &self.path, parameters: &self.parameters, beside: &beside };
+        let (path, parameters) = (&*self.path, &self.parameters);
+        let place = Place { path, parameters, beside: &beside, creates: false };
         let mode = match registry::mode_of(&self.path) {
             Some(mode) => mode,
             None => MODES.left_in(&place)?,

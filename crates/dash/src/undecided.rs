@@ -142,7 +142,8 @@ impl MainFile {
         }
         self.database.may_leave()?;
         let beside = Neighbours::of(&self.path);
-        let place = Place { path: &self.path, parameters: &self.parameters, beside: &beside };
+        let (path, parameters) = (&*self.path, &self.parameters);
+        let place = Place { path, parameters, beside: &beside, creates: false };
         let is_copy = wanted.is_none() && self.is_vacuumed_into();
         let mode = match wanted.or_else(|| registry::mode_of(&self.path)) {
             Some(mode) => mode,

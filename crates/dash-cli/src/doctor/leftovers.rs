@@ -29,6 +29,11 @@ fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
             format!("{shown}: {database} is missing, and this copy may hold its newest commit"),
             format!("`dash inspect {db}` tells; `dash recover {db}` brings the database back"),
         ),
+        "-shadow-old" => section.advise(
+            Level::Note,
+            format!("{shown}: the second copy of a database {database} that was removed"),
+            "remove it, unless its content is wanted",
+        ),
         // As dash calls a log that `dash_log` puts into a folder.
         "-dashlog" if database.rsplit('-').next().is_some_and(is_number) => section.say(
             Level::Note,
@@ -83,6 +88,16 @@ pub fn beside_database(section: &mut Section, file: &Path, open: bool) {
                 shown(".dash-backup-unfinished")
             ),
             "if no `dash backup` is running, remove it: dash refuses a database with two names",
+        );
+    }
+    if is_there("-shadow-old") {
+        section.advise(
+            Level::Note,
+            format!(
+                "{}: the second copy of a database of this name that was removed",
+                shown("-shadow-old")
+            ),
+            "remove it, unless its content is wanted",
         );
     }
     if open {

@@ -10,9 +10,10 @@ use crate::out::Shown;
 
 /// What is appended to a database's name, by dash and by SQLite; longer ones before those that they
 /// end with.
-pub const SUFFIXES: [&str; 10] = [
+pub const SUFFIXES: [&str; 11] = [
     ".dash-backup-unfinished",
     "-shadow-tmp",
+    "-shadow-old",
     "-dash-fence",
     "-dash-sign",
     "-journal",
@@ -24,8 +25,9 @@ pub const SUFFIXES: [&str; 10] = [
 ];
 
 /// Those that only dash makes.
-const OURS: [&str; 7] = [
+const OURS: [&str; 8] = [
     "-shadow-tmp",
+    "-shadow-old",
     "-dash-fence",
     "-dash-sign",
     "-dashlog",

@@ -119,6 +119,7 @@ impl<S: Storage> Connection<S> {
         let mut connection = Self::new(pair, options);
         if let Some(found) = found {
             connection.takes_over = !fresh;
+            connection.put_aside = found.put_aside;
             connection.remember_found(found);
         }
         connection.exposed = exposed;

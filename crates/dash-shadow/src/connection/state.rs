@@ -130,6 +130,8 @@ pub struct Connection<S: Storage> {
     pub(crate) secure_delete: bool,
     /// The shadow lets somebody in who has no right to the current copy, as it was found.
     pub(crate) exposed: bool,
+    /// See [`Connection::has_put_aside`].
+    pub(crate) put_aside: bool,
     /// Whoever had the database open last did not close it.
     pub(crate) takes_over: bool,
     /// It shares WRITER, so that nobody else writes while it reads.
@@ -169,6 +171,7 @@ impl<S: Storage> Connection<S> {
             tuning: options.tuning,
             secure_delete: false,
             exposed: false,
+            put_aside: false,
             takes_over: false,
             holds_off: false,
             statistics: Statistics::default(),
@@ -218,6 +221,11 @@ impl<S: Storage> Connection<S> {
     /// and this process could not take them away.
     pub fn is_exposed(&self) -> bool {
         self.exposed
+    }
+
+    /// Whether, when it was opened, `app.db` was gone, and its shadow was put aside.
+    pub fn has_put_aside(&self) -> bool {
+        self.put_aside
     }
 
     /// Flushes a commit makes.

@@ -30,6 +30,8 @@ pub struct Names {
     pub lowered: OsString,
     /// `app.db-shadow-tmp`: a step of the three renames where names can't be exchanged.
     pub renaming: OsString,
+    /// `app.db-shadow-old`: the shadow of a database that was removed at rest.
+    pub aside: OsString,
     /// `db`, for messages.
     shown: Arc<str>,
     /// `shadow`, for messages.
@@ -58,6 +60,7 @@ impl Names {
             fence: with("-journal"),
             lowered: with("-dash-fence"),
             renaming: with("-shadow-tmp"),
+            aside: with("-shadow-old"),
         }
     }
 

@@ -8,6 +8,8 @@ use crate::refusal::Refusal;
 pub enum Action {
     /// Make an empty database, if that was asked for.
     Create,
+    /// The same, and put the shadow of what was removed aside.
+    CreateAfresh,
     /// `app.db` is current; the shadow is mended by its intent before it is written.
     KeepRepair,
     /// The same, and at once, because a super-journal waits for it.

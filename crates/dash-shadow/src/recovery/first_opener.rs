@@ -16,6 +16,7 @@ use crate::recovery::examine::{
 use crate::recovery::left::Left;
 use crate::recovery::make_durable::{demote, make_durable};
 use crate::recovery::published::Published;
+use crate::recovery::spare::{self, is_spare};
 use crate::recovery::table::decide;
 use crate::refusal::other_format;
 use crate::shared::coordination::{Coordination, Word};
@@ -73,6 +74,8 @@ pub(crate) struct Recovered<F: File> {
     pub(crate) shadow: Option<Tail>,
     /// Super-journal of a transaction that was cut off, to be removed once it is undone here.
     pub(crate) cut_off: Option<Vec<u8>>,
+    /// The shadow of a database that was removed has another name now.
+    pub(crate) put_aside: bool,
 }
 
 /// `app.db`, the shadow, and whether a name fence stands beside them.
@@ -98,12 +101,17 @@ impl<S: Storage> First<'_, S> {
         let (c, db_name) = (self.coordination, self.names.shown());
         let (db, shadow, found_fence) = self.look(db, shadow, options)?;
         let left = Left { fence: found_fence, ..c.left()? };
-        let (verdict, action, stranger) = self.decide(db.as_ref(), shadow.as_ref(), left)?;
+        let (verdict, action, stranger) =
+            self.decide(db.as_ref(), shadow.as_ref(), left, options)?;
         let strangers = stranger.is_some() && action == Action::KeepRebuild;
         if strangers && !found_fence {
             self.remove_strangers();
         }
-        let shadow = shadow.filter(|_| !strangers);
+        let mut shadow = shadow.filter(|_| !strangers);
+        let mut put_aside = false;
+        if let Some(spare) = shadow.take_if(|_| action == Action::CreateAfresh) {
+            put_aside = spare::put_aside::<S>(self.directory, self.names, &spare)?;
+        }
         let cut_off = shadow
             .as_ref()
             .filter(|_| action == Action::KeepUndo)
@@ -139,7 +147,8 @@ impl<S: Storage> First<'_, S> {
             found.tail
         });
         let shadow = shadow.filter(|_| untouched);
-        Ok(Recovered { files, header, current: current.tail, page_list, shadow, cut_off })
+        let current = current.tail;
+        Ok(Recovered { files, header, current, page_list, shadow, cut_off, put_aside })
     }
 
     /// What the two files show, and whether a name fence stands beside them.
@@ -179,13 +188,15 @@ impl<S: Storage> First<'_, S> {
         db: Option<&Found<S::File>>,
         shadow: Option<&Found<S::File>>,
         left: Left,
+        options: &OpenOptions,
     ) -> Result<(Verdict, Action, Option<Stranger>)> {
         let mut exists = |block: &CommitBlock| {
             super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
         };
         let verdict = classify(db, shadow, left, &mut exists)?;
         let stranger = stranger_of(shadow, db, self.names.shown_shadow())?;
-        let action = match decide(&verdict, stranger) {
+        let spare = is_spare(shadow, verdict.shadow, left) && options.create;
+        let action = match decide(&verdict, stranger, spare) {
             _ if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole => {
                 Action::KeepRepair
             }
@@ -233,7 +244,7 @@ impl<S: Storage> First<'_, S> {
         let (db_name, shadow_name) = (self.names.shown(), self.names.shown_shadow());
         Ok(match action {
             Action::Refuse(refusal) => return Err(refusal.error(self.names)),
-            Action::Create => {
+            Action::Create | Action::CreateAfresh => {
                 if !options.create {
                     return Err(Error::CantOpen(format!("{db_name} does not exist")));
                 }

@@ -21,6 +21,8 @@ pub struct Left {
     /// The name fence stands, so `app.db` may have been in the middle of a write of ours; without
     /// it a difference is somebody else's write (SHADOW-4).
     pub fence: bool,
+    /// A coordination file is there: whoever had the database open did not close it.
+    pub open: bool,
     /// A coordination file says that the shadow was being written.
     pub in_flight: bool,
     /// A coordination file says that somebody committed in that session and nothing was being
@@ -39,7 +41,8 @@ pub struct Left {
 impl Left {
     /// From the words of a coordination file.
     fn of_words(file: &impl File, word: impl Fn(Word) -> Result<u64>) -> Result<Self> {
-        let ours = Layout::of(word(Word::Magic)?) == Layout::Ours;
+        let layout = Layout::of(word(Word::Magic)?);
+        let ours = layout == Layout::Ours;
         let in_flight = if ours { word(Word::InFlight)? } else { 0 };
         let of_then = word(Word::CacheLife)?;
         let alive = ours && file.cache_life() == Some(of_then);
@@ -47,6 +50,7 @@ impl Left {
         let unpublished = if same { Some((word(Word::Pair)?, in_flight)) } else { None };
         Ok(Self {
             fence: false,
+            open: layout != Layout::None,
             in_flight: in_flight != 0,
             committed: alive && in_flight == 0 && word(Word::Commits)? > 0,
             unpublished,

@@ -10,4 +10,5 @@ pub(crate) mod left;
 pub(crate) mod make_durable;
 pub(crate) mod published;
 pub(crate) mod rows;
+pub(crate) mod spare;
 pub(crate) mod table;

@@ -54,7 +54,7 @@ pub const TABLE: &[Row] = &[
         shadow: PRESENT,
         relation: ANY,
         action: Action::Refuse(Refusal::Missing),
-        story: "app.db was removed by hand; an empty one must not take its place",
+        story: "app.db was removed by hand; unless it was closed cleanly, an empty one must not take its place",
     },
     Row {
         db: &[DbKind::NotSqlite],

@@ -27,8 +27,10 @@ pub fn row(verdict: &Verdict) -> &'static Row {
 }
 
 /// What it says. A stranger's shadow is not read (SHADOW-28), and nobody is told to take it.
-pub fn decide(verdict: &Verdict, stranger: Option<Stranger>) -> Action {
+/// `is_spare`: see [`crate::recovery::spare`].
+pub fn decide(verdict: &Verdict, stranger: Option<Stranger>, is_spare: bool) -> Action {
     match (row(verdict).action, stranger) {
+        (Action::Refuse(Refusal::Missing), _) if is_spare => Action::CreateAfresh,
         (Action::UseShadow | Action::Refuse(Refusal::Emptied | Refusal::Cut), Some(stranger)) => {
             Action::Refuse(Refusal::Stranger(stranger))
         }

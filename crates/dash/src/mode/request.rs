@@ -30,6 +30,8 @@ pub struct Place<'a> {
     pub(crate) parameters: &'a Parameters,
     /// What lies beside it.
     pub(crate) beside: &'a Neighbours,
+    /// Whether it may be made where there is none.
+    pub(crate) creates: bool,
 }
 
 /// A database that a mode is to open.
@@ -59,7 +61,8 @@ pub struct Switching<'a> {
 impl Request<'_> {
     /// What tells in which mode it is.
     pub(crate) fn place(&self) -> Place<'_> {
-        Place { path: self.path, parameters: &self.parameters, beside: &self.beside }
+        let creates = self.flags.contains(OpenFlags::CREATE);
+        Place { path: self.path, parameters: &self.parameters, beside: &self.beside, creates }
     }
 
     /// Whether only stock SQLite can make sense of a file that may not be written.

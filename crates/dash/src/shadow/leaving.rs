@@ -9,12 +9,12 @@ use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 
 use super::file::ShadowFile;
-use super::{linger, parameters};
+use super::{linger, opening, parameters};
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::clearing;
 use crate::errors::to_sqlite;
 use crate::leftovers::{HEADER, Leftover, Neighbours};
-use crate::mode::{Mode, Parameters, in_use};
+use crate::mode::{Mode, Parameters, Place, in_use};
 use crate::plain::has_moved;
 
 impl ShadowFile {
@@ -60,21 +60,27 @@ fn has_shadow(path: &Path) -> Result<bool> {
 
 /// See [`crate::mode::Mode::give_way`]: gives the newest copy its name, as after any opening, and
 /// removes the other one. A plain file is in nobody's way beside a shadow at rest.
-pub(super) fn give_way(host: &HostVfs, path: &Path, to: &dyn Mode) -> Result<()> {
+pub(super) fn give_way(host: &HostVfs, place: &Place<'_>, to: &dyn Mode) -> Result<()> {
+    let path = place.path;
     if !has_shadow(path)? || (to.is_plain() && !needs_recovery(path)?) {
         return Ok(());
     }
-    recover(host, path)
+    let permissions = place.creates.then(|| place.parameters.permissions());
+    recover(host, path, permissions)
 }
 
 /// Opens and closes a database of this mode whose programs were killed, and leaves it as a plain
 /// file without a name fence. There may be no shadow: then the fence is all that they have left.
+/// With `permissions` an empty one is made where it was removed at rest.
 ///
 /// # Errors
 ///
 /// `SQLITE_BUSY` while somebody has it open; those of the engine.
-pub(crate) fn recover(host: &HostVfs, path: &Path) -> Result<()> {
-    let options = OpenOptions { create: false, ..OpenOptions::default() };
+pub(crate) fn recover(host: &HostVfs, path: &Path, permissions: Option<u32>) -> Result<()> {
+    let defaults = OpenOptions::default();
+    let create = permissions.is_some();
+    let permissions = permissions.unwrap_or(defaults.permissions);
+    let options = OpenOptions { create, permissions, ..defaults };
     let (begun, mut cleared) = (Instant::now(), false);
     let engine = loop {
         match Connection::open(&Real, path, &options) {
@@ -90,6 +96,7 @@ pub(crate) fn recover(host: &HostVfs, path: &Path) -> Result<()> {
             other => break other.map_err(to_sqlite)?,
         }
     };
+    opening::note_put_aside(host, path, &engine);
     let mut tell = |message: &str| host.note(Code::WARNING, message);
     engine.close_telling(&mut tell).map_err(to_sqlite)?;
     File::close(Box::new(become_plain(path, host)?))

@@ -79,7 +79,7 @@ impl Mode for Shadow {
     }
 
     fn give_way(&self, host: &HostVfs, place: &Place<'_>, to: &dyn Mode) -> Result<()> {
-        leaving::give_way(host, place.path, to)
+        leaving::give_way(host, place, to)
     }
 
     fn forget(&self, path: &Path, held: bool) {

@@ -196,6 +196,7 @@ pub fn engine(
         match opened {
             Ok(mut engine) => {
                 takes_over |= engine.takes_over();
+                note_put_aside(host, path, &engine);
                 // From here on stock SQLite leaves nothing: but it may have, until just now.
                 let mut header = [0; HEADER];
                 let read = engine.read(&mut header, 0).map_err(to_sqlite);
@@ -229,6 +230,19 @@ pub fn engine(
         }
         host.sleep(PAUSE);
     }
+}
+
+/// Says what became of the shadow of a database that was removed.
+pub(super) fn note_put_aside(host: &HostVfs, path: &Path, engine: &Connection<Real>) {
+    if !engine.has_put_aside() {
+        return;
+    }
+    let shown = path.display();
+    let message = format!(
+        "{shown} was removed or moved away after a clean close, and a new one begins: its second copy is {shown}-shadow-old now. \
+         Remove that; or, to have its content back, give it the name other.db-shadow and run `dash recover other.db`"
+    );
+    host.note(Code::WARNING, &message);
 }
 
 /// Has stock SQLite deal with what it left.

@@ -289,7 +289,7 @@ fn put_into_wal_mode(
     // A name fence that is there now, or a commit in the shadow, was left by somebody who was
     // killed in mode shadow; in front of an empty file perhaps long ago, and the rest was removed.
     if is_of_shadow()? && !has_log(path)? {
-        shadow::recover(host, path)?;
+        shadow::recover(host, path, None)?;
     }
     let is_empty = there.is_none_or(|there| there.len() == 0) && !beside.has_journal()?;
     let could_not = could_not(path);

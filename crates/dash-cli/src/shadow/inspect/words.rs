@@ -34,7 +34,7 @@ pub fn opening(report: &Report) -> String {
         Opening::FinishRenames => {
             "first finishes an exchange of names that was cut off, then looks again".into()
         }
-        Opening::Row(Action::Create, _) => "makes an empty database".into(),
+        Opening::Row(done @ (Action::Create | Action::CreateAfresh), _) => action(*done).into(),
         // From the files alone it is the same; the table's story is of the worse of the two.
         Opening::Row(done @ Action::KeepRebuild, _)
             if (report.verdict.db, report.verdict.shadow)
@@ -51,6 +51,9 @@ pub fn opening(report: &Report) -> String {
 fn action(action: Action) -> &'static str {
     match action {
         Action::Create => "makes an empty database",
+        Action::CreateAfresh => {
+            "makes an empty database, as the one that is gone was closed cleanly; its shadow is put aside as FILE-shadow-old"
+        }
         Action::KeepRepair => {
             "keeps the database as it is; the shadow is mended before it is next written"
         }

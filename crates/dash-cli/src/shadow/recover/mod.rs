@@ -80,7 +80,7 @@ fn needs_recovery(report: &Report) -> bool {
     match &report.opening {
         Opening::Join => false,
         Opening::Row(Action::Create, _) => false,
-        Opening::Row(Action::UseShadow | Action::KeepUndo, _) => true,
+        Opening::Row(Action::CreateAfresh | Action::UseShadow | Action::KeepUndo, _) => true,
         Opening::Row(..) => report.beside.fence || report.verdict.shadow == ShadowKind::Torn,
         _ => true,
     }

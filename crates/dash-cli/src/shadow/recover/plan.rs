@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dash_shadow::Report;
-use dash_shadow::inspect::{Opening, Refusal, ShadowKind};
+use dash_shadow::inspect::{Action, Opening, Refusal, ShadowKind};
 
 use super::super::inspect::words;
 use super::{Keep, age, forget};
@@ -34,7 +34,8 @@ pub fn plan(
     interrupt: &Interrupt,
 ) -> Result<Reply> {
     let (refusal, message) = match &report.opening {
-        Opening::Refuse(refusal, message) => (*refusal, message),
+        Opening::Refuse(refusal, message) => (*refusal, message.as_str()),
+        Opening::Row(Action::CreateAfresh, story) => (Refusal::Missing, *story),
         Opening::OtherFormat(_) | Opening::HardLinks(_) => {
             let opening = words::opening(report);
             return Ok(Reply::Tell(format!("{}: opening {opening}", file.shown())));
