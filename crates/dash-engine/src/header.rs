@@ -76,6 +76,11 @@ impl Header {
         self.0[VERSIONS.start + 1]
     }
 
+    /// Bytes at the end of each page that are an extension's.
+    pub fn reserved(&self) -> u8 {
+        self.0[20]
+    }
+
     /// Size of the database in bytes by its header; `None` if the header does not vouch for it.
     pub fn size(&self) -> Option<u64> {
         let pages = self.u32(PAGES);

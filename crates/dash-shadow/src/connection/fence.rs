@@ -105,19 +105,25 @@ impl<S: Storage> Connection<S> {
     /// The name fence (SHADOW-4): before the first write into a file that may be
     /// named `app.db` on disk. The first commit after opening makes do with durable names.
     pub(crate) fn guard_names(&mut self, slot: usize) -> Result<()> {
+        self.guard(slot, false)
+    }
+
+    /// The same; `anyway`: also where the names are durable, for a commit that can't leap
+    /// (SHADOW-19).
+    pub(crate) fn guard(&mut self, slot: usize, anyway: bool) -> Result<()> {
         if broken(Mutation::NoNameFence) {
             return Ok(());
         }
         let generation = self.pair.coordination.generation();
         let lagging = self.others_may_lag(generation)?;
         let behind = lagging || self.pair.coordination.may_be_named_on_disk(slot);
-        if self.pair.coordination.fence() || !behind {
+        if self.pair.coordination.fence() || !(behind || anyway) {
             self.pair.coordination.word(Word::Guarded).store(generation, SeqCst);
             return Ok(());
         }
         // One that is found may have been put up without a flush.
         let found = self.pair.coordination.fence_found() && !broken(Mutation::FoundFenceBelieved);
-        if lagging || self.pair.coordination.commits() > 0 || found {
+        if lagging || self.pair.coordination.commits() > 0 || found || anyway {
             // Whoever closes last looks for it, also if this process dies in the next step.
             self.pair.coordination.set_fence_found(true);
             self.raise_fence()?;

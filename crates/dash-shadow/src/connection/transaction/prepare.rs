@@ -109,6 +109,9 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Puts page 1 into every commit (T6) with a change counter that no cached page 1 has (T1).
+    /// Where bytes of each page are reserved it stays as SQLite wrote it: an extension may have its
+    /// checksum there. SQLite counts each of its commits but for those within
+    /// locking_mode=EXCLUSIVE, which nobody reads between.
     fn seal_first_page(&mut self) -> Result<Header> {
         let (counter, guarded) = (self.view.snapshot.counter, self.will_be_guarded());
         let missing = self
@@ -138,12 +141,14 @@ impl<S: Storage> Connection<S> {
             first_page::clear(first);
         }
         let header = Header::of(first).filter(Header::is_sqlite).ok_or(refused)?;
-        let least = if guarded || broken(Mutation::NoLeap) { 1 } else { LEAP };
+        let keeps = header.reserved() > 0;
+        let least = if guarded || keeps || broken(Mutation::NoLeap) { 1 } else { LEAP };
         // A backup copies the source's WAL mode, too. SQLite has that in its page cache, and would
         // go there.
         let written = header.counter().wrapping_add(u32::from(header.is_wal()));
         let ahead = written.wrapping_sub(counter);
         let fresh = match ahead {
+            0 if keeps => written,
             _ if (least..1 << 31).contains(&ahead) => written,
             _ => counter.wrapping_add(least),
         };
@@ -154,7 +159,11 @@ impl<S: Storage> Connection<S> {
             first[24..28].copy_from_slice(&fresh.to_be_bytes());
             first[18..20].fill(1);
         }
-        Ok(Header::of(first).unwrap_or(header))
+        let sealed = Header::of(first).unwrap_or(header);
+        if keeps && !guarded {
+            self.guard(self.shadow_slot(), true)?;
+        }
+        Ok(sealed)
     }
 
     /// The header states the size (T21); what lies between the old end and pages that were never
