@@ -1,9 +1,18 @@
-//! What the program itself has said, and no schema: the text of the statements that run.
+//! What the program itself has said, and no schema: the text of the statements that run, and
+//! whether it is in a transaction.
 
 use crate::connection::ConnectionRef;
 use core::ffi::CStr;
 
 impl ConnectionRef<'_> {
+    /// Whether it is in no transaction of the program's, as far as that can be told.
+    #[must_use]
+    pub fn is_autocommit(&self) -> bool {
+        let Some(api) = &self.slot.api.statements else { return true };
+        // SAFETY: an open connection, which this thread has locked.
+        unsafe { api.is_autocommit(self.as_ptr()) }
+    }
+
     /// Whether a SELECT that runs on the connection calls a function in its text, as far as that can
     /// be told. One that the schema calls is in no text; what writes may have come to it by a
     /// trigger, or by what a virtual table says on its own.

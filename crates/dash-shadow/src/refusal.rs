@@ -87,8 +87,8 @@ impl Refusal {
                  or take {db} as it is with `dash recover {db} --keep database`"
             ),
             Self::TornCopy => format!(
-                "{db} is a copy that was made while the database was written, and holds pages of two states: copy it again \
-                 with sqlite3's .backup or VACUUM INTO, or save what can be read with `dash recover {db}`"
+                "{db} is a copy that was made while the database was written, and holds pages of two states, or was damaged since: copy it \
+                 again with sqlite3's .backup or VACUUM INTO, or save what can be read with `dash recover {db}`"
             ),
             Self::Diverged => format!(
                 "{db} and {shadow} each hold a commit that the other one lacks: another program wrote one of them after a crash, or \

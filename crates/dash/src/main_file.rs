@@ -41,6 +41,8 @@ pub struct MainFile {
     pub(crate) caller: Caller,
     /// Nobody has said the mode yet: see [`crate::undecided`].
     pub(crate) undecided: bool,
+    /// SQLite is giving its lock up for the mode to be chosen.
+    pub(crate) is_unlocking: bool,
     /// `VACUUM INTO` makes it.
     pub(crate) is_copy: bool,
     /// The place in the process's list. None: read by stock SQLite's rules, whatever others do; or
@@ -71,6 +73,7 @@ pub(crate) fn opened(
         forks: real::forks(),
         caller: request.caller,
         undecided: false,
+        is_unlocking: false,
         is_copy: false,
         membership,
         level: LockLevel::None,

@@ -16,9 +16,8 @@
 //! the one text goes to `sqlite3VdbeSetColName` and to `returnSingleText`. So the column of `PRAGMA
 //! journal_mode` is called `shadow`, and nothing here can change that.
 
-use dash_ffi::{Code, Error, FileControl, Handled, Pragma, Result};
+use dash_ffi::{Code, Error, FileControl, Handled, LockLevel, Pragma, Result};
 
-use crate::carried::OF_ENGINES;
 use crate::main_file::MainFile;
 use crate::mode::registry::Membership;
 use crate::mode::{DEFAULT, Mode, in_use};
@@ -49,7 +48,7 @@ impl MainFile {
         if name == "journal_mode" {
             return self.journal_mode(pragma);
         }
-        if name.starts_with("dash_") || OF_ENGINES.contains(&&*name) {
+        if name.starts_with("dash_") {
             self.decide(None)?;
         }
         self.said.note(&pragma);
@@ -71,6 +70,19 @@ impl MainFile {
     fn journal_mode(&mut self, mut pragma: Pragma<'_>) -> Result<Handled> {
         let wanted = pragma.value().and_then(|name| MODES.named(name));
         let before = self.mode.base();
+        match wanted {
+            Some(mode) if self.unlocks_first(mode, &pragma)? => return Ok(Handled::Yes),
+            // A question chooses nothing.
+            None if let Some(mode) = self.mode_to_be()? => {
+                self.note_unknown(&pragma);
+                if mode.is_sqlites() {
+                    return self.pass_on(pragma);
+                }
+                pragma.answer(mode.names()[0]);
+                return Ok(Handled::Yes);
+            }
+            _ => {}
+        }
         self.decide_on(wanted.map(<dyn Mode>::base))?;
         if let Some(form) = wanted.filter(|mode| mode.is_form_of().is_some()) {
             return self.take_form(form, before, pragma);
@@ -92,9 +104,7 @@ impl MainFile {
                 // The PRAGMA comes again.
                 Change::Begun => return Ok(Handled::Yes),
             },
-            // SQLite changes nothing and answers the mode in force, which hosts count on.
-            (None, Some(value)) => self.host.note(Code::NOTICE, &MODES.unknown(value)),
-            (None, None) => {}
+            (None, _) => self.note_unknown(&pragma),
         }
         let is_asked = pragma.value().is_none() || wanted.is_none() || stays;
         if self.mode.is_form_of().is_some()
@@ -156,6 +166,42 @@ impl MainFile {
         }
         pragma.answer(self.mode.names()[0]);
         Ok(Handled::Yes)
+    }
+
+    /// Under `locking_mode=EXCLUSIVE` SQLite keeps the lock of an empty file that it has only read:
+    /// it gives that up first, so that the mode can be chosen, by statements of its own. Then the
+    /// PRAGMA comes again.
+    fn unlocks_first(&mut self, wanted: &'static dyn Mode, pragma: &Pragma<'_>) -> Result<bool> {
+        if pragma.ran().is_some() || self.is_unlocking {
+            self.is_unlocking &= pragma.ran().is_none();
+            return Ok(false);
+        }
+        if self.level != LockLevel::Shared || !self.is_still_new()? || self.is_in_transaction() {
+            return Ok(false);
+        }
+        self.is_unlocking = pragma.run_first(|schema| {
+            format!(
+                "PRAGMA {schema}.locking_mode=NORMAL; SELECT 1 FROM {schema}.sqlite_master; \
+                 PRAGMA {schema}.journal_mode={}; PRAGMA {schema}.locking_mode=EXCLUSIVE",
+                wanted.names()[0]
+            )
+        });
+        Ok(self.is_unlocking)
+    }
+
+    /// SQLite changes nothing for a name that is no mode, and answers the mode in force, which
+    /// hosts count on.
+    fn note_unknown(&self, pragma: &Pragma<'_>) {
+        if let Some(value) = pragma.value() {
+            self.host.note(Code::NOTICE, &MODES.unknown(value));
+        }
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        let connection = self.connection.as_ref();
+        let is_out =
+            connection.and_then(|kept| kept.visit(|connection| connection.is_autocommit()));
+        is_out != Some(true)
     }
 
     /// Another form of the mode that the database is in.

@@ -3,13 +3,15 @@
 //! Programs open a database and say `PRAGMA journal_mode` next, and workers of a server do so all
 //! at the same moment. An engine that one of them had for the time between would keep the others
 //! from changing the mode. So such a file stays a plain one until it is locked (an empty one: until
-//! it is written, or somebody else has put something there), or the program says its mode, or asks
-//! about it.
+//! it is written, or somebody else has put something there), or the program says its mode. A
+//! question chooses none for an empty one.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dash_ffi::{AccessCheck, Code, Error, File, LockLevel, OpenFlags, Opened, Result, SyncFlags};
+use dash_ffi::{
+    AccessCheck, Code, ConnectionRef, Error, File, LockLevel, OpenFlags, Opened, Result, SyncFlags,
+};
 use dash_shadow::Error as EngineError;
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, Storage};
@@ -110,8 +112,43 @@ impl MainFile {
 
     /// Whether it is empty still, and nobody has said the mode. By its name: an engine may have put
     /// another file there.
-    fn is_still_new(&self) -> Result<bool> {
+    pub(crate) fn is_still_new(&self) -> Result<bool> {
         Ok(self.undecided && is_empty(&self.path, &Neighbours::of(&self.path))?)
+    }
+
+    /// The mode that an empty database is going to be in if nobody says another one. None: it is
+    /// chosen.
+    pub(crate) fn mode_to_be(&self) -> Result<Option<&'static dyn Mode>> {
+        if !self.is_still_new()? || self.forks != real::forks() {
+            return Ok(None);
+        }
+        let beside = Neighbours::of(&self.path);
+        let (path, parameters) = (&*self.path, &self.parameters);
+        let place = Place { path, parameters, beside: &beside, creates: false };
+        self.left_in(&place).map(Some)
+    }
+
+    /// That in which others have the database, or that it was left in. One that was left in none
+    /// goes where `main` is, if that is a plain mode: a transaction over both needs one of one
+    /// kind.
+    fn left_in(&self, place: &Place<'_>) -> Result<&'static dyn Mode> {
+        if let Some(mode) = registry::mode_of(place.path) {
+            return Ok(mode);
+        }
+        let (left, first) = (MODES.left_in(place)?, MODES.0[0]);
+        let is_open = left == first && !place.parameters.stays_in(first);
+        Ok(if is_open && self.is_beside_plain() { plain::MODE } else { left })
+    }
+
+    /// Whether it is attached to a `main` of dash that is in a plain mode, by choice.
+    fn is_beside_plain(&self) -> bool {
+        let look = |file: &mut dyn File| {
+            let main = file.as_any().downcast_ref::<Self>()?;
+            Some(!main.undecided && main.membership.is_some() && main.mode.is_plain())
+        };
+        let visit = |connection: &ConnectionRef<'_>| connection.with_file_below("main", look);
+        let seen = self.connection.as_ref().and_then(|connection| connection.visit(visit));
+        seen.flatten().flatten() == Some(true)
     }
 
     /// Whether the mode that this connection asks for can be the first one: nobody has the database
@@ -148,7 +185,7 @@ impl MainFile {
         let mode = match wanted.or_else(|| registry::mode_of(&self.path)) {
             Some(mode) => mode,
             None if is_copy => plain::MODE,
-            None => MODES.left_in(&place)?,
+            None => self.left_in(&place)?,
         };
         for other in MODES.all() {
             other.prepare(&self.path, wanted.is_some_and(|wanted| wanted != other));

@@ -361,6 +361,7 @@ fn where_a_shadow_lies_nothing_is_new() {
     db.close().expect("closes");
     assert!(folder.exists("app.db-shadow"));
     std::fs::remove_file(folder.path("app.db")).expect("removes");
+    std::fs::write(folder.path("app.db-shadow"), "no shadow that was closed").expect("writes");
     folder.try_open("app.db", "").expect_err("its database is missing");
     assert!(!folder.exists("app.db"));
 }
