@@ -1,5 +1,6 @@
-//! `dash recover`: mends a database after a crash. Says first, step by step, what it will do; then
-//! asks. Nothing that was there before is ever deleted or overwritten: what loses is kept as
+//! `dash recover`: mends a database after a crash. Says first, step by step, what it will do. What
+//! any opening would do it does unasked, so that it can run before a service starts; before all else
+//! it asks. Nothing that was there before is ever deleted or overwritten: what loses is kept as
 //! `FILE.before-recover-N`.
 
 pub mod plan;
@@ -17,11 +18,16 @@ use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::out::{Shown, say};
-use plan::{Plan, Reply};
+use plan::{Plan, Reply, Step};
 
 /// Arguments of `dash recover`.
 #[derive(clap::Args)]
-#[command(override_usage = "dash recover [OPTIONS] <FILE>")]
+#[command(
+    override_usage = "dash recover [OPTIONS] <FILE>",
+    after_help = "Exit codes: 0 the database is sound, or needed nothing; 1 a person has to decide (nothing was done), or \
+                  integrity_check finds damage; 2 it could not be carried out, such as while another process has the database \
+                  locked, or where it would ask and there is no terminal."
+)]
 pub struct Arguments {
     /// The database
     #[arg(required_unless_present = "keep")]
@@ -33,7 +39,7 @@ pub struct Arguments {
     /// Takes the database as it is, without what only other files hold: `--keep database`
     #[arg(long, conflicts_with = "keep")]
     discard: bool,
-    /// Goes ahead without asking
+    /// Goes ahead without asking, also where something is moved or given up
     #[arg(long)]
     yes: bool,
 }
@@ -119,7 +125,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         }
     };
     show(&plan);
-    if !confirm("Shall this be done?", arguments.yes)? {
+    let only_opens = plan.steps.iter().all(|step| matches!(step, Step::Open { .. }));
+    if !only_opens && !confirm("Shall this be done?", arguments.yes)? {
         say!("nothing was done");
         return Ok(Outcome::Bad);
     }
