@@ -141,6 +141,9 @@ fn also_while_others_use_it() {
     member.must("PRAGMA busy_timeout=0");
     let refused = member.sql("INSERT INTO t VALUES (2)").unwrap_err();
     assert!(refused.contains("locked"), "{refused}");
+    // He may not look at the owner's process.
+    let said = member.must("SELECT dash_last_error()");
+    assert!(said.contains("app.db is locked: ") && said.contains("can't be seen"), "{said}");
     owner.must("INSERT INTO t VALUES (1)");
     assert_eq!(member.must("SELECT count(*) FROM t"), "16");
     member.close();

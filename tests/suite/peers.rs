@@ -132,8 +132,7 @@ impl Session {
 
     /// `kill -STOP`: it does nothing any more, and keeps what it has.
     pub fn stop(&self) {
-        let id = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).expect("a process id"));
-        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGSTOP).expect("ours");
+        stop(&self.child);
     }
 }
 
@@ -141,6 +140,16 @@ impl Drop for Session {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
+    }
+}
+
+/// `kill -STOP`, and until it has stopped.
+fn stop(child: &Child) {
+    let id = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGSTOP).expect("ours");
+    let stat = format!("/proc/{id}/stat");
+    while !std::fs::read_to_string(&stat).expect("it is there").contains(") T ") {
+        std::thread::yield_now();
     }
 }
 
@@ -174,6 +183,16 @@ impl Writer {
     /// The newest commit that was acknowledged; -1: none yet.
     pub fn acknowledged(&self) -> i64 {
         self.acknowledged.load(SeqCst)
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// `kill -STOP`: it keeps what it has.
+    pub fn stop(&self) {
+        stop(&self.child);
     }
 
     /// Waits until `n` is acknowledged.

@@ -11,7 +11,7 @@ use crate::code::Code;
 use core::ffi::c_int;
 use core::fmt;
 use std::cell::RefCell;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::thread::ThreadId;
 
 /// A failure, as SQLite is told of it.
@@ -124,11 +124,26 @@ pub(crate) fn forget() {
     }
 }
 
+static HEARS: OnceLock<fn(Code, &str)> = OnceLock::new();
+
+/// Has `hears` called with all that the host's log is told.
+pub fn hear_with(hears: fn(Code, &str)) {
+    let _ = HEARS.set(hears);
+}
+
+/// Writes a line to the host's log, and has it heard.
+pub(crate) fn log(api: &Api, code: Code, message: &str) {
+    api.log(code, message);
+    if let Some(hears) = HEARS.get() {
+        hears(code, message);
+    }
+}
+
 /// Reports an error to the host's log and to [`last_error`]; answers the number for SQLite.
 pub(crate) fn report(api: &Api, error: &Error) -> c_int {
     if let Some(message) = &error.message {
         keep(message, true);
-        api.log(error.code, message);
+        log(api, error.code, message);
     }
     error.code.raw()
 }

@@ -233,7 +233,7 @@ impl HostVfs {
 
     /// Writes a line to the error log of the host (`sqlite3_log`).
     pub fn log(&self, code: Code, message: &str) {
-        self.api.log(code, message);
+        crate::error::log(self.api, code, message);
     }
 
     /// The size of the host's file handles.

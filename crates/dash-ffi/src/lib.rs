@@ -82,9 +82,9 @@ pub use connection::{ConnectionHandle, ConnectionRef, KeptConnection};
 pub use control::{
     BusyHandler, FileControl, Handled, Pragma, TempFilename, UnknownControl, VfsName,
 };
-pub use error::{Error, Result, explain, last_error};
+pub use error::{Error, Result, explain, hear_with, last_error};
 pub use exclusion::while_nobody_opens;
-pub use exit::{at_exit, temporary_folders};
+pub use exit::{Severity, at_exit, syslog_line, temporary_folders, variable};
 pub use extension::{AutoExtension, Extension, SlotInfo, load, load_automatically, register_with};
 pub use file::{File, PagePointer, SharedRegion, ShmMapping};
 pub use flags::{

@@ -7,7 +7,7 @@
 
 use crate::api::Api;
 use crate::code::Code;
-use crate::error::{Error, Result, remember};
+use crate::error::{Error, Result, explain, remember};
 use crate::flags::OpenFlags;
 use crate::host::HostVfs;
 use crate::name::c_path;
@@ -103,6 +103,13 @@ impl HostVfs {
     /// SQLite's code and message.
     pub fn run(&self, path: &Path, flags: OpenFlags, sql: &str) -> Result<()> {
         Nested::open(self.api, path, flags, self.name())?.run(sql)
+    }
+
+    /// Writes a line to the error log of the host and makes it the answer of
+    /// [`last_error`](crate::last_error), for a call that failed before.
+    pub fn fail(&self, code: Code, message: &str) {
+        explain(message);
+        self.log(code, message);
     }
 
     /// Writes a line to the error log of the host and makes it the answer of

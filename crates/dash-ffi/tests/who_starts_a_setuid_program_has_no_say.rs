@@ -18,7 +18,7 @@ const THEIRS: &str = "/of-who-starts-it";
 fn said(path: &Path, user: Option<u32>) -> String {
     let mut command = Command::new(path);
     cast(&mut command, "a_program_says_its_folders", "");
-    command.env("TMPDIR", THEIRS);
+    command.env("TMPDIR", THEIRS).env("DASH_ERRORS", THEIRS);
     if let Some(user) = user {
         command.uid(user).gid(user);
     }
@@ -56,4 +56,5 @@ fn a_program_says_its_folders() {
         status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap().split('\t').collect();
     println!("{}", if users[1] == users[2] { "trusted" } else { "another's rights" });
     println!("{:?}", dash_ffi::temporary_folders());
+    println!("{:?}", dash_ffi::variable(c"DASH_ERRORS"));
 }

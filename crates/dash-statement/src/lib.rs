@@ -17,6 +17,7 @@ mod reason;
 mod savepoint;
 mod shell;
 mod terminal;
+mod time;
 mod token;
 
 pub use buffer::{Buffer, LIMIT, Place};
@@ -32,3 +33,4 @@ pub use reach::MODULES;
 pub use reason::{Reason, Reasons};
 pub use shell::{Unwritten, control_for_shell, for_shell};
 pub use terminal::{is_obeyed, shown, shown_json};
+pub use time::utc;

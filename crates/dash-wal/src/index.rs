@@ -239,6 +239,12 @@ impl<S: Storage> Index<S> {
         header::read(self.regions.first()?.as_ref()?)
     }
 
+    /// What SQLite ends each copy of the header with: of another state it is another one. `None`:
+    /// region 0 is not mapped.
+    pub(crate) fn header_sum(&self) -> Option<u64> {
+        Some(header::sum(self.regions.first()?.as_ref()?))
+    }
+
     /// Whether checkpoints have copied every commit. `None`: the header is torn, or not mapped.
     pub(crate) fn is_backfilled(&self) -> Option<bool> {
         let end = self.header()?.mx_frame;

@@ -43,6 +43,7 @@ pub use connection::committed::Newest as NewestCommit;
 pub use connection::rest::{Newest, Rest, RestState};
 pub use connection::state::Connection;
 pub use connection::target::refuse_log_place;
+pub use connection::watch::Doing;
 pub use dash_engine::error::{Error, Operation, Result};
 pub use dash_engine::handover::Turn;
 pub use dash_engine::locks::LockLevel;

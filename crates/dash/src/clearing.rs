@@ -74,7 +74,7 @@ pub fn clear(
         Error::new(
             Code::BUSY,
             format!(
-                "{shown} {has} and in use by another process, or by a connection of this one; close it there first"
+                "{shown} {has}, and is in use by another process, or by a connection of this one; close it there first"
             ),
         )
     };

@@ -50,6 +50,23 @@ pub fn of_path(path: &Path, error: Error) -> Error {
     }
 }
 
+/// As [`of_path`], of a name that the host's VFS may have found too long: with its folder it has
+/// `most` bytes at most.
+pub fn of_length(path: &Path, most: usize, error: Error) -> Error {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    match whole.as_os_str().len() {
+        bytes if bytes > most && error.code.primary() == Code::CANTOPEN => Error::new(
+            error.code,
+            format!(
+                "the database's path has {bytes} bytes, and SQLite takes {most} at most, links resolved: move it to a folder with a shorter path \
+                 ({})",
+                whole.display()
+            ),
+        ),
+        _ => of_path(path, error),
+    }
+}
+
 /// What a connection is told that came over `fork()` and can't go on: its transaction is the
 /// parent's, or something else lies there.
 ///

@@ -1,10 +1,11 @@
 //! SQL functions: `dash_version()`, `dash_engine([schema])`, `dash_last_error()`. `dash_backup()`
 //! is in [`crate::backup`].
 
-use dash_ffi::{Context, FunctionFlags, Result, ScalarFunction, Value};
+use dash_ffi::{ConnectionRef, Context, FunctionFlags, Result, ScalarFunction, Value};
 
 use crate::backup;
 use crate::main_file::MainFile;
+use crate::refused;
 
 /// All of them.
 pub const ALL: &[ScalarFunction] = &[
@@ -57,7 +58,27 @@ fn engine(context: &mut Context<'_>) -> Result<Value> {
     Ok(engine.unwrap_or("none").into())
 }
 
-/// The message of the last error of dash in this thread, or else in this process.
-fn last_error(_: &mut Context<'_>) -> Result<Value> {
-    Ok(dash_ffi::last_error().into())
+/// The message of the last error of dash in this thread, or else in this process; else why this
+/// connection's database is not on dash, or by stock SQLite's rules.
+fn last_error(context: &mut Context<'_>) -> Result<Value> {
+    refused::tell();
+    let said = dash_ffi::last_error();
+    Ok(said.or_else(|| without_dash(context.connection())).into())
+}
+
+/// `None`: it is as it was asked for, or in memory.
+fn without_dash(connection: &ConnectionRef<'_>) -> Option<String> {
+    let path = connection.path("main")?;
+    let reason = connection.with_file_below("main", |file| {
+        let file = file.as_any().downcast_mut::<MainFile>()?;
+        let words = file.look().words(connection);
+        words.into_iter().find(|(name, _)| *name == "reason")?.1
+    });
+    let name = path.file_name().unwrap_or(path.as_os_str()).display();
+    reason.unwrap_or_else(|| {
+        Some(format!(
+            "this connection was opened without dash, which SQLite can't add to it: open {name} again with vfs=dash in its URI \
+             (in sqlite3: .open file:{name}?vfs=dash)"
+        ))
+    })
 }

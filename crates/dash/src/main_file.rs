@@ -6,20 +6,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dash_ffi::{
-    Code, DeviceCharacteristics, File, FileControl, Handled, HostVfs, KeptConnection, LockLevel,
-    OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
+    Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostVfs, KeptConnection,
+    LockLevel, OpenFlags, Opened, PagePointer, Result, ShmLock, ShmMapping, SyncFlags, Window,
 };
 use dash_storage::real;
 
 use crate::carried::Said;
 use crate::errors::inherited;
+use crate::holders::{Wanted, name_holders};
 use crate::mode::caller::Caller;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Parameters, Request};
+use crate::refused::{self, Refusal};
 
 /// The unit in which devices tear writes, for a user who said `psow=0`; with powersafe overwrite
 /// SQLite does not ask.
 pub const SECTOR: u32 = 4096;
+
+/// The slots of the wal-index that a writer and a checkpoint have (wal.c).
+const WRITER: u16 = 1 << 0;
+const CHECKPOINT: u16 = 1 << 1;
 
 /// A database that SQLite has open through dash.
 pub struct MainFile {
@@ -89,6 +95,52 @@ impl MainFile {
         drop(self.check_process().and_then(|()| self.decide(None)));
         &*self.database
     }
+
+    /// Notes what SQLite is refused, for whoever asks why.
+    fn refused(&mut self, wanted: Wanted, error: Error) -> Error {
+        if error.code.primary() == Code::BUSY && error.message.is_none() {
+            let wanted = match error.code {
+                Code::BUSY_SNAPSHOT => Wanted::Newest,
+                // SQLite has its journal written, and is to write the database.
+                _ if wanted == Wanted::Alone && self.mode.is_plain() => Wanted::NoReader,
+                _ => wanted,
+            };
+            let by = self.database.in_the_way(wanted);
+            let (path, host) = (self.path.clone(), self.host);
+            refused::note(Refusal { caller: self.caller, path, host, wanted, by });
+        }
+        error
+    }
+
+    /// The same error, with who is in the way.
+    fn named(&self, error: Error) -> Error {
+        name_holders(&self.path, error)
+    }
+
+    /// What a slot of the wal-index is wanted for; `None`: SQLite goes on without it.
+    fn wanted_of(&self, slot: usize, lock: ShmLock) -> Option<Wanted> {
+        match (slot, lock) {
+            (0, ShmLock::LockExclusive) if self.mode.is_plain() => Some(Wanted::WriteAsStock),
+            (0, ShmLock::LockExclusive) => Some(Wanted::Write),
+            (1, ShmLock::LockExclusive) => Some(Wanted::Checkpoint),
+            // Only a checkpoint that is to be complete takes both.
+            (3.., ShmLock::LockExclusive)
+                if self.slots & (WRITER | CHECKPOINT) == WRITER | CHECKPOINT =>
+            {
+                Some(Wanted::NoReaderOfWal)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a lock of the database's file is for.
+fn wanted(level: LockLevel) -> Wanted {
+    match level {
+        LockLevel::None | LockLevel::Shared => Wanted::Read,
+        LockLevel::Reserved => Wanted::Write,
+        LockLevel::Pending | LockLevel::Exclusive => Wanted::Alone,
+    }
 }
 
 /// The slots of a call.
@@ -125,17 +177,20 @@ impl File for MainFile {
     }
 
     fn lock(&mut self, level: LockLevel) -> Result<()> {
+        refused::goes_on(level < LockLevel::Reserved);
         self.check_process()?;
         self.caller.note();
-        self.decide_for(level)?;
+        self.decide_for(level).map_err(|error| self.named(error))?;
+        let wanted = wanted(level);
         if let Err(error) = self.database.lock(level) {
             if !self.undecided || error.code != Code::READONLY_DBMOVED {
-                return Err(error);
+                return Err(self.refused(wanted, error));
             }
             // Somebody's first commit has just put another file there.
             self.decide(None)?;
             self.database.lock(level)?;
         }
+        refused::is_over(self.caller, Some(wanted));
         if level == LockLevel::Shared {
             self.keep_up()?;
         }
@@ -166,7 +221,9 @@ impl File for MainFile {
         self.check_process()?;
         self.caller.note();
         match control {
-            FileControl::Pragma(pragma) => return self.pragma(pragma),
+            FileControl::Pragma(pragma) => {
+                return self.pragma(pragma).map_err(|error| self.named(error));
+            }
             FileControl::BusyHandler(ref handler) => self.said.busy = Some(handler.clone()),
             FileControl::ChunkSize(size) => self.said.chunk = Some(size),
             FileControl::Pdb(ref connection) => self.connection = Some(connection.keep()),
@@ -202,9 +259,19 @@ impl File for MainFile {
                 return Ok(()); // the parent's
             }
         }
+        let wanted = takes.then(|| self.wanted_of(slot, lock)).flatten();
+        // A checkpoint that meets readers goes on as far as it can.
+        if takes && self.slots & CHECKPOINT == 0 {
+            refused::goes_on(wanted != Some(Wanted::Write));
+        }
         self.check_process()?;
         self.caller.note();
-        self.database.shm_lock(slot, count, lock)?;
+        match (self.database.shm_lock(slot, count, lock), wanted) {
+            (Err(error), Some(wanted)) => return Err(self.refused(wanted, error)),
+            (Err(error), None) => return Err(error),
+            (Ok(()), None | Some(Wanted::NoReaderOfWal)) => {}
+            (Ok(()), Some(wanted)) => refused::is_over(self.caller, Some(wanted)),
+        }
         if takes {
             self.slots |= mask(slot, count);
         }
@@ -216,6 +283,8 @@ impl File for MainFile {
     }
 
     fn shm_unmap(&mut self, delete: bool) -> Result<()> {
+        // SQLite asks whether it is alone before it closes.
+        refused::is_over(self.caller, Some(Wanted::Alone));
         self.caller.note();
         if self.is_inherited() {
             return Ok(());
@@ -237,6 +306,8 @@ impl File for MainFile {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
+        refused::is_over(self.caller, Some(Wanted::Alone));
+        refused::goes_on(true);
         let is_inherited = self.is_inherited();
         let Self { database, membership, parameters, host, .. } = *self;
         if is_inherited {

@@ -17,12 +17,14 @@ use dash_ffi::{
 
 use dash_storage::real;
 
+use crate::holders::name_holders;
 use crate::mode::registry;
-use crate::{backup, errors, leftovers, open, rerun, wake};
+use crate::{backup, errors, errors_to, leftovers, open, refused, rerun, wake};
 
 /// Makes the VFS for one SQLite.
 pub fn make(_slot: &SlotInfo) -> Box<dyn Vfs> {
     real::keep_out(dash_ffi::while_nobody_opens);
+    dash_ffi::hear_with(errors_to::hear);
     Box::new(Dash)
 }
 
@@ -34,6 +36,7 @@ impl Vfs for Dash {
     }
 
     fn open(&self, host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
+        refused::goes_on(false);
         let (kind, path) = match (flags.kind(), name.path()) {
             (Some(FileKind::MainDb), Some(path)) if let Some(copy) = backup::open(path, flags) => {
                 return Ok(copy);
@@ -42,8 +45,10 @@ impl Vfs for Dash {
                 return Ok(pages);
             }
             (Some(FileKind::MainDb), Some(path)) => {
+                errors_to::complain(host);
                 let opened = open::main_database(host, name, flags);
-                return opened.map_err(|error| errors::of_path(path, error));
+                let named = |error| name_holders(path, errors::of_path(path, error));
+                return opened.map_err(named);
             }
             (Some(kind), Some(path)) => (kind, path),
             _ => return open::through_host(host, name, flags),
@@ -71,7 +76,8 @@ impl Vfs for Dash {
     }
 
     fn full_pathname(&self, host: &HostVfs, relative: &Path) -> Result<FullPathname> {
-        host.full_pathname(relative).map_err(|error| errors::of_path(relative, error))
+        let of_path = |error| errors::of_length(relative, host.max_pathname(), error);
+        host.full_pathname(relative).map_err(of_path)
     }
 
     fn sleep(&self, host: &HostVfs, time: Duration) -> Duration {

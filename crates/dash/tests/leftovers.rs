@@ -211,7 +211,7 @@ fn a_file_in_wal_mode_and_in_use_is_refused_with_what_to_do() {
     assert_eq!(code(folder.try_open("app.db", SHADOW)), ErrorCode::DatabaseBusy);
     let said = last_error(&stock);
     assert!(
-        said.contains("is in WAL mode and in use by another process, or by a connection of this one; close it there first"),
+        said.contains("is in WAL mode, and is in use by another process, or by a connection of this one; close it there first"),
         "{said}"
     );
     // Reading only, it is read as stock does.

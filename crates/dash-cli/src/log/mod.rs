@@ -5,7 +5,6 @@ mod gaps;
 mod json;
 mod sql;
 mod text;
-mod time;
 pub mod whose;
 
 use std::io::{ErrorKind, Write};

@@ -5,7 +5,7 @@ use dash_statement::{
 };
 use dash_wal::Known;
 
-use super::{Shown, time};
+use super::Shown;
 
 /// Its statements, in a transaction if there are several. What is missing is a comment, and so is
 /// what is no statement: a log may be anybody's. Bytes: SQL need not be UTF-8.
@@ -15,7 +15,7 @@ pub fn of(shown: &Shown<'_>) -> Vec<u8> {
     let name = format!("{gap}-- commit {}.{}", commit.generation, commit.frames.1);
     let mut out = name.into_bytes();
     if let Known::Said(said) = &commit.known {
-        let said = format!(", {}, process {}", time::utc(said.time), said.process);
+        let said = format!(", {}, process {}", dash_statement::utc(said.time), said.process);
         out.extend(said.into_bytes());
     }
     for reason in &shown.reasons {
@@ -40,7 +40,7 @@ pub fn of(shown: &Shown<'_>) -> Vec<u8> {
 
 fn statement(out: &mut Vec<u8>, it: &Statement) {
     if let Some(clock) = it.clock {
-        line(out, format!("-- the clock said {}", time::utc(clock)).as_bytes());
+        line(out, format!("-- the clock said {}", dash_statement::utc(clock)).as_bytes());
     }
     match &it.values {
         None if has_parameters(&it.sql) => comment(out, "its values are not known", &it.sql),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use dash_statement::{Event, expand, literal, shown};
 use dash_wal::Known;
 
-use super::{Shown, time};
+use super::Shown;
 
 /// A line of what it is, one for each statement, and why some may be missing.
 pub fn of(shown: &Shown<'_>) -> String {
@@ -16,7 +16,7 @@ pub fn of(shown: &Shown<'_>) -> String {
     }
     let _ = write!(out, "commit {}.{}", commit.generation, commit.frames.1);
     if let Known::Said(said) = &commit.known {
-        let _ = write!(out, "  {}  process {}", time::utc(said.time), said.process);
+        let _ = write!(out, "  {}  process {}", dash_statement::utc(said.time), said.process);
         if let Some(connection) = said.connection {
             let _ = write!(out, "  connection {connection}");
         }

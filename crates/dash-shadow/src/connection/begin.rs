@@ -39,6 +39,7 @@ impl<S: Storage> Connection<S> {
         match begun {
             Ok(()) => {
                 self.pair.coordination.acknowledge_handover();
+                self.pair.coordination.tell_writing(self.pair.storage.monotonic_nanos());
                 self.transaction = Some(Transaction::new(self.view.snapshot.size));
                 Ok(())
             }

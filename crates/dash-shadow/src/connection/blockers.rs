@@ -99,6 +99,16 @@ impl<S: Storage> Connection<S> {
         )))
     }
 
+    /// The processes that say to have the write lock, and for how long, but for this connection. It
+    /// makes no system call, and so whoever was killed may be among them.
+    #[must_use]
+    pub fn writers(&self) -> Vec<(u32, Duration)> {
+        let now = self.pair.storage.monotonic_nanos();
+        let age = |since| Duration::from_nanos(now.saturating_sub(since));
+        let writers = self.pair.coordination.writers().into_iter();
+        writers.map(|(process, since)| (process, age(since))).collect()
+    }
+
     /// The process of a reader, in words.
     pub(crate) fn process_of(&self, reader: &Reader) -> String {
         let is_here = reader.namespace == self.pair.storage.pid_namespace();

@@ -42,6 +42,7 @@ impl<F: File> Coordination<F> {
     /// Gives WRITER up.
     pub(crate) fn release_writer(&self) -> Result<()> {
         self.word(Word::Writing).store(0, SeqCst);
+        self.tell_writing(0);
         self.file.unlock(locks::WRITER).during(Operation::Lock, "the coordination file")
     }
 

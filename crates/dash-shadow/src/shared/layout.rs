@@ -8,7 +8,7 @@ use dash_engine::error::Error;
 /// Raise it whenever a word gets another meaning. In every layout the first word is the mark, and
 /// that of a commit that failed stays where it is ([`crate::shared::failed`]): it outlives them
 /// all.
-const NUMBER: u64 = 5;
+const NUMBER: u64 = 6;
 
 /// First word of one that is laid out as here.
 pub const MARK: u64 = DASH | NUMBER;

@@ -68,6 +68,26 @@ impl<F: File> Coordination<F> {
         }
     }
 
+    /// Tells since when this connection has WRITER; 0: it has it no more.
+    pub(crate) fn tell_writing(&self, now: u64) {
+        if let Some(entry) = self.entry {
+            self.told(entry, WRITES).store(now, Relaxed);
+        }
+    }
+
+    /// The processes that say to have WRITER, and since when, but for this connection. It makes no
+    /// system call, and so whoever was killed may be among them.
+    pub(crate) fn writers(&self) -> Vec<(u32, u64)> {
+        let high =
+            usize::try_from(self.word(Word::ReaderHigh).load(Relaxed)).unwrap_or(MAX_READERS);
+        let others = (0..high.min(MAX_READERS)).filter(|entry| self.entry != Some(*entry));
+        let told = |entry| {
+            let told = |what| self.told(entry, what).load(Relaxed);
+            Some((u32::try_from(told(PROCESS)).ok()?, told(WRITES)))
+        };
+        others.filter_map(told).filter(|(_, since)| *since != 0).collect()
+    }
+
     /// The living connections that read, this one too, the oldest snapshot first.
     pub fn readers(&self) -> Result<Vec<Reader>> {
         let (_, end) = self.versions().unwrap_or_default();
@@ -116,6 +136,7 @@ impl<F: File> Coordination<F> {
             {
                 self.pin_word(entry).store(0, SeqCst);
                 self.clear_ticket(entry);
+                self.told(entry, WRITES).store(0, SeqCst);
                 self.told(entry, PROCESS).store(u64::from(std::process::id()), SeqCst);
                 self.told(entry, NAMESPACE).store(namespace, SeqCst);
                 self.word(Word::ReaderHigh).fetch_max(entry as u64 + 1, SeqCst);
@@ -219,6 +240,9 @@ const SINCE: usize = 3;
 const NAMESPACE: usize = 4;
 /// The end of the version store when it began.
 const FOUND: usize = 5;
+
+/// Since when it has WRITER; 0: it hasn't.
+const WRITES: usize = 6;
 
 /// Where in the pin of a reader the sequence of its snapshot begins.
 const SNAPSHOT_SHIFT: u32 = 3;

@@ -6,9 +6,10 @@
 //! need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
 //! (waiting for a shared word), `direct` (around the page cache), `initialize` (blocks that are
 //! written), `journal` (whether a file system keeps one), `cache` (whether it is still the one of
-//! before), `lease` (who else has a file open), `access` and `list` (whose a file is),
-//! `per_process` (statics that a forked child begins anew), `persistent` (byte-addressable memory),
-//! `write_back` (its cache lines), `random`, `space` (what is left, and what is given back).
+//! before), `lease` (who else has a file open), [`holders`] (who has locks on one), `access` and
+//! `list` (whose a file is), `per_process` (statics that a forked child begins anew), `persistent`
+//! (byte-addressable memory), `write_back` (its cache lines), `random`, `space` (what is left, and
+//! what is given back).
 //!
 //! Invariants:
 //!
@@ -29,6 +30,7 @@ mod file;
 mod files;
 mod fork;
 mod futex;
+pub mod holders;
 mod in_place;
 mod initialize;
 mod journal;

@@ -96,6 +96,7 @@ impl<S: Storage> Connection<S> {
             backfill: Backfill::default(),
             kept_wal: false,
             patience: Patience::default(),
+            read_header: None,
             settings: Settings {
                 durability: options.durability,
                 barrier: options.barrier,

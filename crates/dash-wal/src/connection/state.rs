@@ -55,6 +55,8 @@ pub struct Connection<S: Storage> {
     /// `-wal` was not deleted, and SQLite takes it for that, as long as it has the database locked.
     pub(crate) kept_wal: bool,
     pub(crate) patience: Patience,
+    /// The checksum of the wal-index's header when SQLite began to read.
+    pub(crate) read_header: Option<u64>,
     pub(crate) settings: Settings,
     /// What runs statements again that carry commits.
     pub(crate) executor: Option<Arc<dyn Execute>>,

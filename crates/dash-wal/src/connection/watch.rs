@@ -2,14 +2,27 @@
 //! and in the ring of the last commits, with plain stores. Only looking makes system calls.
 
 use crate::connection::state::{CommitFrame, Connection, Patience};
-use crate::index;
+use crate::index::{self, Index};
 use crate::shared::commits::RecentCommit;
-use crate::shared::entries::Told;
+use crate::shared::coordination::{MAX_ENTRIES, Word};
+use crate::shared::entries::{Told, told};
 use crate::shared::locks;
 use crate::watch::{self, GIVEN_UP, LockEntry, Reader};
 use dash_engine::error::{Context, Operation, Result};
 use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
+use std::time::Duration;
+
+/// What a connection says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// It has WRITER.
+    Writes,
+    /// It has CKPT.
+    Checkpoints,
+    /// It reads.
+    Reads,
+}
 
 impl<S: Storage> Connection<S> {
     /// An attempt at WRITER failed.
@@ -38,11 +51,13 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Slots of the wal-index were taken.
-    pub(super) fn note_lock(&self, slots: &Range<usize>, kind: LockKind) {
+    pub(super) fn note_lock(&mut self, slots: &Range<usize>, kind: LockKind) {
         if slots.contains(&index::CKPT) && kind == LockKind::Exclusive {
             self.coordination.tell(Told::Checkpoints, self.storage.monotonic_nanos());
         }
         if slots.start >= index::READ && kind == LockKind::Shared {
+            // SQLite gives the slot up again where this is not what it has read before.
+            self.read_header = self.index.as_ref().and_then(Index::header_sum);
             self.coordination.tell(Told::ReadsSince, self.storage.monotonic_nanos());
             self.coordination.tell(Told::Reads, slots.start as u64 + 1);
         }
@@ -103,6 +118,35 @@ impl<S: Storage> Connection<S> {
     pub fn readers(&self) -> Result<Vec<Reader>> {
         let c = &self.coordination;
         watch::readers(&*c.memory, &c.living()?, self.index.as_ref())
+    }
+
+    /// The processes that say so of themselves, and since when, but for this connection. It makes
+    /// no system call, and so whoever was killed may be among them.
+    #[must_use]
+    pub fn told(&self, doing: Doing) -> Vec<(u32, Duration)> {
+        let (c, now) = (&self.coordination, self.storage.monotonic_nanos());
+        let told = |entry, what| told(&*c.memory, entry, what);
+        let high = usize::try_from(c.get(Word::EntryHigh)).unwrap_or(MAX_ENTRIES).min(MAX_ENTRIES);
+        let others = (0..high).filter(|entry| c.entry != Some(*entry));
+        others
+            .filter_map(|entry| {
+                let since = match doing {
+                    Doing::Writes => told(entry, Told::Writes),
+                    Doing::Checkpoints => told(entry, Told::Checkpoints),
+                    Doing::Reads if told(entry, Told::Reads) == 0 => 0,
+                    Doing::Reads => told(entry, Told::ReadsSince),
+                };
+                let process = u32::try_from(told(entry, Told::Process)).ok()?;
+                (since != 0).then(|| (process, Duration::from_nanos(now.saturating_sub(since))))
+            })
+            .collect()
+    }
+
+    /// Whether somebody has committed since this connection began to read: then it can't write.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        let Some(index) = &self.index else { return false };
+        self.read_header.is_some_and(|read| index.header_sum() != Some(read))
     }
 
     /// Now, by the storage's clock, in nanoseconds: what times of others are compared with.

@@ -53,6 +53,11 @@ pub(super) fn read<M: SharedMemory>(memory: &M) -> Option<IndexHeader> {
     (first == second).then(|| decode(&first))?
 }
 
+/// The checksum of the first copy.
+pub(super) fn sum<M: SharedMemory>(memory: &M) -> u64 {
+    memory.word(HEADER_WORDS - 1).load(SeqCst)
+}
+
 /// The salts of a wal-index that is read as a file, and up to which frame checkpoints may have
 /// copied into the database.
 pub(crate) fn checkpoints(bytes: &[u8; CHECKPOINTS_END]) -> Option<(Salts, u32)> {

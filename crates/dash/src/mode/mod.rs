@@ -11,21 +11,23 @@ mod permissions;
 pub mod registry;
 mod request;
 mod table;
+mod unchanged;
 
 pub use parameters::{BACKUP, DEFAULT, ON, Parameters};
 pub use request::{Opening, Place, Request, Switching};
 pub use table::Modes;
+pub(crate) use unchanged::{IN_TRANSACTION, gone, in_use};
 
 use core::fmt;
 use std::path::Path;
 
 use dash_ffi::{
-    Code, ConnectionRef, Error, File, HostFile, HostVfs, LockLevel, OpenFlags, Opened, Result, Row,
-    Value,
+    ConnectionRef, File, HostFile, HostVfs, LockLevel, OpenFlags, Opened, Result, Row, Value,
 };
 use dash_statement::Schema;
 
 use crate::errors::inherited;
+use crate::holders::{InTheWay, Wanted};
 use registry::Shared;
 
 /// A journal mode, as `PRAGMA journal_mode` and the URI parameter `journal_mode` choose it.
@@ -326,6 +328,11 @@ pub trait Database: File {
         Ok(false)
     }
 
+    /// What it knows, without a system call, of who was in the way of what it has just refused.
+    fn in_the_way(&mut self, _wanted: Wanted) -> InTheWay {
+        InTheWay::default()
+    }
+
     /// Whether the mode can be changed now.
     ///
     /// # Errors
@@ -374,23 +381,3 @@ impl PartialEq for dyn Mode {
 }
 
 impl Eq for dyn Mode {}
-
-/// What an unexpected end of a change of the mode leaves.
-pub(crate) fn gone() -> Error {
-    Error::new(
-        Code::IOERR,
-        "the database could not be opened again after a failed change of journal_mode; close the connection",
-    )
-}
-
-/// Why the mode stays as it is within a transaction.
-pub(crate) const IN_TRANSACTION: &str = "journal_mode can't be changed within a transaction (nor while locking_mode=EXCLUSIVE holds the lock: \
-     set it to NORMAL and read once)";
-
-/// Why it stays where others have the database open.
-pub(crate) fn in_use(path: &Path) -> Error {
-    Error::new(
-        Code::BUSY,
-        format!("journal_mode can't be changed: another connection has {} open", path.display()),
-    )
-}

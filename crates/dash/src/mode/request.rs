@@ -77,7 +77,15 @@ impl Request<'_> {
     /// to say then is said now.
     pub(crate) fn note_read_only(&self, why: &str) {
         let path = self.path.display();
-        self.host.note(Code::NOTICE, &format!("{path} was opened for reading only: {why}"));
+        let folder = self.path.parent().unwrap_or(self.path).display();
+        let more = match self.beside.says_wal(self.path) {
+            true => format!(
+                ". A database in WAL mode takes the right to write its folder, too, {folder}, for -wal and -shm, but where both are \
+                 there. If nobody writes it meanwhile, add immutable=1 to the URI"
+            ),
+            false => String::new(),
+        };
+        self.host.note(Code::NOTICE, &format!("{path} was opened for reading only: {why}{more}"));
     }
 
     /// Says that a chmod or chown of the database did not reach its shadow, and can't from here.

@@ -9,6 +9,7 @@ use dash_shadow::Connection;
 use super::file::ShadowFile;
 use super::{MODE, opening, parameters, readers};
 use crate::errors::{inherited, to_sqlite};
+use crate::holders::{InTheWay, Wanted};
 use crate::mode::{Database, IN_TRANSACTION, Parameters, Statistic, Switching, Watched};
 
 impl Database for ShadowFile {
@@ -30,6 +31,14 @@ impl Database for ShadowFile {
         ];
         rows.extend(more.map(Statistic::alone));
         Some(rows)
+    }
+
+    fn in_the_way(&mut self, wanted: Wanted) -> InTheWay {
+        let why = self.why_busy.take();
+        let engine =
+            self.link.engine_if_open().filter(|_| wanted == Wanted::Write && why.is_none());
+        let told = engine.map_or_else(Vec::new, |engine| engine.writers());
+        InTheWay { told, why }
     }
 
     fn words(&self, _: &ConnectionRef<'_>) -> Vec<(&'static str, Option<String>)> {

@@ -69,8 +69,8 @@ pub struct ShadowFile {
     pub(crate) protocol: Protocol,
     /// Since when a lock attempt has been failing.
     pub(super) waiting_since: Option<Instant>,
-    /// When it was last told that readers keep it from writing.
-    pub(super) told_at: Option<Instant>,
+    /// Why it was just refused a lock.
+    pub(super) why_busy: Option<String>,
     /// When it was last looked which readers keep a commit waiting, and what is said of them.
     pub(super) looked_at: Option<(Instant, Option<String>)>,
     /// Since when it reads.
@@ -129,7 +129,7 @@ impl ShadowFile {
             progress: Progress::default(),
             wakeups: 0,
             waiting_since: None,
-            told_at: None,
+            why_busy: None,
             looked_at: None,
             reader: Reader::default(),
             is_in_wal_mode: false,

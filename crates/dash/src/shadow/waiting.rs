@@ -10,10 +10,7 @@ use super::file::ShadowFile;
 use crate::latency::Op;
 use crate::wake::{self, Cause};
 
-/// How often it is told why nobody can write.
-const TOLD_AGAIN: Duration = Duration::from_secs(1);
-
-/// And how often it is looked who that is, which reads the locks of the whole machine.
+/// How often it is looked who is in the way, which reads the locks of the whole machine.
 const LOOKED_AGAIN: Duration = Duration::from_millis(20);
 
 impl ShadowFile {
@@ -74,44 +71,26 @@ impl ShadowFile {
         code.into()
     }
 
-    /// Readers keep it from writing: told once a second, as the busy handler asks often.
+    /// Readers keep it from writing.
     pub(super) fn held(&mut self, seen: u64, why: String) -> Error {
-        self.shared.queue.failed(seen, Cause::Writer, None);
-        self.waiting_since.get_or_insert_with(Instant::now);
-        match self.is_to_be_told() {
-            true => Error::new(Code::BUSY, why),
-            false => Code::BUSY.into(),
-        }
+        self.why_busy = Some(why);
+        self.must_wait(seen, Cause::Writer, Code::BUSY)
     }
 
-    /// Readers keep the copy that the commit goes to. Who they are is no news for the host's log
-    /// before that has lasted for a while.
+    /// Readers keep the copy that the commit goes to.
     pub(super) fn must_wait_for_readers(&mut self, seen: u64) -> Error {
         let error = self.must_wait(seen, Cause::Readers, Code::BUSY);
         let since = self.waiting_since.map_or(Duration::ZERO, |since| since.elapsed());
         if self.looked_at.as_ref().is_none_or(|(at, _)| at.elapsed() >= LOOKED_AGAIN) {
             self.looked_at = Some((Instant::now(), self.who_is_waited_for(since)));
         }
-        let Some((_, Some(why))) = self.looked_at.clone() else { return error };
-        if since >= TOLD_AGAIN && self.is_to_be_told() {
-            return Error::new(Code::BUSY, why);
-        }
-        dash_ffi::explain(&why);
+        self.why_busy = self.looked_at.as_ref().and_then(|(_, why)| why.clone());
         error
     }
 
     fn who_is_waited_for(&self, since: Duration) -> Option<String> {
         // That it can't be known is no reason to fail otherwise.
         self.link.engine_if_open()?.waits_for(since).ok()?
-    }
-
-    /// Whether nothing has been told for a while.
-    fn is_to_be_told(&mut self) -> bool {
-        let tells = self.told_at.is_none_or(|at| at.elapsed() >= TOLD_AGAIN);
-        if tells {
-            self.told_at = Some(Instant::now());
-        }
-        tells
     }
 
     /// It has a lock, perhaps after it waited.

@@ -32,6 +32,8 @@ use dash_ffi::HostVfs;
 use dash_shadow::Turn;
 use dash_storage::real::Memory;
 
+use crate::refused;
+
 /// How long the write lock is left to whoever is fastest. Handing it from thread to thread takes
 /// longer than a short transaction, so at first a sleep is just a sleep.
 const FAIR_AFTER: Duration = Duration::from_millis(3);
@@ -260,7 +262,9 @@ pub fn succeeded() -> Option<Waited> {
 
 /// `xSleep`: for about `time`, or until the lock that this thread failed to get is given up.
 pub fn sleep(host: &HostVfs, time: Duration) -> Duration {
-    if let Some(slept) = writer::sleep(host, time) {
+    let next = writer::count(time);
+    refused::sleeps(next == writer::Next::Other);
+    if let Some(slept) = writer::sleep(host, time, next) {
         return slept;
     }
     let waiting = WAITING.try_with(|waiting| waiting.borrow_mut().take()).ok().flatten();

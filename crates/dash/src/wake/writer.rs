@@ -156,7 +156,7 @@ pub fn succeeded() -> Option<Waited> {
 
 /// How a sleep goes on with those of this thread before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+pub(super) enum Next {
     /// The busy handler's first one, for another statement.
     First,
     /// The busy handler's next one.
@@ -166,7 +166,7 @@ enum Next {
 }
 
 /// Counts a sleep of this thread, whatever it is for.
-fn count(time: Duration) -> Next {
+pub(super) fn count(time: Duration) -> Next {
     let step = STEP.get();
     let is = |step: usize| {
         let delay = DELAYS.get(step).or(DELAYS.last());
@@ -183,8 +183,7 @@ fn count(time: Duration) -> Next {
 
 /// Sleeps for `time`, or until this thread's connection has WRITER; answers how long it was.
 /// `None`, at once: this sleep is not for that.
-pub(super) fn sleep(host: &HostVfs, time: Duration) -> Option<Duration> {
-    let next = count(time);
+pub(super) fn sleep(host: &HostVfs, time: Duration, next: Next) -> Option<Duration> {
     let mut waiting = with(Option::take).flatten()?;
     if std::mem::take(&mut waiting.woken) {
         // It got the lock, and sleeps again: it did not want it.

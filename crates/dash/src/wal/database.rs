@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 use dash_ffi::{
     Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, OpenFlags, Result, Row, Value,
 };
-use dash_wal::{Durability, LockLevel as EngineLevel, LogMedium, RestState};
+use dash_wal::{Doing, Durability, LockLevel as EngineLevel, LogMedium, RestState};
 
 use super::file::WalFile;
 use super::link::State;
 use super::{opening, parameters, rest, watch};
 use crate::errors::to_sqlite;
+use crate::holders::{InTheWay, Wanted};
 use crate::mode::{Database, IN_TRANSACTION, Mode, Parameters, Statistic, Switching, Watched};
 use crate::plain;
 
@@ -49,6 +50,17 @@ impl Database for WalFile {
             ("statements", Some(self.link.recording(connection).to_owned())),
             ("not_carried", reasons),
         ]
+    }
+
+    fn in_the_way(&mut self, wanted: Wanted) -> InTheWay {
+        let doing = match wanted {
+            Wanted::Write => Doing::Writes,
+            Wanted::Checkpoint => Doing::Checkpoints,
+            Wanted::NoReaderOfWal => Doing::Reads,
+            _ => return InTheWay::default(),
+        };
+        let told = self.link.state().engine().map(|engine| engine.told(doing));
+        InTheWay { told: told.unwrap_or_default(), why: None }
     }
 
     fn takes_form(&mut self, mode: &'static dyn Mode) {

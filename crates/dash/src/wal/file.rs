@@ -19,11 +19,13 @@ use super::MODE;
 use super::link::{Link, State};
 use super::region;
 use crate::controls::engine_level;
+use crate::holders::{InTheWay, Wanted};
 use crate::latency::Op;
 use crate::leftovers::{HEADER, says_wal};
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
 use crate::mode::Mode;
+use crate::refused::{self, Refusal};
 use crate::wake::writer;
 
 /// What is promised of a database in mode wal: what the stock VFS promises of a file.
@@ -149,8 +151,17 @@ impl WalFile {
         let mut state = self.link.state();
         self.link.ceases_to_write(&state);
         let unlocked = state.call(|engine| engine.index_unlock(WRITER..WRITER + 1));
+        let idle = self.idle.take();
+        let is_outdated = state.engine().is_ok_and(|engine| engine.is_outdated());
+        let refuses = idle.is_some() && is_outdated;
         drop(state);
-        if self.idle.take().is_some_and(|since| since.elapsed() < AT_ONCE) {
+        if refuses {
+            let Link { caller, path, .. } = &*self.link;
+            let (caller, path, host) = (*caller, path.clone(), self.host);
+            let (wanted, by) = (Wanted::Newest, InTheWay::default());
+            refused::note(Refusal { caller, path, host, wanted, by });
+        }
+        if idle.is_some_and(|since| since.elapsed() < AT_ONCE) {
             self.wait_next();
         }
         unlocked

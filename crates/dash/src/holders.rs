@@ -1,0 +1,262 @@
+//! Who is in the way of a connection, in words: which process, by the number that it has here, what
+//! it is called, whether it runs, and whether it is on dash.
+//!
+//! The kernel's locks say who it is. How long it has been so is what the connections of an engine
+//! say of themselves: there a process has the number that it knows itself by. It reads the locks of
+//! other processes (`/proc`), so it is for when somebody is told.
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use dash_ffi::{Code, Error};
+use dash_statement::shown;
+use dash_storage::FileId;
+use dash_storage::real::holders::{self, Held};
+
+/// What a connection was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// To write.
+    Write,
+    /// To write, by stock SQLite's rules, in WAL mode.
+    WriteAsStock,
+    /// To write, after others have committed since it began to read.
+    Newest,
+    /// To read.
+    Read,
+    /// To checkpoint.
+    Checkpoint,
+    /// That nobody reads in `-wal`.
+    NoReaderOfWal,
+    /// That nobody reads.
+    NoReader,
+    /// To have the database alone.
+    Alone,
+}
+
+/// What a connection of an engine says of itself: its process, and for how long.
+pub type Told = (u32, Duration);
+
+/// What a database knows of who is in the way.
+#[derive(Debug, Default)]
+pub struct InTheWay {
+    /// What connections say of themselves.
+    pub told: Vec<Told>,
+    /// All that there is to say, with what to do.
+    pub why: Option<String>,
+}
+
+/// A file of a database.
+#[derive(Clone, Copy)]
+enum Place {
+    Database,
+    Shadow,
+    Index,
+    Coordination,
+}
+use Place::{Coordination, Database, Index, Shadow};
+
+/// Bytes of a file, and whether only an exclusive lock of them is in the way.
+type Lock = (Place, Range<u64>, bool);
+
+/// SQLite's bytes of a database (os.h).
+const PENDING: Range<u64> = 0x4000_0000..0x4000_0001;
+const RESERVED: Range<u64> = 0x4000_0001..0x4000_0002;
+const SHARED: Range<u64> = 0x4000_0002..0x4000_0200;
+
+impl Wanted {
+    /// The locks that are in the way of it: of stock SQLite (os.h, os_unix.c), and of dash's
+    /// engines (their `shared/locks.rs`).
+    fn locks(self) -> Vec<Lock> {
+        let written = [PENDING, RESERVED, SHARED].map(|range| (Database, range, true));
+        match self {
+            Self::Write => {
+                [vec![(Coordination, 1..2, true), (Index, 120..121, true)], written.to_vec()]
+                    .concat()
+            }
+            Self::WriteAsStock => vec![(Index, 120..121, false)],
+            Self::Newest => Vec::new(),
+            Self::Read => {
+                let more = [
+                    (Coordination, 0..1, true),
+                    (Coordination, 8..9, true),
+                    (Index, 120..123, true),
+                ];
+                [more.to_vec(), written.to_vec()].concat()
+            }
+            Self::Checkpoint => vec![(Coordination, 5..6, true), (Index, 121..122, true)],
+            Self::NoReaderOfWal => vec![(Index, 123..128, false)],
+            Self::NoReader => vec![(Database, SHARED, false), (Shadow, SHARED, false)],
+            Self::Alone => vec![
+                (Coordination, 2..3, false),
+                (Database, SHARED, false),
+                (Database, RESERVED, true),
+                (Index, 128..129, false),
+            ],
+        }
+    }
+
+    fn does(self) -> &'static str {
+        match self {
+            Self::Write => "has been writing",
+            Self::WriteAsStock => "keeps it from being written by stock SQLite's rules",
+            Self::Newest => "has committed",
+            Self::Read => "has had it locked",
+            Self::Checkpoint => "has been checkpointing",
+            Self::NoReaderOfWal | Self::NoReader => "has been reading",
+            Self::Alone => "has had it open",
+        }
+    }
+}
+
+/// As many are named.
+const NAMED: usize = 4;
+
+/// Who is in the way, in words that end a sentence: `process 17 (python3), on dash, has been
+/// writing for 1.5 s`. `told` is what the engine knew when it was refused, `at_least` for how long
+/// that has been so. `None`: nobody is, any more.
+pub fn in_the_way(
+    path: &Path,
+    wanted: Wanted,
+    told: &[Told],
+    at_least: Duration,
+) -> Option<String> {
+    let locks = wanted.locks();
+    let files = files(path);
+    let ids: Vec<_> = files.iter().map(|(_, id)| *id).collect();
+    let is_meant = |held: &Held| {
+        let place = files.iter().find(|(_, id)| *id == held.file).map(|(place, _)| *place as usize);
+        locks.iter().any(|(of, range, exclusive)| {
+            Some(*of as usize) == place && held.meets(range) && (held.exclusive || !exclusive)
+        })
+    };
+    // Those who say so are asked first: the machine may have many processes.
+    let likely: Vec<_> = told.iter().map(|(process, _)| *process).collect();
+    let mut held = holders::among(&ids, &likely);
+    held.retain(is_meant);
+    if held.is_empty() || !matches!(wanted, Wanted::Write | Wanted::Checkpoint) {
+        held = holders::of(&ids);
+        held.retain(is_meant);
+    }
+    let all = each_once(&held, wanted);
+    if all.is_empty() {
+        return of_elsewhere(wanted, told);
+    }
+    let mut said: Vec<_> =
+        all.iter().take(NAMED).map(|held| described(held, wanted, told, at_least)).collect();
+    if all.len() > NAMED {
+        said.push(format!("{} more", all.len() - NAMED));
+    }
+    Some(said.join("; "))
+}
+
+/// The same error, where others have the database, with who that is.
+pub fn name_holders(path: &Path, error: Error) -> Error {
+    let names = |message: &str| {
+        let mut behind = message.split("process ").skip(1);
+        behind.any(|text| text.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    let Some(message) = error.message.as_ref().filter(|message| !names(message)) else {
+        return error;
+    };
+    if error.code.primary() != Code::BUSY {
+        return error;
+    }
+    let mut wanted = [Wanted::Write, Wanted::Alone].into_iter();
+    match wanted.find_map(|wanted| in_the_way(path, wanted, &[], Duration::ZERO)) {
+        Some(who) => Error::new(error.code, format!("{message} ({who})")),
+        None => error,
+    }
+}
+
+fn files(path: &Path) -> Vec<(Place, FileId)> {
+    let Ok((_, names)) = dash_wal::Names::split(path) else { return Vec::new() };
+    let shadow = dash_shadow::Names::split(path).map(|(_, names)| names.shadow);
+    let named = [
+        (Database, Some(names.db)),
+        (Shadow, shadow.ok()),
+        (Index, Some(names.shm)),
+        (Coordination, Some(names.coordination)),
+    ];
+    let found = named.into_iter().filter_map(|(place, name)| {
+        let found = path.with_file_name(name?).metadata().ok()?;
+        Some((place, FileId { device: found.dev(), inode: found.ino() }))
+    });
+    found.collect()
+}
+
+/// Each process once. This one has what it asks for open itself.
+fn each_once(held: &[Held], wanted: Wanted) -> Vec<&Held> {
+    let own = std::process::id();
+    let mut all: Vec<&Held> = Vec::new();
+    for lock in held {
+        let same = |other: &&Held| {
+            other.process.id == lock.process.id && other.is_of_description == lock.is_of_description
+        };
+        if all.iter().any(same) {
+            continue;
+        }
+        // Of one description all locks of a file are in one list.
+        let of_file = held.iter().filter(|other| same(other) && other.file == lock.file);
+        if wanted == Wanted::Alone
+            && lock.process.id == own
+            && lock.is_of_description
+            && of_file.count() < 2
+        {
+            continue;
+        }
+        all.push(lock);
+    }
+    all
+}
+
+fn described(held: &Held, wanted: Wanted, told: &[Told], at_least: Duration) -> String {
+    let process = &held.process;
+    let mut said = match process.id == std::process::id() {
+        true => format!("another connection of this process, {}", process.id),
+        false => format!("process {}", process.id),
+    };
+    let kind = if held.is_of_description { "on dash" } else { "stock SQLite" };
+    _ = write!(said, " ({}), {kind}, {}", shown(&process.command), wanted.does());
+    let by_number = told.iter().find(|(number, _)| *number == process.id);
+    // Where there is but one it is that one, whatever it knows itself by.
+    let alone = told.first().filter(|_| told.len() == 1 && held.exclusive);
+    match by_number.or(alone).filter(|_| held.is_of_description) {
+        Some((_, age)) => _ = write!(said, " for {}", seconds(*age)),
+        None if at_least > Duration::ZERO => {
+            _ = write!(said, " for at least {}", seconds(at_least));
+        }
+        None => {}
+    }
+    if process.is_stopped {
+        _ = write!(said, ", and is stopped: kill -CONT {} lets it go on", process.id);
+    }
+    said
+}
+
+/// Nobody here has the lock: it was given up, or who has it can't be seen.
+fn of_elsewhere(wanted: Wanted, told: &[Told]) -> Option<String> {
+    let (number, age) = told.first()?;
+    let age = seconds(*age);
+    if *number == std::process::id() {
+        return Some(format!(
+            "another connection of this process, {number}, {} for {age}",
+            wanted.does()
+        ));
+    }
+    match holders::can_be_seen(*number) {
+        true => None,
+        false => Some(format!(
+            "a process that knows itself as {number} (of another user or container, or gone by now), on dash, {} for {age}",
+            wanted.does()
+        )),
+    }
+}
+
+/// `1.5 s`.
+pub fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}

@@ -1,0 +1,367 @@
+//! "database is locked" is what SQLite says. Who has it locked, since when, whether that process
+//! runs, and what to do is said by `dash_last_error()` and in SQLite's error log, in every mode.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
+
+mod suite;
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::{Connection, ffi};
+use suite::parts::{Part, last_error};
+use suite::peers::{Session, Writer};
+use suite::sql::{refused, run};
+use suite::workload;
+use tempfile::TempDir;
+
+const BUSY: i32 = 5;
+const BUSY_SNAPSHOT: i32 = 517;
+const ADD: &str = "INSERT INTO t VALUES (1)";
+const MODES: [&str; 4] = ["wal", "statement", "shadow", "delete"];
+
+thread_local! {
+    static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+#[expect(unsafe_code, reason = "SQLite calls it")]
+unsafe extern "C" fn logged(_: *mut c_void, _: c_int, message: *const c_char) {
+    // SAFETY: SQLite passes a C string.
+    let text = unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned();
+    LOG.with(|log| log.borrow_mut().push(text));
+}
+
+/// What SQLite's error log of this thread has since it was asked last.
+fn log() -> Vec<String> {
+    LOG.with(RefCell::take)
+}
+
+#[expect(unsafe_code, reason = "rusqlite has no call for it without its feature trace")]
+fn listen() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let function: unsafe extern "C" fn(*mut c_void, c_int, *const c_char) = logged;
+        // SAFETY: before anything else of SQLite, with the arguments that CONFIG_LOG takes.
+        let set = unsafe {
+            ffi::sqlite3_config(ffi::SQLITE_CONFIG_LOG, function, std::ptr::null_mut::<c_void>())
+        };
+        assert_eq!(set, ffi::SQLITE_OK);
+    });
+}
+
+/// A database in a mode, and a connection to it that waits for nothing.
+struct Made {
+    _folder: TempDir,
+    path: PathBuf,
+    parameters: String,
+    db: Connection,
+}
+
+impl Made {
+    fn another(&self) -> Connection {
+        let db = suite::open_dash(self.path.as_os_str(), &self.parameters).unwrap();
+        db.busy_timeout(Duration::ZERO).unwrap();
+        db
+    }
+
+    fn elsewhere(&self) -> Session {
+        Session::dash(&self.path, Part { parameters: &self.parameters, ..Part::default() }).unwrap()
+    }
+}
+
+fn made(mode: &str) -> Made {
+    listen();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let parameters = format!("&journal_mode={mode}");
+    let db = suite::open_dash(path.as_os_str(), &parameters).unwrap();
+    run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+    db.busy_timeout(Duration::ZERO).unwrap();
+    log();
+    Made { _folder: folder, path, parameters, db }
+}
+
+/// What is said where a statement gets `SQLITE_BUSY`.
+fn busy(db: &Connection, sql: &str, code: i32) -> String {
+    assert_eq!(refused(db, sql).0, code, "{sql}");
+    last_error()
+}
+
+fn has(said: &str, words: &[&str]) {
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not in {said:?}");
+    }
+}
+
+fn writes(made: &Made) -> Session {
+    let mut other = made.elsewhere();
+    other.must("BEGIN IMMEDIATE");
+    other.must(ADD);
+    other
+}
+
+fn kind(mode: &str) -> &'static str {
+    if mode == "delete" { "stock SQLite" } else { "on dash" }
+}
+
+/// `process 17 (name), on dash`
+fn named(session: &Session, mode: &str) -> [String; 2] {
+    [format!("process {} (", session.id()), format!("), {}, has been", kind(mode))]
+}
+
+#[test]
+fn a_writer_in_another_process() {
+    for mode in MODES {
+        let made = made(mode);
+        let other = writes(&made);
+        for sql in [ADD, "BEGIN IMMEDIATE"] {
+            let said = busy(&made.db, sql, BUSY);
+            let [process, kind] = named(&other, mode);
+            has(
+                &said,
+                &["app.db is locked: ", &process, &kind, "has been writing", "BEGIN IMMEDIATE"],
+            );
+            assert_eq!(said.contains("writing for 0."), mode != "delete", "{mode}: {said}");
+            assert_eq!(log(), [said], "{mode}");
+        }
+    }
+}
+
+/// With a timeout it is told in time, without being asked, and once.
+#[test]
+fn and_the_log_hears_of_it_when_sqlite_gives_up() {
+    for mode in MODES {
+        let made = made(mode);
+        let other = writes(&made);
+        made.db.busy_timeout(Duration::from_millis(300)).unwrap();
+        assert_eq!(refused(&made.db, ADD).0, BUSY);
+        let heard = log();
+        let [process, kind] = named(&other, mode);
+        assert_eq!(heard.len(), 1, "{mode}: {heard:?}");
+        has(&heard[0], &[&process, &kind, "This connection has asked for 0.", "(busy_timeout)"]);
+        assert_eq!(last_error(), heard[0], "{mode}");
+        assert_eq!(log(), [""; 0], "{mode}");
+    }
+}
+
+/// Who got the lock in the end has nothing to tell.
+#[test]
+fn and_hears_nothing_where_waiting_was_enough() {
+    for mode in MODES {
+        let made = made(mode);
+        let mut other = writes(&made);
+        made.db.busy_timeout(Duration::from_secs(20)).unwrap();
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            other.must("COMMIT");
+        });
+        run(&made.db, ADD);
+        ends.join().unwrap();
+        assert_eq!(log(), [""; 0], "{mode}");
+    }
+}
+
+#[test]
+fn a_writer_in_this_process() {
+    for mode in ["wal", "statement", "shadow"] {
+        let made = made(mode);
+        let other = made.another();
+        run(&other, "BEGIN IMMEDIATE");
+        run(&other, ADD);
+        let said = busy(&made.db, ADD, BUSY);
+        let own = format!("another connection of this process, {} (", std::process::id());
+        has(&said, &[&own, "on dash, has been writing for 0."]);
+    }
+}
+
+#[test]
+fn a_writer_that_is_stopped() {
+    for mode in MODES {
+        let made = made(mode);
+        let other = writes(&made);
+        other.stop();
+        let said = busy(&made.db, ADD, BUSY);
+        let remedy = format!("and is stopped: kill -CONT {} lets it go on", other.id());
+        let [process, kind] = named(&other, mode);
+        has(&said, &[&process, &kind, &remedy]);
+    }
+}
+
+/// It may have been stopped anywhere: in nobody's way, or as above.
+#[test]
+fn a_writer_that_is_stopped_amid_its_commits() {
+    for mode in MODES {
+        let made = made(mode);
+        workload::make(&made.db);
+        let mut other =
+            Writer::start(&made.path, Part { parameters: &made.parameters, ..Part::default() });
+        other.reaches(20);
+        other.stop();
+        if made.db.execute_batch(ADD).is_err() {
+            has(&last_error(), &[&format!("process {} (", other.id()), "lets it go on"]);
+        }
+    }
+}
+
+#[test]
+fn a_reader_of_dash_is_in_no_writers_way() {
+    for mode in ["wal", "statement", "shadow"] {
+        let made = made(mode);
+        let mut other = made.elsewhere();
+        other.must("BEGIN");
+        other.must("SELECT count(*) FROM t");
+        for _ in 0..3 {
+            run(&made.db, ADD);
+        }
+        // Stock SQLite has only its own words for it, and what it is refused is no news here.
+        let mut stock = Session::stock(&made.path);
+        assert!(stock.sql(ADD).unwrap_err().contains("database is locked"));
+        assert_eq!(log(), [""; 0], "{mode}");
+    }
+}
+
+#[test]
+fn a_reader_where_the_mode_is_to_be_left() {
+    for mode in ["wal", "shadow"] {
+        let made = made(mode);
+        let mut other = made.elsewhere();
+        other.must("BEGIN");
+        other.must("SELECT count(*) FROM t");
+        let said = busy(&made.db, "PRAGMA journal_mode=delete", BUSY);
+        has(&said, &["app.db", &format!("process {} (", other.id()), "on dash, has had it open"]);
+    }
+}
+
+#[test]
+fn a_reader_where_all_is_to_be_checkpointed() {
+    for stock in [false, true] {
+        let made = made("wal");
+        let mut other = if stock { Session::stock(&made.path) } else { made.elsewhere() };
+        other.must("BEGIN");
+        other.must("SELECT count(*) FROM t");
+        run(&made.db, ADD);
+        log();
+        let busy: i64 = suite::one(&made.db, "PRAGMA wal_checkpoint(TRUNCATE)");
+        assert_eq!(busy, 1);
+        let said = last_error();
+        let kind =
+            if stock { "stock SQLite, has been reading" } else { "on dash, has been reading for" };
+        has(&said, &[&format!("process {} (", other.id()), kind, "The checkpoint"]);
+    }
+}
+
+/// SQLite tries that by itself, and goes on.
+#[test]
+fn but_not_where_a_checkpoint_of_sqlites_own_goes_as_far_as_it_can() {
+    let made = made("wal");
+    let mut other = made.elsewhere();
+    other.must("BEGIN");
+    other.must("SELECT count(*) FROM t");
+    run(&made.db, "PRAGMA wal_autocheckpoint=1");
+    for _ in 0..10 {
+        run(&made.db, ADD);
+    }
+    assert!(!last_error().contains(&other.id().to_string()), "{}", last_error());
+    assert_eq!(log(), [""; 0]);
+}
+
+#[test]
+fn a_stock_reader_in_mode_shadow_and_with_a_journal() {
+    for mode in ["shadow", "delete"] {
+        let made = made(mode);
+        let mut other = Session::stock(&made.path);
+        other.must("BEGIN");
+        other.must("SELECT count(*) FROM t");
+        if mode == "shadow" {
+            run(&made.db, ADD);
+        }
+        let said = busy(&made.db, ADD, BUSY);
+        has(&said, &["stock SQLite", &format!("process {}", other.id()), "nd", "transaction"]);
+        assert_eq!(log(), [said], "{mode}");
+    }
+}
+
+#[test]
+fn a_stock_writer_that_came_first() {
+    for mode in ["wal", "statement", "shadow"] {
+        let Made { path, parameters, db, _folder } = made(mode);
+        db.close().unwrap();
+        let mut other = Session::stock(&path);
+        other.must("BEGIN IMMEDIATE");
+        other.must(ADD);
+        let opened = suite::open_dash(path.as_os_str(), &parameters);
+        let failed = match opened {
+            Ok(db) => db.execute_batch(ADD),
+            Err(error) => Err(error),
+        };
+        let error = failed.unwrap_err();
+        assert_eq!(error.sqlite_error().unwrap().extended_code, BUSY, "{error}");
+        let said = last_error();
+        let who = format!("process {} (", other.id());
+        has(&said, &[&who, "stock SQLite, has been writing"]);
+        assert!(!said.contains("beside it and in use by"), "{said}");
+    }
+}
+
+#[test]
+fn a_transaction_that_read_before_somebody_committed() {
+    for mode in ["wal", "statement", "shadow"] {
+        let made = made(mode);
+        let other = made.another();
+        run(&other, "BEGIN; SELECT count(*) FROM t");
+        run(&made.db, ADD);
+        log();
+        let said = busy(&other, ADD, BUSY_SNAPSHOT);
+        has(&said, &["app.db: this transaction has read", "No timeout helps", "BEGIN IMMEDIATE"]);
+        assert_eq!(log(), [said], "{mode}");
+        run(&other, "ROLLBACK; BEGIN IMMEDIATE");
+        run(&other, ADD);
+        run(&other, "COMMIT");
+    }
+}
+
+#[test]
+fn a_transaction_that_read_before_it_writes() {
+    for mode in MODES {
+        let made = made(mode);
+        let other = made.another();
+        other.busy_timeout(Duration::from_secs(60)).unwrap();
+        run(&other, "BEGIN; SELECT count(*) FROM t");
+        let writer = writes(&made);
+        let said = busy(&other, ADD, BUSY);
+        let [process, kind] = named(&writer, mode);
+        has(&said, &[&process, &kind, "has read before", "never waits", "BEGIN IMMEDIATE"]);
+    }
+}
+
+/// Without being asked, too, once it is clear that nobody asks again.
+#[test]
+fn and_is_logged_with_the_next_call() {
+    for mode in MODES {
+        let made = made(mode);
+        let other = writes(&made);
+        assert_eq!(refused(&made.db, ADD).0, BUSY);
+        run(&made.db, "SELECT count(*) FROM t");
+        let heard = log();
+        assert_eq!(heard.len(), 1, "{mode}: {heard:?}");
+        has(&heard[0], &[&format!("process {}", other.id())]);
+    }
+}
+
+#[test]
+fn who_has_gone_meanwhile_is_not_named_as_being_there() {
+    for mode in ["wal", "shadow"] {
+        let made = made(mode);
+        let other = writes(&made);
+        assert_eq!(refused(&made.db, ADD).0, BUSY);
+        let id = other.id();
+        other.kill();
+        let said = last_error();
+        has(
+            &said,
+            &[&format!("knows itself as {id}"), "or gone by now", "has been writing for 0."],
+        );
+    }
+}
