@@ -231,6 +231,10 @@ fn a_reader_where_the_mode_is_to_be_left() {
         other.must("SELECT count(*) FROM t");
         let said = busy(&made.db, "PRAGMA journal_mode=delete", BUSY);
         has(&said, &["app.db", &format!("process {} (", other.id()), "on dash, has had it open"]);
+        assert!(!said.contains("this process"), "{said}");
+        let _another = made.another();
+        let said = busy(&made.db, "PRAGMA journal_mode=delete", BUSY);
+        has(&said, &["another connection of this process, "]);
     }
 }
 

@@ -1,4 +1,5 @@
-//! What the process is: its end, for which work may be left, its environment, and the machine's log.
+//! What the process is: its end, for which work may be left, and its environment. And the
+//! machine's log.
 
 use core::ffi::{CStr, c_char, c_int};
 use std::ffi::{CString, OsString};

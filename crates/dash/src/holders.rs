@@ -93,6 +93,7 @@ impl Wanted {
             Self::Alone => vec![
                 (Coordination, 2..3, false),
                 (Database, SHARED, false),
+                (Shadow, SHARED, false),
                 (Database, RESERVED, true),
                 (Index, 128..129, false),
             ],

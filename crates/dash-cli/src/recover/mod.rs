@@ -1,7 +1,7 @@
 //! `dash recover`: mends a database after a crash. Says first, step by step, what it will do. What
-//! any opening would do it does unasked, so that it can run before a service starts; before all else
-//! it asks. Nothing that was there before is ever deleted or overwritten: what loses is kept as
-//! `FILE.before-recover-N`.
+//! any opening would do it does unasked, so that it can run before a service starts; before
+//! anything else it asks. Nothing that was there before is ever deleted or overwritten: what loses
+//! is kept as `FILE.before-recover-N`.
 
 pub mod plan;
 mod steps;
