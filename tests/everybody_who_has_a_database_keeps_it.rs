@@ -129,3 +129,53 @@ fn who_may_only_read_leaves_nothing_behind() {
     assert!(!beside(&path, "-dash").exists());
     assert_eq!(insert(&path, Part { user: Some(USERS[0]), ..Part::default() }).unwrap(), "1");
 }
+
+/// A job of root's that was killed left a fence that nobody else could flush: every commit of the
+/// owner was refused for good.
+#[test]
+fn whoever_was_killed_with_whatever_umask() {
+    if !root_for("becoming another user") {
+        return;
+    }
+    let owner = Part { user: Some(USERS[0]), group: Some(GROUP), ..Part::default() };
+    let member = Part { user: Some(USERS[1]), group: Some(GROUP), ..Part::default() };
+    let cases = [(0o755, 0o644, Part::default()), (0o2770, 0o660, member)];
+    for parameters in ["", "&journal_mode=wal", "&journal_mode=statement"] {
+        for (folder_bits, bits, killed) in cases {
+            let (_folder, path) = made(folder_bits, bits, GROUP);
+            // Left of an older dash, too.
+            let left = beside(&path, "-dash-fence");
+            fs::create_dir(&left).unwrap();
+            fs::set_permissions(&left, fs::Permissions::from_mode(0o700)).unwrap();
+            let mut job =
+                Session::dash(&path, Part { parameters, umask: Some(0o077), ..killed }).unwrap();
+            (0..3).for_each(|_| drop(job.must("INSERT INTO t VALUES (1)")));
+            job.kill();
+            let fence = beside(&path, "-journal");
+            let found = fs::metadata(&fence).unwrap();
+            let wanted = bits | (bits & 0o444) >> 2;
+            assert_eq!(found.mode() & 0o777, (wanted | 0o300) & !0o022, "{parameters}");
+            assert_eq!(found.gid(), GROUP, "{parameters}");
+            if killed.user.is_none() {
+                assert_eq!(found.uid(), USERS[0], "{parameters}");
+            }
+            for left in [false, true] {
+                if left {
+                    // As an older dash has left it.
+                    fs::set_permissions(&fence, fs::Permissions::from_mode(0o700)).unwrap();
+                    chown(&fence, Some(0), Some(0)).unwrap();
+                }
+                let mut next = Session::dash(&path, Part { parameters, ..owner }).unwrap();
+                for _ in 0..2 {
+                    next.must("INSERT INTO t VALUES (1)");
+                    assert_eq!(next.must("SELECT dash_last_error()"), "Null", "{parameters}");
+                }
+                next.kill();
+                assert!(fence.is_dir(), "{parameters}");
+            }
+            let last = Session::dash(&path, Part { parameters, ..owner }).unwrap();
+            last.close();
+            assert!(!fence.exists() && !left.exists(), "{parameters}");
+        }
+    }
+}

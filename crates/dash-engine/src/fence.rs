@@ -1,23 +1,28 @@
 //! The name fence: a folder where SQLite looks for a hot journal. As long as it stands stock SQLite
 //! can't read or write the database ("disk I/O error"), and touches nothing.
 
-use crate::error::{Context, Operation, Result};
+use crate::error::{Context, Error, Operation, Result};
 use dash_storage::{Directory, FileKind, Storage};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Puts up a fence that need not survive a power loss. One that stands already does, too, and so
-/// does a journal that is not hot.
+/// Puts up a fence that need not survive a power loss, for those who may use `like`. One that
+/// stands already does, too, and so does a journal that is not hot.
 ///
 /// # Errors
 ///
 /// Those of the file system.
-pub fn raise_passing<D: Directory>(directory: &D, fence: &OsStr) -> Result<()> {
+pub fn raise_passing<D: Directory>(directory: &D, fence: &OsStr, like: &D::File) -> Result<()> {
     match directory.create_directory(fence) {
         // Somebody else has just done it.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        other => other.during(Operation::Open, fence.to_string_lossy()),
+        made => {
+            made.during(Operation::Open, fence.to_string_lossy())?;
+            // Whom it does not let in, he puts another one in its place.
+            drop(directory.share_directory(fence, like));
+            Ok(())
+        }
     }
 }
 
@@ -46,38 +51,88 @@ pub fn find<D: Directory>(directory: &D, fence: &OsStr) -> Result<Found> {
     })
 }
 
-/// Makes a folder that is to be a fence under the name `lowered`, if it is not there.
-///
-/// # Errors
-///
-/// Those of the file system.
-pub fn make<D: Directory>(directory: &D, lowered: &OsStr) -> Result<()> {
-    raise_passing(directory, lowered)
+/// Where a fence is put up.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a, S: Storage> {
+    /// The operating system.
+    pub storage: &'a S,
+    /// The database's folder.
+    pub directory: &'a S::Directory,
+    /// Its path.
+    pub path: &'a Path,
+    /// The fence's name.
+    pub fence: &'a OsStr,
+    /// The name that it has before, and after.
+    pub lowered: &'a OsStr,
+    /// Whoever may use this file may use the fence.
+    pub like: &'a S::File,
 }
 
-/// Makes the folder itself durable. Where the file system has no journal a name may outlive a power
-/// loss without what it names, or with what had that inode number before, such as a stale journal.
-/// So the folder is durable before it has the fence's name.
-///
-/// # Errors
-///
-/// Those of the file system.
-pub fn flush<S: Storage>(storage: &S, directory_path: &Path, name: &OsStr) -> Result<()> {
-    let path = directory_path.join(name);
-    let fence = storage.open_directory(&path);
-    let flushed = fence.and_then(|fence| fence.flush());
-    flushed.during(Operation::FlushDirectory, path.display())
-}
-
-/// Gives the folder that was made its name. A flush of the directory that it is in makes that
-/// durable.
-///
-/// # Errors
-///
-/// Those of the file system.
-pub fn raise<D: Directory>(directory: &D, lowered: &OsStr, fence: &OsStr) -> Result<()> {
-    match directory.rename(lowered, fence) {
-        Ok(()) => Ok(()),
-        Err(_) => raise_passing(directory, fence),
+impl<S: Storage> Place<'_, S> {
+    /// Puts up a fence, to be made durable by a flush of the folder; `stands`: there is one.
+    ///
+    /// Where the file system has no journal a name may outlive a power loss without what it names,
+    /// or with what had that inode number before, such as a stale journal. So the fence is durable
+    /// before it has its name, unless `flushes` is false. One of somebody else's that this process
+    /// may not flush makes room for another one, or is done without where there is a journal.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system.
+    pub fn raise(&self, stands: bool, flushes: bool) -> Result<()> {
+        let flush = |name: &OsStr| if flushes { self.flush(name) } else { Ok(()) };
+        if stands {
+            match flush(self.fence) {
+                Err(error) if is_denied(&error) => {}
+                flushed => return flushed,
+            }
+        }
+        self.make()?;
+        match flush(self.lowered) {
+            Err(error) if is_denied(&error) => {}
+            flushed => flushed?,
+        }
+        let (lowered, fence) = (self.lowered, self.fence);
+        let raised = match stands {
+            // Both stay until the folder was flushed.
+            true => self.directory.exchange(lowered, fence),
+            false => self.directory.rename(lowered, fence),
+        };
+        match raised {
+            Err(_) if !stands => raise_passing(self.directory, fence, self.like),
+            Err(_) if self.directory.keeps_order() => Ok(()),
+            raised => raised.during(Operation::Exchange, fence.to_string_lossy()),
+        }
     }
+
+    /// Makes a folder that is to be a fence, in place of one that is left.
+    fn make(&self) -> Result<()> {
+        let create = || self.directory.create_directory(self.lowered);
+        let made = match create() {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                drop(self.directory.remove_directory(self.lowered));
+                create()
+            }
+            made => made,
+        };
+        match made {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            made => {
+                made.during(Operation::Open, self.lowered.to_string_lossy())?;
+                drop(self.directory.share_directory(self.lowered, self.like));
+                Ok(())
+            }
+        }
+    }
+
+    fn flush(&self, name: &OsStr) -> Result<()> {
+        let path = self.path.join(name);
+        let fence = self.storage.open_directory(&path);
+        let flushed = fence.and_then(|fence| fence.flush());
+        flushed.during(Operation::FlushDirectory, path.display())
+    }
+}
+
+fn is_denied(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied)
 }

@@ -143,8 +143,14 @@ pub trait Directory: Send + Sync + 'static {
     /// Removes a file's name.
     fn unlink(&self, name: &OsStr) -> io::Result<()>;
 
-    /// Makes an empty directory.
+    /// Makes an empty directory, its maker's alone.
     fn create_directory(&self, name: &OsStr) -> io::Result<()>;
+
+    /// Lets who may read or write `file` read an empty directory, too, and gives that the same
+    /// owner and group, as far as this process may.
+    fn share_directory(&self, _name: &OsStr, _file: &Self::File) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Removes an empty directory.
     fn remove_directory(&self, name: &OsStr) -> io::Result<()>;

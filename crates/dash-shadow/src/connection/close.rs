@@ -101,7 +101,7 @@ impl<S: Storage> Connection<S> {
         let kept = self.return_name();
         self.flush_names(unknown)?;
         if kept.as_ref().is_some_and(|kept| kept.fenced) {
-            raise_passing(&*self.pair.directory, &self.pair.names.fence)?;
+            raise_passing(&*self.pair.directory, &self.pair.names.fence, &*self.current_file()?)?;
         }
         self.forget_deleted(tell)?;
         self.leave_vouched(kept.is_some())?;

@@ -182,22 +182,20 @@ impl<S: Storage> Connection<S> {
     fn raise_fence(&mut self) -> Result<()> {
         let (directory, names) = (&*self.pair.directory, &self.pair.names);
         let found = fence::find(directory, &names.fence)?;
-        let name = match found {
-            Found::Journal => return Ok(()),
-            Found::Fence => &names.fence,
-            Found::Nothing => {
-                fence::make(directory, &names.lowered)?;
-                &names.lowered
-            }
+        if found == Found::Journal {
+            return Ok(());
+        }
+        let flushes = !broken(Mutation::FenceInodeNotFlushed);
+        self.statistics.directory_flushes += u64::from(flushes);
+        let place = fence::Place {
+            storage: &self.pair.storage,
+            directory,
+            path: &self.pair.directory_path,
+            fence: &names.fence,
+            lowered: &names.lowered,
+            like: &*self.current_file()?,
         };
-        if !broken(Mutation::FenceInodeNotFlushed) {
-            self.statistics.directory_flushes += 1;
-            fence::flush(&self.pair.storage, &self.pair.directory_path, name)?;
-        }
-        match found {
-            Found::Nothing => fence::raise(directory, &names.lowered, &names.fence),
-            Found::Fence | Found::Journal => Ok(()),
-        }
+        place.raise(found == Found::Fence, flushes)
     }
 
     /// Whether the name fence stands when the shadow is written next:

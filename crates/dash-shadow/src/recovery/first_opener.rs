@@ -222,10 +222,11 @@ impl<S: Storage> First<'_, S> {
 
     /// Puts a name fence up before a file is replaced that somebody else has open; whether it did.
     fn fence_off(&self, replaced: Option<&Found<S::File>>) -> Result<bool> {
-        let open = open_elsewhere(replaced.map(|found| &found.file));
+        let Some(replaced) = replaced else { return Ok(false) };
+        let open = open_elsewhere(Some(&replaced.file));
         let raise = open && !broken(Mutation::ReplacedNotFenced);
         if raise {
-            raise_passing(self.directory, &self.names.fence)?;
+            raise_passing(self.directory, &self.names.fence, &replaced.file)?;
         }
         Ok(raise)
     }

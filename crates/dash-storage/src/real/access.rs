@@ -68,6 +68,38 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     Ok(is_given && lets_in(&mine, &theirs))
 }
 
+/// Lets whoever may read or write `file` read a folder, which is its maker's alone so far, and
+/// gives it the same owner and group; as far as this process may. Nobody but its owner may put
+/// anything into it: it could not be removed then.
+pub(super) fn share(folder: &File, file: &File) -> io::Result<()> {
+    let (theirs, list) = (file.metadata()?, List::of(file)?);
+    if folder.metadata()?.gid() != theirs.gid() {
+        as_may_be(fchown(folder, None, Some(theirs.gid())))?;
+    }
+    let same_group = folder.metadata()?.gid() == theirs.gid();
+    let fitting = list.map(|list| list.within(same_group).of_folder());
+    if List::of(folder)? != fitting {
+        as_may_be(List::put(folder, fitting.as_ref()))?;
+    }
+    let bits = match List::of(folder)? {
+        // One that the folder around it gives to new ones, and that stays.
+        own if own != fitting => OWNERS,
+        Some(list) => list.bits(),
+        None => folder_bits(bits(&theirs, same_group)),
+    };
+    as_may_be(folder.set_permissions(Permissions::from_mode(bits)))?;
+    if folder.metadata()?.uid() != theirs.uid() {
+        as_may_be(fchown(folder, Some(theirs.uid()), None))?;
+    }
+    Ok(())
+}
+
+/// The same bits for a folder.
+fn folder_bits(bits: u32) -> u32 {
+    let may_use = (bits >> 2 | bits >> 1) & 0o111;
+    0o700 | may_use << 2 | may_use
+}
+
 /// Whether both have the same list. It may change where the bits stay, which are the most that it
 /// gives.
 pub(super) fn have_one_list(one: &File, other: &File) -> io::Result<bool> {

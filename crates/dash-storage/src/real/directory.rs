@@ -171,11 +171,25 @@ impl crate::Directory for Directory {
         Ok(unistd::unlinkat(self.descriptor.file()?, name, UnlinkatFlags::NoRemoveDir)?)
     }
 
-    /// Nobody else may put anything into it: it could not be removed then.
     fn create_directory(&self, name: &OsStr) -> io::Result<()> {
         check(name)?;
-        let permissions = Mode::from_bits_truncate(0o755);
-        Ok(stat::mkdirat(self.descriptor.file()?, name, permissions)?)
+        Ok(stat::mkdirat(self.descriptor.file()?, name, Mode::S_IRWXU)?)
+    }
+
+    fn share_directory(&self, name: &OsStr, file: &File) -> io::Result<()> {
+        check(name)?;
+        let directory = self.descriptor.file()?;
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | HARMLESS;
+        let open = || retry(|| fcntl::openat(directory, name, flags, Mode::empty()));
+        let folder = Descriptor::open(open)?;
+        let folder = folder.file()?;
+        // Somebody may have put another one under that name, whose content is for nobody else.
+        let mut names = rustix::fs::Dir::read_from(folder)?;
+        let is_empty = names.all(|name| name.is_ok_and(|name| is_dots(name.file_name())));
+        if !is_empty {
+            return Err(Errno::ENOTEMPTY.into());
+        }
+        file.share_with(folder)
     }
 
     fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
@@ -205,6 +219,11 @@ fn no_file(error: io::Error) -> io::Error {
 /// The refusal of what is no regular file.
 pub(super) fn not_regular(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file; remove it"))
+}
+
+/// Whether it is one of the two names that every directory has.
+fn is_dots(name: &std::ffi::CStr) -> bool {
+    [c".", c".."].contains(&name)
 }
 
 fn is_writable(mode: OpenMode) -> bool {

@@ -101,6 +101,16 @@ impl List {
         self.0.iter().all(|(_, may, _)| may & WRITE != 0)
     }
 
+    /// The list for a folder that whoever may use the file may read, and its owner alone change.
+    pub(super) fn of_folder(&self) -> Self {
+        let one = |&(about, may, id): &Entry| match about {
+            OWNER => (about, 0o7, id),
+            _ if may & 0o6 == 0 => (about, 0, id),
+            _ => (about, 0o5, id),
+        };
+        Self(self.0.iter().map(one).collect())
+    }
+
     /// The permission bits that it stands for.
     pub(super) fn bits(&self) -> u32 {
         let [owner, others] =
@@ -163,6 +173,7 @@ mod tests {
         let denied = List(vec![(USER, 4, 2001u32.to_le_bytes()), (GROUP, 6, NOBODY)]);
         assert!(!denied.lets_write(2001, true, 1) && denied.lets_write(2002, true, 1));
         assert!(list_says(6, 0, (2002, true, 1)) && list_says(0, 6, (2002, false, 5002)));
+        assert_eq!(list(6, 2, 0).of_folder().bits(), 0o750);
         let bytes = list(6, 4, 0).encode();
         assert_eq!(List::decode(&bytes), Some(list(6, 4, 0)));
         assert_eq!(List::decode(&bytes[..bytes.len() - 1]), None);

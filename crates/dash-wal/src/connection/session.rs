@@ -317,32 +317,26 @@ impl<S: Storage> Connection<S> {
         self.coordination.set(Word::Fence, 1);
         let (directory, names) = (&*self.directory, &self.names);
         let found = fence::find(directory, &names.fence)?;
-        let name = match found {
-            Found::Journal if is_left_over::<S>(directory, names)? => {
-                fence::make(directory, &names.lowered)?;
-                &names.lowered
-            }
-            Found::Journal => {
+        match found {
+            Found::Journal if !is_left_over::<S>(directory, names)? => {
                 let shown = names.fence.to_string_lossy();
                 return Err(Error::CantOpen(format!(
                     "{shown} is a rollback journal, which no database in WAL mode has: open the database once with stock \
                      SQLite, which rolls it back or removes it"
                 )));
             }
-            Found::Fence => &names.fence,
-            Found::Nothing => {
-                fence::make(directory, &names.lowered)?;
-                &names.lowered
-            }
-        };
-        self.statistics.directory_flushes += 1;
-        fence::flush(&self.storage, &self.directory_path, name)?;
-        match found {
-            Found::Fence => Ok(()),
-            Found::Nothing | Found::Journal => {
-                fence::raise(directory, &names.lowered, &names.fence)
-            }
+            _ => {}
         }
+        self.statistics.directory_flushes += 1;
+        let place = fence::Place {
+            storage: &self.storage,
+            directory,
+            path: &self.directory_path,
+            fence: &names.fence,
+            lowered: &names.lowered,
+            like: self.database.file(),
+        };
+        place.raise(found == Found::Fence, true)
     }
 
     /// Takes it away. Where the file system has no journal a removed directory may be gone before
