@@ -165,15 +165,27 @@ fn and_hears_nothing_where_waiting_was_enough() {
 
 #[test]
 fn a_writer_in_this_process() {
-    for mode in ["wal", "statement", "shadow"] {
+    for mode in ["wal", "wal&dash_wal=memory", "statement", "shadow"] {
         let made = made(mode);
         let other = made.another();
         run(&other, "BEGIN IMMEDIATE");
         run(&other, ADD);
         let said = busy(&made.db, ADD, BUSY);
-        let own = format!("another connection of this process, {} (", std::process::id());
-        has(&said, &[&own, "on dash, has been writing for 0."]);
+        let own = format!("another connection of this process, {}", std::process::id());
+        has(&said, &[&own, "has been writing for 0."]);
     }
+}
+
+#[test]
+fn who_keeps_writers_out_though_he_only_reads() {
+    let made = made("shadow");
+    let mut other = made.elsewhere();
+    other.must("PRAGMA locking_mode=EXCLUSIVE");
+    other.must("SELECT count(*) FROM t");
+    let said = busy(&made.db, ADD, BUSY);
+    let who = format!("process {} (", other.id());
+    has(&said, &[&who, "on dash, has been reading under locking_mode=EXCLUSIVE"]);
+    assert!(!said.contains("this process"), "{said}");
 }
 
 #[test]

@@ -112,3 +112,21 @@ fn that_a_database_was_opened_by_stocks_rules() {
     let told = other.must("SELECT dash_last_error()");
     assert!(told.contains("app.db-dashlog"), "{told}");
 }
+
+/// Hosts go from thread to thread between two calls (Go). No other test here is refused a lock in
+/// this process.
+#[test]
+fn who_has_it_locked_to_another_thread_as_well() {
+    for mode in ["wal", "shadow"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        let parameters = format!("&journal_mode={mode}");
+        let open = || suite::open_dash(path.as_os_str(), &parameters).unwrap();
+        let (db, other) = (open(), open());
+        run(&db, "CREATE TABLE t(x); BEGIN IMMEDIATE");
+        other.busy_timeout(std::time::Duration::ZERO).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap_err();
+        let told = std::thread::spawn(suite::parts::last_error).join().unwrap();
+        assert!(told.contains("app.db is locked: another connection of this process"), "{told}");
+    }
+}

@@ -87,6 +87,12 @@ pub fn last_error() -> Option<String> {
     last.map(|kept| kept.text)
 }
 
+/// Whether this thread itself has one.
+#[must_use]
+pub fn has_last_error() -> bool {
+    LAST_OF_THREAD.try_with(|last| last.borrow().is_some()).unwrap_or(false)
+}
+
 /// Makes a message the answer of [`last_error`] until there is another one.
 pub(crate) fn remember(message: &str) {
     keep(message, false);

@@ -62,6 +62,9 @@ fn engine(context: &mut Context<'_>) -> Result<Value> {
 /// connection's database is not on dash, or by stock SQLite's rules.
 fn last_error(context: &mut Context<'_>) -> Result<Value> {
     refused::tell();
+    if !dash_ffi::has_last_error() {
+        refused::tell_of_others();
+    }
     let said = dash_ffi::last_error();
     Ok(said.or_else(|| without_dash(context.connection())).into())
 }

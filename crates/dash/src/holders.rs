@@ -74,7 +74,7 @@ impl Wanted {
         let written = [PENDING, RESERVED, SHARED].map(|range| (Database, range, true));
         match self {
             Self::Write => {
-                [vec![(Coordination, 1..2, true), (Index, 120..121, true)], written.to_vec()]
+                [vec![(Coordination, 1..2, false), (Index, 120..121, true)], written.to_vec()]
                     .concat()
             }
             Self::WriteAsStock => vec![(Index, 120..121, false)],
@@ -189,7 +189,7 @@ fn files(path: &Path) -> Vec<(Place, FileId)> {
     found.collect()
 }
 
-/// Each process once. This one has what it asks for open itself.
+/// Each process once. What is shared this connection may have itself.
 fn each_once(held: &[Held], wanted: Wanted) -> Vec<&Held> {
     let own = std::process::id();
     let mut all: Vec<&Held> = Vec::new();
@@ -202,11 +202,11 @@ fn each_once(held: &[Held], wanted: Wanted) -> Vec<&Held> {
         }
         // Of one description all locks of a file are in one list.
         let of_file = held.iter().filter(|other| same(other) && other.file == lock.file);
-        if wanted == Wanted::Alone
+        let may_be_own = matches!(wanted, Wanted::Alone | Wanted::Write)
             && lock.process.id == own
             && lock.is_of_description
-            && of_file.count() < 2
-        {
+            && !lock.exclusive;
+        if may_be_own && of_file.count() < 2 {
             continue;
         }
         all.push(lock);
@@ -221,7 +221,11 @@ fn described(held: &Held, wanted: Wanted, told: &[Told], at_least: Duration) -> 
         false => format!("process {}", process.id),
     };
     let kind = if held.is_of_description { "on dash" } else { "stock SQLite" };
-    _ = write!(said, " ({}), {kind}, {}", shown(&process.command), wanted.does());
+    let does = match wanted {
+        Wanted::Write if !held.exclusive => "has been reading under locking_mode=EXCLUSIVE",
+        wanted => wanted.does(),
+    };
+    _ = write!(said, " ({}), {kind}, {does}", shown(&process.command));
     let by_number = told.iter().find(|(number, _)| *number == process.id);
     // Where there is but one it is that one, whatever it knows itself by.
     let alone = told.first().filter(|_| told.len() == 1 && held.exclusive);

@@ -17,7 +17,7 @@ use crate::holders::{Wanted, name_holders};
 use crate::mode::caller::Caller;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Parameters, Request};
-use crate::refused::{self, Refusal};
+use crate::refused::{self, Refusal, Refused};
 
 /// The unit in which devices tear writes, for a user who said `psow=0`; with powersafe overwrite
 /// SQLite does not ask.
@@ -58,6 +58,8 @@ pub struct MainFile {
     pub(crate) level: LockLevel,
     /// Bit i: it has slot i of the wal-index.
     pub(crate) slots: u16,
+    /// What it asked for last and did not get.
+    pub(crate) refused: Refused,
 }
 
 /// What SQLite gets: a database, open in a mode.
@@ -84,6 +86,7 @@ pub(crate) fn opened(
         membership,
         level: LockLevel::None,
         slots: 0,
+        refused: Refused::default(),
     };
     Opened { file: Box::new(file), flags }
 }
@@ -96,8 +99,25 @@ impl MainFile {
         &*self.database
     }
 
+    /// SQLite asks for a lock: what it was refused before it asks for no more.
+    fn goes_on(&mut self, to_write: bool) {
+        self.refused.goes_on(!to_write);
+        if to_write {
+            refused::forget();
+        }
+    }
+
+    /// SQLite gives WRITER up, at once where its snapshot is old: that it finds by itself.
+    fn cease_to_write(&mut self, count: usize) -> Result<()> {
+        let ceased = self.database.shm_lock(0, count, ShmLock::UnlockExclusive);
+        if self.database.was_outdated() {
+            self.refuse(Wanted::Newest, Code::BUSY_SNAPSHOT.into());
+        }
+        ceased
+    }
+
     /// Notes what SQLite is refused, for whoever asks why.
-    fn refused(&mut self, wanted: Wanted, error: Error) -> Error {
+    fn refuse(&mut self, wanted: Wanted, error: Error) -> Error {
         if error.code.primary() == Code::BUSY && error.message.is_none() {
             let wanted = match error.code {
                 Code::BUSY_SNAPSHOT => Wanted::Newest,
@@ -107,7 +127,7 @@ impl MainFile {
             };
             let by = self.database.in_the_way(wanted);
             let (path, host) = (self.path.clone(), self.host);
-            refused::note(Refusal { caller: self.caller, path, host, wanted, by });
+            self.refused.note(Refusal { path, host, wanted, by });
         }
         error
     }
@@ -177,20 +197,20 @@ impl File for MainFile {
     }
 
     fn lock(&mut self, level: LockLevel) -> Result<()> {
-        refused::goes_on(level < LockLevel::Reserved);
+        self.goes_on(level >= LockLevel::Reserved);
         self.check_process()?;
         self.caller.note();
         self.decide_for(level).map_err(|error| self.named(error))?;
         let wanted = wanted(level);
         if let Err(error) = self.database.lock(level) {
             if !self.undecided || error.code != Code::READONLY_DBMOVED {
-                return Err(self.refused(wanted, error));
+                return Err(self.refuse(wanted, error));
             }
             // Somebody's first commit has just put another file there.
             self.decide(None)?;
             self.database.lock(level)?;
         }
-        refused::is_over(self.caller, Some(wanted));
+        self.refused.is_over(wanted);
         if level == LockLevel::Shared {
             self.keep_up()?;
         }
@@ -262,15 +282,18 @@ impl File for MainFile {
         let wanted = takes.then(|| self.wanted_of(slot, lock)).flatten();
         // A checkpoint that meets readers goes on as far as it can.
         if takes && self.slots & CHECKPOINT == 0 {
-            refused::goes_on(wanted != Some(Wanted::Write));
+            self.goes_on(wanted == Some(Wanted::Write));
         }
         self.check_process()?;
         self.caller.note();
+        if (slot, lock) == (0, ShmLock::UnlockExclusive) {
+            return self.cease_to_write(count);
+        }
         match (self.database.shm_lock(slot, count, lock), wanted) {
-            (Err(error), Some(wanted)) => return Err(self.refused(wanted, error)),
+            (Err(error), Some(wanted)) => return Err(self.refuse(wanted, error)),
             (Err(error), None) => return Err(error),
             (Ok(()), None | Some(Wanted::NoReaderOfWal)) => {}
-            (Ok(()), Some(wanted)) => refused::is_over(self.caller, Some(wanted)),
+            (Ok(()), Some(wanted)) => self.refused.is_over(wanted),
         }
         if takes {
             self.slots |= mask(slot, count);
@@ -284,7 +307,7 @@ impl File for MainFile {
 
     fn shm_unmap(&mut self, delete: bool) -> Result<()> {
         // SQLite asks whether it is alone before it closes.
-        refused::is_over(self.caller, Some(Wanted::Alone));
+        self.refused.is_over(Wanted::Alone);
         self.caller.note();
         if self.is_inherited() {
             return Ok(());
@@ -305,9 +328,9 @@ impl File for MainFile {
         Some(Arc::clone(&self.window))
     }
 
-    fn close(self: Box<Self>) -> Result<()> {
-        refused::is_over(self.caller, Some(Wanted::Alone));
-        refused::goes_on(true);
+    fn close(mut self: Box<Self>) -> Result<()> {
+        self.refused.is_over(Wanted::Alone);
+        self.refused.goes_on(true);
         let is_inherited = self.is_inherited();
         let Self { database, membership, parameters, host, .. } = *self;
         if is_inherited {

@@ -12,20 +12,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, HostVfs, explain};
 
 use crate::holders::{InTheWay, Wanted, in_the_way, seconds};
-use crate::mode::caller::Caller;
 
 /// How often the log hears of one that still waits, or asks by itself again and again.
 const TOLD_AGAIN: Duration = Duration::from_secs(1);
 
 /// An attempt that failed.
 pub struct Refusal {
-    /// Whose.
-    pub caller: Caller,
     /// The database's path.
     pub path: PathBuf,
     /// Where the log is.
@@ -47,102 +45,153 @@ struct Noted {
     slept: bool,
     /// Whether it did before.
     waited: bool,
+    /// Whether who asked has heard of it.
+    is_told: bool,
     /// Whether the log has heard of it.
     is_logged: bool,
 }
 
+/// What a connection was refused last, and has not got since.
+#[derive(Default)]
+pub struct Refused {
+    noted: Option<Arc<Mutex<Noted>>>,
+    logged_at: Option<Instant>,
+}
+
 thread_local! {
-    static NOTED: RefCell<Option<Noted>> = const { RefCell::new(None) };
+    /// What was refused last in this thread.
+    static LAST: RefCell<Weak<Mutex<Noted>>> = const { RefCell::new(Weak::new()) };
     static IS_NOTED: Cell<bool> = const { Cell::new(false) };
     /// The last sleep was the busy handler's last one.
     static GIVES_UP: Cell<bool> = const { Cell::new(false) };
-    static LOGGED: Cell<Option<(Caller, Instant)>> = const { Cell::new(None) };
 }
 
-/// What this thread has noted, if it is not being torn down.
-fn with<R>(act: impl FnOnce(&mut Option<Noted>) -> R) -> Option<R> {
-    NOTED.try_with(|noted| noted.try_borrow_mut().ok().map(|mut noted| act(&mut noted))).ok()?
-}
+/// In any thread: hosts change threads between two calls (Go).
+static LAST_OF_PROCESS: Mutex<Weak<Mutex<Noted>>> = Mutex::new(Weak::new());
 
-/// Notes an attempt that failed.
-pub fn note(refusal: Refusal) {
-    let now = Instant::now();
-    let gives_up = GIVES_UP.replace(false);
-    let before = with(Option::take).flatten().filter(|before| {
-        before.slept
-            && before.refusal.caller == refusal.caller
-            && before.refusal.wanted == refusal.wanted
-    });
-    let waited = before.is_some();
-    let since = before.map_or(now, |before| before.since);
-    let mut noted = Noted { refusal, since, at: now, slept: false, waited, is_logged: false };
-    if waited && (gives_up || (noted.waited_for() >= TOLD_AGAIN && noted.is_time())) {
-        noted.log();
+impl Refused {
+    /// Notes an attempt that failed.
+    pub fn note(&mut self, refusal: Refusal) {
+        let now = Instant::now();
+        let gives_up = GIVES_UP.replace(false);
+        let wanted = refusal.wanted;
+        let before = self.noted.take().map(|before| {
+            let before = lock(&before);
+            (before.slept && before.refusal.wanted == wanted).then_some(before.since)
+        });
+        let before = before.flatten();
+        let (waited, since, at) = (before.is_some(), before.unwrap_or(now), now);
+        let (slept, is_told, is_logged) = (false, false, false);
+        let mut noted = Noted { refusal, since, at, slept, waited, is_told, is_logged };
+        if waited && (gives_up || (noted.waited_for() >= TOLD_AGAIN && self.is_time())) {
+            noted.tell();
+            self.logged_at = Some(now);
+        }
+        let noted = Arc::new(Mutex::new(noted));
+        IS_NOTED.set(true);
+        drop(LAST.try_with(|last| last.replace(Arc::downgrade(&noted))));
+        // Whoever holds it notes something just now, too; in a forked child that may be nobody.
+        if let Ok(mut last) = LAST_OF_PROCESS.try_lock() {
+            *last = Arc::downgrade(&noted);
+        }
+        self.noted = Some(noted);
     }
-    IS_NOTED.set(true);
-    with(|place| *place = Some(noted));
+
+    /// SQLite asks for a lock, or closes. `keeps`: what failed before is still the last error.
+    #[inline]
+    pub fn goes_on(&mut self, keeps: bool) {
+        if self.noted.is_some() {
+            self.gave_up(keeps);
+        }
+    }
+
+    #[inline(never)]
+    fn gave_up(&mut self, keeps: bool) {
+        let Some(kept) = self.noted.clone() else { return };
+        let mut noted = lock(&kept);
+        if noted.slept || !(noted.is_quiet() || noted.is_logged || self.is_time()) {
+            return;
+        }
+        self.noted = None;
+        if noted.is_quiet() || noted.is_logged {
+            return;
+        }
+        match keeps {
+            true => noted.tell(),
+            false => noted.log(),
+        }
+        self.logged_at = Some(Instant::now());
+    }
+
+    /// It got the lock that it had been refused, or it closes.
+    #[inline]
+    pub fn is_over(&mut self, got: Wanted) {
+        let is_it = |noted: &mut Arc<Mutex<Noted>>| {
+            let wanted = lock(noted).refusal.wanted;
+            wanted == got || (got == Wanted::Write && wanted == Wanted::Newest)
+        };
+        if self.noted.is_some() {
+            self.noted.take_if(is_it);
+        }
+    }
+
+    /// Whether the log has heard nothing of this connection for a while.
+    fn is_time(&self) -> bool {
+        self.logged_at.is_none_or(|at| at.elapsed() >= TOLD_AGAIN)
+    }
+}
+
+fn lock(noted: &Mutex<Noted>) -> MutexGuard<'_, Noted> {
+    noted.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What this thread was refused last, if its connection has not got it since.
+fn of_thread() -> Option<Arc<Mutex<Noted>>> {
+    IS_NOTED.get().then(|| LAST.try_with(|last| last.borrow().upgrade()).ok()?)?
 }
 
 /// SQLite's busy handler sleeps, in this thread, or somebody else. `is_last`: not so long as the
 /// busy handler does that goes on.
 pub fn sleeps(is_last: bool) {
-    if IS_NOTED.get() {
+    if let Some(noted) = of_thread() {
         GIVES_UP.set(is_last);
-        with(|place| place.iter_mut().for_each(|noted| noted.slept = true));
+        lock(&noted).slept = true;
     }
 }
 
-/// SQLite asks for a lock, or opens a file, in this thread. `keeps`: what failed before is still
-/// the last error.
+/// This thread opens a database, or begins to write: what failed before is history.
 #[inline]
-pub fn goes_on(keeps: bool) {
-    if IS_NOTED.get() {
-        gave_up(keeps);
-    }
-}
-
-#[inline(never)]
-fn gave_up(keeps: bool) {
-    let is_over = |noted: &mut Noted| {
-        !noted.slept && (noted.is_quiet() || noted.is_logged || noted.is_time())
-    };
-    let Some(mut noted) = with(|place| place.take_if(is_over)).flatten() else { return };
+pub fn forget() {
     IS_NOTED.set(false);
-    if noted.is_quiet() || noted.is_logged {
-        return;
-    }
-    match keeps {
-        true => noted.log(),
-        false => noted.refusal.host.log(noted.code(), &noted.text()),
-    }
-    noted.is_told();
 }
 
-/// It got the lock that it had been refused, or closes.
-#[inline]
-pub fn is_over(caller: Caller, wanted: Option<Wanted>) {
-    if IS_NOTED.get() {
-        let is_it = |noted: &mut Noted| {
-            let Refusal { caller: of, wanted: refused, .. } = noted.refusal;
-            let writes = wanted == Some(Wanted::Write) && refused == Wanted::Newest;
-            of == caller && (writes || wanted.is_none_or(|wanted| wanted == refused))
-        };
-        if with(|place| place.take_if(is_it)).flatten().is_some() {
-            IS_NOTED.set(false);
-        }
-    }
-}
-
-/// `dash_last_error()` is asked: what was refused is what it answers.
+/// `dash_last_error()` is asked, in this thread: what was refused is what it answers.
 pub fn tell() {
-    if !IS_NOTED.replace(false) {
+    if let Some(noted) = of_thread() {
+        tell_of(&mut lock(&noted));
+    }
+}
+
+/// The same of any thread, where this one has nothing to say.
+pub fn tell_of_others() {
+    let last = LAST_OF_PROCESS.try_lock().ok().and_then(|last| last.upgrade());
+    if let Some(noted) = last
+        && let Ok(mut noted) = noted.try_lock()
+        && !noted.slept
+    {
+        tell_of(&mut noted);
+    }
+}
+
+fn tell_of(noted: &mut Noted) {
+    if noted.is_told {
         return;
     }
-    let Some(mut noted) = with(Option::take).flatten() else { return };
+    noted.is_told = true;
     if noted.is_logged || noted.is_quiet() {
         return explain(&noted.text());
     }
-    noted.log();
+    noted.tell();
 }
 
 impl Noted {
@@ -163,20 +212,16 @@ impl Noted {
         }
     }
 
-    fn log(&mut self) {
+    /// To the log, and to whoever asks.
+    fn tell(&mut self) {
         self.refusal.host.fail(self.code(), &self.text());
-        self.is_told();
-    }
-
-    fn is_told(&mut self) {
         self.is_logged = true;
-        LOGGED.set(Some((self.refusal.caller, Instant::now())));
     }
 
-    /// Whether the log has heard nothing of this connection for a while.
-    fn is_time(&self) -> bool {
-        let was = LOGGED.get().filter(|(caller, _)| *caller == self.refusal.caller);
-        was.is_none_or(|(_, at)| at.elapsed() >= TOLD_AGAIN)
+    /// To the log alone.
+    fn log(&mut self) {
+        self.refusal.host.log(self.code(), &self.text());
+        self.is_logged = true;
     }
 
     fn text(&self) -> String {

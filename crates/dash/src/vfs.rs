@@ -36,7 +36,6 @@ impl Vfs for Dash {
     }
 
     fn open(&self, host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
-        refused::goes_on(false);
         let (kind, path) = match (flags.kind(), name.path()) {
             (Some(FileKind::MainDb), Some(path)) if let Some(copy) = backup::open(path, flags) => {
                 return Ok(copy);
@@ -46,6 +45,7 @@ impl Vfs for Dash {
             }
             (Some(FileKind::MainDb), Some(path)) => {
                 errors_to::complain(host);
+                refused::forget();
                 let opened = open::main_database(host, name, flags);
                 let named = |error| name_holders(path, errors::of_path(path, error));
                 return opened.map_err(named);

@@ -333,6 +333,12 @@ pub trait Database: File {
         InTheWay::default()
     }
 
+    /// Whether SQLite has given the write lock of WAL mode up as it has got it, since somebody had
+    /// committed since it began to read.
+    fn was_outdated(&mut self) -> bool {
+        false
+    }
+
     /// Whether the mode can be changed now.
     ///
     /// # Errors

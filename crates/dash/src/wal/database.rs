@@ -63,6 +63,10 @@ impl Database for WalFile {
         InTheWay { told: told.unwrap_or_default(), why: None }
     }
 
+    fn was_outdated(&mut self) -> bool {
+        std::mem::take(&mut self.was_outdated)
+    }
+
     fn takes_form(&mut self, mode: &'static dyn Mode) {
         self.mode = mode;
         let records = mode.records_statements() || self.records_anyway;

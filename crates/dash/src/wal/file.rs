@@ -19,13 +19,11 @@ use super::MODE;
 use super::link::{Link, State};
 use super::region;
 use crate::controls::engine_level;
-use crate::holders::{InTheWay, Wanted};
 use crate::latency::Op;
 use crate::leftovers::{HEADER, says_wal};
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
 use crate::mode::Mode;
-use crate::refused::{self, Refusal};
 use crate::wake::writer;
 
 /// What is promised of a database in mode wal: what the stock VFS promises of a file.
@@ -73,6 +71,8 @@ pub struct WalFile {
     failed: bool,
     /// Since when it has WRITER, and has written nothing.
     idle: Option<Instant>,
+    /// It was given up as soon as SQLite had it: somebody has committed since it began to read.
+    pub(super) was_outdated: bool,
     /// Locks that this connection got when who was in the way woke it.
     pub(super) wakeups: u64,
 }
@@ -99,6 +99,7 @@ impl WalFile {
             is_left: false,
             failed: false,
             idle: None,
+            was_outdated: false,
             wakeups: 0,
         }
     }
@@ -153,14 +154,8 @@ impl WalFile {
         let unlocked = state.call(|engine| engine.index_unlock(WRITER..WRITER + 1));
         let idle = self.idle.take();
         let is_outdated = state.engine().is_ok_and(|engine| engine.is_outdated());
-        let refuses = idle.is_some() && is_outdated;
+        self.was_outdated = idle.is_some() && is_outdated;
         drop(state);
-        if refuses {
-            let Link { caller, path, .. } = &*self.link;
-            let (caller, path, host) = (*caller, path.clone(), self.host);
-            let (wanted, by) = (Wanted::Newest, InTheWay::default());
-            refused::note(Refusal { caller, path, host, wanted, by });
-        }
         if idle.is_some_and(|since| since.elapsed() < AT_ONCE) {
             self.wait_next();
         }
