@@ -10,6 +10,10 @@ use crate::reason::Reason;
 /// Bytes that a transaction may take by default.
 pub const LIMIT: usize = 256 << 10;
 
+/// Steps of a transaction that no more than a block of a record is going to hold: to read the
+/// values of more costs more than to run them.
+pub const STEPS_OF_A_BLOCK: usize = 500;
+
 /// Bytes of a step or a value, whatever it holds.
 const STEP: usize = 24;
 const VALUE: usize = 9;
@@ -27,6 +31,8 @@ pub struct Buffer {
     last: Option<Sql>,
     used: usize,
     limit: usize,
+    /// So many steps at most.
+    steps: usize,
     full: bool,
 }
 
@@ -41,13 +47,25 @@ impl Buffer {
     #[must_use]
     pub fn new(limit: usize) -> Self {
         let transaction = Transaction::default();
-        Self { transaction, texts: HashSet::new(), last: None, used: 0, limit, full: false }
+        let (texts, steps) = (HashSet::new(), usize::MAX);
+        Self { transaction, texts, last: None, used: 0, limit, steps, full: false }
     }
 
     /// Bytes that values may still take.
     #[must_use]
     pub fn room(&self) -> usize {
         if self.full { 0 } else { self.limit.saturating_sub(self.used) }
+    }
+
+    /// Lets transactions have so many steps.
+    pub fn limit_steps(&mut self, steps: usize) {
+        self.steps = steps;
+    }
+
+    /// Whether what follows is dropped.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.full
     }
 
     /// Whether nothing is known of the transaction.
@@ -153,7 +171,7 @@ impl Buffer {
             _ => self.texts.get(sql).cloned(),
         };
         let size = STEP + if known.is_some() { 0 } else { sql.len() };
-        if size > self.room() {
+        if size > self.room() || self.transaction.events.len() >= self.steps {
             self.transaction.dropped = self.transaction.dropped.saturating_add(1);
             self.fill();
             return None;

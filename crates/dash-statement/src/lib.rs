@@ -20,7 +20,7 @@ mod terminal;
 mod time;
 mod token;
 
-pub use buffer::{Buffer, LIMIT, Place};
+pub use buffer::{Buffer, LIMIT, Place, STEPS_OF_A_BLOCK};
 pub use context::{Circumstance, Context};
 pub use decode::{Malformed, decode};
 pub use encode::{encode, encode_within};

@@ -7,7 +7,7 @@ use super::hook::Hook;
 use super::kept;
 use crate::code::OK;
 use crate::statement_api::StatementApi;
-use crate::sys::statement::{ROW, RawStatement};
+use crate::sys::statement::{ROW, RawStatement, VM_STEP};
 use crate::sys::{BLOB, FLOAT, INTEGER, TEXT};
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::null_mut;
@@ -74,6 +74,9 @@ pub(super) unsafe fn read(
         return Err(Unread::Refused);
     }
     own.moved_from = Some(of);
+    // The host's progress handler comes after so many steps of one statement.
+    // SAFETY: a statement of our own.
+    unsafe { (api.stmt_status)(own.raw, VM_STEP, 1) };
     let (mut values, mut room) = (Vec::with_capacity(count), room);
     while values.len() < count {
         // SAFETY: a statement of our own.

@@ -111,5 +111,7 @@ pub(crate) const EXPR_DEPTH: c_int = 3;
 pub(crate) const ATTACHED: c_int = 7;
 /// `SQLITE_DENY`.
 pub(crate) const DENY: c_int = 1;
+/// `SQLITE_STMTSTATUS_VM_STEP`.
+pub(crate) const VM_STEP: c_int = 4;
 /// `SQLITE_STMTSTATUS_REPREPARE`.
 pub(crate) const REPREPARE: c_int = 5;

@@ -66,9 +66,10 @@ impl Capturer {
         self.state().canaries.is_lost()
     }
 
-    /// The connection asks for the right to write.
-    pub fn asks_to_write(&self, watched: &Watched<'_>) {
+    /// The connection asks for the right to write. Of its transactions so many steps are of use.
+    pub fn asks_to_write(&self, watched: &Watched<'_>, steps: usize) {
         let mut state = self.state();
+        state.buffer.limit_steps(steps);
         if !state.is_under_way() {
             state.look_who_asks(watched);
         }
@@ -138,7 +139,8 @@ impl Capture for Capturer {
         if !is_query && (state.finished || (autocommit && !state.has_programs())) {
             state.start();
         }
-        if !autocommit {
+        let is_full = state.buffer.is_full();
+        if !autocommit && !is_full {
             let State { canaries, buffer, .. } = &mut *state;
             canaries.between(statement, buffer);
         }
@@ -146,7 +148,9 @@ impl Capture for Capturer {
             _ if is_query => state.query = Some(statement.id()),
             Kind::Other => {
                 state.canaries.writes();
-                state.look_around(statement, sql);
+                if !is_full {
+                    state.look_around(statement, sql);
+                }
                 state.push(statement, sql);
             }
             kind => {
@@ -217,7 +221,8 @@ impl Capture for Capturer {
             state.running.retain(|running| running.id != id);
             state.ended = Some(state.ended_now(statement, place));
         }
-        if !statement.is_autocommit() {
+        // What is not known whole needs no more reasons.
+        if !state.buffer.is_full() && !statement.is_autocommit() {
             state.canaries.mark(statement);
         }
     }

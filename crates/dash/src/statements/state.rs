@@ -197,11 +197,11 @@ impl State {
     /// A statement that writes has ended.
     pub fn confirm(&mut self, statement: &TracedStatement<'_>) {
         let Some(running) = self.find(statement.id()) else { return };
+        let Some(place) = running.place else { return };
         if running.changes == statement.total_changes() {
             return;
         }
-        let place = running.place;
-        let found = self.unconfirmed.iter().rposition(|it| Some(*it) == place);
+        let found = self.unconfirmed.iter().rposition(|it| *it == place);
         found.map(|at| self.unconfirmed.swap_remove(at));
     }
 

@@ -2,7 +2,7 @@
 //! with the transaction's last frame, kept once it is visible. Nothing here fails.
 
 use dash_ffi::{ConnectionRef, Watched};
-use dash_statement::Reason;
+use dash_statement::{Reason, STEPS_OF_A_BLOCK};
 use dash_wal::Said;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -50,7 +50,10 @@ impl Link {
 
     /// SQLite has got WRITER.
     pub(super) fn begins_to_write(&self, state: &State) {
-        self.tell(state, Capturer::asks_to_write);
+        // More than the log is going to hold is not read.
+        let whole = state.text == Text::Full || state.paper.runner.is_some();
+        let steps = if whole { usize::MAX } else { STEPS_OF_A_BLOCK };
+        self.tell(state, |capturer, watched| capturer.asks_to_write(watched, steps));
     }
 
     /// SQLite gives WRITER up.
