@@ -179,3 +179,53 @@ fn whoever_was_killed_with_whatever_umask() {
         }
     }
 }
+
+/// A user who only reads leaves `-wal` and `-shm` of his own, and the owner is locked out until
+/// root comes, whom stock SQLite has give them back.
+#[test]
+fn what_a_mere_reader_left_is_given_back_by_root() {
+    if !root_for("becoming another user") {
+        return;
+    }
+    let parameters = "&journal_mode=wal";
+    let [owner, reader] = USERS.map(|user| Part {
+        parameters,
+        user: Some(user),
+        group: Some(GROUP),
+        ..Part::default()
+    });
+    let reader = Part { parameters: "", ..reader };
+    let of_reader = |path: &Path| fs::metadata(beside(path, "-wal")).unwrap().uid() == USERS[1];
+    for (stays, is_killed) in [(false, true), (false, false), (true, true), (true, false)] {
+        let (_folder, path) = made(0o2770, 0o640, GROUP);
+        insert(&path, owner).unwrap();
+        let mut reads = Session::dash(&path, reader).unwrap();
+        reads.must("SELECT count(*) FROM t");
+        assert!(of_reader(&path), "{stays}");
+        let stays = stays.then_some(reads);
+        let mut root = Session::dash(&path, Part { parameters, ..Part::default() }).unwrap();
+        (0..3).for_each(|_| drop(root.must("INSERT INTO t VALUES (1)")));
+        for name in ["-wal", "-shm"] {
+            let found = fs::metadata(beside(&path, name)).unwrap();
+            let rights = (found.uid(), found.gid(), found.mode() & 0o777);
+            assert_eq!(rights, (USERS[0], GROUP, 0o640), "app.db{name}");
+        }
+        match is_killed {
+            true => root.kill(),
+            false => assert_eq!(insert(&path, owner).unwrap(), "5", "beside root"),
+        }
+        let stands = beside(&path, "-journal").exists();
+        if is_killed && stands {
+            // As an older dash has left it.
+            chown(beside(&path, "-wal"), Some(USERS[1]), None).unwrap();
+            let error = insert(&path, owner).unwrap_err();
+            for word in ["app.db-wal", "of user 2002", "chown --reference="] {
+                assert!(error.contains(word), "{error}");
+            }
+            assert!(!error.contains("name fence"), "{error}");
+            drop(insert(&path, Part { parameters, ..Part::default() }).unwrap());
+        }
+        insert(&path, owner).unwrap();
+        drop(stays);
+    }
+}

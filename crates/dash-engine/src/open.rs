@@ -2,6 +2,8 @@
 
 use crate::error::{Context, Error, Operation, Result};
 use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
+use std::ffi::OsStr;
+use std::path::Path;
 
 /// An open file and its length, which only counts where nobody else has it open.
 pub type Opened<F> = (F, u64);
@@ -11,7 +13,7 @@ pub type Opened<F> = (F, u64);
 /// number of a former name fence.
 pub fn open_own<S: Storage>(
     directory: &S::Directory,
-    name: &std::ffi::OsStr,
+    name: &OsStr,
     mode: OpenMode,
 ) -> std::io::Result<S::File> {
     match directory.open(name, mode) {
@@ -29,19 +31,51 @@ pub fn open_own<S: Storage>(
 /// Opens a name, if it is there.
 pub fn open_if_there<S: Storage>(
     directory: &S::Directory,
-    name: &std::ffi::OsStr,
+    name: &OsStr,
     mode: OpenMode,
 ) -> Result<Option<S::File>> {
     if_there(directory.open(name, mode), name)
 }
 
 /// What was opened, or `None` if there was nothing.
-pub fn if_there<F>(opened: std::io::Result<F>, name: &std::ffi::OsStr) -> Result<Option<F>> {
+pub fn if_there<F>(opened: std::io::Result<F>, name: &OsStr) -> Result<Option<F>> {
     match opened {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).during(Operation::Open, name.to_string_lossy()),
     }
+}
+
+/// Says of one of the files beside a database, which can't be opened for want of a right, whose it
+/// is, and what to do. One that has the database's rights is denied like that.
+pub fn with_remedy<S: Storage>(
+    error: Error,
+    storage: &S,
+    folder: &Path,
+    (db, files): (&OsStr, &[&OsStr]),
+) -> Error {
+    let Error::Io { operation: Operation::Open, name, source } = &error else { return error };
+    let denied = source.kind() == std::io::ErrorKind::PermissionDenied;
+    let file = files.iter().find(|file| denied && file.to_string_lossy() == **name);
+    let (Some(file), Ok(directory)) = (file, storage.open_directory(folder)) else { return error };
+    let found = |name| directory.metadata(name).ok().flatten();
+    let (Some(own), Some(wanted)) = (found(*file), found(db)) else { return error };
+    if own.has_access_of(&wanted) {
+        return error;
+    }
+    let rights = |of: &Metadata| {
+        format!("{:04o} of user {}, group {}", of.permissions & 0o777, of.owner, of.group)
+    };
+    let [from, to] = [db, *file].map(|name| folder.join(name).display().to_string());
+    let message = format!(
+        "{source}: it is {}, and {} is {}; while nobody has it open, root can mend that: chown --reference={from} {to} \
+         && chmod --reference={from} {to}",
+        rights(&own),
+        db.to_string_lossy(),
+        rights(&wanted)
+    );
+    let source = std::io::Error::new(source.kind(), message);
+    Error::Io { operation: Operation::Open, name: name.clone(), source }
 }
 
 /// Refuses a file that has other names: what is written to it would be written to those.
@@ -62,7 +96,7 @@ pub fn has_one_name<F: File>(file: &F, name: &str) -> Result<()> {
 /// As of [`has_one_name`].
 pub fn is_named_so<D: Directory>(
     directory: &D,
-    (name, shown): (&std::ffi::OsStr, &str),
+    (name, shown): (&OsStr, &str),
     file: &D::File,
 ) -> Result<bool>
 where

@@ -28,6 +28,7 @@ mod process;
 mod recover;
 mod recovery;
 mod remove;
+mod rights;
 mod shared;
 mod stamp;
 mod statistics;

@@ -4,6 +4,7 @@ use crate::connection::durable::Means;
 use crate::connection::state::Connection;
 use crate::index::{self, Index};
 use crate::mutation::{Mutation, broken};
+use crate::rights::explained;
 use crate::shared::coordination::Word;
 use dash_engine::error::{Error, Result};
 use dash_storage::{LockKind, Storage};
@@ -24,7 +25,10 @@ impl<S: Storage> Connection<S> {
         if self.index.is_none() {
             let database = self.database.file();
             let mut opened =
-                Index::open(&self.storage, &*self.directory, &self.names.shm, &**database)?;
+                Index::open(&self.storage, &*self.directory, &self.names.shm, &**database)
+                    .map_err(|error| {
+                        explained(error, &self.storage, &self.directory_path, &self.names)
+                    })?;
             match opened.exclude() {
                 Ok(()) => {
                     opened.map_region(0, false)?;

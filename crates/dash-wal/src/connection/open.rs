@@ -13,6 +13,7 @@ use crate::place::Place;
 use crate::process::Process;
 use crate::recovery::Choice;
 use crate::recovery::look::orphaned;
+use crate::rights::explained;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks::{ALIVE, OPEN};
 use crate::statistics::Statistics;
@@ -50,8 +51,20 @@ impl<S: Storage> Connection<S> {
         process: &Arc<Process<S>>,
         choice: Choice,
     ) -> Result<Self> {
+        let (folder, names) = Names::split(path)?;
+        let opened = Self::open_named(storage, folder, names.clone(), options, process, choice);
+        opened.map_err(|error| explained(error, storage, folder, &names))
+    }
+
+    fn open_named(
+        storage: &S,
+        directory_path: &Path,
+        names: Names,
+        options: &OpenOptions,
+        process: &Arc<Process<S>>,
+        choice: Choice,
+    ) -> Result<Self> {
         headroom(OPENING)?;
-        let (directory_path, names) = Names::split(path)?;
         let directory = storage.open_directory(directory_path);
         let directory = Arc::new(directory.during(Operation::Open, directory_path.display())?);
         let db = names.shown().to_owned();

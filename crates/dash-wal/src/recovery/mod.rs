@@ -19,6 +19,7 @@ use crate::frames::{Prefix, WalHeader, valid_prefix};
 use crate::index::{Index, IndexHeader};
 use crate::mutation::{Mutation, broken};
 use crate::options::Tuning;
+use crate::rights::hand_over;
 use crate::shared::coordination::Word;
 use crate::shared::durable::{DurableEnd, pack};
 use crate::stamp::Stamp;
@@ -178,6 +179,7 @@ impl<S: Storage> Connection<S> {
         let mut recovered = Recovered { fence, stock_first, ..Recovered::default() };
         if let Some(wal) = &wal {
             follow(wal, database, wal_name)?;
+            hand_over(&self.storage, wal, database, wal_name)?;
         }
         let log = self.place.open()?.map_err(|strayed| refusal(&self.names, strayed))?;
         if let Some(log) = &log {

@@ -118,6 +118,11 @@ impl Request<'_> {
         if !opened.flags.contains(OpenFlags::READWRITE) {
             return Ok(opened);
         }
+        if self.beside.has_fence()? {
+            // Nothing can be done by those rules, and the fence is not why.
+            opened.file.close()?;
+            return Err(error);
+        }
         if let Some(asked) = parameters::only_by_engine(&self.parameters) {
             opened.file.close()?;
             let message = format!("{asked} can't be had here: {error}. {needs}");
