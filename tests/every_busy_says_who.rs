@@ -290,11 +290,17 @@ fn a_stock_reader_in_mode_shadow_and_with_a_journal() {
         let mut other = Session::stock(&made.path);
         other.must("BEGIN");
         other.must("SELECT count(*) FROM t");
+        other.stop();
+        run(&made.db, "BEGIN IMMEDIATE");
+        run(&made.db, ADD);
         if mode == "shadow" {
+            run(&made.db, "COMMIT; BEGIN IMMEDIATE");
             run(&made.db, ADD);
         }
-        let said = busy(&made.db, ADD, BUSY);
-        has(&said, &["stock SQLite", &format!("process {}", other.id()), "nd", "transaction"]);
+        let said = busy(&made.db, "COMMIT", BUSY);
+        let who = format!("process {} (", other.id());
+        has(&said, &[&who, "stock SQLite, has been reading, and is stopped", "nd", "transaction"]);
+        assert!(!said.contains("this process"), "{mode}: {said}");
         assert_eq!(log(), [said], "{mode}");
     }
 }

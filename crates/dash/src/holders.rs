@@ -132,7 +132,7 @@ pub fn in_the_way(
         let place = files.iter().find(|(_, id)| *id == held.file).map(|(place, _)| *place as usize);
         locks.iter().any(|(of, range, exclusive)| {
             Some(*of as usize) == place && held.meets(range) && (held.exclusive || !exclusive)
-        })
+        }) && (wanted != Wanted::NoReader || !held.exclusive)
     };
     // Those who say so are asked first: the machine may have many processes.
     let likely: Vec<_> = told.iter().map(|(process, _)| *process).collect();
@@ -210,6 +210,11 @@ fn each_once(held: &[Held], wanted: Wanted) -> Vec<&Held> {
             continue;
         }
         all.push(lock);
+    }
+    // Of the process's own, it may be this connection that has it: then others are in the way.
+    let may_be_own = |lock: &&Held| lock.process.id == own && !lock.is_of_description;
+    if all.iter().any(|lock| !may_be_own(lock)) {
+        all.retain(|lock| !may_be_own(lock));
     }
     all
 }

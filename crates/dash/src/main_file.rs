@@ -119,10 +119,11 @@ impl MainFile {
     /// Notes what SQLite is refused, for whoever asks why.
     fn refuse(&mut self, wanted: Wanted, error: Error) -> Error {
         if error.code.primary() == Code::BUSY && error.message.is_none() {
+            let commits = self.mode.is_plain() || !self.mode.is_sqlites();
             let wanted = match error.code {
                 Code::BUSY_SNAPSHOT => Wanted::Newest,
-                // SQLite has its journal written, and is to write the database.
-                _ if wanted == Wanted::Alone && self.mode.is_plain() => Wanted::NoReader,
+                // SQLite commits; in mode wal it leaves that mode.
+                _ if wanted == Wanted::Alone && commits => Wanted::NoReader,
                 _ => wanted,
             };
             let by = self.database.in_the_way(wanted);

@@ -227,7 +227,11 @@ impl Noted {
     fn text(&self) -> String {
         let Refusal { path, wanted, by: InTheWay { told, why }, .. } = &self.refusal;
         if let Some(why) = why {
-            return why.clone();
+            // The engine knows who reads, and not what that process is called, nor whether it runs.
+            let readers = (*wanted == Wanted::NoReader)
+                .then(|| in_the_way(path, *wanted, told, Duration::ZERO))
+                .flatten();
+            return readers.map_or_else(|| why.clone(), |who| format!("{why} ({who})"));
         }
         let shown = path.file_name().unwrap_or(path.as_os_str()).display();
         let waited = self.waited_for();
