@@ -102,13 +102,10 @@ fn writes(made: &Made) -> Session {
     other
 }
 
-fn kind(mode: &str) -> &'static str {
-    if mode == "delete" { "stock SQLite" } else { "on dash" }
-}
-
 /// `process 17 (name), on dash`
 fn named(session: &Session, mode: &str) -> [String; 2] {
-    [format!("process {} (", session.id()), format!("), {}, has been", kind(mode))]
+    let kind = if mode == "delete" { "stock SQLite" } else { "on dash" };
+    [format!("process {} (", session.id()), format!("), {kind}, has been")]
 }
 
 #[test]
@@ -248,6 +245,18 @@ fn a_reader_where_the_mode_is_to_be_left() {
         let said = busy(&made.db, "PRAGMA journal_mode=delete", BUSY);
         has(&said, &["another connection of this process, "]);
     }
+}
+
+/// A program asks for WAL by habit, and gets what the database is in.
+#[test]
+fn a_connection_where_wal_is_asked_for_and_not_had() {
+    let made = made("shadow");
+    let mut other = made.elsewhere();
+    other.must("SELECT count(*) FROM t");
+    let mode: String = suite::one(&made.db, "PRAGMA journal_mode=WAL");
+    assert_eq!(mode, "shadow");
+    let who = format!("process {} (", other.id());
+    has(&last_error(), &["journal_mode can't be changed", &who, "on dash, has had it open"]);
 }
 
 #[test]

@@ -132,7 +132,10 @@ fn to_plain(
     };
     let mode = follow("making it plain", size(file), Moving::Written, || set_mode(&db, wanted))
         .map_err(|error| match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => IN_USE.to_owned(),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                let said = extension.last_error().map(|said| format!(" ({said})"));
+                format!("{IN_USE}{}", said.unwrap_or_default())
+            }
             _ => error.to_string(),
         })
         .explain(format!("making {} plain (it is as it was)", file.shown()))?;

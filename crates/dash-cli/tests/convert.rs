@@ -94,7 +94,10 @@ fn who_is_in_the_way_of_plain_is_said() {
         let mut answer = [0; 4];
         shell.stdout.as_mut().unwrap().read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"200\n");
-        home.dash(&["convert", "app.db", "--to", "plain"]).is(2).says("another connection has it");
+        home.dash(&["convert", "app.db", "--to", "plain"])
+            .is(2)
+            .says("another connection has it")
+            .says(&format!("process {} (dash), on dash, has had it open", shell.id()));
         assert!(shell.wait_with_output().unwrap().status.success());
         home.dash(&["convert", "app.db", "--to", "plain"]).is(0);
         assert_eq!(home.stock_rows(), 200);

@@ -134,7 +134,7 @@ impl MainFile {
     }
 
     /// The same error, with who is in the way.
-    fn named(&self, error: Error) -> Error {
+    pub(crate) fn named(&self, error: Error) -> Error {
         name_holders(&self.path, error)
     }
 

@@ -265,6 +265,7 @@ impl MainFile {
             },
             _ => match self.switch(to) {
                 Err(error) if error.code.primary() == Code::BUSY && is_habit(to) => {
+                    let error = self.named(error);
                     self.host.note(Code::NOTICE, error.message.as_deref().unwrap_or_default());
                 }
                 other => other?,
