@@ -4,6 +4,7 @@
 
 pub mod casualty;
 pub mod damage;
+pub mod error_log;
 pub mod parts;
 pub mod peers;
 pub mod rights;

@@ -64,6 +64,8 @@ thread_local! {
     static IS_NOTED: Cell<bool> = const { Cell::new(false) };
     /// The last sleep was the busy handler's last one.
     static GIVES_UP: Cell<bool> = const { Cell::new(false) };
+    /// It was one of the busy handler's, which went on.
+    static WENT_ON: Cell<bool> = const { Cell::new(false) };
 }
 
 /// In any thread: hosts change threads between two calls (Go).
@@ -81,6 +83,7 @@ impl Refused {
         });
         let before = before.flatten();
         let (waited, since, at) = (before.is_some(), before.unwrap_or(now), now);
+        WENT_ON.set(waited && WENT_ON.get());
         let (slept, is_told, is_logged) = (false, false, false);
         let mut noted = Noted { refusal, since, at, slept, waited, is_told, is_logged };
         if waited && (gives_up || (noted.waited_for() >= TOLD_AGAIN && self.is_time())) {
@@ -150,11 +153,11 @@ fn of_thread() -> Option<Arc<Mutex<Noted>>> {
     IS_NOTED.get().then(|| LAST.try_with(|last| last.borrow().upgrade()).ok()?)?
 }
 
-/// SQLite's busy handler sleeps, in this thread, or somebody else. `is_last`: not so long as the
-/// busy handler does that goes on.
-pub fn sleeps(is_last: bool) {
+/// SQLite's busy handler sleeps, in this thread, or somebody else. `goes_on`: as long as the busy
+/// handler does that is not at its end. A program's own never sleeps so.
+pub fn sleeps(goes_on: bool) {
     if let Some(noted) = of_thread() {
-        GIVES_UP.set(is_last);
+        GIVES_UP.set(WENT_ON.replace(goes_on) && !goes_on);
         lock(&noted).slept = true;
     }
 }

@@ -263,7 +263,7 @@ pub fn succeeded() -> Option<Waited> {
 /// `xSleep`: for about `time`, or until the lock that this thread failed to get is given up.
 pub fn sleep(host: &HostVfs, time: Duration) -> Duration {
     let next = writer::count(time);
-    refused::sleeps(next == writer::Next::Other);
+    refused::sleeps(next != writer::Next::Other);
     if let Some(slept) = writer::sleep(host, time, next) {
         return slept;
     }
