@@ -100,6 +100,7 @@ mod controls;
 mod entry;
 mod errors;
 mod errors_to;
+mod file_system;
 mod functions;
 mod gone;
 mod holders;

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use dash_ffi::{Code, Error, FileName, HostVfs, OpenFlags, Opened, Result};
 
 use crate::by_stock::{PATIENCE, PAUSE};
+use crate::file_system;
 use crate::leftovers::Neighbours;
 use crate::main_file::MainFile;
 use crate::mode::caller::Caller;
@@ -96,6 +97,9 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
             Code::CANTOPEN,
             "nolock=1: without locks the copy that a commit goes to is not safe; for reading a file that nobody writes use immutable=1",
         ));
+    }
+    if !chosen.is_plain() && !request.parameters.immutable {
+        file_system::check(path, &request.beside, &request.parameters, reading)?;
     }
     if !reading
         && chosen == MODES.0[0]

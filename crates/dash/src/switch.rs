@@ -13,7 +13,9 @@ use dash_storage::real;
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::carried::Carried;
 use crate::errors::inherited;
+use crate::file_system;
 use crate::gone::Gone;
+use crate::leftovers::Neighbours;
 use crate::main_file::MainFile;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Switching, gone, in_use};
@@ -53,6 +55,8 @@ impl MainFile {
 
     /// From a plain file, which is left only when the mode has it.
     fn enter(&mut self, membership: &Membership, to: &'static dyn Mode) -> Result<()> {
+        let (path, beside) = (&*self.path, Neighbours::of(&self.path));
+        file_system::check(path, &beside, &self.parameters, false)?;
         let carried = self.carried()?;
         self.database = to.enter(&self.switching(membership))?;
         self.mode = to;
@@ -160,6 +164,7 @@ impl MainFile {
         if self.forks != real::forks() {
             return Err(inherited(&self.path));
         }
+        file_system::check(&self.path, &Neighbours::of(&self.path), &self.parameters, false)?;
         let Some(membership) = self.membership.take() else {
             return Err(gone());
         };

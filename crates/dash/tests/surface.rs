@@ -192,6 +192,8 @@ fn a_bad_parameter_fails_the_open_with_the_right_names() {
         ("&dash_durability=most", "host, full, device, none"),
         ("&dash_commit=twice", "single, paper, exclusive"),
         ("&dash_engine=shadow", "dash_commit"),
+        ("&dash_filesystem=nfs", "there is any"),
+        ("&dash_filesytem=any", "did you mean dash_filesystem"),
         ("&nolock=1", "immutable=1"),
     ] {
         assert_eq!(code(folder.try_open("app.db", parameters)), ErrorCode::CannotOpen);

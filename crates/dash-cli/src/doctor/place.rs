@@ -49,15 +49,13 @@ const KINDS: &[(&[&str], Level, &str, &str)] = &[
         "",
     ),
     (
+        &["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "ceph", "afs", "coda"],
+        Level::Refused,
+        "dash opens no database on it: locks and shared memory don't reach all machines",
+        "use a disk of this machine; dash_filesystem=any in the URI takes the risk",
+    ),
+    (
         &[
-            "nfs",
-            "nfs4",
-            "cifs",
-            "smb3",
-            "smbfs",
-            "9p",
-            "ceph",
-            "afs",
             "lustre",
             "glusterfs",
             "gfs2",
@@ -94,7 +92,7 @@ fn judge(kind: &str) -> (Level, &'static str, &'static str) {
         Some((_, level, says, remedy)) => (*level, says, remedy),
         None if kind.starts_with("fuse") => (
             Level::Warning,
-            "a FUSE file system, on which dash was not tried: locks, shared memory and flushes are what its program makes of \
+            "a FUSE file system: dash tries whether locks and shared memory hold there; flushes are what its program makes of \
              them",
             "use ext4, xfs or btrfs",
         ),

@@ -49,6 +49,10 @@ impl Directory {
         Ok(Self { descriptor: descriptor? })
     }
 
+    pub(super) fn file(&self) -> io::Result<&std::fs::File> {
+        self.descriptor.file()
+    }
+
     /// Flushes all of the file system, by a file without a name: that asks for no right to list.
     fn flush_by_a_file(&self) -> io::Result<()> {
         let directory = self.descriptor.file()?;

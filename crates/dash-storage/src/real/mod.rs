@@ -6,10 +6,10 @@
 //! need), `clone` (shared extents), `in_place` (files that are not copied on write), `futex`
 //! (waiting for a shared word), `direct` (around the page cache), `initialize` (blocks that are
 //! written), `journal` (whether a file system keeps one), `cache` (whether it is still the one of
-//! before), `lease` (who else has a file open), [`holders`] (who has locks on one), `access` and
-//! `list` (whose a file is), `per_process` (statics that a forked child begins anew), `persistent`
-//! (byte-addressable memory), `write_back` (its cache lines), `random`, `space` (what is left, and
-//! what is given back).
+//! before), `lease` (who else has a file open), [`holders`] (who has locks on one), `file_system`
+//! (which one it is), `access` and `list` (whose a file is), `per_process` (statics that a forked
+//! child begins anew), `persistent` (byte-addressable memory), `write_back` (its cache lines),
+//! `random`, `space` (what is left, and what is given back).
 //!
 //! Invariants:
 //!
@@ -27,6 +27,7 @@ mod direct;
 mod directory;
 mod ending;
 mod file;
+mod file_system;
 mod files;
 mod fork;
 mod futex;
@@ -53,6 +54,7 @@ pub use closing::{WhileNobodyOpens, keep_out};
 pub use directory::Directory;
 pub use ending::{lock, process_ends};
 pub use file::File;
+pub use file_system::FileSystem;
 pub use memory::{Map, Memory};
 pub use per_process::PerProcess;
 pub use persistent::Persistent;

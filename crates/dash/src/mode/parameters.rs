@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use dash_ffi::{Code, Error, FileName, Result};
 
 use super::{Mode, Modes};
+use crate::file_system;
 
 /// The parameter that chooses the mode.
 const JOURNAL_MODE: &str = "journal_mode";
@@ -38,6 +39,8 @@ pub struct Parameters {
     pub immutable: bool,
     /// `psow`, if given.
     pub powersafe_overwrite: Option<bool>,
+    /// `dash_filesystem=any`: whatever file system it is on.
+    pub any_file_system: bool,
     /// `modeof`: the file whose permissions a new database gets.
     pub mode_of: Option<PathBuf>,
 }
@@ -78,6 +81,12 @@ impl Parameters {
             }
             // Whoever is asked for a backup reads it where SQLite keeps it.
             BACKUP => backup(&text)?,
+            file_system::PARAMETER if text.eq_ignore_ascii_case(file_system::ANY) => {
+                self.any_file_system = true;
+            }
+            file_system::PARAMETER => {
+                return Err(format!("no such {key}: {text}; there is {}", file_system::ANY));
+            }
             "nolock" => self.nolock = boolean(&text),
             "immutable" => self.immutable = boolean(&text),
             "psow" => self.powersafe_overwrite = Some(boolean(&text)),
@@ -132,7 +141,8 @@ impl Parameters {
 
 /// dash's own parameters.
 fn ours(modes: &Modes) -> impl Iterator<Item = &'static str> {
-    [JOURNAL_MODE, BACKUP].into_iter().chain(modes.parameters().map(|parameter| parameter.name))
+    let common = [JOURNAL_MODE, BACKUP, file_system::PARAMETER];
+    common.into_iter().chain(modes.parameters().map(|parameter| parameter.name))
 }
 
 /// Checks the value of [`BACKUP`].

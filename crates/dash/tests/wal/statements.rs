@@ -6,6 +6,7 @@ use rusqlite::{ToSql, params};
 
 use crate::common::*;
 
+mod bulk;
 mod exclusive;
 mod inside;
 mod kept;
