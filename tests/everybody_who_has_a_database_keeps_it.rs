@@ -229,3 +229,85 @@ fn what_a_mere_reader_left_is_given_back_by_root() {
         drop(stays);
     }
 }
+
+/// Root, or a user, made the database, closed it and gave it away: what lies beside it stayed. The
+/// new owner was kept from writing for good, or got stock SQLite's durability.
+#[test]
+fn whom_a_database_is_given_to_at_rest() {
+    if !root_for("giving files away") {
+        return;
+    }
+    let maker = Part { user: Some(USERS[1]), ..Part::default() };
+    let owner = Part { user: Some(USERS[0]), ..Part::default() };
+    for (parameters, side) in [
+        ("", "-shadow"),
+        ("&journal_mode=wal", "-dashlog"),
+        ("&journal_mode=statement", "-dashlog"),
+    ] {
+        for maker in [Part::default(), maker] {
+            let (folder, path) = made(0o777, 0o644, GROUP);
+            let give = |to: u32| {
+                chown(folder.path(), Some(to), Some(to)).unwrap();
+                chown(&path, Some(to), Some(to)).unwrap();
+            };
+            give(maker.user.unwrap_or(0));
+            let mut session = Session::dash(&path, Part { parameters, ..maker }).unwrap();
+            (0..12).for_each(|_| drop(session.must("INSERT INTO t VALUES (1)")));
+            session.close();
+            give(USERS[0]);
+            let mut session = Session::dash(&path, Part { parameters, ..owner }).unwrap();
+            let said = session.must("SELECT dash_last_error()");
+            assert_eq!(said, "Null", "{parameters}");
+            (0..3).for_each(|_| drop(session.must("INSERT INTO t VALUES (2)")));
+            assert_eq!(session.must("SELECT count(*) FROM t"), "15", "{parameters}");
+            assert_ne!(session.must("SELECT dash_engine()"), "plain", "{parameters}");
+            let found = fs::metadata(beside(&path, side)).unwrap();
+            assert_eq!(found.uid(), USERS[0], "{parameters}");
+            session.close();
+        }
+    }
+}
+
+/// The same after a kill, or where the power was lost after the first commit of a session, whose
+/// names were not yet on the disk: the shadow has the newest commit. It stays.
+#[test]
+fn what_may_have_a_commit_is_kept_when_the_database_is_given_away() {
+    if !root_for("giving files away") {
+        return;
+    }
+    let owner = Part { user: Some(USERS[0]), ..Part::default() };
+    for (power, hidden) in [(false, false), (true, false), (true, true)] {
+        let (folder, path) = made(0o777, 0o644, GROUP);
+        let give = |to: u32| {
+            chown(folder.path(), Some(to), Some(to)).unwrap();
+            chown(&path, Some(to), Some(to)).unwrap();
+        };
+        give(0);
+        insert(&path, Part::default()).unwrap();
+        let mut killed = Session::dash(&path, Part::default()).unwrap();
+        killed.must("INSERT INTO t VALUES (2)");
+        if !power {
+            (0..2).for_each(|_| drop(killed.must("INSERT INTO t VALUES (2)")));
+        }
+        killed.kill();
+        let shadow = beside(&path, "-shadow");
+        fs::remove_file(beside(&path, "-dash")).unwrap();
+        if power {
+            let aside = beside(&path, "-aside");
+            fs::rename(&path, &aside).unwrap();
+            fs::rename(&shadow, &path).unwrap();
+            fs::rename(&aside, &shadow).unwrap();
+        }
+        if hidden {
+            fs::set_permissions(&shadow, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        give(USERS[0]);
+        let error = insert(&path, owner).unwrap_err();
+        for word in ["app.db-shadow", "of user 0", "chown --reference="] {
+            assert!(error.contains(word), "{power} {hidden}: {error}");
+        }
+        chown(&shadow, Some(USERS[0]), Some(USERS[0])).unwrap();
+        let rows = if power { "3" } else { "5" };
+        assert_eq!(insert(&path, owner).unwrap(), rows, "{power} {hidden}");
+    }
+}

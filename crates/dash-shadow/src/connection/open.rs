@@ -16,7 +16,7 @@ use dash_engine::coordination::{CoordinationFile, check_owner, open_coordination
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::{keep_stock_writers_out, share};
 use dash_engine::memory::{OPENING, headroom};
-use dash_engine::open::{Opened, if_there, open_if_there, open_own};
+use dash_engine::open::{Opened, if_there, open_if_there, open_own, with_remedy};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -41,8 +41,20 @@ impl<S: Storage> Connection<S> {
         path: &Path,
         options: &OpenOptions,
     ) -> Result<Self> {
+        let (folder, names) = Names::split(path)?;
+        Self::open_named(storage, directory, (folder, names.clone()), options).map_err(|error| {
+            let files = [&*names.shadow, &*names.coordination];
+            with_remedy(error, storage, folder, (&names.db, &files))
+        })
+    }
+
+    fn open_named(
+        storage: &S,
+        directory: Arc<S::Directory>,
+        (directory_path, names): (&Path, Names),
+        options: &OpenOptions,
+    ) -> Result<Self> {
         headroom(OPENING)?;
-        let (directory_path, names) = Names::split(path)?;
         let db = names.shown().clone();
         let found = directory.metadata(&names.db).during(Operation::Stat, &db)?;
         match found {
@@ -183,7 +195,8 @@ impl<S: Storage> First<'_, S> {
         let (c, names) = (self.coordination, self.names);
         // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
         let generation = c.generation();
-        let opened = open_files::<S>(self.directory, names);
+        let open = || open_files::<S>(self.directory, names);
+        let opened = self.past_the_shadow(open(), options, open);
         if opened.is_err() && fresh {
             // As a process that may only read: nobody else can be using it, as long as its OPEN
             // lock is held.

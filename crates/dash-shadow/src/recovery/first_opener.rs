@@ -79,7 +79,7 @@ pub(crate) struct Recovered<F: File> {
 }
 
 /// `app.db`, the shadow, and whether a name fence stands beside them.
-type Seen<F> = (Option<Found<F>>, Option<Found<F>>, bool);
+pub(super) type Seen<F> = (Option<Found<F>>, Option<Found<F>>, bool);
 
 /// The first opener's work.
 pub(crate) struct First<'a, S: Storage> {
@@ -152,7 +152,7 @@ impl<S: Storage> First<'_, S> {
     }
 
     /// What the two files show, and whether a name fence stands beside them.
-    fn look(
+    pub(super) fn look(
         &self,
         db: Option<Opened<S::File>>,
         shadow: Option<Opened<S::File>>,
@@ -183,7 +183,7 @@ impl<S: Storage> First<'_, S> {
     }
 
     /// What that means, and what to do about it.
-    fn decide(
+    pub(super) fn decide(
         &self,
         db: Option<&Found<S::File>>,
         shadow: Option<&Found<S::File>>,

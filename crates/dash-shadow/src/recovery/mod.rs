@@ -12,3 +12,4 @@ pub(crate) mod published;
 pub(crate) mod rows;
 pub(crate) mod spare;
 pub(crate) mod table;
+pub(crate) mod unopened;

@@ -11,6 +11,7 @@ mod execute;
 pub(crate) mod look;
 mod replay;
 pub(crate) mod rows;
+mod unopened;
 mod unseal;
 
 use crate::connection::state::Connection;
@@ -23,7 +24,6 @@ use crate::rights::hand_over;
 use crate::shared::coordination::Word;
 use crate::shared::durable::{DurableEnd, pack};
 use crate::stamp::Stamp;
-use crate::strayed::refusal;
 use dash_engine::beside::{follow, open_made};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
@@ -181,7 +181,7 @@ impl<S: Storage> Connection<S> {
             follow(wal, database, wal_name)?;
             hand_over(&self.storage, wal, database, wal_name)?;
         }
-        let log = self.place.open()?.map_err(|strayed| refusal(&self.names, strayed))?;
+        let log = self.open_log_found(fence)?;
         if let Some(log) = &log {
             follow(log.file(), database, self.names.shown_log())?;
         }

@@ -118,8 +118,8 @@ impl Request<'_> {
         if !opened.flags.contains(OpenFlags::READWRITE) {
             return Ok(opened);
         }
-        if self.beside.has_fence()? {
-            // Nothing can be done by those rules, and the fence is not why.
+        if self.beside.has_fence()? && matches!(dash_wal::is_open(&Real, self.path), Ok(false)) {
+            // Left by a kill: it lets nobody in, and is not why.
             opened.file.close()?;
             return Err(error);
         }
