@@ -355,9 +355,13 @@ fn and_is_logged_with_the_next_call() {
 fn who_has_gone_meanwhile_is_not_named_as_being_there() {
     for mode in ["wal", "shadow"] {
         let made = made(mode);
-        let other = writes(&made);
-        assert_eq!(refused(&made.db, ADD).0, BUSY);
+        let mut other = writes(&made);
         let id = other.id();
+        assert_eq!(refused(&made.db, ADD).0, BUSY);
+        other.must("COMMIT");
+        has(&last_error(), &[&format!("process {id}, for 0."), "has given up since"]);
+        other.must("BEGIN IMMEDIATE");
+        assert_eq!(refused(&made.db, ADD).0, BUSY);
         other.kill();
         let said = last_error();
         has(

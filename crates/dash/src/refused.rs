@@ -13,6 +13,7 @@
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, HostVfs, explain};
@@ -37,6 +38,7 @@ pub struct Refusal {
 /// It, and what became of it.
 struct Noted {
     refusal: Refusal,
+    thread: ThreadId,
     /// The first attempt in a row.
     since: Instant,
     /// The last one.
@@ -85,7 +87,8 @@ impl Refused {
         let (waited, since, at) = (before.is_some(), before.unwrap_or(now), now);
         WENT_ON.set(waited && WENT_ON.get());
         let (slept, is_told, is_logged) = (false, false, false);
-        let mut noted = Noted { refusal, since, at, slept, waited, is_told, is_logged };
+        let thread = std::thread::current().id();
+        let mut noted = Noted { refusal, thread, since, at, slept, waited, is_told, is_logged };
         if waited && (gives_up || (noted.waited_for() >= TOLD_AGAIN && self.is_time())) {
             noted.tell();
             self.logged_at = Some(now);
@@ -175,12 +178,13 @@ pub fn tell() {
     }
 }
 
-/// The same of any thread, where this one has nothing to say.
+/// The same of another thread, where this one has nothing to say.
 pub fn tell_of_others() {
     let last = LAST_OF_PROCESS.try_lock().ok().and_then(|last| last.upgrade());
     if let Some(noted) = last
         && let Ok(mut noted) = noted.try_lock()
         && !noted.slept
+        && noted.thread != std::thread::current().id()
     {
         tell_of(&mut noted);
     }
@@ -270,7 +274,7 @@ impl Noted {
                 "SQLite did not sleep until it is free: set busy_timeout; where it is set, this transaction has read before, \
                  and for such a one SQLite never waits: begin it with BEGIN IMMEDIATE"
             }
-            (Wanted::Write | Wanted::WriteAsStock | Wanted::Newest, true) => {
+            (Wanted::Write | Wanted::WriteAsStock, true) => {
                 "End that transaction or process, or wait longer; keep write transactions short"
             }
             (Wanted::Alone, _) => "Close it there first",

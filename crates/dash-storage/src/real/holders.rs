@@ -98,12 +98,6 @@ pub fn process(id: u32) -> Option<Process> {
     Some(Process { id, command, is_stopped })
 }
 
-/// Whether this user may see which locks a process has.
-#[must_use]
-pub fn can_be_seen(id: u32) -> bool {
-    fs::read_dir(format!("/proc/{id}/fd")).is_ok()
-}
-
 fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
     bytes.iter().position(|byte| *byte == wanted)
 }
