@@ -99,7 +99,9 @@ fn a_script_does_not_run_where_the_database_can_not_be_opened() {
     )
     .unwrap();
     home.shadowed();
+    // What its shadow holds is not known to be the newest.
     std::fs::remove_file(home.file("app.db")).unwrap();
+    std::fs::create_dir(home.file("app.db-journal")).unwrap();
     let sqlite3 = has_sqlite3();
     // With -readonly nothing is opened beforehand: sqlite3 itself has to stop.
     for option in [None, Some("-readonly")] {
