@@ -10,9 +10,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,7 @@ static OTHERS: OnceLock<WhileNobodyOpens> = OnceLock::new();
 /// Says how others in this process, who take POSIX locks, are kept from opening files for a moment.
 /// It is called where no fork comes into it, and must not close files of this home.
 pub fn keep_out(others: WhileNobodyOpens) {
+    let _ = most_descriptors();
     // Once for all.
     let _ = OTHERS.set(others);
 }
@@ -57,15 +59,17 @@ impl Looks {
         self.next.is_none_or(|next| Instant::now() >= next)
     }
 
-    /// One took so much of a processor: what it had to wait for says nothing of the next one.
-    fn have_had(&mut self, time: Duration) {
-        let pause = time.saturating_sub(SHORT).saturating_mul(PART);
+    /// One took so much of a processor: what it had to wait for says nothing of the next one. Of
+    /// one in vain even a short one counts: others pay for it who close something else.
+    pub(super) fn have_had(&mut self, time: Duration, in_vain: bool) {
+        let free = if in_vain { Duration::ZERO } else { SHORT };
+        let pause = time.saturating_sub(free).saturating_mul(PART);
         self.next = Some(Instant::now() + pause.min(LONGEST_PAUSE));
     }
 }
 
 /// What this thread has had of the processors.
-fn processor_time() -> Duration {
+pub(super) fn processor_time() -> Duration {
     ClockId::CLOCK_THREAD_CPUTIME_ID.now().map(Duration::from).unwrap_or_default()
 }
 
@@ -117,12 +121,12 @@ pub(super) fn not_open_otherwise(files: &[&fs::File], looks: &mut Looks, must: b
     let ids: Vec<_> = files.iter().map(|file| id_of(file.as_raw_fd())).collect();
     let mut of_file: HashMap<_, Vec<_>> = HashMap::new();
     for (file, id) in files.iter().zip(&ids) {
-        of_file.entry(*id).or_default().push(*file);
+        if let Seen::File(id) = id {
+            of_file.entry(*id).or_default().push(*file);
+        }
     }
     let (mut rest, mut now) = (HashSet::new(), looks.are_due());
     for (id, files) in of_file {
-        // A file system that was shut down answers nothing, and nobody goes on there.
-        let Some(id) = id else { continue };
         // Of several that are one description, any may be asked.
         if !matches!(lease::open_elsewhere(files[0]), Ok(false)) {
             rest.insert(id);
@@ -131,57 +135,85 @@ pub(super) fn not_open_otherwise(files: &[&fs::File], looks: &mut Looks, must: b
     }
     let open = match rest.is_empty() {
         true => rest,
-        false if now => {
-            let begun = processor_time();
-            let open = open_otherwise(&rest);
-            looks.have_had(processor_time().saturating_sub(begun));
-            open.unwrap_or(rest)
-        }
+        false if now => open_otherwise(&rest).unwrap_or(rest),
         false => rest,
     };
-    ids.iter().map(|id| id.is_none_or(|id| !open.contains(&id))).collect()
+    let is_free = |seen: &Seen| match seen {
+        Seen::File(id) => !open.contains(id),
+        // Nobody goes on on a file system that was shut down.
+        Seen::Gone => true,
+        Seen::Unknown => false,
+    };
+    ids.iter().map(is_free).collect()
 }
 
 /// Which of some files this process has open by a descriptor that is not of this home; `None`: that
 /// can't be told.
 fn open_otherwise(wanted: &HashSet<Id>) -> Option<HashSet<Id>> {
     let mut found = HashSet::new();
+    // `None`: what it is can't be told.
     let mut look = |number| {
-        if let Some(id) = id_of(number).filter(|id| wanted.contains(id))
-            && !files::ours().is_some_and(|ours| ours.is_ours(number))
-        {
-            found.insert(id);
+        match id_of(number) {
+            Seen::File(id) if wanted.contains(&id) => {
+                if !files::ours().is_some_and(|ours| ours.is_ours(number)) {
+                    found.insert(id);
+                }
+            }
+            Seen::File(_) | Seen::Gone => {}
+            Seen::Unknown => return None,
         }
+        Some(())
     };
     // The kernel says since 6.2 how many there are; before that it is 0.
     let is_few = fs::metadata(DESCRIPTORS).is_ok_and(|found| (1..=FEW).contains(&found.len()));
     if is_few {
         for entry in fs::read_dir(DESCRIPTORS).ok()? {
-            look(entry.ok()?.file_name().to_str()?.parse().ok()?);
+            look(entry.ok()?.file_name().to_str()?.parse().ok()?)?;
         }
     } else {
-        (0..table_len()?).for_each(look);
+        (0..table_len()?).try_for_each(look)?;
     }
     Some(found)
 }
 
 /// Descriptors have lower numbers than this. Without `/proc`, lower ones than the most that the
-/// process may have, unless that was lowered since.
+/// process may ever have had.
 fn table_len() -> Option<RawFd> {
-    let told = fs::read_to_string(STATUS).ok().and_then(|status| {
-        let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"))?;
-        line.trim().parse::<u64>().ok()
-    });
-    let len = match told {
-        Some(len) => len,
-        None => getrlimit(Resource::RLIMIT_NOFILE).ok()?.0,
+    let most = most_descriptors();
+    let len = match fs::read_to_string(STATUS) {
+        Ok(status) => {
+            let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"))?;
+            line.trim().parse().ok()?
+        }
+        // Not where no descriptor is left to read it by.
+        Err(error) if error.kind() == ErrorKind::NotFound => most.filter(|len| *len <= LONGEST)?,
+        Err(_) => return None,
     };
-    (told.is_some() || len <= LONGEST).then(|| RawFd::try_from(len).ok()).flatten()
+    RawFd::try_from(len).ok()
 }
 
-/// Of which file a descriptor is; `None`: it is not open, or of a file system that is out of order.
-/// One of another machine is not asked, which could take for ever.
-fn id_of(number: RawFd) -> Option<Id> {
+/// The highest limit on descriptors that was seen: some open all that they need, and lower it then.
+fn most_descriptors() -> Option<u64> {
+    static MOST: AtomicU64 = AtomicU64::new(0);
+    let now = getrlimit(Resource::RLIMIT_NOFILE).ok()?.0;
+    Some(MOST.fetch_max(now, Ordering::Relaxed).max(now))
+}
+
+/// What a number of a descriptor stands for.
+enum Seen {
+    File(Id),
+    /// Nothing, or a file of a file system that is out of order.
+    Gone,
+    /// A sandbox lets nobody ask.
+    Unknown,
+}
+
+/// What is gone says so by one of these.
+const GONE: [Errno; 5] =
+    [Errno::EBADF, Errno::EIO, Errno::ESHUTDOWN, Errno::ENOTCONN, Errno::ESTALE];
+
+/// Of which file a descriptor is. One of another machine is not asked, which could take for ever.
+fn id_of(number: RawFd) -> Seen {
     let mut found = MaybeUninit::<libc::statx>::uninit();
     let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC | libc::AT_NO_AUTOMOUNT;
     let (path, mask, place) = (c"".as_ptr(), libc::STATX_INO, found.as_mut_ptr());
@@ -191,20 +223,24 @@ fn id_of(number: RawFd) -> Option<Id> {
     });
     match asked.err() {
         None => {}
-        // Linux before 4.11, or a sandbox.
-        Some(Errno::ENOSYS | Errno::EPERM) => return id_by_fstat(number),
-        Some(_) => return None,
+        Some(errno) if GONE.contains(&errno) => return Seen::Gone,
+        // Linux before 4.11, or a sandbox, which answers what it likes.
+        Some(_) => return id_by_fstat(number),
     }
     // SAFETY: it was filled in.
     let found = unsafe { found.assume_init() };
-    Some((libc::makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino))
+    Seen::File((libc::makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino))
 }
 
-fn id_by_fstat(number: RawFd) -> Option<Id> {
+fn id_by_fstat(number: RawFd) -> Seen {
     let mut found = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: as above.
-    retry(|| Errno::result(unsafe { libc::fstat(number, found.as_mut_ptr()) })).ok()?;
+    match retry(|| Errno::result(unsafe { libc::fstat(number, found.as_mut_ptr()) })) {
+        Ok(_) => {}
+        Err(errno) if GONE.contains(&errno) => return Seen::Gone,
+        Err(_) => return Seen::Unknown,
+    }
     // SAFETY: it was filled in.
     let found = unsafe { found.assume_init() };
-    Some((found.st_dev, found.st_ino))
+    Seen::File((found.st_dev, found.st_ino))
 }
