@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 
 use dash_testing::machine::{is_root, root_for};
 use dash_testing::names::beside;
+use dash_testing::{Need, skip};
 use suite::parts::Part;
 use suite::peers::Session;
+use suite::rights;
 use suite::sql::run;
 
 const GROUP: u32 = 5000;
@@ -309,5 +311,45 @@ fn what_may_have_a_commit_is_kept_when_the_database_is_given_away() {
         chown(&shadow, Some(USERS[0]), Some(USERS[0])).unwrap();
         let rows = if power { "3" } else { "5" };
         assert_eq!(insert(&path, owner).unwrap(), rows, "{power} {hidden}");
+    }
+}
+
+/// Whom an access control list lets in can't give a file to the database's owner: who was killed
+/// left `app.db-dash`, and a log, that the owner could not open.
+#[test]
+fn who_is_let_in_by_a_list_locks_the_owner_out_of_nothing() {
+    if !root_for("becoming another user") {
+        return;
+    }
+    let [owner, other] = USERS.map(|user| Part { user: Some(user), ..Part::default() });
+    for parameters in ["", "&journal_mode=wal", "&journal_mode=statement"] {
+        let (_folder, path) = made(0o777, 0o660, USERS[0]);
+        let none = u32::MAX;
+        let list = [
+            (rights::OWNER, 6, none),
+            (rights::USER, 6, USERS[1]),
+            (rights::GROUP, 4, none),
+            (rights::MASK, 6, none),
+            (rights::OTHERS, 0, none),
+        ];
+        if xattr::set(&path, rights::LIST, &rights::encode(&list)).is_err() {
+            return skip(Need::Lists, "this file system has no access control lists");
+        }
+        // Both copies are there, and have the list.
+        drop(insert(&path, Part { parameters, ..owner }).unwrap());
+        for is_killed in [false, true] {
+            let mut let_in = Session::dash(&path, Part { parameters, ..other }).unwrap();
+            (0..3).for_each(|_| drop(let_in.must("INSERT INTO t VALUES (1)")));
+            let beside_him = Session::dash(&path, Part { parameters, ..owner });
+            let mut beside_him = beside_him.unwrap_or_else(|error| panic!("{parameters}: {error}"));
+            beside_him.must("INSERT INTO t VALUES (1)");
+            assert_ne!(beside_him.must("SELECT dash_engine()"), "plain", "{parameters}");
+            beside_him.close();
+            match is_killed {
+                true => let_in.kill(),
+                false => let_in.close(),
+            }
+            insert(&path, Part { parameters, ..owner }).unwrap();
+        }
     }
 }

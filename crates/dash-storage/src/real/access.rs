@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
 use nix::errno::Errno;
+use nix::unistd::geteuid;
 
 use super::list::List;
 
@@ -46,7 +47,8 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     }
     mine = to.metadata()?;
     let same_group = is_of_group(&mine);
-    let fitting = list.as_ref().map(|list| list.within(same_group));
+    let stays = stays_with(&mine, &theirs);
+    let fitting = list.as_ref().map(|list| list.within(same_group).letting_in(stays));
     if own_list != fitting {
         as_may_be(List::put(to, fitting.as_ref()))?;
         (mine, own_list) = (to.metadata()?, List::of(to)?);
@@ -77,7 +79,8 @@ pub(super) fn share(folder: &File, file: &File) -> io::Result<()> {
         as_may_be(fchown(folder, None, Some(theirs.gid())))?;
     }
     let same_group = folder.metadata()?.gid() == theirs.gid();
-    let fitting = list.map(|list| list.within(same_group).of_folder());
+    let stays = stays_with(&folder.metadata()?, &theirs);
+    let fitting = list.map(|list| list.within(same_group).letting_in(stays).of_folder());
     if List::of(folder)? != fitting {
         as_may_be(List::put(folder, fitting.as_ref()))?;
     }
@@ -92,6 +95,12 @@ pub(super) fn share(folder: &File, file: &File) -> io::Result<()> {
         as_may_be(fchown(folder, Some(theirs.uid()), None))?;
     }
     Ok(())
+}
+
+/// The owner of the first, where a copy goes on to belong to another user: only root gives files
+/// away.
+fn stays_with(mine: &Metadata, theirs: &Metadata) -> Option<u32> {
+    (mine.uid() != theirs.uid() && !geteuid().is_root()).then_some(theirs.uid())
 }
 
 /// The same bits for a folder.

@@ -101,6 +101,26 @@ impl List {
         self.0.iter().all(|(_, may, _)| may & WRITE != 0)
     }
 
+    /// The list for a copy that is not this user's, who owns the file: he may do by his name what he
+    /// may as its owner, and nobody else more than before.
+    pub(super) fn letting_in(self, owner: Option<u32>) -> Self {
+        let Some(owner) = owner.map(u32::to_le_bytes) else { return self };
+        let may = self.entries(OWNER).fold(0, |all, may| all | may);
+        let mask = self.mask();
+        let is_he = |entry: &&Entry| (entry.0, entry.2) != (USER, owner);
+        let mut entries: Vec<_> = self.0.iter().filter(is_he).copied().collect();
+        for (about, bits, _) in &mut entries {
+            match *about {
+                USER | GROUP | NAMED_GROUP => *bits &= mask,
+                MASK => *bits |= may,
+                _ => {}
+            }
+        }
+        let behind = entries.iter().position(|entry| entry.0 == GROUP).unwrap_or(entries.len());
+        entries.insert(behind, (USER, may, owner));
+        Self(entries)
+    }
+
     /// The list for a folder that whoever may use the file may read, and its owner alone change.
     pub(super) fn of_folder(&self) -> Self {
         let one = |&(about, may, id): &Entry| match about {
@@ -174,6 +194,12 @@ mod tests {
         assert!(!denied.lets_write(2001, true, 1) && denied.lets_write(2002, true, 1));
         assert!(list_says(6, 0, (2002, true, 1)) && list_says(0, 6, (2002, false, 5002)));
         assert_eq!(list(6, 2, 0).of_folder().bits(), 0o750);
+        let his = list(0, 0, 0).letting_in(Some(2003));
+        assert!(his.lets_write(2003, false, 1) && !list_says(0, 0, (2003, false, 1)));
+        assert_eq!(list(0, 0, 0).letting_in(None), list(0, 0, 0));
+        let narrow = List(vec![(OWNER, 6, NOBODY), (GROUP, 6, NOBODY), (MASK, 4, NOBODY)]);
+        let his = narrow.letting_in(Some(2003));
+        assert!(his.lets_write(2003, true, 1) && !his.lets_write(2002, true, 1));
         let bytes = list(6, 4, 0).encode();
         assert_eq!(List::decode(&bytes), Some(list(6, 4, 0)));
         assert_eq!(List::decode(&bytes[..bytes.len() - 1]), None);
