@@ -291,3 +291,21 @@ fn while_another_one_is_at_it() {
     fails(&db, &to, "exists");
     assert!(!unfinished.exists() && to.exists());
 }
+
+/// The message named a folder, or a connection that may only read, where there was nothing to copy.
+#[test]
+fn of_what_is_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(made(folder.path(), "wal", 1000));
+    let db = suite::stock(&folder.path().join("app.db"));
+    suite::sql::run(&db, "ATTACH ':memory:' AS here");
+    let memory = Connection::open_in_memory().unwrap();
+    for (db, schema) in [(&db, "nope"), (&db, "temp"), (&db, "here"), (&memory, "main")] {
+        let to = folder.path().join("copy.db");
+        let sql = "SELECT dash_backup(?1, ?2)";
+        let asked = db.query_row(sql, (to.to_str(), schema), |row| row.get::<_, i64>(0));
+        let said = asked.unwrap_err().to_string();
+        assert!(said.contains(&format!("{schema} is no file of this connection")), "{said}");
+        assert!(!to.exists());
+    }
+}

@@ -353,3 +353,19 @@ fn who_is_let_in_by_a_list_locks_the_owner_out_of_nothing() {
         }
     }
 }
+
+/// In a folder with the sticky bit nobody but the owner may exchange the names.
+#[test]
+fn who_can_not_exchange_the_names_is_told_of_the_sticky_bit() {
+    if !root_for("becoming another user") {
+        return;
+    }
+    let (folder, path) = made(0o1777, 0o666, USERS[0]);
+    chown(folder.path(), Some(0), Some(0)).unwrap();
+    let [owner, other] = USERS.map(|user| Part { user: Some(user), ..Part::default() });
+    insert(&path, owner).unwrap();
+    let error = insert(&path, other).unwrap_err();
+    for word in ["exchanging the names of app.db", "sticky bit", "journal_mode=wal"] {
+        assert!(error.contains(word), "{error}");
+    }
+}

@@ -115,7 +115,7 @@ fn nothing_is_replaced_and_no_other_folder_is_written() {
     let db = suite::stock(Path::new(":memory:"));
     run(&db, "CREATE TABLE u(name)");
     let folder = tempfile::tempdir().unwrap();
-    refused(&db, ALONE, &folder.path().join("a.db"), "is not the folder of the database");
+    refused(&db, ALONE, &folder.path().join("a.db"), "main is no file of this connection");
 }
 
 /// Also where the program has given its leave: what is no database may be anything. SEC S2-4

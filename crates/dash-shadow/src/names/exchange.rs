@@ -230,3 +230,20 @@ const LOOKS: usize = 16;
 fn shown(name: &OsStr) -> std::borrow::Cow<'_, str> {
     name.to_string_lossy()
 }
+
+/// What the kernel answers in a folder with the sticky bit to who owns neither that nor the files.
+const EPERM: i32 = 1;
+
+/// Says so, and what to do.
+pub(crate) fn advised(error: std::io::Error) -> std::io::Error {
+    match error.raw_os_error() {
+        Some(EPERM) => std::io::Error::new(
+            error.kind(),
+            format!(
+                "{error}: in a folder with the sticky bit, such as /tmp, only the owner of the folder or of both copies may; \
+                 use mode wal there (PRAGMA journal_mode=wal)"
+            ),
+        ),
+        _ => error,
+    }
+}

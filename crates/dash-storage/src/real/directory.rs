@@ -17,7 +17,7 @@ use nix::unistd::{self, AccessFlags, UnlinkatFlags};
 use super::descriptor::Descriptor;
 use super::file::{File, nanos};
 use super::files;
-use super::{journal, uninterrupted};
+use super::{access, journal, uninterrupted};
 use crate::{FileId, FileKind, Metadata, OpenMode};
 
 /// Opening follows no link, waits for nobody at the other end of a pipe, and takes no terminal
@@ -193,7 +193,8 @@ impl crate::Directory for Directory {
         if !is_empty {
             return Err(Errno::ENOTEMPTY.into());
         }
-        file.share_with(folder)
+        let file = file.descriptor.file()?;
+        uninterrupted(|| access::share(folder, file))
     }
 
     fn remove_directory(&self, name: &OsStr) -> io::Result<()> {

@@ -25,7 +25,7 @@ const MOST_BUFFERS: usize = 1024;
 
 /// An open file description.
 pub struct File {
-    descriptor: Descriptor,
+    pub(super) descriptor: Descriptor,
     id: FileId,
     writable: bool,
     locked: AtomicBool,
@@ -36,12 +36,6 @@ pub struct File {
 }
 
 impl File {
-    /// Lets who may use it use a folder.
-    pub(super) fn share_with(&self, folder: &fs::File) -> io::Result<()> {
-        let file = self.descriptor.file()?;
-        uninterrupted(|| access::share(folder, file))
-    }
-
     pub(super) fn new(mut descriptor: Descriptor, id: FileId, writable: bool) -> Self {
         descriptor.is_of(id);
         let [locked, is_unlocked] = [false; 2].map(AtomicBool::new);

@@ -101,8 +101,8 @@ impl List {
         self.0.iter().all(|(_, may, _)| may & WRITE != 0)
     }
 
-    /// The list for a copy that is not this user's, who owns the file: he may do by his name what he
-    /// may as its owner, and nobody else more than before.
+    /// The list for a copy that does not belong to this user, who owns the file: he may do by his
+    /// name what he may as its owner, and nobody else more than before.
     pub(super) fn letting_in(self, owner: Option<u32>) -> Self {
         let Some(owner) = owner.map(u32::to_le_bytes) else { return self };
         let may = self.entries(OWNER).fold(0, |all, may| all | may);

@@ -54,6 +54,13 @@ impl Leave {
         if connection.pragma("main", "query_only").as_deref() != Some("0") {
             return Err(refused("with PRAGMA query_only no file is made"));
         }
+        if connection.path(schema).is_none_or(|path| path.as_os_str().is_empty()) {
+            let why = format!(
+                "{schema} is no file of this connection: there is no such schema, or it is in memory or temporary, and its copy \
+                 takes the program's leave"
+            );
+            return Err(refused(&why));
+        }
         if connection.is_read_only("main") || connection.is_read_only(schema) {
             return Err(refused("on a connection that may only read no file is made"));
         }

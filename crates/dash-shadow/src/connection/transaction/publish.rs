@@ -173,6 +173,7 @@ impl<S: Storage> Connection<S> {
                 .map(|found| found.id);
             let wanted = self.pair.files[self.shadow_slot()].as_ref().map(|file| file.id());
             if named.is_none() || named != wanted {
+                let exchanged = exchanged.map_err(exchange::advised);
                 return exchanged.during(Operation::Exchange, self.pair.names.shown());
             }
         }
