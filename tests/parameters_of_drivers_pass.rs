@@ -42,7 +42,7 @@ fn what_looks_like_one_of_dash_does_not() {
         ("&_dash_commit=paper", "dash_commit"),
         (
             "&dash_engine=shadow",
-            "journal_mode, dash_backup, dash_commit, dash_default, dash_kept_limit, dash_linger",
+            "journal_mode, dash_backup, dash_filesystem, dash_commit, dash_default, dash_kept_limit",
         ),
     ] {
         let refused = Connection::open(suite::uri(&path, more));
