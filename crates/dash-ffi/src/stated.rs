@@ -13,8 +13,8 @@ impl ConnectionRef<'_> {
         unsafe { api.is_autocommit(self.as_ptr()) }
     }
 
-    /// Whether a SELECT that runs on the connection calls a function in its text, as far as that can
-    /// be told. One that the schema calls is in no text; what writes may have come to it by a
+    /// Whether a SELECT that runs on the connection calls a function in its text, as far as that
+    /// can be told. One that the schema calls is in no text; what writes may have come to it by a
     /// trigger, or by what a virtual table says on its own.
     #[must_use]
     pub fn is_stated(&self, function: &str) -> bool {

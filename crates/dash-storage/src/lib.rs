@@ -300,7 +300,7 @@ pub trait File: Send + Sync + 'static {
 
     /// Whether both have the same owner, group, permission bits and access control list.
     fn has_access_of(&self, other: &Self) -> io::Result<bool> {
-        Ok(self.metadata()?.has_access_of(&other.metadata()?))
+        Ok(self.metadata()?.has_access_of(&other.metadata()?) && self.has_list_of(other)?)
     }
 
     /// Whether both have the same access control list.

@@ -162,9 +162,8 @@ impl<S: Storage> Connection<S> {
             return Err(Error::Refused("its last transaction could not be ended".into()));
         }
         self.lock(LockLevel::Reserved)?;
-        if self.pair.coordination.condition() == ShadowCondition::Rebuild
-            || self.view.snapshot.size == 0
-        {
+        let anew = self.pair.coordination.condition() == ShadowCondition::Rebuild;
+        if self.view.snapshot.size == 0 || anew && !self.must_keep_shadow()? {
             // The commit would go to a new file, which nobody has open.
             return Err(Error::Refused("it is no copy any more".into()));
         }

@@ -128,7 +128,7 @@ pub(super) fn lets_write(file: &File, user: u32, group: u32) -> io::Result<bool>
     })
 }
 
-/// Whether everybody may write a file, and nobody is kept out by being of its group, or in its list.
+/// Whether everybody may write a file, and nobody is kept out by being of its group or in its list.
 pub(super) fn lets_all_write(file: &File) -> io::Result<bool> {
     let all = GROUP_WRITES | OTHERS_WRITE;
     let may = file.metadata()?.mode() & all == all;

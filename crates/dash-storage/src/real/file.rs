@@ -257,9 +257,8 @@ impl crate::File for File {
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
-        let all = range == lock::ALL;
-        lock::unlock(self.descriptor.file()?, range)?;
-        if all {
+        lock::unlock(self.descriptor.file()?, range.clone())?;
+        if range == lock::ALL {
             self.locked.store(false, Ordering::Relaxed);
         }
         Ok(())
@@ -285,10 +284,6 @@ impl crate::File for File {
     fn copy_access(&self, other: &Self) -> io::Result<bool> {
         let (to, from) = (self.descriptor.file()?, other.descriptor.file()?);
         uninterrupted(|| access::copy(to, from))
-    }
-
-    fn has_access_of(&self, other: &Self) -> io::Result<bool> {
-        Ok(self.metadata()?.has_access_of(&other.metadata()?) && self.has_list_of(other)?)
     }
 
     fn has_list_of(&self, other: &Self) -> io::Result<bool> {

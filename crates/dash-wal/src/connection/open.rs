@@ -73,15 +73,7 @@ impl<S: Storage> Connection<S> {
         let which = names.coordination_file();
         let (file, fresh) =
             open_coordination(storage, &*directory, which, found.as_ref(), OPEN_PATIENCE)?;
-        let opened = (|| {
-            let mode = match options.create {
-                true => OpenMode::Create { permissions: options.permissions },
-                false => OpenMode::ReadWrite,
-            };
-            let database = directory.open(&names.db, mode).during(Operation::Open, &db)?;
-            check_owner(storage, &file, &database, which)?;
-            Ok((Coordination::map(file)?, database))
-        })();
+        let opened = database_of(storage, &directory, &names, file, options);
         if opened.is_err() && fresh {
             // Of no use to anybody, and its maker's alone.
             drop(directory.unlink(&names.coordination));
@@ -243,6 +235,24 @@ impl<S: Storage> Connection<S> {
             ))),
         }
     }
+}
+
+/// Opens the database, and maps the coordination file that is to belong to somebody who may write
+/// it.
+fn database_of<S: Storage>(
+    storage: &S,
+    directory: &S::Directory,
+    names: &Names,
+    file: S::File,
+    options: &OpenOptions,
+) -> Result<(Coordination<S::File>, S::File)> {
+    let mode = match options.create {
+        true => OpenMode::Create { permissions: options.permissions },
+        false => OpenMode::ReadWrite,
+    };
+    let database = directory.open(&names.db, mode).during(Operation::Open, names.shown())?;
+    check_owner(storage, &file, &database, names.coordination_file())?;
+    Ok((Coordination::map(file)?, database))
 }
 
 /// Refuses what can't be a database in this mode, by what lies under its name.

@@ -10,11 +10,12 @@ use crate::sim::stock::is_busy;
 impl Wal {
     /// A connection checkpoints.
     pub(super) fn checkpoint(&mut self, at: usize, dice: &mut Dice) -> Checked<()> {
-        let (settings, interrupted) = (self.settings(), dice.one_in(3));
-        if interrupted && settings.claims.pragmas && settings.locking == Locking::Normal {
+        let mode = ["PASSIVE", "PASSIVE", "FULL", "RESTART", "TRUNCATE"][dice.index(5)];
+        let settings = self.settings();
+        let can_be = settings.claims.pragmas && settings.locking == Locking::Normal;
+        if mode == "PASSIVE" && can_be && dice.one_in(3) {
             return self.connection(at, dice)?.begin_checkpoint();
         }
-        let mode = ["PASSIVE", "PASSIVE", "FULL", "RESTART", "TRUNCATE"][dice.index(5)];
         let connection = self.connection(at, dice)?;
         let level = connection.level;
         let row = connection.db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {

@@ -1,7 +1,7 @@
 //! What older versions of SQLite do wrong, and the one that is linked here does not. Where a
 //! savepoint was rolled back, 3.40 leaves frames without salts and checksums, and a wal-index from
 //! which the next transaction is summed up wrongly (see `sums.rs` of the engine). Before 3.51.3 a
-//! checkpoint goes by the header of the wal-index that it has read, whatever became of `-wal` since.
+//! checkpoint goes by the header of the wal-index that it has read, whatever became of `-wal`.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst};
