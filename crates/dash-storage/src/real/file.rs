@@ -257,10 +257,9 @@ impl crate::File for File {
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
-        lock::unlock(self.descriptor.file()?, range.clone())?;
-        if range == lock::ALL {
-            self.locked.store(false, Ordering::Relaxed);
-        }
+        let stays = range != lock::ALL;
+        lock::unlock(self.descriptor.file()?, range)?;
+        self.locked.fetch_and(stays, Ordering::Relaxed);
         Ok(())
     }
 
