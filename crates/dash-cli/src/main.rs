@@ -31,6 +31,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use dash_terminal::{extension, failure, interrupt, numbers, out, progress, split};
+use nix::sys::signal::{SigSet, Signal};
 use out::say_aside;
 
 /// One-flush durable commits for unmodified SQLite.
@@ -89,6 +90,8 @@ impl Outcome {
 }
 
 fn main() -> ExitCode {
+    // A limit on the size of files is an error that is told, and nothing stays behind.
+    let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     // The ring `fs` starts this program again for its workers and devices.
     dash_torture::fs::play_part();
     let outcome = match Arguments::parse().command {

@@ -105,6 +105,21 @@ fn it_leaves_nothing_where_nothing_may_be_written() {
     assert!(said.contains("copy.db") || said.contains("app.db"), "{said}");
 }
 
+/// In blocks of 512 bytes, of which dash's own files take a few hundred.
+#[test]
+fn a_limit_on_file_sizes_is_an_error_and_leaves_no_copy() {
+    let home = large("wal");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "ulimit -f 4000; exec \"$0\" backup app.db copy.db"]);
+    command.arg(env!("CARGO_BIN_EXE_dash")).current_dir(home.path());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("copy.db") && said.contains("File too large"), "{said}");
+    let left = |name: &str| home.file(name).exists();
+    assert!(!left("copy.db") && !left("copy.db.dash-backup-unfinished"), "{said}");
+}
+
 fn large(mode: &str) -> Home {
     let home = Home::new();
     let db = home.plain();

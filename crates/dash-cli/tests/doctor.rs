@@ -208,4 +208,8 @@ fn what_is_no_database_is_said_to_be_none() {
     home.dash(&["doctor", "nowhere/app.db"]).is(2).says("looking at nowhere/app.db");
     fs::write(home.file("notes"), "no database").unwrap();
     home.dash(&["doctor", "notes"]).is(2).says("is no SQLite database");
+    // One that nobody has written yet is as good as its folder.
+    fs::write(home.file("app.db"), "").unwrap();
+    let of_folder = home.dash(&["doctor", "--no-hosts", "."]);
+    home.dash(&["doctor", "--no-hosts", "app.db"]).is(of_folder.0.status.code().unwrap());
 }

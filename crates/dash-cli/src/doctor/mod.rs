@@ -56,7 +56,8 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     } else {
         let home = path.parent().unwrap_or(Path::new("/"));
         let folder = Folder::read(home)?.only(&path);
-        if folder.databases.is_empty() && folder.orphans.is_empty() {
+        let is_empty = path.metadata().is_ok_and(|found| found.is_file() && found.len() == 0);
+        if folder.databases.is_empty() && folder.orphans.is_empty() && !is_empty {
             return Err(Failure::new(match path.exists() {
                 true => format!("{shown} is no SQLite database"),
                 false => format!("{shown} does not exist, nor does a file of dash beside it"),

@@ -59,17 +59,15 @@ impl Looks {
         self.next.is_none_or(|next| Instant::now() >= next)
     }
 
-    /// One took so much of a processor: what it had to wait for says nothing of the next one. Of
-    /// one in vain even a short one counts: others pay for it who close something else.
-    pub(super) fn have_had(&mut self, time: Duration, in_vain: bool) {
-        let free = if in_vain { Duration::ZERO } else { SHORT };
-        let pause = time.saturating_sub(free).saturating_mul(PART);
+    /// One took so much of a processor: what it had to wait for says nothing of the next one.
+    fn have_had(&mut self, time: Duration) {
+        let pause = time.saturating_sub(SHORT).saturating_mul(PART);
         self.next = Some(Instant::now() + pause.min(LONGEST_PAUSE));
     }
 }
 
 /// What this thread has had of the processors.
-pub(super) fn processor_time() -> Duration {
+fn processor_time() -> Duration {
     ClockId::CLOCK_THREAD_CPUTIME_ID.now().map(Duration::from).unwrap_or_default()
 }
 
@@ -135,7 +133,12 @@ pub(super) fn not_open_otherwise(files: &[&fs::File], looks: &mut Looks, must: b
     }
     let open = match rest.is_empty() {
         true => rest,
-        false if now => open_otherwise(&rest).unwrap_or(rest),
+        false if now => {
+            let begun = processor_time();
+            let open = open_otherwise(&rest);
+            looks.have_had(processor_time().saturating_sub(begun));
+            open.unwrap_or(rest)
+        }
         false => rest,
     };
     let is_free = |seen: &Seen| match seen {

@@ -156,7 +156,7 @@ fn close_due(
     let _inside = fork::inside();
     let mut own = own;
     closing::while_nobody_opens(|looks| {
-        let (all, begun) = (looks.are_due(), closing::processor_time());
+        let all = looks.are_due();
         let (due, is_last) = files::ours().map_or_else(Default::default, |mut ours| {
             let is_last = leaves.is_some_and(|id| ours.used(id) <= 1);
             (ours.take_due(leaves, all), is_last)
@@ -167,7 +167,6 @@ fn close_due(
         closing.extend(own.take());
         let files: Vec<_> = closing.iter().filter_map(|(it, _)| it.file().ok()).collect();
         let answers = closing::not_open_otherwise(&files, looks, is_last);
-        let in_vain = !due.is_empty() && !answers.iter().take(due.len()).any(|is_free| *is_free);
         let open = closing.iter_mut().filter(|(it, _)| it.file().is_ok());
         for ((descriptor, _), _) in open.zip(answers).filter(|(_, is_free)| *is_free) {
             descriptor.close();
@@ -176,7 +175,6 @@ fn close_due(
         for (descriptor, writable) in closing {
             descriptor.park(writable);
         }
-        looks.have_had(closing::processor_time().saturating_sub(begun), in_vain);
     });
     own.filter(|(descriptor, _)| descriptor.file.is_some())
 }
