@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(names.len(), all);
         for (kind, level) in [
             ("ext4", Level::Good),
-            ("nfs4", Level::Warning),
+            ("nfs4", Level::Refused),
             ("fuse.sshfs", Level::Warning),
             ("fuse.anything", Level::Warning),
             ("tmpfs", Level::Warning),
