@@ -16,27 +16,6 @@ use suite::sql::run;
 
 const NOBODY: u32 = 65_534;
 
-fn said(db: &Connection) -> Option<String> {
-    suite::one(db, "SELECT dash_last_error()")
-}
-
-/// What every user of an extension types: `sqlite3 app.db`, `.load ./libdash`.
-#[test]
-fn that_a_connection_was_opened_before_dash_was_loaded() {
-    suite::load();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.db");
-    let stock = Connection::open(&path).unwrap();
-    run(&stock, "CREATE TABLE t(x)");
-    let told = said(&stock).unwrap();
-    assert!(told.starts_with("this connection was opened without dash"), "{told}");
-    assert!(told.contains(".open file:app.db?vfs=dash"), "{told}");
-    // Scratch connections are what it is loaded on.
-    assert_eq!(said(&Connection::open_in_memory().unwrap()), None);
-    let dash = suite::open(&path);
-    assert_eq!(said(&dash), None);
-}
-
 #[test]
 fn that_a_path_is_too_long() {
     let folder = tempfile::tempdir().unwrap();
