@@ -46,6 +46,13 @@ pub fn if_there<F>(opened: std::io::Result<F>, name: &OsStr) -> Result<Option<F>
     }
 }
 
+/// A path as one word of a command that a person gives to a shell: root, often.
+fn shell_word(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
 /// Says of one of the files beside a database, which can't be opened for want of a right, whose it
 /// is, and what to do. One that has the database's rights is denied like that.
 pub fn with_remedy<S: Storage>(
@@ -66,7 +73,7 @@ pub fn with_remedy<S: Storage>(
     let rights = |of: &Metadata| {
         format!("{:04o} of user {}, group {}", of.permissions & 0o777, of.owner, of.group)
     };
-    let [from, to] = [db, *file].map(|name| folder.join(name).display().to_string());
+    let [from, to] = [db, *file].map(|name| shell_word(&folder.join(name)));
     let message = format!(
         "{source}: it is {}, and {} is {}; while nobody has it open, root can mend that: chown --reference={from} {to} \
          && chmod --reference={from} {to}",
@@ -132,5 +139,18 @@ fn no_other(found: Metadata, name: &str) -> Result<Metadata> {
         links => Err(Error::CantOpen(format!(
             "{name} is another file, too ({links} hard links), which would be overwritten: remove the other links"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_more_than_a_word() {
+        let word = |path: &str| shell_word(Path::new(path));
+        assert_eq!(word("/srv/my-app/app.db"), "/srv/my-app/app.db");
+        assert_eq!(word("/srv/a b/$(id).db"), "'/srv/a b/$(id).db'");
+        assert_eq!(word("/srv/x'; id; '"), r"'/srv/x'\''; id; '\'''");
     }
 }
