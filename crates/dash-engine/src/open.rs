@@ -46,11 +46,26 @@ pub fn if_there<F>(opened: std::io::Result<F>, name: &OsStr) -> Result<Option<F>
     }
 }
 
-/// A path as one word of a command that a person gives to a shell: root, often.
-fn shell_word(path: &Path) -> String {
-    let path = path.display().to_string();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
-    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+/// A path as one word of a command that a person gives to a shell, often as root. Characters that
+/// nobody sees and bytes of no UTF-8 are written as Bash reads them in `$'…'`.
+#[must_use]
+pub fn shell_word(path: impl AsRef<OsStr>) -> String {
+    let path = path.as_ref();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    let is_seen = |c: char| c.is_alphanumeric() || matches!(c, ' '..='~');
+    // A command would take it for an option.
+    let folder = if path.as_encoded_bytes().starts_with(b"-") { "./" } else { "" };
+    match path.to_str() {
+        Some(path) if !path.is_empty() && path.chars().all(is_plain) => format!("{folder}{path}"),
+        Some(path) if path.chars().all(is_seen) => {
+            format!("'{folder}{}'", path.replace('\'', r"'\''"))
+        }
+        _ => {
+            let bytes = path.as_encoded_bytes().iter().flat_map(|byte| byte.escape_ascii());
+            let escaped: String = bytes.map(char::from).collect();
+            format!("$'{folder}{escaped}'")
+        }
+    }
 }
 
 /// Says of one of the files beside a database, which can't be opened for want of a right, whose it
@@ -73,7 +88,7 @@ pub fn with_remedy<S: Storage>(
     let rights = |of: &Metadata| {
         format!("{:04o} of user {}, group {}", of.permissions & 0o777, of.owner, of.group)
     };
-    let [from, to] = [db, *file].map(|name| shell_word(&folder.join(name)));
+    let [from, to] = [db, *file].map(|name| shell_word(folder.join(name)));
     let message = format!(
         "{source}: it is {}, and {} is {}; while nobody has it open, root can mend that: chown --reference={from} {to} \
          && chmod --reference={from} {to}",
@@ -145,12 +160,17 @@ fn no_other(found: Metadata, name: &str) -> Result<Metadata> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn no_name_is_more_than_a_word() {
-        let word = |path: &str| shell_word(Path::new(path));
+        let word = |path: &str| shell_word(path);
         assert_eq!(word("/srv/my-app/app.db"), "/srv/my-app/app.db");
         assert_eq!(word("/srv/a b/$(id).db"), "'/srv/a b/$(id).db'");
         assert_eq!(word("/srv/x'; id; '"), r"'/srv/x'\''; id; '\'''");
+        assert_eq!(word("-rf"), "./-rf");
+        assert_eq!(word(""), "''");
+        assert_eq!(word("a\nb\u{1b}'é\u{202e}"), r"$'a\nb\x1b\'\xc3\xa9\xe2\x80\xae'");
+        assert_eq!(shell_word(OsStr::from_bytes(b"\xff\"$(id)")), r#"$'\xff\"$(id)'"#);
     }
 }

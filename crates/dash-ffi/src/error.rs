@@ -10,6 +10,7 @@ use crate::api::Api;
 use crate::code::Code;
 use core::ffi::c_int;
 use core::fmt;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::{Mutex, OnceLock};
 use std::thread::ThreadId;
@@ -106,7 +107,7 @@ pub fn explain(message: &str) {
 
 fn keep(message: &str, is_of_failure: bool) {
     let thread = std::thread::current().id();
-    let kept = Kept { text: message.to_owned(), is_of_failure, thread };
+    let kept = Kept { text: in_one_line(message).into_owned(), is_of_failure, thread };
     // A thread that is being torn down has no cell left: the process's then holds it alone.
     let _ = LAST_OF_THREAD.try_with(|last| *last.borrow_mut() = Some(kept.clone()));
     // Whoever holds it reports an error just now, too; in a forked child that may be nobody.
@@ -139,10 +140,21 @@ pub fn hear_with(hears: fn(Code, &str)) {
 
 /// Writes a line to the host's log, and has it heard.
 pub(crate) fn log(api: &Api, code: Code, message: &str) {
-    api.log(code, message);
+    let line = in_one_line(message);
+    api.log(code, &line);
     if let Some(hears) = HEARS.get() {
-        hears(code, message);
+        hears(code, &line);
     }
+}
+
+/// A message without control characters: the name of a file may have some, and would begin a line
+/// of a log, or have a terminal do something.
+fn in_one_line(message: &str) -> Cow<'_, str> {
+    if !message.contains(char::is_control) {
+        return message.into();
+    }
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    message.chars().map(escaped).collect()
 }
 
 /// Reports an error to the host's log and to [`last_error`]; answers the number for SQLite.

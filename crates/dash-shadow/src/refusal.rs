@@ -4,6 +4,7 @@ use crate::format::FORMAT_VERSION;
 use crate::names::Names;
 use crate::names::access::Stranger;
 use dash_engine::error::Error;
+use dash_engine::open::shell_word;
 
 /// A file that a dash of another format wrote.
 pub(crate) fn other_format(name: &str, version: u32) -> Error {
@@ -68,9 +69,7 @@ impl Refusal {
 
     /// What happened and what to do.
     pub fn message(self, names: &Names) -> String {
-        let db = names.db.to_string_lossy();
-        let shadow = names.shadow.to_string_lossy();
-        let renaming = names.renaming.to_string_lossy();
+        let [db, shadow, renaming] = [&names.db, &names.shadow, &names.renaming].map(shell_word);
         match self {
             Self::Missing => format!(
                 "{db} is missing but {shadow} exists: to keep its content run `dash recover {db}`, to start afresh remove {shadow}"

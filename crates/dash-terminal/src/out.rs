@@ -2,6 +2,7 @@
 //! that a terminal obeys gets there. A reader that goes away (`dash inspect … | head`) is no reason
 //! to panic, nor to leave work half done: what it does not want to read is dropped.
 
+use dash_engine::open::shell_word;
 use dash_statement::shown;
 use std::fmt::{Arguments, Display};
 use std::io::{Write, stderr, stdout};
@@ -38,14 +39,13 @@ pub fn line_in_colours(text: impl Display) {
 
 /// A path in a line.
 pub trait Shown {
-    /// The path for people, in one line whatever it is called.
+    /// The path for people, in one line whatever it is called, and as one word of a command.
     fn shown(&self) -> String;
 }
 
 impl Shown for Path {
     fn shown(&self) -> String {
-        let path = shown(self.as_os_str().as_encoded_bytes());
-        path.replace('\n', "\\u{a}").replace('\t', "\\u{9}")
+        shell_word(self)
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
     /// SEC S2-10
     #[test]
     fn a_path_is_one_line_whatever_it_is_called() {
-        assert_eq!(Path::new("/a b/é.db").shown(), "/a b/é.db");
-        assert_eq!(Path::new("a\n\tb\u{1b}[2J").shown(), "a\\u{a}\\u{9}b\\u{1b}[2J");
+        assert_eq!(Path::new("/a b/é.db").shown(), "'/a b/é.db'");
+        assert_eq!(Path::new("a\n\tb\u{1b}[2J").shown(), r"$'a\n\tb\x1b[2J'");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::names::Names;
 use dash_engine::error::Error;
+use dash_engine::open::shell_word;
 
 /// Why a log that lies elsewhere is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub enum Strayed {
 
 /// Why a database is not opened whose log strayed, and what to do.
 pub(crate) fn refusal(names: &Names, strayed: Strayed) -> Error {
-    let (db, log, sign) = (names.shown(), names.shown_log(), names.log.to_string_lossy());
+    let (db, log, sign) = (shell_word(&names.db), names.shown_log(), names.log.to_string_lossy());
     let without = format!("let `dash recover {db} --discard` take {db} without it");
     Error::CantOpen(match strayed {
         Strayed::Lost => format!(

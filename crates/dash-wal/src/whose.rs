@@ -5,6 +5,7 @@
 
 use crate::names::Names;
 use dash_engine::beside::is_of_a_writer;
+use dash_engine::open::shell_word;
 use dash_storage::{File, FileKind, Metadata};
 use std::io;
 
@@ -29,7 +30,7 @@ impl Whose {
 
     /// Why so many commits that statements carry are not run again, and what to do.
     pub(crate) fn refusal(&self, names: &Names, commits: usize) -> String {
-        let (db, log) = (names.shown(), names.shown_log());
+        let (db, log) = (shell_word(&names.db), names.shown_log());
         let Self { owner, group, .. } = self;
         format!(
             "{log} holds {commits} commits by their statements alone (dash_commit=paper), and is not run: it belongs to user {owner}, \

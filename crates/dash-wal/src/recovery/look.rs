@@ -10,6 +10,7 @@ use crate::mutation::{Mutation, broken};
 use crate::names::Names;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_exact;
+use dash_engine::open::shell_word;
 use dash_log::file::LogFile;
 use dash_log::head::State;
 use dash_log::images::Images;
@@ -278,13 +279,14 @@ impl<S: Storage> Look<'_, S> {
         Error::Corrupt(format!(
             "{}: {what}; no crash leaves that. `dash recover {}` tells what can be done",
             self.names.shown_log(),
-            self.names.shown()
+            shell_word(&self.names.db)
         ))
     }
 
     /// Why a database isn't opened whose log was removed by hand.
     pub(crate) fn missing_log(&self) -> Error {
-        let (db, wal, log) = (self.names.shown(), self.names.shown_wal(), self.names.shown_log());
+        let (wal, log) = (self.names.shown_wal(), self.names.shown_log());
+        let db = shell_word(&self.names.db);
         Error::CantOpen(format!(
             "{log} is missing: {db} was in use when the power was lost, and its last commits may be there alone; put {log} \
              back, or let `dash recover {db} --discard` take {db} and {wal} without them"
@@ -294,7 +296,8 @@ impl<S: Storage> Look<'_, S> {
     /// The same, where something else is in the log's place, or in that of the sign that says where
     /// it is.
     pub(crate) fn wiped_log(&self) -> Error {
-        let (db, wal, log) = (self.names.shown(), self.names.shown_wal(), self.names.shown_log());
+        let (wal, log) = (self.names.shown_wal(), self.names.shown_log());
+        let db = shell_word(&self.names.db);
         Error::CantOpen(format!(
             "{log} is neither a log nor says where that is, as if it had been emptied or written over: {db} was in use when the \
              power was lost, and its last commits may have been there alone; put {log} back, or let `dash recover {db} --discard` \
@@ -305,7 +308,8 @@ impl<S: Storage> Look<'_, S> {
     /// Why a database isn't opened whose `-wal` was removed by hand. What the log carries by
     /// statements can't be kept without it.
     pub(crate) fn missing_wal(&self, chain: Option<&Chain>) -> Error {
-        let (db, wal, log) = (self.names.shown(), self.names.shown_wal(), self.names.shown_log());
+        let (wal, log) = (self.names.shown_wal(), self.names.shown_log());
+        let db = shell_word(&self.names.db);
         if chain.is_some_and(|chain| chain.carries) {
             return Error::CantOpen(format!(
                 "{wal} is missing: {log} holds commits that were in it by their statements alone, which can be run again only \
