@@ -1,9 +1,9 @@
 //! What the modules of a crate take from each other goes one way, so that each can be read after
 //! those it rests on.
 //!
-//! A module is a file. It takes what `crate::…` names in its code. Left out: the root, which only
-//! puts names together; tests; and what a folder's files take from each other as `super` and
-//! `self`.
+//! A module is a file. It takes what `crate::…` and `super::…` name in its code, and what it names
+//! of its children. Left out: the root, which only puts names together, as `pub use` does anywhere;
+//! and tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,23 +25,56 @@ fn imports(home: &Path) -> BTreeMap<String, BTreeSet<String>> {
     }
     let known: BTreeSet<_> = sources.keys().cloned().collect();
     let found = |name: &String, code: &String| {
-        let paths = taken(code, !name.contains("::"));
-        let modules = paths.iter().filter_map(|path| module_of(path, &known));
+        let modules = taken(name, code, &known).into_iter();
+        let modules = modules.filter_map(|path| module_of(&path, &known));
         (name.clone(), modules.filter(|module| module != name).collect())
     };
     sources.iter().map(|(name, code)| found(name, code)).collect()
 }
 
-/// Every path behind `crate::` in `code`, trees of `{}` taken apart; behind `super::`, too,
-/// `at_top`.
-fn taken(code: &str, at_top: bool) -> Vec<String> {
+/// Every path in the code of the module `name` that leads to another one of the crate, as from its
+/// root; trees of `{}` are taken apart.
+fn taken(name: &str, code: &str, known: &BTreeSet<String>) -> Vec<String> {
+    let code = without_exports(code);
     let mut found = Vec::new();
-    for start in ["crate::", "super::"].iter().take(1 + usize::from(at_top)) {
+    let mut from = |base: &str, start: &str| {
         for (at, _) in code.match_indices(start) {
-            branches("", &code[at + start.len()..], &mut found);
+            let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+            let rest = &code[at + start.len()..];
+            if !code[..at].ends_with(is_path) && !rest.starts_with("super::") {
+                branches(base, rest, &mut found);
+            }
         }
+    };
+    from("", "crate::");
+    let (mut above, mut path) = (name, String::new());
+    while let Some((parent, _)) = above.rsplit_once("::") {
+        path.push_str("super::");
+        from(parent, &path);
+        above = parent;
+    }
+    path.push_str("super::");
+    from("", &path);
+    let children = known.iter().filter_map(|other| other.strip_prefix(name)?.strip_prefix("::"));
+    for child in children.filter(|child| !child.contains("::")) {
+        from(&format!("{name}::{child}"), &format!("{child}::"));
     }
     found
+}
+
+/// `code` without its `pub use …;`.
+fn without_exports(code: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = code;
+    while let Some(at) = ["pub use ", "pub(crate) use ", "pub(super) use "]
+        .iter()
+        .filter_map(|start| rest.find(start))
+        .min()
+    {
+        kept.push_str(&rest[..at]);
+        rest = rest[at..].split_once(';').map_or("", |(_, rest)| rest);
+    }
+    kept + rest
 }
 
 /// The paths of the tree that `rest` begins with; returns what is behind it.
@@ -142,8 +175,15 @@ fn modules_take_from_each_other_one_way_only() {
 fn a_circle_is_found_through_trees_of_imports() {
     let code =
         "use crate::a::{self, b::{C, D as E}, f}; fn g() { crate::h::i(); } pub(crate) fn j() {}";
-    assert_eq!(taken(code, false), ["a::self", "a::b::C", "a::b::D", "a::f", "h::i"]);
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let known = names(&["x", "x::y", "x::y::z"]);
+    assert_eq!(
+        taken("x::y", code, &known),
+        ["a::self", "a::b::C", "a::b::D", "a::f", "h::i"],
+        "from the root"
+    );
+    let code = "use super::k; use super::super::l; use z::m; pub use z::{n, o}; pub mod z;";
+    assert_eq!(taken("x::y", code, &known), ["x::k", "l", "x::y::z::m"], "from beside");
     let imports = BTreeMap::from([
         ("a".to_owned(), names(&["b"])),
         ("b".to_owned(), names(&["c"])),
