@@ -1,7 +1,7 @@
 //! The paths a commit and a read take, by criterion: `cargo bench --bench micro`.
 //!
 //! In memory where there is such a folder: a disk would hide what is looked for, processor time.
-//! What a disk costs is `dash bench`'s affair.
+//! What a disk costs is `sqlite-dash bench`'s affair.
 #![allow(missing_docs, reason = "criterion's macros make public items without documentation")]
 
 use std::path::Path;

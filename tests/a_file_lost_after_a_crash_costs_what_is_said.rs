@@ -96,7 +96,10 @@ fn nothing_lost_costs_nothing() {
         let found = rows(&without_power(frames).1);
         match frames {
             // A session's first commit is flushed in `-wal`, which no power loss takes.
-            0 => assert!(found.is_err_and(|why| why.contains("dash recover")), "it was guessed"),
+            0 => assert!(
+                found.is_err_and(|why| why.contains("sqlite-dash recover")),
+                "it was guessed"
+            ),
             _ => assert_eq!(found, Ok(CHECKPOINTED + COMMITS), "{frames} frames in -wal"),
         }
     }
@@ -126,8 +129,8 @@ fn misses_its_log(path: &Path) {
     assert!(refused.contains("--discard"), "{refused}");
 }
 
-/// As with stock SQLite; where the log can tell it is refused, which the tests of `dash recover`
-/// show.
+/// As with stock SQLite; where the log can tell it is refused, which the tests of `sqlite-dash
+/// recover` show.
 #[test]
 fn wal_costs_what_was_not_checkpointed() {
     for power in [false, true] {
@@ -135,7 +138,7 @@ fn wal_costs_what_was_not_checkpointed() {
         remove(&path, "-wal");
         match rows(&path) {
             Ok(found) => assert_eq!(found, CHECKPOINTED),
-            Err(why) => assert!(why.contains("dash recover"), "{why}"),
+            Err(why) => assert!(why.contains("sqlite-dash recover"), "{why}"),
         }
     }
 }
@@ -164,7 +167,7 @@ fn the_fence_lets_stock_sqlite_in_on_what_wal_has() {
     assert_eq!(stock.must(COUNT), (CHECKPOINTED + 3).to_string());
     stock.close();
     let why = rows(&path).expect_err("commits are dropped without a word");
-    assert!(why.contains("app.db-wal is missing") && why.contains("dash recover"), "{why}");
+    assert!(why.contains("app.db-wal is missing") && why.contains("sqlite-dash recover"), "{why}");
 }
 
 /// Whose commits it has is told by the pages of both.

@@ -69,7 +69,7 @@ impl Place {
                 let why = why.unwrap_or_else(|| panic!("{what}: {opener:?} {parameters} opens"));
                 let whose = format!("belongs to user {user}, group {group}, and neither may write");
                 assert!(why.contains(&whose), "{what}: {why}");
-                assert!(why.contains("dash recover app.db --discard"), "{what}: {why}");
+                assert!(why.contains("sqlite-dash recover app.db --discard"), "{what}: {why}");
             }
         }
         // Who only reads goes by stock SQLite's rules.

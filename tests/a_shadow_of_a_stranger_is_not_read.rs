@@ -253,7 +253,7 @@ fn where_it_cant_be_removed_it_is_not_written_either() {
     session.close();
 }
 
-/// Nor is anybody told to take it (`dash recover`) in the place of a database that was cut.
+/// Nor is anybody told to take it (`sqlite-dash recover`) in the place of a database that was cut.
 #[test]
 fn nor_is_it_advised() {
     for len in [0, 4096] {
@@ -262,7 +262,7 @@ fn nor_is_it_advised() {
         File::options().write(true).open(place.db()).unwrap().set_len(len).unwrap();
         let why = place.open(None, "").map(Session::close).expect_err("refused");
         let whose = format!("it belongs to user {STRANGER}");
-        assert!(why.contains(&whose) && !why.contains("dash recover"), "{len}: {why}");
+        assert!(why.contains(&whose) && !why.contains("sqlite-dash recover"), "{len}: {why}");
         let seen = dash_shadow::inspect(&Real, &place.db()).unwrap();
         assert!(format!("{:?}", seen.opening).contains("Stranger"), "{:?}", seen.opening);
     }

@@ -45,8 +45,12 @@ fn the_reference_has_every_name_of_the_code() {
     let reference = text("crates/dash/REFERENCE.md");
     let words: BTreeSet<_> =
         reference.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
-    let metrics =
-        quoted("dash-cli/src/top/prometheus.rs", "type Metric", "/// The metrics.", "\"dash_");
+    let metrics = quoted(
+        "dash-cli/src/top/prometheus.rs",
+        "type Metric",
+        "/// The metrics.",
+        "\"sqlite_dash_",
+    );
     let metrics = metrics.into_iter().filter(|name| name.starts_with("dash_")).collect();
     let names = [
         quoted("dash/src/mode/parameters.rs", "fn take", "_ =>", "\" =>"),
@@ -94,8 +98,8 @@ fn the_reference_has_every_command() {
     let program = reference.split_once("\n## The program\n").expect("a section").1;
     let has = |command: &String| {
         program.lines().any(|line| {
-            line.starts_with(&format!("| `dash {command}`"))
-                || line.starts_with(&format!("| `dash {command} "))
+            line.starts_with(&format!("| `sqlite-dash {command}`"))
+                || line.starts_with(&format!("| `sqlite-dash {command} "))
         })
     };
     let absent: Vec<_> = commands.into_iter().filter(|command| !has(command)).collect();

@@ -163,7 +163,10 @@ fn a_database_deleted_after_a_kill_is_not_replaced_by_an_empty_one() {
     fs::remove_file(&path).unwrap();
     for _ in 0..2 {
         let message = refusal(&path);
-        assert!(message.contains("missing") && message.contains("dash recover"), "{message}");
+        assert!(
+            message.contains("missing") && message.contains("sqlite-dash recover"),
+            "{message}"
+        );
     }
     assert!(shadow(&path).exists() && !folder.path().join("app.db-shadow-old").exists());
     let (folder, path) = made(4);
@@ -257,7 +260,7 @@ fn swapped_by_hand_is_a_refusal_or_the_newest_state() {
         let said = Session::dash(&path, Part::default());
         match said {
             Err(message) => {
-                assert!(message.contains("dash recover"), "{rows}: {message}");
+                assert!(message.contains("sqlite-dash recover"), "{rows}: {message}");
                 swap(&path, &shadow(&path));
             }
             Ok(dash) => dash.close(),

@@ -128,7 +128,7 @@ pub fn mended_or_refused(path: &Path, original: &Original, what: &str) -> bool {
         Err(error) => {
             let message = last_error();
             let remedies =
-                ["dash recover", "remove", "backup", "newer dash", "not an SQLite database"];
+                ["sqlite-dash recover", "remove", "backup", "newer dash", "not an SQLite database"];
             assert!(
                 remedies.iter().any(|remedy| message.contains(remedy)),
                 "{what}: {error}: {message}"

@@ -272,7 +272,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash", 14_811),
     ("dash-bench", 5_647),
-    ("dash-cli", 7_401),
+    ("dash-cli", 7_420),
     ("dash-engine", 1_826),
     ("dash-ffi", 8_473),
     ("dash-lab", 4_632),
@@ -283,7 +283,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-storage", 7_729),
     ("dash-terminal", 873),
     ("dash-testing", 909),
-    ("dash-torture", 23_864),
+    ("dash-torture", 23_866),
     ("dash-wal", 14_220),
     ("libdash", 6),
 ];

@@ -2,7 +2,7 @@
 
 use crate::tree::{root, text};
 
-/// The commands in README's code blocks that begin with `cargo` or `dash`.
+/// The commands in README's code blocks that begin with `cargo` or `sqlite-dash`.
 fn readme_commands() -> Vec<String> {
     let readme = text(&root().join("README.md"));
     let mut inside = false;
@@ -12,7 +12,7 @@ fn readme_commands() -> Vec<String> {
             inside = !inside;
         }
         let line = line.trim_start().trim_start_matches("$ ");
-        if inside && (line.starts_with("cargo ") || line.starts_with("dash ")) {
+        if inside && (line.starts_with("cargo ") || line.starts_with("sqlite-dash ")) {
             commands.push(line.split(" #").next().unwrap_or(line).trim().to_owned());
         }
     }
@@ -29,7 +29,7 @@ fn the_readme_names_only_commands_that_exist() {
     for command in &commands {
         let words: Vec<_> = command.split_whitespace().collect();
         let ours = match words[..] {
-            ["dash", name, ..] => Some(name),
+            ["sqlite-dash", name, ..] => Some(name),
             ["cargo", ..] => command.split(" -- ").nth(1).and_then(|rest| rest.split(' ').next()),
             _ => None,
         };
@@ -40,7 +40,7 @@ fn the_readme_names_only_commands_that_exist() {
             name.chars().take(1).flat_map(char::to_uppercase).chain(name.chars().skip(1)).collect();
         assert!(
             program.contains(&format!("    {variant}(")),
-            "README: `{command}`: dash has no command {name}"
+            "README: `{command}`: the program has no command {name}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `dash bench`: what commits cost on your disk, dash beside stock SQLite and others.
+//! `sqlite-dash bench`: what commits cost on your disk, dash beside stock SQLite and others.
 //!
 //! A measurement is a `workload` run by several of the `rows` in alternating blocks
 //! (`interleave`), by one connection or many (`workers`), on a `volume` whose device counts; it
@@ -43,7 +43,7 @@ use dash_terminal::{device, extension, failure, interrupt, numbers, out, progres
 use failure::Result;
 use session::Bench;
 
-/// Arguments of `dash bench`.
+/// Arguments of `sqlite-dash bench`.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {

@@ -1,4 +1,4 @@
-//! `dash bench --quick`: the first look, for somebody who has read nothing.
+//! `sqlite-dash bench --quick`: the first look, for somebody who has read nothing.
 
 use crate::failure::Result;
 use crate::header::Header;
@@ -65,7 +65,7 @@ pub fn run(options: &Options, output: &Output) -> Result<bool> {
             both.into_iter().flatten().for_each(|sentence| say!("{sentence}"));
         }
         say!(
-            "Other workloads, sizes, many connections: dash bench --help. On another disk: --dir PATH."
+            "Other workloads, sizes, many connections: sqlite-dash bench --help. On another disk: --dir PATH."
         );
     }
     Ok(true)

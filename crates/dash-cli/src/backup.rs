@@ -1,4 +1,4 @@
-//! `dash backup`: one committed state of a database as a plain file, while others go on.
+//! `sqlite-dash backup`: one committed state of a database as a plain file, while others go on.
 //!
 //! The work is done by `dash_backup()` of the extension. Whatever stops it, there is no DEST, or a
 //! whole one; what kill -9 leaves has a name that says so, and the next backup to DEST removes it.
@@ -18,7 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::out::{Shown, say, say_aside};
 use crate::progress::{Moving, follow};
 
-/// Arguments of `dash backup`.
+/// Arguments of `sqlite-dash backup`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The database; it may be in use
@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let shown = file.shown();
     if !file.is_file() && !engines::look(file)?.has_database() {
         return Err(Failure::new(format!(
-            "{shown} is missing, but files of dash are beside it: run `dash recover {shown}`"
+            "{shown} is missing, but files of dash are beside it: run `sqlite-dash recover {shown}`"
         )));
     }
     let interrupt = Interrupt::catch()?;

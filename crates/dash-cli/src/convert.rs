@@ -1,4 +1,4 @@
-//! `dash convert`: puts a database under dash, or makes it an ordinary SQLite file again.
+//! `sqlite-dash convert`: puts a database under dash, or makes it an ordinary SQLite file again.
 //!
 //! Whatever stops it, Ctrl-C or kill -9, the database is whole: the work is done by commits of the
 //! engine, and each of them happens or does not.
@@ -23,7 +23,7 @@ use crate::progress::{Moving, follow};
 /// How long to wait for somebody who is writing.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Arguments of `dash convert`.
+/// Arguments of `sqlite-dash convert`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The database
@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let file = &arguments.file;
     if !file.is_file() && !engines::look(file)?.has_database() {
         return Err(Failure::new(format!(
-            "{0} is missing, but files of dash are beside it: run `dash recover {0}`",
+            "{0} is missing, but files of dash are beside it: run `sqlite-dash recover {0}`",
             file.shown()
         )));
     }
@@ -112,7 +112,7 @@ fn to_engine(
         shown_uri(file)
     );
     say!(
-        "the way back is `dash convert {} --to plain`, or PRAGMA journal_mode=delete",
+        "the way back is `sqlite-dash convert {} --to plain`, or PRAGMA journal_mode=delete",
         file.shown()
     );
     Ok(Outcome::Good)

@@ -12,7 +12,7 @@ use crate::top::moment::Moment;
 
 /// A journal mode with files of its own.
 pub struct Engine {
-    /// What `PRAGMA journal_mode` and `dash convert --to` call it.
+    /// What `PRAGMA journal_mode` and `sqlite-dash convert --to` call it.
     pub name: &'static str,
     /// What is appended to a database's name for the files that tell this mode.
     pub files: &'static [&'static str],
@@ -20,7 +20,7 @@ pub struct Engine {
     pub claims: fn(&Path) -> bool,
     /// What the first commit under it does that takes long.
     pub first_commit: &'static str,
-    /// What `dash recover --keep` can be given, each with a line of help.
+    /// What `sqlite-dash recover --keep` can be given, each with a line of help.
     pub keep: &'static [(&'static str, &'static str)],
     /// Looks at a database's files; reads only.
     pub look: fn(&Path) -> Result<Box<dyn Findings>>,

@@ -1,5 +1,5 @@
-//! `dash inspect`: what a database's files are and what opening it through dash would do. Opens
-//! everything for reading only, takes no lock, changes nothing.
+//! `sqlite-dash inspect`: what a database's files are and what opening it through dash would do.
+//! Opens everything for reading only, takes no lock, changes nothing.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::engines;
 use crate::failure::Result;
 use crate::out::say;
 
-/// Arguments of `dash inspect`.
+/// Arguments of `sqlite-dash inspect`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The database

@@ -36,7 +36,7 @@ use out::say_aside;
 
 /// One-flush durable commits for unmodified SQLite.
 #[derive(Parser)]
-#[command(name = "dash", version, max_term_width = 100)]
+#[command(name = "sqlite-dash", version, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

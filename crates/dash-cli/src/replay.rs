@@ -1,5 +1,5 @@
-//! `dash replay`: runs again what a database's log has recorded, on a copy, and says where that
-//! comes to something else than what was committed.
+//! `sqlite-dash replay`: runs again what a database's log has recorded, on a copy, and says where
+//! that comes to something else than what was committed.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::log::whose;
 use crate::out::{Shown, say, say_aside};
 
-/// Arguments of `dash replay`.
+/// Arguments of `sqlite-dash replay`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The database, in mode wal

@@ -1,5 +1,5 @@
-//! `dash shell`: an SQL prompt with dash loaded. A VFS can't be named on sqlite3's own command
-//! line before it is loaded; this is the order that works.
+//! `sqlite-dash shell`: an SQL prompt with dash loaded. A VFS can't be named on sqlite3's own
+//! command line before it is loaded; this is the order that works.
 //!
 //! `sqlite3` goes on in a database in memory when `.open` fails: a script would run to its end, and
 //! what it wrote would be gone. So the database is opened here first, which also tells why it can't
@@ -17,7 +17,7 @@ use crate::failure::{Explain, Failure, Result};
 use crate::out::{Shown, say_aside};
 use crate::{Outcome, prompt};
 
-/// Arguments of `dash shell`.
+/// Arguments of `sqlite-dash shell`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The database; made if there is none
@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         .map_err(|error| Failure::new(format!("finding the library: {error}")))?;
     if arguments.file.as_os_str().as_bytes().starts_with(b"file:") && !arguments.file.exists() {
         return Err(Failure::new(format!(
-            "{} is a URI, and dash shell takes the name of a file; to choose parameters load {} in sqlite3, and .open the URI there",
+            "{} is a URI, and sqlite-dash shell takes the name of a file; to choose parameters load {} in sqlite3, and .open the URI there",
             arguments.file.shown(),
             library.shown()
         )));

@@ -1,11 +1,11 @@
-//! `dash backup`: what it says, what it refuses, and what is there when it is stopped.
+//! `sqlite-dash backup`: what it says, what it refuses, and what is there when it is stopped.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::common::Home;
+use super::common::{Home, program};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rusqlite::Connection;
@@ -111,7 +111,7 @@ fn a_limit_on_file_sizes_is_an_error_and_leaves_no_copy() {
     let home = large("wal");
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "ulimit -f 4000; exec \"$0\" backup app.db copy.db"]);
-    command.arg(env!("CARGO_BIN_EXE_dash")).current_dir(home.path());
+    command.arg(program()).current_dir(home.path());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");

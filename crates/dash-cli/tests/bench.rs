@@ -1,10 +1,11 @@
-//! `dash bench` runs every workload, counts exactly where it can, and says so in every format. What
-//! is checked are counts and plausibility, never times.
+//! `sqlite-dash bench` runs every workload, counts exactly where it can, and says so in every
+//! format. What is checked are counts and plausibility, never times.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::common::program;
 use dash_testing::crew::each;
 use dash_testing::long::moment;
 use dash_testing::mounts::has_loop_devices;
@@ -17,13 +18,8 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn bench(words: &[&str], folder: &Path) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_dash"))
-        .arg("bench")
-        .args(words)
-        .arg("--dir")
-        .arg(folder)
-        .output()
-        .unwrap();
+    let output =
+        Command::new(program()).arg("bench").args(words).arg("--dir").arg(folder).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words:?}: {errors}");
     String::from_utf8(output.stdout).unwrap()
@@ -226,7 +222,7 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
         (&["--size", "900000G"], "MiB are free"),
         (&["--threads", "65"], "1 to 64"),
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_dash"))
+        let output = Command::new(program())
             .arg("bench")
             .args(words)
             .arg("--dir")
@@ -250,11 +246,8 @@ fn the_first_look_refuses_what_it_chooses_itself() {
         ["--patience", "1"],
         ["--replay", "."],
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_dash"))
-            .args(["bench", "--quick"])
-            .args(option)
-            .output()
-            .unwrap();
+        let output =
+            Command::new(program()).args(["bench", "--quick"]).args(option).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{option:?}");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(errors.contains("--quick") && errors.contains(option[0]), "{errors}");
@@ -277,7 +270,7 @@ fn a_process_writes_no_value_that_an_earlier_one_wrote() {
         .unwrap();
         let written = || -> Vec<String> {
             let words = ["worker", "--row", "delete", "--workload", workload];
-            let status = Command::new(env!("CARGO_BIN_EXE_dash"))
+            let status = Command::new(program())
                 .arg("bench")
                 .args(words)
                 .args(["--size", "1150", "--count", "20"])

@@ -1,4 +1,4 @@
-//! `dash convert` there and back, and what it refuses.
+//! `sqlite-dash convert` there and back, and what it refuses.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::io::{Read, Write};
@@ -60,7 +60,7 @@ fn a_missing_database_is_not_made() {
     assert!(home.contents().is_empty());
     home.shadowed();
     std::fs::remove_file(home.db()).unwrap();
-    home.dash(&["convert", "app.db", "--to", "plain"]).is(2).says("dash recover");
+    home.dash(&["convert", "app.db", "--to", "plain"]).is(2).says("sqlite-dash recover");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn who_is_in_the_way_of_plain_is_said() {
         home.dash(&["convert", "app.db", "--to", "plain"])
             .is(2)
             .says("another connection has it")
-            .says(&format!("process {} (dash), on dash, has had it open", shell.id()));
+            .says(&format!("process {} (sqlite-dash), on dash, has had it open", shell.id()));
         assert!(shell.wait_with_output().unwrap().status.success());
         home.dash(&["convert", "app.db", "--to", "plain"]).is(0);
         assert_eq!(home.stock_rows(), 200);

@@ -1,5 +1,5 @@
-//! `dash demo` on data of its own, on a copy of a user's file and on recorded SQL. What is checked
-//! are counts and that everything is shown, never times.
+//! `sqlite-dash demo` on data of its own, on a copy of a user's file and on recorded SQL. What is
+//! checked are counts and that everything is shown, never times.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! `dash doctor` says what is wrong with a folder and what is in it, and changes nothing.
+//! `sqlite-dash doctor` says what is wrong with a folder and what is in it, and changes nothing.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::fs;
@@ -80,7 +80,10 @@ fn a_killed_session_is_to_be_recovered() {
     let before = home.contents();
     let report = doctor(&home, ".");
     let warning = findings(&report, "database", "warning");
-    assert!(warning.contains("it was cut off") && warning.contains("dash recover"), "{report:#}");
+    assert!(
+        warning.contains("it was cut off") && warning.contains("sqlite-dash recover"),
+        "{report:#}"
+    );
     assert!(findings(&report, "database", "note").contains("app.db-dash:"), "{report:#}");
     assert_eq!(before, home.contents());
     home.dash(&["recover", "app.db", "--yes"]).is(0);
@@ -96,7 +99,10 @@ fn what_would_be_refused_says_so_with_the_remedy() {
     fs::hard_link(home.db(), home.file("other")).unwrap();
     let report = doctor(&home, "app.db");
     let refused = findings(&report, "database", "refused");
-    assert!(refused.contains("hard links") && refused.contains("dash inspect"), "{report:#}");
+    assert!(
+        refused.contains("hard links") && refused.contains("sqlite-dash inspect"),
+        "{report:#}"
+    );
     fs::remove_file(home.file("other")).unwrap();
     fs::write(home.file("app.db"), "no database".repeat(1000)).unwrap();
     home.dash(&["doctor", "app.db", "--no-hosts"]).is(1).says("refused");

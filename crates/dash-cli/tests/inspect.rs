@@ -1,4 +1,4 @@
-//! `dash inspect` says what is there and changes nothing.
+//! `sqlite-dash inspect` says what is there and changes nothing.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::io::Write;
@@ -59,7 +59,7 @@ fn an_open_database_says_who_has_it() {
     assert!(holders.iter().any(|holder| holder["process"] == shell.id()), "{holders:?}");
     let writer = report["locks"].as_array().unwrap().iter().any(|lock| lock["place"] == "WRITER");
     assert!(writer, "{report:#}");
-    let role = format!("WRITER (a write transaction), exclusive: {} (dash)", shell.id());
+    let role = format!("WRITER (a write transaction), exclusive: {} (sqlite-dash)", shell.id());
     home.dash(&["inspect", "app.db"]).is(0).says(&role);
     drop(input);
     shell.wait().unwrap();

@@ -1,4 +1,4 @@
-//! `dash log`: what a log holds.
+//! `sqlite-dash log`: what a log holds.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::io::{BufRead, BufReader};

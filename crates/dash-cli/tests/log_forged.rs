@@ -1,4 +1,4 @@
-//! `dash log` of a log that somebody has forged: nothing that it prints is a command, to the
+//! `sqlite-dash log` of a log that somebody has forged: nothing that it prints is a command, to the
 //! `sqlite3` shell or to a terminal.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 

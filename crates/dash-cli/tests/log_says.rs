@@ -1,5 +1,5 @@
-//! What `dash log` says beside the commits: what is missing, why nothing is there, and what is no
-//! log of the database.
+//! What `sqlite-dash log` says beside the commits: what is missing, why nothing is there, and what
+//! is no log of the database.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::fs;

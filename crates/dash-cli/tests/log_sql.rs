@@ -1,5 +1,5 @@
-//! `dash log --sql`, read by the `sqlite3` shell, makes the same database again: random values, and
-//! texts of SQL as nobody writes them (`STATEMENT-5`).
+//! `sqlite-dash log --sql`, read by the `sqlite3` shell, makes the same database again: random
+//! values, and texts of SQL as nobody writes them (`STATEMENT-5`).
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 #![allow(unsafe_code, reason = "SQL that is no UTF-8 goes by SQLite's C interface")]
 

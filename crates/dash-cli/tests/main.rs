@@ -1,4 +1,4 @@
-//! The program `dash`, as people run it.
+//! The program `sqlite-dash`, as people run it.
 
 mod common;
 

@@ -1,5 +1,6 @@
-//! Commits that their statements carry, and that a power loss took from `-wal`: the program `dash`
-//! runs no statements, says who does, and goes on without them where a person decides so.
+//! Commits that their statements carry, and that a power loss took from `-wal`: the program
+//! `sqlite-dash` runs no statements, says who does, and goes on without them where a person
+//! decides.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use super::common::Home;
@@ -78,7 +79,7 @@ fn those_of_a_stranger_are_nobodys() {
     let seen = home.dash(&["inspect", "app.db"]);
     seen.says("to user 2003, group 2003, and neither may write the database");
     let told = home.dash(&["recover", "app.db"]).is(1);
-    told.says("it belongs to user 2003, group 2003").says("dash recover app.db --discard");
+    told.says("it belongs to user 2003, group 2003").says("sqlite-dash recover app.db --discard");
     home.dash(&["recover", "app.db", "--keep", "--yes"]).is(1).says("nothing was done");
     assert!(open(&home).is_err());
     home.dash(&["recover", "app.db", "--discard", "--yes"]).is(0);

@@ -1,5 +1,5 @@
-//! `dash recover`: says first what it does, asks before it gives anything up, and loses nothing
-//! that it was given.
+//! `sqlite-dash recover`: says first what it does, asks before it gives anything up, and loses
+//! nothing that it was given.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! `dash replay`: whether what a log holds comes to the same again.
+//! `sqlite-dash replay`: whether what a log holds comes to the same again.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use super::common::Home;

@@ -1,5 +1,5 @@
-//! `dash replay` of a log that somebody has forged: nothing outside of the copy is read or written,
-//! and it ends.
+//! `sqlite-dash replay` of a log that somebody has forged: nothing outside of the copy is read or
+//! written, and it ends.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::fs;

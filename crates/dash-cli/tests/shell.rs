@@ -1,4 +1,4 @@
-//! `dash shell` opens a database of any name through dash, with sqlite3 and without.
+//! `sqlite-dash shell` opens a database of any name through dash, with sqlite3 and without.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::ffi::OsStr;

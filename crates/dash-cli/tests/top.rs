@@ -1,4 +1,4 @@
-//! `dash top` says who writes, waits and reads, from outside, and stands in nobody's way.
+//! `sqlite-dash top` says who writes, waits and reads, from outside, and stands in nobody's way.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use rusqlite::Connection;
 use serde_json::Value;
 
-/// A session of `dash shell` that goes on until it is dropped.
+/// A session of `sqlite-dash shell` that goes on until it is dropped.
 struct Session {
     shell: Child,
     input: Option<ChildStdin>,
@@ -74,7 +74,10 @@ fn a_database_that_nobody_has_open_is_said_to_be_closed() {
         .says("no connection of dash has it open");
     assert_eq!(once(&home)["open"], false);
     let metrics = home.dash(&["top", "app.db", "--prometheus"]).is(0).out();
-    assert!(metrics.contains("\ndash_open{file=") && metrics.ends_with("} 0\n"), "{metrics}");
+    assert!(
+        metrics.contains("\nsqlite_dash_open{file=") && metrics.ends_with("} 0\n"),
+        "{metrics}"
+    );
     assert_eq!(before, home.contents());
     home.dash(&["top", "gone.db", "--once"]).is(2).says("looking at gone.db");
     home.dash(&["top", "app.db", "--interval", "0"]).is(2).says("--interval takes");
@@ -201,9 +204,13 @@ fn metrics_are_in_the_text_format_of_prometheus() {
         names.insert(name);
     }
     assert_eq!(described, names);
-    assert!(metrics.contains("dash_commits_total{") && metrics.contains(",mode=\"wal\"} 2\n"));
+    assert!(
+        metrics.contains("sqlite_dash_commits_total{") && metrics.contains(",mode=\"wal\"} 2\n")
+    );
     assert!(metrics.contains(",mode=\"wal\",kind=\"stock\"} 0\n"), "{metrics}");
-    for name in ["dash_wal_bytes_per_second", "dash_group_size", "dash_flush_seconds"] {
+    for name in
+        ["sqlite_dash_wal_bytes_per_second", "sqlite_dash_group_size", "sqlite_dash_flush_seconds"]
+    {
         assert!(names.contains(name), "{metrics}");
     }
 }

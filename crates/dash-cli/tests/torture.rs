@@ -1,4 +1,4 @@
-//! `dash torture` ends with a verdict, and refuses a run that would try nothing.
+//! `sqlite-dash torture` ends with a verdict, and refuses a run that would try nothing.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use dash_testing::long::moment;

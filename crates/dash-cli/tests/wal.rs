@@ -1,4 +1,4 @@
-//! `dash inspect`, `recover` and `convert` for databases in WAL mode.
+//! `sqlite-dash inspect`, `recover` and `convert` for databases in WAL mode.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::collections::BTreeMap;
@@ -113,7 +113,7 @@ fn of_a_removed_wal_and_its_log_a_person_chooses() {
         let before = home.contents();
         home.dash(&["inspect", "app.db"]).is(1).says("app.db-wal is missing").says("--discard");
         home.dash(&["recover", "app.db", "--yes"]).is(1).says("--keep takes the commits");
-        home.dash(&["shell", "app.db", "--", "SELECT 1"]).is(2).says("dash recover");
+        home.dash(&["shell", "app.db", "--", "SELECT 1"]).is(2).says("sqlite-dash recover");
         as_before(&home, &before);
         let run = home.dash(&[&["recover", "--yes"], choice].concat()).is(0);
         run.says(if rows == 205 { "Lost is what was written" } else { "Lost are those of the 4" });
@@ -179,7 +179,7 @@ fn a_log_of_another_state_is_refused_and_can_be_given_up() {
     home.dash(&["inspect", "app.db"]).is(1).says("commits that don't belong to app.db");
     home.dash(&["recover", "app.db", "--yes"]).is(1).says("put back what belongs together");
     home.dash(&["recover", "app.db", "--yes", "--keep"]).is(1).says("nothing was done");
-    home.dash(&["shell", "app.db", "--", "SELECT 1"]).is(2).says("dash recover");
+    home.dash(&["shell", "app.db", "--", "SELECT 1"]).is(2).says("sqlite-dash recover");
     as_before(&home, &before);
     home.dash(&["recover", "app.db", "--yes", "--discard"]).is(0).says("without the 4 commits");
     whole_with(&home, 200);
@@ -228,7 +228,7 @@ fn a_database_is_not_made_beside_its_log() {
     let before = home.contents();
     home.dash(&["inspect", "app.db"]).is(1).says("app.db is missing, but app.db-dashlog holds");
     home.dash(&["recover", "app.db", "--yes", "--discard"]).is(1).says("put app.db back");
-    home.dash(&["convert", "app.db", "--to", "plain"]).is(2).says("dash recover");
+    home.dash(&["convert", "app.db", "--to", "plain"]).is(2).says("sqlite-dash recover");
     assert!(before == home.contents(), "something has changed");
 }
 

@@ -1,4 +1,4 @@
-//! `dash inspect`, `recover` and `convert` for databases whose log lies elsewhere.
+//! `sqlite-dash inspect`, `recover` and `convert` for databases whose log lies elsewhere.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::fs;

@@ -137,7 +137,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let header = bench.header(bench.volumes.v()?)?;
     say!("# Benchmarks\n");
     say!(
-        "Made by `dash-lab document`; each table by the command above it. Counts compare across machines, times do not: on yours, run `dash bench --quick`. Rows that beat dash are here like the others. `dash-lab papers` sets the papers' figures beside measured ones, `dash-lab targets` says which of dash's own targets are met.\n"
+        "Made by `dash-lab document`; each table by the command above it. Counts compare across machines, times do not: on yours, run `sqlite-dash bench --quick`. Rows that beat dash are here like the others. `dash-lab papers` sets the papers' figures beside measured ones, `dash-lab targets` says which of dash's own targets are met.\n"
     );
     header.lines().iter().for_each(|line| say!("- {line}"));
     say!("\nWhat columns and durability mean is said below the first table in which they stand.");

@@ -72,27 +72,27 @@ impl Refusal {
         let [db, shadow, renaming] = [&names.db, &names.shadow, &names.renaming].map(shell_word);
         match self {
             Self::Missing => format!(
-                "{db} is missing but {shadow} exists: to keep its content run `dash recover {db}`, to start afresh remove {shadow}"
+                "{db} is missing but {shadow} exists: to keep its content run `sqlite-dash recover {db}`, to start afresh remove {shadow}"
             ),
             Self::Emptied => format!(
-                "{db} is empty but {shadow} holds data: to get it back run `dash recover {db}`, to start afresh remove {shadow}"
+                "{db} is empty but {shadow} holds data: to get it back run `sqlite-dash recover {db}`, to start afresh remove {shadow}"
             ),
             Self::NotSqlite => format!("{db} is not an SQLite database"),
             Self::Cut => format!(
-                "{db} is shorter than its header says, {shadow} is whole: to go back to that one run `dash recover {db}`"
+                "{db} is shorter than its header says, {shadow} is whole: to go back to that one run `sqlite-dash recover {db}`"
             ),
             Self::ShadowLost => format!(
                 "{db} was not closed cleanly, and {shadow}, which may hold its newest commit, is missing: put that file back, \
-                 or take {db} as it is with `dash recover {db} --keep database`"
+                 or take {db} as it is with `sqlite-dash recover {db} --keep database`"
             ),
             Self::TornCopy => format!(
                 "{db} is a copy that was made while the database was written, and holds pages of two states, or was damaged since: copy it \
-                 again with sqlite3's .backup or VACUUM INTO, or save what can be read with `dash recover {db}`"
+                 again with sqlite3's .backup or VACUUM INTO, or save what can be read with `sqlite-dash recover {db}`"
             ),
             Self::Diverged => format!(
                 "{db} and {shadow} each hold a commit that the other one lacks: another program wrote one of them after a crash, or \
                  while it was reading since before dash's last commit; choose one with \
-                 `dash recover {db} --keep database` or `--keep shadow`"
+                 `sqlite-dash recover {db} --keep database` or `--keep shadow`"
             ),
             Self::Hidden => format!(
                 "{db} was made by another program while it had no name, after a crash between two renames; what it held is in \
@@ -102,7 +102,7 @@ impl Refusal {
             Self::Stranger(stranger) => not_read(&db, &shadow, "the second copy", stranger),
             Self::StrangeName(stranger) => not_read(&db, &renaming, "a copy", stranger),
             Self::BothTorn => format!(
-                "neither {db} nor {shadow} is a whole state: run `dash recover {db}`, or restore a backup"
+                "neither {db} nor {shadow} is a whole state: run `sqlite-dash recover {db}`, or restore a backup"
             ),
         }
     }

@@ -109,7 +109,7 @@ pub(crate) fn and_not_after_a_power_loss() {
     coordination(&machine, create).write_at(&words, 0).unwrap();
     let refused =
         Connection::open(&machine.process(), Path::new("/app.db"), &tiny()).err().unwrap();
-    assert!(refused.to_string().contains("dash recover"), "{refused}");
+    assert!(refused.to_string().contains("sqlite-dash recover"), "{refused}");
 }
 
 /// Who refuses it, because it can't know, leaves what tells others.

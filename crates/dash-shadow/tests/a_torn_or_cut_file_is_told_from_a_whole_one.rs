@@ -79,7 +79,10 @@ fn a_cut_database_does_not_cost_the_whole_copy() {
             let whole = machine.file_view("app.db-shadow").unwrap();
             stock::set_len(&machine, pages * PAGE as u64);
             let message = refusal(&machine, "/app.db");
-            assert!(message.contains("shorter") && message.contains("dash recover"), "{message}");
+            assert!(
+                message.contains("shorter") && message.contains("sqlite-dash recover"),
+                "{message}"
+            );
             assert_eq!(machine.file_view("app.db-shadow").unwrap(), whole);
         }
     }

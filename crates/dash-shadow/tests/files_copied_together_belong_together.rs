@@ -84,7 +84,7 @@ pub(crate) fn also_where_nothing_of_dash_is_left_in_the_database() {
         }
         let refused = Connection::open(&machine.process(), Path::new("/app.db"), &tiny()).err();
         let refused = refused.unwrap_or_else(|| panic!("{copied:?}: one of the two was dropped"));
-        assert!(refused.to_string().contains("dash recover"), "{refused}");
+        assert!(refused.to_string().contains("sqlite-dash recover"), "{refused}");
     }
 }
 

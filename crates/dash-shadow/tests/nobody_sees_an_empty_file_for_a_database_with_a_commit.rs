@@ -145,7 +145,7 @@ fn what_was_written_on_the_newest_commit_is_no_other_branch() {
 fn expect_diverged(machine: &Machine) {
     match Connection::open(&machine.process(), Path::new("/app.db"), &tiny()) {
         Err(Error::CantOpen(message)) => {
-            assert!(message.contains("dash recover"), "{message}");
+            assert!(message.contains("sqlite-dash recover"), "{message}");
         }
         Err(other) => panic!("refused, but by {other}"),
         Ok(_) => panic!("one of two commits was dropped"),

@@ -1,6 +1,6 @@
 //! Writing to a terminal. Names of files, and what a file says, are printed among others: nothing
-//! that a terminal obeys gets there. A reader that goes away (`dash inspect … | head`) is no reason
-//! to panic, nor to leave work half done: what it does not want to read is dropped.
+//! that a terminal obeys gets there. A reader that goes away (`sqlite-dash inspect … | head`) is no
+//! reason to panic, nor to leave work half done: what it does not want to read is dropped.
 
 use dash_engine::open::shell_word;
 use dash_statement::shown;

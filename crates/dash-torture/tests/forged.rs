@@ -1,5 +1,5 @@
-//! Forged files, and texts that a judge has to tell apart, for a moment. `dash torture --ring
-//! faults --engine wal/forged` looks for longer.
+//! Forged files, and texts that a judge has to tell apart, for a moment. `sqlite-dash torture
+//! --ring faults --engine wal/forged` looks for longer.
 
 mod common;
 

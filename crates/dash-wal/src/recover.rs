@@ -1,4 +1,4 @@
-//! What `dash recover` does where opening alone won't: a person has decided.
+//! What `sqlite-dash recover` does where opening alone won't: a person has decided.
 
 use crate::connection::state::Connection;
 use crate::options::OpenOptions;

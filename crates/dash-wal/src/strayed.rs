@@ -27,7 +27,7 @@ pub enum Strayed {
 /// Why a database is not opened whose log strayed, and what to do.
 pub(crate) fn refusal(names: &Names, strayed: Strayed) -> Error {
     let (db, log, sign) = (shell_word(&names.db), names.shown_log(), names.log.to_string_lossy());
-    let without = format!("let `dash recover {db} --discard` take {db} without it");
+    let without = format!("let `sqlite-dash recover {db} --discard` take {db} without it");
     Error::CantOpen(match strayed {
         Strayed::Lost => format!(
             "{log} is missing: it is the log of {db}, as {sign} says, and may hold commits that are nowhere else; mount the \
@@ -41,7 +41,7 @@ pub(crate) fn refusal(names: &Names, strayed: Strayed) -> Error {
         ),
         Strayed::Copied => format!(
             "{sign} says that the log of {db} is {log}, and was written for another file: {db} is a copy of it. Where its log \
-             moved with it, `dash recover {db} --keep` takes that; else {without}"
+             moved with it, `sqlite-dash recover {db} --keep` takes that; else {without}"
         ),
         Strayed::Unreadable => format!(
             "{sign} says where the log of {db} is, and is damaged; put it back, or {without}"

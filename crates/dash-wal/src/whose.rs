@@ -35,7 +35,7 @@ impl Whose {
         format!(
             "{log} holds {commits} commits by their statements alone (dash_commit=paper), and is not run: it belongs to user {owner}, \
              group {group}, and neither may write {db}. Where it is the log of {db}, give it the owner and the group of {db}; where \
-             somebody has put it there, let `dash recover {db} --discard` go on without it"
+             somebody has put it there, let `sqlite-dash recover {db} --discard` go on without it"
         )
     }
 }

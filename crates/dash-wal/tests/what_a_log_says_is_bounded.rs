@@ -131,7 +131,7 @@ impl Set {
         let refused = recover(&Real, &self.path(), Choice::Ask).unwrap_err();
         assert!(matches!(refused, Error::Corrupt(_)), "{story}: {refused}");
         for told in [told, refused.to_string()] {
-            let names = told.contains("app.db-dashlog: ") && told.contains("dash recover");
+            let names = told.contains("app.db-dashlog: ") && told.contains("sqlite-dash recover");
             assert!(names, "{story}: {told}");
         }
         assert!(fs::read(self.wal()).unwrap() == wal, "{story}: -wal was written");

@@ -343,7 +343,7 @@ fn fenced(journal: &Path) -> Error {
         format!(
             "{} is a directory, the name fence of dash: the database is open through it or was not closed cleanly; \
              end the processes that have it open, or open it once through dash, as somebody who may write it and its \
-             folder (dash recover does that)",
+             folder (sqlite-dash recover does that)",
             journal.display()
         ),
     )

@@ -257,7 +257,7 @@ impl Noted {
                 )
             }
             None => format!(
-                "whoever was in the way is gone by now, or can't be seen by this user (as root `dash inspect {shown}` names it)"
+                "whoever was in the way is gone by now, or can't be seen by this user (as root `sqlite-dash inspect {shown}` names it)"
             ),
         });
         let asked = match self.waited {

@@ -171,9 +171,9 @@ fn beside_a_shadow_a_checkpoint_that_was_cut_off_is_finished_first() {
 fn a_wal_beside_a_name_fence_is_refused_with_what_to_do() {
     for (parameters, remedy) in [
         ("&journal_mode=delete", "the name fence of dash"),
-        ("&journal_mode=shadow", "`dash recover app.db --keep database`"),
-        ("&journal_mode=wal", "`dash recover app.db --discard`"),
-        ("", "`dash recover app.db --discard`"),
+        ("&journal_mode=shadow", "`sqlite-dash recover app.db --keep database`"),
+        ("&journal_mode=wal", "`sqlite-dash recover app.db --discard`"),
+        ("", "`sqlite-dash recover app.db --discard`"),
     ] {
         let folder = Folder::new();
         wal_of_a_killed_process(&folder);

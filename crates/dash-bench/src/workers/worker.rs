@@ -1,5 +1,5 @@
-//! `dash bench worker`, which this program starts of itself: one connection that works off orders
-//! from its standard input, or so many steps, to be counted by strace.
+//! `sqlite-dash bench worker`, which this program starts of itself: one connection that works off
+//! orders from its standard input, or so many steps, to be counted by strace.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;

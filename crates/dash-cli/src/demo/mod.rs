@@ -1,5 +1,5 @@
-//! `dash demo`: what stock DELETE, stock WAL, dash shadow and dash wal are each best at; then
-//! writers are killed, and what they had acknowledged is looked for.
+//! `sqlite-dash demo`: what stock DELETE, stock WAL, dash shadow and dash wal are each best at;
+//! then writers are killed, and what they had acknowledged is looked for.
 //!
 //! `compare` has `dash_bench` measure the four `modes` in alternating blocks, on copies of one
 //! database; `bars` and `svg` show what came out, `advice` says when to take which, and `words` is
@@ -40,7 +40,7 @@ const SECONDS_A_ROUND: u64 = 10;
 /// Characters of a line.
 const COLUMNS: usize = 98;
 
-/// Arguments of `dash demo`.
+/// Arguments of `sqlite-dash demo`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Runs on copies of this database; the file itself is only read

@@ -109,7 +109,7 @@ impl Drawing {
 /// The chart: where it was measured, a panel a comparison, the kills in a sentence, notes, and when
 /// to take which mode.
 pub fn chart(place: &[String], comparisons: &[Comparison], kills: &str) -> String {
-    let title = "dash demo: what each mode is best at";
+    let title = "sqlite-dash demo: what each mode is best at";
     let mut drawing = Drawing { body: String::new(), y: MARGIN + 10.0 };
     drawing.text(MARGIN, "head", title);
     drawing.y += 4.0;

@@ -68,14 +68,14 @@ fn opening(section: &mut Section, file: &Path, mode: Option<&str>, found: &dyn F
         section.say(Level::Note, format!("{is}; opening it through dash {opening}"));
     } else if found.is_refused() {
         let remedy = format!(
-            "`dash inspect {shown}` shows what is there, `dash recover {shown}` what can be done"
+            "`sqlite-dash inspect {shown}` shows what is there, `sqlite-dash recover {shown}` what can be done"
         );
         section.advise(Level::Refused, format!("{is}; opening it through dash {opening}"), remedy);
     } else if !found.is_open() && beside(file, "-journal").is_dir() {
         section.advise(
             Level::Warning,
             format!("{is}; it was cut off, and stock SQLite is kept out (\"disk I/O error\") until dash has opened it, which {opening}"),
-            format!("dash recover {shown}"),
+            format!("sqlite-dash recover {shown}"),
         );
     } else {
         section.say(Level::Good, format!("{is}; opening it through dash {opening}"));

@@ -41,8 +41,8 @@ const HOSTS: &[Host] = &[
             ":memory:",
             "SELECT 'sqlite=' || sqlite_version(); SELECT 'extensions=' || (sqlite_compileoption_used('OMIT_LOAD_EXTENSION') = 0);",
         ],
-        needs: "`.load ./libdash`, then `.open file:app.db?vfs=dash`; `dash shell app.db` does both",
-        otherwise: "use `dash shell app.db`",
+        needs: "`.load ./libdash`, then `.open file:app.db?vfs=dash`; `sqlite-dash shell app.db` does both",
+        otherwise: "use `sqlite-dash shell app.db`",
     },
     Host {
         program: "python3",

@@ -27,7 +27,7 @@ fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
         "-shadow" => section.advise(
             Level::Warning,
             format!("{shown}: {database} is missing, and this copy may hold its newest commit"),
-            format!("`dash inspect {db}` tells; `dash recover {db}` brings the database back"),
+            format!("`sqlite-dash inspect {db}` tells; `sqlite-dash recover {db}` brings the database back"),
         ),
         "-shadow-old" => section.advise(
             Level::Note,
@@ -42,7 +42,7 @@ fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
         "-dashlog" => section.advise(
             Level::Warning,
             format!("{shown}: {database} is missing, and this log may hold commits of it"),
-            format!("`dash inspect {db}` tells; put the database back, or remove the log if it is not wanted"),
+            format!("`sqlite-dash inspect {db}` tells; put the database back, or remove the log if it is not wanted"),
         ),
         "-wal" => section.advise(
             Level::Warning,
@@ -57,7 +57,7 @@ fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
         ".dash-backup-unfinished" => section.advise(
             Level::Warning,
             format!("{shown}: a backup is being made, or was killed"),
-            format!("if no `dash backup` to {db} is running, remove it; the next one there does"),
+            format!("if no `sqlite-dash backup` to {db} is running, remove it; the next one there does"),
         ),
         "-journal" => section.advise(
             Level::Warning,
@@ -87,7 +87,7 @@ pub fn beside_database(section: &mut Section, file: &Path, open: bool) {
                 "{}: a second name of a backup, or one that is being made",
                 shown(".dash-backup-unfinished")
             ),
-            "if no `dash backup` is running, remove it: dash refuses a database with two names",
+            "if no `sqlite-dash backup` is running, remove it: dash refuses a database with two names",
         );
     }
     if is_there("-shadow-old") {

@@ -1,6 +1,6 @@
-//! `dash doctor`: whether a folder is a good place for databases of dash, what is wrong with those
-//! in it, and what the programs on this machine need. Reads only: it makes no file, takes no lock
-//! and opens no database as SQLite does.
+//! `sqlite-dash doctor`: whether a folder is a good place for databases of dash, what is wrong with
+//! those in it, and what the programs on this machine need. Reads only: it makes no file, takes no
+//! lock and opens no database as SQLite does.
 //!
 //! What it says holds for the user who runs it. Programs of `PATH` are run to be asked for their
 //! SQLite; what they lack is no warning, as nobody may want them.
@@ -24,7 +24,7 @@ use crate::out::{Shown, say};
 use finding::{Level, Section};
 use names::Folder;
 
-/// Arguments of `dash doctor`.
+/// Arguments of `sqlite-dash doctor`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The folder, or a database in it

@@ -1,5 +1,6 @@
-//! `dash log`: the commits that a database's log holds, with what they ran where that is recorded.
-//! Reads only, and takes no lock: the database may be open, and others may commit meanwhile.
+//! `sqlite-dash log`: the commits that a database's log holds, with what they ran where that is
+//! recorded. Reads only, and takes no lock: the database may be open, and others may commit
+//! meanwhile.
 
 mod gaps;
 mod json;
@@ -26,7 +27,7 @@ use gaps::{Gap, Gaps};
 /// How often it is looked for more.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Arguments of `dash log`.
+/// Arguments of `sqlite-dash log`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The database, in mode wal

@@ -1,7 +1,7 @@
-//! `dash recover`: mends a database after a crash. Says first, step by step, what it will do. What
-//! any opening would do it does unasked, so that it can run before a service starts; before
-//! anything else it asks. Nothing that was there before is ever deleted or overwritten: what loses
-//! is kept as `FILE.before-recover-N`.
+//! `sqlite-dash recover`: mends a database after a crash. Says first, step by step, what it will
+//! do. What any opening would do it does unasked, so that it can run before a service starts;
+//! before anything else it asks. Nothing that was there before is ever deleted or overwritten: what
+//! loses is kept as `FILE.before-recover-N`.
 
 pub mod plan;
 mod steps;
@@ -20,10 +20,10 @@ use crate::interrupt::Interrupt;
 use crate::out::{Shown, say};
 use plan::{Plan, Reply, Step};
 
-/// Arguments of `dash recover`.
+/// Arguments of `sqlite-dash recover`.
 #[derive(clap::Args)]
 #[command(
-    override_usage = "dash recover [OPTIONS] <FILE>",
+    override_usage = "sqlite-dash recover [OPTIONS] <FILE>",
     after_help = "Exit codes: 0 the database is sound, or needed nothing; 1 a person has to decide (nothing was done), or \
                   integrity_check finds damage; 2 it could not be carried out, such as while another process has the database \
                   locked, or where it would ask and there is no terminal."

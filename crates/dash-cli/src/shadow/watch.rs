@@ -1,5 +1,5 @@
-//! What connections in mode shadow do at a moment, for `dash top`. Since when they do it is not
-//! known, nor how many bytes they write.
+//! What connections in mode shadow do at a moment, for `sqlite-dash top`. Since when they do it is
+//! not known, nor how many bytes they write.
 
 use std::ops::Range;
 use std::path::Path;

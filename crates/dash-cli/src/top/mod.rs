@@ -1,6 +1,6 @@
-//! `dash top`: who writes, waits and reads, how much is committed and how. It looks from outside,
-//! at the memory that connections share and at their locks: it opens no database, takes no lock and
-//! makes no file.
+//! `sqlite-dash top`: who writes, waits and reads, how much is committed and how. It looks from
+//! outside, at the memory that connections share and at their locks: it opens no database, takes no
+//! lock and makes no file.
 
 mod json;
 pub mod moment;
@@ -22,7 +22,7 @@ use crate::out::Shown;
 use moment::{Moment, Rates};
 use screen::Screen;
 
-/// Arguments of `dash top`.
+/// Arguments of `sqlite-dash top`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The database
@@ -109,7 +109,7 @@ fn look(path: &Path) -> Result<Option<Moment>> {
         }
         if dash_shadow::is_open(&Real, path) {
             return Err(Failure::new(format!(
-                "{} is open in another version of dash, which shares memory in another way: use its own `dash top`",
+                "{} is open in another version of dash, which shares memory in another way: use its own `sqlite-dash top`",
                 path.shown()
             )));
         }

@@ -13,42 +13,59 @@ use super::moment::{Moment, Party, Rates};
 /// A metric: its name, its type, and what it means.
 type Metric = (&'static str, &'static str, &'static str);
 
-const OPEN: Metric =
-    ("dash_open", "gauge", "Whether a connection of dash has the database open for writing.");
+const OPEN: Metric = (
+    "sqlite_dash_open",
+    "gauge",
+    "Whether a connection of dash has the database open for writing.",
+);
 const COMMITS: Metric = (
-    "dash_commits_total",
+    "sqlite_dash_commits_total",
     "counter",
     "Commits since the first of the present connections opened the database.",
 );
-const CONNECTIONS: Metric = ("dash_connections", "gauge", "Connections through dash.");
-const WRITER: Metric =
-    ("dash_writer_seconds", "gauge", "For how long the present writer has had the write lock.");
-const CHECKPOINT: Metric =
-    ("dash_checkpoint_seconds", "gauge", "For how long the present checkpoint has been at work.");
-const WAITING: Metric = ("dash_waiting", "gauge", "Connections that wait for the write lock.");
+const CONNECTIONS: Metric = ("sqlite_dash_connections", "gauge", "Connections through dash.");
+const WRITER: Metric = (
+    "sqlite_dash_writer_seconds",
+    "gauge",
+    "For how long the present writer has had the write lock.",
+);
+const CHECKPOINT: Metric = (
+    "sqlite_dash_checkpoint_seconds",
+    "gauge",
+    "For how long the present checkpoint has been at work.",
+);
+const WAITING: Metric =
+    ("sqlite_dash_waiting", "gauge", "Connections that wait for the write lock.");
 const LONGEST: Metric =
-    ("dash_waiting_seconds", "gauge", "For how long the one that has waited longest waits.");
-const READERS: Metric = ("dash_readers", "gauge", "Connections that read at this moment.");
-const OLDEST: Metric = ("dash_reader_seconds", "gauge", "For how long the oldest reader reads.");
-const KEPT: Metric =
-    ("dash_kept_bytes", "gauge", "Bytes of -wal that no checkpoint can copy before readers end.");
+    ("sqlite_dash_waiting_seconds", "gauge", "For how long the one that has waited longest waits.");
+const READERS: Metric = ("sqlite_dash_readers", "gauge", "Connections that read at this moment.");
+const OLDEST: Metric =
+    ("sqlite_dash_reader_seconds", "gauge", "For how long the oldest reader reads.");
+const KEPT: Metric = (
+    "sqlite_dash_kept_bytes",
+    "gauge",
+    "Bytes of -wal that no checkpoint can copy before readers end.",
+);
 const WAL: Metric = (
-    "dash_wal_bytes_per_second",
+    "sqlite_dash_wal_bytes_per_second",
     "gauge",
     "Bytes that commits wrote into -wal a second, in the last interval.",
 );
 const LOG: Metric = (
-    "dash_log_bytes_per_commit",
+    "sqlite_dash_log_bytes_per_commit",
     "gauge",
     "Bytes of the log that a commit took, in the last interval.",
 );
 const GROUP: Metric = (
-    "dash_group_size",
+    "sqlite_dash_group_size",
     "gauge",
     "Commits that became durable with the same record, as a commit sees it, in the last interval.",
 );
-const FLUSH: Metric =
-    ("dash_flush_seconds", "gauge", "From visible until durable, the median of the last interval.");
+const FLUSH: Metric = (
+    "sqlite_dash_flush_seconds",
+    "gauge",
+    "From visible until durable, the median of the last interval.",
+);
 
 /// The metrics.
 pub fn text(path: &Path, now: Option<&Moment>, rates: &Rates) -> String {
@@ -117,6 +134,6 @@ mod tests {
     fn a_label_is_escaped() {
         let text = text(Path::new("/a \"b\"\\c\nd"), None, &Rates::default());
         assert_eq!(text.lines().count(), 3, "{text}");
-        assert!(text.ends_with("dash_open{file=\"/a \\\"b\\\"\\\\c\\nd\"} 0\n"), "{text}");
+        assert!(text.ends_with("sqlite_dash_open{file=\"/a \\\"b\\\"\\\\c\\nd\"} 0\n"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `dash torture`: runs the rings that try to make an engine lose data. What it says is in
+//! `sqlite-dash torture`: runs the rings that try to make an engine lose data. What it says is in
 //! [`report`].
 
 mod report;
@@ -21,7 +21,7 @@ use report::Verdict;
 /// Steps of the bar: thousandths of the work.
 const STEPS: f64 = 1000.0;
 
-/// Arguments of `dash torture`.
+/// Arguments of `sqlite-dash torture`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Only this engine, a variant of it or a part of a ring: shadow, shadow/paper, shadow/memory

@@ -1,5 +1,6 @@
-//! What `dash recover` does about a database in WAL mode: opening recovers it, unless its `-wal`
-//! was removed or cut by hand, or its log is damaged or of another database. Then a person decides.
+//! What `sqlite-dash recover` does about a database in WAL mode: opening recovers it, unless its
+//! `-wal` was removed or cut by hand, or its log is damaged or of another database. Then a person
+//! decides.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What connections in mode wal do at a moment, for `dash top`.
+//! What connections in mode wal do at a moment, for `sqlite-dash top`.
 
 use std::path::Path;
 

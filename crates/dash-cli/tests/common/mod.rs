@@ -5,6 +5,7 @@ pub mod forged;
 pub mod killed;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -14,6 +15,12 @@ use std::process::{Child, Command, Output, Stdio};
 use dash_testing::machine::is_root;
 use dash_testing::{Need, skip};
 use rusqlite::Connection;
+
+/// The program under test. Asked for when a test runs: a shell between cargo and rustc
+/// (`.cargo/rustc`) drops a name with a hyphen.
+pub fn program() -> OsString {
+    std::env::var_os("CARGO_BIN_EXE_sqlite-dash").unwrap()
+}
 
 /// A folder with a database `app.db` that need not exist.
 pub struct Home {
@@ -43,12 +50,13 @@ impl Home {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dash"));
+        let mut command = Command::new(program());
         command.args(arguments).current_dir(self.path());
         command
     }
 
-    /// A session of `dash shell` that is told what to do, and killed or closed by who has it.
+    /// A session of `sqlite-dash shell` that is told what to do, and killed or closed by who has
+    /// it.
     pub fn shell(&self) -> Child {
         let mut command = self.command(&["shell", "app.db"]);
         command.env("PATH", "").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -81,7 +89,7 @@ impl Home {
         let mut command = self.command(arguments);
         if is_root() {
             command.uid(65_534).gid(65_534);
-            let mut probe = Command::new(env!("CARGO_BIN_EXE_dash"));
+            let mut probe = Command::new(program());
             probe.arg("--version").uid(65_534).gid(65_534).stdout(Stdio::null());
             if !probe.status().is_ok_and(|status| status.success()) {
                 skip(Need::Traverse, "another user can't run what was built here");

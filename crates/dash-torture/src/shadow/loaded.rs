@@ -29,7 +29,7 @@ impl Loaded for Files {
     }
 
     fn choice(&self) -> Option<&'static str> {
-        Some("dash recover")
+        Some("sqlite-dash recover")
     }
 
     fn rests_beside_readers(&self) -> bool {

@@ -78,7 +78,7 @@ const STEPS: &[CommitStep] = &[
 /// How dash says that both files hold commits that the other lacks, or that `app.db` is not what
 /// had that name, which nobody but the user can decide.
 const CHOICES: [&str; 2] =
-    ["choose one with `dash recover", "was made by another program while it had no name"];
+    ["choose one with `sqlite-dash recover", "was made by another program while it had no name"];
 
 /// Two copies, one flush, names exchanged.
 #[derive(Debug, Clone, Copy, Default)]

@@ -51,7 +51,10 @@ impl Files {
 fn refused(tale: &Tale, story: &str) {
     let before = Files::of(&tale.machine, &ALL).0;
     let told = tale.try_open().err().unwrap_or_else(|| panic!("{story}: it is opened"));
-    assert!(told.contains("don't belong") && told.contains("dash recover"), "{story}: {told}");
+    assert!(
+        told.contains("don't belong") && told.contains("sqlite-dash recover"),
+        "{story}: {told}"
+    );
     assert!(before == Files::of(&tale.machine, &ALL).0, "{story}: something was changed");
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn unless_the_database_lacks_what_it_says() {
         remove(&tale.machine, "-wal");
         let refused = tale.try_open().err().unwrap();
         assert!(refused.contains("app.db-wal is missing"), "{refused}");
-        assert!(refused.contains("dash recover"), "{refused}");
+        assert!(refused.contains("sqlite-dash recover"), "{refused}");
         // Nothing was touched: put back, it is all there.
         assert!(!tale.machine.exists("/app.db-wal"));
     }
@@ -53,7 +53,7 @@ pub(crate) fn nor_where_it_is_shorter_than_that() {
     remove(&tale.machine, "-wal");
     let refused = tale.try_open().err().unwrap();
     assert!(refused.contains("app.db-dashlog holds commits"), "{refused}");
-    assert!(refused.contains("dash recover"), "{refused}");
+    assert!(refused.contains("sqlite-dash recover"), "{refused}");
 }
 
 /// Nor where rows were changed, which leaves header and length as they are.
@@ -69,7 +69,7 @@ pub(crate) fn nor_where_rows_were_changed() {
     remove(&tale.machine, "-wal");
     let refused = tale.try_open().err().unwrap();
     assert!(refused.contains("app.db-wal is missing"), "{refused}");
-    assert!(refused.contains("dash recover"), "{refused}");
+    assert!(refused.contains("sqlite-dash recover"), "{refused}");
 }
 
 /// A stock connection that was there before checkpoints everything, and deletes it.

@@ -31,7 +31,7 @@ pub(crate) fn after_a_power_loss() {
     let tale = without_log();
     let refused = tale.try_open().err().unwrap();
     assert!(refused.contains("app.db-dashlog is missing"), "{refused}");
-    assert!(refused.contains("dash recover app.db --discard"), "{refused}");
+    assert!(refused.contains("sqlite-dash recover app.db --discard"), "{refused}");
     // Nothing was touched, for it may be put back.
     assert!(is_fenced(&tale.machine) && tale.machine.exists("/app.db-wal"));
 }
@@ -93,7 +93,7 @@ pub(crate) fn also_where_it_was_written_over() {
         overwrite(&tale.machine, "app.db-dashlog", &bytes);
         let refused = tale.try_open().err().unwrap_or_else(|| panic!("{what} is taken for a log"));
         assert!(refused.contains("app.db-dashlog is neither a log nor"), "{what}: {refused}");
-        assert!(refused.contains("dash recover app.db --discard"), "{what}: {refused}");
+        assert!(refused.contains("sqlite-dash recover app.db --discard"), "{what}: {refused}");
         // Nothing was touched.
         assert!(is_fenced(&tale.machine) && tale.machine.exists("/app.db-wal"), "{what}");
         assert_eq!(tale.machine.file_view("/app.db-dashlog").unwrap(), bytes, "{what}");

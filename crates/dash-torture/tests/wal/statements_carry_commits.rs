@@ -254,7 +254,7 @@ pub(crate) fn but_another_sqlite_does_not_run_them() {
     let tale = lost(&tale);
     let refused = tale.try_open().err().unwrap();
     assert!(refused.contains("SQLite 0.0.2"), "{refused}");
-    assert!(refused.contains("dash recover app.db --discard"), "{refused}");
+    assert!(refused.contains("sqlite-dash recover app.db --discard"), "{refused}");
     let process = || tale.machine.process();
     let asked = recover(&process(), Path::new(DB), Choice::Ask).unwrap_err().to_string();
     assert!(asked.contains("this program runs none"), "{asked}");

@@ -257,7 +257,7 @@ impl<S: Storage> Look<'_, S> {
         };
         format!(
             "{log} holds {commits} commits by their statements alone (dash_commit=paper), which {by} ran and has to run again; \
-             {here}: open {db} once, through dash, with a program that has that SQLite, or let `dash recover {db} --discard` go \
+             {here}: open {db} once, through dash, with a program that has that SQLite, or let `sqlite-dash recover {db} --discard` go \
              on without these commits"
         )
     }
@@ -321,7 +321,7 @@ impl<F: File> Target<F> {
         Error::CantOpen(format!(
             "statements that carry commits of {db} (dash_commit=paper) come to something else than they did: this program sets \
              its connections otherwise (sqlite3_auto_extension), or {db} or {wal} is not as it was before them, as a program \
-             without dash has changed it; open it with another program, restore a backup, or let `dash recover {db} --discard` \
+             without dash has changed it; open it with another program, restore a backup, or let `sqlite-dash recover {db} --discard` \
              go on without these commits"
         ))
     }

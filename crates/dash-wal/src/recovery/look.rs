@@ -277,7 +277,7 @@ impl<S: Storage> Look<'_, S> {
     /// What no crash leaves in a log.
     pub(crate) fn damaged_log(&self, what: &str) -> Error {
         Error::Corrupt(format!(
-            "{}: {what}; no crash leaves that. `dash recover {}` tells what can be done",
+            "{}: {what}; no crash leaves that. `sqlite-dash recover {}` tells what can be done",
             self.names.shown_log(),
             shell_word(&self.names.db)
         ))
@@ -289,7 +289,7 @@ impl<S: Storage> Look<'_, S> {
         let db = shell_word(&self.names.db);
         Error::CantOpen(format!(
             "{log} is missing: {db} was in use when the power was lost, and its last commits may be there alone; put {log} \
-             back, or let `dash recover {db} --discard` take {db} and {wal} without them"
+             back, or let `sqlite-dash recover {db} --discard` take {db} and {wal} without them"
         ))
     }
 
@@ -300,7 +300,7 @@ impl<S: Storage> Look<'_, S> {
         let db = shell_word(&self.names.db);
         Error::CantOpen(format!(
             "{log} is neither a log nor says where that is, as if it had been emptied or written over: {db} was in use when the \
-             power was lost, and its last commits may have been there alone; put {log} back, or let `dash recover {db} --discard` \
+             power was lost, and its last commits may have been there alone; put {log} back, or let `sqlite-dash recover {db} --discard` \
              take {db} and {wal} without them"
         ))
     }
@@ -313,12 +313,12 @@ impl<S: Storage> Look<'_, S> {
         if chain.is_some_and(|chain| chain.carries) {
             return Error::CantOpen(format!(
                 "{wal} is missing: {log} holds commits that were in it by their statements alone, which can be run again only \
-                 on what was before them in {wal}; put {wal} back, or let `dash recover {db} --discard` take the database as it \
+                 on what was before them in {wal}; put {wal} back, or let `sqlite-dash recover {db} --discard` take the database as it \
                  is, which is right if a program on stock SQLite went on after all of dash's had been killed"
             ));
         }
         Error::CantOpen(format!(
-            "{wal} is missing: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `dash recover {db}` \
+            "{wal} is missing: {log} holds commits that were in it and that {db} lacks; put {wal} back, or let `sqlite-dash recover {db}` \
              choose: --keep takes the commits from the log, --discard the database as it is, which is right if a program \
              on stock SQLite went on after all of dash's had been killed"
         ))
@@ -329,7 +329,7 @@ impl<S: Storage> Look<'_, S> {
         let (db, log) = (self.names.shown(), self.names.shown_log());
         Error::CantOpen(format!(
             "{log} holds commits that don't belong to {db}: one of the two is another database's, or {db} is an older state of \
-             its own, as of a backup; put back what belongs together, or let `dash recover {db} --discard` take {db} without \
+             its own, as of a backup; put back what belongs together, or let `sqlite-dash recover {db} --discard` take {db} without \
              them"
         ))
     }

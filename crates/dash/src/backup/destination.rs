@@ -172,7 +172,7 @@ impl Destination {
         let why = match self.look_for(&self.name)?.map(|found| found.kind) {
             None => return Ok(()),
             Some(FileKind::Regular) if !self.replace => {
-                "exists; name another file, or let it be replaced: dash backup --force, or with dash_backup=on in the URI \
+                "exists; name another file, or let it be replaced: sqlite-dash backup --force, or with dash_backup=on in the URI \
                  dash_backup(path, schema, 'replace')"
             }
             Some(FileKind::Regular) if !self.is_replaceable()? => {

@@ -28,7 +28,7 @@ pub enum Leave {
 
 /// How the program gives its leave.
 const HOW: &str =
-    "open the database with dash_backup=on in its URI, or use the program `dash backup`";
+    "open the database with dash_backup=on in its URI, or use the program `sqlite-dash backup`";
 
 fn refused(why: &str) -> Error {
     Error::new(Code::READONLY, format!("dash_backup: {why}: {HOW}"))

@@ -92,12 +92,12 @@ fn failed(error: &Error) -> EngineError {
     EngineError::CantOpen(match forged.contains(&error.code.primary()) {
         true => format!(
             "statements that carry commits (dash_commit=paper) are none that dash writes: {error}. The log is \
-             forged or damaged, and nothing of it was let in: look who wrote it, restore a backup, or let `dash recover --discard` \
+             forged or damaged, and nothing of it was let in: look who wrote it, restore a backup, or let `sqlite-dash recover --discard` \
              go on without them"
         ),
         false => format!(
             "statements that carry commits (dash_commit=paper) could not be run again: {error}. What sets up each \
-             connection of this program (sqlite3_auto_extension) may be in the way: open it with another one, or let `dash recover \
+             connection of this program (sqlite3_auto_extension) may be in the way: open it with another one, or let `sqlite-dash recover \
              --discard` go on without them"
         ),
     })

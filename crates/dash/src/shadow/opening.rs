@@ -240,7 +240,7 @@ pub(super) fn note_put_aside(host: &HostVfs, path: &Path, engine: &Connection<Re
     let shown = path.display();
     let message = format!(
         "{shown} was removed or moved away after a clean close, and a new one begins: its second copy is {shown}-shadow-old now. \
-         Remove that; or, to have its content back, give it the name other.db-shadow and run `dash recover other.db`"
+         Remove that; or, to have its content back, give it the name other.db-shadow and run `sqlite-dash recover other.db`"
     );
     host.note(Code::WARNING, &message);
 }

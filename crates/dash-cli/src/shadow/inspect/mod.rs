@@ -1,4 +1,4 @@
-//! What `dash inspect` says of the two files, and who holds locks on them.
+//! What `sqlite-dash inspect` says of the two files, and who holds locks on them.
 
 pub mod json;
 pub mod text;

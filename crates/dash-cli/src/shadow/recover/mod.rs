@@ -1,5 +1,5 @@
-//! What `dash recover` does about the two files: `plan` where one at least is whole, with `age` for
-//! what a shadow lacks; `torn` for files that are no whole state.
+//! What `sqlite-dash recover` does about the two files: `plan` where one at least is whole, with
+//! `age` for what a shadow lacks; `torn` for files that are no whole state.
 
 mod age;
 mod plan;
@@ -94,7 +94,7 @@ fn not_a_choice(keep: Keep, file: &Path) -> String {
         Keep::Shadow => format!(
             "by what dash keeps a record of, {shown} is whole and {shown}-shadow is an older state of it. If PRAGMA integrity_check \
              finds {shown} damaged, copy {shown}-shadow under another name before anything opens {shown} again, and \
-             look with `dash shell` what that copy holds"
+             look with `sqlite-dash shell` what that copy holds"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! What `dash inspect` says of a database in WAL mode, and who holds locks on its files.
+//! What `sqlite-dash inspect` says of a database in WAL mode, and who holds locks on its files.
 
 pub mod json;
 pub mod text;

@@ -86,7 +86,7 @@ impl Rig {
         for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
             let name = entry.map_err(|error| error.to_string())?.file_name();
             let ending = name.to_str().and_then(|name| name.strip_prefix("app.db"));
-            // `dash recover` keeps what loses.
+            // `sqlite-dash recover` keeps what loses.
             let ending = ending.and_then(|ending| ending.split(".before-recover-").next());
             if !ending.is_some_and(|it| FILES.contains(&it) || it == "-journal") {
                 return Err(format!("{name:?} was made beside the database"));

@@ -31,10 +31,10 @@ const TOOLS: [&[&str]; 9] = [
     &["top", "--once", "--interval", "0.1"],
 ];
 
-/// Names of the program `dash`; the tests of other crates have none.
+/// Names of the program `sqlite-dash`; the tests of other crates have none.
 fn program() -> Option<PathBuf> {
     let this = std::env::current_exe().ok()?;
-    (this.file_name()? == "dash").then_some(this)
+    (this.file_name()? == "sqlite-dash").then_some(this)
 }
 
 fn used() -> Result<(Duration, u64), String> {
@@ -98,7 +98,7 @@ fn case(rig: &mut Rig, program: &Path, dice: &mut Dice) -> Result<Counts, String
     let mut counts = vec![("runs", 1), (tool[0], 1)];
     if is_sql && by_shell(&output.stdout).map_err(|error| format!("a shell: {error}"))? {
         if rig.canary.folder.join("OWNED").exists() {
-            return Err("what `dash log --sql` prints is a command to the shell".to_owned());
+            return Err("what `sqlite-dash log --sql` prints is a command to the shell".to_owned());
         }
         // Its statements do what statements do, for whoever runs them.
         rig.renew()?;
@@ -120,6 +120,6 @@ pub fn worker(assignment: &Assignment) -> Result<(), String> {
 pub fn run(options: &Options, again: &Again, summary: &mut Summary, go_on: &mut GoOn<'_>) {
     match program() {
         Some(_) => numbered::run(ROLE, options, again, summary, go_on),
-        None => summary.skipped.push("the tools: this is not the program dash".to_owned()),
+        None => summary.skipped.push("the tools: this is not the program sqlite-dash".to_owned()),
     }
 }
