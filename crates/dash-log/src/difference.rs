@@ -21,31 +21,16 @@ use dash_engine::error::{Error, Result};
 use std::ops::Range;
 
 mod copies;
+mod operations;
+
+pub use operations::longest;
+use operations::{
+    COPY, COPY_EVERYWHERE, DATA, GAP, IN_TAG, KEEP, KIND, ONE_BYTE, SHORT_RUN,
+    SHORT_RUN_EVERYWHERE, TWO_BYTES, Writer,
+};
 
 /// Longest image that is copied from: offset and length are 16 bits.
 pub const COPY_MAX: usize = 1 << 16;
-
-/// Equal bytes that are not worth ending a run for: two tags would take as many.
-const GAP: usize = 2;
-
-/// Runs of new bytes up to this length are not looked for in the old image.
-const SHORT_RUN: usize = 48;
-/// The same where copies are shorter.
-const SHORT_RUN_EVERYWHERE: usize = 24;
-
-const KEEP: u8 = 0b0000_0000;
-const DATA: u8 = 0b0100_0000;
-const COPY: u8 = 0b1000_0000;
-const COPY_EVERYWHERE: u8 = 0b1100_0000;
-const KIND: u8 = 0b1100_0000;
-/// Lengths up to this one are in the tag.
-const IN_TAG: usize = 60;
-const ONE_BYTE: u8 = 60;
-const TWO_BYTES: u8 = 61;
-/// Lengths up to this one take one byte behind the tag.
-const IN_BYTE: usize = IN_TAG + 256;
-/// Longest of one operation.
-const LONGEST: usize = 1 << 16;
 
 /// Whether a difference may copy from the old image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,12 +48,6 @@ pub enum Copies {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the difference is damaged")]
 pub struct Damaged;
-
-/// The most that a difference of an image of `len` bytes takes.
-#[must_use]
-pub fn longest(len: usize) -> usize {
-    len + len / 32 + 16
-}
 
 /// Makes differences, one after the other in the same memory.
 #[derive(Default)]
@@ -150,61 +129,6 @@ impl Differ {
             writer.data(run.start, &new[run]);
         });
         Ok(movable)
-    }
-}
-
-/// Operations, in the order of the new image.
-struct Writer<'a> {
-    out: &'a mut Vec<u8>,
-    at: usize,
-}
-
-impl Writer<'_> {
-    fn keep_to(&mut self, place: usize) {
-        let mut len = place - self.at;
-        while len > 0 {
-            let part = len.min(LONGEST);
-            self.tag(KEEP, part);
-            len -= part;
-        }
-        self.at = place;
-    }
-
-    fn data(&mut self, place: usize, bytes: &[u8]) {
-        self.keep_to(place);
-        for part in bytes.chunks(LONGEST) {
-            self.tag(DATA, part.len());
-            self.out.extend_from_slice(part);
-        }
-        self.at += bytes.len();
-    }
-
-    fn copy(&mut self, place: usize, from: usize, len: usize) {
-        self.keep_to(place);
-        let (from, less) = (from.to_le_bytes(), (len - 1).to_le_bytes());
-        self.out.extend_from_slice(&[COPY, from[0], from[1], less[0], less[1]]);
-        self.at += len;
-    }
-
-    fn copy_everywhere(&mut self, place: usize, from: usize, len: usize) {
-        self.keep_to(place);
-        self.tag(COPY_EVERYWHERE, len);
-        let from = from.to_le_bytes();
-        self.out.extend_from_slice(&[from[0], from[1]]);
-        self.at += len;
-    }
-
-    /// `len` is 1 to [`LONGEST`].
-    fn tag(&mut self, kind: u8, len: usize) {
-        let less = (len - 1).to_le_bytes();
-        if len <= IN_TAG {
-            self.out.push(kind | less[0]);
-        } else if len <= IN_BYTE {
-            let less = (len - 1 - IN_TAG).to_le_bytes();
-            self.out.extend_from_slice(&[kind | ONE_BYTE, less[0]]);
-        } else {
-            self.out.extend_from_slice(&[kind | TWO_BYTES, less[0], less[1]]);
-        }
     }
 }
 

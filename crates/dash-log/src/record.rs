@@ -4,7 +4,7 @@
 //! It begins at a multiple of the block it was padded to, is contiguous, and counts only whole:
 //! its checksum covers every byte of it but the padding (LOG-1).
 
-use crate::format::{Form, Invalid, layout as common, u32_at};
+use crate::format::{Form, Invalid, u32_at};
 use crate::number::{put as put_number, take as take_number};
 
 pub use builder::Builder;
@@ -12,53 +12,11 @@ pub use start::{COMPACT_MAGIC, MAGIC, compact};
 pub(crate) use start::{beginning, claimed};
 
 mod builder;
+pub mod layout;
+mod limits;
 mod start;
 
-/// Flag: what the engine wrote before this record is durable elsewhere, and no entry from here on
-/// builds on an image from before. Recovery reads from the newest such record on.
-pub const WINDOW_START: u16 = 1;
-
-/// Flag: an annotation follows the entries. An older dash takes the record for a newer one's.
-pub const ANNOTATED: u16 = 2;
-
-/// Flag: the annotation counts: the engine makes of it what entries would have said (LOG-17). An
-/// older dash takes the record for a newer one's. In a compact record the bits between are taken.
-pub const CARRYING: u16 = 32;
-
-/// Longest record, in bytes, padding included. A shorter one is what it says, or is none: so what a
-/// damaged beginning claims costs no more than this to look at (LOG-18).
-pub const RECORD_MAX: usize = 4 << 20;
-
-/// Longest annotation, in bytes.
-pub const ANNOTATION_MAX: usize = u16::MAX as usize;
-
-/// Offsets in the record, behind what it has in common with a head, and in an entry.
-pub mod layout {
-    /// Bytes of the record without padding, u32.
-    pub const LENGTH: usize = 32;
-    /// Bytes of the record on the disk, u32.
-    pub const PADDED: usize = 36;
-    /// Flags, u16.
-    pub const FLAGS: usize = 40;
-    /// Bytes of meta in each entry, u16.
-    pub const META_LEN: usize = 42;
-    /// Number of entries, u32.
-    pub const ENTRIES: usize = 44;
-    /// Bytes of an image, u32.
-    pub const UNIT_BYTES: usize = 48;
-    /// Length of the context, u16.
-    pub const CONTEXT_LEN: usize = 52;
-    /// Length of the annotation, u16.
-    pub const ANNOTATION_LEN: usize = 54;
-    /// The engine's context; the entries follow it.
-    pub const CONTEXT: usize = 56;
-    /// In an entry: number of the unit, u32.
-    pub const UNIT: usize = 0;
-    /// In an entry: what the difference is made of, u8.
-    pub const BASE: usize = 4;
-    /// In an entry: length of the difference, 1 to 5 bytes.
-    pub const DIFFERENCE_LEN: usize = 5;
-}
+pub use limits::{ANNOTATED, ANNOTATION_MAX, CARRYING, RECORD_MAX, WINDOW_START};
 
 /// Base of a difference: an image of zeros.
 const BASE_ZEROS: u8 = 0;
@@ -239,9 +197,4 @@ fn put_difference_len(form: Form, len: u32, based: bool, out: &mut Vec<u8>) {
         Form::Sectors => put_number(len.into(), out),
         Form::Lines => put_number(u64::from(len) << 1 | u64::from(based), out),
     }
-}
-
-/// A number of bytes in memory.
-fn size(len: u32) -> usize {
-    usize::try_from(len).unwrap_or(usize::MAX)
 }

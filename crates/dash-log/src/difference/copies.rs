@@ -5,7 +5,7 @@
 //! it, as it is gone through; each word of the new one that stands in a long run of changes is
 //! looked up, and what is found is grown to both sides.
 
-use super::{GAP, SHORT_RUN, SHORT_RUN_EVERYWHERE, Writer, longest};
+use super::operations::{GAP, SHORT_RUN, SHORT_RUN_EVERYWHERE, Writer, longest};
 use crate::runs::Changes;
 use dash_engine::error::{Error, Result};
 use std::ops::Range;

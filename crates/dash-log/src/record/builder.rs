@@ -112,7 +112,7 @@ impl Builder {
         self.movable.clear();
         self.images.clear();
         self.hope = 0;
-        self.unit_bytes = super::size(unit_bytes);
+        self.unit_bytes = super::limits::size(unit_bytes);
         self.start =
             Start { id, sequence, flags, unit_bytes, meta_len, context_len, ..Start::default() };
         reserve(&mut self.bytes, context.len())?;
@@ -211,7 +211,7 @@ impl Builder {
     ///
     /// [`Error::OutOfMemory`]; [`Error::Refused`] for a record of 4 GiB.
     pub fn slack(&mut self, block: u32) -> Result<usize> {
-        let block = super::size(block).max(1);
+        let block = super::limits::size(block).max(1);
         self.shorten(block)?;
         Ok(self.len().next_multiple_of(block) - self.len())
     }
@@ -240,7 +240,7 @@ impl Builder {
     ///
     /// [`Error::OutOfMemory`]; [`Error::Refused`] for a record of 4 GiB.
     pub fn finish(&mut self, block: u32) -> Result<&[u8]> {
-        let block = super::size(block).max(1);
+        let block = super::limits::size(block).max(1);
         self.shorten(block)?;
         let length = self.len();
         let padded = length.next_multiple_of(block);

@@ -1,14 +1,14 @@
 //! What a record begins with, before its context: in full, or compact where it was made for memory,
 //! which has no blocks to fill.
 
-use super::{
-    ANNOTATED, CARRYING, RECORD_MAX, WINDOW_START, common, layout, put_number, take_number,
-};
+use super::layout;
+use super::limits::{ANNOTATED, CARRYING, RECORD_MAX, WINDOW_START, size};
+use crate::format::layout as common;
 use crate::format::{
     Beginning, Form, Invalid, LINE, VERSION, checksum_but, put, u16_at, u32_at, u64_at,
 };
 use crate::head::COUNT_MAX;
-use crate::number;
+use crate::number::{self, put as put_number, take as take_number};
 use dash_engine::error::{Error, Result};
 
 /// Begins a record.
@@ -189,9 +189,9 @@ pub(super) fn decode(bytes: &[u8]) -> std::result::Result<Whole, Invalid> {
 impl Whole {
     /// Whether a log may get to its number, and a block is what it is padded to.
     fn can_be(&self) -> bool {
-        let padding = super::size(self.padded).checked_sub(self.length);
+        let padding = size(self.padded).checked_sub(self.length);
         let fits = padding.is_some_and(|padding| padding < BLOCK_MAX);
-        fits && super::size(self.padded).is_multiple_of(LINE) && self.start.sequence < COUNT_MAX
+        fits && size(self.padded).is_multiple_of(LINE) && self.start.sequence < COUNT_MAX
     }
 }
 
@@ -207,7 +207,7 @@ pub(crate) fn claimed(bytes: &[u8]) -> usize {
 fn in_full(bytes: &[u8]) -> std::result::Result<Whole, Invalid> {
     let beginning = Beginning::of(bytes, MAGIC).ok_or(Invalid::Absent)?;
     beginning.is_of(VERSION..=VERSION)?;
-    let length = super::size(u32_at(bytes, layout::LENGTH));
+    let length = size(u32_at(bytes, layout::LENGTH));
     if length < layout::CONTEXT || length > bytes.len().min(RECORD_MAX) {
         return Err(Invalid::Damaged);
     }

@@ -21,7 +21,8 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::time::ClockId;
 
-use super::{ending, files, lease, retry};
+use super::retry::retry;
+use super::{ending, files, lease};
 
 /// Does something while others in this process open nothing, and take no lock through what they
 /// have just opened; `false`: that could not be had within the time that is given, if one is, and

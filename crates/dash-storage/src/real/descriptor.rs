@@ -13,12 +13,9 @@ use nix::errno::Errno;
 
 use super::closing;
 use super::files::{self, Parked};
-use super::fork::{self, Number};
-use super::table::{Entry, Table};
+use super::fork::{self, Number, OWN};
+use super::table::Entry;
 use crate::FileId;
-
-/// All descriptors of this process's handles, and the parked ones, as the fork handler sees them.
-pub(super) static OWN: Table<Number> = Table::new();
 
 /// An open descriptor that fails with EBADF in a forked child.
 pub(super) struct Descriptor {

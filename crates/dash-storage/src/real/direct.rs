@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, fcntl_getfl, fcntl_setfl, statx};
 
-use super::uninterrupted;
+use super::retry::uninterrupted;
 
 /// Asks for the alignment of direct I/O (`STATX_DIOALIGN`).
 const ALIGNMENT: StatxFlags = StatxFlags::from_bits_retain(0x2000);

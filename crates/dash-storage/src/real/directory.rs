@@ -15,9 +15,11 @@ use nix::sys::stat::{self, FileStat, Mode};
 use nix::unistd::{self, AccessFlags, UnlinkatFlags};
 
 use super::descriptor::Descriptor;
-use super::file::{File, nanos};
+use super::file::File;
 use super::files;
-use super::{access, journal, uninterrupted};
+use super::metadata::{nanos, not_regular};
+use super::retry::uninterrupted;
+use super::{access, journal};
 use crate::{FileId, FileKind, Metadata, OpenMode};
 
 /// Opening follows no link, waits for nobody at the other end of a pipe, and takes no terminal
@@ -219,11 +221,6 @@ fn no_file(error: io::Error) -> io::Error {
         Some(Errno::ENXIO) => not_regular("a socket or a device"),
         _ => error,
     }
-}
-
-/// The refusal of what is no regular file.
-pub(super) fn not_regular(what: &str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file; remove it"))
 }
 
 /// Whether it is one of the two names that every directory has.

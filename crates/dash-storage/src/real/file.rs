@@ -13,11 +13,12 @@ use nix::unistd::{Whence, lseek};
 use rustix::io::{ReadWriteFlags, pwritev2};
 
 use super::descriptor::{self, Descriptor};
-use super::directory::not_regular;
 use super::memory::{Map, Memory};
+use super::metadata::{nanos, not_regular, stat};
 use super::persistent::Persistent;
+use super::retry::uninterrupted;
 use super::{access, cache, clone, direct, in_place, initialize};
-use super::{lease, lock, owners, space, uninterrupted};
+use super::{lease, lock, owners, space};
 use crate::{File as _, FileId, FileKind, LockKind, Metadata, REGION};
 
 /// More buffers than this the kernel refuses in one call.
@@ -379,18 +380,8 @@ impl Drop for File {
     }
 }
 
-pub(super) fn stat(file: &fs::File) -> io::Result<fs::Metadata> {
-    uninterrupted(|| file.metadata())
-}
-
 fn id(found: &fs::Metadata) -> FileId {
     FileId { device: found.dev(), inode: found.ino() }
-}
-
-/// A time of day since 1970.
-pub(super) fn nanos(seconds: i64, nanos: i64) -> u64 {
-    let seconds = u64::try_from(seconds).unwrap_or(0);
-    seconds.wrapping_mul(1_000_000_000).wrapping_add(u64::try_from(nanos).unwrap_or(0))
 }
 
 fn advance(offset: u64, by: usize) -> io::Result<u64> {

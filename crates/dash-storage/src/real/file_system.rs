@@ -7,7 +7,8 @@ use std::io;
 use nix::sys::stat::{fstat, major, minor};
 use nix::sys::statfs::fstatfs;
 
-use super::{Directory, uninterrupted};
+use super::directory::Directory;
+use super::retry::uninterrupted;
 
 /// By the number that `statfs(2)` answers. A lock that one machine takes is another one's only if
 /// the server and both mounts see to that, and memory shared by a file never is.

@@ -21,8 +21,13 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::descriptor::OWN;
-use super::memory::MAPPINGS;
+use super::table::Table;
+
+/// All descriptors of this process's handles, and the parked ones.
+pub(super) static OWN: Table<Number> = Table::new();
+
+/// All mappings of this process's handles.
+pub(super) static MAPPINGS: Table<Extent> = Table::new();
 
 static REGISTERED: Once = Once::new();
 static GENERATION: AtomicU64 = AtomicU64::new(0);
@@ -45,6 +50,21 @@ const PAUSE: Duration = Duration::from_micros(50);
 #[inline]
 pub(super) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
+}
+
+/// How many forks this process is away from the first one that had files open here. Whoever
+/// remembers the number can tell that a handle came over `fork()`: nothing is wrong with the file
+/// then, but the handle is good no more. Costs a load.
+#[must_use]
+pub fn forks() -> u64 {
+    generation()
+}
+
+/// Does something that no fork comes into, such as to hold a lock that a child would find held for
+/// ever. Not for long: a fork waits for it, though not for more than a second.
+pub fn without_fork<R>(work: impl FnOnce() -> R) -> R {
+    let _inside = inside();
+    work()
 }
 
 /// Proof that no fork happens between opening and listing, or closing and unlisting. It stays with

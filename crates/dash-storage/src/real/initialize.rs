@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::resource::{Resource, getrlimit};
 
-use super::{in_place, uninterrupted};
+use super::{in_place, retry::uninterrupted};
 use crate::Blocks;
 
 /// `FALLOC_FL_WRITE_ZEROES`: allocates blocks and has the device make zeros of them, where it can

@@ -15,7 +15,7 @@ use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
 
-use super::retry;
+use super::retry::retry;
 
 /// `F_SETSIG` of asm-generic/fcntl.h; libc has it for some targets only.
 const F_SETSIG: libc::c_int = 10;

@@ -7,7 +7,7 @@ use std::io;
 
 use xattr::FileExt;
 
-use super::uninterrupted;
+use super::retry::uninterrupted;
 
 const NAME: &str = "system.posix_acl_access";
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 
-use super::retry;
+use super::retry::retry;
 use crate::LockKind;
 
 /// The owner that `F_OFD_GETLK` reports for open-file-description locks.

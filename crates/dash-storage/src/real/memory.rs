@@ -15,14 +15,11 @@ use std::time::Duration;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::errno::Errno;
 
-use super::fork::{self, Extent};
+use super::fork::{self, Extent, MAPPINGS};
 use super::futex;
-use super::table::{Entry, Table};
-use super::uninterrupted;
+use super::retry::uninterrupted;
+use super::table::Entry;
 use crate::{ReadMap, SharedMemory};
-
-/// All mappings of this process's handles.
-pub(super) static MAPPINGS: Table<Extent> = Table::new();
 
 /// A read-only mapping of a file's beginning.
 pub struct Map(Region);

@@ -9,7 +9,8 @@
 //! before), `lease` (who else has a file open), [`holders`] (who has locks on one), `file_system`
 //! (which one it is), `access` and `list` (whose a file is), `per_process` (statics that a forked
 //! child begins anew), `persistent` (byte-addressable memory), `write_back` (its cache lines),
-//! `random`, `space` (what is left, and what is given back).
+//! `random`, `space` (what is left, and what is given back), `retry` (calls that a signal
+//! interrupts), `metadata` (what the kernel says of an open file).
 //!
 //! Invariants:
 //!
@@ -39,10 +40,12 @@ mod lease;
 mod list;
 mod lock;
 mod memory;
+mod metadata;
 mod owners;
 mod per_process;
 mod persistent;
 mod random;
+mod retry;
 mod space;
 mod table;
 mod write_back;
@@ -55,6 +58,7 @@ pub use directory::Directory;
 pub use ending::{lock, process_ends};
 pub use file::File;
 pub use file_system::FileSystem;
+pub use fork::{forks, without_fork};
 pub use memory::{Map, Memory};
 pub use per_process::PerProcess;
 pub use persistent::Persistent;
@@ -63,52 +67,14 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::time::ClockId;
 
 use crate::Storage;
-
-/// Makes a call until no signal interrupts it (file systems in user space let signals in anywhere).
-/// Not for calls that must not be made twice: whether an interrupted one was carried out is not
-/// known.
-fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    loop {
-        match call() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
-}
-
-/// Makes a call until no signal interrupts it, if it answers with its `errno`.
-fn retry<T>(mut call: impl FnMut() -> nix::Result<T>) -> nix::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::EINTR) => {}
-            result => return result,
-        }
-    }
-}
-
-/// How many forks this process is away from the first one that had files open here. Whoever
-/// remembers the number can tell that a handle came over `fork()`: nothing is wrong with the file
-/// then, but the handle is good no more. Costs a load.
-#[must_use]
-pub fn forks() -> u64 {
-    fork::generation()
-}
 
 /// Closes what was left open because others in this process had it open, and have no more. Costs a
 /// load where there is nothing.
 pub fn close_left() {
     descriptor::close_parked(None);
-}
-
-/// Does something that no fork comes into, such as to hold a lock that a child would find held for
-/// ever. Not for long: a fork waits for it, though not for more than a second.
-pub fn without_fork<R>(work: impl FnOnce() -> R) -> R {
-    let _inside = fork::inside();
-    work()
 }
 
 /// The operating system this process runs on.

@@ -23,11 +23,10 @@ use nix::errno::Errno;
 use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 
 use super::descriptor::Descriptor;
-use super::fork::{self, Extent};
-use super::memory::MAPPINGS;
+use super::fork::{self, Extent, MAPPINGS};
 use super::table::Entry;
 use super::write_back::{self, Instruction};
-use super::{direct, uninterrupted};
+use super::{direct, retry::uninterrupted};
 use crate::{FileId, LINE, Persistence, PersistentMemory, WORD};
 
 /// A mapping of a file's beginning, to be stored to.

@@ -9,8 +9,9 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::file::stat;
-use super::{forks, uninterrupted};
+use super::fork::forks;
+use super::metadata::stat;
+use super::retry::uninterrupted;
 
 /// Bytes of what `st_blocks` counts.
 const SECTOR: u64 = 512;

@@ -59,7 +59,7 @@ impl<T: Default> Chunk<T> {
 
 impl<T> Entry<T> {
     fn claim(&self) -> bool {
-        !self.is_owned.swap(true, Ordering::AcqRel)
+        !self.is_owned.load(Ordering::Relaxed) && !self.is_owned.swap(true, Ordering::AcqRel)
     }
 
     /// Gives the place back; only its owner may.
