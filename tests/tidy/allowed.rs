@@ -256,7 +256,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-replay", 1_379),
     ("dash-shadow", 12_990),
     ("dash-statement", 2_962),
-    ("dash-storage", 7_747),
+    ("dash-storage", 7_795),
     ("dash-terminal", 873),
     ("dash-testing", 909),
     ("dash-torture", 23_866),

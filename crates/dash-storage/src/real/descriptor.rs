@@ -14,6 +14,7 @@ use nix::errno::Errno;
 use super::closing;
 use super::files::{self, Parked};
 use super::fork::{self, Number, OWN};
+use super::standard;
 use super::table::Entry;
 use crate::FileId;
 
@@ -30,7 +31,7 @@ impl Descriptor {
     /// Lists what `open` opens, with no fork in between.
     pub(super) fn open(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<Self> {
         let _inside = fork::inside();
-        let file = fs::File::from(open()?);
+        let file = fs::File::from(standard::kept_off(open()?)?);
         if let Some(mut ours) = files::ours() {
             ours.number_is_ours(file.as_raw_fd());
         }

@@ -10,7 +10,8 @@
 //! (which one it is), `access` and `list` (whose a file is), `per_process` (statics that a forked
 //! child begins anew), `persistent` (byte-addressable memory), `write_back` (its cache lines),
 //! `random`, `space` (what is left, and what is given back), `retry` (calls that a signal
-//! interrupts), `metadata` (what the kernel says of an open file).
+//! interrupts), `metadata` (what the kernel says of an open file), `standard` (the numbers of the
+//! standard streams).
 //!
 //! Invariants:
 //!
@@ -47,6 +48,7 @@ mod persistent;
 mod random;
 mod retry;
 mod space;
+mod standard;
 mod table;
 mod write_back;
 
