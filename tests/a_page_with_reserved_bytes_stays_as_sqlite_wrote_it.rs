@@ -60,3 +60,38 @@ fn in_every_session_and_whatever_is_committed() {
     check(&db);
     assert_eq!(one::<i64>(&db, "SELECT count(*) FROM t"), 1);
 }
+
+/// The checksum that `cksumvfs` keeps in the reserved bytes.
+fn sum(page: &mut [u8]) {
+    let (mut a, mut b) = (0_u32, 0_u32);
+    for pair in page[..PAGE - 8].chunks(8) {
+        let word = |at: usize| u32::from_le_bytes(pair[at..at + 4].try_into().expect("four"));
+        a = a.wrapping_add(word(0)).wrapping_add(b);
+        b = b.wrapping_add(word(4)).wrapping_add(a);
+    }
+    page[PAGE - 8..PAGE - 4].copy_from_slice(&a.to_le_bytes());
+    page[PAGE - 4..].copy_from_slice(&b.to_le_bytes());
+}
+
+/// Stock SQLite would be asked to change page 1 past the extension.
+#[test]
+fn a_checksum_of_page_1_is_not_made_wrong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    reserved(&path);
+    let mut summed = first_page(&path);
+    sum(&mut summed);
+    fs::write(&path, &summed).expect("writes");
+    let db = open(&path);
+    for mode in ["wal", "statement"] {
+        let asked = db.query_row(&format!("PRAGMA journal_mode={mode}"), [], |row| row.get(0));
+        let asked: rusqlite::Result<String> = asked;
+        assert!(asked.is_err_and(|error| error.to_string().contains("cksumvfs")), "{mode}");
+    }
+    let copy = folder.path().join("copy.db").display().to_string();
+    let copied = db.query_row("SELECT dash_backup(?)", [copy], |row| row.get::<_, i64>(0));
+    let error = copied.expect_err("a copy that nobody can read").to_string();
+    assert!(error.contains("cksumvfs"), "{error}");
+    db.close().expect("closes");
+    assert!(first_page(&path) == summed);
+}

@@ -13,6 +13,9 @@ pub const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Write and read version.
 pub const VERSIONS: Range<usize> = 18..20;
 
+/// Bytes reserved at the end of each page, a number.
+const RESERVED: usize = 20;
+
 /// File change counter.
 pub const COUNTER: Range<usize> = 24..28;
 
@@ -102,6 +105,41 @@ pub fn seal(page: &mut [u8], counter: u32) {
     page[VALID_FOR].copy_from_slice(&counter.to_be_bytes());
 }
 
+/// Whether a page ends with the checksum that SQLite's extension `cksumvfs` keeps there, in 8
+/// reserved bytes. What changes such a page below that extension makes it unreadable.
+#[must_use]
+pub fn is_summed(first: &[u8]) -> bool {
+    sum(first).is_some_and(|sum| first.ends_with(&sum))
+}
+
+/// Makes that checksum of page 1 right again.
+pub fn sum_again(first: &mut [u8]) {
+    if let Some(sum) = sum(first)
+        && let Some(place) = first.last_chunk_mut()
+    {
+        *place = sum;
+    }
+}
+
+/// The checksum of all before it (`cksmCompute` in `ext/misc/cksumvfs.c`). `None`: nobody keeps one
+/// in the page.
+fn sum(first: &[u8]) -> Option<[u8; 8]> {
+    let (body, _) = first.split_last_chunk::<8>()?;
+    if first.get(RESERVED) != Some(&8) {
+        return None;
+    }
+    let words = body.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+    let mut sums = [0_u32; 2];
+    for (at, word) in words.enumerate() {
+        let [one, other] = [sums[at % 2], sums[(at + 1) % 2]];
+        sums[at % 2] = one.wrapping_add(word).wrapping_add(other);
+    }
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&sums[0].to_le_bytes());
+    bytes[4..].copy_from_slice(&sums[1].to_le_bytes());
+    Some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +154,21 @@ mod tests {
         assert_eq!(Header(bytes).size(), Some(3 * 4096));
         bytes[27] += 1;
         assert_eq!(Header(bytes).size(), None);
+    }
+
+    /// Figures of the extension's own, of SQLite 3.53.4.
+    #[test]
+    fn a_page_with_a_checksum_is_known_and_stays_right() {
+        let mut page = vec![0; 512];
+        page[..24].copy_from_slice(b"SQLite format 3\0\x02\0\x01\x01\x08\x40\x20\x20");
+        assert!(!is_summed(&page));
+        sum_again(&mut page);
+        assert!(is_summed(&page));
+        page[24] = 1;
+        assert!(!is_summed(&page));
+        page[RESERVED] = 0;
+        let before = page.clone();
+        sum_again(&mut page);
+        assert_eq!(page, before, "nobody keeps one there");
     }
 }

@@ -121,6 +121,7 @@ mod rerun;
 mod rest;
 mod shadow;
 mod statements;
+mod summed;
 mod switch;
 mod tables;
 #[cfg(test)]

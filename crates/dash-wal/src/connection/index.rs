@@ -198,6 +198,10 @@ impl<S: Storage> Connection<S> {
         let writer = slots.contains(&index::WRITE)
             && self.index.as_ref().is_some_and(|index| exclusive(index, index::WRITE));
         let mut told = Ok(());
+        // In a checkpoint SQLite has made the index anew: this generation is the one that it copies.
+        if writer && self.index.as_ref().is_some_and(|index| exclusive(index, index::CKPT)) {
+            self.checkpoint.generation = self.visible_generation();
+        }
         if writer {
             told = self.write_held().and_then(|()| self.tell_sums());
             if let Some(index) = &self.index {

@@ -69,6 +69,7 @@ fn back_up(connection: &ConnectionRef<'_>, schema: &str, to: Destination) -> Res
     let snapshot = snapshot(connection, schema)?;
     let mode = connection.pragma(schema, "journal_mode");
     let page_size = number(connection, schema, "page_size")?;
+    crate::summed::refuse_backup(connection, schema, page_size)?;
     let pages = number(connection, schema, "page_count")?;
     let first = FirstPage {
         schema_version: number(connection, schema, "schema_version")?,

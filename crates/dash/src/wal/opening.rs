@@ -23,6 +23,7 @@ use crate::mode::{Database, Parameters, Place, Request, Switching};
 use crate::rerun::Executor;
 use crate::shadow;
 use crate::statements;
+use crate::summed;
 
 /// Taken together: rolls a hot journal back, removes one that stock SQLite kept, which would be in
 /// the way of the name fence, and enters WAL mode. That writes two bytes of the header and its
@@ -297,6 +298,9 @@ fn put_into_wal_mode(
         shadow::recover(host, path, None)?;
     }
     let is_empty = there.is_none_or(|there| there.len() == 0) && !beside.has_journal()?;
+    if !is_empty {
+        summed::refuse_wal_mode(path)?;
+    }
     let could_not = could_not(path);
     let sql = if is_empty { BEGIN } else { ENTER };
     let (is_needed, in_use): (&dyn Fn() -> _, &dyn Fn() -> _) = (&is_needed, &in_use);

@@ -1,5 +1,6 @@
 //! Who waits for whom.
 
+use std::os::unix::fs::FileExt;
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
@@ -220,4 +221,18 @@ fn an_exclusive_session_keeps_others_out_and_loses_nothing() {
         at_rest(&folder, "app.db");
         assert_eq!(number(&folder.stock("app.db"), "SELECT sum(x) FROM t"), 5050);
     }
+}
+
+/// SQLite makes the index anew within the checkpoint, as after a kill amid a change of its header.
+#[test]
+fn a_checkpoint_that_finds_no_index_copies_all_the_same() {
+    let folder = Folder::new();
+    let db = create(&folder, "app.db");
+    db.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").expect("commits");
+    let index = std::fs::OpenOptions::new().write(true).open(folder.path("app.db-shm"));
+    index.and_then(|index| index.write_all_at(&[0; 32], 0)).expect("writes");
+    let counts = |row: &rusqlite::Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?]);
+    let [busy, all, copied]: [i64; 3] =
+        db.query_row("PRAGMA wal_checkpoint", [], counts).expect("runs");
+    assert_eq!((busy, copied), (0, all), "{copied} of {all} frames");
 }

@@ -14,7 +14,7 @@ use crate::format::{
 use crate::mutation::{Mutation, broken};
 use crate::shared::state::Snapshot;
 use dash_engine::error::{Error, Result};
-use dash_engine::header::not_sqlites;
+use dash_engine::header::{is_summed, not_sqlites, sum_again};
 use dash_engine::io::{STRIDE, bytes_of};
 use dash_engine::memory::{headroom_for, zeros};
 use dash_engine::ranges::RangeSet;
@@ -142,6 +142,7 @@ impl<S: Storage> Connection<S> {
         }
         let header = Header::of(first).filter(Header::is_sqlite).ok_or(refused)?;
         let keeps = header.reserved() > 0;
+        let summed = is_summed(first);
         let least = if guarded || keeps || broken(Mutation::NoLeap) { 1 } else { LEAP };
         // A backup copies the source's WAL mode, too. SQLite has that in its page cache, and would
         // go there.
@@ -158,6 +159,9 @@ impl<S: Storage> Connection<S> {
         } else {
             first[24..28].copy_from_slice(&fresh.to_be_bytes());
             first[18..20].fill(1);
+        }
+        if summed {
+            sum_again(first);
         }
         let sealed = Header::of(first).unwrap_or(header);
         if keeps && !guarded {

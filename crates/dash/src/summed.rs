@@ -1,0 +1,51 @@
+//! Databases in which SQLite's extension `cksumvfs` keeps a checksum in each page. What changes page
+//! 1 past that extension makes them unreadable, so it is refused.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use dash_engine::header::{Header, is_summed};
+use dash_ffi::{Code, ConnectionRef, Error, Result};
+
+/// Refuses to have stock SQLite put a database into WAL mode.
+pub fn refuse_wal_mode(path: &Path) -> Result<()> {
+    if !first_page(path).is_ok_and(|first| is_summed(&first)) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::CANTOPEN,
+        format!(
+            "{} stays in its mode: SQLite's extension cksumvfs keeps a checksum in page 1, which would be wrong in WAL mode; say PRAGMA \
+             journal_mode=WAL once with that extension loaded, and without dash",
+            path.display()
+        ),
+    ))
+}
+
+/// Refuses to make a copy, in which SQLite changes page 1.
+pub fn refuse_backup(connection: &ConnectionRef<'_>, schema: &str, page_size: u32) -> Result<()> {
+    let mut first = vec![0; usize::try_from(page_size).unwrap_or(0)];
+    let read = connection.with_file(schema, |file| file.read(&mut first, 0));
+    if read.is_none_or(|read| read.is_err()) || !is_summed(&first) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::ERROR,
+        format!(
+            "dash_backup: SQLite's extension cksumvfs keeps checksums in {schema}, and that of page 1 would be wrong in the copy; make it \
+             with VACUUM INTO, with that extension loaded"
+        ),
+    ))
+}
+
+fn first_page(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut header = [0; dash_engine::header::HEADER_LEN];
+    file.read_exact(&mut header)?;
+    let size = Header(header).page_size().and_then(|size| usize::try_from(size).ok());
+    let mut first = header.to_vec();
+    first.resize(size.unwrap_or(header.len()), 0);
+    file.read_exact(first.get_mut(header.len()..).unwrap_or_default())?;
+    Ok(first)
+}
