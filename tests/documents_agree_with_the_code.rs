@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lines that somebody new reads at once.
-const README_LINES: usize = 110;
+const README_LINES: usize = 90;
 /// Columns of the pages that are read in a terminal.
 const COLUMNS: usize = 120;
 
