@@ -1,7 +1,7 @@
 //! The documents name what is there: the reference every name of the code, the pages files and
 //! functions that exist, and the README stays short enough to be read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -121,15 +121,28 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// What a link to a heading of the document has behind its `#`.
+fn anchors(document: &str) -> BTreeSet<String> {
+    let headings = document.lines().filter(|line| line.starts_with('#'));
+    let titles = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    titles.map(|title| title.chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+}
+
 #[test]
-fn every_link_leads_to_a_file() {
+fn every_link_leads_to_a_file_and_a_heading() {
     let mut broken = Vec::new();
     for path in documents(root()) {
         let text = fs::read_to_string(&path).expect("a document");
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let file = link.split('#').next().unwrap_or_default();
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            if file.contains("://") {
+                continue;
+            }
             let home = path.parent().unwrap_or(root());
-            if !file.is_empty() && !file.contains("://") && !home.join(file).exists() {
+            let target = if file.is_empty() { path.clone() } else { home.join(file) };
+            let has = || anchors(&fs::read_to_string(&target).unwrap_or_default()).contains(anchor);
+            if !target.exists() || !anchor.is_empty() && !has() {
                 broken.push(format!("{}: {link}", path.display()));
             }
         }
@@ -171,10 +184,58 @@ fn the_architecture_names_files_and_functions_that_exist() {
     none(&wrong, "crates/ARCHITECTURE.md names what is not there");
 }
 
-/// `a.rs` `f` in a table says that the test `f` of a file `a.rs` shows what the line says.
+/// The tests that a text names: `a.rs` `f` is the test `f` of a file `a.rs`.
+fn named_tests(text: &str) -> Vec<(String, String)> {
+    let names: Vec<_> = text.split('`').skip(1).step_by(2).collect();
+    let pairs = names.windows(2).filter(|pair| pair[0].ends_with(".rs"));
+    pairs.map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect()
+}
+
+/// What is wrong in a document whose tables say what tests show: in the last cell, or in footnotes.
+fn unshown(name: &str, is_test: impl Fn(&str, &str) -> bool) -> Vec<String> {
+    let document = text(name);
+    let notes: BTreeMap<_, _> = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("[^")?.split_once("]: "))
+        .map(|(note, tests)| (note, named_tests(tests)))
+        .collect();
+    let cited = |line: &str| -> Vec<String> {
+        let parts = line.split("[^").skip(1).filter_map(|part| part.split(']').next());
+        parts.map(str::to_owned).collect()
+    };
+    let lines: Vec<_> = document.lines().filter(|line| !line.starts_with("[^")).collect();
+    let all: BTreeSet<_> = lines.iter().flat_map(|line| cited(line)).collect();
+    let mut wrong: Vec<_> = all
+        .iter()
+        .filter(|note| !notes.contains_key(&***note))
+        .map(|n| format!("no [^{n}]"))
+        .collect();
+    wrong.extend(
+        notes.keys().filter(|n| !all.contains(**n)).map(|n| format!("[^{n}] is not cited")),
+    );
+    for table in lines.split(|line| !line.starts_with('|')).filter(|table| table.len() > 2) {
+        let shown = |line: &str| -> usize {
+            let last = line.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
+            let noted = cited(line).into_iter().filter_map(|note| notes.get(&*note));
+            named_tests(last).len() + noted.map(Vec::len).sum::<usize>()
+        };
+        // Other pages have tables of options, too.
+        let is_promise = !name.ends_with("EXTRAS.md") || table.iter().any(|line| shown(line) > 0);
+        let bare = table[2..].iter().filter(|line| is_promise && shown(line) == 0);
+        wrong.extend(bare.map(|line| format!("nothing shows: {line}")));
+    }
+    let tests = notes.into_values().flatten();
+    let tests = tests.chain(lines.iter().flat_map(|line| named_tests(line)));
+    wrong.extend(
+        tests
+            .filter(|(file, function)| !is_test(file, function))
+            .map(|(file, function)| format!("{file} has no test {function}")),
+    );
+    wrong.into_iter().map(|wrong| format!("{name}: {wrong}")).collect()
+}
+
 #[test]
 fn every_line_of_the_guarantees_is_shown_by_tests_that_exist() {
-    let guarantees = text("crates/dash/GUARANTEES.md") + &text("crates/dash/BACKUPS.md");
     let tests: Vec<_> = fs::read_dir(root().join("crates"))
         .expect("a folder")
         .filter_map(|entry| Some(entry.ok()?.path().join("tests")))
@@ -192,27 +253,11 @@ fn every_line_of_the_guarantees_is_shown_by_tests_that_exist() {
             })
         })
     };
-    let mut wrong = Vec::new();
-    for line in guarantees.lines().filter(|line| line.starts_with('|')) {
-        let Some(shown) = line.trim_end_matches('|').rsplit('|').next().map(str::trim) else {
-            continue;
-        };
-        if shown == "shown by" || shown == "---" {
-            continue;
-        }
-        let names: Vec<_> = shown.split('`').skip(1).step_by(2).collect();
-        let pairs = names.chunks(2).filter(|pair| pair.len() == 2).collect::<Vec<_>>();
-        if pairs.is_empty() {
-            wrong.push(format!("nothing shows: {line}"));
-        }
-        wrong.extend(
-            pairs
-                .iter()
-                .filter(|pair| !is_test(pair[0], pair[1]))
-                .map(|pair| format!("{} has no test {}", pair[0], pair[1])),
-        );
-    }
-    none(&wrong, "crates/dash/GUARANTEES.md or BACKUPS.md");
+    let wrong: Vec<_> = ["GUARANTEES.md", "BACKUPS.md", "EXTRAS.md"]
+        .iter()
+        .flat_map(|name| unshown(&format!("crates/dash/{name}"), is_test))
+        .collect();
+    none(&wrong, "what is promised is shown by a test");
 }
 
 /// A mode, a level or a message that the guarantees speak of, and the code does not.
@@ -266,6 +311,7 @@ fn the_readme_is_short_and_the_limits_fit_a_terminal() {
     let lines = text("README.md").lines().count();
     assert!(lines <= README_LINES, "README.md has {lines} lines, more than {README_LINES}");
     let limits = text("crates/dash/LIMITS.md");
-    let long = limits.lines().filter(|line| line.chars().count() > COLUMNS);
+    let prose = limits.lines().filter(|line| !line.starts_with('|'));
+    let long = prose.filter(|line| line.chars().count() > COLUMNS);
     none(&long.map(str::to_owned).collect::<Vec<_>>(), "crates/dash/LIMITS.md: lines too long");
 }
