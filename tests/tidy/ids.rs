@@ -1,5 +1,6 @@
-//! Every id that is cited is defined, once, in the FORMAT.md of an engine: `- **T5** …`. Every
-//! document that is cited is in the repository. What a user reads has no id in it.
+//! Every id that is cited is defined, once, in the FORMAT.md or HISTORY.md of an engine:
+//! `- **T5** …`. Every document that is cited is in the repository. What a user reads has no id in
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +40,8 @@ fn is_id(word: &str) -> bool {
 /// The ids that the documents of the engines define, with the documents that do.
 fn defined() -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for format in files(&root().join("crates"), "FORMAT.md") {
+    let home = root().join("crates");
+    for format in ["FORMAT.md", "HISTORY.md"].iter().flat_map(|name| files(&home, name)) {
         for line in text(&format).lines() {
             let id = line.strip_prefix("- **").and_then(|rest| rest.split_once("** "));
             if let Some((id, sentence)) = id
@@ -88,7 +90,10 @@ fn every_id_that_is_cited_is_defined_once() {
             }
         }
     }
-    none(&offenders, "define these in a FORMAT.md, one sentence each, or don't cite them");
+    none(
+        &offenders,
+        "define these in a FORMAT.md or HISTORY.md, one sentence each, or don't cite them",
+    );
 }
 
 #[test]
