@@ -133,20 +133,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
         ],
     },
     Circle {
-        in_crate: "dash-storage",
-        modules: &[
-            "simulated::directory",
-            "simulated::file",
-            "simulated::machine",
-            "simulated::persistent",
-            "simulated::process",
-        ],
-    },
-    Circle {
-        in_crate: "dash-storage",
-        modules: &["simulated::names", "simulated::settings", "simulated::state"],
-    },
-    Circle {
         in_crate: "dash-torture",
         modules: &[
             "engines",
@@ -255,8 +241,9 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-log", 3_438),
     ("dash-replay", 1_379),
     ("dash-shadow", 12_990),
+    ("dash-simulated", 3_508),
     ("dash-statement", 2_962),
-    ("dash-storage", 7_795),
+    ("dash-storage", 4_268),
     ("dash-terminal", 873),
     ("dash-testing", 909),
     ("dash-torture", 23_866),

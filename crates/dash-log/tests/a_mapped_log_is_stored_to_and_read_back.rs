@@ -14,7 +14,7 @@ use dash_log::format::{Form, Invalid};
 use dash_log::head::Head;
 use dash_log::record::{Builder, WINDOW_START};
 use dash_log::scan::{Condition, scan};
-use dash_storage::simulated::{Effect, Fault, Machine, Nothing, OperationKind};
+use dash_simulated::{Effect, Fault, Machine, Nothing, OperationKind};
 use dash_storage::{Directory, File, OpenMode, Persistence, Storage, real::Real};
 use dash_testing::mounts::folder_in_memory;
 use std::ffi::OsStr;

@@ -15,7 +15,7 @@ use dash_log::head::Head;
 use dash_log::images::Images;
 use dash_log::record::{Builder, WINDOW_START};
 use dash_log::scan::{Condition, scan};
-use dash_storage::simulated::{
+use dash_simulated::{
     Effect, Enumerate, Everything, Fault, File, Machine, Nothing, OperationKind, Question, Random,
     Survivors,
 };

@@ -13,7 +13,7 @@ use dash_log::file::LogFile;
 use dash_log::images::Images;
 use dash_log::record::{Builder, WINDOW_START};
 use dash_log::scan::{Scan, scan};
-use dash_storage::simulated::{Effect, Everything, Fault, Machine, Nothing, OperationKind, Random};
+use dash_simulated::{Effect, Everything, Fault, Machine, Nothing, OperationKind, Random};
 use dash_storage::{Blocks, Directory, Storage};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -37,7 +37,7 @@ fn name() -> &'static OsStr {
     OsStr::new("app.db-dashlog")
 }
 
-fn opened(machine: &Machine) -> LogFile<dash_storage::simulated::File> {
+fn opened(machine: &Machine) -> LogFile<dash_simulated::File> {
     let directory = machine.process().open_directory(Path::new("/")).unwrap();
     LogFile::open(&directory, name()).unwrap().unwrap()
 }

@@ -14,7 +14,7 @@ use dash_log::format::Invalid;
 use dash_log::head::Head;
 use dash_log::record::{Builder, WINDOW_START};
 use dash_log::scan::{Condition, scan};
-use dash_storage::simulated::{Effect, Fault, Machine, Nothing, OperationKind};
+use dash_simulated::{Effect, Fault, Machine, Nothing, OperationKind};
 use dash_storage::{Directory, File, Storage, real::Real};
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;

@@ -8,7 +8,7 @@
 use super::common;
 use super::common::sim::{start, tiny};
 use super::common::{commit, commit_unflushed};
-use dash_storage::simulated::{Machine, Nothing};
+use dash_simulated::{Machine, Nothing};
 
 #[test]
 fn also_the_older_one() {

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::common::sim::tiny;
 use super::common::{PAGE, commit, read, read_locked, write};
 use dash_shadow::{Connection, LockLevel};
-use dash_storage::simulated::{Effect, Fault, Machine, Nothing, OperationKind, Random};
+use dash_simulated::{Effect, Fault, Machine, Nothing, OperationKind, Random};
 use dash_storage::{Directory, OpenMode, Storage};
 
 const SUPER: &str = "app.db-mj1";
@@ -20,7 +20,7 @@ const OLD: [u8; 3] = [1, 2, 3];
 const NEW: [u8; 4] = [9, 2, 8, 7];
 
 /// Commits up to the end of the super-journal; then the exchange fails, once or for ever.
-fn unpublished(forever: bool) -> (Machine, Connection<dash_storage::simulated::Simulated>) {
+fn unpublished(forever: bool) -> (Machine, Connection<dash_simulated::Simulated>) {
     let machine = Machine::new(1);
     let process = machine.process();
     let mut connection = Connection::open(&process, Path::new("/app.db"), &tiny()).unwrap();

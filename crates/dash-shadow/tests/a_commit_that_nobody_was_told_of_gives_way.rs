@@ -13,7 +13,7 @@ use super::common::sim::{OldNames, at_rest, start, tiny};
 use super::common::stock::{self, Left};
 use super::common::{Content, commit, read};
 use dash_shadow::{Connection, LockLevel, ReadOnly};
-use dash_storage::simulated::{Everything, Machine, Simulated};
+use dash_simulated::{Everything, Machine, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 /// A database at rest, and a process with the first commit of its session flushed and not

@@ -6,7 +6,7 @@
 use super::common::sim::{start, tiny};
 use super::common::{commit, read, write};
 use dash_shadow::LockLevel;
-use dash_storage::simulated::{Effect, Fault, Machine, OperationKind};
+use dash_simulated::{Effect, Fault, Machine, OperationKind};
 
 const EIO: i32 = 5;
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use super::common::sim::{Without, start, tiny};
 use super::common::{Content, PAGE, commit, read, write};
-use dash_storage::simulated::{Machine, OperationKind, Question, Survivors};
+use dash_simulated::{Machine, OperationKind, Question, Survivors};
 use dash_storage::{Directory, Storage};
 
 /// Of one file only this range reaches the disk.

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::common::sim::{start, tiny};
 use super::common::{Content, PAGE, changes, commit, read, write};
 use dash_shadow::{Connection, LockLevel, OpenOptions, Tuning};
-use dash_storage::simulated::{
+use dash_simulated::{
     Effect, Everything, Fault, Machine, Nothing, OperationKind, Question, Random, Survivors,
 };
 use dash_storage::{Directory, File, OpenMode, Storage};

@@ -7,7 +7,7 @@
 
 use super::common::sim::{start, tiny};
 use super::common::{Content, commit, commit_unflushed, read, write};
-use dash_storage::simulated::{Effect, Fault, Machine, OperationKind, Question, Survivors};
+use dash_simulated::{Effect, Fault, Machine, OperationKind, Question, Survivors};
 
 /// Nothing that was not flushed survives, or all of it but what is in files.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::common::{commit, read, write};
 use dash_shadow::{Connection, OpenOptions, Tuning};
-use dash_storage::simulated::{Machine, Simulated};
+use dash_simulated::{Machine, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 const OLD: [u8; 3] = [1, 2, 3];

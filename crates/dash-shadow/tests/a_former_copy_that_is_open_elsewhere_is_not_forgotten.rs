@@ -9,7 +9,7 @@ use super::common;
 use super::common::stock::{self, Left};
 use super::common::{commit, open, read};
 use dash_shadow::inspect;
-use dash_storage::simulated::{Machine, Random};
+use dash_simulated::{Machine, Random};
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::path::Path;
 

@@ -14,7 +14,7 @@ use super::common::sim::{
 };
 use super::common::{Content, PAGE, commit, read, read_locked, write};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions};
-use dash_storage::simulated::{Machine, OperationKind, Simulated};
+use dash_simulated::{Machine, OperationKind, Simulated};
 use dash_storage::{Directory, Storage};
 
 /// A1: whoever read before the newest commit must not write on top of it, also if it is the one

@@ -11,7 +11,7 @@
 use super::common::sim::{start, tiny};
 use super::common::{Content, PAGE, changes, commit, value_of, write};
 use dash_shadow::{Connection, Error, OpenOptions};
-use dash_storage::simulated::{Machine, OperationKind, Simulated, StockDescriptor};
+use dash_simulated::{Machine, OperationKind, Simulated, StockDescriptor};
 
 /// Bytes of a page of the system's cache.
 const CACHE_PAGE: u64 = 4096;

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::common::sim::{Without, start, tiny};
 use super::common::{Content, PAGE, commit, read, read_locked, write};
 use dash_shadow::{Connection, LockLevel};
-use dash_storage::simulated::{Machine, Simulated};
+use dash_simulated::{Machine, Simulated};
 use dash_storage::{Directory, Storage};
 
 /// A commit with a list area that shrinks the database, in a file without room to spare: returns

@@ -8,7 +8,7 @@ use super::common;
 use super::common::sim::{OldNames, start, tiny};
 use super::common::{commit, read};
 use dash_shadow::{Connection, Error, forget};
-use dash_storage::simulated::{Machine, Nothing};
+use dash_simulated::{Machine, Nothing};
 use dash_storage::{Directory, Storage};
 use std::path::Path;
 

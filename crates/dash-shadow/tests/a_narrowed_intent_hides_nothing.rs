@@ -10,7 +10,7 @@
 use super::common::sim::{start, tiny};
 use super::common::{PAGE, commit, commit_unflushed, read, write};
 use dash_shadow::OpenOptions;
-use dash_storage::simulated::{Machine, Question, Survivors};
+use dash_simulated::{Machine, Question, Survivors};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 /// Of one inode's file loses everything in some ranges; all else survives.

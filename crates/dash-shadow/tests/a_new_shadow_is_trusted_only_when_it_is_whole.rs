@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use super::common::sim::{Without, start, tiny};
 use super::common::{Content, PAGE, commit, read, read_locked};
 use dash_shadow::{Error, LockLevel, OpenOptions, Protocol};
-use dash_storage::simulated::{Effect, Fault, Machine, OperationKind};
+use dash_simulated::{Effect, Fault, Machine, OperationKind};
 use dash_storage::{Directory, Storage};
 
 /// A3: the power goes while the flush of a new, large shadow is under way.

@@ -5,7 +5,7 @@
 
 use super::common::commit;
 use super::common::sim::{start, tiny};
-use dash_storage::simulated::{Effect, Fault, Machine, OperationKind};
+use dash_simulated::{Effect, Fault, Machine, OperationKind};
 use dash_storage::{Directory, Storage};
 use std::path::Path;
 

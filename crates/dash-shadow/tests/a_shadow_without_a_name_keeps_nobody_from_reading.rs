@@ -7,7 +7,7 @@
 
 use super::common::sim::{start, tiny};
 use super::common::{commit, read};
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 use dash_storage::{Directory, Storage};
 
 #[test]

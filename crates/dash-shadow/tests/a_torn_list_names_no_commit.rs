@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::common::sim::{start, tiny};
 use super::common::{Content, PAGE, commit, read, write};
-use dash_storage::simulated::{Machine, Question, Survivors};
+use dash_simulated::{Machine, Question, Survivors};
 use dash_storage::{Directory, Storage};
 
 /// Every second one is changed: more units than fit into a block.

@@ -7,7 +7,7 @@ use super::common::sim::{start, tiny};
 use super::common::stock;
 use super::common::{PAGE, commit, page, read};
 use dash_shadow::{Connection, Error, ReadOnly};
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::path::Path;
 

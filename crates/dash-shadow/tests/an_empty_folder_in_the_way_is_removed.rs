@@ -9,7 +9,7 @@ use std::path::Path;
 use super::common::sim::{start, tiny};
 use super::common::{commit, read};
 use dash_shadow::Connection;
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 use dash_storage::{Directory, OpenMode, Storage};
 
 /// A database at rest with a folder under one of dash's own names.

@@ -16,7 +16,7 @@ use super::common::sim::{
 use super::common::{Content, commit, read, write};
 use dash_shadow::inspect::{Opening, Refusal};
 use dash_shadow::{Connection, LockLevel, ReadOnly, inspect};
-use dash_storage::simulated::{Machine, Simulated};
+use dash_simulated::{Machine, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 const BEFORE: [u8; 3] = [1, 2, 3];

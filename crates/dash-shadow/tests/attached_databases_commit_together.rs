@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use super::common::{changes, commit, read, write};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Tuning};
-use dash_storage::simulated::{Machine, Random, Simulated};
+use dash_simulated::{Machine, Random, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 const SUPER: &str = "a.db-mj12345697F";

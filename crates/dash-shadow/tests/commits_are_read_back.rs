@@ -11,8 +11,8 @@ use super::common;
 use super::common::sim::start;
 use super::common::{Content, PAGE, commit, open, read, write};
 use dash_shadow::{Connection, LockLevel, OpenOptions};
+use dash_simulated::{Machine, OperationKind};
 use dash_storage::real::Real;
-use dash_storage::simulated::{Machine, OperationKind};
 
 #[test]
 fn commits_are_read_back_by_this_and_other_connections_and_after_reopening() {

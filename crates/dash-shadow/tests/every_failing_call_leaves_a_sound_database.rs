@@ -15,7 +15,7 @@ use std::path::Path;
 
 use super::common::{Content, commit, read};
 use dash_shadow::{Connection, Error, OpenOptions, Protocol, Tuning};
-use dash_storage::simulated::{Effect, Fault, Machine, Nothing, Random, Simulated};
+use dash_simulated::{Effect, Fault, Machine, Nothing, Random, Simulated};
 
 const DB: &str = "/app.db";
 const EIO: i32 = 5;

@@ -8,7 +8,7 @@ use super::common::sim::{OldNames, at_rest, start, tiny};
 use super::common::stock::{self, Left};
 use super::common::{commit, read};
 use dash_shadow::Connection;
-use dash_storage::simulated::{Everything, Machine, Nothing, Question, Survivors};
+use dash_simulated::{Everything, Machine, Nothing, Question, Survivors};
 use dash_storage::{Directory, File, OpenMode, Storage};
 use std::path::Path;
 use std::sync::{Arc, Mutex};

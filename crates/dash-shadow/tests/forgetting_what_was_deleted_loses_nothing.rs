@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use super::common::{Content, PAGE, changes, commit, read, value_of};
 use dash_shadow::{Connection, Error, OpenOptions, Tuning};
-use dash_storage::simulated::{Effect, Fault, Machine, Random, Simulated};
+use dash_simulated::{Effect, Fault, Machine, Random, Simulated};
 
 const EIO: i32 = 5;
 

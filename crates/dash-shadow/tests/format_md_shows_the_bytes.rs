@@ -18,7 +18,7 @@ use dash_shadow::format::{
     BLOCK, CommitBlock, INLINE_UNITS, IntentBlock, Place, SEQUENCE_MAX, State, Unit, Vouched,
     first_page, layout,
 };
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 
 const TEXT: &str = include_str!("../FORMAT.md");
 

@@ -12,7 +12,7 @@ use super::common::stock::{self, Left};
 use super::common::{Content, changes, commit, read};
 use dash_shadow::inspect::{DbKind, Relation};
 use dash_shadow::{Connection, Error, OpenOptions, Tuning, inspect};
-use dash_storage::simulated::{Effect, Fault, Machine, Metadata, Random, Simulated};
+use dash_simulated::{Effect, Fault, Machine, Metadata, Random, Simulated};
 
 const DB: &str = "/app.db";
 const EIO: i32 = 5;

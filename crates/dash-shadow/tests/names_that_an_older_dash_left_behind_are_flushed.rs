@@ -8,7 +8,7 @@ use super::common::sim::{start, tiny};
 use super::common::{commit, read};
 use dash_shadow::Connection;
 use dash_shadow::format::{BLOCK, BLOCK_LEN, CommitBlock};
-use dash_storage::simulated::{Machine, Simulated};
+use dash_simulated::{Machine, Simulated};
 
 /// Closes the database. `as_before`: the shadow says nothing of the names then.
 fn close(machine: &Machine, connection: Connection<Simulated>, as_before: bool) {

@@ -14,7 +14,7 @@ use super::common::sim::{
 };
 use super::common::{Content, commit, read, read_locked};
 use dash_shadow::{Connection, Error, LockLevel};
-use dash_storage::simulated::{Effect, Fault, Machine, Simulated};
+use dash_simulated::{Effect, Fault, Machine, Simulated};
 use dash_storage::{Directory, Storage};
 
 /// A database that `idle` has open, whose two files were both made anew since it looked.

@@ -10,7 +10,7 @@ use super::common::sim::{OldNames, start, tiny};
 use super::common::stock::{self, Left};
 use super::common::{Content, commit, page, read};
 use dash_shadow::{Connection, Error, LockLevel};
-use dash_storage::simulated::{Effect, Fault, Machine, Nothing, OperationKind, Random};
+use dash_simulated::{Effect, Fault, Machine, Nothing, OperationKind, Random};
 use std::path::Path;
 
 fn content() -> Content {

@@ -5,8 +5,8 @@
 use super::common;
 use super::common::{commit, open, read, read_locked, write};
 use dash_shadow::{Error, LockLevel, ReadOnly};
+use dash_simulated::Machine;
 use dash_storage::real::Real;
-use dash_storage::simulated::Machine;
 
 /// SHADOW-1: the second writer waits, and a snapshot that is not the newest can't be written on.
 #[test]

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::common::sim::{start, tiny, without_exchange};
 use super::common::{Content, PAGE, commit, read};
 use dash_shadow::{LockLevel, ReadOnly};
-use dash_storage::simulated::{Machine, Question, Survivors};
+use dash_simulated::{Machine, Question, Survivors};
 
 /// The names after so many operations on the directory; all data as it was last.
 struct Prefix(usize);

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::common::sim::{start, tiny};
 use super::common::{Content, PAGE, commit, read, write};
 use dash_shadow::{Connection, Error, LockLevel, ReadOnly};
-use dash_storage::simulated::{Machine, Nothing, OperationKind, Random, Simulated};
+use dash_simulated::{Machine, Nothing, OperationKind, Random, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 const SUPER: &str = "app.db-mj01AB23945";

@@ -12,8 +12,8 @@ use std::path::Path;
 
 use super::common::{Content, commit, open, read, read_locked};
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions, Tuning};
+use dash_simulated::Machine;
 use dash_storage::real::Real;
-use dash_storage::simulated::Machine;
 
 #[test]
 fn however_many_commits_pass() {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::common::sim::{start, tiny};
 use super::common::{Content, PAGE, commit, read, write};
 use dash_shadow::{LockLevel, ReadOnly};
-use dash_storage::simulated::{Machine, Question, Survivors};
+use dash_simulated::{Machine, Question, Survivors};
 use dash_testing::long::moment;
 
 /// A6: what a reader is told of its copy belongs to the state it pinned.

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use super::common::sim::{start, tiny};
 use super::common::{Content, PAGE, changes, commit, read, value_of, write};
 use dash_shadow::{Connection, Error, LockLevel, Moment, OpenOptions};
-use dash_storage::simulated::{
+use dash_simulated::{
     Effect, Fault, Machine, Nothing, OperationKind, Question, Random, Simulated, Survivors,
 };
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use super::common::{PAGE, commit};
 use dash_shadow::{Connection, LockLevel, OpenOptions, ReadOnly};
-use dash_storage::simulated::{Machine, OperationKind, Simulated};
+use dash_simulated::{Machine, OperationKind, Simulated};
 
 /// 4 MiB.
 const PAGES: usize = 4096;

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use super::common::sim::{start, tiny};
 use super::common::{commit, read};
 use dash_shadow::Connection;
-use dash_storage::simulated::{Machine, Simulated};
+use dash_simulated::{Machine, Simulated};
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 
 const RESERVED: std::ops::Range<u64> = 0x4000_0001..0x4000_0002;

@@ -6,7 +6,7 @@
 
 use super::common::sim::{start, tiny};
 use super::common::{Content, commit, read, write};
-use dash_storage::simulated::{Enumerate, Machine, Random};
+use dash_simulated::{Enumerate, Machine, Random};
 
 /// All fates are tried if there are not more.
 const ALL: u64 = 512;

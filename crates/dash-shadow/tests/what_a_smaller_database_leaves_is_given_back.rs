@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex};
 use super::common::sim::{start, tiny};
 use super::common::{self, Content, PAGE, changes, commit, open, read, read_locked};
 use dash_shadow::{Connection, LockLevel};
-use dash_storage::real::Real;
-use dash_storage::simulated::{
+use dash_simulated::{
     Effect, Everything, Fault, Machine, Nothing, OperationKind, Random, Simulated,
 };
+use dash_storage::real::Real;
 
 const FILES: [&str; 2] = ["/app.db", "/app.db-shadow"];
 /// Enough for the database that is left, with its tail.

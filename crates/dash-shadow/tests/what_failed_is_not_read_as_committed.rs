@@ -13,9 +13,7 @@ use std::path::Path;
 use super::common::sim::{read_only, start, tiny};
 use super::common::{commit, read, write};
 use dash_shadow::{Connection, LockLevel};
-use dash_storage::simulated::{
-    Effect, Everything, Fault, Machine, Nothing, OperationKind, Simulated,
-};
+use dash_simulated::{Effect, Everything, Fault, Machine, Nothing, OperationKind, Simulated};
 
 const ACKNOWLEDGED: [u8; 3] = [2, 1, 1];
 const EROFS: i32 = 30;

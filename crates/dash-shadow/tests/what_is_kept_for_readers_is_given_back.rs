@@ -14,7 +14,7 @@ use std::path::Path;
 use super::common::sim::{start, tiny};
 use super::common::{Content, commit, read, read_locked};
 use dash_shadow::{Connection, Error, LockLevel};
-use dash_storage::simulated::{Machine, Simulated};
+use dash_simulated::{Machine, Simulated};
 use dash_storage::{Directory, Storage};
 
 /// More than one copy of the database takes with its tail and the headers of records.

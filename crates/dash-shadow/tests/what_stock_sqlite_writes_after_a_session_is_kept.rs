@@ -8,7 +8,7 @@
 use super::common::sim::{OldNames, Without, start, tiny};
 use super::common::stock::{self, Left};
 use super::common::{Content, PAGE, commit, read};
-use dash_storage::simulated::{Machine, Random, Survivors};
+use dash_simulated::{Machine, Random, Survivors};
 
 /// A database of three commits that was closed, its names durable, and one more session of
 /// `commits`.

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::common::sim::{OldNames, at_rest, start, tiny};
 use super::common::{commit, read};
 use dash_shadow::Connection;
-use dash_storage::simulated::{Machine, Nothing};
+use dash_simulated::{Machine, Nothing};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 /// A clean close, a backup of both files, two more commits, a clean close.

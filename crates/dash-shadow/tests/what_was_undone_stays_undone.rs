@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use super::common::sim::{start, tiny};
 use super::common::{Content, PAGE, changes, commit, page, read, read_locked, write};
 use dash_shadow::{Connection, LockLevel, OpenOptions};
-use dash_storage::simulated::{
+use dash_simulated::{
     Effect, Everything, Fault, Machine, Nothing, OperationKind, Question, Random, Simulated,
     Survivors,
 };

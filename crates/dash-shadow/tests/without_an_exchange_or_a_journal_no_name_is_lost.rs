@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use super::common::sim::{kill_at_step, start, tiny, without_exchange};
 use super::common::{Content, commit, read};
 use dash_shadow::Connection;
-use dash_storage::simulated::{Machine, Metadata, Random};
+use dash_simulated::{Machine, Metadata, Random};
 use dash_storage::{Directory, OpenMode, Storage};
 
 const CONTENT: [u8; 3] = [1, 2, 3];

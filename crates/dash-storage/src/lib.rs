@@ -2,8 +2,8 @@
 //!
 //! Engines are generic over [`Storage`], so the same commit and recovery code runs on the real
 //! system ([`real`]) and on a model of page cache, device cache and directories that can lose
-//! power ([`simulated`]). Every operation at which a crash, an error or another process can make a
-//! difference is a method here; what is not here an engine cannot do.
+//! power (the crate `dash-simulated`). Every operation at which a crash, an error or another
+//! process can make a difference is a method here; what is not here an engine cannot do.
 //!
 //! Errors are plain [`std::io::Error`]s carrying the errno; the engine adds what it was doing.
 //! A flush that failed says nothing about the pages it covered: a later success of the same call
@@ -18,7 +18,6 @@ mod persistent;
 #[cfg(target_os = "linux")]
 pub mod real;
 mod shared;
-pub mod simulated;
 
 pub use blocks::Blocks;
 pub use metadata::Metadata;

@@ -10,7 +10,7 @@ use dash_ffi::{
     AccessCheck, DeviceCharacteristics, File, FileControl, FileKind, Handled, LockLevel, OpenFlags,
     Result, ShmLock, ShmMapping, SyncFlags,
 };
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 
 use crate::sim::stock::file::{self, Files, Handle};
 use crate::sim::subject::{Claims, Sessions, Setup, SqliteFiles, Subject, WalMode, World};
@@ -273,7 +273,7 @@ mod tests {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let mut plan = Plan::claimed(seed, page, subject.claims());
         assert_eq!(plan.kind, Kind::Wal);
-        plan.metadata = dash_storage::simulated::Metadata::Journaled;
+        plan.metadata = dash_simulated::Metadata::Journaled;
         let ran = run_case(subject, "fdatasync", &plan, &seen);
         let states = seen.lock().expect("nobody panicked").states.len();
         (states, ran)

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
-use dash_storage::simulated::{Directory, File, Machine, Simulated};
+use dash_simulated::{Directory, File, Machine, Simulated};
 use dash_storage::{Directory as _, File as _, LockKind, OpenMode, Storage as _};
 
 use crate::engine::{Engine, Loaded};

@@ -1,7 +1,7 @@
 //! What the unit tests share: a simulated machine's files, and SQLite without dash in a process of
 //! its own.
 
-use dash_storage::simulated::{File, Machine, Simulated};
+use dash_simulated::{File, Machine, Simulated};
 use dash_storage::{Directory, OpenMode, Storage};
 use dash_testing::roles::{Role, role, say, told};
 use rusqlite::types::Value;

@@ -14,8 +14,8 @@ pub mod stock;
 use std::path::{Path, PathBuf};
 
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions};
+use dash_simulated::OperationKind;
 use dash_storage::Storage;
-use dash_storage::simulated::OperationKind;
 
 /// Page size of the small databases: page 1 has a sector in which a commit block may be, and
 /// another.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dash_shadow::{Connection, Error, LockLevel, OpenOptions, ReadOnly, Tuning};
-use dash_storage::simulated::{Machine, Operation, OperationKind, Question, Simulated, Survivors};
+use dash_simulated::{Machine, Operation, OperationKind, Question, Simulated, Survivors};
 
 use super::{Content, PAGE};
 

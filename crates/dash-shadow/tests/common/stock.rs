@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dash_storage::simulated::{Machine, StockDescriptor};
+use dash_simulated::{Machine, StockDescriptor};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 use super::{Content, PAGE, counter, page};

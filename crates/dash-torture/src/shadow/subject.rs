@@ -8,7 +8,7 @@ use dash_shadow::inspect::{HeaderSeen, Opening, Report};
 use dash_shadow::{
     Connection, Error, LockLevel, OpenOptions, Protocol, ReadOnly, Tuning, inspect, while_closed,
 };
-use dash_storage::simulated::{Machine, Simulated};
+use dash_simulated::{Machine, Simulated};
 
 use crate::sim::commit::{CommitStep, Kept, SqliteCall};
 use crate::sim::rollback::Rollback;

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Machine, Random, Simulated};
+use dash_simulated::{Machine, Random, Simulated};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 use super::commit::undoable;

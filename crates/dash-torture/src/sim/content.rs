@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 use dash_storage::{Directory, OpenMode, Storage};
 
 use super::commit::undoable;

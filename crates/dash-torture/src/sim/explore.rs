@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dash_storage::simulated::{Enumerate, Machine, OperationKind, Random};
+use dash_simulated::{Enumerate, Machine, OperationKind, Random};
 
 use super::commit::CommitStep;
 use super::content::{self, Content, as_stock};

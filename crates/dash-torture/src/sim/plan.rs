@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use dash_storage::simulated::{Machine, Metadata, Random};
+use dash_simulated::{Machine, Metadata, Random};
 
 use super::sessions::Together;
 use super::subject::{Claims, Sizes};

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use dash_ffi::OpenFlags;
-use dash_storage::simulated::{Machine, Simulated};
+use dash_simulated::{Machine, Simulated};
 
 use super::commit::CommitStep;
 use crate::variant::Variant;

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Machine, Simulated, StockDescriptor};
+use dash_simulated::{Machine, Simulated, StockDescriptor};
 
 use super::commit::{CommitStep, Kept, after_kill, undoable};
 use super::content::{self, Content, read_here};

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use dash_simulated::{Operation, OperationKind, Simulated};
 use dash_storage::Storage as _;
-use dash_storage::simulated::{Operation, OperationKind, Simulated};
 
 use crate::random::Dice;
 

@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dash_simulated::Simulated;
 use dash_storage::LockKind::Exclusive;
-use dash_storage::simulated::Simulated;
 use dash_wal::{Connection, Error, OpenOptions, Process, Tuning};
 
 use crate::common::{DB, Db, Tale};

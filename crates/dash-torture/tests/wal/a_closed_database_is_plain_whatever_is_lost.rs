@@ -2,7 +2,7 @@
 //! `-wal` is void, and that before `-wal` goes, and that before stock SQLite may come in. What
 //! stays is flushed.
 
-use dash_storage::simulated::{Metadata, OperationKind};
+use dash_simulated::{Metadata, OperationKind};
 
 use crate::common::{Fate, Left, Tale, changes, is_fenced};
 

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use dash_storage::simulated::{Machine, Operation, OperationKind};
+use dash_simulated::{Machine, Operation, OperationKind};
 use dash_storage::{Directory, File, OpenMode, SharedMemory, Storage};
 
 use crate::common::Tale;

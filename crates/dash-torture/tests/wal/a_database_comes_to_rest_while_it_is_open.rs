@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use dash_simulated::{Effect, Fault, OperationKind};
 use dash_storage::Storage;
-use dash_storage::simulated::{Effect, Fault, OperationKind};
 
 use crate::common::{Db, Tale, changes, is_fenced};
 

@@ -1,7 +1,7 @@
 //! WAL-15: recovery rebuilds a page from the images of the window alone. What was before the window
 //! began, and the database's page, are not there for it.
 
-use dash_storage::simulated::{Effect, Fault, OperationKind};
+use dash_simulated::{Effect, Fault, OperationKind};
 
 use crate::common::{Fate, Tale};
 

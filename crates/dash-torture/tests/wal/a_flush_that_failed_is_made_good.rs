@@ -2,7 +2,7 @@
 //! flushed instead, the window ends, and the number is not used again. If that fails, too, nothing
 //! is written any more.
 
-use dash_storage::simulated::{Effect, Fault, OperationKind};
+use dash_simulated::{Effect, Fault, OperationKind};
 
 use crate::common::{Db, Fate, Tale};
 

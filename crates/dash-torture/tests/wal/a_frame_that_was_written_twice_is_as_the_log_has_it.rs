@@ -1,7 +1,7 @@
 //! WAL-13: what was rolled back, or never became visible, leaves valid frames in `-wal`, and the
 //! next transaction uses their numbers again. The device may keep the former ones.
 
-use dash_storage::simulated::OperationKind;
+use dash_simulated::OperationKind;
 
 use crate::common::{PAGE, Tale};
 

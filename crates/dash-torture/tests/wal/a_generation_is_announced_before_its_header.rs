@@ -1,7 +1,7 @@
 //! WAL-10: who finds a header of `-wal` in the page cache knows that the record of its generation
 //! is durable. A writer that dies between the two leaves a record without a header.
 
-use dash_storage::simulated::{Effect, Fault, Operation, OperationKind};
+use dash_simulated::{Effect, Fault, Operation, OperationKind};
 
 use crate::common::{Db, Fate, Left, Tale};
 

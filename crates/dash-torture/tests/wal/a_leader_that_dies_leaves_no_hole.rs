@@ -1,7 +1,7 @@
 //! WAL-7: whoever writes a record may die before it is flushed. Whoever comes next finds the log as
 //! it was before, and what it writes does not stand behind a gap.
 
-use dash_storage::simulated::OperationKind;
+use dash_simulated::OperationKind;
 
 use crate::common::{Fate, Left, Tale};
 

@@ -1,7 +1,7 @@
 //! The next session of a log begins where the head says, so whoever opens a log at rest need not
 //! read it (LOG-12). After a short session the log is begun later.
 
-use dash_storage::simulated::{Effect, Fault, Operation, OperationKind, Question, Survivors};
+use dash_simulated::{Effect, Fault, Operation, OperationKind, Question, Survivors};
 
 use crate::common::{Tale, overwrite};
 

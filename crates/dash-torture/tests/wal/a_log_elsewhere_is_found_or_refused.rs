@@ -1,7 +1,7 @@
 //! WAL-25, WAL-26, WAL-27: a log that lies elsewhere is found by everybody, is made before its sign
 //! says so, and is never begun empty where it is lost, another one's or cut.
 
-use dash_storage::simulated::{Effect, Everything, Fault, Machine, OperationKind};
+use dash_simulated::{Effect, Everything, Fault, Machine, OperationKind};
 use dash_storage::{Directory, File, OpenMode, Storage};
 use dash_wal::{Choice, Connection, OpenOptions, Process, Tuning, recover};
 use std::ffi::OsStr;
@@ -29,10 +29,7 @@ fn closed() -> Tale {
     tale
 }
 
-fn folder(
-    machine: &Machine,
-    path: &str,
-) -> <dash_storage::simulated::Simulated as Storage>::Directory {
+fn folder(machine: &Machine, path: &str) -> <dash_simulated::Simulated as Storage>::Directory {
     machine.process().open_directory(Path::new(path)).unwrap()
 }
 
@@ -54,7 +51,7 @@ fn refused(tale: &Tale, what: &str) {
 pub(crate) fn open(
     machine: &Machine,
     log: Option<&str>,
-) -> dash_wal::Result<Connection<dash_storage::simulated::Simulated>> {
+) -> dash_wal::Result<Connection<dash_simulated::Simulated>> {
     let log = log.map(PathBuf::from);
     let options = OpenOptions { log, tuning: Tuning::tiny(), ..OpenOptions::default() };
     Connection::open(&machine.process(), Path::new(DB), &options, &Arc::<Process<_>>::default())

@@ -1,7 +1,7 @@
 //! WAL-25: a log elsewhere is made, durably, and its sign says so, before the first record; by who
 //! names its place, and by nobody else.
 
-use dash_storage::simulated::OperationKind;
+use dash_simulated::OperationKind;
 
 use crate::a_log_elsewhere_is_found_or_refused::open;
 use crate::common::{LOG, Tale, changes, is_fenced};

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Effect, Fault, OperationKind};
+use dash_simulated::{Effect, Fault, OperationKind};
 
 use crate::common::{Fate, Tale};
 
@@ -122,7 +122,7 @@ pub(crate) fn after_the_leader_died_at_any_step() {
             let (tale, first) = Tale::begun_in_memory();
             let second = tale.open();
             let mut left = step;
-            let when = move |operation: &dash_storage::simulated::Operation| {
+            let when = move |operation: &dash_simulated::Operation| {
                 use OperationKind::{Fence, Store, WriteBack};
                 let is_one = matches!(operation.kind, Store | WriteBack | Fence);
                 let now = is_one && left == 0;

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use dash_storage::simulated::{Everything, Machine, OperationKind};
+use dash_simulated::{Everything, Machine, OperationKind};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 use crate::common::{Db, Fate, Tale, remove};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dash_storage::simulated::{Everything, Machine};
+use dash_simulated::{Everything, Machine};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 use crate::common::{Db, Tale};

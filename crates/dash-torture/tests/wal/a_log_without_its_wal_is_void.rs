@@ -2,7 +2,7 @@
 //! deleted, which follows a complete checkpoint. A database that holds an older image of a page
 //! says that it was a hand.
 
-use dash_storage::simulated::OperationKind;
+use dash_simulated::OperationKind;
 
 use crate::common::{Db, Tale, remove};
 
@@ -28,7 +28,7 @@ pub(crate) fn unless_the_database_lacks_what_it_says() {
         db.kill();
         let tale = match power {
             true => {
-                let mut all = dash_storage::simulated::Everything;
+                let mut all = dash_simulated::Everything;
                 tale.after(tale.machine.power_loss(&mut all))
             }
             false => tale,

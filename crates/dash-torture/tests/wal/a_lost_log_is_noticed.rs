@@ -1,7 +1,7 @@
 //! WAL-20: the name of a log is durable before the name fence stands, and outlives it. So a fence
 //! without a log tells that somebody has removed one.
 
-use dash_storage::simulated::Everything;
+use dash_simulated::Everything;
 use dash_wal::Choice;
 use std::path::Path;
 use std::sync::Arc;

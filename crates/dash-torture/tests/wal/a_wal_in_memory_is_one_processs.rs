@@ -1,7 +1,7 @@
 //! `-wal` and the wal-index in the memory of one process: a kill takes from `-wal` what a power
 //! loss may take, and the log has it (WAL-35 to WAL-38).
 
-use dash_storage::simulated::{Effect, Fault, OperationKind};
+use dash_simulated::{Effect, Fault, OperationKind};
 use dash_torture::sim::Stock;
 
 use crate::common::{DB, Fate, Tale, changes, content, is_fenced};

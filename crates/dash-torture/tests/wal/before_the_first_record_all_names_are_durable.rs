@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::OperationKind;
+use dash_simulated::OperationKind;
 
 use crate::common::{Fate, Tale, is_fenced};
 

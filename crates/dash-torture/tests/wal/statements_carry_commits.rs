@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dash_storage::simulated::{Machine, Operation, OperationKind};
+use dash_simulated::{Machine, Operation, OperationKind};
 use dash_wal::history::History;
 use dash_wal::inspect::{Opening, Refusal};
 use dash_wal::{Choice, inspect, recover};

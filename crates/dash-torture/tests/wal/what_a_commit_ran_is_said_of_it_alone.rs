@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use dash_storage::simulated::OperationKind;
+use dash_simulated::OperationKind;
 use dash_wal::Known;
 use dash_wal::history::{Commit, History};
 

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::OperationKind;
+use dash_simulated::OperationKind;
 use dash_torture::sim::Stock;
 
 use crate::common::{DB, Db, Tale, content, overwrite, remove};

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::OperationKind;
+use dash_simulated::OperationKind;
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 use crate::common::{DB, PAGE, Tale, changes, losses};

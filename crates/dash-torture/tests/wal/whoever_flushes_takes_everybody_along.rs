@@ -1,7 +1,7 @@
 //! WAL-5: a commit stands on those before it. Whoever flushes takes along what others have left:
 //! in NORMAL, or because they were killed before their own flush.
 
-use dash_storage::simulated::OperationKind;
+use dash_simulated::OperationKind;
 
 use crate::common::Tale;
 

@@ -1,7 +1,7 @@
 //! WAL-9, and where there is no room for a log, no direct I/O, or other blocks: a commit is as
 //! durable as ever.
 
-use dash_storage::simulated::{Effect, Fault, Machine, OperationKind};
+use dash_simulated::{Effect, Fault, Machine, OperationKind};
 
 use crate::common::{Db, Tale};
 

@@ -4,8 +4,8 @@ use super::DatabaseFile;
 use crate::testing::{Stock, open};
 use dash_engine::error::{Error, Operation};
 use dash_engine::locks::LockLevel::{self, Exclusive, None, Pending, Reserved, Shared};
+use dash_simulated::{Effect, Fault, File, Machine, OperationKind, StockDescriptor};
 use dash_storage::real::Real;
-use dash_storage::simulated::{Effect, Fault, File, Machine, OperationKind, StockDescriptor};
 use dash_storage::{Directory, OpenMode, Storage};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -34,9 +34,8 @@ fn what_is_written_is_read_back() {
     assert_eq!(&bytes[..14], b"\0\0\0\x000123456789");
     b.truncate(6).unwrap();
     assert_eq!((a.size().unwrap(), a.read(&mut bytes, 4).unwrap()), (6, 2));
-    let durable = |machine: &Machine| {
-        machine.power_loss(&mut dash_storage::simulated::Nothing).file_view("/db")
-    };
+    let durable =
+        |machine: &Machine| machine.power_loss(&mut dash_simulated::Nothing).file_view("/db");
     assert_eq!(durable(&machine), Option::None);
     a.sync().unwrap();
     crate::testing::root(&machine).flush().unwrap();

@@ -2,8 +2,8 @@
 
 use super::*;
 use dash_engine::error::Error;
+use dash_simulated::Machine;
 use dash_storage::real::Real;
-use dash_storage::simulated::Machine;
 use dash_storage::{Directory, OpenMode, Storage};
 use proptest::prelude::*;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn recovered_by_sqlite(db: &[u8], wal: &[u8]) -> (u32, u32) {
 }
 
 /// The bytes as a file.
-fn file(bytes: &[u8]) -> dash_storage::simulated::File {
+fn file(bytes: &[u8]) -> dash_simulated::File {
     let file = crate::testing::open(&Machine::new(1), "db-wal");
     file.write_at(bytes, 0).unwrap();
     file

@@ -130,7 +130,7 @@ fn place(number: u64) -> usize {
 mod tests {
     use super::*;
     use crate::testing;
-    use dash_storage::simulated::{File as Simulated, Machine};
+    use dash_simulated::{File as Simulated, Machine};
 
     fn coordination() -> Coordination<Simulated> {
         Coordination::map(testing::open(&Machine::new(1), "app.db-dash")).unwrap()

@@ -5,7 +5,7 @@
 mod run;
 mod story;
 
-use dash_storage::simulated::Effect;
+use dash_simulated::Effect;
 
 pub use run::run;
 pub use story::Operation;

@@ -1,7 +1,7 @@
 //! One case: commits, an operation with a call that fails, the power lost at once and later, and
 //! the same connection going on.
 
-use dash_storage::simulated::{Fault, Machine, Nothing, OperationKind, Random, Simulated};
+use dash_simulated::{Fault, Machine, Nothing, OperationKind, Random, Simulated};
 
 use super::Series;
 use crate::random::mix;

@@ -1,7 +1,7 @@
 //! Every single bit, and every length.
 
 use dash_shadow::format::{COMMIT_MAGIC, CommitBlock, TAIL_LEN, list_len};
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 
 use super::original::{Original, flip_word, put, resize};
 use super::verdict::{self, Verdict};

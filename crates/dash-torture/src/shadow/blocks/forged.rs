@@ -5,7 +5,7 @@
 use dash_shadow::format::{
     BLOCK, CommitBlock, INLINE_UNITS, IntentBlock, SUPER_NAME_MAX, TAIL_LEN, UNIT, layout, list_len,
 };
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //! put there, blocks of the other file, announcements of what is not there.
 
 use dash_shadow::format::{CommitBlock, INLINE_UNITS, Place, UNIT, first_page, layout};
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 
 use super::forged::change;
 use super::original::put;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 use dash_storage::{Directory, OpenMode, Storage};
 
 /// Names that blocks may be made to say, and names that look like the database's own.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use dash_shadow::format::{BLOCK, CommitBlock, IntentBlock, TAIL_LEN, first_page};
 use dash_shadow::{Connection, LockLevel, OpenOptions, ReadOnly, Tuning, inspect};
+use dash_simulated::Machine;
 use dash_storage::real::Real;
-use dash_storage::simulated::Machine;
 
 use super::neighbours;
 use crate::faults::part::case_folder;

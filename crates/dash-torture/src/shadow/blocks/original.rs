@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dash_storage::simulated::{Everything, Machine, Nothing, Random};
+use dash_simulated::{Everything, Machine, Nothing, Random};
 use dash_storage::{Directory, File, OpenMode, SharedMemory, Storage};
 
 use crate::sim::content::{self, Content};

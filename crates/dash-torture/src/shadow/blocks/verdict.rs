@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use dash_storage::simulated::{Machine, Nothing};
+use dash_simulated::{Machine, Nothing};
 
 use super::original::Original;
 use crate::sim::content::{self, Content, Stock};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Effect, Fault, Machine, OperationKind, Random};
+use dash_simulated::{Effect, Fault, Machine, OperationKind, Random};
 
 use super::ManyProcesses;
 use crate::random::Dice;

@@ -8,7 +8,7 @@ mod slow;
 
 use std::sync::Arc;
 
-use dash_storage::simulated::{Machine, Simulated, StockDescriptor};
+use dash_simulated::{Machine, Simulated, StockDescriptor};
 
 use crate::random::Dice;
 use crate::sim::commit::undoable;

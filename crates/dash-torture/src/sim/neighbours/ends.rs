@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Machine, OperationKind, Simulated};
+use dash_simulated::{Machine, OperationKind, Simulated};
 
 use super::{Neighbours, image, open_dash};
 use crate::random::Dice;

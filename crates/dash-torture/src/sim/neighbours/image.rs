@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use dash_storage::simulated::{Everything, Machine, OperationKind, Random};
+use dash_simulated::{Everything, Machine, OperationKind, Random};
 use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
 use rusqlite::{Connection, ErrorCode};
 

@@ -16,7 +16,7 @@ mod rests;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Machine, Metadata, Simulated};
+use dash_simulated::{Machine, Metadata, Simulated};
 use rusqlite::Connection;
 
 use super::content::Content;

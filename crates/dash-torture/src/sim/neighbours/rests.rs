@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use dash_storage::simulated::Simulated;
+use dash_simulated::Simulated;
 use rusqlite::Connection;
 
 use super::Neighbours;

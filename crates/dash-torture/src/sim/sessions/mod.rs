@@ -14,7 +14,7 @@ mod together;
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Machine, OperationKind, Simulated, StockDescriptor};
+use dash_simulated::{Machine, OperationKind, Simulated, StockDescriptor};
 
 pub use together::Together;
 

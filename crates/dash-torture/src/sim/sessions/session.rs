@@ -1,6 +1,6 @@
 //! One session: opened, a few transactions, and its end.
 
-use dash_storage::simulated::Simulated;
+use dash_simulated::Simulated;
 
 use super::{ATTEMPTS, KEPT, Sessions};
 use crate::random::Dice;

@@ -2,7 +2,7 @@
 //! what that is about in between: each has to be lost alone, which happens to sectors drawn one by
 //! one too seldom.
 
-use dash_storage::simulated::{Question, Survivors};
+use dash_simulated::{Question, Survivors};
 
 use crate::random::{Dice, mix};
 

@@ -7,7 +7,7 @@ pub(super) mod vfs;
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Machine, OperationKind, Random, Simulated};
+use dash_simulated::{Machine, OperationKind, Random, Simulated};
 use rusqlite::{Connection, MAIN_DB};
 
 use super::explore::{Checked, Explorer, Violation, changes, lock, wrong};

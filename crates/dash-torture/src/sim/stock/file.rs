@@ -10,7 +10,7 @@ use dash_ffi::{
     AccessCheck, Code, DeviceCharacteristics, Error, File, FileControl, FileKind, Handled,
     LockLevel, OpenFlags, Result, ShmLock, ShmMapping, SyncFlags,
 };
-use dash_storage::simulated::{self, Simulated};
+use dash_simulated::Simulated;
 use dash_storage::{Directory, File as _, LockKind, OpenMode, Storage};
 
 use super::index::Index;
@@ -106,9 +106,9 @@ pub fn keep_log(flag: &mut bool, answer: &mut i32) {
 
 /// An open file of stock SQLite's.
 pub struct Handle {
-    folder: simulated::Directory,
+    folder: dash_simulated::Directory,
     name: OsString,
-    file: simulated::File,
+    file: dash_simulated::File,
     level: LockLevel,
     /// The first sync of a journal flushes its folder, too. SQLite does that for one that it made
     /// itself. Where it goes on with one that a killed process had made (pager.c `pager_playback`

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 
 use dash_ffi::{Code, Error, Result, SharedRegion, ShmLock, ShmMapping};
-use dash_storage::simulated::{self, Machine, Memory};
+use dash_simulated::{Machine, Memory};
 use dash_storage::{Directory, File as _, LockKind, OpenMode, SharedMemory, Storage};
 
 use super::file::code;
@@ -30,13 +30,13 @@ fn named(database: &OsStr) -> OsString {
 /// One connection's shared memory.
 pub struct Index {
     name: OsString,
-    file: simulated::File,
+    file: dash_simulated::File,
     regions: Vec<Memory>,
 }
 
 impl Index {
     /// Opens it; the first one empties it (os_unix.c `unixLockSharedMemory`).
-    pub fn open(folder: &simulated::Directory, database: &OsStr) -> Result<Self> {
+    pub fn open(folder: &dash_simulated::Directory, database: &OsStr) -> Result<Self> {
         let (name, mode) = (named(database), OpenMode::Create { permissions: 0o644 });
         let file = folder.open(&name, mode).map_err(code(Code::CANTOPEN))?;
         let lock = |kind| file.try_lock(SWITCH, kind).map_err(code(Code::IOERR_SHMLOCK));
@@ -89,7 +89,7 @@ impl Index {
     }
 
     /// `xShmUnmap`, of the last one.
-    pub fn delete(self, folder: &simulated::Directory) -> Result<()> {
+    pub fn delete(self, folder: &dash_simulated::Directory) -> Result<()> {
         // As in os_unix.c: whether it worked is nobody's concern.
         drop(folder.unlink(&self.name));
         Ok(())

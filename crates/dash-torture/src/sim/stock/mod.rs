@@ -8,7 +8,7 @@ mod vfs;
 use std::fmt;
 use std::time::Duration;
 
-use dash_storage::simulated::{Machine, Simulated};
+use dash_simulated::{Machine, Simulated};
 use rusqlite::{Connection, ErrorCode, Result};
 
 use vfs::Numbered;
@@ -279,7 +279,7 @@ pub fn clear(
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use dash_storage::simulated::Random;
+    use dash_simulated::Random;
 
     use super::*;
 

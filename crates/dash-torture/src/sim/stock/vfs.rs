@@ -16,7 +16,7 @@ use dash_ffi::{
     AccessCheck, ApiRoutines, Code, Connection, Extension, FileKind, FileName, FullPathname,
     HostVfs, OpenFlags, Opened, Result, SlotInfo, Vfs,
 };
-use dash_storage::simulated::Simulated;
+use dash_simulated::Simulated;
 
 use super::file::{self, Files};
 use crate::sim::explore::lock;

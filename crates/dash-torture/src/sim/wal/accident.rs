@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Effect, Fault, Machine, Operation, OperationKind, Simulated};
+use dash_simulated::{Effect, Fault, Machine, Operation, OperationKind, Simulated};
 
 use super::history::{Cause, History};
 use super::image::Images;

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Machine, OperationKind};
+use dash_simulated::{Machine, OperationKind};
 use rusqlite::Connection;
 
 use super::history::{Cause, History};
@@ -258,7 +258,7 @@ impl Images {
 /// The same machine once more, on which nobody lives either.
 fn gone_again(machine: &Machine, cause: Cause) -> Machine {
     match cause {
-        Cause::Power => machine.power_loss(&mut dash_storage::simulated::Everything),
+        Cause::Power => machine.power_loss(&mut dash_simulated::Everything),
         Cause::Kill => machine.killed(),
     }
 }

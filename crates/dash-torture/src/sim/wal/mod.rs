@@ -19,7 +19,7 @@ mod story;
 
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Machine, Simulated};
+use dash_simulated::{Machine, Simulated};
 use rusqlite::Connection;
 
 use accident::{Accidents, End, watch};

@@ -1,7 +1,7 @@
 //! What happened on a machine, in few lines: names instead of inodes, and one line for all writes
 //! that follow each other in a file.
 
-use dash_storage::simulated::{Entry, Machine, OperationKind};
+use dash_simulated::{Entry, Machine, OperationKind};
 
 use crate::sim::explore::changes;
 use crate::sim::subject::DB;

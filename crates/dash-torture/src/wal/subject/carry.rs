@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dash_ffi::Result;
-use dash_storage::simulated::Simulated;
+use dash_simulated::Simulated;
 use dash_wal::{Error, Execute, Pages, Runner, Said};
 
 type Connection = dash_wal::Connection<Simulated>;

@@ -11,8 +11,8 @@ use dash_ffi::{
     AccessCheck, Code, DeviceCharacteristics, Error, File, FileControl, FileKind, Handled,
     LockLevel, OpenFlags, Pragma, Result, SharedRegion, ShmLock, ShmMapping, SyncFlags,
 };
+use dash_simulated::Simulated;
 use dash_storage::LockKind;
-use dash_storage::simulated::Simulated;
 use dash_wal::{Barrier, Durability, OpenOptions, Process, Tuning};
 
 use super::busy::Busy;

@@ -6,7 +6,7 @@ mod files;
 mod log;
 mod older;
 
-use dash_storage::simulated::Machine;
+use dash_simulated::Machine;
 
 use crate::sim::subject::{Claims, Sessions, Setup, SqliteFiles, Subject, WalMode};
 use crate::variant::Variant;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use dash_storage::simulated::{Effect, Fault, Operation, OperationKind, Simulated};
+use dash_simulated::{Effect, Fault, Operation, OperationKind, Simulated};
 use dash_torture::sim::Saved;
 use dash_torture::sim::subject::World;
 use rusqlite::Connection;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use dash_storage::simulated::{Machine, OperationKind, Question, Random, Survivors};
+use dash_simulated::{Machine, OperationKind, Question, Random, Survivors};
 use dash_storage::{Directory, File, OpenMode, Storage};
 
 use super::{DB, LOG};

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dash_storage::simulated::{Machine, OperationKind};
+use dash_simulated::{Machine, OperationKind};
 use dash_torture::sim::subject::{Setup, Sizes, World};
 use dash_torture::sim::{Saved, Stock, open_sqlite};
 

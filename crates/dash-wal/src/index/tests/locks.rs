@@ -5,8 +5,8 @@ use super::super::slots::{
 };
 use super::{Connection, Machine, busy, root};
 use dash_engine::error::{Error, Operation};
+use dash_simulated::{Effect, Fault, OperationKind};
 use dash_storage::LockKind::{Exclusive, Shared};
-use dash_storage::simulated::{Effect, Fault, OperationKind};
 use proptest::prelude::*;
 
 fn two(machine: &Machine) -> (Connection, Connection) {

@@ -6,9 +6,9 @@ use super::super::{Index, READ, WRITE};
 use super::{Connection, Machine, OsStr, busy, root};
 use crate::testing::{Stock, open};
 use dash_engine::error::Error;
+use dash_simulated::{OperationKind, StockDescriptor};
 use dash_storage::LockKind::{Exclusive, Shared};
 use dash_storage::real::Real;
-use dash_storage::simulated::{OperationKind, StockDescriptor};
 use dash_storage::{Directory, File as _, OpenMode, Storage};
 
 const SWITCH: std::ops::Range<u64> = 128..129;

@@ -2,8 +2,8 @@
 
 use super::{Bytes, WalFile};
 use crate::testing::open;
+use dash_simulated::{Effect, Fault, File, Machine, OperationKind};
 use dash_storage::File as _;
-use dash_storage::simulated::{Effect, Fault, File, Machine, OperationKind};
 use std::sync::Arc;
 
 const LIMIT: u64 = 100;
