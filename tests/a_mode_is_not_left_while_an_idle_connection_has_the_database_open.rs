@@ -2,7 +2,7 @@
 //! of files that it knew; when somebody had made a new shadow since and published into it, RESERVED
 //! of `app.db` was free, and `PRAGMA journal_mode=delete` went through. Then one process wrote with
 //! a journal and the other exchanged the names: an acknowledged commit was lost. Found by killing
-//! processes at random (`sqlite-dash torture --ring kill`).
+//! processes at random (`dash-torture --ring kill`).
 
 mod suite;
 

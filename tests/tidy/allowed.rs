@@ -234,7 +234,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash", 14_811),
     ("dash-bench", 5_647),
-    ("dash-cli", 7_420),
+    ("dash-cli", 7_155),
     ("dash-engine", 1_826),
     ("dash-ffi", 8_473),
     ("dash-lab", 4_632),
@@ -245,8 +245,8 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-statement", 2_962),
     ("dash-storage", 4_268),
     ("dash-terminal", 873),
-    ("dash-testing", 909),
-    ("dash-torture", 23_866),
+    ("dash-testing", 911),
+    ("dash-torture", 24_144),
     ("dash-wal", 14_220),
     ("libdash", 6),
 ];

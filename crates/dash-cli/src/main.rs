@@ -24,7 +24,6 @@ mod replay;
 mod shadow;
 mod shell;
 mod top;
-mod torture;
 mod wal;
 
 use std::process::ExitCode;
@@ -64,14 +63,10 @@ enum Command {
     Recover(recover::Arguments),
     /// Opens an SQL prompt on a database with dash loaded
     Shell(shell::Arguments),
-    /// Tries to make engines lose data: power cuts, faults, killed processes; on this machine
-    Torture(torture::Arguments),
     /// Measures commits on your disk: dash beside stock SQLite's journal modes
     Bench(Box<dash_bench::Arguments>),
     #[command(hide = true)]
     DemoWriter(demo::writer::Arguments),
-    #[command(hide = true)]
-    TortureWorker,
 }
 
 /// What a command came to, apart from [`failure::Failure`].
@@ -92,8 +87,6 @@ impl Outcome {
 fn main() -> ExitCode {
     // A limit on the size of files is an error that is told, and nothing stays behind.
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
-    // The ring `fs` starts this program again for its workers and devices.
-    dash_torture::fs::play_part();
     let outcome = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
@@ -105,12 +98,8 @@ fn main() -> ExitCode {
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Shell(arguments) => shell::run(&arguments),
-        Command::Torture(arguments) => torture::run(&arguments),
         Command::Bench(arguments) => dash_bench::run(&arguments).map(Outcome::of),
         Command::DemoWriter(arguments) => demo::writer::run(&arguments),
-        Command::TortureWorker => {
-            return dash_torture::worker::run().map_or(ExitCode::from(2), ExitCode::from);
-        }
     };
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

@@ -20,7 +20,6 @@ mod replay_tells;
 mod shell;
 mod stopping;
 mod top;
-mod torture;
 mod wal;
 mod wal_elsewhere;
 mod wal_in_memory;

@@ -92,6 +92,8 @@ needs! {
     Nm = "nm",
     /// The examples, which cargo builds when all of a package's targets are asked for.
     Examples = "examples",
+    /// The program `sqlite-dash`, which cargo builds with the whole workspace.
+    Program = "sqlite-dash",
 }
 
 /// What a skip comes to.

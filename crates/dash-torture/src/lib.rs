@@ -1,4 +1,4 @@
-//! Proof of crash safety, engine by engine: what `sqlite-dash torture` runs and the tests run in
+//! Proof of crash safety, engine by engine: what `dash-torture` runs and the tests run in
 //! short.
 //!
 //! Four rings, a folder each: `sim` (every crash point on simulated storage), `fs` (real file

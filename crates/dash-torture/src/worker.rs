@@ -1,7 +1,7 @@
 //! The part of a worker process: every role is found here.
 //!
 //! A program that runs rings has to call [`run`] when it is started with what its [`Again`] says:
-//! `dash` in a hidden subcommand, a test in an ignored test.
+//! `dash-torture` before it reads its arguments, a test in an ignored test.
 
 pub use crate::again::Again;
 use crate::again::{assignment, role};

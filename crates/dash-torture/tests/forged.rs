@@ -1,4 +1,4 @@
-//! Forged files, and texts that a judge has to tell apart, for a moment. `sqlite-dash torture
+//! Forged files, and texts that a judge has to tell apart, for a moment. `dash-torture
 //! --ring faults --engine wal/forged` looks for longer.
 
 mod common;

@@ -84,7 +84,7 @@ pub(crate) fn names(wanted: &str, case: &str) -> bool {
 /// Notes a failure; whether there are enough of them.
 pub(crate) fn failed(summary: &mut Summary, what: &str, case: &str) -> bool {
     let engine = &summary.engine;
-    let replay = format!("sqlite-dash torture --ring faults --engine {engine} --case {case}");
+    let replay = format!("dash-torture --ring faults --engine {engine} --case {case}");
     summary.failures.push(Failure { what: format!("{case}: {what}"), replay });
     summary.failures.len() >= ENOUGH
 }

@@ -113,7 +113,7 @@ fn unknown(case: &str) -> Summary {
             what: format!(
                 "no such case: {case}; a case is the folder of a saved image, or ENGINE:FILE-SYSTEM:SEED:IMAGES"
             ),
-            replay: "sqlite-dash torture --ring fs".to_owned(),
+            replay: "dash-torture --ring fs".to_owned(),
         }],
         ..Summary::default()
     }
@@ -218,7 +218,7 @@ fn judged(mut summary: Summary, calibration: &Calibration) -> Summary {
     {
         summary.failures.push(Failure {
             what: format!("the rig is {verdict} ({images} images, {lost} lost, {broken} corrupt)"),
-            replay: format!("sqlite-dash torture --ring fs --engine {}", calibration.mode),
+            replay: format!("dash-torture --ring fs --engine {}", calibration.mode),
         });
     }
     summary.calibration = summary.failures.is_empty().then(|| calibration.words());

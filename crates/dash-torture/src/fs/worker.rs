@@ -69,14 +69,14 @@ fn run(rig: &Rig, job: &Job, fresh: &mut Fresh, sender: &UnixStream) -> Found {
 pub fn replay(task: &Task) -> String {
     match task {
         Task::Images { kind, opened, seed, images } => format!(
-            "sqlite-dash torture --ring fs --case {}:{}:{seed}:{images}",
+            "dash-torture --ring fs --case {}:{}:{seed}:{images}",
             opened.name(),
             kind.name()
         ),
         Task::Faults { kind, opened, seed } => {
-            format!("sqlite-dash torture --ring fs --case {}:{}:{seed}", opened.name(), kind.name())
+            format!("dash-torture --ring fs --case {}:{}:{seed}", opened.name(), kind.name())
         }
-        Task::Saved(place) => format!("sqlite-dash torture --ring fs --case {}", place.display()),
+        Task::Saved(place) => format!("dash-torture --ring fs --case {}", place.display()),
     }
 }
 

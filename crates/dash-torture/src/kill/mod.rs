@@ -155,8 +155,7 @@ fn run_target(
             Ok(true) => {}
             Ok(false) => break,
             Err(what) => {
-                let replay =
-                    format!("sqlite-dash torture --ring kill --engine {engine} --case {seed}");
+                let replay = format!("dash-torture --ring kill --engine {engine} --case {seed}");
                 summary.failures.push(Failure { what, replay });
                 if summary.failures.len() >= ENOUGH || !go_on(0) {
                     break;

@@ -46,7 +46,7 @@ impl Target {
         };
         let (plan, violation) = shrink(self.subject, self.variant, plan, violation);
         let replay = format!(
-            "sqlite-dash torture --ring {} --engine {} --seed {} --case {plan}",
+            "dash-torture --ring {} --engine {} --seed {} --case {plan}",
             Ring::Sim.name(),
             self.name(),
             plan.seed

@@ -1,5 +1,5 @@
-//! The tools of `dash` on forged sets: as with opening them, and what they print is no command, to
-//! no terminal and to no shell.
+//! The program `sqlite-dash` on forged sets: as with opening them, and what it prints is no command,
+//! to no terminal and to no shell.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,10 +31,10 @@ const TOOLS: [&[&str]; 9] = [
     &["top", "--once", "--interval", "0.1"],
 ];
 
-/// Names of the program `sqlite-dash`; the tests of other crates have none.
+/// The program `sqlite-dash`, which cargo puts beside `dash-torture`.
 fn program() -> Option<PathBuf> {
-    let this = std::env::current_exe().ok()?;
-    (this.file_name()? == "sqlite-dash").then_some(this)
+    let beside = std::env::current_exe().ok()?.with_file_name("sqlite-dash");
+    beside.is_file().then_some(beside)
 }
 
 fn used() -> Result<(Duration, u64), String> {
@@ -92,7 +92,7 @@ fn case(rig: &mut Rig, program: &Path, dice: &mut Dice) -> Result<Counts, String
         what = Some(format!("takes {computed:?} and {} MiB", most >> 20));
     }
     if let Some(what) = what {
-        return Err(format!("dash {} {what}", tool.join(" ")));
+        return Err(format!("sqlite-dash {} {what}", tool.join(" ")));
     }
     rig.check(&database)?;
     let mut counts = vec![("runs", 1), (tool[0], 1)];
@@ -120,6 +120,8 @@ pub fn worker(assignment: &Assignment) -> Result<(), String> {
 pub fn run(options: &Options, again: &Again, summary: &mut Summary, go_on: &mut GoOn<'_>) {
     match program() {
         Some(_) => numbered::run(ROLE, options, again, summary, go_on),
-        None => summary.skipped.push("the tools: this is not the program sqlite-dash".to_owned()),
+        None => {
+            summary.skipped.push("the tools: no sqlite-dash lies beside this program".to_owned())
+        }
     }
 }

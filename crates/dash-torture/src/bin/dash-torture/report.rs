@@ -3,10 +3,9 @@
 
 use std::fmt::{self, Display};
 
+use dash_terminal::out::say;
 use dash_torture::{Ring, Summary};
 use serde_json::{Value, json};
-
-use crate::out::say;
 
 /// What a whole run came to.
 pub struct Verdict {

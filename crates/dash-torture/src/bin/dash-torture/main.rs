@@ -1,29 +1,35 @@
-//! `sqlite-dash torture`: runs the rings that try to make an engine lose data. What it says is in
-//! [`report`].
+//! The program `dash-torture`: runs the rings that try to make an engine lose data. What it says is
+//! in [`report`].
+//!
+//! Exit codes: 0 no failure; 1 a failure; 2 nothing was tried.
+
+#![forbid(unsafe_code)]
 
 mod report;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use dash_torture::worker::Again;
+use clap::Parser;
+use dash_terminal::extension;
+use dash_terminal::failure::{Explain, Failure, Result};
+use dash_terminal::interrupt::Interrupt;
+use dash_terminal::out::{Shown as _, say, say_aside};
+use dash_terminal::progress::{Progress, Unit};
+use dash_torture::worker::{self, Again};
 use dash_torture::{Options, Ring, Summary, Watch, aim, faults, fs, kill, sim};
-
-use crate::Outcome;
-use crate::extension;
-use crate::failure::{Explain, Failure, Result};
-use crate::interrupt::Interrupt;
-use crate::out::{Shown as _, say};
-use crate::progress::{Progress, Unit};
+use nix::sys::signal::{SigSet, Signal};
 use report::Verdict;
 
 /// Steps of the bar: thousandths of the work.
 const STEPS: f64 = 1000.0;
 
-/// Arguments of `sqlite-dash torture`.
-#[derive(clap::Args)]
-pub struct Arguments {
+/// Tries to make engines lose data: power cuts, faults, killed processes; on this machine
+#[derive(Parser)]
+#[command(name = "dash-torture", version, max_term_width = 100)]
+struct Arguments {
     /// Only this engine, a variant of it or a part of a ring: shadow, shadow/paper, shadow/memory
     #[arg(long)]
     engine: Option<String>,
@@ -76,8 +82,26 @@ impl Watch for Shown {
     }
 }
 
-/// Runs the command: bad news (1) if anything was wrong, an error if nothing could be tried.
-pub fn run(arguments: &Arguments) -> Result<Outcome> {
+fn main() -> ExitCode {
+    // A limit on the size of files is an error that is told, and nothing stays behind.
+    let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
+    // The rings start this program again: `fs` for its workers and devices, others for workers.
+    fs::play_part();
+    if let Some(code) = worker::run() {
+        return code.into();
+    }
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(failure) => {
+            say_aside!("dash-torture: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether nothing was wrong; an error if nothing could be tried.
+fn run(arguments: &Arguments) -> Result<bool> {
     let options = Options {
         seed: arguments.seed,
         time: Duration::from_secs(arguments.seconds),
@@ -120,12 +144,12 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     if !arguments.json {
         say!("{}{verdict}", if interrupt.pressed() { "stopped: " } else { "" });
     }
-    Ok(Outcome::of(verdict.failures == 0))
+    Ok(verdict.failures == 0)
 }
 
 /// What a ring found.
 fn summaries(ring: Ring, options: &Options, watch: &dyn Watch) -> Result<Vec<Summary>> {
-    let again = || Again::this(&["torture-worker"]).explain("finding this program");
+    let again = || Again::this(&[]).explain("finding this program");
     Ok(match ring {
         Ring::Sim => sim::run(options, watch),
         Ring::Kill => kill::run(options, watch, &again()?),
