@@ -126,24 +126,24 @@ fn but_not_together_with_a_plain_file() {
 /// synchronous there is no super-journal.
 #[test]
 fn all_are_rolled_back_when_a_later_one_fails() {
-    for synchronous in ["FULL", "OFF"] {
+    for settings in ["FULL normal", "OFF normal", "FULL exclusive", "OFF exclusive"] {
         let folder = tempfile::tempdir().unwrap();
         let paths = ["a.db", "b.db", "c.db"].map(|name| folder.path().join(name));
         let db = attached(&paths);
         run(&db, "CREATE TABLE main.t(v, data); CREATE TABLE b.t(v, data); CREATE TABLE c.t(v, data);
             INSERT INTO main.t VALUES (1, ''); INSERT INTO b.t VALUES (1, ''); INSERT INTO c.t VALUES (1, '')");
         drop(db);
-        let argument = format!("{synchronous} {}", folder.path().display());
+        let argument = format!("{settings} {}", folder.path().display());
         let mut limited = Command::new("sh");
         limited.args(["-c", "trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\""]);
         limited.arg(std::env::current_exe().unwrap());
         cast(&mut limited, "a_process_that_may_not_write_large_files", argument);
         Role::spawn(&mut limited).finish();
         for path in &paths {
-            assert_eq!(value(path), 2, "{synchronous}: {}", path.display());
+            assert_eq!(value(path), 2, "{settings}: {}", path.display());
             at_rest(path);
         }
-        assert_eq!(strays(folder.path()), Vec::<String>::new(), "{synchronous}");
+        assert_eq!(strays(folder.path()), Vec::<String>::new(), "{settings}");
     }
 }
 
@@ -151,15 +151,14 @@ fn all_are_rolled_back_when_a_later_one_fails() {
 #[ignore = "a role of the test above"]
 fn a_process_that_may_not_write_large_files() {
     let Some(argument) = role("a_process_that_may_not_write_large_files") else { return };
-    let (synchronous, folder) = argument.split_once(' ').expect("two words");
+    let mut words = argument.splitn(3, ' ');
+    let [synchronous, locking, folder] = [(); 3].map(|()| words.next().expect("three words"));
     let paths = ["a.db", "b.db", "c.db"].map(|name| Path::new(folder).join(name));
     let db = attached(&paths);
-    run(
-        &db,
-        &format!(
-            "PRAGMA main.synchronous = {synchronous}; PRAGMA b.synchronous = {synchronous}; PRAGMA c.synchronous = {synchronous}"
-        ),
-    );
+    for schema in ["main", "b", "c"] {
+        run(&db, &format!("PRAGMA {schema}.synchronous = {synchronous}"));
+        run(&db, &format!("PRAGMA {schema}.locking_mode = {locking}"));
+    }
     for large in ["c", "b", "main"] {
         // 7 MiB stay in memory until the commit, and with the rest of the file are more than the
         // limit of 4 or 8 MiB.

@@ -96,18 +96,18 @@ impl ConnectionRef<'_> {
         unsafe { (self.slot.api.db_readonly)(self.as_ptr(), schema.as_ptr()) == 1 }
     }
 
-    /// Whether the transaction in hand also writes a file other than that of the database at `own`.
-    /// An SQLite before 3.39 tells that of `main` only, and one before 3.34 takes a `main` that can
-    /// be written for one that is.
+    /// The files that the transaction in hand writes, but that of the database at `own`. An SQLite
+    /// before 3.39 tells that of `main` only, and one before 3.34 takes a `main` that can be written
+    /// for one that is.
     #[must_use]
-    pub fn writes_another_file(&self, own: &Path) -> bool {
+    pub fn other_files_written(&self, own: &Path) -> Vec<PathBuf> {
         let (api, db) = (self.slot.api, self.as_ptr());
-        let is_other = |schema: &CStr| {
+        let other = |schema: &CStr| {
             let schema = schema.as_ptr();
             // SAFETY: an open connection that this thread holds, and a C string.
             let name = unsafe { (api.db_filename)(db, schema) };
             if name.is_null() {
-                return false;
+                return None;
             }
             // SAFETY: SQLite's own name of the database, there while it is attached.
             let name = unsafe { CStr::from_ptr(name) };
@@ -115,9 +115,10 @@ impl ConnectionRef<'_> {
             let is_written = || unsafe {
                 api.is_written(db, schema).unwrap_or_else(|| (api.db_readonly)(db, schema) == 0)
             };
-            !name.is_empty() && path(name) != own && is_written()
+            let is_other = !name.is_empty() && path(name) != own && is_written();
+            is_other.then(|| path(name).to_path_buf())
         };
-        is_other(c"main") || self.attached().any(is_other)
+        other(c"main").into_iter().chain(self.attached().filter_map(other)).collect()
     }
 
     /// The names of the attached databases. An SQLite before 3.39 tells none.

@@ -124,6 +124,7 @@ mod statements;
 mod summed;
 mod switch;
 mod tables;
+mod together;
 #[cfg(test)]
 mod toy;
 mod undecided;

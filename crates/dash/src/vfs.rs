@@ -4,7 +4,8 @@
 //! |---|---|
 //! | main database | [`crate::open`]; the copy of a backup under way: [`crate::backup`]; what statements are run again on: [`crate::rerun`] |
 //! | journal or log beside one | its mode ([`crate::mode::Mode::open_beside`]), if that keeps it |
-//! | everything else: temporary files, statement journals, super-journals, journals of plain files | the host's VFS |
+//! | super-journal | the host's VFS; what it lists is checked by [`crate::together`] |
+//! | everything else: temporary files, statement journals, journals of plain files | the host's VFS |
 
 use std::ffi::CStr;
 use std::path::Path;
@@ -19,7 +20,7 @@ use dash_storage::real;
 
 use crate::holders::name_holders;
 use crate::mode::registry;
-use crate::{backup, errors, errors_to, leftovers, open, refused, rerun, wake};
+use crate::{backup, errors, errors_to, leftovers, open, refused, rerun, together, wake};
 
 /// Makes the VFS for one SQLite.
 pub fn make(_slot: &SlotInfo) -> Box<dyn Vfs> {
@@ -49,6 +50,9 @@ impl Vfs for Dash {
                 let opened = open::main_database(host, name, flags);
                 let named = |error| name_holders(path, errors::of_path(path, error));
                 return opened.map_err(named);
+            }
+            (Some(FileKind::SuperJournal), Some(_)) if flags.contains(OpenFlags::CREATE) => {
+                return together::make(host, name, flags);
             }
             (Some(kind), Some(path)) => (kind, path),
             _ => return open::through_host(host, name, flags),

@@ -76,9 +76,9 @@ impl PassFile {
         let own = self.path.to_string_lossy();
         let own = Path::new(own.strip_suffix("-wal").unwrap_or(&own));
         let kept = self.probe.kept.lock().unwrap();
-        let others = kept
-            .as_ref()
-            .and_then(|kept| kept.visit(|connection| connection.writes_another_file(own)));
+        let others = kept.as_ref().and_then(|kept| {
+            kept.visit(|connection| !connection.other_files_written(own).is_empty())
+        });
         self.probe.note(format!("others {others:?}"));
     }
 

@@ -51,13 +51,12 @@ impl ShadowFile {
         let secure_delete = self.deletes_securely();
         self.link.engine()?.set_secure_delete(secure_delete);
         self.progress.leaving_super_journal =
-            self.progress.under_super_journal && super_journal.is_none();
+            super_journal.is_none() && self.prepared.is_prepared();
         let name = match super_journal {
             None => None,
             Some(path) => {
-                super_journal::check_children(path)?;
-                self.progress.under_super_journal = true;
                 self.prepared.set_super_journal(Some(path.to_path_buf()));
+                super_journal::check_children(path)?;
                 Some(super_journal::relative(&self.folder, path))
             }
         };

@@ -88,9 +88,8 @@ pub struct Progress {
     pub begun: Option<Instant>,
     /// Whether it was flushed since.
     pub flushed: bool,
-    /// Whether it is, or was, prepared under a super-journal.
-    pub under_super_journal: bool,
-    /// Whether SQLite has asked since to prepare what doesn't name it: a rollback.
+    /// Whether SQLite has asked to prepare what names no super-journal, after its journal named one
+    /// or it was prepared under one: a rollback.
     pub leaving_super_journal: bool,
     /// Commits since the writer lock was taken: more than one only under locking_mode=EXCLUSIVE.
     pub commits_under_lock: u64,
@@ -152,10 +151,10 @@ impl ShadowFile {
         result.map_err(|error| self.failed(error))
     }
 
-    /// Nothing on disk names the super-journal any more.
+    /// Nothing on disk, and no journal, names the super-journal of this writer any more.
     pub(crate) fn leave_super_journal(&mut self) {
         self.progress.leaving_super_journal = false;
-        if std::mem::take(&mut self.progress.under_super_journal) {
+        if self.prepared.is_prepared() {
             self.prepared.set_super_journal(None);
         }
     }
@@ -180,7 +179,7 @@ impl ShadowFile {
         if level > dash_shadow::LockLevel::None {
             self.shared.queue.reader_left(self.reader, || sequence);
         }
-        if self.progress.under_super_journal && closed.is_ok() {
+        if level >= dash_shadow::LockLevel::Reserved && closed.is_ok() {
             self.prepared.set_super_journal(None);
         }
         let siblings = Arc::clone(&self.link.siblings);

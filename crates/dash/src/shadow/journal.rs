@@ -2,14 +2,19 @@
 //!
 //! SQLite writes the old content of pages here and reads it back for ROLLBACK and savepoints; a
 //! crash never needs it, since the engine leaves the current copy alone. So it needs no name and no
-//! flush. Above [`MEMORY_MAX`] it moves to a temporary file without a name.
+//! flush. Above [`MEMORY_MAX`] it moves to a temporary file without a name. Which super-journal it
+//! names is told to [`Prepared`], as a journal on disk would show it.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use dash_ffi::{Code, Error, Result, SideFile};
+
+use super::shared::Prepared;
+use super::super_journal;
 
 /// Bytes kept in memory.
 const MEMORY_MAX: usize = 4 << 20;
@@ -21,6 +26,7 @@ pub struct Journal {
     content: Content,
     /// Where to spill if the system's folder for temporary files can't be used.
     beside: PathBuf,
+    prepared: Arc<Prepared>,
 }
 
 enum Content {
@@ -39,8 +45,8 @@ fn failed(code: Code, source: &io::Error) -> Error {
 
 impl Journal {
     /// An empty journal.
-    pub fn new(beside: PathBuf) -> Self {
-        Self { content: Content::Memory(Vec::new()), beside }
+    pub fn new(beside: PathBuf, prepared: Arc<Prepared>) -> Self {
+        Self { content: Content::Memory(Vec::new()), beside, prepared }
     }
 
     fn spill(&mut self) -> io::Result<()> {
@@ -70,6 +76,24 @@ impl Journal {
         memory[at..at + over].copy_from_slice(old);
         memory.extend_from_slice(new);
         true
+    }
+}
+
+impl Journal {
+    fn put(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        if let Content::Memory(memory) = &mut self.content
+            && let Ok(at) = usize::try_from(offset)
+            && at.saturating_add(data.len()) <= MEMORY_MAX
+            && Self::write_memory(memory, data, at)
+        {
+            return Ok(());
+        }
+        self.spill()
+            .and_then(|()| match &self.content {
+                Content::Spilled(file) => file.write_all_at(data, offset),
+                Content::Memory(_) => Ok(()),
+            })
+            .map_err(|error| failed(Code::IOERR_WRITE, &error))
     }
 }
 
@@ -103,19 +127,13 @@ impl SideFile for Journal {
     }
 
     fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
-        if let Content::Memory(memory) = &mut self.content
-            && let Ok(at) = usize::try_from(offset)
-            && at.saturating_add(data.len()) <= MEMORY_MAX
-            && Self::write_memory(memory, data, at)
+        self.put(data, offset)?;
+        if super_journal::ends_name(data)
+            && let Some(named) = super_journal::named(self, offset)?
         {
-            return Ok(());
+            self.prepared.set_super_journal(Some(named));
         }
-        self.spill()
-            .and_then(|()| match &self.content {
-                Content::Spilled(file) => file.write_all_at(data, offset),
-                Content::Memory(_) => Ok(()),
-            })
-            .map_err(|error| failed(Code::IOERR_WRITE, &error))
+        Ok(())
     }
 
     fn truncate(&mut self, size: u64) -> Result<()> {
@@ -147,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_journal_reads_back_as_written_in_memory_and_spilled() {
-        let mut journal = Journal::new(std::env::temp_dir());
+        let mut journal = Journal::new(std::env::temp_dir(), Arc::default());
         let mut seen = [9; 6];
         journal.write(b"cd", 2).expect("in memory");
         assert_eq!(journal.read(&mut seen, 0).expect("in memory"), 4);
@@ -161,5 +179,19 @@ mod tests {
         assert_eq!(journal.read(&mut seen, far).expect("spilled"), 3);
         journal.truncate(4).expect("spilled");
         assert_eq!(journal.size().expect("spilled"), 4);
+    }
+
+    #[test]
+    fn the_super_journal_that_it_names_is_told() {
+        let prepared = Arc::<Prepared>::default();
+        let mut journal = Journal::new(std::env::temp_dir(), Arc::clone(&prepared));
+        let mut marker = super_journal::Marker::new(std::path::Path::new("/a-mj1"));
+        let mut content = [0; 600];
+        let len = marker.read(&mut content, 0).expect("in memory");
+        let (name, magic) = content[..len].split_at(len - 8);
+        journal.write(name, 0).expect("in memory");
+        assert_eq!(prepared.super_journal(), None);
+        journal.write(magic, u64::try_from(name.len()).expect("small")).expect("in memory");
+        assert_eq!(prepared.super_journal(), Some("/a-mj1".into()));
     }
 }

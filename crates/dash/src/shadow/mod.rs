@@ -124,7 +124,7 @@ impl Mode for Shadow {
         let file: Option<Box<dyn File>> = match flags.kind() {
             Some(FileKind::MainJournal) => {
                 let folder = path.parent().unwrap_or(Path::new("/")).to_path_buf();
-                Some(Box::new(Side(Journal::new(folder))))
+                Some(Box::new(Side(Journal::new(folder, shared.of()))))
             }
             Some(FileKind::SuperJournal) => {
                 let under = shared.of::<Prepared>().super_journal().ok_or(Code::CANTOPEN)?;

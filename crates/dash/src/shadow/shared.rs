@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use super::link::Link;
 use crate::rest::Resting;
 
-/// A commit that is prepared under a super-journal.
+/// A commit that is prepared under a super-journal, or whose journal names one already.
 #[derive(Default)]
 pub struct Prepared {
     is_prepared: AtomicBool,
@@ -16,7 +16,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Notes that a commit is prepared under a super-journal, or no longer is.
+    /// Notes the super-journal, or that it is left.
     pub fn set_super_journal(&self, path: Option<PathBuf>) {
         self.is_prepared.store(path.is_some(), Ordering::SeqCst);
         *self.super_journal.lock().unwrap_or_else(PoisonError::into_inner) = path;

@@ -4,25 +4,26 @@
 //! (F10, T4):
 //!
 //! - after a failed commit SQLite looks for databases that still depend on the super-journal, by
-//!   their journals, and deletes it if there are none. A database in mode shadow has no journal, so
-//!   while it is prepared, [`Marker`] stands in for one;
+//!   their journals, and deletes it if there are none; what is rolled back after that it takes for
+//!   committed. A database in mode shadow has no journal on disk, so while its journal names the
+//!   super-journal, or it is prepared, [`Marker`] stands in for one;
 //! - a stock database of the same transaction, recovered by stock SQLite after a crash, would
-//!   delete it too early. So [`check_children`] refuses the mix. One in WAL mode recovers by
-//!   itself.
+//!   delete it too early. So the mix is refused: see [`together`].
 
-use std::ffi::{OsStr, OsString, c_char};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path};
+use std::ffi::{OsString, c_char};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
 
 use dash_ffi::{Code, Error, Result, SideFile};
 
-use super::MODE;
-use crate::mode::registry;
+use crate::together;
 
 /// Ends a journal that names a super-journal (pager.c, `aJournalMagic`).
 const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// A journal that begins with zeros is not hot.
 const COLD: usize = 512;
+/// Longer than any path.
+const NAME_MAX: u32 = 1 << 16;
 
 /// A journal that says no more than on which super-journal its database depends.
 pub struct Marker(Vec<u8>);
@@ -40,6 +41,29 @@ impl Marker {
     }
 }
 
+/// Whether these bytes, written by themselves, end the name of a super-journal in a journal.
+pub fn ends_name(data: &[u8]) -> bool {
+    data == MAGIC
+}
+
+/// The super-journal whose name ends with the magic bytes at `end`.
+///
+/// # Errors
+///
+/// Those of reading the journal.
+pub fn named(journal: &mut dyn SideFile, end: u64) -> Result<Option<PathBuf>> {
+    let mut len = [0; 4];
+    let Some(at) = end.checked_sub(8) else { return Ok(None) };
+    journal.read(&mut len, at)?;
+    let len = u32::from_be_bytes(len);
+    let Some(begin) = at.checked_sub(u64::from(len)).filter(|_| len <= NAME_MAX) else {
+        return Ok(None);
+    };
+    let mut name = vec![0; usize::try_from(len).unwrap_or(0)];
+    journal.read(&mut name, begin)?;
+    Ok(Some(OsString::from_vec(name).into()))
+}
+
 /// The sum of the name's bytes, signed or not as C's `char` is here.
 fn checksum(name: &[u8]) -> u32 {
     name.iter().fold(0_u32, |sum, byte| {
@@ -48,7 +72,8 @@ fn checksum(name: &[u8]) -> u32 {
     })
 }
 
-/// Refuses a transaction in which a database has a journal that stock SQLite would recover.
+/// Refuses what [`together`] does, also where another VFS has made the super-journal, as the main
+/// database is open through that.
 ///
 /// # Errors
 ///
@@ -57,41 +82,7 @@ pub fn check_children(super_journal: &Path) -> Result<()> {
     let list = std::fs::read(super_journal).map_err(|error| {
         Error::new(Code::IOERR_READ, format!("reading {}: {error}", super_journal.display()))
     })?;
-    let foreign = list
-        .split(|byte| *byte == 0)
-        .filter(|journal| !journal.is_empty())
-        .map(|journal| Path::new(OsStr::from_bytes(journal)))
-        // SQLite lists databases in memory, too, by a name that no file has: all others have their
-        // folder.
-        .find(|journal| *journal != Path::new(":memory:-journal") && !is_harmless(journal));
-    match foreign {
-        None => Ok(()),
-        Some(journal) => {
-            let shown = journal.to_string_lossy();
-            let name = shown.strip_suffix("-journal").unwrap_or(&shown);
-            let remedy = match registry::mode_of_journal(journal) {
-                Some(_) => "or PRAGMA journal_mode=shadow (or wal) with the name of its schema",
-                None => "or attach it with ?vfs=dash",
-            };
-            Err(Error::new(
-                Code::ERROR,
-                format!(
-                    "a transaction can't change databases of dash and {name}, which is not in mode shadow nor in mode wal: \
-                     after a crash they could not be recovered together; change them in separate transactions, {remedy}"
-                ),
-            ))
-        }
-    }
-}
-
-/// Whether this is the path of a journal of a database that is written in mode shadow here; or of
-/// one in WAL mode, which has none: SQLite lists it, and its commit depends on no super-journal.
-fn is_harmless(journal: &Path) -> bool {
-    match registry::mode_of_journal(journal) {
-        Some((mode, is_written)) if mode == MODE => is_written,
-        Some((mode, _)) => mode.is_sqlites() && !mode.is_plain() && !journal.is_file(),
-        None => false,
-    }
+    together::check_list(&list)
 }
 
 /// `to`, seen from the folder `from`; both are absolute and have neither `.` nor `..`.

@@ -13,6 +13,7 @@ use dash_wal::Connection;
 use super::link::{Link, State};
 use crate::errors::inherited;
 use crate::main_file::SECTOR;
+use crate::together;
 
 /// Bytes of a frame's header; SQLite writes it by itself, before the page.
 const FRAME_HEADER: usize = 24;
@@ -61,14 +62,23 @@ impl LogFile {
 
 impl Link {
     /// Before a commit frame: an error after a commit has become visible reaches nobody where its
-    /// transaction also writes other files, so there it has to be durable before.
+    /// transaction also writes other files, so there it has to be durable before. Nor may it become
+    /// visible where the transaction is refused.
     fn begin_commit(&self, state: &mut State) -> Result<()> {
         state.begun = Some(Instant::now());
-        let others = state
+        let (others, main) = state
             .kept
             .as_ref()
-            .and_then(|kept| kept.visit(|connection| connection.writes_another_file(&self.path)));
-        let undeferred = others.unwrap_or(false);
+            .and_then(|kept| {
+                kept.visit(|connection| {
+                    let others = connection.other_files_written(&self.path);
+                    let main = (!others.is_empty()).then(|| connection.path("main"));
+                    (others, main.flatten())
+                })
+            })
+            .unwrap_or_default();
+        let undeferred = !others.is_empty();
+        together::check_unseen(main.as_deref(), &self.path, &others)?;
         if undeferred != state.undeferred {
             state.undeferred = undeferred;
             state.engine()?.set_undeferred(undeferred);

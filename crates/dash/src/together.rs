@@ -1,0 +1,147 @@
+//! Which databases a transaction may change together (ATTACH). One of mode shadow depends on the
+//! super-journal until it is durably committed or undone. A plain one beside it, recovered by stock
+//! SQLite after a crash, would have that deleted too early: so the mix is refused, before any of
+//! them is committed or prepared, as SQLite then rolls all of them back. One in WAL mode depends on
+//! no super-journal.
+
+use std::any::Any;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use dash_ffi::{
+    Code, DeviceCharacteristics, Error, File, FileName, HostFile, HostVfs, OpenFlags, Opened,
+    Result, SyncFlags,
+};
+
+use crate::mode::registry;
+
+/// The super-journal of a transaction that commits: SQLite lists the journals of all its databases
+/// there, and makes that durable, before it commits or prepares the first.
+struct SuperJournal {
+    file: HostFile,
+    list: Vec<u8>,
+}
+
+/// Makes the super-journal of a connection whose main database is open through dash.
+///
+/// # Errors
+///
+/// Those of the host.
+pub fn make(host: &HostVfs, name: FileName<'_>, flags: OpenFlags) -> Result<Opened> {
+    let (file, flags) = host.open(name, flags)?;
+    Ok(Opened { file: Box::new(SuperJournal { file, list: Vec::new() }), flags })
+}
+
+impl File for SuperJournal {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.file.read(buffer, offset)
+    }
+
+    fn write(&mut self, data: &[u8], offset: u64) -> Result<()> {
+        self.list.extend_from_slice(data);
+        self.file.write(data, offset)
+    }
+
+    fn truncate(&mut self, size: u64) -> Result<()> {
+        self.file.truncate(size)
+    }
+
+    fn sync(&mut self, flags: SyncFlags) -> Result<()> {
+        check_list(&self.list)?;
+        self.file.sync(flags)
+    }
+
+    fn size(&mut self) -> Result<u64> {
+        self.file.size()
+    }
+
+    fn sector_size(&mut self) -> u32 {
+        self.file.sector_size()
+    }
+
+    /// Not `SEQUENTIAL`: SQLite would leave out the flush.
+    fn device_characteristics(&mut self) -> DeviceCharacteristics {
+        DeviceCharacteristics::empty()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Box::new(self.file).close()
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// Refuses such a transaction, by what its super-journal lists.
+///
+/// # Errors
+///
+/// `SQLITE_ERROR`.
+pub fn check_list(list: &[u8]) -> Result<()> {
+    let names = list.split(|byte| *byte == 0).filter(|journal| !journal.is_empty());
+    check(names.map(|journal| Path::new(OsStr::from_bytes(journal))))
+}
+
+/// The same before the database at `own` commits by itself in WAL mode, where nobody has seen what
+/// the super-journal lists: another VFS makes that of `main`.
+///
+/// # Errors
+///
+/// `SQLITE_ERROR`.
+pub fn check_unseen(main: Option<&Path>, own: &Path, others: &[PathBuf]) -> Result<()> {
+    if main.is_none_or(|main| registry::mode_of(main).is_some()) {
+        return Ok(());
+    }
+    let all = others.iter().map(PathBuf::as_path).chain([own]);
+    let journal = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push("-journal");
+        PathBuf::from(name)
+    };
+    let journals: Vec<_> = all.map(journal).collect();
+    check(journals.iter().map(PathBuf::as_path))
+}
+
+fn check<'a>(mut journals: impl Iterator<Item = &'a Path> + Clone) -> Result<()> {
+    if !journals.clone().any(is_of_engine) {
+        return Ok(());
+    }
+    // SQLite lists databases in memory, too, by a name that no file has: all others have their
+    // folder.
+    let foreign =
+        journals.find(|journal| *journal != Path::new(":memory:-journal") && !is_harmless(journal));
+    match foreign {
+        None => Ok(()),
+        Some(journal) => {
+            let shown = journal.to_string_lossy();
+            let name = shown.strip_suffix("-journal").unwrap_or(&shown);
+            let remedy = match registry::mode_of_journal(journal) {
+                Some(_) => "or PRAGMA journal_mode=shadow (or wal) with the name of its schema",
+                None => "or attach it with ?vfs=dash",
+            };
+            Err(Error::new(
+                Code::ERROR,
+                format!(
+                    "a transaction can't change databases of dash and {name}, which is not in mode shadow nor in mode wal: \
+                     after a crash they could not be recovered together; change them in separate transactions, {remedy}"
+                ),
+            ))
+        }
+    }
+}
+
+/// Whether this is the path of a journal of a database that an engine commits here by itself.
+fn is_of_engine(journal: &Path) -> bool {
+    registry::mode_of_journal(journal)
+        .is_some_and(|(mode, is_written)| !mode.is_sqlites() && is_written)
+}
+
+/// Whether it is such a path; or that of a database in WAL mode, which has no journal: SQLite lists
+/// it, and its commit depends on no super-journal.
+fn is_harmless(journal: &Path) -> bool {
+    is_of_engine(journal)
+        || registry::mode_of_journal(journal)
+            .is_some_and(|(mode, _)| mode.is_sqlites() && !mode.is_plain() && !journal.is_file())
+}
