@@ -165,7 +165,10 @@ fn mounts_are_judged() {
     let Some(same) = Mount::read_only(home.path()) else { return };
     let report = doctor(&home, &same.path().display().to_string());
     assert!(findings(&report, "folder", "warning").contains("mounted read-only"), "{report:#}");
-    assert!(findings(&report, "database", "warning").contains("may not write it"), "{report:#}");
+    let warning = findings(&report, "database", "warning");
+    assert!(warning.contains("mounted read-only") && !warning.contains("may not"), "{report:#}");
+    assert!(report.to_string().contains("mode=ro&immutable=1"), "{report:#}");
+    assert!(!findings(&report, "folder", "warning").contains("may not write"), "{report:#}");
     let inside = tempfile::tempdir().unwrap();
     let point = inside.path().join("app.db");
     fs::write(&point, "").unwrap();

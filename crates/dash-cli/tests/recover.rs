@@ -5,7 +5,9 @@
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 
-use super::common::Home;
+use super::common::killed::run_and_kill;
+use super::common::{Home, Run};
+use dash_testing::mounts::Mount;
 
 /// Everything that was there before is there after, under some name.
 fn keeps_every_input(home: &Home, arguments: &[&str]) {
@@ -230,4 +232,31 @@ fn it_writes_through_no_link() {
     home.dash(&["recover", "app.db", "--yes", "--keep", "database"])
         .says("is there from an earlier");
     assert!(!target.exists());
+}
+
+/// It opened the database for reading, which mends nothing, and said that it was done.
+#[test]
+fn who_may_not_write_is_told_that_nothing_was_mended() {
+    for mode in ["shadow", "wal"] {
+        let home = Home::new();
+        drop(home.plain());
+        home.dash(&["convert", "app.db", "--to", mode]).is(0);
+        let add = "INSERT INTO t (body) VALUES ('by dash');".to_owned();
+        run_and_kill(&home, &vec![add; 12]);
+        let before = home.contents();
+        let Some(mut other) = home.forbidden(&["recover", "app.db"]) else { return };
+        Run(other.output().unwrap())
+            .is(2)
+            .says("not mended: user")
+            .says("may not write")
+            .says("root");
+        if let Some(mount) = Mount::read_only(home.path()) {
+            let path = mount.path().join("app.db").display().to_string();
+            home.dash(&["recover", &path]).is(2).says("not mended").says("mounted read-only");
+        }
+        assert_eq!(before, home.contents());
+        let run = home.dash(&["recover", "app.db"]).is(0).says("integrity_check: ok");
+        assert_eq!(run.out().matches("through dash").count(), 1, "{}", run.out());
+        assert_eq!(home.stock_rows(), 212);
+    }
 }

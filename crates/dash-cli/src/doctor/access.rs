@@ -1,14 +1,15 @@
-//! What the user who runs the doctor may do with files, and whether others may do the same.
+//! What the user who runs the doctor may do with a database's files, and whether others may do the
+//! same.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use nix::fcntl::{AT_FDCWD, AtFlags};
-use nix::unistd::{AccessFlags, Uid, User, faccessat, geteuid};
+use nix::unistd::AccessFlags;
 
 use super::finding::{Level, Section};
 use super::names::beside;
+use crate::access::{is_on_read_only_mount, may, named, user};
 use crate::out::Shown;
 
 /// Files beside a database that a writer must be able to write.
@@ -20,23 +21,6 @@ const KEPT: [&str; 3] = ["-wal", "-dashlog", "-shadow"];
 /// Bits of rights to read and write.
 const RIGHTS: u32 = 0o666;
 
-/// Whether this user may do that. An access control list and a read-only mount count.
-pub fn may(path: &Path, what: AccessFlags) -> bool {
-    faccessat(AT_FDCWD, path, what, AtFlags::AT_EACCESS).is_ok()
-}
-
-/// The user, for messages.
-pub fn user() -> String {
-    named(geteuid())
-}
-
-fn named(user: Uid) -> String {
-    match User::from_uid(user) {
-        Ok(Some(found)) => format!("user {}", found.name),
-        _ => format!("user {user}"),
-    }
-}
-
 /// Looks at a database and what lies beside it.
 pub fn examine(section: &mut Section, file: &Path) {
     let Ok(found) = file.metadata() else { return };
@@ -47,7 +31,10 @@ pub fn examine(section: &mut Section, file: &Path) {
         return;
     }
     let writes = may(file, AccessFlags::W_OK);
-    if !writes {
+    if is_on_read_only_mount(file) {
+        let says = "it can't be written: the file system is mounted read-only";
+        section.advise(Level::Warning, says, "open it with mode=ro&immutable=1 in the URI");
+    } else if !writes {
         let says =
             format!("{} may not write it: it belongs to {}", user(), named(found.uid().into()));
         section.advise(Level::Warning, says, "open it for reading (mode=ro), or change its rights");

@@ -7,10 +7,10 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 use nix::unistd::AccessFlags;
 use serde_json::{Value, json};
 
-use super::access;
 use super::finding::{Level, Section};
 use super::names::Folder;
 use super::space::Space;
+use crate::access;
 use crate::failure::{Explain, Result};
 use crate::out::Shown;
 use dash_terminal::device::Device;
@@ -221,7 +221,10 @@ fn space(section: &mut Section, folder: &Folder) -> Value {
 
 fn rights(section: &mut Section, folder: &Folder) {
     let path = &folder.path;
-    if !access::may(path, AccessFlags::W_OK | AccessFlags::X_OK) {
+    // A read-only mount is said above.
+    if !access::is_on_read_only_mount(path)
+        && !access::may(path, AccessFlags::W_OK | AccessFlags::X_OK)
+    {
         section.advise(
             Level::Warning,
             format!("{} may not write it: a database can be read if it was closed cleanly, and not be written", access::user()),

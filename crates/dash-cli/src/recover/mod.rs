@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, TypedValueParser};
 
 use crate::Outcome;
+use crate::access;
 use crate::ask::confirm;
 use crate::engines::{self, ENGINES};
 use crate::extension::Extension;
@@ -124,6 +125,7 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
             return Ok(Outcome::Good);
         }
     };
+    writable(&file)?;
     show(&plan);
     let only_opens = plan.steps.iter().all(|step| matches!(step, Step::Open { .. }));
     if !only_opens && !confirm("Shall this be done?", arguments.yes)? {
@@ -132,6 +134,18 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     }
     let extension = Extension::load()?;
     steps::run(&plan.steps, &extension, &interrupt)
+}
+
+/// Refuses before anything is done where nothing can be mended.
+fn writable(file: &Path) -> Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let there = [folder, file].into_iter().filter(|path| path.symlink_metadata().is_ok());
+    match there.filter_map(access::hindrance).next() {
+        None => Ok(()),
+        Some(why) => Err(Failure::new(format!(
+            "not mended: {why}; until then stock SQLite may be refused (\"disk I/O error\")"
+        ))),
+    }
 }
 
 fn show(plan: &Plan) {

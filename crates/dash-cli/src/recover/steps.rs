@@ -9,7 +9,7 @@ use dash_storage::real::{self, Real};
 use dash_storage::{Directory as _, File as _, OpenMode, Storage as _};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
 
 use super::plan::Step;
 use crate::Outcome;
@@ -41,7 +41,10 @@ pub fn run(steps: &[Step], extension: &Extension, interrupt: &Interrupt) -> Resu
                 }
             }
         }
-        say!("done: {step}");
+        match step {
+            Step::Open { file, .. } => say!("{} is recovered; integrity_check: ok", file.shown()),
+            _ => say!("done: {step}"),
+        }
     }
     // A plan that opens nothing has only saved what is there: the person has yet to choose.
     let recovered = steps.iter().any(|step| matches!(step, Step::Open { .. }));
@@ -151,6 +154,11 @@ fn without_links(path: &Path) -> io::Result<PathBuf> {
 /// Recovery by the engine's own table; an outcome if it ends the run.
 fn open(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Result<Option<Outcome>> {
     let db = extension.open(file, false)?;
+    if db.is_readonly(MAIN_DB).explain("asking SQLite")? {
+        let reason =
+            extension.last_error().unwrap_or_else(|| "it is opened for reading".to_owned());
+        return Err(Failure::new(format!("not mended: {reason}")));
+    }
     let bytes = file.metadata().map_or(0, |found| found.len());
     let verdict = check(&db, &format!("checking {}", file.shown()), bytes, interrupt)?;
     db.close().map_err(|(_, error)| error).explain(format!("closing {}", file.shown()))?;
