@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dash_testing::names::beside;
 use rusqlite::Connection;
 use suite::damage::{copy_over, shadow, swap};
 use suite::peers::{Session, last_error};
@@ -231,4 +232,119 @@ fn a_folder_renamed_under_an_open_connection_goes_along() {
     let db = open(&after.join("app.db"));
     assert_eq!(rows(&db), 2 + i64::try_from(committed).unwrap());
     check(&db);
+}
+
+/// In mode wal: an open connection, a backup of the first 100 rows, and after the next ones and
+/// perhaps a checkpoint `commits` more, of which few begin no session of the log.
+fn made_in_wal(
+    commits: i64,
+    checkpoint: bool,
+) -> (tempfile::TempDir, PathBuf, PathBuf, Connection) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let backup = folder.path().join("backup");
+    let db = open(&path);
+    let fill = |from: i64, to: i64| {
+        format!(
+            "WITH n(i) AS (SELECT {from} UNION ALL SELECT i+1 FROM n WHERE i < {to}) \
+             INSERT INTO t SELECT i, hex(randomblob(200)) FROM n"
+        )
+    };
+    db.execute_batch("PRAGMA journal_mode=wal; CREATE TABLE t(a, b); CREATE INDEX i ON t(b)")
+        .unwrap();
+    db.execute_batch(&fill(1, 100)).unwrap();
+    db.execute("VACUUM INTO ?", [backup.to_str().unwrap()]).unwrap();
+    db.execute_batch(&fill(101, 600)).unwrap();
+    db.execute_batch("DELETE FROM t WHERE a % 3 = 0").unwrap();
+    if checkpoint {
+        let _: i64 = one(&db, "PRAGMA wal_checkpoint(truncate)");
+    }
+    insert(&db, commits);
+    (folder, path, backup, db)
+}
+
+fn insert(db: &Connection, commits: i64) {
+    for _ in 0..commits {
+        db.execute_batch("INSERT INTO t VALUES (0, hex(randomblob(200)))").unwrap();
+    }
+}
+
+/// Stock SQLite finds it whole, with so many rows; then dash does.
+fn is_whole(path: &std::path::Path, expected: i64) {
+    for db in [stock(path), open(path)] {
+        check(&db);
+        assert_eq!(rows(&db), expected);
+    }
+}
+
+/// A close left `-wal`, and the next opening took it for the backup's: it was malformed, or as
+/// before the restore.
+#[test]
+fn in_mode_wal_a_backup_moved_over_it_is_what_the_next_opening_finds() {
+    for checkpoint in [true, false] {
+        for commits in [1, 2, 20] {
+            let (_folder, path, backup, db) = made_in_wal(commits, checkpoint);
+            fs::rename(&backup, &path).unwrap();
+            insert(&db, commits);
+            db.close().unwrap();
+            assert!(last_error().contains("app.db was removed or replaced"), "{}", last_error());
+            assert!(!beside(&path, "-wal").exists(), "{checkpoint} {commits}");
+            is_whole(&path, 100);
+        }
+    }
+}
+
+#[test]
+fn in_mode_wal_a_file_moved_away_keeps_every_commit() {
+    for commits in [1, 2, 20] {
+        let (folder, path, _, db) = made_in_wal(commits, true);
+        let aside = folder.path().join("aside.db");
+        fs::rename(&path, &aside).unwrap();
+        insert(&db, commits);
+        db.close().unwrap();
+        assert!(!path.exists() && !beside(&path, "-wal").exists());
+        is_whole(&aside, 400 + 2 * commits);
+        // Nothing keeps another one from beginning under the name.
+        open(&path).execute_batch("CREATE TABLE t(a)").unwrap();
+    }
+}
+
+/// The `-wal` that was moved there with it is not removed.
+#[test]
+fn in_mode_wal_what_was_moved_over_both_files_stays_as_it_is() {
+    let (folder, path, _, db) = made_in_wal(1, true);
+    let other = folder.path().join("other.db");
+    let theirs = stock(&other);
+    theirs
+        .execute_batch("PRAGMA journal_mode=wal; CREATE TABLE t(a); INSERT INTO t VALUES (7)")
+        .unwrap();
+    let wal = fs::read(beside(&other, "-wal")).unwrap();
+    fs::copy(&other, folder.path().join("copy")).unwrap();
+    fs::copy(beside(&other, "-wal"), folder.path().join("copy-wal")).unwrap();
+    fs::rename(folder.path().join("copy"), &path).unwrap();
+    fs::rename(folder.path().join("copy-wal"), beside(&path, "-wal")).unwrap();
+    drop(db);
+    assert!(fs::read(beside(&path, "-wal")).unwrap() == wal);
+}
+
+/// As after a kill: the log is of what was there before.
+#[test]
+fn in_mode_wal_a_backup_is_refused_where_a_reader_keeps_the_former_wal() {
+    let (_folder, path, backup, db) = made_in_wal(20, true);
+    let mut reader = Session::stock(&path);
+    reader.must("BEGIN");
+    reader.must("SELECT count(*) FROM t");
+    fs::rename(&backup, &path).unwrap();
+    insert(&db, 1);
+    db.close().unwrap();
+    drop(reader);
+    let opened = dash_opens(&path);
+    assert!(opened.contains("sqlite-dash recover"), "{opened}");
+}
+
+/// Why it is not opened.
+fn dash_opens(path: &std::path::Path) -> String {
+    Session::dash(path, suite::peers::Part::default())
+        .and_then(|mut session| session.sql("SELECT count(*) FROM t"))
+        .expect_err("it is opened")
 }

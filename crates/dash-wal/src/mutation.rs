@@ -55,6 +55,7 @@ mutations! {
     DeletedFull = "a -wal is deleted with what is in it",
     DeletedUncopied = "a -wal is deleted, or cut to nothing, whose commits are not all in the database",
     EndIgnored = "a -wal that the log calls void is read",
+    MovedEnded = "a session ends whose database was replaced while it was open",
     KeptNotFlushed = "a -wal that stays behind is not flushed",
     PrefixByNumber = "frames of -wal are believed where their headers differ from the log's",
     SumsBegunAnew = "recovery sums up each frame that the log has without its header as if it were the first",

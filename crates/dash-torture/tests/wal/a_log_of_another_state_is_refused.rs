@@ -211,6 +211,31 @@ pub(crate) fn where_an_older_database_is_put_under_a_newer_wal() {
     }
 }
 
+/// WAL-49: the backup is put there while the database is open; the session ended, and `-wal` was
+/// read into the backup.
+#[test]
+pub(crate) fn where_it_is_put_there_under_an_open_database() {
+    for closes in [true, false] {
+        let (backup, tale, db) = backup_and_crash(2, true);
+        db.restart();
+        db.put();
+        // Has SQLite leave `-wal` at the last close.
+        let stock = tale.open_stock();
+        Files(vec![("", backup.0[0].1.clone())]).put(&tale.machine, true);
+        db.put();
+        match closes {
+            true => db.close(),
+            false => {
+                db.ok("PRAGMA rests");
+                db.kill();
+            }
+        }
+        tale.machine.kill(&stock.process);
+        drop(stock);
+        refused(&tale, &format!("closes {closes}"));
+    }
+}
+
 /// The whole of another database's files, but for the log; or only its log.
 #[test]
 pub(crate) fn where_the_log_is_another_databases() {

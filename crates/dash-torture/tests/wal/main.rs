@@ -145,6 +145,7 @@ const TOLD: &[Told] = &[
         ],
     ),
     (Mutation::EndIgnored, &[closed::when_a_part_of_wal_would_come_back]),
+    (Mutation::MovedEnded, &[another::where_it_is_put_there_under_an_open_database]),
     (Mutation::KeptNotFlushed, &[closed::when_it_is_to_stay]),
     (
         Mutation::PrefixByNumber,

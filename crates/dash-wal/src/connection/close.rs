@@ -121,6 +121,11 @@ impl<S: Storage> Connection<S> {
         if !alone {
             return file.unlock(ALIVE).during(Operation::Lock, &name);
         }
+        if self.coordination.is(Word::Session) && self.has_moved()? && !broken(Mutation::MovedEnded)
+        {
+            // What a kill would leave: who opens what has the name now is told (WAL-49).
+            return Ok(());
+        }
         // Only a clean state goes without its mark of being open.
         self.rest()?;
         self.release_memory(true)?;

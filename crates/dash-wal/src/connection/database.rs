@@ -187,15 +187,40 @@ impl<S: Storage> Connection<S> {
         self.database.is_reserved()
     }
 
-    /// Whether the name stands for another file now, or for none.
+    /// Whether the name stands for another file now, or for none. That is said once.
     ///
     /// # Errors
     ///
     /// Those of the directory.
-    pub fn has_moved(&self) -> Result<bool> {
-        let named = self.directory.metadata(&self.names.db);
-        let named = named.during(Operation::Stat, self.names.shown())?;
-        Ok(named.is_none_or(|named| named.id != self.database.file().id()))
+    pub fn has_moved(&mut self) -> Result<bool> {
+        let db = Arc::clone(self.names.shown());
+        let named = self.directory.metadata(&self.names.db).during(Operation::Stat, &*db)?;
+        let moved = named.is_none_or(|named| named.id != self.database.file().id());
+        if moved && !std::mem::replace(&mut self.said_moved, true) {
+            self.notice = Some(format!(
+                "{db} was removed or replaced while it was open: what is committed there since is in the former file alone, not in \
+                 what has the name now. Close all connections to it, and open it again"
+            ));
+        }
+        Ok(moved)
+    }
+
+    /// Whether the last close is to leave `-wal` as it is (`SQLITE_FCNTL_HAS_MOVED`), which SQLite
+    /// does where the database has moved. Whoever opens what has the name now would take `-wal` for
+    /// its own: so it goes, once what is in it is in the former file, unless it is another file, too
+    /// (WAL-49).
+    ///
+    /// # Errors
+    ///
+    /// Those of the directory.
+    pub fn is_wal_left(&mut self) -> Result<bool> {
+        if !self.has_moved()? {
+            return Ok(false);
+        }
+        let wal = self.directory.metadata(&self.names.wal);
+        let named = wal.during(Operation::Stat, self.names.shown_wal())?.map(|named| named.id);
+        let own = self.wal.as_ref().map(|wal| wal.file().id());
+        Ok(named.is_some() && named != own)
     }
 }
 

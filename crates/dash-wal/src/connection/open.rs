@@ -115,6 +115,7 @@ impl<S: Storage> Connection<S> {
             told: Told::default(),
             unasked: None,
             notice: None,
+            said_moved: false,
         };
         connection.enter(fresh, choice, options)?;
         Ok(connection)

@@ -46,6 +46,8 @@ const PAUSE: Duration = Duration::from_micros(100);
 pub enum Rest {
     /// The database is as a closed one but for the locks of the living.
     AtRest,
+    /// Its name stands for another file now, whose log this would seem to be (WAL-49).
+    Moved,
     /// Somebody is at work, or has committed meanwhile; or this connection can't see the wal-index.
     NotNow,
 }
@@ -165,6 +167,9 @@ impl<S: Storage> Connection<S> {
         }
         if self.is_in_commit() {
             return Ok(Rest::NotNow);
+        }
+        if self.has_moved()? && !broken(Mutation::MovedEnded) {
+            return Ok(Rest::Moved);
         }
         let Some(newest) = self.newest()? else { return Ok(Rest::NotNow) };
         if self.is_somebody_at_work()? {

@@ -68,6 +68,8 @@ pub struct Connection<S: Storage> {
     pub(crate) unasked: Option<(u64, u32)>,
     /// What the user should know, though nothing failed.
     pub(crate) notice: Option<String>,
+    /// It was said that the database's name stands for another file now.
+    pub(crate) said_moved: bool,
 }
 
 /// What was chosen.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use dash_ffi::{Code, FileControl, Handled, Result};
+use dash_storage::real::Real;
 use dash_wal::Connection;
 
 use super::file::WalFile;
@@ -28,7 +29,9 @@ impl WalFile {
                 self.watch_for_rest(after);
             }
             FileControl::HasMoved(moved) => {
-                *moved = self.link.state().call(|engine| engine.has_moved())?;
+                let mut state = self.link.state();
+                *moved = state.call(Connection::is_wal_left)?;
+                self.tell(state.engine()?);
             }
             FileControl::Pdb(connection) => self.link.state().kept = Some(connection.keep()),
             FileControl::MmapSize(size) => set_mmap_size(&mut self.maps, size),
@@ -59,9 +62,7 @@ impl WalFile {
         self.link.keep_statements(&mut state);
         let begun = state.begun.take();
         let committed = state.call_that_flushes(Connection::committed);
-        if let Some(notice) = state.engine()?.take_notice() {
-            self.host.note(Code::WARNING, &notice);
-        }
+        self.tell(state.engine()?);
         committed?;
         if let Some(begun) = begun {
             state.latencies.record(Op::Commit, begun);
@@ -70,6 +71,13 @@ impl WalFile {
         drop(state);
         self.watch_for_rest(after);
         Ok(())
+    }
+
+    /// Says what the engine has to say of calls that did not fail.
+    fn tell(&self, engine: &mut Connection<Real>) {
+        if let Some(notice) = engine.take_notice() {
+            self.host.note(Code::WARNING, &notice);
+        }
     }
 
     /// Where the log is in use somebody has to end that.
