@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// Lines that somebody new reads at once.
 const README_LINES: usize = 90;
+/// Lines of a page about one framework.
+const PAGE_LINES: usize = 40;
 /// Columns of the pages that are read in a terminal.
 const COLUMNS: usize = 120;
 
@@ -310,6 +312,12 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 fn the_readme_is_short_and_the_limits_fit_a_terminal() {
     let lines = text("README.md").lines().count();
     assert!(lines <= README_LINES, "README.md has {lines} lines, more than {README_LINES}");
+    let pages = fs::read_dir(root().join("examples")).expect("a folder");
+    let pages = pages.filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.to_owned()));
+    for page in pages.filter(|name| name.ends_with(".md") && name != "README.md") {
+        let lines = text(&format!("examples/{page}")).lines().count();
+        assert!(lines <= PAGE_LINES, "{page} has {lines} lines, more than {PAGE_LINES}");
+    }
     let limits = text("crates/dash/LIMITS.md");
     let prose = limits.lines().filter(|line| !line.starts_with('|'));
     let long = prose.filter(|line| line.chars().count() > COLUMNS);
