@@ -42,9 +42,6 @@ pub fn rows(
         Kind::Regime(..) if !regimes => {
             Some("the log's regime can't be kept in this workload: name the row wal")
         }
-        Kind::Sqlite(sqlite) if sqlite.is_for_one() && workers != Workers::Alone => {
-            Some("this engine is for one connection")
-        }
         Kind::Limit if !regimes => Some("the limit is of commits on one open connection"),
         Kind::Store(_) if name != Name::Insert || workers != Workers::Alone => {
             Some("stores are measured by the workload insert only, on one connection")

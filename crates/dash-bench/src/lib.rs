@@ -2,8 +2,8 @@
 //!
 //! A measurement is a `workload` run by several of the `rows` in alternating blocks
 //! (`interleave`), by one connection or many (`workers`), on a `volume` whose device counts; it
-//! comes to a `table`, which `present` puts out below a `header` that names the machine. `stores`,
-//! `shim` and `direct` are rows that are no SQLite of ours. `workers` start this program again, to
+//! comes to a `table`, which `present` puts out below a `header` that names the machine. `stores`
+//! and `direct` are rows that are no SQLite of ours. `workers` start this program again, to
 //! be counted or to be killed.
 //!
 //! What is public is for the program of this crate's developers, `dash-lab`.
@@ -27,7 +27,6 @@ pub mod row;
 pub mod rows;
 pub mod sample;
 pub mod session;
-mod shim;
 pub mod sqlite;
 pub mod stores;
 pub mod strace;
@@ -77,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             let volume = arguments.options.volume(&bench.volumes)?;
             let header = bench.header(volume)?;
             let table = measure::run(&arguments.options, volume, session::command())?;
-            arguments.output.put(&header, &[table])?;
+            arguments.output.put(&header, &[table]);
             Ok(true)
         }
         Some(Command::Worker(arguments)) => workers::run(arguments).map(|()| true),

@@ -57,7 +57,7 @@ pub fn run(options: &Options, output: &Output) -> Result<bool> {
         }
         tables.push(measure::run(&options, volume, crate::session::command())?);
     }
-    output.put(&header, &tables)?;
+    output.put(&header, &tables);
     if output.is_text() {
         say!("");
         for ((_, what, ..), table) in TABLES.iter().zip(&tables) {

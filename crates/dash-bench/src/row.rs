@@ -48,7 +48,7 @@ pub enum Usual {
     Commits,
     /// Commits where a block can't be kept within one regime.
     Lives,
-    /// Reading; the shims beside what they pass through to.
+    /// Reading; the shim beside what it passes through to.
     Reads,
     /// Beside those of [`Usual::Lives`] where databases are opened and closed.
     Cycles,

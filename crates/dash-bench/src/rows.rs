@@ -5,7 +5,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::durability::{KEEPS, LAST, LIMIT, NONE, RECENT, TORN};
 use crate::row::{Kind, Regime, Row, Usual};
-use crate::shim;
 use crate::sqlite::Sqlite;
 
 /// All of them.
@@ -162,15 +161,6 @@ pub const ROWS: &[Row] = &[
         durability: LAST,
         usual: &[Usual::Reads],
         note: "",
-    },
-    Row {
-        word: "shim",
-        name: "sqlite-vfs, DELETE",
-        about: "The `sqlite-vfs` crate's way through, `journal_mode=DELETE`",
-        kind: Kind::Sqlite(Sqlite::through(shim::NAME, shim::register)),
-        durability: LAST,
-        usual: &[Usual::Reads],
-        note: "sqlite-vfs is a shim that passes through to files, beside dash's own VFS doing the same; compare both with stock DELETE",
     },
     Row {
         word: "floor",

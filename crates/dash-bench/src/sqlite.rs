@@ -11,16 +11,11 @@ use crate::failure::{Explain, Failure, Result};
 /// How long a connection waits for another one.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Makes a VFS known to SQLite, once in a process.
-type Register = fn() -> Result<()>;
-
 /// A way to open.
 #[derive(Debug, Clone, Copy)]
 pub struct Sqlite {
     /// Parameters of the URI, which choose VFS and journal mode; without any the path as it is.
     parameters: Option<&'static str>,
-    /// A VFS of this program, and what registers it.
-    vfs: Option<(&'static str, Register)>,
     /// What `PRAGMA journal_mode` must answer.
     pub journal_mode: &'static str,
     synchronous: &'static str,
@@ -31,23 +26,13 @@ pub struct Sqlite {
 impl Sqlite {
     /// SQLite's own VFS.
     pub const fn stock(journal_mode: &'static str, synchronous: &'static str) -> Self {
-        Self { parameters: None, vfs: None, journal_mode, synchronous, copies: 1 }
+        Self { parameters: None, journal_mode, synchronous, copies: 1 }
     }
 
     /// dash by these parameters of the URI.
     pub const fn dash(journal_mode: &'static str, parameters: &'static str, copies: u64) -> Self {
         let parameters = Some(parameters);
         Self { parameters, copies, ..Self::stock(journal_mode, "FULL") }
-    }
-
-    /// Stock SQLite in mode DELETE on a VFS that takes no locks.
-    pub const fn through(vfs: &'static str, register: Register) -> Self {
-        Self { vfs: Some((vfs, register)), ..Self::stock("delete", "FULL") }
-    }
-
-    /// Whether a second connection would see none of the first one's locks.
-    pub fn is_for_one(&self) -> bool {
-        self.vfs.is_some()
     }
 
     /// Whether a commit flushes several times, a journal first.
@@ -73,13 +58,12 @@ impl Sqlite {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        match (self.parameters, self.vfs) {
-            (Some(parameters), _) => {
+        match self.parameters {
+            Some(parameters) => {
                 let uri = format!("file:{}?{parameters}", escape(path));
                 Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
             }
-            (None, Some((vfs, _))) => Connection::open_with_flags_and_vfs(path, flags, vfs),
-            (None, None) => Connection::open_with_flags(path, flags),
+            None => Connection::open_with_flags(path, flags),
         }
     }
 
@@ -98,9 +82,6 @@ impl Sqlite {
     /// messages.
     pub fn open(&self, path: &Path, name: &str) -> Result<Connection> {
         let what = || format!("opening {} by {name}", path.display());
-        if let Some((_, register)) = self.vfs {
-            register()?;
-        }
         let db = self.connect(path).explain(what())?;
         db.busy_timeout(BUSY_TIMEOUT).explain(what())?;
         let wanted = self.journal_mode;

@@ -135,15 +135,7 @@ pub struct Line {
     pub failures: u64,
     /// Of several connections, what the one that wrote least wrote as a share of the most.
     pub slowest: Option<f64>,
-    /// Latency over percentile: `(percentile, microseconds)`.
-    #[serde(skip)]
-    pub curve: Vec<(f64, f64)>,
 }
-
-/// Percentiles of the curve.
-const CURVE: [f64; 16] = [
-    1.0, 10.0, 25.0, 50.0, 65.0, 75.0, 85.0, 90.0, 95.0, 97.5, 99.0, 99.5, 99.8, 99.9, 99.95, 99.99,
-];
 
 impl Table {
     /// The line of a row.
@@ -206,7 +198,6 @@ impl Line {
             calls: None,
             failures: measured.failures,
             slowest: slowest(&measured.shares),
-            curve: CURVE.iter().map(|percentile| (*percentile, sample.at(*percentile))).collect(),
         }
     }
 

@@ -1,15 +1,11 @@
-//! Tables as text for people, Markdown, CSV, JSON, and a plot.
+//! Tables as text for people, Markdown, CSV and JSON.
 
 pub mod cells;
 pub mod csv;
-pub mod plot;
 pub mod text;
-
-use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::failure::{Explain, Result};
 use crate::header::Header;
 use crate::out::say;
 use crate::table::Table;
@@ -26,9 +22,6 @@ pub struct Output {
     /// Prints a Markdown table
     #[arg(long)]
     markdown: bool,
-    /// Draws latency by percentile into this file (SVG)
-    #[arg(long, value_name = "FILE.svg")]
-    plot: Option<PathBuf>,
 }
 
 impl Output {
@@ -38,7 +31,7 @@ impl Output {
     }
 
     /// Puts everything out.
-    pub fn put(&self, header: &Header, tables: &[Table]) -> Result<()> {
+    pub fn put(&self, header: &Header, tables: &[Table]) {
         if self.json {
             say!("{:#}", json!({ "head": header, "tables": tables }));
         } else if self.csv {
@@ -50,13 +43,6 @@ impl Output {
             header.lines().iter().for_each(|line| say!("{line}"));
             let mut said = Vec::new();
             tables.iter().for_each(|table| say!("\n{}", text::plain(table, &mut said).trim_end()));
-        }
-        match &self.plot {
-            Some(file) => {
-                let drawing = plot::of(tables)?;
-                std::fs::write(file, drawing).explain(format!("writing {}", file.display()))
-            }
-            None => Ok(()),
         }
     }
 }

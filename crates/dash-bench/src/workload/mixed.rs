@@ -66,8 +66,8 @@ impl Workload for Mixed {
         Ok(Box::new(Running {
             read: point(db)?,
             update: update.explain("preparing an update")?,
-            keys: Keys::new(self.skew, self.rows, worker.seed())?,
-            dice: Keys::new(Skew::Uniform, 100, worker.seed() + 1000)?,
+            keys: Keys::new(self.skew, self.rows, worker.seed()),
+            dice: Keys::new(Skew::Uniform, 100, worker.seed() + 1000),
             reads: i64::try_from(self.share(worker)).unwrap_or(0),
             turn: worker.first_turn(),
         }))

@@ -86,7 +86,7 @@ impl Workload for Mobibench {
             db,
             kind: self.kind,
             statements,
-            keys: Keys::new(self.skew, self.rows, worker.seed())?,
+            keys: Keys::new(self.skew, self.rows, worker.seed()),
             gone: Permutation::new(self.rows),
             rows: self.rows,
             // Every connection writes values of its own.

@@ -49,7 +49,7 @@ impl Workload for Points {
     }
 
     fn session<'a>(&'a self, worker: &Worker<'a>) -> Result<Box<dyn Session + 'a>> {
-        let keys = Keys::new(self.skew, self.rows, worker.seed())?;
+        let keys = Keys::new(self.skew, self.rows, worker.seed());
         Ok(Box::new(Pointing { read: point(worker.db()?)?, keys }))
     }
 }

@@ -5,7 +5,8 @@
 use std::fs::File;
 use std::io;
 
-use xattr::FileExt;
+use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr};
+use rustix::io::Errno;
 
 use super::retry::uninterrupted;
 
@@ -28,6 +29,25 @@ const WRITE: u16 = 0o2;
 /// An entry: what it is about, what that may do, and a user's or group's number.
 type Entry = (u16, u16, [u8; 4]);
 
+/// A usual list, and the longest that the kernel keeps.
+const LENGTHS: [usize; 2] = [1 << 10, 64 << 10];
+
+/// A file's list as it is kept.
+fn read(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for length in LENGTHS {
+        bytes.resize(length, 0);
+        match fgetxattr(file, NAME, &mut *bytes) {
+            Err(Errno::RANGE) => {}
+            length => {
+                bytes.truncate(length?);
+                return Ok(bytes);
+            }
+        }
+    }
+    Err(Errno::RANGE.into())
+}
+
 /// A list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct List(Vec<Entry>);
@@ -36,7 +56,7 @@ impl List {
     /// A file's, if it has one. Where it can't be read there is none: many file systems have no
     /// such lists.
     pub(super) fn of(file: &File) -> io::Result<Option<Self>> {
-        let bytes = uninterrupted(|| file.get_xattr(NAME)).ok().flatten();
+        let bytes = uninterrupted(|| read(file)).ok();
         let unknown = || io::Error::other("its access control list is of an unknown kind");
         bytes.map(|bytes| Self::decode(&bytes).ok_or_else(unknown)).transpose()
     }
@@ -45,9 +65,10 @@ impl List {
     /// which leaves the bits.
     pub(super) fn put(file: &File, list: Option<&Self>) -> io::Result<()> {
         match list {
-            Some(list) => file.set_xattr(NAME, &list.encode()),
-            None => file.remove_xattr(NAME),
+            Some(list) => fsetxattr(file, NAME, &list.encode(), XattrFlags::empty())?,
+            None => fremovexattr(file, NAME)?,
         }
+        Ok(())
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {

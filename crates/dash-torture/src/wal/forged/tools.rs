@@ -1,5 +1,5 @@
-//! The program `sqlite-dash` on forged sets: as with opening them, and what it prints is no command,
-//! to no terminal and to no shell.
+//! The program `sqlite-dash` on forged sets: as with opening them, and what it prints is no
+//! command, to no terminal and to no shell.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
