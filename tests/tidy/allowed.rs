@@ -234,7 +234,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash", 14_811),
     ("dash-bench", 5_374),
-    ("dash-cli", 7_155),
+    ("dash-cli", 7_326),
     ("dash-engine", 1_826),
     ("dash-ffi", 8_473),
     ("dash-lab", 4_632),

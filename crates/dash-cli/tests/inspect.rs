@@ -30,8 +30,8 @@ fn a_closed_database_agrees_with_its_shadow() {
     let home = Home::new();
     home.shadowed();
     let report = json(&home);
-    assert_eq!(report["kinds"]["database"], "Whole");
-    assert_eq!(report["kinds"]["relation"], "Parent");
+    assert_eq!(report["kinds"]["database"], "whole");
+    assert_eq!(report["kinds"]["relation"], "parent");
     assert_eq!(report["open"], false);
     assert_eq!(report["locks"].as_array().unwrap().len(), 0);
     assert_eq!(report["database"]["commit"]["as_committed"], true);

@@ -172,7 +172,7 @@ fn both_torn() -> Home {
     fs::create_dir(home.file("app.db-journal")).unwrap();
     let report = home.dash(&["inspect", "app.db", "--json"]).out();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-    assert_eq!(report["kinds"]["database"], "Whole");
+    assert_eq!(report["kinds"]["database"], "whole");
     // The newest row's text lies in a page that the last commit lists.
     let bytes = fs::read(home.db()).unwrap();
     let at = bytes.windows(9).position(|found| found == b"by dash 2").unwrap();

@@ -69,7 +69,7 @@ fn inspecting_changes_no_byte_and_no_name() {
     assert_eq!(report["log"]["window"]["first_frame"], 2);
     assert_eq!(report["relation"], "same");
     assert_eq!(report["name_fence"], true);
-    assert_eq!(report["opening"]["does"], "Replay");
+    assert_eq!(report["opening"]["does"], "replay");
     assert!(before == home.contents(), "something has changed");
 }
 
@@ -82,7 +82,7 @@ fn a_database_that_is_open_or_at_rest_says_so() {
     let report = json(&home);
     assert_eq!(report["log"]["head"], "clean");
     assert_eq!(report["open"], false);
-    assert_eq!(report["opening"]["does"], "Leave");
+    assert_eq!(report["opening"]["does"], "leave");
     home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
     home.dash(&["recover", "app.db", "--discard"]).is(1).says("nothing to choose");
 }

@@ -49,7 +49,7 @@ fn while_it_is_open_others_are_said_to_be_refused() {
     db.query_row("SELECT dash_backup(?)", [home.file("copy.db").to_str()], |_| Ok(())).unwrap();
     db.close().unwrap();
     let report = json(&home, &["inspect", "app.db", "--json"]);
-    assert_eq!((&report["in_memory"], &report["opening"]["does"]), (&Value::Null, &"Leave".into()));
+    assert_eq!((&report["in_memory"], &report["opening"]["does"]), (&Value::Null, &"leave".into()));
     whole_with(&home, 220);
 }
 
@@ -63,7 +63,7 @@ fn after_a_kill_its_file_is_said_to_lack_what_was_in_memory() {
     assert!(!inspected.out().contains("on purpose"), "{}", inspected.out());
     let report = json(&killed, &["inspect", "app.db", "--json"]);
     assert_eq!(report["in_memory"]["process"], std::process::id(), "{report:#}");
-    assert_eq!(report["opening"]["does"], "Replay");
+    assert_eq!(report["opening"]["does"], "replay");
     for arguments in [&["doctor", "--no-hosts", "app.db"][..], &["recover", "app.db"]] {
         let said = killed.dash(arguments).says(&had).out();
         assert!(!said.contains("mostly nothing"), "{said}");

@@ -3,11 +3,11 @@
 
 use dash_shadow::Report;
 use dash_shadow::format::CommitBlock;
-use dash_shadow::inspect::{Opening, Refusal, Seen};
+use dash_shadow::inspect::Seen;
 use dash_storage::LockKind;
 use serde_json::{Value, json};
 
-use super::{Holders, words};
+use super::{Holders, kinds, words};
 
 /// The report as one object.
 pub fn report(report: &Report, holders: &[Holders]) -> Value {
@@ -16,9 +16,9 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
         "database": copy(report.database.as_ref(), &report.names.db, &words::database(report)),
         "shadow": copy(report.shadow.as_ref(), &report.names.shadow, words::shadow(report)),
         "kinds": {
-            "database": format!("{:?}", report.verdict.db),
-            "shadow": format!("{:?}", report.verdict.shadow),
-            "relation": format!("{:?}", report.verdict.relation),
+            "database": kinds::database(report.verdict.db),
+            "shadow": kinds::shadow(report.verdict.shadow),
+            "relation": kinds::relation(report.verdict.relation),
         },
         "copied_together": report.copied_together,
         "open": report.open,
@@ -30,7 +30,7 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
         "super_journals": beside.super_journals.iter().map(|(name, there)| json!({"name": name, "there": there})).collect::<Vec<_>>(),
         "locks": report.locks.iter().map(|lock| json!({
             "file": words::file(lock.file),
-            "place": format!("{:?}", lock.place).to_uppercase(),
+            "place": kinds::place(lock.place),
             "exclusive": lock.kind == LockKind::Exclusive,
             "process": lock.process,
         })).collect::<Vec<_>>(),
@@ -42,22 +42,8 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
             "first_byte": held.first,
             "last_byte": held.last,
         }))).collect::<Vec<_>>(),
-        "opening": { "does": name(&report.opening), "says": words::opening(report) },
+        "opening": { "does": kinds::opening(&report.opening), "says": words::opening(report) },
     })
-}
-
-fn name(opening: &Opening) -> String {
-    match opening {
-        Opening::Join => "join".into(),
-        Opening::OtherFormat(_) => "refuse other format".into(),
-        Opening::HardLinks(_) => "refuse hard links".into(),
-        Opening::Refuse(Refusal::Stranger(_), _) => "refuse Stranger".into(),
-        Opening::Refuse(Refusal::StrangeName(_), _) => "refuse StrangeName".into(),
-        Opening::Refuse(refusal, _) => format!("refuse {refusal:?}"),
-        Opening::StockFirst => "stock first".into(),
-        Opening::FinishRenames => "finish renames".into(),
-        Opening::Row(action, _) => format!("{action:?}"),
-    }
 }
 
 fn copy(seen: Option<&Seen>, file: &std::ffi::OsStr, is: &str) -> Value {

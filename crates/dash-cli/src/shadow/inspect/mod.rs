@@ -1,6 +1,7 @@
 //! What `sqlite-dash inspect` says of the two files, and who holds locks on them.
 
 pub mod json;
+mod kinds;
 pub mod text;
 pub mod words;
 

@@ -3,10 +3,10 @@
 
 use dash_storage::LockKind;
 use dash_wal::Report;
-use dash_wal::inspect::{GenerationSeen, LogSeen, Opening};
+use dash_wal::inspect::{GenerationSeen, LogSeen};
 use serde_json::{Value, json};
 
-use super::{Holders, words};
+use super::{Holders, kinds, words};
 
 /// The report as one object.
 pub fn report(report: &Report, holders: &[Holders]) -> Value {
@@ -45,7 +45,7 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
             Ok(seen) => log(seen),
             Err(why) => json!({ "unreadable": why }),
         }),
-        "relation": report.relation.map(|relation| format!("{relation:?}").to_lowercase()),
+        "relation": report.relation.map(kinds::relation),
         "open": report.open,
         "name_fence": report.fence,
         "stock_journal": report.journal,
@@ -59,7 +59,7 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
         })),
         "locks": report.locks.iter().map(|lock| json!({
             "file": words::file(lock.file),
-            "place": format!("{:?}", lock.place).to_uppercase(),
+            "place": kinds::place(lock.place),
             "exclusive": lock.kind == LockKind::Exclusive,
             "process": lock.process,
         })).collect::<Vec<_>>(),
@@ -71,26 +71,14 @@ pub fn report(report: &Report, holders: &[Holders]) -> Value {
             "first_byte": held.first,
             "last_byte": held.last,
         }))).collect::<Vec<_>>(),
-        "opening": { "does": name(&report.opening), "says": words::opening(report) },
+        "opening": { "does": kinds::opening(&report.opening), "says": words::opening(report) },
     })
-}
-
-fn name(opening: &Opening) -> String {
-    match opening {
-        Opening::Join => "join".into(),
-        Opening::Held(_) => "refuse in memory".into(),
-        Opening::Create => "create".into(),
-        Opening::OtherMode => "other mode".into(),
-        Opening::HardLinks(_) => "refuse hard links".into(),
-        Opening::Refuse(refusal, _) => format!("refuse {refusal:?}"),
-        Opening::Row(action, _) => format!("{action:?}"),
-    }
 }
 
 fn log(seen: &LogSeen) -> Value {
     json!({
         "bytes": seen.len,
-        "head": format!("{:?}", seen.head).to_lowercase(),
+        "head": kinds::head(seen.head),
         "says": words::head(seen.head),
         "id": format!("{:016x}", seen.id),
         "block": seen.block,

@@ -1,6 +1,7 @@
 //! What `sqlite-dash inspect` says of a database in WAL mode, and who holds locks on its files.
 
 pub mod json;
+mod kinds;
 pub mod text;
 pub mod words;
 
