@@ -56,6 +56,44 @@ fn and_put_it_into_wal_mode() {
     }
 }
 
+/// Opens each database that it is told, and commits.
+const COMMITTER: &str = "
+for path in sys.stdin:
+    said = 'well'
+    try:
+        db = open(path.rstrip())
+        db.execute('CREATE TABLE IF NOT EXISTS t(v)')
+        db.execute('INSERT INTO t VALUES (1)')
+        db.close()
+    except sqlite3.Error as error:
+        why = scratch.execute('SELECT dash_last_error()').fetchone()[0]
+        said = '%s; %s' % (error, why)
+    say('committed', said)
+";
+
+/// The first one puts the second copy aside and makes `app.db` anew, as the others may, too.
+#[test]
+fn and_where_the_database_was_removed_at_rest() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(first) = python(COMMITTER, &[]) else { return };
+    let others = (1..4).filter_map(|_| python(COMMITTER, &[]));
+    let mut workers: Vec<_> =
+        std::iter::once(first).chain(others).map(|mut command| Role::spawn(&mut command)).collect();
+    for round in 0..40 {
+        let path = folder.path().join(format!("app{round}.db"));
+        suite::sql::run(&suite::open(&path), "CREATE TABLE old(v); INSERT INTO old VALUES (1)");
+        std::fs::remove_file(&path).expect("it is there");
+        for worker in &mut workers {
+            worker.tell(&path.display().to_string());
+        }
+        for worker in &mut workers {
+            assert_eq!(worker.hear("committed"), "well", "round {round}");
+        }
+        let rows: i64 = suite::one(&suite::stock(&path), "SELECT count(*) FROM t");
+        assert_eq!(rows, 4, "round {round}");
+    }
+}
+
 /// Opens each database that it is told again and again for a moment.
 const OPENER: &str = "
 import time

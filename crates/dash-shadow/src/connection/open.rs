@@ -251,7 +251,16 @@ impl<S: Storage> First<'_, S> {
         options: &OpenOptions,
     ) -> Result<Recovered<S::File>> {
         let (c, was_there) = (self.coordination, db.is_some());
-        let recovered = self.recover(db, shadow, options);
+        let has_shadow = shadow.as_ref().is_some_and(|(_, len)| *len > 0);
+        let mut recovered = self.recover(db, shadow, options);
+        if recovered.as_ref().is_err_and(appeared) {
+            // An opener that has not chosen a mode yet has made `app.db` before this one could.
+            let (db, shadow, _) = open_files::<S>(self.directory, self.names)?;
+            recovered = self.recover(db, shadow, options);
+            if let Ok(recovered) = &mut recovered {
+                recovered.put_aside |= has_shadow;
+            }
+        }
         let tells = c.failed_commit() != 0 || !fresh && c.in_flight() != 0;
         if recovered.is_err() && !tells {
             // Nobody uses it, and a refusal leaves nothing behind.
@@ -266,6 +275,11 @@ impl<S: Storage> First<'_, S> {
         }
         Ok(recovered)
     }
+}
+
+/// Whether a file was there already that was to be made.
+fn appeared(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::AlreadyExists)
 }
 
 /// Both files, as far as they are there, and whether no other connection has them open; then no
