@@ -115,6 +115,21 @@ fn copied_with_or_without_the_shadow() {
     goes_on_with(&path, 7, "the original");
 }
 
+#[test]
+fn a_folder_where_the_second_copy_is_to_be_put_aside_is_named() {
+    let (folder, path) = made(4);
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(folder.path().join("app.db-shadow-old")).unwrap();
+    let opened = suite::open_dash(path.as_os_str(), "");
+    let refused = opened.and_then(|db| db.execute_batch("CREATE TABLE t(a)"));
+    assert!(refused.is_err());
+    let message = last_error();
+    assert!(message.contains("app.db-shadow-old is a folder"), "{message}");
+    assert_eq!(names(folder.path()), ["app.db-shadow", "app.db-shadow-old"]);
+    fs::remove_dir(folder.path().join("app.db-shadow-old")).unwrap();
+    open(&path).execute_batch("CREATE TABLE t(a)").expect("a fresh start");
+}
+
 /// As with stock SQLite a new one begins; what the shadow holds stays, and can be had.
 #[test]
 fn a_database_deleted_at_rest_leaves_its_second_copy_aside() {

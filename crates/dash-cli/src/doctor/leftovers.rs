@@ -19,6 +19,16 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// A removed database's second copy can't be put aside.
+fn folder_in_the_way(section: &mut Section, database: &Path) {
+    let (shown, database) = (name(&beside(database, "-shadow-old")), name(database));
+    section.advise(
+        Level::Note,
+        format!("{shown}: a folder; the second copy of a removed {database} is to be put aside under that name"),
+        "give the folder another name",
+    );
+}
+
 /// A file whose database is not there.
 fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
     let (file, db) = (beside(owner, suffix), owner.shown());
@@ -29,6 +39,7 @@ fn orphan(section: &mut Section, owner: &Path, suffix: &str) {
             format!("{shown}: {database} is missing, and this copy may hold its newest commit"),
             format!("`sqlite-dash inspect {db}` tells; `sqlite-dash recover {db}` brings the database back"),
         ),
+        "-shadow-old" if file.is_dir() => folder_in_the_way(section, owner),
         "-shadow-old" => section.advise(
             Level::Note,
             format!("{shown}: the second copy of a database {database} that was removed"),
@@ -90,7 +101,9 @@ pub fn beside_database(section: &mut Section, file: &Path, open: bool) {
             "if no `sqlite-dash backup` is running, remove it: dash refuses a database with two names",
         );
     }
-    if is_there("-shadow-old") {
+    if beside(file, "-shadow-old").is_dir() {
+        folder_in_the_way(section, file);
+    } else if is_there("-shadow-old") {
         section.advise(
             Level::Note,
             format!(

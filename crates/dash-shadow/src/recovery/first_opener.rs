@@ -110,6 +110,7 @@ impl<S: Storage> First<'_, S> {
         let mut shadow = shadow.filter(|_| !strangers);
         let mut put_aside = false;
         if let Some(spare) = shadow.take_if(|_| action == Action::CreateAfresh) {
+            self.refuse_folder_in_the_way()?;
             put_aside = spare::put_aside::<S>(self.directory, self.names, &spare)?;
         }
         let cut_off = shadow
@@ -149,6 +150,20 @@ impl<S: Storage> First<'_, S> {
         let shadow = shadow.filter(|_| untouched);
         let current = current.tail;
         Ok(Recovered { files, header, current, page_list, shadow, cut_off, put_aside })
+    }
+
+    /// The name by which the shadow of a removed database is kept may be a folder's.
+    fn refuse_folder_in_the_way(&self) -> Result<()> {
+        let aside = self.names.aside.to_string_lossy();
+        let found = self.directory.metadata(&self.names.aside).during(Operation::Stat, &aside)?;
+        match found.is_some_and(|found| found.kind == FileKind::Directory) {
+            false => Ok(()),
+            true => Err(Error::CantOpen(format!(
+                "{aside} is a folder, and {} is to be put aside under that name, as {} was removed: give the folder another name",
+                self.names.shown_shadow(),
+                self.names.shown()
+            ))),
+        }
     }
 
     /// What the two files show, and whether a name fence stands beside them.
