@@ -39,6 +39,19 @@ impl Holders {
     }
 }
 
+/// As many are named.
+const NAMED: usize = 4;
+
+/// Those in the way, in words; of many the first ones.
+fn named(mut who: Vec<String>) -> String {
+    let more = who.len().saturating_sub(NAMED);
+    if more > 0 {
+        who.truncate(NAMED);
+        who.push(format!("{more} more"));
+    }
+    who.join("; ")
+}
+
 /// A process, in words.
 pub(crate) fn process(number: Option<u64>) -> String {
     match number {
@@ -95,7 +108,7 @@ impl<S: Storage> Connection<S> {
              finalize its statements), or end the process. In mode wal readers keep no commit waiting",
             self.pair.names.shown(),
             since.as_secs(),
-            who.join("; "),
+            named(who),
         )))
     }
 
@@ -113,5 +126,18 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn process_of(&self, reader: &Reader) -> String {
         let is_here = reader.namespace == self.pair.storage.pid_namespace();
         process(is_here.then_some(reader.process))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_the_first_ones_are_named() {
+        let who = |count: u32| named((1..=count).map(|number| number.to_string()).collect());
+        assert_eq!(who(1), "1");
+        assert_eq!(who(4), "1; 2; 3; 4");
+        assert_eq!(who(1000), "1; 2; 3; 4; 996 more");
     }
 }
