@@ -67,8 +67,9 @@ fn tried(folder: &real::Directory, path: &Path, device: u64) -> Option<&'static 
     let known = || TRIED.get().lock().unwrap_or_else(PoisonError::into_inner);
     let before = known().get(&device).copied();
     before.unwrap_or_else(|| {
-        // What can't be tried is opened for reading at most, or says so itself.
-        let found = try_in(folder, path).unwrap_or(None);
+        // What can't be tried now is opened for reading at most, or says so itself; it is tried
+        // again for the next one.
+        let found = try_in(folder, path).ok()?;
         known().insert(device, found);
         found
     })
@@ -131,6 +132,23 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         let (beside, parameters) = (Neighbours::of(&path), Parameters::default());
         assert_eq!(check(&path, &beside, &parameters, false), Ok(()));
+    }
+
+    #[test]
+    fn what_could_not_be_tried_is_not_remembered() {
+        const DEVICE: u64 = u64::MAX;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, directory) = (folder.path().join("app.db"), Real.open_directory(folder.path()));
+        let directory = directory.unwrap();
+        let remembered = || TRIED.get().lock().unwrap().contains_key(&DEVICE);
+        std::fs::remove_dir(folder.path()).unwrap();
+        assert!(try_in(&directory, &path).is_err());
+        assert_eq!(tried(&directory, &path, DEVICE), None);
+        assert!(!remembered());
+        let other = tempfile::tempdir().unwrap();
+        let directory = Real.open_directory(other.path()).unwrap();
+        assert_eq!(tried(&directory, &path, DEVICE), None);
+        assert!(remembered());
     }
 
     /// Two files see nothing of each other, as two descriptors of one would there.
