@@ -14,7 +14,7 @@ use std::time::Duration;
 use dash_ffi::{Code, Error};
 use dash_statement::shown;
 use dash_storage::FileId;
-use dash_storage::real::holders::{self, Held};
+use dash_storage::real::holders::{self, Held, Stopped};
 
 /// What a connection was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -241,8 +241,12 @@ fn described(held: &Held, wanted: Wanted, told: &[Told], at_least: Duration) -> 
         }
         None => {}
     }
-    if process.is_stopped {
-        _ = write!(said, ", and is stopped: kill -CONT {} lets it go on", process.id);
+    match process.stopped {
+        Some(Stopped::BySignal) => {
+            _ = write!(said, ", and is stopped: kill -CONT {} lets it go on", process.id);
+        }
+        Some(Stopped::ByTracer) => said.push_str(", and is stopped by a debugger: end that"),
+        None => {}
     }
     said
 }

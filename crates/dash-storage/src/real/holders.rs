@@ -15,8 +15,28 @@ pub struct Process {
     pub id: u32,
     /// Its command. It names itself, so this may be anything.
     pub command: Vec<u8>,
-    /// A signal or a debugger has stopped it.
-    pub is_stopped: bool,
+    /// What has stopped it.
+    pub stopped: Option<Stopped>,
+}
+
+/// What a process is stopped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// A signal: another one lets it go on.
+    BySignal,
+    /// A debugger, which alone lets it go on.
+    ByTracer,
+}
+
+impl Stopped {
+    /// By the letter of its state in `/proc`.
+    fn of(state: Option<u8>) -> Option<Self> {
+        match state? {
+            b'T' => Some(Self::BySignal),
+            b't' => Some(Self::ByTracer),
+            _ => None,
+        }
+    }
 }
 
 /// A lock as the kernel lists it with a descriptor.
@@ -94,8 +114,8 @@ pub fn process(id: u32) -> Option<Process> {
     let stat = fs::read(format!("/proc/{id}/stat")).ok()?;
     let (begin, end) = (position(&stat, b'(')?, stat.iter().rposition(|byte| *byte == b')')?);
     let command = stat.get(begin + 1..end)?.to_vec();
-    let is_stopped = matches!(stat.get(end + 2), Some(b'T' | b't'));
-    Some(Process { id, command, is_stopped })
+    let stopped = Stopped::of(stat.get(end + 2).copied());
+    Some(Process { id, command, stopped })
 }
 
 fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
@@ -168,7 +188,9 @@ mod tests {
     #[test]
     fn a_process_is_seen() {
         let own = process(std::process::id());
-        assert!(own.is_some_and(|own| !own.command.is_empty() && !own.is_stopped));
+        assert!(own.is_some_and(|own| !own.command.is_empty() && own.stopped.is_none()));
         assert!(process(u32::MAX).is_none());
+        let stopped = [b'R', b'T', b't'].map(|state| Stopped::of(Some(state)));
+        assert_eq!(stopped, [None, Some(Stopped::BySignal), Some(Stopped::ByTracer)]);
     }
 }
