@@ -5,7 +5,7 @@
 
 mod suite;
 
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -80,6 +80,35 @@ fn on_standard_error() {
     let mut text = String::new();
     reads.read_to_string(&mut text).unwrap();
     is_told(&text.lines().filter(|line| line.starts_with("dash[")).collect::<Vec<_>>());
+}
+
+/// The kernel ends who writes past that limit (SIGXFSZ).
+#[test]
+fn but_not_past_a_limit_on_file_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, log) = (folder.path().join("app.db"), folder.path().join("errors"));
+    std::fs::File::create(&log).unwrap().set_len(6 << 20).unwrap();
+    let _writer = made(&path);
+    let inside = service(&path, log.to_str().unwrap());
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -f 4096; exec \"$0\" \"$@\""]);
+    command.arg(inside.get_program()).args(inside.get_args());
+    command.envs(inside.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    fails(Session::begin(command).unwrap());
+    assert_eq!(log.metadata().unwrap().len(), 6 << 20);
+}
+
+#[test]
+fn nor_into_a_pipe_that_is_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let _writer = made(&path);
+    let (reads, mut writes) = std::io::pipe().unwrap();
+    writes.write_all(&[b'x'; 1 << 16]).unwrap(); // as much as it holds
+    let mut command = service(&path, "stderr");
+    command.stderr(Stdio::from(writes));
+    fails(Session::begin(command).unwrap());
+    drop(reads);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dash_ffi::{Code, HostVfs, Severity};
 use dash_statement::{shown, utc};
+use dash_storage::real;
 
 const VARIABLE: &std::ffi::CStr = c"DASH_ERRORS";
 
@@ -80,9 +81,10 @@ fn write(to: &To, code: Code, text: &str) -> io::Result<()> {
     let process = std::process::id();
     match to {
         To::Nowhere | To::Unknown => Ok(()),
-        To::StandardError => {
-            io::stderr().write_all(format!("dash[{process}]: {text}\n").as_bytes())
-        }
+        To::StandardError => real::write_without_waiting(
+            &io::stderr(),
+            format!("dash[{process}]: {text}\n").as_bytes(),
+        ),
         To::Syslog => {
             let severity = match code.primary() {
                 Code::NOTICE => Severity::Notice,
@@ -99,7 +101,10 @@ fn write(to: &To, code: Code, text: &str) -> io::Result<()> {
             let mut options = OpenOptions::new();
             options.append(true).create(true).mode(0o600).custom_flags(O_NONBLOCK);
             // One write: lines of several processes don't mix.
-            options.open(path)?.write_all(line.as_bytes())
+            let mut file = options.open(path)?;
+            let end = file.metadata()?.len().saturating_add(line.len().try_into().unwrap_or(0));
+            real::check_limit(end)?;
+            file.write_all(line.as_bytes())
         }
     }
 }

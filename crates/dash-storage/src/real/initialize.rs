@@ -23,7 +23,11 @@ const PIECE: usize = 1 << 20;
 
 /// Whether this process may make a file so long. Past that limit the kernel ends it (SIGXFSZ), and
 /// it has not asked for a long file.
-pub(super) fn check_limit(end: u64) -> io::Result<()> {
+///
+/// # Errors
+///
+/// `EFBIG`.
+pub fn check_limit(end: u64) -> io::Result<()> {
     match end > getrlimit(Resource::RLIMIT_FSIZE)?.0 {
         true => Err(Errno::EFBIG.into()),
         false => Ok(()),

@@ -50,6 +50,7 @@ mod retry;
 mod space;
 mod standard;
 mod table;
+mod unwaiting;
 mod write_back;
 
 #[cfg(test)]
@@ -61,9 +62,11 @@ pub use ending::{lock, process_ends};
 pub use file::File;
 pub use file_system::FileSystem;
 pub use fork::{forks, without_fork};
+pub use initialize::check_limit;
 pub use memory::{Map, Memory};
 pub use per_process::PerProcess;
 pub use persistent::Persistent;
+pub use unwaiting::write_without_waiting;
 
 use std::io;
 use std::path::Path;
