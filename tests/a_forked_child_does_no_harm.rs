@@ -125,6 +125,29 @@ assert os.waitpid(child, 0)[1] == 0
 
 /// The child inherits descriptors, and with them open-file-description locks: its end, and its
 /// closing of the connection, must not take them from the parent.
+/// `gunicorn --preload`: it was told to open it again in this process, as it closed it.
+#[test]
+fn and_nothing_is_said_where_a_child_only_closes() {
+    for mode in ["wal", "shadow"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, log) = (folder.path().join("app.db"), folder.path().join("errors"));
+        made(&path);
+        run(&suite::open(&path), &format!("PRAGMA journal_mode={mode}"));
+        let script = "
+db = open(sys.argv[2])
+db.execute('UPDATE t SET v = v + 1')
+child = os.fork()
+if child == 0:
+    db.close()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+";
+        let Some(mut command) = python(script, &[&path]) else { return };
+        Role::spawn(command.env("DASH_ERRORS", &log)).finish();
+        assert_eq!(std::fs::read_to_string(&log).unwrap_or_default(), "", "{mode}");
+    }
+}
+
 #[test]
 fn when_a_child_closes_the_connection_it_inherited() {
     let folder = tempfile::tempdir().unwrap();

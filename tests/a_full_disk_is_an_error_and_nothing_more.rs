@@ -271,6 +271,7 @@ fn reading_takes_no_space() {
     for _ in 0..3 {
         assert_eq!(workload::state(&db), 2);
         assert_eq!(refused(&db), Some(ErrorCode::DiskFull), "{}", last_error());
+        assert!(last_error().contains("app.db-dash: "), "{}", last_error());
         assert!(!exists(&beside(&path, "-dash")));
     }
     let reading = Connection::open(uri(&path, "&mode=ro")).expect("opens");

@@ -12,6 +12,7 @@ use std::time::Duration;
 use dash_testing::machine::{has_sqlite3, runs};
 use dash_testing::{Need, skip};
 use rusqlite::Connection;
+use suite::error_log::{listen, log};
 use suite::parts::{self, Part, again};
 use suite::peers::Session;
 use suite::sql::run;
@@ -184,4 +185,23 @@ fn or_as_of_another_pid_namespace() {
     dash.sql(ADD).expect_err("somebody reads");
     let said = dash.must("SELECT dash_last_error()");
     assert!(said.contains("(stock SQLite, process 0 (of another pid namespace))"), "{said}");
+}
+
+/// In mode wal it keeps nobody waiting; but `-wal` grows, and nobody knew.
+#[test]
+fn and_in_mode_wal_who_keeps_the_log_growing() {
+    listen();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    let db = made(&path);
+    run(&db, "PRAGMA journal_mode=wal");
+    let stock = reads(&path);
+    log();
+    for _ in 0..20 {
+        run(&db, "INSERT INTO t VALUES (zeroblob(4000000))");
+    }
+    let said: Vec<_> = log().into_iter().filter(|line| line.contains("app.db-wal has ")).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    let who = format!("process {} (", stock.id());
+    assert!(said[0].contains(&who) && said[0].contains("has been reading"), "{said:?}");
 }

@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use dash_testing::machine::root_for;
+use dash_testing::mounts::Mount;
 use rusqlite::Connection;
 use suite::parts::{Part, again};
 use suite::peers::Session;
@@ -60,6 +61,106 @@ fn what_reading_a_database_in_wal_mode_takes() {
     drop(reader);
     let mut reader = Session::dash(&path, Part { parameters: "&immutable=1", ..part }).unwrap();
     assert_eq!(reader.must("SELECT x FROM t"), "1");
+}
+
+/// It said that the user, who was root, may not write it, or nothing.
+#[test]
+fn what_to_do_where_the_medium_is_read_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = suite::open_dash(path.as_os_str(), "&journal_mode=wal").unwrap();
+    run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+    db.close().unwrap();
+    let Some(mount) = Mount::read_only(folder.path()) else { return };
+    let there = mount.path().join("app.db");
+    for parameters in ["", "&mode=ro"] {
+        // No statement can be prepared on that connection, nor be asked there.
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let mut command = again("session", &there, Part { parameters, ..Part::default() });
+        command.env("DASH_ERRORS", log.path());
+        let refused = match Session::begin(command) {
+            Ok(mut reader) => reader.sql("SELECT x FROM t").map(drop),
+            Err(error) => Err(error),
+        };
+        let told = fs::read_to_string(log.path()).unwrap();
+        let advice = "is mounted read-only: use mode=ro&immutable=1";
+        assert!(refused.is_err() && told.contains(advice), "{parameters}: {told:?}, {refused:?}");
+        assert!(!told.contains("may not write"), "{told}");
+    }
+    let part = Part { parameters: "&mode=ro&immutable=1", ..Part::default() };
+    assert_eq!(Session::dash(&there, part).unwrap().must("SELECT x FROM t"), "1");
+}
+
+#[test]
+fn that_a_database_is_read_by_stocks_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let db = suite::open_dash(path.as_os_str(), "&journal_mode=wal").unwrap();
+    run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+    db.close().unwrap();
+    let part = Part { parameters: "&mode=ro", ..Part::default() };
+    let mut reader = Session::dash(&path, part).unwrap();
+    assert_eq!(reader.must("SELECT x, dash_engine() FROM t"), "1,plain");
+    let words = "was opened read-only, by stock SQLite's rules";
+    for ask in ["SELECT dash_last_error()", "SELECT value FROM dash_stats WHERE name='reason'"] {
+        let said = reader.must(ask);
+        assert!(said.contains(words), "{ask}: {said}");
+    }
+}
+
+/// Root's cron made it before the service did.
+#[test]
+fn whose_a_database_is_that_can_not_be_written() {
+    if !root_for("a database of somebody else") {
+        return;
+    }
+    for mode in ["wal", "shadow"] {
+        for more in ["", "&dash_durability=full", "&dash_commit=single"] {
+            let folder = tempfile::tempdir().unwrap();
+            std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+            let path = folder.path().join("app.db");
+            let db = suite::open_dash(path.as_os_str(), &format!("&journal_mode={mode}")).unwrap();
+            run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+            db.close().unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+            let user = Some(NOBODY);
+            let part = Part { user, group: user, parameters: more, ..Part::default() };
+            let mut service = Session::dash(&path, part).unwrap();
+            service.sql("INSERT INTO t VALUES (2)").unwrap_err();
+            let said = service.must("SELECT dash_last_error()");
+            for words in [
+                "opened for reading only: ",
+                "it is 0644 of user 0",
+                "process is user 65534",
+                "(chown)",
+            ] {
+                assert!(said.contains(words), "{mode} {more}: {words:?} is not in {said:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn whose_a_second_copy_is_that_can_not_be_read() {
+    if !root_for("a shadow of somebody else") {
+        return;
+    }
+    for parameters in ["", "&mode=ro"] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let path = folder.path().join("app.db");
+        run(&suite::open(&path), "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+        std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        let shadow = dash_testing::names::beside(&path, "-shadow");
+        fs::set_permissions(&shadow, fs::Permissions::from_mode(0o600)).unwrap();
+        let user = Some(NOBODY);
+        let part = Part { user, group: user, parameters, ..Part::default() };
+        let refused = Session::dash(&path, part).map(Session::close).unwrap_err();
+        for words in ["app.db-shadow: Permission denied", "root can mend that: chown --reference="]
+        {
+            assert!(refused.contains(words), "{parameters}: {words:?} is not in {refused:?}");
+        }
+    }
 }
 
 /// It stays so as long as the connection, whatever is said meanwhile.

@@ -154,3 +154,33 @@ fn and_nowhere_where_that_is_not_understood() {
     session.close();
     assert!(!folder.path().join("stdout").exists());
 }
+
+/// What is wrong with the variable is seen where a person looks first, and once.
+#[test]
+fn and_who_misspells_it_is_told_on_standard_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let nowhere = folder.path().join("nowhere/errors").display().to_string();
+    let a_folder = folder.path().display().to_string();
+    for (to, why) in [
+        ("stdout", "takes stderr, syslog, or an absolute path"),
+        ("./errors", "takes stderr, syslog, or an absolute path"),
+        (&nowhere, "No such file or directory"),
+        (&a_folder, "Is a directory"),
+    ] {
+        let (mut reads, writes) = std::io::pipe().unwrap();
+        let mut command = service(&path, to);
+        command.current_dir(folder.path()).stderr(Stdio::from(writes));
+        let session = Session::begin(command).unwrap();
+        session.close();
+        let mut text = String::new();
+        reads.read_to_string(&mut text).unwrap();
+        let lines: Vec<_> = text.lines().filter(|line| line.starts_with("dash[")).collect();
+        assert_eq!(lines.len(), 1, "{to}: {text}");
+        assert!(lines[0].contains(&format!("DASH_ERRORS={to}")), "{text}");
+        assert!(lines[0].contains(why), "{text}");
+    }
+    let fits = folder.path().join("errors").display().to_string();
+    Session::begin(service(&path, &fits)).unwrap().close();
+    assert!(!folder.path().join("errors").exists(), "it is made by the first line");
+}

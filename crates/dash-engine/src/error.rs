@@ -113,6 +113,19 @@ pub fn scribbled(coordination: &str, what: &str) -> Error {
     }
 }
 
+impl Error {
+    /// The same, by the name of the file that it happened to.
+    #[must_use]
+    pub fn about(self, file: &str) -> Self {
+        match self {
+            Self::Io { operation, source, .. } => {
+                Self::Io { operation, name: file.to_owned(), source }
+            }
+            other => other,
+        }
+    }
+}
+
 /// Shorthand.
 pub type Result<T> = std::result::Result<T, Error>;
 

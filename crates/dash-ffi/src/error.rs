@@ -141,11 +141,31 @@ pub fn hear_with(hears: fn(Code, &str)) {
 /// Writes a line to the host's log, and has it heard.
 pub(crate) fn log(api: &Api, code: Code, message: &str) {
     let line = in_one_line(message);
-    api.log(code, &line);
+    for part in parts(&line, api.log_line()) {
+        api.log(code, &part);
+    }
     if let Some(hears) = HEARS.get() {
         hears(code, &line);
     }
 }
+
+/// A message in lines of at most `most` bytes: SQLite cuts a longer one, and what to do comes last.
+fn parts(mut message: &str, most: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    while message.len() > most {
+        let end = message.floor_char_boundary(most.saturating_sub(GOES_ON.len()));
+        let (fits, _) = message.split_at(end);
+        let end = fits.rfind(' ').filter(|space| *space > 0).unwrap_or(end);
+        let (part, rest) = message.split_at(end);
+        parts.push(format!("{part}{GOES_ON}"));
+        message = rest.trim_start();
+    }
+    parts.push(message.to_owned());
+    parts
+}
+
+/// Ends a line whose message goes on in the next one.
+const GOES_ON: &str = " ...";
 
 /// A message without control characters: the name of a file may have some, and would begin a line
 /// of a log, or have a terminal do something.
@@ -171,5 +191,25 @@ pub(crate) fn answer(api: &Api, result: Result<()>) -> c_int {
     match result {
         Ok(()) => crate::code::OK,
         Err(error) => report(api, &error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SQLite cut it after 209 bytes, before what to do.
+    #[test]
+    fn a_long_message_comes_whole_in_several_lines() {
+        let message = "é is locked: end that transaction or wait ".repeat(12);
+        let message = message.trim_end();
+        let lines = parts(message, 209);
+        assert!(lines.len() > 2 && lines.iter().all(|line| line.len() <= 209), "{lines:?}");
+        let whole: Vec<_> =
+            lines.iter().map(|line| line.strip_suffix(GOES_ON).unwrap_or(line)).collect();
+        assert_eq!(whole.join(" "), message);
+        assert_eq!(parts("short", 209), ["short"]);
+        assert_eq!(parts(&"x".repeat(300), 209).concat().matches('x').count(), 300);
+        assert!(parts(&"é".repeat(300), 209).iter().all(|line| line.len() <= 209));
     }
 }

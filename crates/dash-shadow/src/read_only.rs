@@ -23,7 +23,7 @@ use crate::tuning::Tuning;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_header, read_padded};
 use dash_engine::memory::{OPENING, headroom};
-use dash_engine::open::open_if_there;
+use dash_engine::open::{open_if_there, with_remedy};
 use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,8 +55,17 @@ pub struct ReadOnly<S: Storage> {
 impl<S: Storage> ReadOnly<S> {
     /// Opens an existing database for reading. `immutable`: nobody writes it, so nothing is locked.
     pub fn open(storage: &S, path: &Path, immutable: bool) -> Result<Self> {
+        let (folder, names) = Names::split(path)?;
+        Self::open_named(storage, (folder, names.clone()), immutable)
+            .map_err(|error| with_remedy(error, storage, folder, (&names.db, &[&*names.shadow])))
+    }
+
+    fn open_named(
+        storage: &S,
+        (directory_path, names): (&Path, Names),
+        immutable: bool,
+    ) -> Result<Self> {
         headroom(OPENING)?;
-        let (directory_path, names) = Names::split(path)?;
         let directory = storage
             .open_directory(directory_path)
             .during(Operation::Open, directory_path.display())?;

@@ -83,7 +83,7 @@ impl Refusal {
             ),
             Self::ShadowLost => format!(
                 "{db} was not closed cleanly, and {shadow}, which may hold its newest commit, is missing: put that file back, \
-                 or take {db} as it is with `sqlite-dash recover {db} --keep database`"
+                 or take {db} as it is, such as a backup that was put there, with `sqlite-dash recover {db} --keep database`"
             ),
             Self::TornCopy => format!(
                 "{db} is a copy that was made while the database was written, and holds pages of two states, or was damaged since: copy it \

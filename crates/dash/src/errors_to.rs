@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -27,7 +27,7 @@ enum To {
     StandardError,
     Syslog,
     File(PathBuf),
-    /// What can't be understood is said once, in the error log alone.
+    /// What can't be understood is said once, on standard error and in the error log.
     Unknown,
 }
 
@@ -62,17 +62,52 @@ pub fn hear(code: Code, text: &str) {
     drop(write(to, code, &shown(text.as_bytes())));
 }
 
-/// Says once what is wrong with the variable.
+/// What is wrong with the variable.
+fn complaint() -> Option<String> {
+    let value = dash_ffi::variable(VARIABLE)?;
+    let shown = shown(value.as_bytes());
+    let why = match To::of(Some(value)) {
+        To::Nowhere | To::StandardError => return None,
+        To::Unknown => {
+            let what = "is ignored: it takes stderr, syslog, or an absolute path";
+            return Some(format!("DASH_ERRORS={shown} {what}"));
+        }
+        To::Syslog => std::fs::metadata("/dev/log").err().map(|error| format!("/dev/log: {error}")),
+        To::File(path) => appendable(&path).err().map(|error| error.to_string()),
+    };
+    why.map(|why| format!("DASH_ERRORS={shown}: what dash says will reach nobody there: {why}"))
+}
+
+/// Makes nothing: the first line does, perhaps as another user.
+fn appendable(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().append(true).custom_flags(O_NONBLOCK).open(path) {
+        Err(error) if error.raw_os_error() == Some(NO_READER) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            path.parent().map_or(Ok(()), |folder| folder.metadata().map(drop))
+        }
+        other => other.map(drop),
+    }
+}
+
+/// `ENXIO`: a pipe that nobody reads from yet.
+const NO_READER: i32 = 6;
+
+/// Says once on standard error what is wrong with the variable, as dash is loaded.
+pub fn check() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if let Some(complaint) = complaint() {
+            drop(write(&To::StandardError, Code::WARNING, &complaint));
+        }
+    });
+}
+
+/// The same in the host's log, once it opens a database.
 pub fn complain(host: &HostVfs) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let value = dash_ffi::variable(VARIABLE);
-        let text = value.as_ref().map_or_else(String::new, |value| shown(value.as_bytes()));
-        if To::of(value) == To::Unknown {
-            let message = format!(
-                "DASH_ERRORS={text} is ignored: it takes stderr, syslog, or an absolute path"
-            );
-            host.note(Code::WARNING, &message);
+        if let Some(complaint) = complaint() {
+            host.note(Code::WARNING, &complaint);
         }
     });
 }

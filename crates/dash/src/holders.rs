@@ -37,8 +37,9 @@ pub enum Wanted {
     Alone,
 }
 
-/// What a connection of an engine says of itself: its process, and for how long.
-pub type Told = (u32, Duration);
+/// What a connection of an engine says of itself: its process, for how long, and the byte of the
+/// coordination file that it has locked.
+pub type Told = (u32, Duration, u64);
 
 /// What a database knows of who is in the way.
 #[derive(Debug, Default)]
@@ -135,7 +136,7 @@ pub fn in_the_way(
         }) && (wanted != Wanted::NoReader || !held.exclusive)
     };
     // Those who say so are asked first: the machine may have many processes.
-    let likely: Vec<_> = told.iter().map(|(process, _)| *process).collect();
+    let likely: Vec<_> = told.iter().map(|(process, ..)| *process).collect();
     let mut held = holders::among(&ids, &likely);
     held.retain(is_meant);
     if held.is_empty() || !matches!(wanted, Wanted::Write | Wanted::Checkpoint) {
@@ -144,7 +145,7 @@ pub fn in_the_way(
     }
     let all = each_once(&held, wanted);
     if all.is_empty() {
-        return of_elsewhere(&ids, wanted, told);
+        return of_elsewhere(&files, wanted, told);
     }
     let mut said: Vec<_> =
         all.iter().take(NAMED).map(|held| described(held, wanted, told, at_least)).collect();
@@ -231,11 +232,11 @@ fn described(held: &Held, wanted: Wanted, told: &[Told], at_least: Duration) -> 
         wanted => wanted.does(),
     };
     _ = write!(said, " ({}), {kind}, {does}", shown(&process.command));
-    let by_number = told.iter().find(|(number, _)| *number == process.id);
+    let by_number = told.iter().find(|(number, ..)| *number == process.id);
     // Where there is but one it is that one, whatever it knows itself by.
     let alone = told.first().filter(|_| told.len() == 1 && held.exclusive);
     match by_number.or(alone).filter(|_| held.is_of_description) {
-        Some((_, age)) => _ = write!(said, " for {}", seconds(*age)),
+        Some((_, age, _)) => _ = write!(said, " for {}", seconds(*age)),
         None if at_least > Duration::ZERO => {
             _ = write!(said, " for at least {}", seconds(at_least));
         }
@@ -252,23 +253,32 @@ fn described(held: &Held, wanted: Wanted, told: &[Told], at_least: Duration) -> 
 }
 
 /// Nobody here has the lock: it was given up, or who has it can't be seen.
-fn of_elsewhere(files: &[FileId], wanted: Wanted, told: &[Told]) -> Option<String> {
-    let (number, age) = told.first()?;
-    let age = seconds(*age);
-    if *number == std::process::id() {
-        return Some(format!(
-            "another connection of this process, {number}, {} for {age}",
-            wanted.does()
-        ));
-    }
+fn of_elsewhere(files: &[(Place, FileId)], wanted: Wanted, told: &[Told]) -> Option<String> {
+    let (number, age, byte) = told.first()?;
+    let (does, age) = (wanted.does(), seconds(*age));
     // One of that number may be another one, which has nothing to do with the database.
-    let is_it = !holders::among(files, &[*number]).is_empty();
-    (!is_it).then(|| {
-        format!(
-            "a process that knows itself as {number} (of another user or container, or gone by now), on dash, {} for {age}",
-            wanted.does()
-        )
-    })
+    let ids: Vec<_> = files.iter().map(|(_, id)| *id).collect();
+    let of_number = holders::among(&ids, &[*number]);
+    let coordination = files.iter().find(|(place, _)| *place as usize == Coordination as usize);
+    let is_that = |held: &Held| {
+        coordination.is_some_and(|(_, id)| *id == held.file)
+            && held.exclusive
+            && held.meets(&(*byte..byte + 1))
+    };
+    match *number == std::process::id() {
+        true if of_number.iter().any(is_that) => {
+            Some(format!("another connection of this process, {number}, {does} for {age}"))
+        }
+        // In a container each first process is number 1.
+        true => Some(format!(
+            "process {number} of another container (or gone by now), on dash, {does} for {age}"
+        )),
+        false => of_number.is_empty().then(|| {
+            format!(
+                "a process that knows itself as {number} (of another user or container, or gone by now), on dash, {does} for {age}"
+            )
+        }),
+    }
 }
 
 /// `1.5 s`.

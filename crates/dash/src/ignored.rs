@@ -11,7 +11,8 @@ use crate::modes::MODES;
 
 impl MainFile {
     /// Says which parameters of the URI mean nothing in the mode that the database has got.
-    pub(crate) fn note_ignored(&self, mode: &'static dyn Mode) {
+    /// `is_refused`: why it can't be written has just been said, and stays the last error.
+    pub(crate) fn note_ignored(&self, mode: &'static dyn Mode, is_refused: bool) {
         let foreign = MODES.foreign(mode).filter(|(parameter, _)| parameter.name != DEFAULT);
         // Modes may have one in common.
         let mut seen = BTreeSet::new();
@@ -24,6 +25,9 @@ impl MainFile {
         let message = format!(
             "{path} is open {is}, where these mean nothing: {names}; they are of mode {theirs}"
         );
-        self.host.note(Code::NOTICE, &message);
+        match is_refused {
+            true => self.host.log(Code::NOTICE, &message),
+            false => self.host.note(Code::NOTICE, &message),
+        }
     }
 }

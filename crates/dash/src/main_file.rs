@@ -237,7 +237,8 @@ impl File for MainFile {
     fn file_control(&mut self, control: FileControl<'_>) -> Result<Handled> {
         // SQLite asks before it checkpoints and closes: what the child only closes does neither.
         if matches!(control, FileControl::HasMoved(_)) && self.is_inherited() {
-            return Err(inherited(&self.path));
+            // Nobody is told: the child only closes what it has not used.
+            return Err(inherited(&self.path).code.into());
         }
         self.check_process()?;
         self.caller.note();

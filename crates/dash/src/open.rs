@@ -119,10 +119,11 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
     }
     let form = wanted.unwrap_or(mode);
     let mut opened = form.open(Opening { request, reading, membership })?;
+    let may_write = opened.flags.contains(OpenFlags::READWRITE);
     if let Some(file) = opened.file.as_any().downcast_mut::<MainFile>() {
-        file.note_ignored(form);
+        file.note_ignored(form, !reading && !may_write);
     }
-    let written = alone && opened.flags.contains(OpenFlags::READWRITE);
+    let written = alone && may_write;
     for other in MODES.all().filter(|other| written && *other != mode) {
         other.forget(path, !mode.is_plain());
     }

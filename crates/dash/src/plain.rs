@@ -129,10 +129,29 @@ impl Request<'_> {
         // WAL mode needs it, and is only met when reading.
         let shared_memory = membership.is_none() && file.has_shared_memory();
         let is_read_only = !flags.contains(OpenFlags::READWRITE);
+        let why = why.or_else(|| {
+            (membership.is_none() && is_read_only).then(|| self.by_stocks_rules()).flatten()
+        });
         let mut file = PlainFile::at_rest(file, self.path);
         (file.shared_memory, file.is_read_only) = (shared_memory, is_read_only);
         file.why = why;
         Ok(opened(self, (MODE, Box::new(file)), flags, membership))
+    }
+}
+
+impl Request<'_> {
+    /// What a database that is dash's is told to be where stock SQLite reads it.
+    fn by_stocks_rules(&self) -> Option<String> {
+        if self.parameters.immutable || self.parameters.mode.is_some_and(<dyn Mode>::is_plain) {
+            return None;
+        }
+        self.note_unreadable_wal();
+        self.beside.says_wal(self.path).then(|| {
+            format!(
+                "{} is in WAL mode and was opened read-only, by stock SQLite's rules",
+                self.path.display()
+            )
+        })
     }
 }
 

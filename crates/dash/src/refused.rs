@@ -250,14 +250,12 @@ impl Noted {
         }
         let who = in_the_way(path, *wanted, told, waited);
         let who = who.unwrap_or_else(|| match told.first() {
-            Some((process, age)) => {
-                format!(
-                    "process {process}, for {} by then, has given up since what was in the way",
-                    seconds(*age)
-                )
+            Some((process, ..)) => {
+                format!("process {process} held the lock and has released it since")
             }
             None => format!(
-                "whoever was in the way is gone by now, or can't be seen by this user (as root `sqlite-dash inspect {shown}` names it)"
+                "whoever was in the way is gone by now, or can't be seen from here, as it is another user's or in another container \
+                 (as root, on the host, `sqlite-dash inspect {shown}` names it)"
             ),
         });
         let asked = match self.waited {
@@ -271,8 +269,8 @@ impl Noted {
     fn advice(&self) -> &'static str {
         match (self.refusal.wanted, self.waited) {
             (Wanted::Write | Wanted::WriteAsStock, false) => {
-                "SQLite did not sleep until it is free: set busy_timeout; where it is set, this transaction has read before, \
-                 and for such a one SQLite never waits: begin it with BEGIN IMMEDIATE"
+                "SQLite did not wait for it: set busy_timeout, or, where it is set and this transaction has read before, begin it with \
+                 BEGIN IMMEDIATE"
             }
             (Wanted::Write | Wanted::WriteAsStock, true) => {
                 "End that transaction or process, or wait longer; keep write transactions short"

@@ -202,7 +202,7 @@ impl MainFile {
         }
         (self.membership, self.mode, self.undecided) = (Some(membership), mode, false);
         self.is_copy = is_copy && mode.is_plain();
-        self.note_ignored(mode);
+        self.note_ignored(mode, false);
         Ok(())
     }
 

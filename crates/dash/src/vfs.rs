@@ -26,6 +26,7 @@ use crate::{backup, errors, errors_to, leftovers, open, refused, rerun, together
 pub fn make(_slot: &SlotInfo) -> Box<dyn Vfs> {
     real::keep_out(dash_ffi::while_nobody_opens);
     dash_ffi::hear_with(errors_to::hear);
+    errors_to::check();
     Box::new(Dash)
 }
 

@@ -112,14 +112,15 @@ impl<S: Storage> Connection<S> {
         )))
     }
 
-    /// The processes that say to have the write lock, and for how long, but for this connection. It
-    /// makes no system call, and so whoever was killed may be among them.
+    /// The processes that say to have the write lock, for how long, and the byte of the coordination
+    /// file that the connection has locked; but for this one. It makes no system call, and so
+    /// whoever was killed may be among them.
     #[must_use]
-    pub fn writers(&self) -> Vec<(u32, Duration)> {
+    pub fn writers(&self) -> Vec<(u32, Duration, u64)> {
         let now = self.pair.storage.monotonic_nanos();
         let age = |since| Duration::from_nanos(now.saturating_sub(since));
         let writers = self.pair.coordination.writers().into_iter();
-        writers.map(|(process, since)| (process, age(since))).collect()
+        writers.map(|(process, since, byte)| (process, age(since), byte)).collect()
     }
 
     /// The process of a reader, in words.

@@ -99,7 +99,7 @@ impl<S: Storage> Connection<S> {
             // looks for the name again.
             drop(directory.unlink(&names.coordination));
         }
-        let mut coordination = mapped?;
+        let mut coordination = mapped.map_err(|error| error.about(&name))?;
         let first = First {
             storage,
             directory: &directory,

@@ -75,17 +75,19 @@ impl<F: File> Coordination<F> {
         }
     }
 
-    /// The processes that say to have WRITER, and since when, but for this connection. It makes no
-    /// system call, and so whoever was killed may be among them.
-    pub(crate) fn writers(&self) -> Vec<(u32, u64)> {
+    /// The processes that say to have WRITER, since when, and the byte of the coordination file that
+    /// the connection has locked; but for this one. It makes no system call, and so whoever was
+    /// killed may be among them.
+    pub(crate) fn writers(&self) -> Vec<(u32, u64, u64)> {
         let high =
             usize::try_from(self.word(Word::ReaderHigh).load(Relaxed)).unwrap_or(MAX_READERS);
         let others = (0..high.min(MAX_READERS)).filter(|entry| self.entry != Some(*entry));
         let told = |entry| {
             let told = |what| self.told(entry, what).load(Relaxed);
-            Some((u32::try_from(told(PROCESS)).ok()?, told(WRITES)))
+            let byte = locks::reader(entry).start;
+            Some((u32::try_from(told(PROCESS)).ok()?, told(WRITES), byte))
         };
-        others.filter_map(told).filter(|(_, since)| *since != 0).collect()
+        others.filter_map(told).filter(|(_, since, _)| *since != 0).collect()
     }
 
     /// The living connections that read, this one too, the oldest snapshot first.

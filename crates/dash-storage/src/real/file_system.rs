@@ -3,9 +3,11 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use nix::sys::stat::{fstat, major, minor};
 use nix::sys::statfs::fstatfs;
+use nix::sys::statvfs::{FsFlags, statvfs};
 
 use super::directory::Directory;
 use super::retry::uninterrupted;
@@ -41,6 +43,12 @@ pub enum FileSystem {
         /// Such as `fuse.sshfs`.
         name: String,
     },
+}
+
+/// Whether the file system that it lies on is mounted read-only, as far as that can be told.
+#[must_use]
+pub fn is_read_only(path: &Path) -> bool {
+    statvfs(path).is_ok_and(|found| found.flags().contains(FsFlags::ST_RDONLY))
 }
 
 /// By its number.

@@ -60,7 +60,7 @@ pub use closing::{WhileNobodyOpens, keep_out};
 pub use directory::Directory;
 pub use ending::{lock, process_ends};
 pub use file::File;
-pub use file_system::FileSystem;
+pub use file_system::{FileSystem, is_read_only};
 pub use fork::{forks, without_fork};
 pub use initialize::check_limit;
 pub use memory::{Map, Memory};

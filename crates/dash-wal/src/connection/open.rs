@@ -253,7 +253,8 @@ fn database_of<S: Storage>(
     };
     let database = directory.open(&names.db, mode).during(Operation::Open, names.shown())?;
     check_owner(storage, &file, &database, names.coordination_file())?;
-    Ok((Coordination::map(file)?, database))
+    let mapped = Coordination::map(file);
+    Ok((mapped.map_err(|error| error.about(names.shown_coordination()))?, database))
 }
 
 /// Refuses what can't be a database in this mode, by what lies under its name.

@@ -2,6 +2,7 @@
 //! and in the ring of the last commits, with plain stores. Only looking makes system calls.
 
 use crate::connection::state::{CommitFrame, Connection, Patience};
+use crate::frames::frame_size;
 use crate::index::{self, Index};
 use crate::shared::commits::RecentCommit;
 use crate::shared::coordination::{MAX_ENTRIES, Word};
@@ -120,10 +121,11 @@ impl<S: Storage> Connection<S> {
         watch::readers(&*c.memory, &c.living()?, self.index.as_ref())
     }
 
-    /// The processes that say so of themselves, and since when, but for this connection. It makes
-    /// no system call, and so whoever was killed may be among them.
+    /// The processes that say so of themselves, since when, and the byte of the coordination file
+    /// that the connection has locked; but for this one. It makes no system call, and so whoever
+    /// was killed may be among them.
     #[must_use]
-    pub fn told(&self, doing: Doing) -> Vec<(u32, Duration)> {
+    pub fn told(&self, doing: Doing) -> Vec<(u32, Duration, u64)> {
         let (c, now) = (&self.coordination, self.storage.monotonic_nanos());
         let told = |entry, what| told(&*c.memory, entry, what);
         let high = usize::try_from(c.get(Word::EntryHigh)).unwrap_or(MAX_ENTRIES).min(MAX_ENTRIES);
@@ -137,9 +139,18 @@ impl<S: Storage> Connection<S> {
                     Doing::Reads => told(entry, Told::ReadsSince),
                 };
                 let process = u32::try_from(told(entry, Told::Process)).ok()?;
-                (since != 0).then(|| (process, Duration::from_nanos(now.saturating_sub(since))))
+                let age = Duration::from_nanos(now.saturating_sub(since));
+                (since != 0).then(|| (process, age, locks::entry(entry).start))
             })
             .collect()
+    }
+
+    /// The bytes of `-wal` where a checkpoint has some to copy still; it makes no system call.
+    #[must_use]
+    pub fn uncopied_wal(&self) -> Option<u64> {
+        let (index, (_, page)) = (self.index.as_ref()?, self.page?);
+        let end = index.header()?.mx_frame;
+        (index.is_backfilled() == Some(false)).then(|| u64::from(end) * frame_size(page))
     }
 
     /// Whether somebody has committed since this connection began to read: then it can't write.

@@ -121,17 +121,26 @@ pub(crate) fn orphaned<S: Storage>(
     if let Found::Sign(_) | Found::Damaged = found {
         let (db, sign) = (names.shown(), names.log.to_string_lossy());
         return Ok(Some(Error::CantOpen(format!(
-            "{db} is missing, but {sign} says that its log lies elsewhere: put {db} back; for a backup or a new one remove {sign} first"
+            "{db} is missing, but {sign} says that its log lies elsewhere: put {db} back; {}",
+            afresh(db)
         ))));
     }
     let Some(file) = LogFile::open_to_read(directory, &*names.log)? else { return Ok(None) };
     if scan(&file)?.chain.is_empty() {
         return Ok(None);
     }
-    let (db, wal, log) = (names.shown(), names.shown_wal(), names.shown_log());
+    let (db, log) = (names.shown(), names.shown_log());
     Ok(Some(Error::CantOpen(format!(
-        "{db} is missing, but {log} holds commits of it: put {db} back; for a backup or a new one remove {log} and {wal} first"
+        "{db} is missing, but {log} holds commits of it: put {db} back; {}",
+        afresh(db)
     ))))
+}
+
+/// What to do before another database takes the name.
+fn afresh(db: &str) -> String {
+    format!(
+        "for a backup or a new one first remove all that is named {db}-..., and the folder {db}-journal"
+    )
 }
 
 impl<S: Storage> Look<'_, S> {

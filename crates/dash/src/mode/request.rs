@@ -1,9 +1,12 @@
 //! What a mode is asked to open.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use dash_ffi::{Code, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window};
+use dash_storage::Storage;
+use dash_storage::real::{self, Real};
 
 use super::Parameters;
 use super::caller::Caller;
@@ -77,15 +80,60 @@ impl Request<'_> {
     /// to say then is said now.
     pub(crate) fn note_read_only(&self, why: &str) {
         let path = self.path.display();
-        let folder = self.path.parent().unwrap_or(self.path).display();
-        let more = match self.beside.says_wal(self.path) {
-            true => format!(
-                ". A database in WAL mode takes the right to write its folder, too, {folder}, for -wal and -shm, but where both are \
-                 there. If nobody writes it meanwhile, add immutable=1 to the URI"
-            ),
-            false => String::new(),
+        let mut more = self.on_read_only_medium().unwrap_or_else(|| self.rights());
+        if self.beside.says_wal(self.path) && !real::is_read_only(self.path) {
+            more.push_str("; to read it while nobody writes it, add immutable=1 to the URI");
+        }
+        self.host.note(Code::NOTICE, &format!("{path} was opened for reading only: {why}; {more}"));
+    }
+
+    /// Whose it is, and its folder, and what to do.
+    fn rights(&self) -> String {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let shown = |path: &Path| match std::fs::metadata(path) {
+            Ok(found) => {
+                let (bits, user, group) = (found.mode() & 0o7777, found.uid(), found.gid());
+                format!("{bits:04o} of user {user}, group {group}")
+            }
+            Err(error) => error.to_string(),
         };
-        self.host.note(Code::NOTICE, &format!("{path} was opened for reading only: {why}{more}"));
+        format!(
+            "it is {}, its folder, {}, is {}, and this process is user {}: have root make that user the owner (chown), or give the group \
+             the right to write it and the right to write its folder",
+            shown(self.path),
+            folder.display(),
+            shown(folder),
+            Real.user()
+        )
+    }
+
+    /// What to do where the medium can't be written.
+    fn on_read_only_medium(&self) -> Option<String> {
+        (real::is_read_only(self.path) && !self.parameters.immutable).then(|| {
+            format!(
+                "the file system of {} is mounted read-only: use mode=ro&immutable=1, which reads what is in that file alone",
+                self.path.display()
+            )
+        })
+    }
+
+    /// In WAL mode stock SQLite makes `-shm` to read, which it can't there, and says nothing of it.
+    pub(crate) fn note_unreadable_wal(&self) {
+        let is_there = |ending: &str| {
+            let mut name = self.path.as_os_str().to_owned();
+            name.push(ending);
+            Path::new(&name).exists()
+        };
+        if is_there("-wal") && is_there("-shm") || !self.beside.says_wal(self.path) {
+            return;
+        }
+        if let Some(medium) = self.on_read_only_medium() {
+            self.host.note(
+                Code::NOTICE,
+                &format!("{} is in WAL mode, and {medium}", self.path.display()),
+            );
+        }
     }
 
     /// Says that a chmod or chown of the database did not reach its shadow, and can't from here.

@@ -10,6 +10,7 @@ use dash_wal::Connection;
 use super::file::WalFile;
 use super::rest;
 use crate::controls::{answer_temporary_name, lock_number, set_mmap_size, toggle};
+use crate::holders::{Wanted, in_the_way};
 use crate::latency::Op;
 
 impl WalFile {
@@ -68,9 +69,32 @@ impl WalFile {
             state.latencies.record(Op::Commit, begun);
         }
         let after = state.engine()?.rests_after();
+        let held = state.engine()?.uncopied_wal().filter(|held| *held > self.tolerates);
         drop(state);
+        if let Some(held) = held {
+            self.warn_of_readers(held);
+        }
         self.watch_for_rest(after);
         Ok(())
+    }
+
+    /// Says once who reads what keeps `-wal` from being begun anew. Where nobody does, it is looked
+    /// again when that is twice as large.
+    #[cold]
+    fn warn_of_readers(&mut self, held: u64) {
+        let path = &self.link.path;
+        self.tolerates = held.saturating_mul(2);
+        if let Some(who) = in_the_way(path, Wanted::NoReaderOfWal, &[], Duration::ZERO) {
+            self.tolerates = u64::MAX;
+            let (path, held) = (path.display(), held >> 20);
+            self.host.note(
+                Code::WARNING,
+                &format!(
+                    "{path}-wal has {held} MiB and grows, as no checkpoint can begin it anew: {who}. End that transaction (reset or \
+                     finalize its statements) or process"
+                ),
+            );
+        }
     }
 
     /// Says what the engine has to say of calls that did not fail.

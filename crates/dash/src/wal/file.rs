@@ -75,7 +75,12 @@ pub struct WalFile {
     pub(super) was_outdated: bool,
     /// Locks that this connection got when who was in the way woke it.
     pub(super) wakeups: u64,
+    /// From so many bytes of `-wal` on it is said who keeps it from being begun anew.
+    pub(super) tolerates: u64,
 }
+
+/// A `-wal` of that many bytes is no news.
+const TOLERATED: u64 = 64 << 20;
 
 impl WalFile {
     /// Around an open engine.
@@ -97,6 +102,7 @@ impl WalFile {
             records_anyway,
             mode: MODE,
             is_left: false,
+            tolerates: TOLERATED,
             failed: false,
             idle: None,
             was_outdated: false,

@@ -234,7 +234,11 @@ fn engine(
 fn in_use(path: &Path) -> Error {
     Error::new(
         Code::BUSY,
-        format!("{} is in use by another process, which writes it or opens it", path.display()),
+        format!(
+            "{} is in use by another process or connection, which writes or opens it. Opening waits 2 s for that, whatever busy_timeout is: \
+             open it again once it has ended",
+            path.display()
+        ),
     )
 }
 
@@ -373,8 +377,8 @@ fn refuse_orphaned_log(path: &Path, beside: &Neighbours) -> Result<()> {
     }
     let db = path.display();
     let message = format!(
-        "{db} is missing or empty, but {db}-wal and {db}-dashlog may hold commits of it: put the database back; or, to start afresh, \
-         remove these two and the folder {db}-journal"
+        "{db} is missing or empty, but {db}-wal and {db}-dashlog may hold commits of it: put the database back; for a backup or a \
+         new one first remove all that is named {db}-..., and the folder {db}-journal"
     );
     Err(Error::new(Code::CANTOPEN, message))
 }
