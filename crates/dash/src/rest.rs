@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use dash_storage::real::{self, without_fork};
@@ -39,14 +39,23 @@ pub struct Resting {
     after: AtomicU64,
     /// When it came to rest last.
     last: Mutex<Option<Instant>>,
+    /// When this process has committed last: nanoseconds since [`START`]; 0: it has not.
+    committed: AtomicU64,
 }
+
+/// What times are counted from.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// A look comes so much of the time before the next one at least.
+const PARTS: u32 = 4;
 
 /// Nobody is going to.
 const NEVER: u64 = u64::MAX;
 
 impl Default for Resting {
     fn default() -> Self {
-        Self { after: AtomicU64::new(NEVER), last: Mutex::default() }
+        let (after, committed) = (AtomicU64::new(NEVER), AtomicU64::new(0));
+        Self { after, last: Mutex::default(), committed }
     }
 }
 
@@ -63,9 +72,44 @@ impl Resting {
         self.after.store(NEVER, Ordering::SeqCst);
     }
 
+    /// This process has committed just now.
+    #[inline]
+    pub fn has_committed(&self) {
+        let now = u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.committed.store(now.max(1), Ordering::Relaxed);
+    }
+
+    /// For how long nobody is to commit still, as far as this process has.
+    pub fn is_left(&self, after: Duration) -> Duration {
+        match self.committed.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            last => (after + Duration::from_nanos(last)).saturating_sub(START.elapsed()),
+        }
+    }
+
+    /// After a look that has found a commit, when it is looked at again.
+    pub fn pause(&self, after: Duration, is_first: bool) -> Duration {
+        pause(after, self.is_left(after), is_first)
+    }
+
+    /// When it is looked at first: so that the second look can come at the end of the time.
+    pub fn first_look(after: Duration) -> Duration {
+        after - after / PARTS
+    }
+
     /// When it came to rest last.
     pub fn last(&self) -> MutexGuard<'_, Option<Instant>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When it is looked at again where `left` is left of the time `after`: at its end, but not so soon
+/// that somebody in another process who goes on committing would not be seen.
+fn pause(after: Duration, left: Duration, is_first: bool) -> Duration {
+    match left.is_zero() && !is_first {
+        // Others have committed, and go on perhaps.
+        true => after,
+        false => left.max(after / PARTS),
     }
 }
 
@@ -178,5 +222,34 @@ impl<T, L> Keeper<T, L> {
                 }
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AFTER: Duration = Duration::from_secs(10);
+
+    /// It took twice as long: the first look found the commit, and the next one came as late.
+    #[test]
+    fn a_database_comes_to_rest_that_long_after_its_last_commit() {
+        let first = Resting::first_look(AFTER);
+        // A single commit, and two of which the other came 3 s later.
+        for later in [0, 3].map(Duration::from_secs) {
+            let left = (later + AFTER).saturating_sub(first);
+            assert_eq!(first + pause(AFTER, left, true), later + AFTER);
+        }
+        let just_now = Resting::default();
+        just_now.has_committed();
+        assert!(just_now.is_left(AFTER) > Duration::ZERO);
+    }
+
+    #[test]
+    fn but_not_between_two_commits_of_another_process() {
+        assert_eq!(pause(AFTER, Duration::ZERO, false), AFTER);
+        assert!(pause(AFTER, Duration::ZERO, true) >= AFTER / PARTS);
+        assert!(pause(AFTER, Duration::from_nanos(1), true) >= AFTER / PARTS);
+        assert_eq!(Resting::default().is_left(AFTER), Duration::ZERO);
     }
 }

@@ -83,6 +83,7 @@ impl ShadowFile {
     /// COMMIT_PHASETWO.
     fn publish(&mut self) -> Result<()> {
         self.call(|engine| engine.publish())?;
+        self.link.siblings.resting.has_committed();
         self.leave_super_journal();
         if let Some(begun) = self.progress.begun.take() {
             self.latencies.record(Op::Commit, begun);

@@ -18,7 +18,7 @@ use super::link::Link;
 use super::settle;
 use super::shared::Links;
 use super::state::State;
-use crate::rest::{self, EVERY};
+use crate::rest::{self, EVERY, Resting};
 
 /// A forked child watches what is its own.
 static KEEPER: PerProcess<rest::Keeper<Watched, Links>> = PerProcess::new();
@@ -43,7 +43,8 @@ pub fn watch(links: &Arc<Links>, after: Duration) {
         return;
     }
     let what = Watched { after, seen: None, beside: None };
-    let one = rest::Watched { links: Arc::downgrade(links), due: Instant::now() + after, what };
+    let due = Instant::now() + Resting::first_look(after);
+    let one = rest::Watched { links: Arc::downgrade(links), due, what };
     if !KEEPER.get().watch(one, keep, at_exit) {
         // The next transaction tries again.
         links.resting.end();
@@ -126,10 +127,17 @@ impl Watched {
         let seen = self.seen;
         self.seen = Some((newest, used));
         if seen.is_none_or(|seen| seen.0 != newest) {
-            return Some(self.after);
+            return Some(match is_written {
+                true => links.resting.pause(self.after, seen.is_none()),
+                false => self.after,
+            });
         }
         if !is_written && seen != self.seen {
             return Some(later);
+        }
+        let left = links.resting.is_left(self.after);
+        if is_written && !left.is_zero() {
+            return Some(left);
         }
         let early = links.resting.last().map(|last| EVERY.saturating_sub(last.elapsed()));
         if let Some(early) = early.filter(|early| !early.is_zero()) {

@@ -74,6 +74,9 @@ impl WalFile {
         if let Some(held) = held {
             self.warn_of_readers(held);
         }
+        if let Some(links) = self.link.siblings.upgrade() {
+            links.resting.has_committed();
+        }
         self.watch_for_rest(after);
         Ok(())
     }

@@ -14,7 +14,7 @@ use dash_storage::real::{self, PerProcess};
 use dash_wal::{Newest, Rest};
 
 use super::link::{Link, Links, State};
-use crate::rest::{self, EVERY};
+use crate::rest::{self, EVERY, Resting};
 
 /// So often it is tried where no connection can tell which commit is the newest: under
 /// locking_mode=EXCLUSIVE none can.
@@ -38,7 +38,8 @@ pub fn watch(links: &Arc<Links>, after: Duration) {
         return;
     }
     let what = Watched { after, newest: None, blind: 0 };
-    let one = rest::Watched { links: Arc::downgrade(links), due: Instant::now() + after, what };
+    let due = Instant::now() + Resting::first_look(after);
+    let one = rest::Watched { links: Arc::downgrade(links), due, what };
     if !KEEPER.get().watch(one, keep, at_exit) {
         // The next commit tries again.
         links.resting.end();
@@ -103,8 +104,8 @@ impl Watched {
         let pause = match seen {
             Seen::AtRest => return None,
             Seen::Committed(newest) => {
-                self.newest = Some(newest);
-                self.after
+                let before = self.newest.replace(newest);
+                links.resting.pause(self.after, before.is_none())
             }
             Seen::Early(time) => time,
             Seen::Busy => self.after.max(EVERY),
@@ -129,6 +130,10 @@ impl Watched {
             let newest = engine.newest().ok()??;
             if self.newest != Some(newest) {
                 return Some(Seen::Committed(newest));
+            }
+            let left = resting.is_left(self.after);
+            if !left.is_zero() {
+                return Some(Seen::Early(left));
             }
             let last = *resting.last();
             let early = last.map_or(Duration::ZERO, |last| EVERY.saturating_sub(last.elapsed()));
