@@ -37,14 +37,30 @@ fn bits(path: &Path) -> u32 {
 }
 
 #[test]
-fn at_the_next_opening_of_any_kind() {
-    for more in ["", "&mode=ro", "&journal_mode=delete", "&mode=ro&journal_mode=shadow"] {
+fn at_the_next_opening_for_writing() {
+    for more in ["", "&journal_mode=delete"] {
         let (_folder, path) = made();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         suite::load();
         let db = rusqlite::Connection::open(suite::uri(&path, more)).unwrap();
         assert_eq!(suite::one::<i64>(&db, "SELECT count(*) FROM t"), 2);
         assert_eq!(bits(&beside(&path, "-shadow")), 0o600, "{more}");
+    }
+}
+
+/// Who only reads changes no file, and says what he sees.
+#[test]
+fn and_who_reads_says_so() {
+    for more in ["&mode=ro", "&mode=ro&journal_mode=shadow"] {
+        let (_folder, path) = made();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let part = Part { parameters: more, ..Part::default() };
+        let mut session = Session::dash(&path, part).unwrap();
+        assert_eq!(session.must("SELECT count(*) FROM t"), "2");
+        let said = session.must("SELECT dash_last_error()");
+        assert!(said.contains("app.db-shadow may be read or written by users"), "{more}: {said}");
+        session.close();
+        assert_eq!(bits(&beside(&path, "-shadow")), 0o644, "{more}");
     }
 }
 
@@ -112,11 +128,11 @@ fn and_so_does_such_a_list_in_mode_shadow() {
             assert_eq!(found, Some(list(bits)), "{name}, {what}");
         }
     };
-    run(&open(""), "CREATE TABLE t(v)");
+    run(&open(""), "CREATE TABLE t(v); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)");
     if xattr::set(&path, LIST, &list(6)).is_err() {
         return skip(Need::Lists, "this file system has no access control lists");
     }
-    for more in ["", "&mode=ro", "&journal_mode=delete"] {
+    for more in ["", "&journal_mode=delete"] {
         xattr::set(&path, LIST, &list(6)).unwrap();
         drop(open("").query_row("SELECT count(*) FROM t", [], |_| Ok(())));
         both_have(6, more);

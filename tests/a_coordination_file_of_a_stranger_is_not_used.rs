@@ -186,7 +186,8 @@ fn nor_is_it_believed() {
     assert!(said(&place));
 }
 
-/// Who may write the database by a group of his makes one that is his alone at first.
+/// An empty one may be anybody's file: it makes room as well, but where a user has just made it,
+/// alone for himself at first.
 #[test]
 fn but_that_of_everybody_who_may_write_the_database_is() {
     for mode in MODES {
@@ -197,13 +198,19 @@ fn but_that_of_everybody_who_may_write_the_database_is() {
             (0o666, (STRANGER, STRANGER)),
         ] {
             for opener in [None, Some(OWNER)] {
-                let Some(place) = Place::new(bits) else { return };
-                let planted = place.plant(b"", whose);
-                let mut session = place.open(opener, mode).unwrap();
-                let used = planted.metadata().unwrap().ino() == inode(&place.coordination());
-                assert!(used, "{mode} {bits:o} {whose:?}");
-                session.must("INSERT INTO t VALUES (2)");
-                session.close();
+                for is_new in [false, true] {
+                    let Some(place) = Place::new(bits) else { return };
+                    let planted = place.plant(b"", whose);
+                    let is_his = whose.0 == opener.unwrap_or(0);
+                    if is_new && (is_his || opener.is_none()) {
+                        allow(&place.coordination(), 0o600);
+                    }
+                    let mut session = place.open(opener, mode).unwrap();
+                    let used = planted.metadata().unwrap().ino() == inode(&place.coordination());
+                    assert_eq!(used, is_new && is_his, "{mode} {bits:o} {whose:?} {opener:?}");
+                    session.must("INSERT INTO t VALUES (2)");
+                    session.close();
+                }
             }
         }
         let Some(place) = Place::new(0o660) else { return };

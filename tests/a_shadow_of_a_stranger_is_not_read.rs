@@ -299,12 +299,14 @@ fn the_temporary_name_takes_no_empty_databases_place() {
             let shadow = Planted::at(&place.shadow(), b"nothing");
             fs::write(place.db(), "").unwrap();
             let what = format!("{opener:?} {parameters}");
-            let asked = place.open(opener, parameters).and_then(|mut session| {
-                let rows = session.sql(ROWS);
-                session.close();
-                rows
-            });
-            let why = asked.expect_err(&what);
+            let asks = |place: &Place| {
+                place.open(opener, parameters).and_then(|mut session| {
+                    let rows = session.sql(ROWS);
+                    session.close();
+                    rows
+                })
+            };
+            let why = asks(&place).expect_err(&what);
             let whose_it_is = format!(
                 "app.db-shadow-tmp may hold the newest commit of app.db, and is not read: it belongs to user {STRANGER}"
             );
@@ -313,8 +315,11 @@ fn the_temporary_name_takes_no_empty_databases_place() {
             assert!(format!("{:?}", seen.opening).contains("StrangeName"), "{:?}", seen.opening);
             assert_eq!(fs::metadata(place.db()).unwrap().len(), 0, "{what}");
             assert_eq!(whose(&place.db()), (OWNER, GROUP), "{what}");
-            // One that belongs to who may write the database is the database.
+            // One that belongs to who may write the database is the database, if nobody else has it.
             give(&aside, (OWNER, GROUP));
+            let why = asks(&place).expect_err(&what);
+            assert!(why.contains("it lets in users whom app.db keeps out"), "{what}: {why}");
+            allow(&aside, 0o600);
             let mut session = place.open(opener, parameters).unwrap();
             assert_eq!(session.must(ROWS), "40", "{what}");
             session.close();

@@ -3,7 +3,7 @@
 //! is its maker's alone until it has the database's owner, group, list and bits.
 
 use crate::error::{Context, Error, Operation, Result};
-use crate::open::{is_named_so, one_name, replaced};
+use crate::open::{is_surely_named_so, one_name, replaced};
 use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -13,13 +13,13 @@ use std::time::Duration;
 pub const OWNERS_ALONE: u32 = 0o700;
 
 /// The bits of everybody else.
-const OTHERS: u32 = 0o077;
+pub const OTHERS: u32 = 0o077;
 
 /// For how long a file may be its maker's alone before it is taken for left behind.
 pub const MAKING_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Root may write any database.
-pub(crate) const ROOT: u32 = 0;
+pub const ROOT: u32 = 0;
 
 /// How often it is looked at.
 const MAKING_PAUSE: Duration = Duration::from_micros(500);
@@ -93,7 +93,7 @@ pub fn open_made<S: Storage>(
             }
             opened => {
                 let file = opened.during(Operation::Open, shown)?;
-                if is_named_so(directory, (name, shown), &file)? {
+                if is_surely_named_so(directory, (name, shown), &file)? {
                     return Ok(Some(file));
                 }
                 if waited >= MAKING_PATIENCE {
@@ -106,17 +106,36 @@ pub fn open_made<S: Storage>(
     }
 }
 
-/// Refuses a file that is another one, too. One of the database's owner gets the rights that the
-/// database has by now: what was done to these at rest is meant for its files, too. Who has no
-/// right to see to that leaves it.
+/// Gives a file that was found the rights that the database has by now: what was done to these at
+/// rest is meant for its files, too. Any file may have been given that name by somebody else: so
+/// only one of the database's owner, and if that lets in nobody else, or if by what it says it is
+/// one of the database's, for which `is_its` looks; or an empty one that its maker, this user, had
+/// for himself. Who has no right to see to that leaves it.
 ///
 /// # Errors
 ///
-/// [`Error::CantOpen`] with what to do; those of looking.
-pub fn follow<F: File>(file: &F, database: &F, name: &str) -> Result<()> {
-    let own = one_name(file, name)?;
-    let wanted = database.metadata().during(Operation::Stat, name)?;
-    if own.owner == wanted.owner && !file.has_access_of(database).during(Operation::Stat, name)? {
+/// [`Error::CantOpen`] for one that is another file, too; those of looking.
+pub fn follow<S: Storage>(
+    storage: &S,
+    directory: &S::Directory,
+    (name, shown): (&OsStr, &str),
+    [file, database]: [&S::File; 2],
+    is_its: impl FnOnce() -> Result<bool>,
+) -> Result<()> {
+    let own = one_name(file, shown)?;
+    let wanted = database.metadata().during(Operation::Stat, shown)?;
+    let is_owners = own.owner == wanted.owner;
+    let is_new = own.len == 0 && own.permissions & OTHERS == 0 && own.owner == storage.user();
+    // Nobody may use it then who could not before.
+    let is_of_group = own.group == wanted.group || wanted.permissions & 0o070 == 0;
+    let narrows = is_of_group && own.permissions & wanted.permissions == wanted.permissions;
+    if !(is_owners || is_new)
+        || file.has_access_of(database).during(Operation::Stat, shown)?
+        || !(is_new || narrows || is_its()?)
+    {
+        return Ok(());
+    }
+    if is_surely_named_so(directory, (name, shown), file)? {
         drop(file.copy_access(database));
     }
     Ok(())

@@ -5,7 +5,8 @@ use crate::beside::{MAKING_PATIENCE, OWNERS_ALONE, ROOT};
 use crate::beside::{is_being_made, is_of_a_writer, is_of_a_writer_of, left_behind};
 use crate::error::{Context, Error, Operation, Result};
 use crate::open::{ATTEMPTS, if_there, open_own, replaced};
-use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
+use crate::taken::{Head, take};
+use dash_storage::{Directory, File, FileId, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -40,6 +41,8 @@ pub struct CoordinationFile<'a> {
     pub named: &'a OsStr,
     /// The database, for messages.
     pub db: &'a str,
+    /// Which files the head of one says that it is shared of.
+    pub databases: fn(&Head) -> [Option<FileId>; 2],
 }
 
 /// How long an opener waits for another one that opens, closes or recovers.
@@ -112,11 +115,15 @@ pub fn open_coordination<S: Storage>(
         let Some(named) = named else { continue };
         check_found(&named, name)?;
         if belongs(storage, directory, which, &named)? {
-            return Ok((file, named.len == 0));
-        }
-        let used = file.lock_conflict(ALIVE, LockKind::Exclusive).during(Operation::Lock, name)?;
-        if used.is_some() || directory.unlink(which.name).is_err() {
-            return Err(strangers(directory, which, &named));
+            if let Some(taken) = take(storage, directory, which, (file, &named), db)? {
+                return Ok(taken);
+            }
+        } else {
+            let used = file.lock_conflict(ALIVE, LockKind::Exclusive);
+            let is_used = used.during(Operation::Lock, name)?.is_some();
+            if is_used || directory.unlink(which.name).is_err() {
+                return Err(strangers(directory, which, &named));
+            }
         }
         removed += 1;
         if removed > ATTEMPTS {

@@ -87,9 +87,12 @@ impl<S: Storage> Place<'_, S> {
                 flushed => return flushed,
             }
         }
-        self.make()?;
-        match flush(self.lowered) {
+        match self.make().and_then(|()| flush(self.lowered)) {
             Err(error) if is_denied(&error) => {}
+            // Where names survive in their order one that is not durable by itself will do.
+            Err(_) if !stands && self.directory.keeps_order() => {
+                return raise_passing(self.directory, self.fence, self.like);
+            }
             flushed => flushed?,
         }
         let (lowered, fence) = (self.lowered, self.fence);
@@ -110,7 +113,9 @@ impl<S: Storage> Place<'_, S> {
         let create = || self.directory.create_directory(self.lowered);
         let made = match create() {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                drop(self.directory.remove_directory(self.lowered));
+                let removed = self.directory.remove_directory(self.lowered);
+                // What is no folder somebody else has put there.
+                drop(removed.or_else(|_| self.directory.unlink(self.lowered)));
                 create()
             }
             made => made,

@@ -22,4 +22,5 @@ pub mod locks;
 pub mod memory;
 pub mod open;
 pub mod ranges;
+pub mod taken;
 pub mod totals;

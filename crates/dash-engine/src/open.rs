@@ -1,7 +1,7 @@
 //! Opening files by their names in the database's folder.
 
 use crate::error::{Context, Error, Operation, Result};
-use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
+use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -82,7 +82,7 @@ pub fn with_remedy<S: Storage>(
     let (Some(file), Ok(directory)) = (file, storage.open_directory(folder)) else { return error };
     let found = |name| directory.metadata(name).ok().flatten();
     let (Some(own), Some(wanted)) = (found(*file), found(db)) else { return error };
-    if own.has_access_of(&wanted) {
+    if own.has_access_of(&wanted) || own.kind != FileKind::Regular || own.links > 1 {
         return error;
     }
     let rights = |of: &Metadata| {
@@ -90,7 +90,7 @@ pub fn with_remedy<S: Storage>(
     };
     let [from, to] = [db, *file].map(|name| shell_word(folder.join(name)));
     let message = format!(
-        "{source}: it is {}, and {} is {}; while nobody has it open, root can mend that: chown --reference={from} {to} \
+        "{source}: it is {}, and {} is {}; while nobody has it open, root can mend that: chown -h --reference={from} {to} \
          && chmod --reference={from} {to}",
         rights(&own),
         db.to_string_lossy(),
@@ -129,6 +129,31 @@ where
         Some(found) => no_other(found, shown).map(|_| true),
         None => Ok(false),
     }
+}
+
+/// The same, where somebody may give a file of others' this name, and take it away, over and over:
+/// unlink(2) counts a name less before the name is gone. It has the folder to itself meanwhile, and
+/// so does link(2), which finds the name taken.
+///
+/// # Errors
+///
+/// As of [`has_one_name`].
+pub fn is_surely_named_so<D: Directory>(
+    directory: &D,
+    (name, shown): (&OsStr, &str),
+    file: &D::File,
+) -> Result<bool>
+where
+    D::File: File,
+{
+    let looked = || directory.metadata(name).during(Operation::Stat, shown);
+    let Some(before) = looked()?.filter(|found| found.id == file.id()) else { return Ok(false) };
+    no_other(before, shown)?;
+    drop(directory.link(name, name));
+    let Some(after) = looked()?.filter(|found| found.id == file.id()) else { return Ok(false) };
+    no_other(after, shown)?;
+    // Whoever gave it a name in between changed it.
+    Ok(after.changed == before.changed)
 }
 
 /// The same as [`has_one_name`]; what is said of the file.

@@ -7,7 +7,7 @@
 
 use crate::format::header::{Header, Marks, plain};
 use crate::mutation::{Mutation, broken};
-use crate::names::access::{stranger_of, take_access_if_other};
+use crate::names::access::{lets_others_in, stranger_of};
 use crate::names::exchange::{hides_a_copy, look_up_db, open_db};
 use crate::names::{Names, mounted, super_journal};
 use crate::recovery::action::Action;
@@ -243,7 +243,8 @@ impl<S: Storage> ReadOnly<S> {
                 .filter(|file| file.id() != self.current.id());
         }
         if let (Some(shadow), false, None) = (&shadow, self.immutable, self.exposed) {
-            self.exposed = Some(!take_access_if_other(shadow, &self.current));
+            let is_open = lets_others_in(shadow, &*self.current);
+            self.exposed = Some(is_open.during(Operation::Stat, &shadow_name)?);
         }
         let shadow = shadow.map(|file| Found::examine(Arc::new(file), &shadow_name)).transpose()?;
         for found in [Some(&db), shadow.as_ref()].into_iter().flatten() {

@@ -109,10 +109,23 @@ impl Refusal {
 }
 
 /// What is said of a file of a stranger's, which would be read in the place of `db`.
-fn not_read(db: &str, name: &str, what: &str, Stranger { owner, group }: Stranger) -> String {
+fn not_read(db: &str, name: &str, what: &str, stranger: Stranger) -> String {
+    let Stranger { owner, group, writes } = stranger;
+    let (why, rights) = match writes {
+        false => {
+            let why =
+                format!("it belongs to user {owner}, group {group}, and neither may write {db}");
+            (why, "the owner and the group")
+        }
+        true => {
+            let why =
+                format!("it lets in users whom {db} keeps out, which does not tell whose it is");
+            (why, "the owner, the group and the permissions")
+        }
+    };
     format!(
-        "{name} may hold the newest commit of {db}, and is not read: it belongs to user {owner}, group {group}, and neither may write \
-         {db}. Where it is {what} of {db}, give it the owner and the group of {db}; where somebody has put it there, remove it"
+        "{name} may hold the newest commit of {db}, and is not read: {why}. Where it is {what} of {db}, give it {rights} of {db}; \
+         where somebody has put it there, remove it"
     )
 }
 

@@ -13,11 +13,12 @@ use dash_storage::{Directory, File, OpenMode, Storage};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Gives a name to a new file with the content of the one that had it.
+/// Gives a name to a new file with the content and the rights of the one that had it.
 fn copy(machine: &Machine, name: &str) {
     let bytes = machine.file_view(name).unwrap();
     let root = machine.process().open_directory(Path::new("/")).unwrap();
-    let new = root.open("copy".as_ref(), OpenMode::CreateNew { permissions: 0o600 }).unwrap();
+    let permissions = root.metadata(name.as_ref()).unwrap().unwrap().permissions;
+    let new = root.open("copy".as_ref(), OpenMode::CreateNew { permissions }).unwrap();
     new.write_at(&bytes, 0).unwrap();
     root.rename("copy".as_ref(), name.as_ref()).unwrap();
 }

@@ -36,7 +36,6 @@ pub(crate) use slots::{CKPT, READ, SLOTS, WRITE};
 
 use crate::frames::Checksum;
 use crate::memory::index::{Region, Seat, Slots as Places};
-use crate::rights::hand_over;
 use attach::{attach, is_named};
 use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Error, Operation, Result};
@@ -107,9 +106,11 @@ impl<S: Storage> Index<S> {
         let shown = name.to_string_lossy().into_owned();
         for _ in 0..ATTEMPTS {
             let file = open_or_make(storage, directory, (name, &shown), database)?;
-            if attach(&file, database, &shown)? && is_named::<S>(directory, name, &file, &shown)? {
+            let (named, files) = ((name, &*shown), [&file, database]);
+            if attach(storage, directory, named, files)?
+                && is_named::<S>(directory, name, &file, &shown)?
+            {
                 share(&file, STOCK, &shown)?;
-                hand_over(storage, &file, database, &shown)?;
                 return Ok(Self::new(Home::File(file, name.to_owned()), shown));
             }
             // SQLite's connections of one process share an attachment; those of dash meet here when

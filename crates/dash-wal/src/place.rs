@@ -2,8 +2,8 @@
 //! a sign speaks of is there, whole, and of this database; or the database is not opened, for what
 //! the log held may be nowhere else (WAL-26).
 //!
-//! A sign leads out of the database's folder. So it is followed only if whoever may write the
-//! database has put it there, and what lies at its path is used only if it is theirs, too.
+//! A sign leads out of the database's folder. So it is followed only if it belongs to the database's
+//! owner, and what lies at its path is used only if that does, too.
 
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;
@@ -239,7 +239,7 @@ pub(crate) fn read<S: Storage>(
     })
 }
 
-/// Whether a sign's file is of whoever may write the database.
+/// Whether a sign's file is of the database's owner.
 fn is_theirs<F: File>(file: &F, database: &F, shown: &str) -> Result<bool> {
     let belongs = file.metadata().and_then(|found| belongs(&found, database));
     Ok(belongs.during(Operation::Stat, shown)? || broken(Mutation::PlantedSignFollowed))
@@ -270,11 +270,10 @@ pub(crate) fn write<S: Storage>(
     let file = make(directory, &names.new_sign, database).during(Operation::Open, &*shown)?;
     if !is_theirs(&file, database, &shown)? {
         drop(directory.unlink(&names.new_sign));
-        let db = names.shown();
         return Err(Error::CantOpen(format!(
-            "dash_log={}: {shown}, which says that, can get neither the owner nor the group of {db}, so nobody would follow it: \
-             let the owner of {db} or root say dash_log",
-            sign.path.display()
+            "dash_log={}: {shown}, which says that, can't be given to the owner of {}, so nobody would follow it",
+            sign.path.display(),
+            names.shown()
         )));
     }
     file.write_at(&bytes, 0).during(Operation::Write, &*shown)?;

@@ -1,35 +1,50 @@
 //! Who may use the files that SQLite has beside a database in WAL mode, `-wal` and `-shm`: others
-//! may have left them, such as a user who only reads. Who may give them to those who use the
-//! database does so at each opening, as stock SQLite does where it runs as root (os_unix.c
-//! `robustFchown`).
+//! may have left them, such as a user who only reads. What they hold does not tell whose they are,
+//! so one of another user than the database's owner stays as it is.
 
 use crate::names::Names;
+use crate::recovery::look::raw_header;
+use dash_engine::beside::follow;
 use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::locks::SHARED;
 use dash_engine::open::with_remedy;
-use dash_storage::{File, Storage};
+use dash_storage::{Directory, File, LockKind, Storage};
 use std::path::Path;
 
-const ROOT: u32 = 0;
-
-/// Gives an open file the database's owner, group, bits and list, as far as that is for this user
-/// to do.
-pub(crate) fn hand_over<S: Storage>(
+/// Gives `-wal` the rights of the database, if it is one.
+pub(crate) fn follow_wal<S: Storage>(
     storage: &S,
-    file: &S::File,
-    database: &S::File,
-    shown: &str,
+    directory: &S::Directory,
+    names: &Names,
+    [wal, database]: [&S::File; 2],
 ) -> Result<()> {
-    let stat = |file: &S::File| file.metadata().during(Operation::Stat, shown);
-    let is_to_give = match storage.user() {
-        ROOT => !file.has_access_of(database).during(Operation::Stat, shown)?,
-        user => {
-            let (own, wanted) = (stat(file)?, stat(database)?);
-            let rights = (own.group, own.permissions) != (wanted.group, wanted.permissions);
-            own.owner == user && rights
-        }
+    let shown = names.shown_wal();
+    let is_wal = || {
+        let is_empty = wal.metadata().is_ok_and(|found| found.len == 0);
+        Ok(is_empty || raw_header(wal, shown)?.is_some())
     };
-    if is_to_give {
-        drop(file.copy_access(database));
+    follow(storage, directory, (&names.wal, &**shown), [wal, database], is_wal)
+}
+
+/// Removes an empty `-wal` of another user than the database's owner, where nobody has the database
+/// open: the next one is the database's.
+pub(crate) fn clear_wal<S: Storage>(
+    directory: &S::Directory,
+    names: &Names,
+    database: &S::File,
+) -> Result<()> {
+    let shown = names.shown_wal();
+    let Some(wal) = directory.metadata(&names.wal).during(Operation::Stat, shown)? else {
+        return Ok(());
+    };
+    let owner = || Ok(database.metadata().during(Operation::Stat, shown)?.owner);
+    if wal.len > 0 || wal.owner == owner()? {
+        return Ok(());
+    }
+    let used = database.lock_conflict(SHARED, LockKind::Exclusive);
+    if used.during(Operation::Lock, names.shown())?.is_none() {
+        // Who may not goes on with what is there.
+        drop(directory.unlink(&names.wal));
     }
     Ok(())
 }

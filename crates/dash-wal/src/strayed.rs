@@ -17,10 +17,9 @@ pub enum Strayed {
     Copied,
     /// The sign is damaged.
     Unreadable,
-    /// The sign belongs to somebody who may not write the database, or has another name.
+    /// The sign does not belong to the database's owner, or has another name.
     Planted,
-    /// What is there belongs to somebody who may not write the database, has another name, or is no
-    /// file.
+    /// What is there does not belong to the database's owner, has another name, or is no file.
     Alien,
 }
 
@@ -47,13 +46,12 @@ pub(crate) fn refusal(names: &Names, strayed: Strayed) -> Error {
             "{sign} says where the log of {db} is, and is damaged; put it back, or {without}"
         ),
         Strayed::Planted => format!(
-            "{sign} says that the log of {db} lies elsewhere, and is not followed: it belongs neither to the owner of {db} nor to a \
-             group that may write {db}, or has hard links. Where it is right, give it the owner and the group of {db}; else {without}"
+            "{sign} says that the log of {db} lies elsewhere, and is not followed: it does not belong to the owner of {db}, or has \
+             hard links. Where it is right, give it the owner and the group of {db}; else {without}"
         ),
         Strayed::Alien => format!(
-            "{log}, where the log of {db} is to be, as {sign} says, is left alone: it belongs neither to the owner of {db} nor to a \
-             group that may write {db}, has hard links, or is no file. Where it is the log, give it the owner and the group of {db}; \
-             else {without}"
+            "{log}, where the log of {db} is to be, as {sign} says, is left alone: it does not belong to the owner of {db}, has hard \
+             links, or is no file. Where it is the log, give it the owner and the group of {db}; else {without}"
         ),
     })
 }

@@ -40,10 +40,10 @@ impl Whose {
     }
 }
 
-/// Whether a file belongs to a user, or to a group, that may write the database, and is no other
-/// one, too.
+/// Whether a file belongs to the database's owner, and is no other one, too. He may name anybody in
+/// the database's list, whose files are none of the database's for that.
 pub(crate) fn belongs<F: File>(found: &Metadata, database: &F) -> io::Result<bool> {
-    Ok(is_one_file(found) && database.lets_write(found.owner, found.group)?)
+    Ok(is_one_file(found) && found.owner == database.metadata()?.owner)
 }
 
 fn is_one_file(found: &Metadata) -> bool {

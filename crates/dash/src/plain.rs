@@ -120,7 +120,9 @@ impl Request<'_> {
             self.beside.have_one_name()?;
         }
         let (file, flags) = self.host.open(self.name, self.flags)?;
-        if !self.parameters.immutable && !dash_shadow::keep_access_at_rest(&Real, self.path) {
+        let writes = flags.contains(OpenFlags::READWRITE);
+        if !self.parameters.immutable && !dash_shadow::keep_access_at_rest(&Real, self.path, writes)
+        {
             self.note_exposed();
         }
         if self.flags.contains(OpenFlags::READWRITE) && !flags.contains(OpenFlags::READWRITE) {

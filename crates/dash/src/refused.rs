@@ -17,6 +17,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, HostVfs, explain};
+use dash_shadow::shell_word;
 
 use crate::holders::{InTheWay, Wanted, in_the_way, seconds};
 
@@ -240,7 +241,7 @@ impl Noted {
                 .flatten();
             return readers.map_or_else(|| why.clone(), |who| format!("{why} ({who})"));
         }
-        let shown = path.file_name().unwrap_or(path.as_os_str()).display();
+        let shown = shell_word(path.file_name().unwrap_or(path.as_os_str()));
         let waited = self.waited_for();
         if *wanted == Wanted::Newest {
             return format!(

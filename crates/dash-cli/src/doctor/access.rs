@@ -41,10 +41,16 @@ pub fn examine(section: &mut Section, file: &Path) {
     }
     for suffix in WRITTEN {
         let side = beside(file, suffix);
-        let Ok(other) = side.metadata() else { continue };
+        let Ok(other) = side.symlink_metadata() else { continue };
         let name = side.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !other.is_file() || other.nlink() > 1 {
+            // A command would change the rights of what it leads to.
+            let says = format!("{name} is another file, too, or none: dash does not use it");
+            section.advise(Level::Warning, says, format!("remove it: rm {}", side.shown()));
+            continue;
+        }
         let remedy = format!(
-            "while nobody has it open: chown --reference={0} {1} && chmod --reference={0} {1}",
+            "while nobody has it open: chown -h --reference={0} {1} && chmod --reference={0} {1}",
             file.shown(),
             side.shown()
         );

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use dash_storage::real::{self, Real};
@@ -72,15 +73,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         // It is its maker's alone until it has the owner and group that its permissions are meant
         // for.
         let copy = open_named(to, OpenMode::CreateNew { permissions: OWNERS })?;
-        let (mut buffer, mut at) = (vec![0; 1 << 20], 0);
-        loop {
-            let read = source.read_at(&mut buffer, at)?;
-            if read == 0 {
-                break;
-            }
-            copy.write_at(&buffer[..read], at)?;
-            at += read as u64;
-        }
+        copy_into(&copy, &source)?;
         copy.copy_access(&source)?;
         copy.flush()
     })
@@ -108,14 +101,64 @@ fn rewrite(from: &Path, to: &Path) -> Result<()> {
     let db = Connection::open_with_flags(uri, flags).explain(&what)?;
     let bytes = from.metadata().map_or(0, |found| found.len());
     let made = open_named(&new, OpenMode::CreateNew { permissions: OWNERS }).explain(&what)?;
-    let plain = format!("file:{}?vfs=unix", escape(&without_links(&new).explain(&what)?));
-    let written = follow(&what, bytes, Moving::Written, || db.execute("VACUUM INTO ?", [plain]));
+    let written = write_anew(&db, &made, &new, (&what, bytes));
     if written.is_err() {
         fs::remove_file(&new).explain(format!("removing the unfinished {}", new.shown()))?;
     }
-    written.explain(&what)?;
+    written?;
     take_place(&made, &new, [to, from]).explain(&what)?;
     flush_folder(to)
+}
+
+/// Writes the content into a new file. SQLite opens that by its name, which is where nobody else can
+/// put another file meanwhile.
+fn write_anew(db: &Connection, made: &real::File, new: &Path, told: (&str, u64)) -> Result<()> {
+    let (what, bytes) = told;
+    let vacuum = |path: &Path| {
+        let plain = format!("file:{}?vfs=unix", escape(&without_links(path).explain(what)?));
+        follow(what, bytes, Moving::Written, || db.execute("VACUUM INTO ?", [plain])).explain(what)
+    };
+    if keeps_names(&folder_path(new)).explain(what)? {
+        return vacuum(new).map(drop);
+    }
+    let temporary = std::env::temp_dir();
+    if !keeps_names(&temporary).explain(what)? {
+        return Err(Failure::new(format!(
+            "{what}: other users may rename files in {}, and so in {}: set TMPDIR to a folder of yours",
+            folder_path(new).shown(),
+            temporary.shown()
+        )));
+    }
+    let private = tempfile::tempdir_in(temporary).explain(what)?;
+    let path = private.path().join("content");
+    vacuum(&path)?;
+    open_named(&path, OpenMode::Read).and_then(|source| copy_into(made, &source)).explain(what)
+}
+
+/// Whether nobody but this user, root, and who owns a file may give its name in a folder to another
+/// one; nor that of a folder on the way there.
+fn keeps_names(folder: &Path) -> io::Result<bool> {
+    let user = nix::unistd::geteuid().as_raw();
+    for folder in folder.canonicalize()?.ancestors() {
+        let found = folder.metadata()?;
+        let is_sticky = found.mode() & 0o1000 != 0;
+        if ![0, user].contains(&found.uid()) || !is_sticky && found.mode() & 0o022 != 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn copy_into(copy: &real::File, source: &real::File) -> io::Result<()> {
+    let (mut buffer, mut at) = (vec![0; 1 << 20], 0);
+    loop {
+        let read = source.read_at(&mut buffer, at)?;
+        if read == 0 {
+            return Ok(());
+        }
+        copy.write_at(&buffer[..read], at)?;
+        at += read as u64;
+    }
 }
 
 /// Gives a new file the rights of the one in whose place it is, or of another one where that is
@@ -138,6 +181,11 @@ fn folder_of(path: &Path) -> io::Result<(real::Directory, OsString)> {
     Ok((Real.open_directory(folder)?, path.file_name().unwrap_or_default().to_owned()))
 }
 
+fn folder_path(of: &Path) -> PathBuf {
+    let folder = of.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new(".")).to_owned()
+}
+
 /// Opens a regular file, and follows no link to it.
 fn open_named(path: &Path, mode: OpenMode) -> io::Result<real::File> {
     let (folder, name) = folder_of(path)?;
@@ -146,8 +194,7 @@ fn open_named(path: &Path, mode: OpenMode) -> io::Result<real::File> {
 
 /// The path without links on the way to its folder.
 fn without_links(path: &Path) -> io::Result<PathBuf> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize()?;
+    let folder = folder_path(path).canonicalize()?;
     Ok(folder.join(path.file_name().unwrap_or_default()))
 }
 
@@ -176,9 +223,8 @@ fn open(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Result<Opt
 }
 
 fn flush_folder(of: &Path) -> Result<()> {
-    let folder =
-        of.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)
+    let folder = folder_path(of);
+    File::open(&folder)
         .and_then(|folder| folder.sync_all())
         .explain(format!("making the names in {} durable", folder.shown()))
 }

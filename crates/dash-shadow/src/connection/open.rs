@@ -3,7 +3,7 @@
 
 use crate::connection::state::{Connection, Pair};
 use crate::mutation::{Mutation, broken};
-use crate::names::access::{names_keep_access, take_access};
+use crate::names::access::names_keep_access;
 use crate::names::exchange::{finish_renames, look_up_db, open_db, other_links};
 use crate::names::{Names, mounted};
 use crate::options::OpenOptions;
@@ -211,12 +211,14 @@ impl<S: Storage> First<'_, S> {
                 .during(Operation::Lock, names.shown_coordination())?
                 || broken(Mutation::LifeIgnored));
         if alone {
-            let exposed = !give_access(c, db.as_ref(), shadow.as_ref());
+            if let Some((db, _)) = &db {
+                // Whoever may use the database must be able to open it, whatever the umask here.
+                drop(c.file().copy_access(db));
+            }
             let mut found = self.lead([db, shadow], fresh, options)?;
             let files = std::mem::take(&mut found.files);
-            // A stranger's is not used.
-            let exposed = exposed && files.iter().all(Option::is_some);
-            return Ok(Entered { files, generation: c.generation(), found: Some(found), exposed });
+            let (generation, exposed) = (c.generation(), found.exposed);
+            return Ok(Entered { files, generation, found: Some(found), exposed });
         }
         let [db, shadow] = [db, shadow].map(|opened| opened.map(|(file, _)| file));
         let (files, complete) = join(c, db, shadow, names)?;
@@ -226,20 +228,6 @@ impl<S: Storage> First<'_, S> {
         let generation = if complete { generation } else { u64::MAX };
         Ok(Entered { files, generation, found: None, exposed: false })
     }
-}
-
-/// Whoever may use the database must be able to open the coordination file, whatever the umask
-/// here, as far as that can be, and the shadow, which must let nobody else in: whether it does not.
-fn give_access<F: File>(
-    coordination: &Coordination<F>,
-    db: Option<&Opened<F>>,
-    shadow: Option<&Opened<F>>,
-) -> bool {
-    let Some((db, _)) = db else {
-        return true;
-    };
-    drop(coordination.file().copy_access(db));
-    shadow.is_none_or(|(shadow, _)| take_access(shadow, db))
 }
 
 impl<S: Storage> First<'_, S> {
@@ -304,7 +292,7 @@ fn open_files<S: Storage>(
         }
         let mut shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);
         if shadow.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
-            && names_keep_access::<S>(directory, names)?
+            && names_keep_access::<S>(directory, names, true)?
         {
             // It had not yet followed a chmod of `app.db`.
             shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);

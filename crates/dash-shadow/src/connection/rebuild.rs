@@ -48,23 +48,20 @@ impl<S: Storage> Connection<S> {
         if self.view.snapshot.size > 0 {
             self.give_block()?;
         }
-        let keep = replaced.is_some();
+        let keep = replaced.as_ref().map(File::id);
         let made = self.make_shadow(slot, &name, permissions, replaced);
         if made.is_err() {
             // A half-made one only takes space.
+            let (directory, shadow) = (&self.pair.directory, &self.pair.names.shadow);
             drop(match keep {
-                // By its name: the descriptor at hand may still be the old one's, which others may
-                // read.
-                true => {
-                    self.pair.directory.open(&self.pair.names.shadow, OpenMode::ReadWrite).and_then(
-                        |half_made| match half_made.metadata()?.links {
-                            1 => half_made.set_len(0),
-                            // It is somebody else's.
-                            _ => Ok(()),
-                        },
-                    )
-                }
-                false => self.pair.directory.unlink(&self.pair.names.shadow),
+                Some(id) => directory.open(shadow, OpenMode::ReadWrite).and_then(|half_made| {
+                    match half_made.id() == id {
+                        true => half_made.set_len(0),
+                        // Somebody has put another one there.
+                        false => Ok(()),
+                    }
+                }),
+                None => directory.unlink(shadow),
             });
         }
         made.map_err(|error| with_advice(error, self.view.snapshot.size))

@@ -6,6 +6,7 @@ pub(crate) mod mounted;
 pub(crate) mod orphan;
 pub(crate) mod super_journal;
 
+use crate::shared::coordination::databases;
 use dash_engine::coordination::CoordinationFile;
 use dash_engine::error::{Error, Result};
 use std::ffi::{OsStr, OsString};
@@ -90,7 +91,7 @@ impl Names {
     /// The coordination file.
     pub(crate) fn coordination_file(&self) -> CoordinationFile<'_> {
         let (name, shown) = (&self.coordination, &self.shown_coordination);
-        CoordinationFile { name, shown, named: &self.db, db: &self.shown }
+        CoordinationFile { name, shown, named: &self.db, db: &self.shown, databases }
     }
 
     /// The coordination file's name for messages.

@@ -43,6 +43,17 @@ pub fn moved_together<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>)
     a.pair == b.pair && slots_differ && kin
 }
 
+/// Whether a file under the shadow's name is the second copy of `app.db` by what it says: of the
+/// same pair, and written into this file, or copied together with `app.db`. Its content and its
+/// rights are changed only then (SHADOW-28).
+pub fn belong_together<F: File>(db: &Found<F>, shadow: &Found<F>) -> bool {
+    let (Some(of_db), Some(of_shadow)) = (Home::of(db), Home::of(shadow)) else {
+        return false;
+    };
+    let is_there = of_shadow.bound || moved_together(Some(db), Some(shadow));
+    of_db.pair == of_shadow.pair && is_there
+}
+
 /// Whether `app.db` tells nothing of the pair that the shadow is of: it is empty, or torn, or
 /// somebody else made what it holds. Then the shadow need not have the inode number that it had.
 fn tells_of_no_pair<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>) -> bool {

@@ -5,11 +5,11 @@ use crate::file::tail::Tail;
 use crate::format::CommitBlock;
 use crate::format::header::{FENCE_OFFSET, Header, Marks};
 use crate::mutation::{Mutation, broken};
-use crate::names::access::{Stranger, stranger_of};
+use crate::names::access::{Stranger, stranger_of, take_access};
 use crate::names::{Names, exchange, super_journal};
 use crate::options::OpenOptions;
 use crate::recovery::action::Action;
-use crate::recovery::classify::{Verdict, classify, moved_together};
+use crate::recovery::classify::{Verdict, belong_together, classify, moved_together};
 use crate::recovery::examine::{
     DbKind, Found, Relation, ShadowKind, verify_beside_fence, written_for_others,
 };
@@ -60,6 +60,14 @@ fn at_rest<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>, name: &str
     Ok(untouched || broken(Mutation::FoundBelievedDurable))
 }
 
+/// Whether a shadow that others have open may be filled: any other one makes room for a new file,
+/// which they don't have. An empty one may be what the first commit has replaced, and tells nothing
+/// but that whoever has it open may use the database, too.
+fn may_be_filled<F: File>(db: &Found<F>, shadow: &Found<F>) -> bool {
+    let is_alike = || shadow.file.has_access_of(&db.file).unwrap_or(false);
+    belong_together(db, shadow) || shadow.tail.len == 0 && is_alike()
+}
+
 /// What the first opener found.
 pub(crate) struct Recovered<F: File> {
     /// The files of both slots.
@@ -76,6 +84,8 @@ pub(crate) struct Recovered<F: File> {
     pub(crate) cut_off: Option<Vec<u8>>,
     /// The shadow of a database that was removed has another name now.
     pub(crate) put_aside: bool,
+    /// See [`Connection::is_exposed`](crate::connection::state::Connection::is_exposed).
+    pub(crate) exposed: bool,
 }
 
 /// `app.db`, the shadow, and whether a name fence stands beside them.
@@ -108,6 +118,10 @@ impl<S: Storage> First<'_, S> {
             self.remove_strangers();
         }
         let mut shadow = shadow.filter(|_| !strangers);
+        let pair = shadow.as_ref().zip(db.as_ref());
+        let exposed = pair.is_some_and(|(shadow, db)| {
+            !take_access::<S>(self.directory, self.names, [shadow, db])
+        });
         let mut put_aside = false;
         if let Some(spare) = shadow.take_if(|_| action == Action::CreateAfresh) {
             self.refuse_folder_in_the_way()?;
@@ -149,7 +163,9 @@ impl<S: Storage> First<'_, S> {
         });
         let shadow = shadow.filter(|_| untouched);
         let current = current.tail;
-        Ok(Recovered { files, header, current, page_list, shadow, cut_off, put_aside })
+        // What is not used is made anew.
+        let exposed = exposed && files.iter().all(Option::is_some);
+        Ok(Recovered { files, header, current, page_list, shadow, cut_off, put_aside, exposed })
     }
 
     /// The name by which the shadow of a removed database is kept may be a folder's.
@@ -303,8 +319,10 @@ impl<S: Storage> First<'_, S> {
                 if let (true, Some(shadow)) = (overtaken || verdict.db == DbKind::Empty, &shadow) {
                     self.bury(shadow, Snapshot::default())?;
                 }
-                let held = shadow.filter(|found| open_elsewhere(Some(&found.file)));
-                (db.ok_or_else(|| self.gone())?, held, ShadowCondition::Rebuild)
+                let db = db.ok_or_else(|| self.gone())?;
+                let held = shadow
+                    .filter(|found| open_elsewhere(Some(&found.file)) && may_be_filled(&db, found));
+                (db, held, ShadowCondition::Rebuild)
             }
         })
     }

@@ -26,14 +26,16 @@ pub(crate) fn is_spare<F: File>(shadow: Option<&Found<F>>, kind: ShadowKind, lef
 }
 
 /// Puts it aside, durably: a power loss must not find it beside the new database. An empty one is
-/// removed. Whether it was put aside.
+/// removed, and so is one in whose place another user's lies. Whether it was put aside.
 pub(crate) fn put_aside<S: Storage>(
     directory: &S::Directory,
     names: &Names,
     shadow: &Found<S::File>,
 ) -> Result<bool> {
     let name = names.shown_shadow();
-    let holds_data = shadow.tail.len > 0;
+    let owner = shadow.file.metadata().during(Operation::Stat, name)?.owner;
+    let lies = directory.metadata(&names.aside).during(Operation::Stat, name)?;
+    let holds_data = shadow.tail.len > 0 && lies.is_none_or(|lies| lies.owner == owner);
     if holds_data {
         directory.rename(&names.shadow, &names.aside).during(Operation::Exchange, name)?;
     } else {

@@ -15,6 +15,7 @@ use crate::format::header::VERSION_BYTES;
 use crate::shared::layout::{self, Layout};
 use crate::shared::state::{Current, ShadowCondition, Snapshot};
 use dash_engine::error::{Context, Operation, Result};
+use dash_engine::taken::{Head, named};
 use dash_engine::totals;
 use dash_storage::{File, FileId, SharedMemory};
 use std::sync::Arc;
@@ -125,6 +126,15 @@ const OVERWRITTEN: usize = 6;
 /// And up to where the file holds anything, but for its tail; 0: that is not known.
 const FILLED: usize = 7;
 
+/// The two copies whose coordination file begins so.
+pub(crate) fn databases(head: &Head) -> [Option<FileId>; 2] {
+    let inode = Word::Inode as usize;
+    match head[Word::Magic as usize] == layout::MARK {
+        true => [inode, inode + 1].map(|at| named(head, Word::Device as usize, at)),
+        false => [None; 2],
+    }
+}
+
 /// The mapped coordination file and this connection's reader entry.
 pub struct Coordination<F: File> {
     pub(crate) file: F,
@@ -155,14 +165,19 @@ impl<F: File> Coordination<F> {
         Layout::of(self.word(Word::Magic).load(SeqCst))
     }
 
-    /// Empties it, but for what failed and what was deleted; only the first opener may.
+    /// Empties it, but for what failed, what was deleted, and whose it is; only the first opener
+    /// may. Whoever comes after a kill in the middle believes nothing of what is left.
     pub fn reset(&self) {
         if self.fresh {
             return;
         }
         self.cut_versions();
+        self.word(Word::CacheLife).store(0, SeqCst);
+        let (inode, device) = (Word::Inode as usize, Word::Device as usize);
+        let whose = [Word::Magic as usize, inode, inode + 1, device];
         let kept = [Word::Failed as usize, Word::Deleted as usize];
-        for index in (0..self.memory.len()).filter(|index| !kept.contains(index)) {
+        let kept = |index: &usize| kept.contains(index) || whose.contains(index);
+        for index in (0..self.memory.len()).filter(|index| !kept(index)) {
             if self.memory.word(index).load(SeqCst) != 0 {
                 self.memory.word(index).store(0, SeqCst);
             }

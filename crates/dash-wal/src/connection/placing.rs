@@ -8,6 +8,7 @@ use crate::process::LogMedium;
 use crate::recovery::Choice;
 use crate::shared::coordination::Word;
 use crate::strayed::{Strayed, refusal, refusal_to_join};
+use dash_engine::beside::ROOT;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_log::sign::Sign;
 use dash_storage::{Directory, File, Storage};
@@ -120,8 +121,10 @@ impl<S: Storage> Connection<S> {
     ///
     /// [`Error::CantOpen`] where it can't be there.
     pub(crate) fn place_log(&mut self, wanted: Option<&Path>) -> Result<()> {
-        if let Some(target) = wanted.map(|path| self.goes_to(path)).transpose()?.flatten() {
-            self.move_log(target)?;
+        match wanted.map(|path| self.goes_to(path)).transpose()?.flatten() {
+            Some(Target::At(path, _)) if !self.may_sign()? => self.go_without_sign(&path),
+            Some(target) => self.move_log(target)?,
+            None => {}
         }
         self.coordination.set(Word::Elsewhere, u64::from(self.place.sign.is_some()));
         Ok(())
@@ -208,6 +211,24 @@ impl<S: Storage> Connection<S> {
             return Ok(None);
         }
         target(&self.storage, &self.directory_path, &self.names, path).map(Some)
+    }
+
+    /// Whether a sign of this process is one that is followed.
+    fn may_sign(&self) -> Result<bool> {
+        let owner = self.database.metadata()?.owner;
+        Ok([owner, ROOT].contains(&self.storage.user()))
+    }
+
+    /// Says that the log does not lie where this user wants it. Where there is none yet he does
+    /// without.
+    fn go_without_sign(&mut self, path: &Path) {
+        let (db, wal) = (self.names.shown(), self.names.shown_wal());
+        let path = path.display();
+        self.notice = Some(format!(
+            "dash_log={path}: only the owner of {db}, or root, has its log elsewhere; commits become durable by a flush of {wal}, as \
+             in stock SQLite"
+        ));
+        self.coordination.set(Word::WithoutLog, u64::from(self.place.sign.is_none()));
     }
 
     /// Moves the log, in which nothing counts (WAL-27): what is under the old one's name says so

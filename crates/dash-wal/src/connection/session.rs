@@ -10,7 +10,7 @@ use crate::process::{Leader, LogMedium};
 use crate::shared::coordination::Word;
 use crate::strayed::{Strayed, refusal};
 use crate::whose::Whose;
-use dash_engine::beside::OWNERS_ALONE;
+use dash_engine::beside::{OWNERS_ALONE, follow};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::open::{has_one_name, open_if_there};
@@ -188,7 +188,7 @@ impl<S: Storage> Connection<S> {
             return Ok(log);
         }
         folder.unlink(name).during(Operation::Delete, log.name())?;
-        Err(self.cant_make("a log can't get the database's owner or group there"))
+        Err(self.cant_make("only the database's owner, or root, makes a log elsewhere"))
     }
 
     fn whose(&self, log: &LogFile<S::File>) -> Result<Whose> {
@@ -199,6 +199,20 @@ impl<S: Storage> Connection<S> {
     fn cant_make(&self, why: &str) -> Error {
         let (operation, name) = (Operation::Open, self.names.shown_log().to_string());
         Error::Io { operation, name, source: std::io::Error::new(ErrorKind::PermissionDenied, why) }
+    }
+
+    /// Whether by its head a log is the one of this database (WAL-48). One elsewhere is, as the
+    /// sign says: that was looked at.
+    fn is_its(&self, head: &Head) -> bool {
+        self.place.sign.is_some() || head.owner == self.database.file().id().inode
+    }
+
+    /// What was done to the database's rights at rest is meant for its log, too.
+    pub(crate) fn let_in(&self, log: &LogFile<S::File>, head: &Head) -> Result<()> {
+        let named = (self.place.name(), &**self.names.shown_log());
+        let files = [log.file(), &**self.database.file()];
+        let is_its = || Ok(self.is_its(head));
+        follow(&self.storage, self.place.directory()?, named, files, is_its)
     }
 
     /// Opens the log that is there. `false`: there is none, or one that was never used.
@@ -229,32 +243,36 @@ impl<S: Storage> Connection<S> {
                 false => Err(self.cant_make("a file is there that is no log")),
             };
         };
-        let whose = self.whose(&log)?;
+        let (whose, is_its) = (self.whose(&log)?, self.is_its(&head));
         leader.may_carry = whose.counts;
-        if !leader.may_carry && self.may_make_log() && !self.coordination.is(Word::Session) {
-            // Somebody else's, who may keep it open: it is not written, nor given to anybody.
-            // Recovery has looked at it, and nothing in it counts any more.
-            if self.coordination.is(Word::Fence) {
-                self.lower_fence()?;
+        if self.coordination.is(Word::Session) {
+            if !is_its || head.id != self.coordination.get(Word::LogId) {
+                return Ok(false);
             }
-            return match self.place.unlink(&self.names) {
-                Ok(_) => Ok(false),
-                Err(_) => Err(self.cant_make(&format!(
-                    "it belongs to user {}, who has no right to write {}, and this process can't remove it",
-                    whose.owner,
-                    self.names.shown()
-                ))),
-            };
+        } else if !is_its || !leader.may_carry && self.may_make_log() {
+            // Not this database's, or somebody else's, who may keep it open: it is not written, nor
+            // given to anybody. Recovery has looked at it, and nothing in it counts any more.
+            return self.replace_log(&whose, is_its).map(|()| false);
         }
-        let is_alike = log.file().has_access_of(self.database.file());
-        if leader.may_carry && is_alike.is_ok_and(|is_alike| !is_alike) {
-            // What was done to the database's rights at rest is meant for its log, too.
-            drop(log.file().copy_access(self.database.file()));
-        }
+        self.let_in(&log, &head)?;
         let c = &self.coordination;
         c.set(Word::Sequence, c.get(Word::Sequence).max(head.sequence));
         (leader.id, leader.void, leader.log) = (head.id, head.sequence, Some(log));
         Ok(true)
+    }
+
+    /// Removes a log that is not used.
+    fn replace_log(&mut self, whose: &Whose, is_its: bool) -> Result<()> {
+        if self.coordination.is(Word::Fence) {
+            self.lower_fence()?;
+        }
+        let (owner, db) = (whose.owner, self.names.shown());
+        let why = match is_its {
+            true => format!("it belongs to user {owner}, who has no right to write {db}"),
+            false => format!("by its head it is not the log of {db}"),
+        };
+        let removed = self.place.unlink(&self.names);
+        removed.map_err(|_| self.cant_make(&format!("{why}, and this process can't remove it")))
     }
 
     /// Opens the log that a session is using, if this process has not.

@@ -8,13 +8,13 @@ use crate::context::{WAL_HEADER, page_of};
 use crate::frames::{FRAME_HEADER, FrameHeader, Place, place_of};
 use crate::memory::wal::WalFile;
 use crate::mutation::{Mutation, broken};
-use crate::rights::{explained, hand_over};
+use crate::rights::{explained, follow_wal};
 use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
 use dash_engine::beside::open_or_make;
 use dash_engine::error::{Context, Operation, Result};
 use dash_engine::locks::LockLevel;
-use dash_engine::open::{ATTEMPTS, is_named_so, open_if_there, replaced};
+use dash_engine::open::{ATTEMPTS, is_named_so, is_surely_named_so, open_if_there, replaced};
 use dash_storage::{Directory, OpenMode, Storage};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl<S: Storage> Connection<S> {
         let (directory, database) = (&*self.directory, &**self.database.file());
         let wal = open_or_make(&self.storage, directory, (&self.names.wal, &name), database)
             .map_err(|error| explained(error, &self.storage, &self.directory_path, &self.names))?;
-        hand_over(&self.storage, &wal, database, &name)?;
+        follow_wal(&self.storage, directory, &self.names, [&wal, database])?;
         // A stock reader must not take a name fence for a hot journal, nor a stock writer begin
         // (WAL-17).
         self.database.hold_reserved()?;
@@ -62,7 +62,7 @@ impl<S: Storage> Connection<S> {
         for _ in 0..ATTEMPTS {
             let wal = open_if_there::<S>(&self.directory, name, OpenMode::ReadWrite)?;
             match &wal {
-                Some(file) if !is_named_so(&*self.directory, (name, shown), file)? => {}
+                Some(file) if !is_surely_named_so(&*self.directory, (name, shown), file)? => {}
                 _ => return Ok(wal.map(Arc::new)),
             }
         }

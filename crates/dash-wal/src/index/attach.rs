@@ -2,6 +2,7 @@
 //! the database.
 
 use super::DEAD_MAN_SWITCH;
+use dash_engine::beside::follow;
 use dash_engine::error::{Context, Operation, Result};
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::ffi::OsStr;
@@ -23,7 +24,12 @@ pub(super) fn is_named<S: Storage>(
 ///
 /// As `unixLockSharedMemory` does: whoever finds it so begins anew, because its holder may die
 /// before it has emptied the file.
-pub(super) fn attach<F: File>(file: &F, database: &F, shown: &str) -> Result<bool> {
+pub(super) fn attach<S: Storage>(
+    storage: &S,
+    directory: &S::Directory,
+    (name, shown): (&OsStr, &str),
+    [file, database]: [&S::File; 2],
+) -> Result<bool> {
     let conflict = |kind| file.lock_conflict(DEAD_MAN_SWITCH, kind).during(Operation::Lock, shown);
     let take = |kind| file.try_lock(DEAD_MAN_SWITCH, kind).during(Operation::Lock, shown);
     if conflict(LockKind::Shared)?.is_some() {
@@ -33,19 +39,23 @@ pub(super) fn attach<F: File>(file: &F, database: &F, shown: &str) -> Result<boo
         if !take(LockKind::Exclusive)? {
             return Ok(false);
         }
-        empty(file, database, shown)?;
+        // It holds nothing, and its owner may keep it open: the next one is the database's.
+        if is_anothers(file, database, shown)? && directory.unlink(name).is_ok() {
+            return Ok(false);
+        }
+        // First: nobody sees what it held.
+        if file.metadata().during(Operation::Stat, shown)?.len > 0 {
+            file.set_len(0).during(Operation::Resize, shown)?;
+        }
     }
+    follow(storage, directory, (name, shown), [file, database], || Ok(true))?;
     take(LockKind::Shared)
 }
 
-/// Empties the file, and then gives it the database's rights, if it has others: a connection that
-/// was killed may have left it to its owner alone.
-fn empty<F: File>(file: &F, database: &F, shown: &str) -> Result<()> {
-    if file.metadata().during(Operation::Stat, shown)?.len > 0 {
-        file.set_len(0).during(Operation::Resize, shown)?;
-    }
-    if !file.has_access_of(database).during(Operation::Stat, shown)? {
-        file.copy_access(database).during(Operation::Open, shown)?;
-    }
-    Ok(())
+/// Whether the file belongs to another user than the database's owner. One that was just made may
+/// stay its maker's.
+fn is_anothers<F: File>(file: &F, database: &F, shown: &str) -> Result<bool> {
+    let seen = |file: &F| file.metadata().during(Operation::Stat, shown);
+    let found = seen(file)?;
+    Ok(found.len > 0 && found.owner != seen(database)?.owner)
 }

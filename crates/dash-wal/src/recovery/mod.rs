@@ -20,14 +20,15 @@ use crate::frames::{Prefix, WalHeader, valid_prefix};
 use crate::index::{Index, IndexHeader};
 use crate::mutation::{Mutation, broken};
 use crate::options::Tuning;
-use crate::rights::hand_over;
+use crate::rights::{clear_wal, follow_wal};
 use crate::shared::coordination::Word;
 use crate::shared::durable::{DurableEnd, pack};
 use crate::stamp::Stamp;
-use dash_engine::beside::{follow, open_made};
+use dash_engine::beside::open_made;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::locks::LockLevel;
+use dash_engine::open::has_one_name;
 use dash_log::head::{Head, State};
 use dash_storage::{Directory, File, Storage};
 use look::{Chain, Log, Look};
@@ -124,6 +125,7 @@ impl<S: Storage> Connection<S> {
     }
 
     fn recover_locked(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
+        clear_wal::<S>(&self.directory, &self.names, self.database.file())?;
         let stock = self.keep_stock_out()?;
         let visible = stock.as_ref().and_then(Index::header);
         let recovered = self.recover_alone(same_cache, choice, visible);
@@ -178,14 +180,16 @@ impl<S: Storage> Connection<S> {
         let fence = found == Found::Fence;
         let mut recovered = Recovered { fence, stock_first, ..Recovered::default() };
         if let Some(wal) = &wal {
-            follow(wal, database, wal_name)?;
-            hand_over(&self.storage, wal, database, wal_name)?;
+            follow_wal(&self.storage, directory, &self.names, [wal, database])?;
         }
         let log = self.open_log_found(fence)?;
         if let Some(log) = &log {
-            follow(log.file(), database, self.names.shown_log())?;
+            has_one_name(log.file(), self.names.shown_log())?;
         }
         let log = log.map(|file| self.look().log(file)).transpose()?;
+        if let Some(log) = &log {
+            self.let_in(&log.file, &log.scan.head)?;
+        }
         recovered.dirty = same_cache;
         // What was in a process's memory alone is gone as if the power had been.
         let lost_memory =

@@ -12,8 +12,9 @@ use dash_engine::coordination::{DASH, LAYOUT, WAL_LAYOUTS};
 use dash_engine::copied::Copied;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_padded;
+use dash_engine::taken::{Head, named};
 use dash_engine::totals;
-use dash_storage::{File, SharedMemory};
+use dash_storage::{File, FileId, SharedMemory};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
@@ -177,6 +178,14 @@ pub(crate) enum Word {
     /// 1: a flush of the database has failed since the first opener. What was written before looks
     /// clean, and may be on no device, whatever later ones say.
     FlushFailed = 56,
+}
+
+/// The database whose coordination file begins so.
+pub(crate) fn databases(head: &Head) -> [Option<FileId>; 2] {
+    match head[Word::Magic as usize] == MARK {
+        true => [named(head, Word::Device as usize, Word::Inode as usize), None],
+        false => [None; 2],
+    }
 }
 
 /// What one tells whoever only reads it.

@@ -18,6 +18,9 @@ const UNFINISHED: &str = ".dash-backup-unfinished";
 const BESIDE: [&str; 8] =
     ["-journal", "-wal", "-shm", "-shadow", "-shadow-tmp", "-dash", "-dash-sign", "-dashlog"];
 
+/// What else dash gives a name there.
+const OTHERS: [&str; 2] = ["-shadow-old", "-dash-fence"];
+
 /// What an SQLite database begins with, and where it says the bytes of a page: nothing but such a
 /// file, or an empty one, is replaced.
 const DATABASE: &[u8; 16] = b"SQLite format 3\0";
@@ -105,7 +108,7 @@ impl Destination {
         let Some(name) = source.file_name() else { return Ok(()) };
         let found = self.id_of(&self.name)?;
         let folder = source.parent().and_then(|folder| Real.open_directory(folder).ok());
-        for ending in BESIDE.iter().chain(&[""]) {
+        for ending in BESIDE.iter().chain(&OTHERS).chain(&[""]) {
             let own = beside(name, ending);
             let same_name = source.with_file_name(&own) == self.path;
             let id = folder.as_ref().and_then(|folder| folder.metadata(&own).ok().flatten());
