@@ -5,7 +5,7 @@
 
 mod suite;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -51,10 +51,56 @@ fn a_process_of_another_container_has_the_number_that_it_has_here() {
     }
 }
 
+/// Each is number 1 to itself.
+#[test]
+fn two_first_processes_of_containers_are_not_taken_for_one() {
+    if !runs("unshare", &[&APART[..], &["true"]].concat()) {
+        skip(Need::Root, "no pid namespace can be made");
+        return;
+    }
+    for mode in ["wal", "statement", "shadow"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.db");
+        let parameters = format!("&journal_mode={mode}");
+        let mut holder = in_a_namespace(&path, &parameters);
+        holder.must("CREATE TABLE t(x)");
+        holder.must("BEGIN IMMEDIATE");
+        holder.must(ADD);
+        let mut waiter = in_a_namespace(&path, &parameters);
+        waiter.must("PRAGMA busy_timeout=0");
+        waiter.sql(ADD).unwrap_err();
+        let said = waiter.must("SELECT dash_last_error()");
+        assert!(said.contains("process 1 of another container"), "{mode}: {said}");
+        assert!(!said.contains("this process"), "{mode}: {said}");
+        // Of such a one no connection says anything.
+        waiter.close();
+        holder.must("COMMIT");
+        holder.must("PRAGMA locking_mode=EXCLUSIVE");
+        holder.must(ADD);
+        // No statement can be prepared on that connection, nor be asked there.
+        match try_in_a_namespace(&path, &parameters) {
+            Err(said) => assert!(said.contains("locked"), "{mode}: {said}"),
+            Ok(mut waiter) => drop(waiter.sql(ADD).unwrap_err()),
+        }
+        let said = std::fs::read_to_string(errors(&path)).unwrap();
+        let said = said.lines().last().unwrap();
+        assert!(said.contains("another container"), "{mode}: {said}");
+    }
+}
+
 fn in_a_namespace(path: &Path, parameters: &str) -> Session {
+    try_in_a_namespace(path, parameters).unwrap()
+}
+
+fn try_in_a_namespace(path: &Path, parameters: &str) -> Result<Session, String> {
     let inside = again("session", path, Part { parameters, ..Part::default() });
     let mut command = Command::new("unshare");
     command.args(APART).arg(inside.get_program()).args(inside.get_args());
     command.envs(inside.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Session::begin(command).unwrap()
+    command.env("DASH_ERRORS", errors(path));
+    Session::begin(command)
+}
+
+fn errors(path: &Path) -> PathBuf {
+    path.with_extension("errors")
 }

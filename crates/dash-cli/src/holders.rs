@@ -35,6 +35,9 @@ pub fn shown<'a>(held: impl Iterator<Item = &'a Held>) -> Option<String> {
     (!processes.is_empty()).then(|| processes.join(", "))
 }
 
+/// What is said of a lock that nobody here has.
+pub const UNSEEN: &str = "by whom can't be seen from here, as it is another user's or in another container: run this as root, on the host";
+
 /// Locks on a file, of every process whose descriptors this user may look at.
 pub fn of(file: FileId) -> Vec<Held> {
     let shown = |held: holders::Held| Held {

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
-use rusqlite::Connection;
 use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::Outcome;
 use crate::extension::Extension;
@@ -63,10 +63,21 @@ fn execute(db: &Connection, sql: &str) -> bool {
     for statement in split::at_semicolons(sql) {
         if let Err(error) = print_rows(db, &statement) {
             say_aside!("Error: {error}");
+            if let Some(more) = more(db, &error) {
+                say_aside!("{more}");
+            }
             return false;
         }
     }
     true
+}
+
+/// What dash knows of an error that SQLite has but a few words for.
+fn more(db: &Connection, error: &rusqlite::Error) -> Option<String> {
+    let code = error.sqlite_error_code()?;
+    let says: Option<String> =
+        db.query_row("SELECT dash_last_error()", [], |row| row.get(0)).ok()?;
+    says.filter(|says| code != ErrorCode::Unknown && !error.to_string().contains(says.as_str()))
 }
 
 fn print_rows(db: &Connection, sql: &str) -> rusqlite::Result<()> {

@@ -33,6 +33,9 @@ const GUARD: &str = "SELECT 1 WHERE dash_engine() = 'none' AND abs(-922337203685
 /// Fails where the file is no database, which SQLite only finds out by reading it.
 const READS: &str = "SELECT 1 FROM sqlite_master WHERE 0";
 
+/// Where dash says what SQLite has no words for.
+const ERRORS: &str = "DASH_ERRORS";
+
 /// Becomes `sqlite3`, or a small prompt of our own where that is not installed.
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let library = std::path::absolute(extension::find()?)
@@ -65,6 +68,10 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
         "-cmd",
         READS,
     ]);
+    if std::env::var_os(ERRORS).is_none() {
+        // "database is locked" is all that sqlite3 says.
+        sqlite3.env(ERRORS, "stderr");
+    }
     if !asks_for(["-bail", "--bail"]) {
         sqlite3.args(["-cmd", ".bail off"]);
     }

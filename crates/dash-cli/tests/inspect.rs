@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 
 use std::io::Write;
+use std::process::Command;
 
-use super::common::Home;
+use super::common::{Home, Run, program};
+use dash_testing::machine::runs;
+use dash_testing::{Need, skip};
 use serde_json::Value;
 
 fn json(home: &Home) -> Value {
@@ -152,4 +155,27 @@ fn a_database_made_plain_is_not_said_to_lack_its_shadow() {
     home.dash(&["convert", "app.db", "--to", "plain"]).is(0);
     home.dash(&["inspect", "app.db"]).is(0).says("the database was made plain, or");
     home.dash(&["recover", "app.db"]).is(0).says("needs no recovery").says("was made plain, or");
+}
+
+#[test]
+fn a_lock_that_a_process_of_another_container_holds_is_said_to_be_so() {
+    let apart = ["--pid", "--fork", "--mount-proc"];
+    if !runs("unshare", &[&apart[..], &["true"]].concat()) {
+        skip(Need::Root, "no pid namespace can be made");
+        return;
+    }
+    for mode in ["wal", "shadow"] {
+        let home = Home::new();
+        drop(home.plain());
+        home.dash(&["convert", "app.db", "--to", mode]).is(0);
+        dash_testing::extension::load();
+        let uri = format!("file:{}?vfs=dash", home.db().display());
+        let writer = rusqlite::Connection::open(uri).unwrap();
+        writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let mut command = Command::new("unshare");
+        command.args(apart).arg(program()).args(["inspect", "app.db"]).current_dir(home.path());
+        Run(command.output().unwrap()).says("in another container: run this as root, on the host");
+        let seen = home.dash(&["inspect", "app.db"]).says(&format!("{} (", std::process::id()));
+        assert!(!seen.out().contains("another container"), "{}", seen.out());
+    }
 }

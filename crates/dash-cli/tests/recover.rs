@@ -260,3 +260,25 @@ fn who_may_not_write_is_told_that_nothing_was_mended() {
         assert_eq!(home.stock_rows(), 212);
     }
 }
+
+/// What was to be removed for a backup left the folder, and so a database that was refused.
+#[test]
+fn what_to_remove_for_a_backup_is_all_there_is() {
+    let home = Home::new();
+    drop(home.plain());
+    fs::copy(home.db(), home.file("backup")).unwrap();
+    home.dash(&["convert", "app.db", "--to", "wal"]).is(0);
+    run_and_kill(&home, &vec!["INSERT INTO t (body) VALUES ('by dash');".to_owned(); 12]);
+    fs::remove_file(home.db()).unwrap();
+    home.dash(&["recover", "app.db"])
+        .is(1)
+        .says("remove all that is named app.db-..., and the folder app.db-journal");
+    for name in home.contents().keys().filter(|name| name.starts_with("app.db-")) {
+        let path = home.file(name);
+        if path.is_dir() { fs::remove_dir(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
+    fs::copy(home.file("backup"), home.db()).unwrap();
+    home.dash(&["recover", "app.db"]).is(0).says("needs no recovery");
+    home.sql("INSERT INTO t (body) VALUES ('goes on')");
+    assert_eq!(home.stock_rows(), 201);
+}

@@ -176,3 +176,23 @@ fn a_write_refused_in_a_folder_that_can_not_be_written_is_explained() {
     assert!(run.out().contains("app.db was opened for reading only: "), "{}", run.out());
     assert!(run.out().contains("Permission denied"), "{}", run.out());
 }
+
+/// "database is locked" was all.
+#[test]
+fn who_has_it_locked_is_named() {
+    for path in [None, Some("")] {
+        if path.is_none() && !has_sqlite3() {
+            continue;
+        }
+        let home = Home::new();
+        home.shadowed();
+        dash_testing::extension::load();
+        let uri = format!("file:{}?vfs=dash", home.db().display());
+        let writer = rusqlite::Connection::open(uri).unwrap();
+        writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let mut command = home.command(&["shell", "app.db", "--", "DELETE FROM t"]);
+        command.envs(path.map(|path| ("PATH", path))).stdin(Stdio::null());
+        let who = format!("app.db is locked: process {} (", std::process::id());
+        Run(command.output().unwrap()).says("database is locked").says(&who);
+    }
+}

@@ -12,13 +12,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, HostVfs, explain};
 use dash_shadow::shell_word;
+use dash_storage::real;
 
+use crate::errors_to;
 use crate::holders::{InTheWay, Wanted, in_the_way, seconds};
 
 /// How often the log hears of one that still waits, or asks by itself again and again.
@@ -52,6 +54,8 @@ struct Noted {
     is_told: bool,
     /// Whether the log has heard of it.
     is_logged: bool,
+    /// How often the process had come out of a fork.
+    forks: u64,
 }
 
 /// What a connection was refused last, and has not got since.
@@ -89,7 +93,11 @@ impl Refused {
         WENT_ON.set(waited && WENT_ON.get());
         let (slept, is_told, is_logged) = (false, false, false);
         let thread = std::thread::current().id();
-        let mut noted = Noted { refusal, thread, since, at, slept, waited, is_told, is_logged };
+        let forks = real::forks();
+        let mut noted =
+            Noted { refusal, thread, since, at, slept, waited, is_told, is_logged, forks };
+        static AT_EXIT: Once = Once::new();
+        AT_EXIT.call_once(|| drop(dash_ffi::at_exit(at_exit)));
         if waited && (gives_up || (noted.waited_for() >= TOLD_AGAIN && self.is_time())) {
             noted.tell();
             self.logged_at = Some(now);
@@ -188,6 +196,19 @@ pub fn tell_of_others() {
         && noted.thread != std::thread::current().id()
     {
         tell_of(&mut noted);
+    }
+}
+
+/// Programs end without closing what they were refused (sqlite3). The host's log may be gone by
+/// then.
+extern "C" fn at_exit() {
+    let last = LAST_OF_PROCESS.try_lock().ok().and_then(|last| last.upgrade());
+    if let Some(noted) = last
+        && let Ok(noted) = noted.try_lock()
+        && !(noted.slept || noted.is_logged || noted.is_quiet())
+        && noted.forks == real::forks()
+    {
+        errors_to::hear(noted.code(), &noted.text());
     }
 }
 

@@ -137,8 +137,8 @@ fn locks(report: &Report, holders: &[Holders]) {
         let holders = holders.iter().filter(|holders| holders.file == lock.file);
         let held = holders.flat_map(|holders| &holders.held);
         let by = holders::shown(held.filter(|held| held.meets(&lock.range)));
-        let by = by.map_or_else(String::new, |by| format!(": {by}"));
-        say!("lock on the {}: {}, {kind}{by}", words::file(lock.file), words::place(lock.place));
+        let by = by.unwrap_or_else(|| holders::UNSEEN.to_owned());
+        say!("lock on the {}: {}, {kind}: {by}", words::file(lock.file), words::place(lock.place));
     }
     for holder in holders {
         if let Some(processes) = holders::shown(holder.held.iter()) {
