@@ -145,15 +145,6 @@ pub const ROWS: &[Row] = &[
         note: "",
     },
     Row {
-        word: "dash-linger",
-        name: "dash lingering",
-        about: "dash, kept open for a second after its last close",
-        kind: Kind::Sqlite(Sqlite::dash("shadow", "vfs=dash&dash_linger=1000", 2)),
-        durability: KEEPS,
-        usual: &[Usual::Cycles],
-        note: "dash lingering (dash_linger=1000): the database stays open for a second after its last close, so all cycles but the first find it open",
-    },
-    Row {
         word: "dash-plain",
         name: "dash as shim, DELETE",
         about: "dash's VFS as a shim alone, `journal_mode=delete`",

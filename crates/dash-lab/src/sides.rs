@@ -14,8 +14,6 @@ pub const SINGLE: &Row = named("dash-single");
 pub const EXCLUSIVE: &Row = named("dash-exclusive");
 /// dash, the paper's protocol.
 pub const PAPER: &Row = named("dash-paper");
-/// dash, kept open for a second after its last close.
-pub const LINGER: &Row = named("dash-linger");
 /// dash in WAL mode.
 pub const DASH_WAL: &Row = named("dash-wal");
 /// The same, its checkpoints relying on `-wal` alone.

@@ -28,7 +28,7 @@ impl Database for Gone {
         Err(gone())
     }
 
-    fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {
+    fn end(self: Box<Self>, _: &HostVfs) -> Result<()> {
         Ok(())
     }
 }

@@ -27,7 +27,6 @@
 //! | `dash_statements` | in mode wal: `off` (default), `on`: whether this connection's statements are recorded, for the table `dash_statements` and in the log |
 //! | `dash_statement_text` | in mode wal: `slack` (default), `full`, `off`: how much of them the log records, and whether its records may be longer for it |
 //! | `dash_backup` | `off` (default), `on`: whether `dash_backup()` may replace databases, make files in other folders than the database's, and work on a connection that may only read |
-//! | `dash_linger` | milliseconds, 0 (default) to 60000: for how long the database stays open in this process after its last connection has closed. A program that opens it for every change then pays one flush a change. Meanwhile stock writers get "database is locked", and a kill is a crash |
 //!
 //! A misspelt one fails the open; `dash_last_error()`, on any connection, tells why. SQLite's own
 //! parameters keep their meaning, except `nolock=1`, which is refused for writing and means

@@ -334,12 +334,12 @@ impl File for MainFile {
         self.refused.is_over(Wanted::Alone);
         self.refused.goes_on(true);
         let is_inherited = self.is_inherited();
-        let Self { database, membership, parameters, host, .. } = *self;
+        let Self { database, membership, host, .. } = *self;
         if is_inherited {
             std::mem::forget(database);
             return Ok(());
         }
-        let closed = database.end(&parameters, &host);
+        let closed = database.end(&host);
         drop(membership);
         real::close_left();
         closed

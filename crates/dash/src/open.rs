@@ -108,9 +108,6 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
     {
         return Ok(opened);
     }
-    for mode in MODES.all() {
-        mode.prepare(path, wanted.is_some_and(|wanted| wanted != mode));
-    }
     let joined = registry::join(path, wanted.map(<dyn Mode>::base), chosen.base());
     let (membership, mode) = joined.map_err(|mode| conflict(path, mode))?;
     let alone = !reading && membership.is_alone();

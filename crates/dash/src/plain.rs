@@ -225,7 +225,7 @@ impl Database for PlainFile {
         Ok(self.file)
     }
 
-    fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {
+    fn end(self: Box<Self>, _: &HostVfs) -> Result<()> {
         Box::new(self.file).close()
     }
 }

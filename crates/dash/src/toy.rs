@@ -89,7 +89,7 @@ impl Database for Open {
         Ok(self.file)
     }
 
-    fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {
+    fn end(self: Box<Self>, _: &HostVfs) -> Result<()> {
         self.close()
     }
 }

@@ -187,9 +187,6 @@ impl MainFile {
             None if is_copy => plain::MODE,
             None => self.left_in(&place)?,
         };
-        for other in MODES.all() {
-            other.prepare(&self.path, wanted.is_some_and(|wanted| wanted != other));
-        }
         let joined = registry::join(&self.path, wanted, mode);
         let (membership, mode) = joined.map_err(|_| in_use(&self.path))?;
         // Others may have come since this one looked, and been killed.
@@ -239,7 +236,7 @@ impl MainFile {
         let mut engine = mode.enter(&Switching { asked, ..self.switching(membership) })?;
         carried.set(&mut *engine)?;
         let plain = std::mem::replace(&mut self.database, engine);
-        plain.end(&self.parameters, &self.host)
+        plain.end(&self.host)
     }
 
     /// Before a lock is raised: the mode can wait as long as an empty file is only read.

@@ -262,8 +262,8 @@ fn tables_count_and_time_each_database() {
 fn a_parameter_of_the_uri_that_is_given_as_a_pragma_is_told_where_it_belongs() {
     let folder = Folder::new();
     let db = folder.open("app.db");
-    let said = message(db.execute_batch("PRAGMA dash_linger=100"));
-    assert!(said.contains("file:app.db?vfs=dash&dash_linger=100"), "{said}");
+    let said = message(db.execute_batch("PRAGMA dash_rest=100"));
+    assert!(said.contains("file:app.db?vfs=dash&dash_rest=100"), "{said}");
 }
 
 /// In mode shadow; mode wal has its own test.

@@ -11,7 +11,7 @@ use crate::numbers::{count, per};
 use crate::report::{Section, Target};
 use crate::row::Row;
 use crate::sample::Sample;
-use crate::sides::{DELETE, DURABLE, FLOOR, LINGER, SINGLE, WAL};
+use crate::sides::{DELETE, DURABLE, FLOOR, SINGLE, WAL};
 use crate::volume::Volume;
 
 const ROUNDS: usize = 30;
@@ -20,7 +20,7 @@ const COUNTED: usize = 200;
 const TABLE: i64 = 1000;
 /// The last one makes nothing durable: it is what SQLite itself costs, which no engine can go
 /// below.
-const SIDES: [&Row; 5] = [SINGLE, WAL, DELETE, LINGER, FLOOR];
+const SIDES: [&Row; 4] = [SINGLE, WAL, DELETE, FLOOR];
 
 /// Makes the section.
 pub fn measure(bench: &Bench) -> Result<Section> {
@@ -91,12 +91,7 @@ fn on(bench: &Bench, volume: &Volume, section: &mut Section) -> Result<()> {
         bench.many(ROUNDS),
         BLOCK,
     )?;
-    if let [dash, wal, delete, linger, _] = &samples[..] {
-        section.figure(
-            format!("{label}: dash lingering / stock DELETE, mean"),
-            linger.ratio_to(delete, |block| block.mean),
-            "x",
-        );
+    if let [dash, wal, delete, _] = &samples[..] {
         for (other, sample, limit) in [("stock WAL", wal, 0.35), ("stock DELETE", delete, 0.5)] {
             let title = format!("{label}: dash / {other}, mean");
             let ratio = dash.ratio_to(sample, |block| block.mean);

@@ -1,11 +1,9 @@
 //! The two files, by slot and by name.
 
 use crate::connection::state::{Connection, Pair};
-use crate::format::header::Marks;
 use crate::names::exchange::look_up_db;
 use crate::shared::locks::LockLevel;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_engine::io::read_header;
 use dash_storage::{Directory, File, FileId, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -50,21 +48,6 @@ impl<S: Storage> Pair<S> {
         let db = look_up_db::<S>(&self.directory, &self.names)?;
         Ok(!db.is_some_and(|(_, db)| self.files.iter().flatten().any(|file| file.id() == db.id)))
     }
-
-    /// See [`Connection::is_as_committed`].
-    fn is_as_committed(&self) -> Result<bool> {
-        let current = self.coordination.current();
-        let name = self.names.shown();
-        let Some(file) = &self.files[current.slot] else {
-            return Ok(false);
-        };
-        let db = self.directory.metadata(&self.names.db).during(Operation::Stat, name)?;
-        let header = read_header(&**file, name)?;
-        let snapshot = self.coordination.snapshot(current.slot);
-        Ok(self.generation == self.coordination.generation()
-            && db.is_some_and(|db| db.id == file.id())
-            && header.is_some_and(|header| header.version() == snapshot.version))
-    }
 }
 
 impl<S: Storage> Connection<S> {
@@ -91,11 +74,5 @@ impl<S: Storage> Connection<S> {
             return Ok(false); // begin_write has just looked
         }
         self.pair.has_moved()
-    }
-
-    /// Whether `app.db` is the current copy and begins as its commit left it: nobody has put
-    /// another file in its place, or written into it past the locks (`cp backup app.db`).
-    pub fn is_as_committed(&self) -> Result<bool> {
-        self.pair.is_as_committed()
     }
 }

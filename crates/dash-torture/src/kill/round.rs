@@ -162,10 +162,8 @@ impl Setting<'_> {
         slot: usize,
         dice: &mut Dice,
     ) -> Result<Process, String> {
-        let lingering = dice.below(4) == 0;
-        let linger = if lingering { "&dash_linger=20" } else { "" };
-        let parameters = format!("{parameters}{linger}");
         let (seed, engine) = (dice.draw(), engine.to_owned());
+        let parameters = parameters.to_owned();
         let task = Task { slot, seed, engine, parameters, ..Task::default() };
         Process::start(self.again, role, self.database, self.library, &task)
     }

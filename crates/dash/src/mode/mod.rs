@@ -113,9 +113,6 @@ pub trait Mode: Sync {
         request.stock_has_to_read()
     }
 
-    /// Somebody is about to open a database, in this mode or in another one that was asked for.
-    fn prepare(&self, _path: &Path, _other: bool) {}
-
     /// Leaves to another mode, which is about to open it for writing, a database in which nothing
     /// of this one is left to do, nor in that one's way. Nothing, where it never had it.
     ///
@@ -364,7 +361,7 @@ pub trait Database: File {
     /// # Errors
     ///
     /// Those of the engine; it is closed all the same.
-    fn end(self: Box<Self>, parameters: &Parameters, host: &HostVfs) -> Result<()>;
+    fn end(self: Box<Self>, host: &HostVfs) -> Result<()>;
 }
 
 impl fmt::Debug for dyn Mode {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use dash_ffi::{Code, Error, FileName, Result};
 
 use super::{Mode, Modes};
-use crate::file_system;
+use crate::{file_system, rest};
 
 /// The parameter that chooses the mode.
 const JOURNAL_MODE: &str = "journal_mode";
@@ -173,6 +173,9 @@ fn misspelt(key: &str, modes: &Modes) -> Option<&'static str> {
     });
     let plain = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
     let letters = plain(&key);
+    if letters == "dashlinger" {
+        return Some(rest::PARAMETER); // what has taken its place
+    }
     let (name, distance) = ours(modes)
         .map(|name| (name, distance(&plain(name), &letters)))
         .min_by_key(|(_, distance)| *distance)?;
@@ -211,12 +214,12 @@ mod tests {
             ("vfs", "dash"),
             ("journal_mode", "Shadow"),
             ("dash_commit", "paper"),
-            ("dash_linger", "250"),
+            ("dash_rest", "250"),
             ("immutable", "on"),
             ("psow", "0"),
             ("my_own", "1"),
         ]);
-        let own = [("dash_commit", "paper".to_owned()), ("dash_linger", "250".to_owned())];
+        let own = [("dash_commit", "paper".to_owned()), ("dash_rest", "250".to_owned())];
         let expected = Parameters {
             mode: MODES.named("shadow"),
             own: own.into(),
@@ -301,10 +304,8 @@ mod tests {
             ("dash_commit", "double", "single, paper, exclusive"),
             ("dash_backup", "yes", "on, off"),
             ("dash_backups", "on", "dash_backup"),
-            ("dash_linger", "1s", "milliseconds, from 0 to 60000"),
-            ("dash_linger", "60001", "milliseconds"),
-            ("dash_lingre", "1", "dash_linger"),
-            ("dahs_linger", "1", "dash_linger"),
+            ("dash_linger", "1000", "dash_rest"),
+            ("dahs_rest", "1", "dash_rest"),
             ("DASH-COMMIT", "single", "dash_commit"),
             ("dashcommit", "single", "dash_commit"),
             ("_dash_commit", "single", "dash_commit"),

@@ -7,7 +7,7 @@ use dash_ffi::{Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, Result,
 use dash_shadow::Connection;
 
 use super::file::ShadowFile;
-use super::{MODE, opening, parameters, readers};
+use super::{MODE, opening, readers};
 use crate::errors::{inherited, to_sqlite};
 use crate::holders::{InTheWay, Wanted};
 use crate::mode::{Database, IN_TRANSACTION, Parameters, Statistic, Switching, Watched};
@@ -98,7 +98,7 @@ impl Database for ShadowFile {
         Ok(Box::new(file))
     }
 
-    fn end(self: Box<Self>, parameters: &Parameters, host: &HostVfs) -> Result<()> {
-        self.close_engine(parameters::linger_of(parameters), host)
+    fn end(self: Box<Self>, host: &HostVfs) -> Result<()> {
+        self.close_engine(host)
     }
 }

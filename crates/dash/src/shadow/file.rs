@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dash_ffi::{
     BusyHandler, Code, DeviceCharacteristics, Error, File, FileControl, Handled, HostVfs,
@@ -19,7 +19,7 @@ use super::link::Link;
 use super::opening::Failed;
 use super::shared::Prepared;
 use super::without_engine::WithoutEngine;
-use super::{linger, orphans, rest, settle};
+use super::{orphans, rest, settle};
 use crate::controls::engine_level;
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
@@ -159,8 +159,8 @@ impl ShadowFile {
         }
     }
 
-    /// Closes the engine, at once or after `linger`; what the user should know goes to the log.
-    pub(super) fn close_engine(self, linger: Duration, host: &HostVfs) -> Result<()> {
+    /// Closes the engine; what the user should know goes to the log.
+    pub(super) fn close_engine(self, host: &HostVfs) -> Result<()> {
         settle::finish(&self.shared);
         // The mappings go first, before OPEN goes with the engine: whoever closes next asks who has
         // the copies open, and a mapping of one does.
@@ -173,7 +173,7 @@ impl ShadowFile {
         }
         let mut tell = |message: &str| host.note(Code::WARNING, message);
         let closed = match engine.unlock(dash_shadow::LockLevel::None) {
-            Ok(()) => linger::close(engine, &self.link.path, linger, &mut tell),
+            Ok(()) => orphans::close(engine, &self.link.path, &mut tell),
             Err(error) => orphans::close(engine, &self.link.path, &mut tell).and(Err(error)),
         };
         if level > dash_shadow::LockLevel::None {

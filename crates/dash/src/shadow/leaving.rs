@@ -1,7 +1,7 @@
 //! Leaving mode shadow: what stays is a plain SQLite file, without a shadow.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dash_ffi::{Code, Error, File, HostFile, HostVfs, LockLevel, OpenFlags, Result};
 use dash_shadow::{Connection, Error as EngineError, OpenOptions, Operation};
@@ -9,7 +9,7 @@ use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 
 use super::file::ShadowFile;
-use super::{linger, opening, parameters};
+use super::{opening, parameters};
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::clearing;
 use crate::errors::to_sqlite;
@@ -35,9 +35,8 @@ impl ShadowFile {
         path: &Path,
         host: &HostVfs,
     ) -> Result<HostFile> {
-        linger::end(path);
         self.keep_settings(kept);
-        self.close_engine(Duration::ZERO, host)?;
+        self.close_engine(host)?;
         become_plain(path, host)
     }
 }

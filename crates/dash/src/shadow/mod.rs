@@ -10,7 +10,6 @@ mod database;
 mod file;
 mod journal;
 mod leaving;
-mod linger;
 mod link;
 mod opening;
 mod orphans;
@@ -87,10 +86,6 @@ impl Mode for Shadow {
             // What stays harms nobody.
             drop(dash_shadow::remove_coordination(&Real, path));
         }
-    }
-
-    fn prepare(&self, path: &Path, other: bool) {
-        if other { linger::end(path) } else { linger::check(path) }
     }
 
     fn can_open(&self, request: &Request<'_>) -> Result<bool> {

@@ -9,14 +9,10 @@ use crate::rest;
 
 /// How many flushes a commit makes.
 pub const COMMIT: &str = "dash_commit";
-/// For how long the database stays open after the last close.
-pub const LINGER: &str = "dash_linger";
 /// How many bytes of overwritten pages may be kept for readers.
 pub const KEPT_LIMIT: &str = "dash_kept_limit";
 /// The least: below it nothing is given back either.
 const KEPT_LIMIT_MIN: u64 = 1 << 20;
-/// The longest that may be: longer, and the host should keep a connection.
-const LINGER_MAX: Duration = Duration::from_mins(1);
 
 /// How long after its last commit a database comes to rest if nothing is asked for.
 const USUAL_REST: Option<Duration> = Some(Duration::from_secs(10));
@@ -26,7 +22,6 @@ pub const ALL: &[Parameter] = &[
     Parameter { name: COMMIT, value: "PROTOCOL", check: |text| protocol(text).map(drop) },
     Parameter { name: DEFAULT, value: "MODE", check: default },
     Parameter { name: KEPT_LIMIT, value: "BYTES", check: |text| kept_limit(text).map(drop) },
-    Parameter { name: LINGER, value: "MILLISECONDS", check: |text| linger(text).map(drop) },
     Parameter { name: rest::PARAMETER, value: "MS", check: |text| rest::read(text).map(drop) },
 ];
 
@@ -42,14 +37,6 @@ fn default(name: &str) -> Result<(), String> {
         "shadow" => Ok(()),
         _ => Err(format!("{DEFAULT}={name}: there is only shadow")),
     }
-}
-
-/// The time that `dash_linger` names, in milliseconds.
-fn linger(text: &str) -> Result<Duration, String> {
-    let time = text.parse().ok().map(Duration::from_millis).filter(|time| *time <= LINGER_MAX);
-    time.ok_or_else(|| {
-        format!("dash_linger={text}: give milliseconds, from 0 to {}", LINGER_MAX.as_millis())
-    })
 }
 
 /// The bytes that `dash_kept_limit` names; `None`: dash chooses.
@@ -71,11 +58,6 @@ pub fn kept_limit_of(parameters: &Parameters) -> Option<u64> {
 /// What was asked for, or the default.
 pub fn protocol_of(parameters: &Parameters) -> Protocol {
     parameters.own(COMMIT).and_then(|name| protocol(name).ok()).unwrap_or_default()
-}
-
-/// What was asked for, or no time.
-pub fn linger_of(parameters: &Parameters) -> Duration {
-    parameters.own(LINGER).and_then(|text| linger(text).ok()).unwrap_or_default()
 }
 
 /// How long after its last commit the database comes to rest; `None`: it does not.

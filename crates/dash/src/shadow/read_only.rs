@@ -163,7 +163,7 @@ impl Database for ReadOnlyFile {
         Ok(Box::new(file))
     }
 
-    fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {
+    fn end(self: Box<Self>, _: &HostVfs) -> Result<()> {
         self.finish()
     }
 }

@@ -160,7 +160,7 @@ impl Database for WalFile {
         Ok(Box::new(self.renewed(switching, level)?))
     }
 
-    fn end(self: Box<Self>, _: &Parameters, _: &HostVfs) -> Result<()> {
+    fn end(self: Box<Self>, _: &HostVfs) -> Result<()> {
         self.close_engine()
     }
 }
