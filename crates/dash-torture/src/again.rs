@@ -16,6 +16,9 @@ const ENGINE: &str = "DASH_WORKER_ENGINE";
 const PARAMETERS: &str = "DASH_WORKER_PARAMETERS";
 const CASE: &str = "DASH_WORKER_CASE";
 
+/// Exit code of a worker that saw something that must never happen; its standard error says what.
+pub const FOUND: u8 = 3;
+
 /// How to start this program again as a worker.
 #[derive(Debug, Clone)]
 pub struct Again {

@@ -3,11 +3,8 @@
 //! A program that runs rings has to call [`run`] when it is started with what its [`Again`] says:
 //! `dash-torture` before it reads its arguments, a test in an ignored test.
 
-pub use crate::again::Again;
+pub use crate::again::{Again, FOUND};
 use crate::again::{assignment, role};
-
-/// Exit code of a worker that saw something that must never happen; its standard error says what.
-pub const FOUND: u8 = 3;
 
 /// Plays the part that this process was started for, and answers the exit code to end with; `None`
 /// if it was not started as a worker.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use super::{Handle, Order, gone};
+use super::order::{Handle, Order, gone};
 use crate::failure::{Explain, Result};
 use crate::interleave::Timed;
 use crate::row::Row;

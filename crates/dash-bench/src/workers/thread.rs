@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use super::{Handle, Order, gone, work};
+use super::order::{Handle, Order, gone, work};
 use crate::failure::Result;
 use crate::interleave::Timed;
 use crate::row::Row;

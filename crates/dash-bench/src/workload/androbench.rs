@@ -5,7 +5,7 @@
 use rusqlite::{Connection, Statement, params_from_iter, types::Value};
 
 use super::data::Permutation;
-use super::{Session, Step, Worker, Workload};
+use super::session::{Session, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Operations of each kind.

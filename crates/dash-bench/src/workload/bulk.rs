@@ -4,7 +4,7 @@ use rusqlite::{Connection, Statement};
 
 use super::data::{body, fill};
 use super::mobibench::{begin, commit};
-use super::{Session, Step, Worker, Workload};
+use super::session::{Session, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Rows of a transaction.

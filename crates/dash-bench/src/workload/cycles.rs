@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use super::data::{body, bytes_of, fill, rows_of};
+use super::session::{Session, Settings, Step, Worker, Workload};
 use super::skew::{Keys, Skew};
-use super::{Session, Settings, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 use crate::row::Row;
 

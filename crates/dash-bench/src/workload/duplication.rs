@@ -6,7 +6,7 @@ use rusqlite::{Connection, Statement};
 
 use super::data::{body, bytes_of, fill};
 use super::mobibench::{begin, commit};
-use super::{Session, Settings, Step, Worker, Workload};
+use super::session::{Session, Settings, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// The workload.

@@ -5,8 +5,8 @@ use rusqlite::{Connection, Statement};
 
 use super::data::{body, bytes_of, fill, rows_of};
 use super::reading::{point, read};
+use super::session::{Session, Settings, Step, Worker, Workload};
 use super::skew::{Keys, Skew};
-use super::{Session, Settings, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Rows of the table unless a size is named.

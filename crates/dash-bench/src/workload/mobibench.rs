@@ -7,8 +7,8 @@ use std::time::Duration;
 use rusqlite::{ErrorCode, Statement};
 
 use super::data::{Permutation, add, body, bytes_of, fill, rows_of};
+use super::session::{Name, Session, Settings, Step, Worker, Workload};
 use super::skew::{Keys, Skew};
-use super::{Name, Session, Settings, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Rows of a table to update or delete from; DASH runs so many transactions.

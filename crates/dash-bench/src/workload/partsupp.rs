@@ -6,7 +6,7 @@ use rusqlite::{Connection, Statement};
 
 use super::data::Permutation;
 use super::mobibench::{begin, commit};
-use super::{Session, Step, Worker, Workload};
+use super::session::{Session, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Rows.

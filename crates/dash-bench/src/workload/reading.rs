@@ -3,8 +3,8 @@
 use rusqlite::{Connection, Statement};
 
 use super::data::{bytes_of, fill, rows_of};
+use super::session::{Session, Settings, Step, Worker, Workload};
 use super::skew::{Keys, Skew};
-use super::{Session, Settings, Step, Worker, Workload};
 use crate::failure::{Explain, Result};
 
 /// Rows of the table unless a size is named: 12 MB, more than SQLite's cache of 2 MB.

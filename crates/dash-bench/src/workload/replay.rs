@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::{Session, Step, Worker, Workload};
+use super::session::{Session, Step, Worker, Workload};
 use crate::failure::{Failure, Result};
 use crate::recorded::{Recording, Transaction};
 

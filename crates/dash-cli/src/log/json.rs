@@ -4,8 +4,8 @@ use dash_statement::{Event, Statement, literal};
 use dash_wal::Known;
 use serde_json::{Value, json};
 
-use super::Shown;
 use super::gaps::Gap;
+use super::shown::Shown;
 
 /// The object.
 pub fn of(shown: &Shown<'_>) -> Value {

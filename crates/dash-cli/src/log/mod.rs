@@ -4,6 +4,7 @@
 
 mod gaps;
 mod json;
+mod shown;
 mod sql;
 mod text;
 pub mod whose;
@@ -13,7 +14,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dash_statement::{Transaction, shown_json};
+use dash_statement::shown_json;
 use dash_storage::real::Real;
 use dash_wal::history::{Commit, History, InWal, in_wal};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -22,7 +23,8 @@ use crate::Outcome;
 use crate::failure::{Explain, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::out::{Shown as _, say_aside};
-use gaps::{Gap, Gaps};
+use gaps::Gaps;
+use shown::Shown;
 
 /// How often it is looked for more.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -45,38 +47,6 @@ pub struct Arguments {
     /// Prints a line of JSON for each commit
     #[arg(long)]
     json: bool,
-}
-
-/// A commit, as it is shown.
-pub struct Shown<'a> {
-    pub commit: &'a Commit,
-    /// What is missing before it.
-    pub gap: Option<Gap>,
-    /// What it ran, if that is known.
-    pub ran: Option<Transaction>,
-    /// Why that is missing, or may not be all.
-    pub reasons: Vec<String>,
-}
-
-impl<'a> Shown<'a> {
-    fn of(commit: &'a Commit, gap: Option<Gap>) -> Self {
-        match commit.known.transaction() {
-            Ok(ran) => {
-                let reasons = ran.reasons.iter().map(|it| it.sentence().to_owned());
-                let missing = Some(ran.dropped).filter(|dropped| *dropped > 0);
-                let missing = missing.map(|dropped| format!("{dropped} statements are missing"));
-                let reasons = reasons.chain(missing).collect();
-                Self { commit, gap, ran: Some(ran), reasons }
-            }
-            Err(reason) => Self { commit, gap, ran: None, reasons: vec![reason] },
-        }
-    }
-
-    /// Pages that it wrote.
-    pub fn pages(&self) -> u32 {
-        let (first, last) = self.commit.frames;
-        last.saturating_sub(first) + 1
-    }
 }
 
 /// Runs the command.

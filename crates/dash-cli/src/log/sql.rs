@@ -5,7 +5,7 @@ use dash_statement::{
 };
 use dash_wal::Known;
 
-use super::Shown;
+use super::shown::Shown;
 
 /// Its statements, in a transaction if there are several. What is missing is a comment, and so is
 /// what is no statement: a log may be anybody's. Bytes: SQL need not be UTF-8.

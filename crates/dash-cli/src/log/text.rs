@@ -5,7 +5,7 @@ use std::fmt::Write;
 use dash_statement::{Event, expand, literal, shown};
 use dash_wal::Known;
 
-use super::Shown;
+use super::shown::Shown;
 
 /// A line of what it is, one for each statement, and why some may be missing.
 pub fn of(shown: &Shown<'_>) -> String {

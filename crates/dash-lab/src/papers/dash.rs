@@ -1,8 +1,8 @@
 //! DASH: Database Shadowing for Mobile DBMS (VLDB 2019), Figures 13 to 18 and Table 2. Its SHADOW
 //! is `dash paper` here, its SHADOW-X is `dash exclusive`; `dash single` is ours alone.
 
-use super::Runner;
 use super::comparison::Comparison;
+use super::runner::Runner;
 use crate::failure::Result;
 use crate::options::Choice;
 use crate::recovery;

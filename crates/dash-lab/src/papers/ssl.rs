@@ -2,8 +2,8 @@
 //! those of dash's modes shadow and statement. In the latter page differences are the log, not
 //! statements, and it is on the same disk; for one in memory see `targets --only statement`.
 
-use super::Runner;
 use super::comparison::Comparison;
+use super::runner::Runner;
 use crate::failure::Result;
 use crate::options::Choice;
 use crate::recovery;

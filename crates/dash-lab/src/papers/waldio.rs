@@ -3,8 +3,8 @@
 //!
 //! The slides' words are quoted with the slide's title. Most of their bars have no figure.
 
-use super::Runner;
 use super::comparison::Comparison;
+use super::runner::Runner;
 use crate::failure::Result;
 use crate::options::Choice;
 use crate::row::Row;

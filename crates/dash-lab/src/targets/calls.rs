@@ -1,6 +1,6 @@
 //! System calls of a point read and of an insert, counted by strace.
 
-use super::Bench;
+use super::bench::Bench;
 use super::data::{ROWS, with_rows};
 use crate::failure::Result;
 use crate::numbers::count;

@@ -9,7 +9,7 @@
 
 use rusqlite::Connection;
 
-use super::Bench;
+use super::bench::Bench;
 use super::data::{Inserter, with_empty_table};
 use crate::failure::{Explain, Result};
 use crate::interleave::{self, Lane};

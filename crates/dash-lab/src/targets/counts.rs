@@ -1,7 +1,7 @@
 //! Flushes and bytes per commit, exact: on a loop device that nobody else writes to, counted from
 //! the first commit measured to the last.
 
-use super::Bench;
+use super::bench::Bench;
 use super::data::{Inserter, with_empty_table};
 use crate::device::handed_over;
 use crate::failure::Result;

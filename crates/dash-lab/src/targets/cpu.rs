@@ -1,6 +1,6 @@
 //! Processor time of a commit: what dash's own work costs beside stock WAL's, whatever the disk.
 
-use super::Bench;
+use super::bench::Bench;
 use crate::failure::Result;
 use crate::measure;
 use crate::options::{Choice, Options, Where};

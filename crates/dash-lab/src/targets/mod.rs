@@ -1,5 +1,6 @@
 //! `dash-lab targets`: one file per section.
 
+mod bench;
 mod calls;
 mod commit_time;
 mod counts;
@@ -24,8 +25,8 @@ use crate::failure::{Failure, Result};
 use crate::out::say;
 use crate::report::Section;
 use crate::session;
-use crate::volume::Volumes;
 use crate::{interrupt, machine};
+use bench::{Bench, Measure};
 
 /// Arguments of `dash-lab targets`.
 #[derive(clap::Args)]
@@ -46,25 +47,6 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-/// What every section gets.
-pub struct Bench {
-    /// Where.
-    pub volumes: Volumes,
-    /// Recordings.
-    pub traces: Option<PathBuf>,
-    quick: bool,
-}
-
-impl Bench {
-    /// So many, or a tenth of that.
-    pub fn many(&self, number: usize) -> usize {
-        if self.quick { (number / 10).max(2) } else { number }
-    }
-}
-
-/// A section's name and what makes it.
-type Measure = (&'static str, fn(&Bench) -> Result<Section>);
 
 const ROWS: [Measure; 12] = [
     ("counts", counts::measure),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use super::Bench;
+use super::bench::Bench;
 use super::data::with_rows;
 use crate::failure::{Explain, Result};
 use crate::interleave::THROTTLED_MAX;

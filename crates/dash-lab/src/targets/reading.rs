@@ -1,6 +1,6 @@
 //! Time of an autocommit point read, dash beside stock WAL and DELETE.
 
-use super::Bench;
+use super::bench::Bench;
 use super::data::{LARGE_CACHE, PointReader, ROWS, SMALL_CACHE, with_rows};
 use crate::failure::{Explain, Result};
 use crate::interleave::{self, Lane};

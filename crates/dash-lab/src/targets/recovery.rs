@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::Bench;
+use super::bench::Bench;
 use super::data::Dice;
 use crate::failure::{Explain, Failure, Result};
 use crate::interleave::THROTTLED_MAX;

@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use rusqlite::Connection;
 
-use super::Bench;
+use super::bench::Bench;
 use crate::failure::{Explain, Result};
 use crate::interleave::{self, Lane};
 use crate::report::{Section, Target};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::Bench;
+use super::bench::Bench;
 use super::data::{Inserter, with_rows};
 use crate::failure::{Explain, Result};
 use crate::interleave::THROTTLED_MAX;

@@ -2,6 +2,7 @@
 //! device and in byte-addressable memory. A tmpfs stands in for that: what a commit costs there is
 //! told, and nothing of it is durable.
 
+mod counter;
 mod recovery;
 
 use std::path::{Path, PathBuf};
@@ -9,9 +10,8 @@ use std::path::{Path, PathBuf};
 use dash_bench::durability::NONE;
 use dash_bench::row::{Kind, Row};
 use dash_bench::sqlite::Sqlite;
-use rusqlite::Connection;
 
-use super::{Bench, Measure};
+use super::bench::{Bench, Measure};
 use crate::failure::{Explain, Result};
 use crate::measure;
 use crate::numbers::float;
@@ -21,6 +21,7 @@ use crate::sides::{DASH_WAL, NORMAL, STATEMENT, WAL};
 use crate::table::Table;
 use crate::volume::Volume;
 use crate::workload::{Name, Step, Worker};
+use counter::{counter, counters};
 
 /// Every section of it.
 pub const SECTIONS: [Measure; 3] = [
@@ -246,14 +247,4 @@ fn written() -> Result<i64> {
     let text = std::fs::read_to_string("/proc/self/io").explain("reading /proc/self/io")?;
     let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
     Ok(line.and_then(|number| number.trim().parse().ok()).unwrap_or(0))
-}
-
-/// `log_bytes` and `records` of `dash_stats`.
-fn counters(db: &Connection) -> Result<[i64; 2]> {
-    Ok([counter(db, "log_bytes")?, counter(db, "records")?])
-}
-
-fn counter(db: &Connection, name: &str) -> Result<i64> {
-    let sql = "SELECT value FROM dash_stats WHERE name = ?1";
-    db.query_row(sql, [name], |row| row.get(0)).explain(format!("asking for {name}"))
 }

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::Bench;
+use super::bench::Bench;
 use super::data::{Dice, ROWS, with_rows};
 use crate::failure::{Explain, Result};
 use crate::interleave::{self, Lane};

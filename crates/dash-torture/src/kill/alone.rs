@@ -2,8 +2,8 @@
 //! keeps it out, neither at once nor in the middle of a transaction, whatever dash does in the
 //! background.
 
-use super::roles::{Said, Worker, say};
 use super::round::{Report, Setting};
+use super::worker::{Said, Worker, say};
 use crate::random::Dice;
 use crate::sqlite;
 

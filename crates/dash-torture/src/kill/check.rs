@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use super::ledger;
-use super::roles::is_refusal;
+use super::worker::is_refusal;
 use super::workload::{self, SLOTS, State};
 use crate::engine::Loaded;
 use crate::sqlite::{self, Wrong};

@@ -7,8 +7,8 @@ use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
 use rusqlite::Connection;
 
 use super::check;
-use super::roles::{Said, Worker, is_refusal, say};
 use super::round::{Report, Setting};
+use super::worker::{Said, Worker, is_refusal, say};
 use super::workload;
 use crate::random::Dice;
 

@@ -17,6 +17,7 @@ mod roles;
 mod round;
 mod statements;
 mod stopped;
+mod worker;
 mod workload;
 
 use std::path::{Path, PathBuf};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 
 use super::ledger::{self, Ledger};
-use super::roles::{Said, TIMEOUT, Worker, say};
 use super::round::{Report, Setting};
+use super::worker::{Said, TIMEOUT, Worker, say};
 use crate::deadly;
 use crate::engines::named;
 use crate::random::Dice;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::roles::Said;
+use super::worker::Said;
 use crate::again::{Again, Task};
 
 /// How long a worker may take to begin.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::check;
 use super::process::{End, Process};
-use super::roles::Said;
+use super::worker::Said;
 use super::workload::SLOTS;
 use crate::again::{Again, Task};
 use crate::engine::Loaded;

@@ -3,7 +3,7 @@
 
 use rusqlite::Connection;
 
-use super::roles::{Identity, Worker, is_later};
+use super::worker::{Identity, Worker, is_later};
 use crate::engine::{Engine, Loaded, Statements};
 use crate::engines::named;
 

@@ -7,8 +7,8 @@ use nix::sys::signal::Signal;
 
 use super::check;
 use super::process::Process;
-use super::roles::{Said, TIMEOUT};
 use super::round::{Report, Setting};
+use super::worker::{Said, TIMEOUT};
 use super::workload;
 use crate::random::Dice;
 use crate::sqlite::{self, Wrong};

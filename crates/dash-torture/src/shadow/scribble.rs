@@ -17,7 +17,7 @@ use rusqlite::Connection;
 use super::blocks::neighbours;
 use crate::again::{Again, Assignment, Task};
 use crate::faults::part::{GoOn, case_folder, failed};
-use crate::faults::sql::verdict::Said;
+use crate::faults::sql::said::Said;
 use crate::random::Dice;
 use crate::{Options, Summary, sqlite};
 

@@ -12,7 +12,7 @@ use super::commit::undoable;
 use super::content::{self, Content};
 use super::explore::{Checked, Explorer, changes, lock, wrong};
 use super::model::short;
-use super::program::{next, unexpected};
+use super::next::{next, unexpected};
 use super::subject::{Outcome, Session, Trouble};
 use crate::random::Dice;
 

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use dash_simulated::{Machine, Metadata, Random};
 
-use super::sessions::Together;
 use super::subject::{Claims, Sizes};
+use super::together::Together;
 use crate::random::mix;
 
 /// A kind of program.

@@ -10,7 +10,7 @@ use super::commit::{CommitStep, Kept, after_kill, undoable};
 use super::content::{self, Content, read_here};
 use super::explore::{Checked, Explorer, check_bytes, lock, wrong};
 use super::model::{Model, short};
-use super::program::{next, unexpected};
+use super::next::{next, unexpected};
 use super::subject::{DB, Outcome, Session, Trouble};
 use crate::random::Dice;
 

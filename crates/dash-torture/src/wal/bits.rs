@@ -10,8 +10,8 @@ use rusqlite::ffi;
 
 use crate::again::Again;
 use crate::faults::part::{GoOn, case_folder, failed};
+use crate::faults::sql::said::Said;
 use crate::faults::sql::stage::{Stage, sound_state};
-use crate::faults::sql::verdict::Said;
 use crate::random::Dice;
 use crate::sqlite::{self, Wrong};
 use crate::{Options, Summary};

@@ -2,6 +2,7 @@
 //! `age` for what a shadow lacks; `torn` for files that are no whole state.
 
 mod age;
+mod keep;
 mod plan;
 mod torn;
 
@@ -9,37 +10,17 @@ use std::path::Path;
 
 use dash_shadow::Report;
 use dash_shadow::inspect::{Action, Opening, ShadowKind};
-use dash_storage::real::Real;
 
 use super::inspect::words;
-use crate::failure::{Explain, Result};
+use crate::failure::Result;
 use crate::interrupt::Interrupt;
 use crate::out::Shown;
-use crate::recover::plan::{Reply, Step};
+use crate::recover::plan::Reply;
+use keep::{DATABASE, Keep, SHADOW};
 
 /// What `--keep` can be given.
 pub const KEEP: [(&str, &str); 2] =
     [(DATABASE, "What is named FILE"), (SHADOW, "What is named FILE-shadow")];
-
-const DATABASE: &str = "database";
-const SHADOW: &str = "shadow";
-
-/// One of the two files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keep {
-    Database,
-    Shadow,
-}
-
-impl Keep {
-    fn named(name: &str) -> Option<Self> {
-        match name {
-            DATABASE => Some(Self::Database),
-            SHADOW => Some(Self::Shadow),
-            _ => None,
-        }
-    }
-}
 
 /// What to do.
 pub fn reply(
@@ -97,12 +78,4 @@ fn not_a_choice(keep: Keep, file: &Path) -> String {
              look with `sqlite-dash shell` what that copy holds"
         ),
     }
-}
-
-/// The step that takes a file as it is.
-fn forget(file: &Path) -> Step {
-    let by = |file: &Path| {
-        dash_shadow::forget(&Real, file).explain(format!("taking {} as it is", file.shown()))
-    };
-    Step::Forget { file: file.to_owned(), by }
 }

@@ -6,7 +6,8 @@ use dash_shadow::Report;
 use dash_shadow::inspect::{Action, Opening, Refusal, ShadowKind};
 
 use super::super::inspect::words;
-use super::{Keep, age, forget};
+use super::age;
+use super::keep::{Keep, forget};
 use crate::failure::Result;
 use crate::integrity::{Verdict, check_untouched};
 use crate::interrupt::Interrupt;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dash_shadow::inspect::Refusal;
 
-use super::{Keep, forget};
+use super::keep::{Keep, forget};
 use crate::engine::sidecar;
 use crate::failure::Result;
 use crate::integrity::{Verdict, check_untouched};

@@ -10,9 +10,9 @@ use dash_bench::row::{Kind, Row};
 use dash_bench::sqlite::Sqlite;
 use dash_storage::real::Real;
 
-use super::super::Bench;
+use super::super::bench::Bench;
 use super::super::wal::recovery::{copy_all, cut_wal};
-use super::counter;
+use super::counter::counter;
 use crate::failure::{Explain, Failure, Result};
 use crate::numbers::{float, median};
 use crate::report::{Section, Target};

@@ -4,7 +4,7 @@
 
 use rusqlite::Connection;
 
-use super::super::Bench;
+use super::super::bench::Bench;
 use super::super::data::{Dice, with_rows};
 use crate::device::Counts;
 use crate::failure::{Explain, Result};

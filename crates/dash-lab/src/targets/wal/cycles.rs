@@ -1,6 +1,6 @@
 //! Open, update one row, close: flushes and bytes, exact, beside stock WAL's.
 
-use super::super::Bench;
+use super::super::bench::Bench;
 use super::super::data::with_rows;
 use crate::failure::{Explain, Result};
 use crate::numbers::{count, per};

@@ -3,6 +3,7 @@
 
 mod counts;
 mod cycles;
+mod doubt;
 mod overlap;
 pub(super) mod recovery;
 mod tail;
@@ -10,9 +11,7 @@ mod time;
 mod traces;
 mod writers;
 
-use super::Measure;
-use crate::report::Section;
-use crate::table::Table;
+use super::bench::Measure;
 
 /// Every section of it.
 pub const SECTIONS: [Measure; 9] = [
@@ -26,12 +25,3 @@ pub const SECTIONS: [Measure; 9] = [
     ("wal-overlap", overlap::measure),
     ("wal-recovery", recovery::measure),
 ];
-
-/// Times of a throttled disk meet no target and miss none: they are no measurement.
-fn doubt(section: &mut Section, title: &str, table: &Table) {
-    if table.throttled {
-        section.fail(format!(
-            "{title}: the disk throttled, or the machine was busy, to the end: measure again"
-        ));
-    }
-}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::super::Bench;
+use super::super::bench::Bench;
 use super::super::data::with_rows;
 use crate::failure::{Explain, Failure, Result};
 use crate::numbers::{count, float};

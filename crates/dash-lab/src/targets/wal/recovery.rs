@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use dash_storage::real::Real;
 use dash_wal::Choice;
 
-use super::super::Bench;
+use super::super::bench::Bench;
 use super::super::data::with_rows;
 use crate::copy;
 use crate::failure::{Explain, Failure, Result};

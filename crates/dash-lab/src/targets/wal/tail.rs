@@ -1,6 +1,7 @@
 //! The slowest commits of one thread, checkpoints among them, beside stock WAL's.
 
-use super::super::Bench;
+use super::super::bench::Bench;
+use super::doubt::doubt;
 use crate::failure::Result;
 use crate::measure;
 use crate::options::{Choice, Options, Where};
@@ -26,7 +27,7 @@ pub fn measure(bench: &Bench) -> Result<Section> {
         (options.rounds, options.block) = (Some(bench.many(ROUNDS)), Some(BLOCK));
         let table = measure::run(&options, volume, String::new())?;
         let label = volume.label;
-        super::doubt(&mut section, label, &table);
+        doubt(&mut section, label, &table);
         let of = |row| table.line(row).map(|line| line.latency);
         let (Some(dash), Some(stock)) = (of(DASH_WAL), of(WAL)) else { continue };
         section.target(

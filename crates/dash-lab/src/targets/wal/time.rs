@@ -1,7 +1,8 @@
 //! One thread: what a commit takes, beside the two regimes of stock WAL and what no commit can go
 //! below, which is a write with a flush and SQLite's own work. In alternating blocks.
 
-use super::super::Bench;
+use super::super::bench::Bench;
+use super::doubt::doubt;
 use crate::failure::Result;
 use crate::measure;
 use crate::options::{Choice, Options, Where};
@@ -39,7 +40,7 @@ fn on(bench: &Bench, volume: &Volume, section: &mut Section) -> Result<()> {
     let table = measure::run(&options, volume, String::new())?;
     let p50 = |row| table.line(row).map_or(0.0, |line| line.latency.p50);
     let label = volume.label;
-    super::doubt(section, label, &table);
+    doubt(section, label, &table);
     let (dash, limit, normal) = (p50(DASH_WAL), p50(LIMIT), p50(NORMAL));
     section.target(
         format!("{label}: dash - limit - WAL NORMAL, p50"),

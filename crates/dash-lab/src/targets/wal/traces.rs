@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::super::Bench;
+use super::super::bench::Bench;
 use crate::failure::{Explain, Result};
 use crate::numbers::{count, float, per};
 use crate::report::{Section, Target};

@@ -2,7 +2,8 @@
 //! its best round. In a fixed time one of stock's writers may run alone while the others starve;
 //! with fixed work they must finish, too.
 
-use super::super::Bench;
+use super::super::bench::Bench;
+use super::doubt::doubt;
 use crate::failure::Result;
 use crate::measure;
 use crate::options::{Choice, Options, Where};
@@ -145,7 +146,7 @@ fn run(bench: &Bench, crew: &Crew, work: Option<usize>) -> Result<Table> {
 /// dash's median against stock's best round: a disk that throttles hits who flushes most.
 fn compare(section: &mut Section, title: &str, table: &Table, wanted: f64) {
     let (Some(dash), Some(stock)) = (table.line(DASH_WAL), table.line(WAL)) else { return };
-    super::doubt(section, title, table);
+    doubt(section, title, table);
     let times = dash.rate.median / stock.rate.best.max(f64::MIN_POSITIVE);
     let label = format!("{title}: times stock WAL");
     match wanted > 0.0 {

@@ -11,8 +11,9 @@ use rusqlite::ffi;
 
 use super::part::{FEWEST, GoOn, case_folder, failed, shuffle};
 use super::sql::operation::{self, Operation};
+use super::sql::said::Said;
 use super::sql::stage::Stage;
-use super::sql::verdict::{Said, sound_again};
+use super::sql::verdict::sound_again;
 use crate::again::{Again, Assignment, Task};
 use crate::engine::Engine;
 use crate::sqlite::Wrong;

@@ -5,12 +5,12 @@
 //! The thread that sees to it starts in the thread that commits first, so that it asks for its
 //! calls as well, and it never ends. So each case is a process, which is killed at its end.
 
+mod case;
 mod story;
 mod verdict;
 
 use std::io::Read;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 pub use story::{ROLE, worker};
@@ -21,8 +21,8 @@ use super::sql::stage::Stage;
 use crate::again::{Again, Task};
 use crate::engine::Engine;
 use crate::sqlite;
-use crate::variant::Variant;
 use crate::{Options, Summary};
+use case::{Case, Ended};
 use story::Story;
 
 /// So many processes at a time: most of their time they wait.
@@ -38,49 +38,7 @@ fn nobody_starts() -> RwLockReadGuard<'static, ()> {
     STARTS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A case.
-#[derive(Clone, Copy)]
-struct Case {
-    story: Story,
-    /// The engine's name.
-    engine: &'static str,
-    /// The variant, and its URI parameters.
-    variant: (&'static Variant, &'static str),
-    fault: Fault,
-}
-
-/// What a process has said, and how it ended.
-struct Ended {
-    said: String,
-    errors: String,
-    status: ExitStatus,
-}
-
-impl Ended {
-    /// What stands behind the lines that begin so, the last one first.
-    fn lines<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a str> {
-        self.said.lines().rev().filter_map(move |line| line.strip_prefix(word)).map(str::trim)
-    }
-
-    /// The number behind the last one.
-    fn number(&self, word: &str) -> Option<i64> {
-        self.lines(word).next()?.parse().ok()
-    }
-
-    /// How many calls came that each of [`EFFECTS`] may befall.
-    fn seen(&self) -> Vec<u64> {
-        let counts = self.lines("seen").next().unwrap_or_default();
-        counts.split(' ').filter_map(|count| count.parse().ok()).collect()
-    }
-}
-
 impl Case {
-    /// In words, as in `--case`.
-    fn name(&self) -> String {
-        let (Variant { name: variant, .. }, _) = self.variant;
-        format!("{ROLE}/{}/{variant}/{}", self.story.name(), self.fault.name())
-    }
-
     /// Makes the database, and has a process bring it to rest.
     fn play(&self, folder: &Path, again: &Again, library: &Path) -> Result<(Stage, Ended), String> {
         let mut stage = Stage::new(folder, self.engine, self.variant.1);

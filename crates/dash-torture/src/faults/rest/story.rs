@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, raise};
 
 use crate::again::Assignment;
+use crate::again::FOUND;
 use crate::faults::sql::inject::{self, EFFECTS, Fault, Injector};
 use crate::faults::sql::stage::{Stage, state};
 use crate::sqlite;
-use crate::worker::FOUND;
 
 /// Its role, and the name of the part.
 pub const ROLE: &str = "rest";

@@ -4,8 +4,8 @@ use std::os::unix::process::ExitStatusExt;
 
 use rusqlite::ffi;
 
+use super::case::{Case, Ended};
 use super::story::Story;
-use super::{Case, Ended};
 use crate::faults::sql::stage::{Stage, sound_state};
 use crate::faults::sql::verdict::sound_again;
 use crate::sqlite::{self, FORGOTTEN, Wrong};

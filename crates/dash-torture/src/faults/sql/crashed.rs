@@ -3,9 +3,9 @@
 
 use std::io::{Read, Write};
 
-use super::Workers;
 use super::inject::{self, Effect, Fault, Injector};
 use super::stage::Stage;
+use super::workers::{Workers, explained};
 use crate::again::{Assignment, Task};
 use crate::faults::part::case_folder;
 use crate::sqlite;
@@ -101,7 +101,7 @@ pub fn crash(stage: &mut Stage, workers: &Workers<'_>, percent: u8) -> Result<()
                 .open()
                 .and_then(|()| other.make())
                 .and_then(|()| other.close())
-                .map_err(|error| super::explained(&error))?;
+                .map_err(|error| explained(&error))?;
             let said = run(&other, workers, usize::MAX)?;
             let calls = number(&said, "calls").ok_or("a worker did not count")?;
             let calls = usize::try_from(calls).map_err(|error| error.to_string())?;

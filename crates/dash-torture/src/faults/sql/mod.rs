@@ -5,17 +5,21 @@ pub mod call;
 pub mod crashed;
 pub mod inject;
 pub mod operation;
+pub mod said;
 pub mod seccomp;
 pub mod stage;
 pub mod verdict;
+mod workers;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use inject::{Effect, Fault, Injector, Met};
 use operation::Operation;
+use said::Said;
 use stage::Stage;
-use verdict::Said;
+pub use workers::Workers;
+use workers::explained;
 
 use super::part::{FEWEST, GoOn, begin, case_folder, failed, names};
 use crate::again::Again;
@@ -135,18 +139,6 @@ impl Case {
             && matches!(self.fault.effect, Effect::Error(_))
             && met.iter().any(|met| met.kind == call::Kind::Flush)
     }
-}
-
-fn explained(error: &rusqlite::Error) -> String {
-    format!("{error}; {}", sqlite::last_error())
-}
-
-/// How worker processes are started.
-pub struct Workers<'a> {
-    /// This program.
-    pub again: &'a Again,
-    /// The extension.
-    pub library: &'a Path,
 }
 
 /// All cases of an engine, in no particular order; `named` as of `--case`.

@@ -8,7 +8,8 @@ use dash_shadow::format::{
     encode_units, first_page, layout,
 };
 
-use super::forged::{FIELDS, change, seal};
+use super::edge::change;
+use super::forged::{FIELDS, seal};
 use super::original::Original;
 use crate::random::Dice;
 

@@ -4,7 +4,7 @@
 use dash_shadow::format::{CommitBlock, INLINE_UNITS, Place, UNIT, first_page, layout};
 use dash_simulated::Machine;
 
-use super::forged::change;
+use super::edge::change;
 use super::original::put;
 use crate::random::Dice;
 

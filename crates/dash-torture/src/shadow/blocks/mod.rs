@@ -3,6 +3,7 @@
 
 mod damage;
 mod decode;
+mod edge;
 mod forged;
 mod forged_first_page;
 pub mod neighbours;

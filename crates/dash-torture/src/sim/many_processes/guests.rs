@@ -5,7 +5,7 @@ use crate::random::Dice;
 use crate::sim::content::{Stock, as_stock, read_here};
 use crate::sim::explore::{Checked, check_bytes, wrong};
 use crate::sim::model::short;
-use crate::sim::program::unexpected;
+use crate::sim::next::unexpected;
 use crate::sim::subject::{DB, Trouble};
 
 impl ManyProcesses {

@@ -15,7 +15,7 @@ use crate::sim::commit::undoable;
 use crate::sim::content::{self, Content, Stock, as_stock, read_here};
 use crate::sim::explore::{Checked, Explorer, lock, wrong};
 use crate::sim::model::{Model, short};
-use crate::sim::program::{next, unexpected};
+use crate::sim::next::{next, unexpected};
 use crate::sim::subject::{DB, Outcome, Session, Trouble};
 use crate::sim::within::is_dead;
 

@@ -10,18 +10,15 @@
 //! between the cause and the power loss that shows it.
 
 mod session;
-mod together;
 
 use std::sync::{Arc, Mutex};
 
 use dash_simulated::{Machine, OperationKind, Simulated, StockDescriptor};
 
-pub use together::Together;
-
 use super::content::{self, Content, Stock, VALUES, as_stock};
 use super::explore::{Checked, Explorer, changes, check_bytes, lock, wrong};
 use super::model::{Model, short};
-use super::program::unexpected;
+use super::next::unexpected;
 use super::subject::{DB, Outcome, Session, Trouble};
 use crate::random::{Dice, mix};
 

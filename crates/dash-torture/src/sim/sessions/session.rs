@@ -8,7 +8,7 @@ use crate::sim::commit::undoable;
 use crate::sim::content::{self, Content, read_here};
 use crate::sim::explore::{Checked, lock, wrong};
 use crate::sim::model::short;
-use crate::sim::program::unexpected;
+use crate::sim::next::unexpected;
 use crate::sim::subject::{DB, Outcome, Session, Trouble};
 
 impl Sessions {

@@ -7,12 +7,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use dash_ffi::{
-    AccessCheck, Code, DeviceCharacteristics, Error, File, FileControl, FileKind, Handled,
-    LockLevel, OpenFlags, Result, ShmLock, ShmMapping, SyncFlags,
+    AccessCheck, Code, DeviceCharacteristics, File, FileControl, FileKind, Handled, LockLevel,
+    OpenFlags, Result, ShmLock, ShmMapping, SyncFlags,
 };
 use dash_simulated::Simulated;
 use dash_storage::{Directory, File as _, LockKind, OpenMode, Storage};
 
+use super::code::code;
 use super::index::Index;
 
 /// Bytes that SQLite locks (os.h).
@@ -28,14 +29,6 @@ pub struct Files {
     pub process: Simulated,
     /// Whether they have shared memory.
     pub shared_memory: bool,
-}
-
-/// What an error of storage is to SQLite.
-pub fn code(code: Code) -> impl Fn(io::Error) -> Error {
-    move |error| match error.raw_os_error() {
-        Some(libc::ENOSPC) => Code::FULL.into(),
-        _ => Error::new(code, error.to_string()),
-    }
 }
 
 /// `xOpen`.

@@ -11,7 +11,7 @@ use dash_ffi::{Code, Error, Result, SharedRegion, ShmLock, ShmMapping};
 use dash_simulated::{Machine, Memory};
 use dash_storage::{Directory, File as _, LockKind, OpenMode, SharedMemory, Storage};
 
-use super::file::code;
+use super::code::code;
 
 /// The first of the eight bytes that are locked (`UNIX_SHM_BASE`).
 const LOCKS: u64 = 120;

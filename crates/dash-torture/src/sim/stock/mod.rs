@@ -1,6 +1,7 @@
 //! A process of stock SQLite: how it journals, what it promises, what it does. It is the real one,
 //! on a VFS that does on a simulated machine what `unix` does.
 
+mod code;
 pub mod file;
 pub mod index;
 mod vfs;

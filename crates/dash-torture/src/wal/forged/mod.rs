@@ -20,7 +20,7 @@ pub use tools::{ROLE as TOOLS, run as run_tools, worker as tools_worker};
 use crate::again::{Again, Assignment};
 use crate::faults::numbered::{self, Counts};
 use crate::faults::part::GoOn;
-use crate::faults::sql::verdict::Said;
+use crate::faults::sql::said::Said;
 use crate::random::Dice;
 use crate::{Options, Summary, sqlite};
 use canary::Canary;
