@@ -90,13 +90,13 @@ pub(crate) struct Index<S: Storage> {
 
 impl<S: Storage> Index<S> {
     /// Opens the index of the name `name`, which is made if need be, with the rights of the
-    /// database, and emptied if nobody has it.
+    /// database, and emptied if nobody has it. Stock writers come in until [`Self::exclude`] or
+    /// [`Self::readmit`].
     ///
     /// # Errors
     ///
-    /// `Busy` where a stock SQLite writes, checkpoints or recovers, or somebody empties or removes
-    /// the index and doesn't come to an end; `CantOpen` for one that is another file, too; those of
-    /// the calls.
+    /// `Busy` where somebody empties or removes the index and doesn't come to an end; `CantOpen`
+    /// for one that is another file, too; those of the calls.
     pub(crate) fn open(
         storage: &S,
         directory: &S::Directory,
@@ -110,7 +110,6 @@ impl<S: Storage> Index<S> {
             if attach(storage, directory, named, files)?
                 && is_named::<S>(directory, name, &file, &shown)?
             {
-                share(&file, STOCK, &shown)?;
                 return Ok(Self::new(Home::File(file, name.to_owned()), shown));
             }
             // SQLite's connections of one process share an attachment; those of dash meet here when
@@ -172,7 +171,7 @@ impl<S: Storage> Index<S> {
     ///
     /// # Errors
     ///
-    /// `Busy` where any other connection of dash is attached, or a stock one has got in between.
+    /// `Busy` where any other connection of dash is attached, or a stock one is at work.
     pub(crate) fn exclude(&mut self) -> Result<()> {
         let Some(file) = self.file() else { return Err(Error::Busy) };
         match file.try_lock(STOCK, LockKind::Exclusive).during(Operation::Lock, &self.shown)? {
@@ -181,7 +180,11 @@ impl<S: Storage> Index<S> {
         }
     }
 
-    /// Holds them shared again.
+    /// Holds them shared: stock SQLite reads, and its writers wait.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` where a stock one is at work, or somebody of dash has them exclusively.
     pub(crate) fn readmit(&mut self) -> Result<()> {
         self.file().map_or(Ok(()), |file| share(file, STOCK, &self.shown))
     }

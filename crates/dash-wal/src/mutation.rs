@@ -133,6 +133,7 @@ mutations! {
     MemoryWithoutRoom = "the file of a -wal in memory has no room for what is to be written back",
     OthersLetIn = "another process joins one that has -wal in memory",
     WalNotSealed = "the file of a -wal in memory has a header that stock SQLite knows",
+    LeftToUnread = "the last connection that has read closes, and leaves its session to those that have not",
     StockLetIn = "stock SQLite is let in beside a -wal in memory",
     MemoryOutlivesProcess = "what was in a killed process's memory is taken for being in the page cache",
     LeftInMemory = "a connection leaves what is in memory alone, and the guard goes",

@@ -77,6 +77,7 @@ use a_wal_in_memory_is_one_processs as alone;
 use a_writer_that_dies_leaves_no_frame_without_checksum as unsummed;
 use before_the_first_record_all_names_are_durable as names;
 use statements_carry_commits as carry;
+use stock_sqlite_reads_along_and_does_not_write as stock;
 use the_ring_overwrites_nothing_that_is_needed as ring;
 use what_a_commit_ran_is_said_of_it_alone as said_alone;
 use what_a_kill_took_from_memory_nobody_misses as taken;
@@ -232,6 +233,7 @@ const TOLD: &[Told] = &[
     (Mutation::MemoryWithoutRoom, &[alone::and_a_full_disk_takes_no_commit]),
     (Mutation::OthersLetIn, &[alone::and_no_other_one_joins]),
     (Mutation::WalNotSealed, &[alone::nor_does_one_that_is_opening_it_at_a_kill]),
+    (Mutation::LeftToUnread, &[stock::beside_those_that_have_not_read_it_finds_a_plain_database]),
     (Mutation::StockLetIn, &[alone::stock_sqlite_sees_nothing_of_it]),
     (Mutation::MemoryOutlivesProcess, &[alone::nor_one_that_was_not_flushed]),
     (Mutation::LeftInMemory, &[alone::nobody_leaves_it_behind]),

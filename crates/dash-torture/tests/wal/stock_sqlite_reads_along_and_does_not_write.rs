@@ -64,3 +64,38 @@ pub(crate) fn nor_comes_in_after_a_kill() {
     tale.put_stock(&stock).unwrap();
     tale.survives_all();
 }
+
+/// Who has opened the database, and read nothing, holds nothing. So the last one to go that has read
+/// leaves no session behind: a stock program that goes on writes a plain database.
+#[test]
+pub(crate) fn beside_those_that_have_not_read_it_finds_a_plain_database() {
+    for (tale, db) in [Tale::begun(), Tale::begun_in_memory()] {
+        let (other, has_read) = (tale.open(), tale.open());
+        other.put();
+        other.close();
+        let early = tale.open_stock();
+        assert!(tale.put_stock(&early).unwrap_err().contains("locked"));
+        drop(early);
+        has_read.close();
+        let stock = tale.open_stock();
+        let idle = [db.opened_only(), tale.opened_only()];
+        db.put();
+        db.close();
+        tale.survives_all();
+        tale.put_stock(&tale.open_stock()).unwrap();
+        tale.put_stock(&stock).unwrap();
+        tale.survives_all();
+        stock.db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        tale.put_stock(&stock).unwrap();
+        tale.survives_all();
+        for idle in &idle {
+            assert_eq!(content(idle), Ok(tale.tried()));
+        }
+        assert!(tale.put_stock(&stock).unwrap_err().contains("locked"));
+        drop(stock.db.execute_batch("ROLLBACK"));
+        let next = tale.open();
+        next.put();
+        next.put();
+        tale.survives_all();
+    }
+}

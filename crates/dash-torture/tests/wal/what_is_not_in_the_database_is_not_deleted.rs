@@ -164,8 +164,8 @@ pub(crate) fn nor_from_memory() {
         db.put();
         close_at(db, step);
         tale.survives_all();
-        let stock = Stock::open_sharing(tale.machine.killed().process());
-        assert!(stock.is_err() || content(&stock.unwrap().db).is_err(), "a fence stands");
+        let stock = Stock::open_sharing(tale.machine.killed().process()).unwrap();
+        assert_eq!(content(&stock.db), Ok(tale.tried()), "no session is left to who has not read");
         drop(idle);
         is_kept(&tale);
 

@@ -2,8 +2,9 @@
 //! log that counts no more.
 
 use crate::connection::state::Connection;
-use crate::context::HeadContext;
+use crate::context::{HeadContext, salts_of, salts_word};
 use crate::mutation::{Mutation, broken};
+use crate::recovery::look::raw_header;
 use crate::shared::coordination::Word;
 use crate::shared::locks::ALIVE;
 use dash_engine::coordination::take_open_to_close;
@@ -119,7 +120,9 @@ impl<S: Storage> Connection<S> {
         let file = &self.coordination.file;
         let alone = file.try_lock(ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
         if !alone {
-            return file.unlock(ALIVE).during(Operation::Lock, &name);
+            let rested = self.rest_for_those_who_stay();
+            let unlocked = self.coordination.file.unlock(ALIVE).during(Operation::Lock, &name);
+            return rested.and(unlocked);
         }
         if self.coordination.is(Word::Session) && self.has_moved()? && !broken(Mutation::MovedEnded)
         {
@@ -141,6 +144,24 @@ impl<S: Storage> Connection<S> {
         self.directory.unlink(&self.names.coordination).during(Operation::Delete, &name)
     }
 
+    /// Those who stay may have read nothing yet, and hold nothing that keeps stock SQLite from what
+    /// the log speaks of: then the session ends (WAL-17). OPEN is held, so none of them closes.
+    fn rest_for_those_who_stay(&mut self) -> Result<()> {
+        if self.is_at_rest() || broken(Mutation::LeftToUnread) {
+            return Ok(());
+        }
+        let mut index = match self.attach_index() {
+            Ok((index, true)) => index,
+            // Others have it, and are told the same when they close.
+            Ok((_, false)) | Err(Error::Busy) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let rested = self.rest();
+        index.readmit()?;
+        index.unmap(&*self.directory, &self.coordination.file, false)?;
+        rested
+    }
+
     /// Whether the log takes much space for nothing. One that tells what commits ran is kept, and
     /// one elsewhere, which not everybody may make.
     fn is_worth_removing(&self) -> bool {
@@ -159,20 +180,25 @@ impl<S: Storage> Connection<S> {
             self.write_memory_back(&memory)?;
         }
         if self.coordination.is(Word::Session) {
-            let wal = self.open_wal_again()?;
+            let (wal, name) = (self.open_wal_again()?, Arc::clone(self.names.shown_wal()));
+            let header = wal.as_ref().map_or(Ok(None), |wal| raw_header(wal, &name))?;
+            if header.is_none_or(|header| salts_word(&header) != self.coordination.get(Word::Salts))
+            {
+                // SQLite has given up what keeps stock SQLite out: a stock program has checkpointed
+                // all of it since, and may have flushed nothing.
+                self.sync()?;
+                self.flush_directory()?;
+            }
             if let Some(wal) = &wal
                 && !broken(Mutation::KeptNotFlushed)
             {
                 self.statistics.wal_flushes += 1;
-                wal.flush().during(Operation::Flush, self.names.shown_wal())?;
+                wal.flush().during(Operation::Flush, &name)?;
             }
-            self.with_log_waiting(|connection, leader| {
-                connection.open_log(leader)?;
-                connection.write_head(leader, State::Clean, &connection.closed())?;
-                connection.statistics.log_flushes += 1;
-                leader.log.as_ref().map_or(Ok(()), dash_log::file::LogFile::flush)
-            })?;
-            self.coordination.set(Word::Session, 0);
+            if let Some(header) = header {
+                self.wal_is_flushed(salts_of(&header));
+            }
+            self.with_log_waiting(Self::leave_log)?;
         }
         if self.coordination.is(Word::Fence) {
             self.lower_fence()?;

@@ -70,9 +70,10 @@ impl<S: Storage> Connection<S> {
     /// Takes what `-wal`'s file holds into memory, and keeps stock SQLite out from then on, also
     /// connections that survive this process (WAL-36).
     fn fill_memory(&mut self, memory: &InMemory<S>) -> Result<Index<S>> {
-        let database = Arc::clone(self.database.file());
-        let mut guard = Index::open(&self.storage, &*self.directory, &self.names.shm, &*database)?;
-        guard.exclude()?;
+        let (mut guard, is_first) = self.attach_index()?;
+        if !is_first {
+            return Err(Error::Busy);
+        }
         // Who reads now would find pages in the database that are newer than its snapshot.
         let readers = index::READ..index::SLOTS;
         match guard.lock(readers.clone(), LockKind::Exclusive, &self.coordination.file) {

@@ -6,13 +6,23 @@ use crate::index::{self, Index};
 use crate::mutation::{Mutation, broken};
 use crate::rights::explained;
 use crate::shared::coordination::Word;
-use dash_engine::error::{Error, Result};
-use dash_storage::{LockKind, Storage};
+use crate::shared::locks::OPEN;
+use dash_engine::error::{Context, Error, Operation, Result};
+use dash_storage::{File, LockKind, Storage};
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// Bytes of a region.
 const REGION: usize = 32 << 10;
+
+/// For how long whoever attaches the index waits for others of dash that have it for themselves,
+/// and for somebody who closes and flushes.
+const SHORT_PATIENCE: Duration = Duration::from_millis(10);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is tried.
+const PAUSE: Duration = Duration::from_micros(200);
 
 impl<S: Storage> Connection<S> {
     /// The index, opened at its first use.
@@ -23,28 +33,50 @@ impl<S: Storage> Connection<S> {
             self.index = Some(self.attach_memory(&memory)?);
         }
         if self.index.is_none() {
-            let database = self.database.file();
-            let mut opened =
-                Index::open(&self.storage, &*self.directory, &self.names.shm, &**database)
-                    .map_err(|error| {
-                        explained(error, &self.storage, &self.directory_path, &self.names)
-                    })?;
-            match opened.exclude() {
-                Ok(()) => {
-                    opened.map_region(0, false)?;
-                    if self.look_again(opened.header())? {
-                        opened.void()?;
-                    }
-                    self.sum_up_as_found(&opened)?;
-                    opened.readmit()?;
+            let (mut opened, is_first) = self.attach_index()?;
+            if is_first {
+                opened.map_region(0, false)?;
+                if self.look_again(opened.header())? {
+                    opened.void()?;
                 }
-                // Others of dash have it, so nobody else has written since they looked.
-                Err(Error::Busy) => {}
-                Err(error) => return Err(error),
+                self.sum_up_as_found(&opened)?;
+                opened.readmit()?;
             }
             self.index = Some(opened);
         }
         self.index.as_mut().ok_or(Error::Busy)
+    }
+
+    /// Attaches to `-shm`. Whether nobody else of dash has it: then nobody at all gets in, until
+    /// [`Index::readmit`]. Else nobody of stock SQLite has written since they looked.
+    ///
+    /// # Errors
+    ///
+    /// `Busy` where a stock program writes; nobody is refused for somebody of dash who looks at
+    /// what it has found, or who closes ([`Self::rest_for_those_who_stay`]). Those of the files.
+    pub(crate) fn attach_index(&self) -> Result<(Index<S>, bool)> {
+        let (directory, name) = (&*self.directory, &self.names.shm);
+        let opened = Index::open(&self.storage, directory, name, &**self.database.file());
+        let mut opened = opened
+            .map_err(|error| explained(error, &self.storage, &self.directory_path, &self.names))?;
+        let mut waited = Duration::ZERO;
+        loop {
+            match opened.exclude() {
+                Err(Error::Busy) => {}
+                excluded => return excluded.map(|()| (opened, true)),
+            }
+            match opened.readmit() {
+                Err(Error::Busy) => {}
+                shared => return shared.map(|()| (opened, false)),
+            }
+            let open = self.coordination.file.lock_conflict(OPEN, LockKind::Exclusive);
+            let closes = open.during(Operation::Lock, self.names.shown_coordination())?.is_some();
+            if waited >= if closes { PATIENCE } else { SHORT_PATIENCE } {
+                return Err(Error::Busy);
+            }
+            self.storage.sleep(PAUSE);
+            waited += PAUSE;
+        }
     }
 
     /// Goes on with the index of `old`, which came over `fork()` and is dead: SQLite keeps what it

@@ -250,30 +250,41 @@ impl<S: Storage> Connection<S> {
             if let Some(header) = self.wal_header()? {
                 self.wal_is_flushed(salts_of(&header));
             }
-            if !broken(Mutation::RestsUnsaid) {
-                // Whatever becomes of this process, no record counts behind a head that is clean.
-                self.coordination.set(Word::WithoutLog, 1);
-            }
             self.wal()?.unseal().during(Operation::Flush, self.names.shown_wal())?;
-            self.open_log(leader)?;
-            self.write_head(leader, State::Clean, &self.closed())?;
-            self.statistics.log_flushes += 1;
-            leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
             self.coordination.set_durable(end);
-            for word in [Word::Window, Word::LogUnflushed, Word::HeadVoid, Word::StockCommits] {
-                self.coordination.set(word, 0);
-            }
+            self.leave_log(leader)?;
             // Whoever comes to rest again and again has had too few commits for a log.
             let few = self.coordination.get(Word::StockFirst);
             self.coordination.set(Word::StockFirst, few.max(self.settings.tuning.short_session));
-            self.coordination.set(Word::Session, 0);
-            self.coordination.set(Word::WithoutLog, 0);
         }
         if self.coordination.is(Word::Fence) {
             self.lower_fence()?;
         }
         self.statistics.rests += 1;
         Ok(Rest::AtRest)
+    }
+
+    /// Says, durably, that the log counts no more; `-wal` is durable. LOG is held, and nobody writes.
+    pub(crate) fn leave_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
+        if !broken(Mutation::RestsUnsaid) {
+            // Whatever becomes of this process, no record counts behind a head that is clean.
+            self.coordination.set(Word::WithoutLog, 1);
+        }
+        self.open_log(leader)?;
+        self.write_head(leader, State::Clean, &self.closed())?;
+        self.statistics.log_flushes += 1;
+        leader.log.as_ref().map_or(Ok(()), LogFile::flush)?;
+        for word in [
+            Word::Window,
+            Word::LogUnflushed,
+            Word::HeadVoid,
+            Word::StockCommits,
+            Word::Session,
+            Word::WithoutLog,
+        ] {
+            self.coordination.set(word, 0);
+        }
+        Ok(())
     }
 
     /// An attempt to get slots has failed: makes it again, as long as it is for somebody who comes

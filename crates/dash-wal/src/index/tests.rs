@@ -20,12 +20,21 @@ struct Connection {
     coordination: File,
 }
 
+/// As a connection attaches beside others of dash.
+fn attached<S: Storage>(
+    storage: &S,
+    directory: &S::Directory,
+    database: &S::File,
+) -> Result<Index<S>, Error> {
+    let mut index = Index::open(storage, directory, OsStr::new("db-shm"), database)?;
+    index.readmit().map(|()| index)
+}
+
 impl Connection {
     fn open(machine: &Machine) -> Result<Self, Error> {
         let database = open(machine, "db");
         let coordination = open(machine, "db-dash");
-        let name = OsStr::new("db-shm");
-        let index = Index::open(&machine.process(), &root(machine), name, &database)?;
+        let index = attached(&machine.process(), &root(machine), &database)?;
         Ok(Self { index, coordination })
     }
 
@@ -75,7 +84,7 @@ fn a_region_stays_where_it_is_in_real_memory() {
     let directory = Real.open_directory(folder.path()).unwrap();
     let mode = OpenMode::Create { permissions: 0o644 };
     let database = directory.open(OsStr::new("db"), mode).unwrap();
-    let open = || Index::open(&Real, &directory, OsStr::new("db-shm"), &database).unwrap();
+    let open = || attached(&Real, &directory, &database).unwrap();
     let (mut a, mut b) = (open(), open());
     let places: Vec<_> = (0..9).map(|region| a.map_region(region, true).unwrap()).collect();
     for (region, place) in places.into_iter().enumerate() {
@@ -99,7 +108,7 @@ fn connections_that_open_at_once_need_not_try_again() {
         let directory = Real.open_directory(folder.path()).unwrap();
         let mode = OpenMode::Create { permissions: 0o644 };
         let database = directory.open(OsStr::new("db"), mode).unwrap();
-        let open = || Index::open(&Real, &directory, OsStr::new("db-shm"), &database);
+        let open = || attached(&Real, &directory, &database);
         std::thread::scope(|scope| {
             let all: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
             let all: Vec<_> = all.into_iter().map(|one| one.join().unwrap()).collect();

@@ -153,6 +153,11 @@ impl Tale {
         self.open_in(self.process(), "")
     }
 
+    /// A connection in a new process, which has not read anything.
+    pub fn opened_only(&self) -> rusqlite::Connection {
+        open_sqlite(self.process()).unwrap()
+    }
+
     /// One with `psow=0`: a commit that is flushed ends with frames that pad a sector.
     pub fn open_padding(&self) -> Db {
         self.open_in(self.process(), "PRAGMA pads=1").unwrap()

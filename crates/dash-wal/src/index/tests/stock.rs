@@ -3,7 +3,7 @@
 
 use super::super::slots::SLOTS;
 use super::super::{Index, READ, WRITE};
-use super::{Connection, Machine, OsStr, busy, root};
+use super::{Connection, Machine, OsStr, attached, busy, root};
 use crate::testing::{Stock, open};
 use dash_engine::error::Error;
 use dash_simulated::{OperationKind, StockDescriptor};
@@ -107,7 +107,7 @@ impl Folder {
     }
 
     fn attach(&self) -> Result<Index<Real>, Error> {
-        Index::open(&Real, &self.directory(), OsStr::new("db-shm"), &self.open("db"))
+        attached(&Real, &self.directory(), &self.open("db"))
     }
 }
 
