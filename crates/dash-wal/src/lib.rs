@@ -41,6 +41,7 @@ mod whose;
 pub use alive::{is_in_memory, is_open, refuse_in_memory};
 pub use annotation::{Known, Said};
 pub use connection::committed::Newest as NewestCommit;
+pub use connection::open::refuse_orphaned;
 pub use connection::rest::{Newest, Rest, RestState};
 pub use connection::state::Connection;
 pub use connection::target::refuse_log_place;

@@ -36,7 +36,7 @@ mod durable;
 mod generation;
 mod in_memory;
 mod index;
-mod open;
+pub(crate) mod open;
 mod own;
 mod placing;
 pub(crate) mod rest;

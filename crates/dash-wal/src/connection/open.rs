@@ -69,7 +69,7 @@ impl<S: Storage> Connection<S> {
         let directory = Arc::new(directory.during(Operation::Open, directory_path.display())?);
         let db = names.shown().to_owned();
         let found = directory.metadata(&names.db).during(Operation::Stat, &db)?;
-        may_be_opened::<S>(found.as_ref(), options, &directory, &names)?;
+        may_be_opened::<S>(found.as_ref(), (options, choice), &directory, &names)?;
         let which = names.coordination_file();
         let (file, fresh) =
             open_coordination(storage, &*directory, which, found.as_ref(), OPEN_PATIENCE)?;
@@ -257,10 +257,25 @@ fn database_of<S: Storage>(
     Ok((mapped.map_err(|error| error.about(names.shown_coordination()))?, database))
 }
 
+/// Refuses to begin a database anew whose commits are still in its `-wal` or its log.
+///
+/// # Errors
+///
+/// `CantOpen` with what to do; those of looking.
+pub fn refuse_orphaned<S: Storage>(storage: &S, path: &Path) -> Result<()> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let found = directory.metadata(&names.db).during(Operation::Stat, names.shown())?;
+    match found {
+        Some(found) if found.len > 0 => Ok(()),
+        found => orphaned::<S>(&directory, &names, found.is_none())?.map_or(Ok(()), Err),
+    }
+}
+
 /// Refuses what can't be a database in this mode, by what lies under its name.
 fn may_be_opened<S: Storage>(
     found: Option<&Metadata>,
-    options: &OpenOptions,
+    (options, choice): (&OpenOptions, Choice),
     directory: &S::Directory,
     names: &Names,
 ) -> Result<()> {
@@ -276,12 +291,12 @@ fn may_be_opened<S: Storage>(
             )));
         }
         None if !options.create => return Err(Error::CantOpen(format!("{db} does not exist"))),
-        None => {
-            if let Some(refusal) = orphaned::<S>(directory, names)? {
+        Some(found) if found.len > 0 || choice == Choice::Discard => {}
+        found => {
+            if let Some(refusal) = orphaned::<S>(directory, names, found.is_none())? {
                 return Err(refusal);
             }
         }
-        Some(_) => {}
     }
     mounted::check::<S>(directory, names)
 }

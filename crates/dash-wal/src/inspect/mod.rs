@@ -73,18 +73,21 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
         names.log_is_at(&sign.path);
     }
     let (db_file, wal_file) = (db.as_deref(), wal.as_ref());
-    let found: Files<'_, S> = Files {
-        directory: &directory,
-        names: &names,
-        place: &place,
-        refused,
-        db: db_file,
-        wal: wal_file,
-        copied_with,
-    };
+    let found: Files<'_, S> =
+        Files { names: &names, place: &place, refused, db: db_file, wal: wal_file, copied_with };
     let stands = fence::find(&*directory, &names.fence)?;
-    let (log, relation, decided) = found.log(boot, stands == Found::Fence)?;
+    let (mut log, relation, mut decided) = found.log(boot, stands == Found::Fence)?;
     let database = db.as_deref().map(|file| database_seen(file, names.shown())).transpose()?;
+    if decided.is_ok()
+        && database.as_ref().is_none_or(|database| database.len == 0)
+        && let Some(refusal) = orphaned::<S>(&directory, &names, db.is_none())?
+    {
+        let text = refusal.to_string();
+        if db.is_none() {
+            log = Some(Err(text.clone()));
+        }
+        decided = Err((Refusal::DatabaseMissing, text));
+    }
     let whose = open.then_some(in_memory);
     let opening = opening(database.as_ref(), whose, log.is_some(), decided);
     Ok(Report {
@@ -107,7 +110,6 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
 
 /// The files that decide.
 struct Files<'a, S: Storage> {
-    directory: &'a S::Directory,
     names: &'a Names,
     place: &'a Place<S>,
     /// Why a sign is not followed.
@@ -178,13 +180,7 @@ impl<'a, S: Storage> Files<'a, S> {
             ));
         };
         let Some(database) = self.db else {
-            return Ok(match orphaned::<S>(self.directory, self.names)? {
-                Some(refusal) => {
-                    let text = refusal.to_string();
-                    (Some(Err(text.clone())), None, Err((Refusal::DatabaseMissing, text)))
-                }
-                None => (None, None, Ok((Action::Leave, "the log holds nothing"))),
-            });
+            return Ok((None, None, Ok((Action::Leave, "the log holds nothing"))));
         };
         let len = len_of(file.file(), self.names.shown_log())?;
         let look = self.look(database);

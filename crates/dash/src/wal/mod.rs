@@ -84,6 +84,7 @@ impl Mode for Wal {
         if parameters.immutable || parameters.nolock {
             return Ok(true);
         }
+        opening::refuse_orphaned(request.path)?;
         let is_open_here = registry::mode_of(request.path).is_some_and(|mode| mode == MODE);
         let is_dashs = is_open_here || opening::is_unfinished(&request.place())?;
         Ok(!is_dashs && !dash_wal::is_in_memory(&Real, request.path).unwrap_or(false))
@@ -99,6 +100,7 @@ impl Mode for Wal {
 
     fn open(&self, opening: Opening<'_>) -> Result<Opened> {
         let Opening { request, reading, membership } = opening;
+        opening::refuse_orphaned(request.path)?;
         match reading {
             true => request.wal_for_reading(membership),
             false => request.wal_for_writing(membership),

@@ -284,7 +284,6 @@ fn put_into_wal_mode(
     if is_wal()? || (there.is_none() && !create) {
         return Ok(true);
     }
-    refuse_orphaned_log(path, beside)?;
     if there.is_none() {
         let mut options = std::fs::OpenOptions::new();
         let options = options.write(true).create_new(true).mode(parameters.permissions());
@@ -369,26 +368,18 @@ fn has_log(path: &Path) -> Result<bool> {
     Ok(found.is_some())
 }
 
-/// Refuses a session that was cut off and whose database is gone, or was emptied.
-fn refuse_orphaned_log(path: &Path, beside: &Neighbours) -> Result<()> {
-    let is_there = std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
-    if is_there || !beside.has_fence()? || !has_log(path)? {
-        return Ok(());
-    }
-    let db = path.display();
-    let message = format!(
-        "{db} is missing or empty, but {db}-wal and {db}-dashlog may hold commits of it: put the database back; for a backup or a \
-         new one first remove all that is named {db}-..., and the folder {db}-journal"
-    );
-    Err(Error::new(Code::CANTOPEN, message))
+/// Refuses a database that is gone, or was emptied, beside commits of it: stock SQLite would delete
+/// its `-wal`, also for who may only read.
+pub(super) fn refuse_orphaned(path: &Path) -> Result<()> {
+    dash_wal::refuse_orphaned(&Real, path).map_err(to_sqlite)
 }
 
 /// Ends a session that was cut off: the engine recovers it when it opens the database.
 pub(super) fn finish(host: &HostVfs, place: &Place<'_>) -> Result<()> {
+    refuse_orphaned(place.path)?;
     if !is_unfinished(place)? {
         return Ok(());
     }
-    refuse_orphaned_log(place.path, place.beside)?;
     let process = Arc::default();
     let flags = OpenFlags::READWRITE;
     let engine = engine(host, place.path, place.parameters, flags, false, &process)?;

@@ -38,9 +38,41 @@ fn a_log_without_its_database_is_told_of() {
             let refused = folder.try_open("app.db", parameter);
             refused.expect_err("its database is missing");
             let said = last_error(&probe);
-            assert!(said.contains("put the database back"), "{parameter}: {said}");
+            assert!(said.contains("put app.db back"), "{parameter}: {said}");
             assert_eq!(folder.exists("app.db"), contents.is_some());
         }
         std::fs::write(folder.path("app.db"), []).expect("is there");
+    }
+}
+
+/// Where no log counts, as in a session of few commits: stock SQLite would delete `-wal`.
+#[test]
+fn so_is_a_wal_that_holds_commits() {
+    let folder = Folder::new();
+    let probe = folder.open("probe.db");
+    let db = folder.try_open("app.db", "&journal_mode=wal").expect("opens");
+    db.execute_batch("CREATE TABLE t(x)").expect("commits");
+    let kept = std::fs::read(folder.path("app.db-wal")).expect("reads");
+    db.close().expect("closes");
+    for emptied in [false, true] {
+        std::fs::remove_file(folder.path("app.db")).expect("removes");
+        std::fs::write(folder.path("app.db-wal"), &kept).expect("writes");
+        if emptied {
+            std::fs::write(folder.path("app.db"), []).expect("empties");
+        }
+        for parameter in ["", "&mode=ro", "&journal_mode=wal", "&journal_mode=shadow"] {
+            let opened = folder.try_open("app.db", parameter);
+            assert!(opened.is_err(), "{emptied} {parameter}");
+            let said = last_error(&probe);
+            let told = said.contains("app.db-wal holds commits of it: put app.db back");
+            assert!(told || parameter == "&mode=ro" && !emptied, "{parameter}: {said}");
+            assert_eq!(std::fs::read(folder.path("app.db-wal")).expect("is there"), kept);
+            assert_eq!(folder.exists("app.db"), emptied, "{parameter}");
+        }
+        // A header alone, or less, holds nothing.
+        std::fs::write(folder.path("app.db-wal"), &kept[..100]).expect("cuts it");
+        let db = folder.try_open("app.db", "&journal_mode=wal").expect("a new one begins");
+        db.execute_batch("CREATE TABLE t(x)").expect("commits");
+        db.close().expect("closes");
     }
 }
