@@ -131,7 +131,8 @@ pub(crate) fn orphaned<S: Storage>(
         && directory.metadata(&names.log).during(Operation::Stat, log)?.is_some();
     let what = if is_fenced {
         format!(
-            "{wal} and {log} may hold commits of it: put {db} back; for a new one remove these two and the folder {} first",
+            "{wal} and {log} may hold commits of it: put {db} back; for a backup or a new one first remove all that is named {db}-..., \
+             and the folder {}",
             names.fence.to_string_lossy()
         )
     } else if holds_commits::<S>(directory, names)? {
