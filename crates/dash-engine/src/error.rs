@@ -114,7 +114,7 @@ pub fn scribbled(coordination: &str, what: &str) -> Error {
 }
 
 impl Error {
-    /// The same, by the name of the file that it happened to.
+    /// This error, by the name of the file that it happened to.
     #[must_use]
     pub fn about(self, file: &str) -> Self {
         match self {

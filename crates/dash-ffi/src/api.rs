@@ -24,9 +24,6 @@ pub const OLDEST_SQLITE: i32 = 3_031_000;
 const TXN_STATE_SINCE: i32 = 3_034_000;
 const DB_NAME_SINCE: i32 = 3_039_000;
 
-/// The first version that is known to log 700 bytes of a message, and not 210.
-const LONG_LINES_SINCE: i32 = 3_050_002;
-
 /// `SQLITE_TXN_WRITE`.
 const TXN_WRITE: c_int = 2;
 
@@ -248,11 +245,6 @@ impl Api {
     ) -> Option<bool> {
         // SAFETY: as the caller states.
         self.txn_state.map(|state| unsafe { state(db, schema) } == TXN_WRITE)
-    }
-
-    /// As many bytes of a message come into the host's log (main.c `renderLogMsg`).
-    pub(crate) fn log_line(&self) -> usize {
-        if self.version < LONG_LINES_SINCE { 209 } else { 699 }
     }
 
     /// Writes a line to the error log of the host.

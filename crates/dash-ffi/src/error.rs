@@ -141,7 +141,7 @@ pub fn hear_with(hears: fn(Code, &str)) {
 /// Writes a line to the host's log, and has it heard.
 pub(crate) fn log(api: &Api, code: Code, message: &str) {
     let line = in_one_line(message);
-    for part in parts(&line, api.log_line()) {
+    for part in parts(&line, line_of(api)) {
         api.log(code, &part);
     }
     if let Some(hears) = HEARS.get() {
@@ -163,6 +163,14 @@ fn parts(mut message: &str, most: usize) -> Vec<String> {
     parts.push(message.to_owned());
     parts
 }
+
+/// As many bytes of a message come into the host's log (main.c `renderLogMsg`).
+fn line_of(api: &Api) -> usize {
+    if api.version() < LONG_LINES_SINCE { 209 } else { 699 }
+}
+
+/// The first version that is known to log 700 bytes of a message, and not 210.
+const LONG_LINES_SINCE: i32 = 3_050_002;
 
 /// Ends a line whose message goes on in the next one.
 const GOES_ON: &str = " ...";

@@ -102,7 +102,7 @@ pub fn check() {
     });
 }
 
-/// The same in the host's log, once it opens a database.
+/// Says in the host's log what is wrong with it, once a database is opened.
 pub fn complain(host: &HostVfs) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

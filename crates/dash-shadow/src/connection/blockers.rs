@@ -112,9 +112,9 @@ impl<S: Storage> Connection<S> {
         )))
     }
 
-    /// The processes that say to have the write lock, for how long, and the byte of the coordination
-    /// file that the connection has locked; but for this one. It makes no system call, and so
-    /// whoever was killed may be among them.
+    /// The processes that say to have the write lock, for how long, and the byte of the
+    /// coordination file that the connection has locked; but for this one. It makes no system call,
+    /// and so whoever was killed may be among them.
     #[must_use]
     pub fn writers(&self) -> Vec<(u32, Duration, u64)> {
         let now = self.pair.storage.monotonic_nanos();

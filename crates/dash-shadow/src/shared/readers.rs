@@ -75,9 +75,9 @@ impl<F: File> Coordination<F> {
         }
     }
 
-    /// The processes that say to have WRITER, since when, and the byte of the coordination file that
-    /// the connection has locked; but for this one. It makes no system call, and so whoever was
-    /// killed may be among them.
+    /// The processes that say to have WRITER, since when, and the byte of the coordination file
+    /// that the connection has locked; but for this one. It makes no system call, and so whoever
+    /// was killed may be among them.
     pub(crate) fn writers(&self) -> Vec<(u32, u64, u64)> {
         let high =
             usize::try_from(self.word(Word::ReaderHigh).load(Relaxed)).unwrap_or(MAX_READERS);

@@ -12,7 +12,7 @@ use crate::common::{Db, Fate, Tale, remove};
 const ALL: [&str; 3] = ["", "-wal", "-dashlog"];
 
 /// The files of a database, where they are there.
-struct Files(Vec<(&'static str, Option<Vec<u8>>)>);
+pub(crate) struct Files(pub(crate) Vec<(&'static str, Option<Vec<u8>>)>);
 
 impl Files {
     fn of(machine: &Machine, endings: &[&'static str]) -> Self {
@@ -29,7 +29,7 @@ impl Files {
     }
 
     /// Puts them in the place of those that are there: new files, or the content of the old ones.
-    fn put(&self, machine: &Machine, new: bool) {
+    pub(crate) fn put(&self, machine: &Machine, new: bool) {
         let folder = machine.process().open_directory(Path::new("/")).unwrap();
         for (ending, bytes) in &self.0 {
             let name = format!("app.db{ending}");
@@ -48,7 +48,7 @@ impl Files {
 }
 
 /// It is refused with the remedy, and all stays as it is.
-fn refused(tale: &Tale, story: &str) {
+pub(crate) fn refused(tale: &Tale, story: &str) {
     let before = Files::of(&tale.machine, &ALL).0;
     let told = tale.try_open().err().unwrap_or_else(|| panic!("{story}: it is opened"));
     assert!(
@@ -59,7 +59,7 @@ fn refused(tale: &Tale, story: &str) {
 }
 
 /// A backup of some commits ago, and a database that lost power since with its log in use.
-fn backup_and_crash(commits: usize, grows: bool) -> (Files, Tale, Db) {
+pub(crate) fn backup_and_crash(commits: usize, grows: bool) -> (Files, Tale, Db) {
     let (tale, db) = Tale::begun();
     db.restart();
     let backup = Files::of(&tale.machine, &["", "-wal"]);
@@ -208,31 +208,6 @@ pub(crate) fn where_an_older_database_is_put_under_a_newer_wal() {
         let tale = tale.after(tale.machine.power_loss(&mut Everything));
         Files(vec![("", backup.0[0].1.clone())]).put(&tale.machine, new);
         refused(&tale, &format!("new file {new}"));
-    }
-}
-
-/// WAL-49: the backup is put there while the database is open; the session ended, and `-wal` was
-/// read into the backup.
-#[test]
-pub(crate) fn where_it_is_put_there_under_an_open_database() {
-    for closes in [true, false] {
-        let (backup, tale, db) = backup_and_crash(2, true);
-        db.restart();
-        db.put();
-        // Has SQLite leave `-wal` at the last close.
-        let stock = tale.open_stock();
-        Files(vec![("", backup.0[0].1.clone())]).put(&tale.machine, true);
-        db.put();
-        match closes {
-            true => db.close(),
-            false => {
-                db.ok("PRAGMA rests");
-                db.kill();
-            }
-        }
-        tale.machine.kill(&stock.process);
-        drop(stock);
-        refused(&tale, &format!("closes {closes}"));
     }
 }
 

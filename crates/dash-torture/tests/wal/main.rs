@@ -21,6 +21,7 @@ mod a_commit_is_as_durable_as_was_chosen;
 mod a_commit_is_known_by_its_own_frame;
 mod a_database_comes_to_rest_while_it_is_open;
 mod a_difference_is_made_against_the_window;
+mod a_file_moved_over_an_open_database_is_whole;
 mod a_flush_that_failed_is_made_good;
 mod a_frame_that_was_written_twice_is_as_the_log_has_it;
 mod a_generation_is_announced_before_its_header;
@@ -61,6 +62,7 @@ use a_closed_database_is_plain_whatever_is_lost as closed;
 use a_commit_is_known_by_its_own_frame as own_frame;
 use a_database_comes_to_rest_while_it_is_open as rest;
 use a_difference_is_made_against_the_window as difference;
+use a_file_moved_over_an_open_database_is_whole as moved;
 use a_flush_that_failed_is_made_good as failed;
 use a_frame_that_was_written_twice_is_as_the_log_has_it as twice;
 use a_generation_is_announced_before_its_header as generation;
@@ -146,7 +148,7 @@ const TOLD: &[Told] = &[
         ],
     ),
     (Mutation::EndIgnored, &[closed::when_a_part_of_wal_would_come_back]),
-    (Mutation::MovedEnded, &[another::where_it_is_put_there_under_an_open_database]),
+    (Mutation::MovedEnded, &[moved::or_refused]),
     (Mutation::KeptNotFlushed, &[closed::when_it_is_to_stay]),
     (
         Mutation::PrefixByNumber,

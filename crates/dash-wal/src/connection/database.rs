@@ -206,13 +206,13 @@ impl<S: Storage> Connection<S> {
     }
 
     /// Whether the last close is to leave `-wal` as it is (`SQLITE_FCNTL_HAS_MOVED`), which SQLite
-    /// does where the database has moved. Whoever opens what has the name now would take `-wal` for
-    /// its own: so it goes, once what is in it is in the former file, unless it is another file, too
-    /// (WAL-49).
+    /// does where the database has moved. The next to open what has the name now would take it for
+    /// that file's: so `-wal` goes, once its commits are in the former file, unless `-wal` is
+    /// another file by now, too (WAL-49).
     ///
     /// # Errors
     ///
-    /// Those of the directory.
+    /// What looking up a name fails with.
     pub fn is_wal_left(&mut self) -> Result<bool> {
         if !self.has_moved()? {
             return Ok(false);

@@ -232,14 +232,9 @@ fn engine(
 }
 
 fn in_use(path: &Path) -> Error {
-    Error::new(
-        Code::BUSY,
-        format!(
-            "{} is in use by another process or connection, which writes or opens it. Opening waits 2 s for that, whatever busy_timeout is: \
-             open it again once it has ended",
-            path.display()
-        ),
-    )
+    let message = "is in use by another process or connection, which writes or opens it. Opening waits 2 s for that, whatever \
+                   busy_timeout is: open it again once it has ended";
+    Error::new(Code::BUSY, format!("{} {message}", path.display()))
 }
 
 /// Whether it is, as stock SQLite will see it: a log that is there is read, whatever the header

@@ -145,7 +145,7 @@ impl Watched {
                     *resting.last() = Some(Instant::now());
                     Some(Seen::AtRest)
                 }
-                // Whoever commits again has it watched again.
+                // The next commit has it watched again.
                 Ok(Rest::Moved) => Some(Seen::AtRest),
                 Ok(Rest::NotNow) | Err(_) => Some(Seen::Busy),
             }
