@@ -97,8 +97,8 @@ impl ConnectionRef<'_> {
     }
 
     /// The files that the transaction in hand writes, but that of the database at `own`. An SQLite
-    /// before 3.39 tells that of `main` only, and one before 3.34 takes a `main` that can be written
-    /// for one that is.
+    /// before 3.39 tells that of `main` only, and one before 3.34 takes a `main` that can be
+    /// written for one that is.
     #[must_use]
     pub fn other_files_written(&self, own: &Path) -> Vec<PathBuf> {
         let (api, db) = (self.slot.api, self.as_ptr());

@@ -84,8 +84,8 @@ pub fn check_list(list: &[u8]) -> Result<()> {
     check(names.map(|journal| Path::new(OsStr::from_bytes(journal))))
 }
 
-/// The same before the database at `own` commits by itself in WAL mode, where nobody has seen what
-/// the super-journal lists: another VFS makes that of `main`.
+/// Refuses it before the database at `own` commits by itself in WAL mode, where nobody has seen
+/// what the super-journal lists: another VFS makes that of `main`.
 ///
 /// # Errors
 ///

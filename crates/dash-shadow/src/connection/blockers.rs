@@ -42,7 +42,7 @@ impl Holders {
 /// As many are named.
 const NAMED: usize = 4;
 
-/// Those in the way, in words; of many the first ones.
+/// Words for those in the way; of many the first ones.
 fn named(mut who: Vec<String>) -> String {
     let more = who.len().saturating_sub(NAMED);
     if more > 0 {

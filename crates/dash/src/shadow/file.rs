@@ -17,7 +17,7 @@ use dash_storage::real::Real;
 
 use super::link::Link;
 use super::opening::Failed;
-use super::shared::Prepared;
+use super::super_journal::Prepared;
 use super::without_engine::WithoutEngine;
 use super::{orphans, rest, settle};
 use crate::controls::engine_level;

@@ -13,8 +13,7 @@ use std::sync::Arc;
 
 use dash_ffi::{Code, Error, Result, SideFile};
 
-use super::shared::Prepared;
-use super::super_journal;
+use super::super_journal::{self, Prepared};
 
 /// Bytes kept in memory.
 const MEMORY_MAX: usize = 4 << 20;

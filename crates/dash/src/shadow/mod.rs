@@ -38,8 +38,7 @@ use crate::mode::{Opening, Place, Request, Switching};
 use journal::Journal;
 pub(crate) use leaving::{is_unfinished, recover, refuse_older};
 pub(crate) use parameters::COMMIT;
-use shared::Prepared;
-use super_journal::Marker;
+use super_journal::{Marker, Prepared};
 
 /// The mode.
 pub const MODE: &dyn Mode = &Shadow;

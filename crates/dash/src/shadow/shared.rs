@@ -1,37 +1,10 @@
 //! What the connections of this process share about a database in mode shadow.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use super::link::Link;
 use crate::rest::Resting;
-
-/// A commit that is prepared under a super-journal, or whose journal names one already.
-#[derive(Default)]
-pub struct Prepared {
-    is_prepared: AtomicBool,
-    super_journal: Mutex<Option<PathBuf>>,
-}
-
-impl Prepared {
-    /// Notes the super-journal, or that it is left.
-    pub fn set_super_journal(&self, path: Option<PathBuf>) {
-        self.is_prepared.store(path.is_some(), Ordering::SeqCst);
-        *self.super_journal.lock().unwrap_or_else(PoisonError::into_inner) = path;
-    }
-
-    /// Whether there is one.
-    pub fn is_prepared(&self) -> bool {
-        self.is_prepared.load(Ordering::SeqCst)
-    }
-
-    /// The super-journal that it is prepared under.
-    pub fn super_journal(&self) -> Option<PathBuf> {
-        self.super_journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
 
 /// The thread that settles the database.
 #[derive(Default)]

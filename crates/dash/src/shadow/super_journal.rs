@@ -13,10 +13,37 @@
 use std::ffi::{OsString, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use dash_ffi::{Code, Error, Result, SideFile};
 
 use crate::together;
+
+/// A commit that is prepared under a super-journal, or whose journal names one already.
+#[derive(Default)]
+pub struct Prepared {
+    is_prepared: AtomicBool,
+    super_journal: Mutex<Option<PathBuf>>,
+}
+
+impl Prepared {
+    /// Notes the super-journal, or that it is left.
+    pub fn set_super_journal(&self, path: Option<PathBuf>) {
+        self.is_prepared.store(path.is_some(), Ordering::SeqCst);
+        *self.super_journal.lock().unwrap_or_else(PoisonError::into_inner) = path;
+    }
+
+    /// Whether there is one.
+    pub fn is_prepared(&self) -> bool {
+        self.is_prepared.load(Ordering::SeqCst)
+    }
+
+    /// The super-journal that it is prepared under.
+    pub fn super_journal(&self) -> Option<PathBuf> {
+        self.super_journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 /// Ends a journal that names a super-journal (pager.c, `aJournalMagic`).
 const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
