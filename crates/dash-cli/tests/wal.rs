@@ -232,6 +232,32 @@ fn a_database_is_not_made_beside_its_log() {
     assert!(before == home.contents(), "something has changed");
 }
 
+/// What is said of opening it is what happens, whatever has become of the log.
+#[test]
+fn nor_beside_a_wal_or_a_fence_that_may_hold_commits() {
+    for emptied in [false, true] {
+        for log in ["whole", "cut", "empty", "gone"] {
+            let home = killed(3);
+            match log {
+                "cut" => fs::write(home.file("app.db-dashlog"), [1; 1000]).unwrap(),
+                "empty" => fs::write(home.file("app.db-dashlog"), []).unwrap(),
+                "gone" => fs::remove_file(home.file("app.db-dashlog")).unwrap(),
+                _ => {}
+            }
+            fs::remove_file(home.db()).unwrap();
+            if emptied {
+                fs::write(home.db(), []).unwrap();
+            }
+            let wal = fs::read(home.file("app.db-wal")).unwrap();
+            home.dash(&["recover", "app.db"]).is(1);
+            home.dash(&["shell", "app.db", "--", "SELECT 1"]).is(2);
+            home.dash(&["recover", "app.db"]).is(1);
+            assert!(wal == fs::read(home.file("app.db-wal")).unwrap(), "{emptied} {log}");
+            assert_eq!(home.db().exists(), emptied, "{log}");
+        }
+    }
+}
+
 #[test]
 fn there_and_back_in_every_direction_keeps_every_row() {
     let home = Home::new();
