@@ -48,7 +48,7 @@ fn at_the_next_opening_for_writing() {
     }
 }
 
-/// Who only reads changes no file, and says what he sees.
+/// A mere reader changes no file, and says what he sees.
 #[test]
 fn and_who_reads_says_so() {
     for more in ["&mode=ro", "&mode=ro&journal_mode=shadow"] {

@@ -122,7 +122,7 @@ fn prepared(case: Case, paths: &[PathBuf; 3]) -> Connection {
 /// What goes wrong with it.
 fn tried(case: Case) -> Vec<String> {
     let mut wrong = Vec::new();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     let paths = ["a.db", "b.db", "c.db"].map(|name| folder.path().join(name));
     let db = prepared(case, &paths);
     change(&db, case);

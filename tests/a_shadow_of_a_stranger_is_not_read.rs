@@ -315,7 +315,7 @@ fn the_temporary_name_takes_no_empty_databases_place() {
             assert!(format!("{:?}", seen.opening).contains("StrangeName"), "{:?}", seen.opening);
             assert_eq!(fs::metadata(place.db()).unwrap().len(), 0, "{what}");
             assert_eq!(whose(&place.db()), (OWNER, GROUP), "{what}");
-            // One that belongs to who may write the database is the database, if nobody else has it.
+            // One of a writer's is the database, if nobody else has it.
             give(&aside, (OWNER, GROUP));
             let why = asks(&place).expect_err(&what);
             assert!(why.contains("it lets in users whom app.db keeps out"), "{what}: {why}");

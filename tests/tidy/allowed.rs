@@ -53,7 +53,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
             "shadow::secure_delete",
             "shadow::settle",
             "shadow::shared",
-            "shadow::super_journal",
             "shadow::without_engine",
         ],
     },

@@ -222,3 +222,18 @@ fn what_is_no_database_is_said_to_be_none() {
     let of_folder = home.dash(&["doctor", "--no-hosts", "."]);
     home.dash(&["doctor", "--no-hosts", "app.db"]).is(of_folder.0.status.code().unwrap());
 }
+
+/// A command that root is to give would change the rights of what a link leads to.
+#[test]
+fn it_gives_nothing_away_through_a_link() {
+    for name in ["app.db-dashlog", "app.db-wal", "app.db-dash"] {
+        let home = Home::new();
+        home.shadowed();
+        fs::write(home.file("private"), "").unwrap();
+        fs::set_permissions(home.file("private"), fs::Permissions::from_mode(0o400)).unwrap();
+        std::os::unix::fs::symlink(home.file("private"), home.file(name)).unwrap();
+        let said = findings(&doctor(&home, "app.db"), "database", "warning");
+        assert!(said.contains(name) && said.contains("remove it: rm "), "{said}");
+        assert!(!said.contains("chown") && !said.contains("chmod"), "{said}");
+    }
+}

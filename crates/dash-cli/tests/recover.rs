@@ -282,3 +282,26 @@ fn what_to_remove_for_a_backup_is_all_there_is() {
     home.sql("INSERT INTO t (body) VALUES ('goes on')");
     assert_eq!(home.stock_rows(), 201);
 }
+
+/// A user who may rename files there put one of his, which he had open, in the place of the new one.
+#[test]
+fn nor_into_a_file_that_is_put_in_its_place() {
+    let home = both_torn();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let (his, new) = (home.file("his"), home.file("app.db.recovering"));
+    fs::write(&his, "").unwrap();
+    let kept = fs::File::open(&his).unwrap();
+    let ends = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ends.load(std::sync::atomic::Ordering::SeqCst)
+                && (!new.exists() || fs::rename(&his, &new).is_err())
+            {
+                std::hint::spin_loop();
+            }
+        });
+        home.dash(&["recover", "app.db", "--yes", "--keep", "database"]);
+        ends.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+    assert_eq!(kept.metadata().unwrap().len(), 0, "the content is in it");
+}

@@ -1,16 +1,19 @@
 //! The coordination file `app.db-dash`, whatever engine fills it: who may make it, who waits for
 //! whom, and the bytes that are locked in it in every mode, so that the modes refuse each other.
 
+mod taken;
+
 use crate::beside::{MAKING_PATIENCE, OWNERS_ALONE, ROOT};
 use crate::beside::{is_being_made, is_of_a_writer, is_of_a_writer_of, left_behind};
 use crate::error::{Context, Error, Operation, Result};
 use crate::open::{ATTEMPTS, if_there, open_own, replaced};
-use crate::taken::{Head, take};
 use dash_storage::{Directory, File, FileId, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::time::Duration;
+use taken::take;
+pub use taken::{Head, named};
 
 /// Held while opening, closing or recovering.
 pub const OPEN: Range<u64> = 0..1;

@@ -89,9 +89,10 @@ impl<S: Storage> Place<'_, S> {
         }
         match self.make().and_then(|()| flush(self.lowered)) {
             Err(error) if is_denied(&error) => {}
-            // Where names survive in their order one that is not durable by itself will do.
-            Err(_) if !stands && self.directory.keeps_order() => {
-                return raise_passing(self.directory, self.fence, self.like);
+            // Somebody keeps that name: the fence is made under its own, and then durable.
+            Err(error) if !stands && is_of_kind(&error, ErrorKind::NotADirectory) => {
+                raise_passing(self.directory, self.fence, self.like)?;
+                return flush(self.fence);
             }
             flushed => flushed?,
         }
@@ -139,5 +140,9 @@ impl<S: Storage> Place<'_, S> {
 }
 
 fn is_denied(error: &Error) -> bool {
-    matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied)
+    is_of_kind(error, ErrorKind::PermissionDenied)
+}
+
+fn is_of_kind(error: &Error, kind: ErrorKind) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == kind)
 }

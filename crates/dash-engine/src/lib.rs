@@ -22,5 +22,4 @@ pub mod locks;
 pub mod memory;
 pub mod open;
 pub mod ranges;
-pub mod taken;
 pub mod totals;

@@ -131,7 +131,7 @@ where
     }
 }
 
-/// The same, where somebody may give a file of others' this name, and take it away, over and over:
+/// As [`is_named_so`], where somebody may give a file of others' this name, and take it away, over and over:
 /// unlink(2) counts a name less before the name is gone. It has the folder to itself meanwhile, and
 /// so does link(2), which finds the name taken.
 ///
@@ -152,7 +152,7 @@ where
     drop(directory.link(name, name));
     let Some(after) = looked()?.filter(|found| found.id == file.id()) else { return Ok(false) };
     no_other(after, shown)?;
-    // Whoever gave it a name in between changed it.
+    // A name that was given in between has changed it.
     Ok(after.changed == before.changed)
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn clear_wal<S: Storage>(
     }
     let used = database.lock_conflict(SHARED, LockKind::Exclusive);
     if used.during(Operation::Lock, names.shown())?.is_none() {
-        // Who may not goes on with what is there.
+        // A user who may not goes on with what is there.
         drop(directory.unlink(&names.wal));
     }
     Ok(())

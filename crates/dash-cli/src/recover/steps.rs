@@ -110,8 +110,8 @@ fn rewrite(from: &Path, to: &Path) -> Result<()> {
     flush_folder(to)
 }
 
-/// Writes the content into a new file. SQLite opens that by its name, which is where nobody else can
-/// put another file meanwhile.
+/// Writes the content into a new file. SQLite opens that by its name: where nobody else can put
+/// another file meanwhile.
 fn write_anew(db: &Connection, made: &real::File, new: &Path, told: (&str, u64)) -> Result<()> {
     let (what, bytes) = told;
     let vacuum = |path: &Path| {

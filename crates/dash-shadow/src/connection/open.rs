@@ -212,7 +212,7 @@ impl<S: Storage> First<'_, S> {
                 || broken(Mutation::LifeIgnored));
         if alone {
             if let Some((db, _)) = &db {
-                // Whoever may use the database must be able to open it, whatever the umask here.
+                // All who may use the database must be able to open it, whatever the umask here.
                 drop(c.file().copy_access(db));
             }
             let mut found = self.lead([db, shadow], fresh, options)?;

@@ -54,7 +54,7 @@ where
     Ok((!writes || lets_in_more(found, db.1)).then_some(Stranger::new(found, writes)))
 }
 
-/// The same of what was found under the two names. Any file of theirs may have been given that name
+/// The stranger of what was found under the two names. Any file of theirs may have been given that name
 /// by somebody who keeps it open: what is not of `app.db` by what it says lets in who may use that,
 /// and nobody else.
 pub(crate) fn stranger_of<F: File>(
@@ -78,7 +78,7 @@ pub(crate) fn give_access<F: File>(shadow: &F, db: &F) -> io::Result<bool> {
     Ok(stranger(shadow, db)?.is_none() && shadow.copy_access(db)?)
 }
 
-/// The same for one that was found, and only if by what it says it is the second copy of `app.db`.
+/// Gives them to a shadow that was found, and only if by what it says it is the second copy of `app.db`.
 /// Whether it lets nobody in who has no right to that.
 pub(crate) fn take_access<S: Storage>(
     directory: &S::Directory,
@@ -97,8 +97,8 @@ pub(crate) fn take_access<S: Storage>(
     is_given || !lets_others_in(shadow, db).unwrap_or(false)
 }
 
-/// Whether a file lets in somebody whom another one does not let in, as far as bits and owners tell. One that is another file, too,
-/// is none of these two: opening it says so.
+/// Whether a file lets in somebody whom another one does not let in, as far as bits and owners
+/// tell. One that is another file, too, is none of these two: opening it says so.
 pub(crate) fn lets_others_in<F: File>(file: &F, than: &F) -> io::Result<bool> {
     let found = file.metadata()?;
     Ok(found.links <= 1 && lets_in_more(&found, &than.metadata()?))

@@ -163,7 +163,7 @@ impl<S: Storage> First<'_, S> {
         });
         let shadow = shadow.filter(|_| untouched);
         let current = current.tail;
-        // What is not used is made anew.
+        // A file that is not used is made anew.
         let exposed = exposed && files.iter().all(Option::is_some);
         Ok(Recovered { files, header, current, page_list, shadow, cut_off, put_aside, exposed })
     }

@@ -14,8 +14,8 @@
 use crate::format::header::VERSION_BYTES;
 use crate::shared::layout::{self, Layout};
 use crate::shared::state::{Current, ShadowCondition, Snapshot};
+use dash_engine::coordination::{Head, named};
 use dash_engine::error::{Context, Operation, Result};
-use dash_engine::taken::{Head, named};
 use dash_engine::totals;
 use dash_storage::{File, FileId, SharedMemory};
 use std::sync::Arc;
@@ -128,11 +128,8 @@ const FILLED: usize = 7;
 
 /// The two copies whose coordination file begins so.
 pub(crate) fn databases(head: &Head) -> [Option<FileId>; 2] {
-    let inode = Word::Inode as usize;
-    match head[Word::Magic as usize] == layout::MARK {
-        true => [inode, inode + 1].map(|at| named(head, Word::Device as usize, at)),
-        false => [None; 2],
-    }
+    let copy = |slot| named(head, Word::Device as usize, Word::Inode as usize + slot);
+    [0, 1].map(|slot| copy(slot).filter(|_| head[Word::Magic as usize] == layout::MARK))
 }
 
 /// The mapped coordination file and this connection's reader entry.
@@ -166,17 +163,16 @@ impl<F: File> Coordination<F> {
     }
 
     /// Empties it, but for what failed, what was deleted, and whose it is; only the first opener
-    /// may. Whoever comes after a kill in the middle believes nothing of what is left.
+    /// may. After a kill in the middle nothing else is believed.
     pub fn reset(&self) {
         if self.fresh {
             return;
         }
         self.cut_versions();
         self.word(Word::CacheLife).store(0, SeqCst);
-        let (inode, device) = (Word::Inode as usize, Word::Device as usize);
-        let whose = [Word::Magic as usize, inode, inode + 1, device];
-        let kept = [Word::Failed as usize, Word::Deleted as usize];
-        let kept = |index: &usize| kept.contains(index) || whose.contains(index);
+        let slot_1 = Word::Inode as usize + 1;
+        let whose = [Word::Magic, Word::Inode, Word::Device, Word::Failed, Word::Deleted];
+        let kept = |&at: &usize| at == slot_1 || whose.iter().any(|&word| word as usize == at);
         for index in (0..self.memory.len()).filter(|index| !kept(index)) {
             if self.memory.word(index).load(SeqCst) != 0 {
                 self.memory.word(index).store(0, SeqCst);

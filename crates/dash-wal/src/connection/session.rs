@@ -201,8 +201,7 @@ impl<S: Storage> Connection<S> {
         Error::Io { operation, name, source: std::io::Error::new(ErrorKind::PermissionDenied, why) }
     }
 
-    /// Whether by its head a log is the one of this database (WAL-48). One elsewhere is, as the
-    /// sign says: that was looked at.
+    /// Whether by its head, or by the sign, a log is this database's (WAL-48).
     fn is_its(&self, head: &Head) -> bool {
         self.place.sign.is_some() || head.owner == self.database.file().id().inode
     }
@@ -210,9 +209,8 @@ impl<S: Storage> Connection<S> {
     /// What was done to the database's rights at rest is meant for its log, too.
     pub(crate) fn let_in(&self, log: &LogFile<S::File>, head: &Head) -> Result<()> {
         let named = (self.place.name(), &**self.names.shown_log());
-        let files = [log.file(), &**self.database.file()];
-        let is_its = || Ok(self.is_its(head));
-        follow(&self.storage, self.place.directory()?, named, files, is_its)
+        let (folder, files) = (self.place.directory()?, [log.file(), &**self.database.file()]);
+        follow(&self.storage, folder, named, files, || Ok(self.is_its(head)))
     }
 
     /// Opens the log that is there. `false`: there is none, or one that was never used.
@@ -250,8 +248,7 @@ impl<S: Storage> Connection<S> {
                 return Ok(false);
             }
         } else if !is_its || !leader.may_carry && self.may_make_log() {
-            // Not this database's, or somebody else's, who may keep it open: it is not written, nor
-            // given to anybody. Recovery has looked at it, and nothing in it counts any more.
+            // Its owner may keep it open. Recovery has looked at it: nothing in it counts.
             return self.replace_log(&whose, is_its).map(|()| false);
         }
         self.let_in(&log, &head)?;
@@ -266,13 +263,12 @@ impl<S: Storage> Connection<S> {
         if self.coordination.is(Word::Fence) {
             self.lower_fence()?;
         }
-        let (owner, db) = (whose.owner, self.names.shown());
         let why = match is_its {
-            true => format!("it belongs to user {owner}, who has no right to write {db}"),
-            false => format!("by its head it is not the log of {db}"),
+            true => format!("it belongs to user {}, who has no right to write", whose.owner),
+            false => "by its head it is not the log of".to_owned(),
         };
-        let removed = self.place.unlink(&self.names);
-        removed.map_err(|_| self.cant_make(&format!("{why}, and this process can't remove it")))
+        let why = format!("{why} {}, and this process can't remove it", self.names.shown());
+        self.place.unlink(&self.names).map_err(|_| self.cant_make(&why))
     }
 
     /// Opens the log that a session is using, if this process has not.

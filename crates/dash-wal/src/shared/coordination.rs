@@ -8,11 +8,10 @@
 
 use crate::shared::durable::DurableEnd;
 use crate::stamp::Stamp;
-use dash_engine::coordination::{DASH, LAYOUT, WAL_LAYOUTS};
+use dash_engine::coordination::{DASH, Head, LAYOUT, WAL_LAYOUTS, named};
 use dash_engine::copied::Copied;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::read_padded;
-use dash_engine::taken::{Head, named};
 use dash_engine::totals;
 use dash_storage::{File, FileId, SharedMemory};
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! A coordination file that lies there when nobody has the database open. Whose it is tells
 //! nothing: any file of the database's owner may have been given that name by somebody who keeps it
 //! open. So it is used as it is only if it is this database's by what it says, with the database's
-//! rights; or empty, and this user's alone, as if it had just been made. What another one says of the last session is taken over
-//! into a new one, if it is dash's at all.
+//! rights; or empty, and this user's alone, as if it had just been made. A new one takes over what
+//! another one says of the last session, if that is dash's at all.
 
+use super::{ALIVE, CoordinationFile, DASH, LAYOUT, OPEN};
 use crate::beside::OTHERS;
-use crate::coordination::{ALIVE, CoordinationFile, DASH, LAYOUT, OPEN};
 use crate::error::{Context, Error, Operation, Result};
 use crate::io::read_padded;
 use dash_storage::{Directory, File, FileId, LockKind, Metadata, OpenMode, Storage};
@@ -60,7 +60,7 @@ fn look<S: Storage>(
     (db, user): (Option<&Metadata>, u32),
 ) -> Result<Is> {
     if named.len == 0 {
-        // One that this user makes is his alone; who else makes one finds his gone, and looks again.
+        // Another user who makes one finds his gone, and looks again.
         let is_new = named.permissions & OTHERS == 0 && named.owner == user;
         return Ok(if is_new { Is::Own } else { Is::Nothing });
     }
