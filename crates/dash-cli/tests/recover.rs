@@ -283,7 +283,8 @@ fn what_to_remove_for_a_backup_is_all_there_is() {
     assert_eq!(home.stock_rows(), 201);
 }
 
-/// A user who may rename files there put one of his, which he had open, in the place of the new one.
+/// A user who may rename files there put one of his, which he had open, in the place of the new
+/// one.
 #[test]
 fn nor_into_a_file_that_is_put_in_its_place() {
     let home = both_torn();

@@ -2,51 +2,18 @@
 //! whom, and the bytes that are locked in it in every mode, so that the modes refuse each other.
 
 mod taken;
+mod which;
 
 use crate::beside::{MAKING_PATIENCE, OWNERS_ALONE, ROOT};
 use crate::beside::{is_being_made, is_of_a_writer, is_of_a_writer_of, left_behind};
 use crate::error::{Context, Error, Operation, Result};
 use crate::open::{ATTEMPTS, if_there, open_own, replaced};
-use dash_storage::{Directory, File, FileId, FileKind, LockKind, Metadata, OpenMode, Storage};
-use std::ffi::OsStr;
+use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::io::ErrorKind;
-use std::ops::Range;
 use std::time::Duration;
+pub use taken::named;
 use taken::take;
-pub use taken::{Head, named};
-
-/// Held while opening, closing or recovering.
-pub const OPEN: Range<u64> = 0..1;
-
-/// Held by the write transaction.
-pub const WRITER: Range<u64> = 1..2;
-
-/// Held, shared, by every connection of dash for its life; exclusive: the first and the last one.
-pub const ALIVE: Range<u64> = 2..3;
-
-/// First word of a coordination file, with the layout's number in its lowest bits.
-pub const DASH: u64 = 0x0001_6873_6164_0000;
-
-/// Those bits.
-pub const LAYOUT: u64 = 0xFFFF;
-
-/// Layouts from this number on are those of mode wal.
-pub const WAL_LAYOUTS: u64 = 0x4000;
-
-/// The file's name, and what it and the database are called in messages.
-#[derive(Debug, Clone, Copy)]
-pub struct CoordinationFile<'a> {
-    /// Its name in the database's folder.
-    pub name: &'a OsStr,
-    /// The same, for messages.
-    pub shown: &'a str,
-    /// The database's name there.
-    pub named: &'a OsStr,
-    /// The database, for messages.
-    pub db: &'a str,
-    /// Which files the head of one says that it is shared of.
-    pub databases: fn(&Head) -> [Option<FileId>; 2],
-}
+pub use which::{ALIVE, CoordinationFile, DASH, HEAD, Head, LAYOUT, OPEN, WAL_LAYOUTS, WRITER};
 
 /// How long an opener waits for another one that opens, closes or recovers.
 pub const OPEN_PATIENCE: Duration = Duration::from_secs(10);

@@ -131,7 +131,7 @@ where
     }
 }
 
-/// As [`is_named_so`], where somebody may give a file of others' this name, and take it away, over and over:
+/// As [`is_named_so`], where somebody may give this name to others' files over and over:
 /// unlink(2) counts a name less before the name is gone. It has the folder to itself meanwhile, and
 /// so does link(2), which finds the name taken.
 ///

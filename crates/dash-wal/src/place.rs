@@ -2,8 +2,8 @@
 //! a sign speaks of is there, whole, and of this database; or the database is not opened, for what
 //! the log held may be nowhere else (WAL-26).
 //!
-//! A sign leads out of the database's folder. So it is followed only if it belongs to the database's
-//! owner, and what lies at its path is used only if that does, too.
+//! A sign leads out of the database's folder. So it is followed only if it belongs to the
+//! database's owner, and what lies at its path is used only if that does, too.
 
 use crate::mutation::{Mutation, broken};
 use crate::names::Names;

@@ -1,5 +1,5 @@
-//! Databases in which SQLite's extension `cksumvfs` keeps a checksum in each page. What changes page
-//! 1 past that extension makes them unreadable, so it is refused.
+//! Databases in which SQLite's extension `cksumvfs` keeps a checksum in each page. What changes
+//! page 1 past that extension makes them unreadable, so it is refused.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -4,18 +4,12 @@
 //! rights; or empty, and this user's alone, as if it had just been made. A new one takes over what
 //! another one says of the last session, if that is dash's at all.
 
-use super::{ALIVE, CoordinationFile, DASH, LAYOUT, OPEN};
+use super::which::{ALIVE, CoordinationFile, DASH, HEAD, Head, LAYOUT, OPEN};
 use crate::beside::OTHERS;
 use crate::error::{Context, Error, Operation, Result};
 use crate::io::read_padded;
 use dash_storage::{Directory, File, FileId, LockKind, Metadata, OpenMode, Storage};
 use std::io::ErrorKind;
-
-/// Words of the head, in every layout.
-pub const HEAD: usize = 64;
-
-/// The head of a coordination file.
-pub type Head = [u64; HEAD];
 
 const BYTES: usize = HEAD * size_of::<u64>();
 

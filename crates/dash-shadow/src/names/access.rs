@@ -54,7 +54,7 @@ where
     Ok((!writes || lets_in_more(found, db.1)).then_some(Stranger::new(found, writes)))
 }
 
-/// The stranger of what was found under the two names. Any file of theirs may have been given that name
+/// The stranger of what was found under both names. A file of theirs may have been given that name
 /// by somebody who keeps it open: what is not of `app.db` by what it says lets in who may use that,
 /// and nobody else.
 pub(crate) fn stranger_of<F: File>(
@@ -78,8 +78,8 @@ pub(crate) fn give_access<F: File>(shadow: &F, db: &F) -> io::Result<bool> {
     Ok(stranger(shadow, db)?.is_none() && shadow.copy_access(db)?)
 }
 
-/// Gives them to a shadow that was found, and only if by what it says it is the second copy of `app.db`.
-/// Whether it lets nobody in who has no right to that.
+/// Gives them to a shadow that was found, and only if by what it says it is the second copy of
+/// `app.db`. Whether it lets nobody in who has no right to that.
 pub(crate) fn take_access<S: Storage>(
     directory: &S::Directory,
     names: &Names,

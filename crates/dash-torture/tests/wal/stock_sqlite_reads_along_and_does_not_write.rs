@@ -65,8 +65,8 @@ pub(crate) fn nor_comes_in_after_a_kill() {
     tale.survives_all();
 }
 
-/// Who has opened the database, and read nothing, holds nothing. So the last one to go that has read
-/// leaves no session behind: a stock program that goes on writes a plain database.
+/// Who has opened the database, and read nothing, holds nothing. So the last one to go that has
+/// read leaves no session behind: a stock program that goes on writes a plain database.
 #[test]
 pub(crate) fn beside_those_that_have_not_read_it_finds_a_plain_database() {
     for (tale, db) in [Tale::begun(), Tale::begun_in_memory()] {

@@ -230,7 +230,8 @@ impl<S: Storage> Connection<S> {
         let writer = slots.contains(&index::WRITE)
             && self.index.as_ref().is_some_and(|index| exclusive(index, index::WRITE));
         let mut told = Ok(());
-        // In a checkpoint SQLite has made the index anew: this generation is the one that it copies.
+        // In a checkpoint SQLite has made the index anew: this generation is the one that it
+        // copies.
         if writer && self.index.as_ref().is_some_and(|index| exclusive(index, index::CKPT)) {
             self.checkpoint.generation = self.visible_generation();
         }

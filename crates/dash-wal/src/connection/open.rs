@@ -12,7 +12,7 @@ use crate::options::OpenOptions;
 use crate::place::Place;
 use crate::process::Process;
 use crate::recovery::Choice;
-use crate::recovery::look::orphaned;
+use crate::recovery::orphaned::orphaned;
 use crate::rights::explained;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks::{ALIVE, OPEN};

@@ -264,7 +264,8 @@ impl<S: Storage> Connection<S> {
         Ok(Rest::AtRest)
     }
 
-    /// Says, durably, that the log counts no more; `-wal` is durable. LOG is held, and nobody writes.
+    /// Says, durably, that the log counts no more; `-wal` is durable. LOG is held, and nobody
+    /// writes.
     pub(crate) fn leave_log(&mut self, leader: &mut Leader<S>) -> Result<()> {
         if !broken(Mutation::RestsUnsaid) {
             // Whatever becomes of this process, no record counts behind a head that is clean.

@@ -9,6 +9,7 @@ mod anew;
 mod belongs;
 mod execute;
 pub(crate) mod look;
+pub(crate) mod orphaned;
 mod replay;
 pub(crate) mod rows;
 mod unopened;
