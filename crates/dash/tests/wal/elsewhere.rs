@@ -174,7 +174,7 @@ fn in_another_mode_it_is_said_that_it_means_nothing() {
         ("shadow", format!("&journal_mode=shadow&{log}"), "dash_log"),
         ("delete", "&journal_mode=delete&dash_durability=full".to_owned(), "dash_durability"),
         ("wal", "&journal_mode=wal&dash_commit=paper".to_owned(), "dash_commit"),
-        ("statement", "&journal_mode=statement&dash_default=shadow".to_owned(), "dash_default"),
+        ("statement", "&journal_mode=statement&dash_kept_limit=auto".to_owned(), "dash_kept_limit"),
     ] {
         let folder = Folder::new();
         let db = folder.try_open("app.db", &parameters).expect("opens");
