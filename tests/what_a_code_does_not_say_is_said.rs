@@ -156,7 +156,8 @@ fn whose_a_second_copy_is_that_can_not_be_read() {
         let user = Some(NOBODY);
         let part = Part { user, group: user, parameters, ..Part::default() };
         let refused = Session::dash(&path, part).map(Session::close).unwrap_err();
-        for words in ["app.db-shadow: Permission denied", "root can mend that: chown --reference="]
+        for words in
+            ["app.db-shadow: Permission denied", "root can mend that: chown -h --reference="]
         {
             assert!(refused.contains(words), "{parameters}: {words:?} is not in {refused:?}");
         }

@@ -45,7 +45,7 @@ fn fails(mut service: Session) {
 }
 
 fn is_told(lines: &[&str]) {
-    let holder = format!("app\\u{{1b}}.db is locked: process {} (", std::process::id());
+    let holder = format!(r"$'app\x1b.db' is locked: process {} (", std::process::id());
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].contains(&holder), "{lines:?}");
     assert!(lines[1].contains("dash_durability"), "{lines:?}");

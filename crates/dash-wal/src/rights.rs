@@ -8,7 +8,7 @@ use dash_engine::beside::follow;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::SHARED;
 use dash_engine::open::with_remedy;
-use dash_storage::{Directory, File, LockKind, Storage};
+use dash_storage::{Directory, File, FileKind, LockKind, Storage};
 use std::path::Path;
 
 /// Gives `-wal` the rights of the database, if it is one.
@@ -38,7 +38,7 @@ pub(crate) fn clear_wal<S: Storage>(
         return Ok(());
     };
     let owner = || Ok(database.metadata().during(Operation::Stat, shown)?.owner);
-    if wal.len > 0 || wal.owner == owner()? {
+    if wal.kind != FileKind::Regular || wal.len > 0 || wal.owner == owner()? {
         return Ok(());
     }
     let used = database.lock_conflict(SHARED, LockKind::Exclusive);
