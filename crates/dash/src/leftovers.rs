@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use dash_engine::header::{HEADER_LEN, Header};
 use dash_ffi::{Code, Error, Result};
 use dash_shadow::Operation;
 use dash_storage::real::{self, Real};
@@ -155,10 +156,24 @@ impl Neighbours {
 
     /// The header up to [`VERSIONS`]; zeros where there is nothing.
     fn beginning(&self, path: &Path) -> Option<[u8; VERSIONS.end]> {
-        let file = self.folder.as_ref()?.open(path.file_name()?, OpenMode::Read).ok()?;
         let mut header = [0; VERSIONS.end];
-        file.read_at(&mut header, 0).ok()?;
+        self.open(path)?.read_at(&mut header, 0).ok()?;
         Some(header)
+    }
+
+    /// Page 1 of the database at `path`, if it can be read.
+    pub fn first_page(&self, path: &Path) -> Option<Vec<u8>> {
+        let (file, mut header) = (self.open(path)?, [0; HEADER_LEN]);
+        file.read_at(&mut header, 0).ok()?;
+        let mut first = vec![0; usize::try_from(Header(header).page_size()?).ok()?];
+        file.read_at(&mut first, 0).ok()?;
+        Some(first)
+    }
+
+    /// The database, by a descriptor that is not closed while anybody in this process has locks on
+    /// it.
+    fn open(&self, path: &Path) -> Option<real::File> {
+        self.folder.as_ref()?.open(path.file_name()?, OpenMode::Read).ok()
     }
 
     /// Whether there is a rollback journal, hot or not.

@@ -1,16 +1,16 @@
 //! Databases in which SQLite's extension `cksumvfs` keeps a checksum in each page. What changes
 //! page 1 past that extension makes them unreadable, so it is refused.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
-use dash_engine::header::{Header, is_summed};
+use dash_engine::header::is_summed;
 use dash_ffi::{Code, ConnectionRef, Error, Result};
 
+use crate::leftovers::Neighbours;
+
 /// Refuses to have stock SQLite put a database into WAL mode.
-pub fn refuse_wal_mode(path: &Path) -> Result<()> {
-    if !first_page(path).is_ok_and(|first| is_summed(&first)) {
+pub fn refuse_wal_mode(path: &Path, beside: &Neighbours) -> Result<()> {
+    if !beside.first_page(path).is_some_and(|first| is_summed(&first)) {
         return Ok(());
     }
     Err(Error::new(
@@ -37,15 +37,4 @@ pub fn refuse_backup(connection: &ConnectionRef<'_>, schema: &str, page_size: u3
              with VACUUM INTO, with that extension loaded"
         ),
     ))
-}
-
-fn first_page(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    let mut header = [0; dash_engine::header::HEADER_LEN];
-    file.read_exact(&mut header)?;
-    let size = Header(header).page_size().and_then(|size| usize::try_from(size).ok());
-    let mut first = header.to_vec();
-    first.resize(size.unwrap_or(header.len()), 0);
-    file.read_exact(first.get_mut(header.len()..).unwrap_or_default())?;
-    Ok(first)
 }

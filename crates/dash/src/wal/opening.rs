@@ -297,7 +297,7 @@ fn put_into_wal_mode(
     }
     let is_empty = there.is_none_or(|there| there.len() == 0) && !beside.has_journal()?;
     if !is_empty {
-        summed::refuse_wal_mode(path)?;
+        summed::refuse_wal_mode(path, beside)?;
     }
     let could_not = could_not(path);
     let sql = if is_empty { BEGIN } else { ENTER };
