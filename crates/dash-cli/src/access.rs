@@ -4,7 +4,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use nix::errno::Errno;
+use dash_storage::real::is_read_only;
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::{AccessFlags, Gid, Group, Uid, User, faccessat, geteuid};
 
@@ -15,11 +15,6 @@ pub fn may(path: &Path, what: AccessFlags) -> bool {
     faccessat(AT_FDCWD, path, what, AtFlags::AT_EACCESS).is_ok()
 }
 
-/// Whether it lies on a file system that is mounted read-only.
-pub fn is_on_read_only_mount(path: &Path) -> bool {
-    faccessat(AT_FDCWD, path, AccessFlags::W_OK, AtFlags::AT_EACCESS) == Err(Errno::EROFS)
-}
-
 /// Why this user can't write it, and what to do; `None`: they can.
 pub fn hindrance(path: &Path) -> Option<String> {
     if may(path, AccessFlags::W_OK) {
@@ -27,7 +22,7 @@ pub fn hindrance(path: &Path) -> Option<String> {
     }
     let shown = path.shown();
     Some(match path.metadata() {
-        Ok(_) if is_on_read_only_mount(path) => format!(
+        Ok(_) if is_read_only(path) => format!(
             "the file system of {shown} is mounted read-only: mount it for writing, or copy the database with all that lies \
              beside it where it can be written"
         ),

@@ -116,19 +116,12 @@ pub fn has_one_name<F: File>(file: &F, name: &str) -> Result<()> {
 /// # Errors
 ///
 /// As of [`has_one_name`].
-pub fn is_named_so<D: Directory>(
+pub fn is_named_so<D: Directory<File: File>>(
     directory: &D,
     (name, shown): (&OsStr, &str),
     file: &D::File,
-) -> Result<bool>
-where
-    D::File: File,
-{
-    let found = directory.metadata(name).during(Operation::Stat, shown)?;
-    match found.filter(|found| found.id == file.id()) {
-        Some(found) => no_other(found, shown).map(|_| true),
-        None => Ok(false),
-    }
+) -> Result<bool> {
+    only_name(directory, (name, shown), file).map(|found| found.is_some())
 }
 
 /// As [`is_named_so`], where somebody may give this name to others' files over and over:
@@ -138,22 +131,27 @@ where
 /// # Errors
 ///
 /// As of [`has_one_name`].
-pub fn is_surely_named_so<D: Directory>(
+pub fn is_surely_named_so<D: Directory<File: File>>(
     directory: &D,
     (name, shown): (&OsStr, &str),
     file: &D::File,
-) -> Result<bool>
-where
-    D::File: File,
-{
-    let looked = || directory.metadata(name).during(Operation::Stat, shown);
-    let Some(before) = looked()?.filter(|found| found.id == file.id()) else { return Ok(false) };
-    no_other(before, shown)?;
+) -> Result<bool> {
+    let Some(before) = only_name(directory, (name, shown), file)? else { return Ok(false) };
     drop(directory.link(name, name));
-    let Some(after) = looked()?.filter(|found| found.id == file.id()) else { return Ok(false) };
-    no_other(after, shown)?;
     // A name that was given in between has changed it.
-    Ok(after.changed == before.changed)
+    let after = only_name(directory, (name, shown), file)?;
+    Ok(after.is_some_and(|after| after.changed == before.changed))
+}
+
+/// What is said of a file by its name in a folder, which is to be its only one; `None`: the name
+/// is another one's.
+fn only_name<D: Directory<File: File>>(
+    directory: &D,
+    (name, shown): (&OsStr, &str),
+    file: &D::File,
+) -> Result<Option<Metadata>> {
+    let found = directory.metadata(name).during(Operation::Stat, shown)?;
+    found.filter(|found| found.id == file.id()).map(|found| no_other(found, shown)).transpose()
 }
 
 /// The same as [`has_one_name`]; what is said of the file.

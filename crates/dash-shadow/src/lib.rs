@@ -28,7 +28,6 @@ pub use dash_engine::coordination::OPEN_PATIENCE;
 pub use dash_engine::error::{Error, Operation, Result};
 pub use dash_engine::handover::Turn;
 pub use dash_engine::memory::headroom;
-pub use dash_engine::open::shell_word;
 pub use forget::forget;
 pub use format::Protocol;
 pub use inspect::{Report, inspect};

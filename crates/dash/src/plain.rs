@@ -139,9 +139,7 @@ impl Request<'_> {
         file.why = why;
         Ok(opened(self, (MODE, Box::new(file)), flags, membership))
     }
-}
 
-impl Request<'_> {
     /// What a database that is dash's is told to be where stock SQLite reads it.
     fn by_stocks_rules(&self) -> Option<String> {
         if self.parameters.immutable || self.parameters.mode.is_some_and(<dyn Mode>::is_plain) {

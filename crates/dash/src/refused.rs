@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use dash_engine::open::shell_word;
 use dash_ffi::{Code, HostVfs, explain};
-use dash_shadow::shell_word;
 use dash_storage::real;
 
 use crate::errors_to;

@@ -5,11 +5,12 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use dash_storage::real::is_read_only;
 use nix::unistd::AccessFlags;
 
 use super::finding::{Level, Section};
 use super::names::beside;
-use crate::access::{is_on_read_only_mount, may, named, user};
+use crate::access::{may, named, user};
 use crate::out::Shown;
 
 /// Files beside a database that a writer must be able to write.
@@ -31,7 +32,7 @@ pub fn examine(section: &mut Section, file: &Path) {
         return;
     }
     let writes = may(file, AccessFlags::W_OK);
-    if is_on_read_only_mount(file) {
+    if is_read_only(file) {
         let says = "it can't be written: the file system is mounted read-only";
         section.advise(Level::Warning, says, "open it with mode=ro&immutable=1 in the URI");
     } else if !writes {

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use dash_storage::real::Real;
+use dash_storage::real::{Real, is_read_only};
 use dash_storage::{Directory, File, OpenMode, Storage};
 use nix::unistd::AccessFlags;
 use serde_json::{Value, json};
@@ -222,9 +222,7 @@ fn space(section: &mut Section, folder: &Folder) -> Value {
 fn rights(section: &mut Section, folder: &Folder) {
     let path = &folder.path;
     // A read-only mount is said above.
-    if !access::is_on_read_only_mount(path)
-        && !access::may(path, AccessFlags::W_OK | AccessFlags::X_OK)
-    {
+    if !is_read_only(path) && !access::may(path, AccessFlags::W_OK | AccessFlags::X_OK) {
         section.advise(
             Level::Warning,
             format!("{} may not write it: a database can be read if it was closed cleanly, and not be written", access::user()),

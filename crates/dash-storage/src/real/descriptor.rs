@@ -37,14 +37,14 @@ impl Descriptor {
         }
         let entry = OWN.claim();
         entry.value.set(file.as_raw_fd());
-        Ok(Self { file: Some(file), id: None, entry, generation: fork::generation() })
+        Ok(Self { file: Some(file), id: None, entry, generation: fork::forks() })
     }
 
     /// The open file, in the process that opened it.
     #[inline]
     pub(super) fn file(&self) -> io::Result<&fs::File> {
         match &self.file {
-            Some(file) if self.generation == fork::generation() => Ok(file),
+            Some(file) if self.generation == fork::forks() => Ok(file),
             _ => Err(Errno::EBADF.into()),
         }
     }
@@ -52,7 +52,7 @@ impl Descriptor {
     /// Says of which file it is: it is in use.
     pub(super) fn is_of(&mut self, id: FileId) {
         if self.id.is_none()
-            && self.generation == fork::generation()
+            && self.generation == fork::forks()
             && let Some(mut ours) = files::ours()
         {
             ours.begins(id);
@@ -97,7 +97,7 @@ impl Descriptor {
     pub(super) fn close(&mut self) {
         let Some(file) = self.file.take() else { return };
         let _inside = fork::inside();
-        if self.generation == fork::generation() {
+        if self.generation == fork::forks() {
             // In this order: the number may be somebody else's at once.
             if let Some(mut ours) = files::ours() {
                 ours.number_is_free(file.as_raw_fd(), self.id);
@@ -113,7 +113,7 @@ impl Descriptor {
 
     /// Leaves the descriptor open and listed, to be closed or taken over later.
     fn park(mut self, writable: bool) {
-        if self.generation != fork::generation() {
+        if self.generation != fork::forks() {
             return;
         }
         let Some(mut ours) = files::ours() else { return self.leave() };
@@ -183,7 +183,7 @@ fn adopt(id: FileId, parked: &Parked) -> Descriptor {
     // SAFETY: parking gave up ownership of an open descriptor by `into_raw_fd`, and one caller only
     // is given it back.
     let file = unsafe { fs::File::from_raw_fd(parked.number) };
-    let (entry, generation) = (parked.entry, fork::generation());
+    let (entry, generation) = (parked.entry, fork::forks());
     Descriptor { file: Some(file), id: Some(id), entry, generation }
 }
 

@@ -46,18 +46,13 @@ thread_local! {
 const LOOKS: u32 = 20_000;
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Which process since the first this is, counted in forks; a handle is good in its own only.
-#[inline]
-pub(super) fn generation() -> u64 {
-    GENERATION.load(Ordering::Relaxed)
-}
-
 /// How many forks this process is away from the first one that had files open here. Whoever
 /// remembers the number can tell that a handle came over `fork()`: nothing is wrong with the file
 /// then, but the handle is good no more. Costs a load.
+#[inline]
 #[must_use]
 pub fn forks() -> u64 {
-    generation()
+    GENERATION.load(Ordering::Relaxed)
 }
 
 /// Does something that no fork comes into, such as to hold a lock that a child would find held for

@@ -135,7 +135,7 @@ impl Region {
         let entry = MAPPINGS.claim();
         // An empty region is one mapped byte.
         entry.value.set(mapping.as_ptr().addr(), mapping.len().max(1));
-        let generation = fork::generation();
+        let generation = fork::forks();
         Self { len: mapping.len(), mapping: Some(mapping), entry, generation }
     }
 
@@ -145,7 +145,7 @@ impl Region {
         const PROTECTION: i32 = libc::PROT_READ | libc::PROT_WRITE;
         const FLAGS: i32 = libc::MAP_FIXED | libc::MAP_SHARED;
         let _inside = fork::inside();
-        if old.generation == fork::generation() || old.len == 0 {
+        if old.generation == fork::forks() || old.len == 0 {
             return Err(Errno::EINVAL.into());
         }
         let start = libc::off_t::try_from(start).map_err(|_| Errno::EOVERFLOW)?;
@@ -177,7 +177,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         let _inside = fork::inside();
-        if self.generation == fork::generation() {
+        if self.generation == fork::forks() {
             drop(self.mapping.take());
             self.entry.value.take();
             self.entry.release();

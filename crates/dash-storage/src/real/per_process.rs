@@ -36,7 +36,7 @@ impl<T: Default> PerProcess<T> {
                 let _inside = fork::inside();
                 place.get_or_init(Node::new)
             });
-            if node.generation == fork::generation() {
+            if node.generation == fork::forks() {
                 return &node.value;
             }
             place = &node.next;
@@ -52,7 +52,7 @@ impl<T: Default> Default for PerProcess<T> {
 
 impl<T: Default> Node<T> {
     fn new() -> Box<Self> {
-        let generation = fork::generation();
+        let generation = fork::forks();
         Box::new(Self { generation, value: T::default(), next: OnceLock::new() })
     }
 }

@@ -62,7 +62,7 @@ impl Persistent {
         let (start, persistence) = map(file, len)?;
         let entry = MAPPINGS.claim();
         entry.value.set(start.as_ptr().addr(), len);
-        let generation = fork::generation();
+        let generation = fork::forks();
         Ok(Self { start, len, persistence, instruction, entry, generation, descriptor })
     }
 
@@ -199,7 +199,7 @@ impl Drop for Persistent {
     fn drop(&mut self) {
         let inside = fork::inside();
         // In a forked child something else may lie there by now.
-        if self.generation == fork::generation() {
+        if self.generation == fork::forks() {
             // SAFETY: the mapping is this value's own, and nothing borrowed from it is left.
             unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
             self.entry.value.take();

@@ -76,9 +76,7 @@ impl Journal {
         memory.extend_from_slice(new);
         true
     }
-}
 
-impl Journal {
     fn put(&mut self, data: &[u8], offset: u64) -> Result<()> {
         if let Content::Memory(memory) = &mut self.content
             && let Ok(at) = usize::try_from(offset)
