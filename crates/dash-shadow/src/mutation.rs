@@ -86,6 +86,7 @@ mutations! {
     SettledBelieved = "a shadow that was declared mended in the cache is believed",
     BuriedBelieved = "a shadow on which a commit was buried is believed where it looks right",
     SettledWithoutCopying = "settling copies nothing",
+    FencedBesideWriter = "settling puts up the name fence without WRITER",
     SettledNotFlushed = "a shadow is declared settled before that is durable",
     SettledForAnother = "a shadow is declared settled, whatever was committed meanwhile",
     SettlerKeepsNobodyOff = "nobody is kept off a shadow that is being settled",

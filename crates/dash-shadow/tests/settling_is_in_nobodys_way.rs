@@ -5,6 +5,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::channel;
 
 use super::common::sim::{start, tiny};
 use super::common::{Content, PAGE, changes, commit, read, value_of, write};
@@ -33,6 +36,18 @@ fn after_a_large_commit(grown: bool, options: &OpenOptions) -> (Machine, Simulat
         commit(&mut a, &content(1)).unwrap();
         commit(&mut a, &content(2)).unwrap();
     }
+    commit(&mut a, &content(3)).unwrap();
+    (machine, process, a)
+}
+
+/// A machine on which the first commit of a session was a large one: no name fence stands yet.
+fn after_a_first_commit() -> (Machine, Simulated, Other) {
+    let machine = Machine::new(1);
+    let (first, mut a) = start(&machine, &tiny());
+    commit(&mut a, &content(2)).unwrap();
+    a.close().unwrap();
+    machine.kill(&first);
+    let (process, mut a) = start(&machine, &tiny());
     commit(&mut a, &content(3)).unwrap();
     (machine, process, a)
 }
@@ -150,6 +165,66 @@ fn who_rolls_back_meanwhile() {
 #[test]
 fn who_only_locks_meanwhile() {
     at_every_moment("a lock", only_locks);
+}
+
+/// Runs `first`, and `second` before its call number `at`; whether it came to that.
+fn before_call<T>(
+    machine: &Machine,
+    at: usize,
+    first: impl FnOnce() -> T,
+    second: impl FnOnce() + Send + 'static,
+) -> (T, bool) {
+    let (mut seen, mut second) = (0, Some(second));
+    let met = Arc::new(AtomicBool::new(false));
+    let meets = met.clone();
+    machine.watch(move |machine, operation| {
+        let counts = changes(operation.kind);
+        if counts
+            && seen == at
+            && let Some(act) = second.take()
+        {
+            machine.watch(|_, _| {});
+            meets.store(true, SeqCst);
+            act();
+        }
+        seen += usize::from(counts);
+    });
+    let done = first();
+    machine.watch(|_, _| {});
+    (done, met.load(SeqCst))
+}
+
+/// Not only at the moments that settling tells of: before each call of either. The name fence of a
+/// large commit was put up by both at once, and a commit failed.
+#[test]
+pub(crate) fn who_commits_between_any_two_calls() {
+    for (fenced, settles_first) in [(false, false), (false, true), (true, false), (true, true)] {
+        for at in 0.. {
+            let (machine, _p, mut a) = match fenced {
+                true => after_a_large_commit(true, &tiny()),
+                false => after_a_first_commit(),
+            };
+            let (_q, mut other) = start(&machine, &tiny());
+            let settles = move || {
+                let settled = a.settle(1);
+                assert!(matches!(settled, Ok(_) | Err(Error::Busy)), "{settled:?}");
+            };
+            let (sent, left) = channel();
+            let commits = move || sent.send(commits(&mut other, &content(3))).unwrap();
+            let ((), met) = match settles_first {
+                true => before_call(&machine, at, settles, commits),
+                false => before_call(&machine, at, commits, settles),
+            };
+            let story =
+                format!("before call {at}, fenced: {fenced}, settles first: {settles_first}");
+            let newest = left.try_iter().next().flatten().unwrap_or_else(|| content(3));
+            is(&machine, &newest, &story);
+            if !met {
+                assert!(at > 3, "{at} calls");
+                break;
+            }
+        }
+    }
 }
 
 /// It is declared settled only when it is durable: the next commit does not list those pages.

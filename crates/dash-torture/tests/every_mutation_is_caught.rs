@@ -164,6 +164,7 @@ const TOLD: &[Told] = &[
             undone::a12_what_the_next_opener_decided,
         ],
     ),
+    (Mutation::FencedBesideWriter, &[settling::who_commits_between_any_two_calls]),
     (Mutation::SettledNotFlushed, &[settling::what_is_settled_is_durable]),
     (Mutation::SettledForAnother, &[settling::who_commits_meanwhile]),
     (Mutation::SettlerKeepsNobodyOff, &[settling::who_commits_meanwhile]),

@@ -17,10 +17,6 @@ const GRUDGE: Duration = Duration::from_secs(60);
 /// How often a waiting connection looks again.
 const PAUSE: Duration = Duration::from_micros(100);
 
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 impl<S: Storage> Connection<S> {
     /// Takes WRITER, past housekeeping; `false` if somebody writes.
     pub(crate) fn writer_past_housekeeping(&self) -> Result<bool> {
@@ -38,15 +34,15 @@ impl<S: Storage> Connection<S> {
         attempt: impl Fn() -> Result<bool>,
     ) -> Result<bool> {
         let begun = self.pair.storage.monotonic_nanos();
-        let since = |at: u64| self.pair.storage.monotonic_nanos().wrapping_sub(at);
-        let grudge = self.gave_up_at.get().is_some_and(|at| since(at) < nanos(GRUDGE));
+        let since = |at| Duration::from_nanos(self.pair.storage.monotonic_nanos().wrapping_sub(at));
+        let grudge = self.gave_up_at.get().is_some_and(|at| since(at) < GRUDGE);
         while self.pair.coordination.met_housekeeping(kept, given_back)? {
             if self.pair.coordination.given_back() == given_back {
                 if grudge {
                     return Ok(false);
                 }
-                if since(begun) > nanos(PATIENCE) {
-                    self.gave_up_at.set(Some(begun + nanos(PATIENCE)));
+                if since(begun) > PATIENCE {
+                    self.gave_up_at.set(Some(self.pair.storage.monotonic_nanos()));
                     return Ok(false);
                 }
                 if *kept == locks::KEEPS_SHADOW {

@@ -2,7 +2,8 @@
 //! that the next small commit need not carry them (F7).
 //!
 //! It is housekeeping ([`crate::shared::housekeeping`]) and may take as long as it likes, so no
-//! flush and no copying is done under WRITER, and no flush while anybody is kept off the shadow:
+//! copying is done under WRITER, no flush but that of a name fence, which a writer who waits for it
+//! would have to put up, too, and no flush while anybody is kept off the shadow:
 //!
 //! | step | holds | leaves behind |
 //! |---|---|---|
@@ -53,7 +54,7 @@ pub enum Moment {
 /// What there is to do.
 enum Task {
     Nothing,
-    /// The name fence has to be made first, without a lock.
+    /// To look again: the name fence has to be made first.
     Fence,
     /// The shadow is too short.
     Lengthen,
@@ -83,6 +84,7 @@ impl<S: Storage> Connection<S> {
                 Task::Nothing => return Ok(false),
                 Task::Copy(list) => break list,
                 Task::Fence if std::mem::replace(&mut fenced, true) => return Ok(false),
+                Task::Fence if !broken(Mutation::FencedBesideWriter) => {}
                 Task::Fence => self.guard_names(self.shadow_slot())?,
                 Task::Lengthen => {
                     let lengthened = self.lengthen();
@@ -119,8 +121,10 @@ impl<S: Storage> Connection<S> {
         if !self.pair.coordination.keep_writer()? {
             return Err(Error::Busy);
         }
-        let task = self.look_what_to_do(worth, grown);
+        let (task, slot) = (self.look_what_to_do(worth, grown), self.shadow_slot());
         let taken = match &task {
+            // A writer may be about to do it as well: two at once take each other's folder.
+            Ok(Task::Fence) if !broken(Mutation::FencedBesideWriter) => self.guard_names(slot),
             Ok(Task::Lengthen) => self.hold_shadow(HalfSettled::Growing),
             Ok(Task::Copy(_)) => self.hold_shadow(HalfSettled::Copying),
             _ => Ok(()),

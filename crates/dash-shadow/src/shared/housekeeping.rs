@@ -7,10 +7,10 @@
 //! so nobody waits for the dead. The shared words only save calls: while nobody keeps house a
 //! failed attempt costs two loads. A count that a dead process left costs a call each.
 //!
-//! WRITER is held for moments, and never across a flush or the copying of pages. The shadow is held
-//! while pages are copied; a connection that wants it says so in a word that is looked at between
-//! two pieces. A stopped process keeps its locks: how long it is waited for is in
-//! [`crate::connection::past_housekeeping`].
+//! WRITER is held for moments, never across the copying of pages, and across no flush but that of a
+//! name fence. The shadow is held while pages are copied; a connection that wants it says so in a
+//! word that is looked at between two pieces. A stopped process keeps its locks: how long it is
+//! waited for is in [`crate::connection::past_housekeeping`].
 
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks;
