@@ -93,11 +93,10 @@ fn runs(more: &[u8]) -> Vec<Range<usize>> {
 pub struct Carry {
     /// Its statements carry it, run by this version; 0: they don't.
     version: u32,
-    pages: BTreeMap<u32, Vec<u8>>,
-    /// The page whose header came last.
-    page: u32,
-    /// Where the last frame begins.
-    last: u64,
+    /// The frames, by where they begin: which page, and what is on it. What a rollback leaves here
+    /// the next transaction writes over, as in `-wal`: under locking_mode=EXCLUSIVE nothing tells
+    /// that it begins.
+    frames: BTreeMap<u64, (u32, Vec<u8>)>,
     /// Where the frame begins that ends the transaction; 0: it has not come. What comes behind it
     /// is the same page again, which pads a sector, in pieces.
     end: u64,
@@ -114,7 +113,7 @@ impl Carry {
         self.version = version;
     }
 
-    /// Another transaction begins.
+    /// Another transaction begins, or one is committed.
     pub fn begin(&mut self) {
         *self = Self { version: self.version, ..Self::default() };
     }
@@ -129,15 +128,15 @@ impl Carry {
             return false;
         }
         if data.len() != HEADER {
-            if self.page != 0 {
-                self.pages.insert(std::mem::take(&mut self.page), data.to_vec());
+            let frame = offset.checked_sub(HEADER as u64).and_then(|at| self.frames.get_mut(&at));
+            if let Some((_, page)) = frame {
+                *page = data.to_vec();
             }
             return false;
         }
-        let is_new = offset > self.last;
-        self.page = u32::from_be_bytes([data[0], data[1], data[2], data[3]]);
-        self.last = self.last.max(offset);
-        let waits = is_new && data[4..8] != [0; 4];
+        let page = u32::from_be_bytes([data[0], data[1], data[2], data[3]]);
+        self.frames.entry(offset).or_default().0 = page;
+        let waits = offset != self.end && data[4..8] != [0; 4];
         if waits {
             self.end = offset;
             self.held = Some((data.to_vec(), offset));
@@ -155,7 +154,8 @@ impl Carry {
         if let Some(newest) = engine.newest_commit() {
             let mut statements = header[4..8].to_vec();
             statements.reverse();
-            for (number, page) in &self.pages {
+            let written = self.frames.range(..=offset).map(|(_, (number, page))| (*number, page));
+            for (number, page) in &written.collect::<BTreeMap<_, _>>() {
                 let before = engine.committed_page(newest, *number).ok().flatten();
                 let before = before.unwrap_or_else(|| vec![0; page.len()]);
                 let more: Vec<_> =
@@ -175,7 +175,7 @@ impl Carry {
             self.said = Some(said.clone());
             engine.say(said, true, runner);
         }
-        self.pages.clear();
+        self.frames.clear();
         Ok(Some((header, offset)))
     }
 }

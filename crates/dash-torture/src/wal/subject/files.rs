@@ -288,6 +288,7 @@ impl File for Database {
                 *moved = engine(self.connection.get()?.has_moved(), Code::IOERR_FSTAT)?;
             }
             FileControl::CommitPhaseTwo => {
+                self.connection.carry().begin();
                 self.connection.older.forget_checksum();
                 engine(self.connection.get()?.committed(), Code::IOERR_FSYNC)?;
             }
