@@ -124,7 +124,17 @@ pub struct Keeper<T, L> {
     /// The databases that were ever watched.
     known: Mutex<Vec<Weak<L>>>,
     at_exit: OnceLock<()>,
+    /// The process ends.
+    ends: AtomicBool,
+    /// What the thread has done since, in databases.
+    steps: AtomicU64,
 }
+
+/// How long the end of the process waits for one step of that; and where a handler of a signal
+/// seems to have called `exit`. How often it looks.
+const STEP: Duration = Duration::from_secs(10);
+const STEP_IN_HANDLER: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(1);
 
 /// One of them.
 pub struct Watched<T, L> {
@@ -144,11 +154,13 @@ impl<T, L> Default for Keeper<T, L> {
             runs: AtomicBool::new(false),
             known: Mutex::default(),
             at_exit: OnceLock::new(),
+            ends: AtomicBool::new(false),
+            steps: AtomicU64::new(0),
         }
     }
 }
 
-impl<T, L> Keeper<T, L> {
+impl<T: Send + 'static, L: Send + Sync + 'static> Keeper<T, L> {
     fn watched(&self) -> MutexGuard<'_, Vec<Watched<T, L>>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -160,12 +172,14 @@ impl<T, L> Keeper<T, L> {
     /// Looks after one more, or after one of them as is said now. `work` calls
     /// [`keep`](Self::keep), in the thread; `at_exit` is called at the end of the process. `false`:
     /// there is no thread to be had.
-    pub fn watch(&self, one: Watched<T, L>, work: fn(), at_exit: extern "C" fn()) -> bool {
+    pub fn watch(&'static self, one: Watched<T, L>, work: fn(), at_exit: extern "C" fn()) -> bool {
         self.at_exit.get_or_init(|| drop(dash_ffi::at_exit(at_exit)));
         if !self.runs.swap(true, Ordering::SeqCst) {
-            let thread = std::thread::Builder::new().name("dash-rest".into());
-            let run = move || dash_ffi::behind_the_wall("coming to rest", work);
-            if thread.spawn(run).is_err() {
+            let run = move || {
+                dash_ffi::behind_the_wall("coming to rest", work);
+                self.runs.store(false, Ordering::SeqCst);
+            };
+            if real::start_thread("dash-rest", run).is_err() {
                 self.runs.store(false, Ordering::SeqCst);
                 return false;
             }
@@ -182,16 +196,43 @@ impl<T, L> Keeper<T, L> {
         true
     }
 
-    /// All that were ever watched, at the end of the process.
-    pub fn take_known(&self) -> Vec<Weak<L>> {
-        real::lock(&self.known).map(|mut known| std::mem::take(&mut *known)).unwrap_or_default()
+    /// At the end of the process: waits while the thread brings to rest what it can. Here nothing
+    /// is allocated and no lock is taken: a handler of a signal may have called `exit` in the
+    /// middle of anything, and the thread may be in need of what that has interrupted.
+    pub fn finish(&self) {
+        real::process_ends();
+        self.ends.store(true, Ordering::SeqCst);
+        let step = if real::is_signal_blocked() { STEP_IN_HANDLER } else { STEP };
+        let (mut steps, mut since) = (0, Instant::now());
+        while self.runs.load(Ordering::SeqCst) && since.elapsed() < step {
+            // It may have looked before this was said, and wait only now.
+            self.changed.notify_one();
+            std::thread::sleep(LOOK);
+            let now = self.steps.load(Ordering::SeqCst);
+            if now != std::mem::replace(&mut steps, now) {
+                since = Instant::now();
+            }
+        }
     }
 
-    /// Has `look` look at each when it is due, and again when it says so. A forked child must not
-    /// find a connection in its hands.
-    pub fn keep(&self, look: fn(T, &L) -> Option<(Duration, T)>) {
+    /// In the thread: all that were ever watched are brought to rest.
+    fn finish_all(&self, last: fn(&L)) {
+        let known = real::lock(&self.known).map(|mut known| std::mem::take(&mut *known));
+        for links in known.unwrap_or_default().iter().filter_map(Weak::upgrade) {
+            last(&links);
+            self.steps.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Has `look` look at each when it is due, and again when it says so, and `last` at the end of
+    /// the process. A forked child must not find a connection in its hands.
+    pub fn keep(&self, look: fn(T, &L) -> Option<(Duration, T)>, last: fn(&L)) {
         let mut watched = self.watched();
         loop {
+            if self.ends.load(Ordering::SeqCst) {
+                drop(watched);
+                return self.finish_all(last);
+            }
             let next = watched.iter().map(|one| one.due).min();
             watched = match next.map(|due| due.saturating_duration_since(Instant::now())) {
                 None => self.changed.wait(watched).unwrap_or_else(PoisonError::into_inner),

@@ -4,9 +4,13 @@
 //! interrupted goes on no more. So from then on a lock is waited for a moment only, once; what
 //! can't be closed without it stays open, and the kernel closes it.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
 static ENDS: AtomicBool = AtomicBool::new(false);
 static GAVE_UP: AtomicBool = AtomicBool::new(false);
@@ -38,6 +42,31 @@ pub fn lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
             }
         }
     }
+}
+
+/// Starts a thread that no handler of the host's for a signal interrupts: one that calls `exit`
+/// would wait there for this thread. Faults come through.
+///
+/// # Errors
+///
+/// No thread can be had.
+pub fn start_thread(
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let mut signals = SigSet::all();
+    let faults = [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL];
+    faults.into_iter().for_each(|fault| signals.remove(fault));
+    let before = signals.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let thread = Builder::new().name(name.to_owned()).spawn(work);
+    before.thread_set_mask()?;
+    thread
+}
+
+/// Whether this thread has blocked a signal, as a handler has the one it handles.
+#[must_use]
+pub fn is_signal_blocked() -> bool {
+    SigSet::thread_get_mask().is_ok_and(|blocked| blocked.iter().next().is_some())
 }
 
 /// How long something may be waited for; `None`: as long as it takes.

@@ -58,7 +58,7 @@ mod tests;
 
 pub use closing::{WhileNobodyOpens, keep_out};
 pub use directory::Directory;
-pub use ending::{lock, process_ends};
+pub use ending::{is_signal_blocked, lock, process_ends, start_thread};
 pub use file::File;
 pub use file_system::{FileSystem, is_read_only};
 pub use fork::{forks, without_fork};

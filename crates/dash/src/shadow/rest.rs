@@ -9,10 +9,10 @@
 //! be brought to rest: there a process lets go once it has not used the database for as long, so
 //! that it does not keep it from resting when others write later, and no process goes on looking.
 
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use dash_storage::real::{self, PerProcess, Real};
+use dash_storage::real::{PerProcess, Real};
 
 use super::link::Link;
 use super::settle;
@@ -60,14 +60,18 @@ pub fn closed(links: &Arc<Links>) {
 }
 
 fn keep() {
-    KEEPER.get().keep(Watched::look);
+    KEEPER.get().keep(Watched::look, last);
+}
+
+extern "C" fn at_exit() {
+    if let Some(keeper) = KEEPER.found() {
+        keeper.finish();
+    }
 }
 
 /// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
-extern "C" fn at_exit() {
-    real::process_ends();
-    let known = KEEPER.get().take_known();
-    for link in known.iter().filter_map(Weak::upgrade).flat_map(|links| links.open()) {
+fn last(links: &Links) {
+    for link in links.open() {
         if link.is_inherited() || link.rest.is_none() {
             continue;
         }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dash_shadow::{Connection, Error, OpenOptions};
-use dash_storage::real::Real;
+use dash_storage::real::{self, Real};
 
 use super::shared::Settling;
 use crate::mode::registry::Shared;
@@ -30,7 +30,7 @@ pub fn in_background(path: PathBuf, shared: &Shared) {
     if settling.as_ref().is_some_and(|thread| !thread.is_finished()) {
         return;
     }
-    let thread = std::thread::Builder::new().name("dash-settle".into()).spawn(move || {
+    let thread = real::start_thread("dash-settle", move || {
         // What fails here the next commit does, and reports.
         dash_ffi::behind_the_wall("settling", || drop(settle(&path)));
     });

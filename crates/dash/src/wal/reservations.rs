@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use dash_storage::real::{PerProcess, without_fork};
+use dash_storage::real::{self, PerProcess, without_fork};
 
 use super::link::Link;
 
@@ -41,8 +41,8 @@ pub fn can_be_watched() -> bool {
     if watch.runs.swap(true, Ordering::SeqCst) {
         return true;
     }
-    let thread = std::thread::Builder::new().name("dash-watch".into());
-    let thread = thread.spawn(|| dash_ffi::behind_the_wall("watching locks", watch_all));
+    let work = || dash_ffi::behind_the_wall("watching locks", watch_all);
+    let thread = real::start_thread("dash-watch", work);
     if thread.is_err() {
         watch.runs.store(false, Ordering::SeqCst);
     }

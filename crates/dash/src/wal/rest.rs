@@ -7,10 +7,10 @@
 //! the database is at rest, whoever commits or is killed meanwhile; and sleeps for good while
 //! nothing is watched.
 
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use dash_storage::real::{self, PerProcess};
+use dash_storage::real::PerProcess;
 use dash_wal::{Newest, Rest};
 
 use super::link::{Link, Links, State};
@@ -57,19 +57,21 @@ pub fn closed(links: &Arc<Links>) {
 }
 
 fn keep() {
-    KEEPER.get().keep(|one, links| one.look(links, State::lock));
+    KEEPER.get().keep(|one, links| one.look(links, State::lock), last);
+}
+
+extern "C" fn at_exit() {
+    if let Some(keeper) = KEEPER.found() {
+        keeper.finish();
+    }
 }
 
 /// Whatever was committed last, the process ends. What a thread has in hand for long is left alone.
-extern "C" fn at_exit() {
-    real::process_ends();
-    let known = KEEPER.get().take_known();
-    for links in known.iter().filter_map(Weak::upgrade) {
-        let now = Watched { after: Duration::ZERO, newest: None, blind: 0 };
-        // Twice: the first time it is seen what the newest commit is.
-        if let Some((_, now)) = now.look(&links, lock_soon) {
-            now.look(&links, lock_soon);
-        }
+fn last(links: &Links) {
+    let now = Watched { after: Duration::ZERO, newest: None, blind: 0 };
+    // Twice: the first time it is seen what the newest commit is.
+    if let Some((_, now)) = now.look(links, lock_soon) {
+        now.look(links, lock_soon);
     }
 }
 
