@@ -45,3 +45,38 @@ fn whatever_was_closed_before() {
         }
     }
 }
+
+/// A daemon closes them once it has opened what it needs. What a transaction may have to undo then
+/// moves to a temporary file: rows that were rolled back were committed.
+#[test]
+fn and_what_is_closed_later() {
+    const SCRIPT: &str = r#"
+path = sys.argv[2]
+db = sqlite3.connect(path)
+db.execute('CREATE TABLE t(i INTEGER PRIMARY KEY, x)')
+db.executemany('INSERT INTO t VALUES (?, ?)', ((i, b'a' * 3000) for i in range(3000)))
+db.commit()
+db.close()
+db = open(path)
+db.execute('PRAGMA cache_size = 20')
+for i in (1, 2, 3): db.execute('UPDATE t SET x = x WHERE i = ?', (i,))
+os.close(1)
+db.execute('BEGIN')
+db.execute('SAVEPOINT s')
+db.execute('UPDATE t SET x = ?', (b'b' * 3000,))
+try:
+    os.write(1, b'a line that a library prints\n' * 3000)
+    os._exit(4)
+except OSError: pass
+for sql in ['ROLLBACK TO s', 'RELEASE s', 'COMMIT']: db.execute(sql)
+db.close()
+db = sqlite3.connect(path)
+found = db.execute("SELECT count(*) FROM t WHERE substr(x, 1, 1) = x'61'").fetchone()
+os._exit(0 if found + db.execute('PRAGMA integrity_check').fetchone() == (3000, 'ok') else 3)
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.db");
+    let Some(mut command) = python(SCRIPT, &[&path]) else { return };
+    let status = command.status().expect("starts");
+    assert!(status.success(), "{status}");
+}

@@ -14,6 +14,7 @@ use dash_ffi::{
     Result, SyncFlags,
 };
 
+use crate::leftovers::Neighbours;
 use crate::mode::registry;
 
 /// The super-journal of a transaction that commits: SQLite lists the journals of all its databases
@@ -139,9 +140,17 @@ fn is_of_engine(journal: &Path) -> bool {
 }
 
 /// Whether it is such a path; or that of a database in WAL mode, which has no journal: SQLite lists
-/// it, and its commit depends on no super-journal.
+/// it, and its commit depends on no super-journal. One that is open through another VFS says so
+/// itself.
 fn is_harmless(journal: &Path) -> bool {
-    is_of_engine(journal)
-        || registry::mode_of_journal(journal)
-            .is_some_and(|(mode, _)| mode.is_sqlites() && !mode.is_plain() && !journal.is_file())
+    let in_wal_mode = || match registry::mode_of_journal(journal) {
+        Some((mode, _)) => mode.is_sqlites() && !mode.is_plain(),
+        None => database_of(journal).is_some_and(|path| Neighbours::of(&path).says_wal(&path)),
+    };
+    is_of_engine(journal) || !journal.is_file() && in_wal_mode()
+}
+
+fn database_of(journal: &Path) -> Option<PathBuf> {
+    let name = journal.as_os_str().as_bytes().strip_suffix(b"-journal")?;
+    Some(OsStr::from_bytes(name).into())
 }

@@ -66,6 +66,7 @@ pub use initialize::check_limit;
 pub use memory::{Map, Memory};
 pub use per_process::PerProcess;
 pub use persistent::Persistent;
+pub use standard::keep_off_standard_streams;
 pub use unwaiting::write_without_waiting;
 
 use std::io;

@@ -2,8 +2,8 @@
 //! is opened gets its number, and what a library prints goes into that file. SQLite's VFS keeps its
 //! files off these numbers, too (`robust_open` in `os_unix.c`).
 
-use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::{fs, io};
 
 use nix::fcntl::{self, OFlag};
 use nix::sys::stat::Mode;
@@ -28,6 +28,15 @@ pub(super) fn kept_off(mut opened: OwnedFd) -> io::Result<OwnedFd> {
     retry(|| dup2(&unreadable, &mut opened))?;
     let _ = opened.into_raw_fd();
     Ok(kept)
+}
+
+/// A file under a number of no standard stream: one that is no database's, such as a temporary one.
+///
+/// # Errors
+///
+/// There is no descriptor left.
+pub fn keep_off_standard_streams(file: fs::File) -> io::Result<fs::File> {
+    kept_off(file.into()).map(fs::File::from)
 }
 
 /// Gives each free number of a standard stream to what can be neither read nor written: a program

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dash_ffi::{Code, Error, Result, SideFile};
+use dash_storage::real;
 
 use super::super_journal::{self, Prepared};
 
@@ -55,6 +56,8 @@ impl Journal {
         let mut folders = dash_ffi::temporary_folders().into_iter();
         let file = folders.find_map(|folder| tempfile::tempfile_in(folder).ok());
         let file = file.map_or_else(|| tempfile::tempfile_in(&self.beside), Ok)?;
+        // What the process prints would be rolled back to.
+        let file = real::keep_off_standard_streams(file)?;
         file.write_all_at(memory, 0)?;
         self.content = Content::Spilled(file);
         Ok(())
