@@ -56,7 +56,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
             "shadow::without_engine",
         ],
     },
-    Circle { in_crate: "dash", modules: &["wake", "wake::writer"] },
     Circle {
         in_crate: "dash",
         modules: &["wal", "wal::file", "wal::opening", "wal::pragma", "wal::statement"],
@@ -85,22 +84,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
             "fs::worker",
         ],
     },
-    Circle {
-        in_crate: "dash-torture",
-        modules: &[
-            "sim::many_processes",
-            "sim::many_processes::accident",
-            "sim::many_processes::slow",
-        ],
-    },
-    Circle {
-        in_crate: "dash-torture",
-        modules: &["sim::neighbours", "sim::neighbours::ends", "sim::neighbours::image"],
-    },
-    Circle {
-        in_crate: "dash-torture",
-        modules: &["wal::subject", "wal::subject::files", "wal::subject::log"],
-    },
     Circle { in_crate: "dash-wal", modules: &["frames", "frames::seal"] },
     Circle { in_crate: "dash-wal", modules: &["history", "history::beside"] },
     Circle { in_crate: "dash-wal", modules: &["index", "index::attach"] },
@@ -111,7 +94,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 15_171),
+    ("dash", 15_172),
     ("dash-bench", 5_385),
     ("dash-cli", 7_460),
     ("dash-engine", 2_086),
@@ -125,7 +108,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-storage", 4_492),
     ("dash-terminal", 873),
     ("dash-testing", 911),
-    ("dash-torture", 24_213),
+    ("dash-torture", 24_220),
     ("dash-wal", 14_493),
     ("libdash", 6),
 ];

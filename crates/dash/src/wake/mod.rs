@@ -33,10 +33,9 @@ use dash_shadow::Turn;
 use dash_storage::real::Memory;
 
 use crate::refused;
+use writer::FAIR_AFTER;
+pub use writer::Waited;
 
-/// How long the write lock is left to whoever is fastest. Handing it from thread to thread takes
-/// longer than a short transaction, so at first a sleep is just a sleep.
-const FAIR_AFTER: Duration = Duration::from_millis(3);
 /// How often in a row a new snapshot is tried without sleeping.
 const SNAPSHOTS_MAX: u32 = 2;
 /// Wake-ups in a row that may come early.
@@ -106,15 +105,6 @@ struct Waiting {
     slept_at: Instant,
     /// Whether the last sleep ended early.
     woken: bool,
-}
-
-/// How a thread got a lock for which it had waited.
-#[derive(Debug, Clone, Copy)]
-pub struct Waited {
-    /// The first failed attempt.
-    pub since: Instant,
-    /// Whether who was in the way woke it.
-    pub woken: bool,
 }
 
 thread_local! {

@@ -24,7 +24,18 @@ use dash_ffi::HostVfs;
 use dash_shadow::Turn;
 use dash_storage::real::Memory;
 
-use super::{FAIR_AFTER, Waited};
+/// How long the write lock is left to whoever is fastest. Handing it from thread to thread takes
+/// longer than a short transaction, so at first a sleep is just a sleep.
+pub(super) const FAIR_AFTER: Duration = Duration::from_millis(3);
+
+/// How a thread got a lock for which it had waited.
+#[derive(Debug, Clone, Copy)]
+pub struct Waited {
+    /// The first failed attempt.
+    pub since: Instant,
+    /// Whether who was in the way woke it.
+    pub woken: bool,
+}
 
 /// How long SQLite's busy handler sleeps, one time after the other, in milliseconds; the last for
 /// ever.

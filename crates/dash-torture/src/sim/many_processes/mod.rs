@@ -6,18 +6,18 @@ mod accident;
 mod guests;
 mod slow;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use dash_simulated::{Machine, Simulated, StockDescriptor};
+use dash_simulated::{Effect, Fault, Machine, OperationKind, Random, Simulated, StockDescriptor};
 
 use crate::random::Dice;
 use crate::sim::commit::undoable;
 use crate::sim::content::{self, Content, Stock, as_stock, read_here};
-use crate::sim::explore::{Checked, Explorer, lock, wrong};
+use crate::sim::explore::{Checked, Explorer, changes, lock, wrong};
 use crate::sim::model::{Model, short};
 use crate::sim::next::{next, unexpected};
 use crate::sim::subject::{DB, Outcome, Session, Trouble};
-use crate::sim::within::is_dead;
+use crate::sim::within::{self, is_dead};
 
 /// Attempts at what somebody else may be in the way of.
 const ATTEMPTS: usize = 4;
@@ -32,7 +32,23 @@ struct Reader {
 }
 
 use accident::Accident;
-use slow::Open;
+
+/// EIO.
+const EIO: i32 = 5;
+
+/// A write transaction that takes its time.
+struct Open {
+    /// Whose.
+    process: usize,
+    /// What it read.
+    old: Content,
+    /// What it is to leave.
+    new: Content,
+    /// Whether that is written.
+    written: bool,
+    /// How many commits had been acknowledged.
+    floor: u64,
+}
 
 struct ManyProcesses {
     explorer: Arc<Explorer>,
@@ -283,5 +299,61 @@ impl ManyProcesses {
             Stock::Content(content) => self.allows("stock SQLite, at rest,", &content),
             other => wrong!("at rest stock SQLite sees {other:?}"),
         }
+    }
+
+    /// Sets what is to go wrong; what is left of the machine if the power goes.
+    fn arm(
+        &mut self,
+        i: usize,
+        accident: Accident,
+        dice: &mut Dice,
+    ) -> Arc<Mutex<Option<Machine>>> {
+        let cut: Arc<Mutex<Option<Machine>>> = Arc::default();
+        if accident.lost_flush {
+            self.faulty = true;
+            let fault = Fault::new(Effect::LostFlush(EIO)).on(OperationKind::Flush);
+            self.machine.fail(fault.after(accident.flushes));
+        }
+        let Some((victim, _)) = &self.live[i] else {
+            return cut;
+        };
+        if !accident.kill && !accident.power {
+            return cut;
+        }
+        let (victim, put, explorer) = (victim.clone(), cut.clone(), Arc::clone(&self.explorer));
+        let (model, fates) = (self.model.clone(), self.explorer.plan.fates);
+        let (mut calls, mut flushes, mut dice) = (0, 0, dice.clone());
+        self.machine.watch(move |machine, operation| {
+            if accident.kill && accident.lost_flush {
+                // Right after the flush that failed, before anything is done about it.
+                let flush = operation.kind == OperationKind::Flush;
+                if flushes > accident.flushes && changes(operation.kind) {
+                    machine.kill(&victim);
+                }
+                flushes += u64::from(flush);
+                return;
+            }
+            let any = changes(operation.kind) || operation.kind == OperationKind::Unlock;
+            if !accident.kind.map_or(any, |kind| kind == operation.kind) {
+                return;
+            }
+            if calls == accident.at {
+                if accident.power {
+                    explorer.cut(machine, &model, fates, 0, &mut dice);
+                    let after = machine.power_loss(&mut Random::new(dice.below(1 << 40)));
+                    *lock(&put) = Some(after);
+                }
+                if accident.after && !accident.power {
+                    match within::cut(operation, &mut dice).filter(|_| dice.one_in(2)) {
+                        Some(len) => machine.kill_within(&victim, len),
+                        None => machine.kill_after(&victim),
+                    }
+                } else {
+                    machine.kill(&victim);
+                }
+            }
+            calls += 1;
+        });
+        cut
     }
 }

@@ -1,24 +1,10 @@
 //! Write transactions of many processes that begin in one action and end in a later one.
 
-use super::ManyProcesses;
+use super::{ManyProcesses, Open};
 use crate::sim::content::{self, Content, read_here};
 use crate::sim::explore::{Checked, wrong};
 use crate::sim::model::short;
 use crate::sim::subject::{Session, Trouble};
-
-/// A write transaction that takes its time.
-pub(super) struct Open {
-    /// Whose.
-    pub process: usize,
-    /// What it read.
-    old: Content,
-    /// What it is to leave.
-    new: Content,
-    /// Whether that is written.
-    written: bool,
-    /// How many commits had been acknowledged.
-    floor: u64,
-}
 
 impl ManyProcesses {
     /// Begins a write transaction, perhaps writes it, and leaves it there for a while.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use dash_simulated::{Machine, OperationKind, Simulated};
 
-use super::{Neighbours, image, open_dash};
+use super::{End, Neighbours, image, open_dash};
 use crate::random::Dice;
 use crate::sim::explore::{Checked, Violation, changes, lock, wrong};
 use crate::sim::model::short;
@@ -15,16 +15,6 @@ use crate::sim::sql::statements::digest;
 
 /// Steps within which a session is cut off, if it is.
 const STEPS: u64 = 80;
-
-/// What becomes of a session.
-pub(super) enum End {
-    /// What it wants.
-    Own,
-    /// It is killed.
-    Killed,
-    /// The power goes; this is left.
-    Lost(Machine),
-}
 
 impl Neighbours {
     /// All is new, and all that is there is durable.

@@ -27,10 +27,19 @@ use super::sql::{self, failed};
 use super::stock::{self, Manner, Stock, clear, is_busy, is_read_only};
 use super::subject::DB;
 use crate::random::Dice;
-use ends::End;
 
 /// Stock connections that stay, at most.
 const KEPT: usize = 2;
+/// What becomes of a session.
+enum End {
+    /// What it wants.
+    Own,
+    /// It is killed.
+    Killed,
+    /// The power goes; this is left.
+    Lost(Machine),
+}
+
 struct Neighbours {
     explorer: Arc<Explorer>,
     machine: Machine,

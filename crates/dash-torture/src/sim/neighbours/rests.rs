@@ -5,8 +5,7 @@ use std::sync::Mutex;
 use dash_simulated::Simulated;
 use rusqlite::Connection;
 
-use super::Neighbours;
-use super::ends::End;
+use super::{End, Neighbours};
 use crate::random::Dice;
 use crate::sim::explore::{Checked, lock, wrong};
 use crate::sim::sql::failed;

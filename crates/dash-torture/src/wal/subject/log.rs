@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use dash_ffi::{Code, DeviceCharacteristics, File, Result, SyncFlags};
 use dash_wal::Said;
 
-use super::files::{Shared, engine};
+use super::shared::{Shared, engine};
 use crate::sim::subject::World;
 
 /// See above.

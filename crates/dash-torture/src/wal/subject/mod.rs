@@ -5,11 +5,13 @@ mod carry;
 mod files;
 mod log;
 mod older;
+mod shared;
 
 use dash_simulated::Machine;
 
 use crate::sim::subject::{Claims, Sessions, Setup, SqliteFiles, Subject, WalMode};
 use crate::variant::Variant;
+use shared::{ALONE, ELSEWHERE, FOLDER, MEMORY};
 
 const VARIANTS: &[Variant] = &[
     Variant {
@@ -44,26 +46,6 @@ const VARIANTS: &[Variant] = &[
         every_flush_counts: false,
     },
 ];
-
-/// The variant whose log lies elsewhere, on the same file system.
-const ELSEWHERE: &str = "elsewhere";
-/// The variant whose log is stored to.
-const MEMORY: &str = "memory";
-/// The variant whose `-wal` is in memory.
-const ALONE: &str = "alone";
-/// The folder that is in memory.
-const FOLDER: &str = "pmem";
-/// And the log there.
-const LOG: &str = "/pmem/app.db-dashlog";
-
-/// Where a variant's log is, if not beside the database.
-fn log_of(variant: &str) -> Option<&'static str> {
-    match variant {
-        MEMORY => Some(LOG),
-        ELSEWHERE => Some("/log-of-app.db"),
-        _ => None,
-    }
-}
 
 /// SQLite's WAL mode, with a log.
 #[derive(Debug, Clone, Copy, Default)]
