@@ -90,3 +90,37 @@ fn that_reads_in_mode_shadow() {
     }
     role.hear("closed");
 }
+
+const SHADOW: &str = "
+import resource, signal
+db = sqlite3.connect(sys.argv[2])
+db.execute('CREATE TABLE t(x)')
+db.executemany('INSERT INTO t VALUES (?)', ((b'a' * 3000,) for _ in range(1000)))
+db.commit()
+db.close()
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+limit = os.stat(sys.argv[2]).st_size + int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+db = open(sys.argv[2])
+try:
+    db.execute('UPDATE t SET x = ? WHERE rowid < 3', (b'c' * 3000,))
+    say('committed')
+except Exception as error: say('refused', error)
+db.execute('SELECT count(*) FROM t').fetchone()
+db.close()
+say('closed')
+";
+
+/// Its second copy takes some more than the database, and is made longer than that where it may be.
+#[test]
+fn that_uses_mode_shadow() {
+    for (more, answer) in [("500000", "committed"), ("0", "refused")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("app.db");
+        let Some(mut command) = python(SHADOW, &[&path]) else { return };
+        command.arg(more);
+        let mut role = Role::spawn(&mut command);
+        role.hear(answer);
+        role.hear("closed");
+    }
+}

@@ -56,7 +56,9 @@ impl<S: Storage> Connection<S> {
     pub(crate) fn affordable_len(&self, file: &S::File, old: u64, size: u64, copies: u64) -> u64 {
         let roomy = roomy_len(size, 0, &self.tuning);
         let free = file.free_space().map_or(u64::MAX, |free| free.saturating_add(old));
-        if roomy.saturating_mul(copies) > free { least_len(size, 0).max(old) } else { roomy }
+        let too_long = file.length_limit().is_ok_and(|limit| roomy > limit);
+        let is_dear = too_long || roomy.saturating_mul(copies) > free;
+        if is_dear { least_len(size, 0).max(old) } else { roomy }
     }
 }
 
@@ -66,10 +68,11 @@ fn give_room_back<F: File>(file: &F, name: &str) -> Result<()> {
     file.set_len(len).during(Operation::Resize, name)
 }
 
-/// Whether there was no space.
+/// Whether there was no space, or this process may make no file so long.
 pub(crate) fn is_full(error: &Error) -> bool {
     let Error::Io { source, .. } = error else { return false };
-    matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+    use ErrorKind as Kind;
+    matches!(source.kind(), Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge)
 }
 
 /// No space for a second copy: what to do about that.

@@ -212,10 +212,12 @@ impl crate::File for File {
     /// `fallocate(2)` rather than glibc's `posix_fallocate`, which reads and writes back every
     /// block where the file system can't: that would undo what another process writes meanwhile.
     fn allocate(&self, len: u64) -> io::Result<()> {
+        initialize::check_limit(len)?;
         space::extend(self.descriptor.file()?, len)
     }
 
     fn make_room(&self, range: Range<u64>) -> io::Result<()> {
+        initialize::check_limit(range.end)?;
         space::make_room(self.descriptor.file()?, &range)
     }
 

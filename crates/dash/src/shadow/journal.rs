@@ -37,7 +37,7 @@ enum Content {
 fn failed(code: Code, source: &io::Error) -> Error {
     let code = match source.kind() {
         ErrorKind::OutOfMemory => Code::IOERR_NOMEM,
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Code::FULL,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => Code::FULL,
         _ => code,
     };
     Error::new(code, format!("the journal's temporary file: {source}"))
@@ -58,6 +58,7 @@ impl Journal {
         let file = file.map_or_else(|| tempfile::tempfile_in(&self.beside), Ok)?;
         // What the process prints would be rolled back to.
         let file = real::keep_off_standard_streams(file)?;
+        real::check_limit(memory.len() as u64)?;
         file.write_all_at(memory, 0)?;
         self.content = Content::Spilled(file);
         Ok(())
@@ -90,7 +91,10 @@ impl Journal {
         }
         self.spill()
             .and_then(|()| match &self.content {
-                Content::Spilled(file) => file.write_all_at(data, offset),
+                Content::Spilled(file) => {
+                    real::check_limit(offset.saturating_add(data.len() as u64))?;
+                    file.write_all_at(data, offset)
+                }
                 Content::Memory(_) => Ok(()),
             })
             .map_err(|error| failed(Code::IOERR_WRITE, &error))
