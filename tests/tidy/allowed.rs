@@ -37,7 +37,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
         ],
     },
     // To be taken apart.
-    Circle { in_crate: "dash", modules: &["mode", "mode::registry"] },
     Circle {
         in_crate: "dash",
         modules: &[
@@ -60,11 +59,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
         in_crate: "dash",
         modules: &["wal", "wal::file", "wal::opening", "wal::pragma", "wal::statement"],
     },
-    Circle { in_crate: "dash", modules: &["wal::link", "wal::reservations"] },
-    Circle {
-        in_crate: "dash-ffi",
-        modules: &["capture::hook", "capture::kept", "capture::values"],
-    },
     Circle {
         in_crate: "dash-torture",
         modules: &[
@@ -84,8 +78,6 @@ pub(crate) const CIRCLES: &[Circle] = &[
             "fs::worker",
         ],
     },
-    Circle { in_crate: "dash-wal", modules: &["frames", "frames::seal"] },
-    Circle { in_crate: "dash-wal", modules: &["history", "history::beside"] },
     Circle { in_crate: "dash-wal", modules: &["index", "index::attach"] },
 ];
 
@@ -94,7 +86,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 15_176),
+    ("dash", 15_191),
     ("dash-bench", 5_385),
     ("dash-cli", 7_460),
     ("dash-engine", 2_086),
@@ -109,7 +101,7 @@ pub(crate) const LINES: &[(&str, usize)] = &[
     ("dash-terminal", 873),
     ("dash-testing", 911),
     ("dash-torture", 24_220),
-    ("dash-wal", 14_493),
+    ("dash-wal", 14_498),
     ("libdash", 6),
 ];
 

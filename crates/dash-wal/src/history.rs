@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use beside::WalFrames;
 pub use beside::{
-    Checkpointed, InWal, OwnedFrame, checkpointed, frames_before, in_wal, pages_in_wal,
+    Checkpointed, Frame, InWal, OwnedFrame, checkpointed, frames_before, in_wal, pages_in_wal,
 };
 
 /// How often a log is read that changes meanwhile.
@@ -47,9 +47,6 @@ pub struct Commit {
     /// What is said of it.
     pub known: Known,
 }
-
-/// A frame: its page's number, and the page.
-pub type Frame<'a> = (u32, &'a [u8]);
 
 /// What was found.
 pub struct History {

@@ -5,7 +5,6 @@
 //! Invariants: a hook is freed by SQLite, when it frees the function that owns it, which is after
 //! the last statement of its connection; and it is listed exactly as long.
 
-use super::kept::Kept;
 use super::{Capture, TracedStatement};
 use crate::code::{Code, OK};
 use crate::error::remember;
@@ -36,6 +35,15 @@ fn with_hooks(extension: &Extension, work: &mut dyn FnMut(&mut Hooks)) {
     (extension.without_fork)(&mut || {
         work(HOOKS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default());
     });
+}
+
+/// The statements by which values are read, from one time to the next ([`super::kept`]).
+#[derive(Default)]
+pub(super) struct Kept {
+    /// How many parameters, and the statement; the one that was used last is the last one.
+    pub(super) statements: Vec<(usize, *mut RawStatement)>,
+    /// How many tables of ours are connected.
+    pub(super) tables: usize,
 }
 
 /// See the module.

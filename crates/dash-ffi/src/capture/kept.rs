@@ -9,8 +9,7 @@
 //! one is used or finished it is looked for there, by its address and by its text, which nobody
 //! else's statement has.
 
-use super::hook::Hook;
-use super::values::columns;
+use super::hook::{Hook, Kept};
 use crate::code::OK;
 use crate::extension::Extension;
 use crate::sys::Connection;
@@ -20,6 +19,9 @@ use core::fmt::Write;
 use core::ptr::null_mut;
 use std::sync::{MutexGuard, PoisonError};
 
+/// `SQLITE_LIMIT_COLUMN`, as SQLite has it by default, is 2000: a row holds so many values.
+const COLUMNS: usize = 1000;
+
 /// How the text of one begins.
 const MARK: &str = "/*dash*/";
 
@@ -28,15 +30,6 @@ const TABLE: &str = "SELECT 1 FROM dash_stats";
 
 /// So many are kept: programs run few statements over and over.
 const MOST: usize = 4;
-
-/// See the module.
-#[derive(Default)]
-pub(crate) struct Kept {
-    /// How many parameters, and the statement; the one that was used last is the last one.
-    statements: Vec<(usize, *mut RawStatement)>,
-    /// How many tables of ours are connected.
-    tables: usize,
-}
 
 fn kept(hook: &Hook) -> MutexGuard<'_, Kept> {
     hook.kept.lock().unwrap_or_else(PoisonError::into_inner)
@@ -182,4 +175,9 @@ fn text(count: usize) -> String {
         debug_assert!(written.is_ok(), "writing into a String never fails");
     }
     sql
+}
+
+/// How many values are in a row.
+pub(super) fn columns(count: usize) -> usize {
+    if count <= COLUMNS { count } else { 1 }
 }

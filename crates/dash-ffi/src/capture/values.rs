@@ -4,7 +4,7 @@
 //! byte. Statements of our own are kept for the next time ([`super::kept`]).
 
 use super::hook::Hook;
-use super::kept;
+use super::kept::{self, columns};
 use crate::code::OK;
 use crate::statement_api::StatementApi;
 use crate::sys::statement::{ROW, RawStatement, VM_STEP};
@@ -13,8 +13,6 @@ use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
-/// `SQLITE_LIMIT_COLUMN`, as SQLite has it by default, is 2000: a row holds so many values.
-const COLUMNS: usize = 1000;
 /// What `sqlite3_bind_pointer` marks a NULL with.
 const POINTER: c_uint = b'p' as c_uint;
 
@@ -90,11 +88,6 @@ pub(super) unsafe fn read(
         }
     }
     Ok(values)
-}
-
-/// How many values are in a row.
-pub(super) fn columns(count: usize) -> usize {
-    if count <= COLUMNS { count } else { 1 }
 }
 
 /// A statement of our own, and whose values it has. It gives them back, whatever happens.

@@ -5,7 +5,7 @@
 //! nothing of one that it doesn't know (wal.c `walIndexRecover`). Frames continue the checksum of
 //! the header as SQLite wrote it.
 
-use super::{ByteOrder, FORMAT, HEADER, MAGIC, checksum, number};
+use super::sums::{ByteOrder, FORMAT, HEADER, MAGIC, checksum, number};
 
 /// The format of a sealed one: "dash".
 pub(super) const SEALED: u32 = 0x6461_7368;

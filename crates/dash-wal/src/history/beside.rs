@@ -36,6 +36,9 @@ pub fn in_wal<S: Storage>(storage: &S, path: &Path) -> Result<Option<InWal>> {
     Ok(salts.map(|salts| InWal { salts, commits }))
 }
 
+/// A frame: its page's number, and the page.
+pub type Frame<'a> = (u32, &'a [u8]);
+
 /// A frame that is kept: its page's number, and the page.
 pub type OwnedFrame = (u32, Vec<u8>);
 
@@ -90,7 +93,7 @@ impl WalFrames {
         &self,
         salts: [u32; 2],
         (first, last): (u32, u32),
-    ) -> Option<(u32, impl Iterator<Item = super::Frame<'_>>)> {
+    ) -> Option<(u32, impl Iterator<Item = Frame<'_>>)> {
         let place = |number: u32| usize::try_from(number.checked_sub(self.first)?).ok();
         let frames = self.frames.get(place(first)?..=place(last)?)?;
         let (pages, _) = frames.last().filter(|(pages, _)| *pages > 0 && salts == self.salts)?;

@@ -10,11 +10,13 @@ mod parameters;
 mod permissions;
 pub mod registry;
 mod request;
+mod shared;
 mod table;
 mod unchanged;
 
 pub use parameters::{BACKUP, DEFAULT, ON, Parameters};
 pub use request::{Opening, Place, Request, Switching};
+pub use shared::{Shared, Writing};
 pub use table::Modes;
 pub(crate) use unchanged::{IN_TRANSACTION, gone, in_use};
 
@@ -28,7 +30,6 @@ use dash_statement::Schema;
 
 use crate::errors::inherited;
 use crate::holders::{InTheWay, Wanted};
-use registry::Shared;
 
 /// A journal mode, as `PRAGMA journal_mode` and the URI parameter `journal_mode` choose it.
 pub trait Mode: Sync {

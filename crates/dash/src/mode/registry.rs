@@ -12,18 +12,17 @@
 //! as a transaction of the parent's may have to be rolled back there; for all else it counts only
 //! where its files work in the child, too. The first connection that joins begins it anew.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use dash_ffi::{OpenFlags, Opened, Result};
 use dash_storage::real::{self, without_fork};
 
+use super::shared::Shared;
 use super::{Beside, Mode};
-use crate::wake::Queue;
 
 static DATABASES: RwLock<Databases> = RwLock::new(BTreeMap::new());
 
@@ -68,54 +67,6 @@ fn look<R>(look: impl FnOnce(&Databases) -> R) -> R {
 /// Changes the list.
 fn change<R>(change: impl FnOnce(&mut Databases) -> R) -> R {
     without_fork(|| change(&mut DATABASES.write().unwrap_or_else(PoisonError::into_inner)))
-}
-
-/// What the connections of this process share about a database.
-#[derive(Default)]
-pub struct Shared {
-    /// The connections that wait for its locks.
-    pub queue: Arc<Queue>,
-    /// Connections that may write it, and so keep stock writers out.
-    writers: AtomicUsize,
-    /// What the engines share, each by its type.
-    own: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
-}
-
-impl Shared {
-    /// What the connections of one engine share: made when it is first asked for.
-    pub fn of<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        without_fork(|| {
-            let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(found) = own.iter().find_map(|own| Arc::clone(own).downcast().ok()) {
-                return found;
-            }
-            let new = Arc::<T>::default();
-            own.push(new.clone());
-            new
-        })
-    }
-
-    /// Whether a connection of this process may write it.
-    pub fn has_writers(&self) -> bool {
-        self.writers.load(Ordering::SeqCst) > 0
-    }
-}
-
-/// A connection that keeps stock writers out, until it is dropped.
-pub struct Writing(Arc<Shared>);
-
-impl Writing {
-    /// One more.
-    pub fn new(shared: &Arc<Shared>) -> Self {
-        shared.writers.fetch_add(1, Ordering::SeqCst);
-        Self(Arc::clone(shared))
-    }
-}
-
-impl Drop for Writing {
-    fn drop(&mut self) {
-        self.0.writers.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 /// One connection's place in the list; given up by dropping it.
@@ -270,6 +221,7 @@ pub fn mode_of_journal(path: &Path) -> Option<(&'static dyn Mode, bool)> {
 mod tests {
     use super::*;
     use crate::{plain, shadow};
+    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn connections_of_a_process_agree_on_the_mode() {

@@ -25,7 +25,7 @@ use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
-use crate::mode::registry::{Shared, Writing};
+use crate::mode::{Shared, Writing};
 use crate::wake::{Cause, Reader};
 
 /// What is promised of a database in mode shadow:

@@ -18,7 +18,7 @@ use super::{orphans, parameters, settle};
 use crate::errors::to_sqlite;
 use crate::leftovers::Neighbours;
 use crate::mapping::Maps;
-use crate::mode::registry::Shared;
+use crate::mode::Shared;
 use crate::mode::{Parameters, Statistic};
 
 /// For how long nobody who opens or closes the database is waited for again when that was in vain:

@@ -32,7 +32,7 @@ use dash_ffi::{Code, Error, File, FileKind, HostVfs, OpenFlags, Opened, Result, 
 use dash_storage::real::Real;
 
 use crate::leftovers;
-use crate::mode::registry::Shared;
+use crate::mode::Shared;
 use crate::mode::{Beside, Database, Mode, Parameter};
 use crate::mode::{Opening, Place, Request, Switching};
 use journal::Journal;
@@ -158,7 +158,8 @@ fn no_log(path: &Path) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mode::registry::{self, Writing, join};
+    use crate::mode::Writing;
+    use crate::mode::registry::{self, join};
 
     #[test]
     fn side_files_are_answered_for_open_shadow_databases_only() {

@@ -18,7 +18,7 @@ use crate::errors::{errno_of, to_sqlite};
 use crate::leftovers::Neighbours;
 use crate::main_file::SECTOR;
 use crate::mapping::Maps;
-use crate::mode::registry::Shared;
+use crate::mode::Shared;
 use crate::mode::{Database, Parameters, Switching};
 use crate::wake::Reader;
 

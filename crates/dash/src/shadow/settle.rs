@@ -14,7 +14,7 @@ use dash_shadow::{Connection, Error, OpenOptions};
 use dash_storage::real::{self, Real};
 
 use super::shared::Settling;
-use crate::mode::registry::Shared;
+use crate::mode::Shared;
 
 /// Bytes to carry from which it is worth a thread.
 pub const WORTH: u64 = 4 << 20;

@@ -4,14 +4,15 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, Error, KeptConnection, Result};
 use dash_storage::real::{self, Memory, Real};
 use dash_wal::{Connection, Error as EngineError, LockLevel, Turn};
 
 use super::paper::Paper;
-use super::{parameters, reservations};
+use super::parameters;
+use super::reservations::{self, Reserves};
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
 use crate::mode::Parameters;
@@ -247,6 +248,18 @@ impl Link {
     }
 }
 
+impl Reserves for Link {
+    fn give_up_after(&self, lease: Duration) -> bool {
+        let mut state = self.state();
+        if state.reserved.is_some_and(|since| since.elapsed() >= lease) {
+            state.give_up();
+        }
+        let held = state.reserved.is_some();
+        self.watched.store(held, Ordering::SeqCst);
+        held
+    }
+}
+
 impl Reserve for Link {
     fn was_called_last(&self) -> bool {
         Caller::last() == self.caller
@@ -266,7 +279,8 @@ impl Reserve for Link {
 
     fn watch(self: Arc<Self>) {
         if !self.watched.swap(true, Ordering::SeqCst) {
-            reservations::watch(self);
+            let link: Arc<dyn Reserves> = self;
+            reservations::watch(Arc::downgrade(&link));
         }
     }
 

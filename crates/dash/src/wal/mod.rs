@@ -28,9 +28,9 @@ use dash_storage::real::Real;
 
 use crate::errors::to_sqlite;
 use crate::leftovers;
-use crate::mode::registry::{self, Shared};
 use crate::mode::{Beside, Database, Mode, Parameter};
 use crate::mode::{Opening, Place, Request, Switching};
+use crate::mode::{Shared, registry};
 use link::Links;
 
 /// The mode.

@@ -6,12 +6,16 @@
 //! before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use dash_storage::real::{self, PerProcess, without_fork};
 
-use super::link::Link;
+/// What may hold such a lock.
+pub trait Reserves: Send + Sync {
+    /// Gives up a lock that it has held for so long; whether it holds one still.
+    fn give_up_after(&self, lease: Duration) -> bool;
+}
 
 /// For how long a lock is held for SQLite: longer than a thread waits for a core on a busy machine.
 const LEASE: Duration = Duration::from_millis(100);
@@ -22,7 +26,7 @@ static WATCH: PerProcess<Watch> = PerProcess::new();
 #[derive(Default)]
 struct Watch {
     /// Those that may hold one.
-    links: Mutex<Vec<Weak<Link>>>,
+    links: Mutex<Vec<Weak<dyn Reserves>>>,
     /// Tells the thread that there is one.
     changed: Condvar,
     /// Whether the thread runs.
@@ -30,7 +34,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn links(&self) -> MutexGuard<'_, Vec<Weak<Link>>> {
+    fn links(&self) -> MutexGuard<'_, Vec<Weak<dyn Reserves>>> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -50,9 +54,9 @@ pub fn can_be_watched() -> bool {
 }
 
 /// Looks after a link until it holds nothing.
-pub fn watch(link: Arc<Link>) {
+pub fn watch(link: Weak<dyn Reserves>) {
     let watch = WATCH.get();
-    watch.links().push(Arc::downgrade(&link));
+    watch.links().push(link);
     watch.changed.notify_one();
 }
 
@@ -65,22 +69,10 @@ fn watch_all() {
         std::thread::sleep(LEASE);
         let links = std::mem::take(&mut *watch.links());
         // A forked child must not find a link in the hands of this thread.
-        let kept: Vec<_> =
-            links.into_iter().filter(|link| without_fork(|| is_still_held(link))).collect();
+        let is_held = |link: &Weak<dyn Reserves>| {
+            without_fork(|| link.upgrade().is_some_and(|link| link.give_up_after(LEASE)))
+        };
+        let kept: Vec<_> = links.into_iter().filter(is_held).collect();
         watch.links().extend(kept);
     }
-}
-
-/// Gives up what is overdue; whether there is something left to look after.
-fn is_still_held(link: &Weak<Link>) -> bool {
-    let Some(link) = link.upgrade() else {
-        return false;
-    };
-    let mut state = link.state();
-    if state.reserved.is_some_and(|since| since.elapsed() >= LEASE) {
-        state.give_up();
-    }
-    let held = state.reserved.is_some();
-    link.watched.store(held, Ordering::SeqCst);
-    held
 }
