@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dash_engine::error::Error as EngineError;
 use dash_ffi::{Code, Error, HostVfs, OpenFlags, Result};
 use dash_storage::real::Real;
 
@@ -51,14 +52,14 @@ pub fn run(host: &HostVfs, path: &Path, flags: OpenFlags, work: &Work<'_>) -> Re
     let begun = Instant::now();
     let done = loop {
         match dash_shadow::while_closed(&Real, path, run) {
-            Err(dash_shadow::Error::Busy) if begun.elapsed() < PATIENCE => {
+            Err(EngineError::Busy) if begun.elapsed() < PATIENCE => {
                 host.sleep(PAUSE);
                 // Whoever is at it may have done it.
                 if !(work.is_needed)()? {
                     return Ok(());
                 }
             }
-            Err(dash_shadow::Error::Busy) => return Err((work.in_use)()),
+            Err(EngineError::Busy) => return Err((work.in_use)()),
             Err(error) if forbids_writing(&error) => {
                 return Err(Error::new(Code::CANTOPEN, error.to_string()));
             }

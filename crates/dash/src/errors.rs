@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use dash_engine::error::{Error as EngineError, Operation};
 use dash_ffi::{Code, Error};
-use dash_shadow::{Error as EngineError, Operation};
 
 /// What SQLite is told of an engine's error. A lock that is taken has no message: it is no news.
 pub fn to_sqlite(error: EngineError) -> Error {

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use dash_shadow::headroom;
+use dash_engine::memory::headroom;
 use hdrhistogram::Histogram;
 
 /// What is timed.

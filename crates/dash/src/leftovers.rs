@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use dash_engine::error::{Error as EngineError, Operation};
 use dash_engine::header::{HEADER_LEN, Header};
 use dash_ffi::{Code, Error, Result};
-use dash_shadow::Operation;
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 
@@ -251,7 +251,7 @@ impl Neighbours {
         flushed.map_err(|source| {
             let operation = Operation::FlushDirectory;
             let name = self.journal.to_string_lossy().into_owned();
-            to_sqlite(dash_shadow::Error::Io { operation, name, source })
+            to_sqlite(EngineError::Io { operation, name, source })
         })
     }
 

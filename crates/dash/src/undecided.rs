@@ -9,10 +9,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dash_engine::error::Error as EngineError;
 use dash_ffi::{
     AccessCheck, Code, ConnectionRef, Error, File, LockLevel, OpenFlags, Opened, Result, SyncFlags,
 };
-use dash_shadow::Error as EngineError;
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory, Storage};
 

@@ -28,8 +28,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use dash_engine::handover::Turn;
 use dash_ffi::HostVfs;
-use dash_shadow::Turn;
 use dash_storage::real::Memory;
 
 use crate::refused;

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use dash_engine::handover::Turn;
 use dash_ffi::HostVfs;
-use dash_shadow::Turn;
 use dash_storage::real::Memory;
 
 /// How long the write lock is left to whoever is fastest. Handing it from thread to thread takes
