@@ -26,6 +26,7 @@ pub const SECTOR: u32 = 4096;
 /// The slots of the wal-index that a writer and a checkpoint have (wal.c).
 const WRITER: u16 = 1 << 0;
 const CHECKPOINT: u16 = 1 << 1;
+const READERS: u16 = 0b1_1111 << 3;
 
 /// A database that SQLite has open through dash.
 pub struct MainFile {
@@ -141,6 +142,9 @@ impl MainFile {
     /// What a slot of the wal-index is wanted for; `None`: SQLite goes on without it.
     fn wanted_of(&self, slot: usize, lock: ShmLock) -> Option<Wanted> {
         match (slot, lock) {
+            // Who reads nothing yet looks whether the wal-index has to be made anew, and tries
+            // again (wal.c `walIndexReadHdr`).
+            (0, ShmLock::LockExclusive) if self.slots & (CHECKPOINT | READERS) == 0 => None,
             (0, ShmLock::LockExclusive) if self.mode.is_plain() => Some(Wanted::WriteAsStock),
             (0, ShmLock::LockExclusive) => Some(Wanted::Write),
             (1, ShmLock::LockExclusive) => Some(Wanted::Checkpoint),

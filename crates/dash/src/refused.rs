@@ -168,9 +168,10 @@ fn of_thread() -> Option<Arc<Mutex<Noted>>> {
 /// SQLite's busy handler sleeps, in this thread, or somebody else. `goes_on`: as long as the busy
 /// handler does that is not at its end. A program's own never sleeps so.
 pub fn sleeps(goes_on: bool) {
-    if let Some(noted) = of_thread() {
+    let Some(noted) = of_thread() else { return };
+    // Not for a second time: SQLite sleeps between attempts to read, too.
+    if !std::mem::replace(&mut lock(&noted).slept, true) {
         GIVES_UP.set(WENT_ON.replace(goes_on) && !goes_on);
-        lock(&noted).slept = true;
     }
 }
 
