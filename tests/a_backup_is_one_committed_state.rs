@@ -260,6 +260,41 @@ fn with_the_access_rights_of_the_database() {
         back_up(&suite::open(&path), &to);
         assert_eq!(to.metadata().unwrap().permissions().mode() & 0o777, mode);
     }
+    let path = folder.path().join("plain.db");
+    run(&suite::stock(&path), "CREATE TABLE t(x)");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    for (db, name) in [(suite::open(&path), "one.db"), (suite::stock(&path), "two.db")] {
+        let to = folder.path().join(name);
+        back_up(&db, &to);
+        assert_eq!(to.metadata().unwrap().permissions().mode() & 0o777, 0o640, "{name}");
+    }
+}
+
+/// Whoever might rename in its folder put a file of his there, and the copy became as open as that.
+#[test]
+fn nor_whom_a_file_lets_in_that_has_its_name_by_now() {
+    use std::os::unix::fs::PermissionsExt;
+    let allow = |path: &Path, bits| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    for mode in ["shadow", "wal", "delete", "stock"] {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, to, other] = ["app.db", "copy.db", "other"].map(|name| folder.path().join(name));
+        let db = suite::open(&path);
+        let begin = if mode == "stock" { "delete" } else { mode };
+        one::<String>(&db, &format!("PRAGMA journal_mode = {begin}"));
+        run(&db, "CREATE TABLE t(x)");
+        drop(db);
+        allow(&path, 0o600);
+        let db = if mode == "stock" { suite::stock(&path) } else { suite::open(&path) };
+        run(&db, "BEGIN; SELECT * FROM t");
+        std::fs::write(&other, "").unwrap();
+        allow(&other, 0o666);
+        std::fs::rename(&path, folder.path().join("aside")).unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        back_up(&db, &to);
+        assert_eq!(to.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{mode}");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{read_header, read_padded};
 use dash_engine::memory::{OPENING, headroom};
 use dash_engine::open::{open_if_there, with_remedy};
-use dash_storage::{Directory, File, FileKind, LockKind, OpenMode, Storage};
+use dash_storage::{Directory, File, FileId, FileKind, LockKind, OpenMode, Storage};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -293,6 +293,11 @@ impl<S: Storage> ReadOnly<S> {
             plain(&mut buffer[..len]);
         }
         Ok(len)
+    }
+
+    /// Whether it reads that file, whatever the name is by now.
+    pub fn is_of(&self, file: FileId) -> bool {
+        self.current.id() == file
     }
 
     /// Size of the database in bytes.

@@ -43,10 +43,14 @@ impl<S: Storage> Pair<S> {
         Ok([look(&self.names.db)?, look(&self.names.shadow)?])
     }
 
+    fn has(&self, id: FileId) -> bool {
+        self.files.iter().flatten().any(|file| file.id() == id)
+    }
+
     /// Whether `app.db` is neither of the two files any more.
     fn has_moved(&self) -> Result<bool> {
         let db = look_up_db::<S>(&self.directory, &self.names)?;
-        Ok(!db.is_some_and(|(_, db)| self.files.iter().flatten().any(|file| file.id() == db.id)))
+        Ok(!db.is_some_and(|(_, db)| self.has(db.id)))
     }
 }
 
@@ -66,6 +70,11 @@ impl<S: Storage> Connection<S> {
         let names = &self.pair.names;
         let current = slot == self.view.current.slot;
         Arc::clone(if current { names.shown() } else { names.shown_shadow() })
+    }
+
+    /// Whether it is one of the two files, whatever their names are.
+    pub fn is_of(&self, file: FileId) -> bool {
+        self.pair.has(file)
     }
 
     /// Whether `app.db` is neither of the two files any more (`SQLITE_FCNTL_HAS_MOVED`).

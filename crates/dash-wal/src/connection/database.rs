@@ -7,7 +7,7 @@ use crate::shared::locks::START;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::header::{MAGIC, not_sqlites};
 use dash_engine::locks::LockLevel;
-use dash_storage::{Directory, File, LockKind, Storage};
+use dash_storage::{Directory, File, FileId, LockKind, Storage};
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
@@ -187,6 +187,11 @@ impl<S: Storage> Connection<S> {
         self.database.is_reserved()
     }
 
+    /// Whether the database is that file, whatever its name is.
+    pub fn is_of(&self, file: FileId) -> bool {
+        self.database.file().id() == file
+    }
+
     /// Whether the name stands for another file now, or for none. That is said once.
     ///
     /// # Errors
@@ -195,7 +200,7 @@ impl<S: Storage> Connection<S> {
     pub fn has_moved(&mut self) -> Result<bool> {
         let db = Arc::clone(self.names.shown());
         let named = self.directory.metadata(&self.names.db).during(Operation::Stat, &*db)?;
-        let moved = named.is_none_or(|named| named.id != self.database.file().id());
+        let moved = named.is_none_or(|named| !self.is_of(named.id));
         if moved && !std::mem::replace(&mut self.said_moved, true) {
             self.notice = Some(format!(
                 "{db} was removed or replaced while it was open: what is committed there since is in the former file alone, not in \

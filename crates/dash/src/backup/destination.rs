@@ -334,22 +334,16 @@ impl Unfinished {
         Ok(file)
     }
 
-    /// Gives it the access rights of the database at `source`, or less, and its name; durably.
+    /// Gives it the access rights of the database `source`, or less, and its name; durably. Without
+    /// `source` it stays its maker's alone.
     ///
     /// # Errors
     ///
     /// `SQLITE_CANTOPEN` if DEST has come meanwhile; the system's.
-    pub fn publish(mut self, source: Option<&Path>) -> Result<()> {
-        if let Some((folder, name)) =
-            source.and_then(|path| Some((path.parent()?, path.file_name()?)))
-        {
-            let like =
-                Real.open_directory(folder).and_then(|folder| folder.open(name, OpenMode::Read));
-            // A file that somebody took away leaves the copy to its owner alone.
-            if let Ok(like) = like {
-                let given = self.file.copy_access(&like);
-                given.map_err(|error| self.failed("setting the access rights of", &error))?;
-            }
+    pub fn publish(mut self, source: Option<&real::File>) -> Result<()> {
+        if let Some(source) = source {
+            let given = self.file.copy_access(source);
+            given.map_err(|error| self.failed("setting the access rights of", &error))?;
         }
         self.to.has_nothing_beside()?;
         self.to.may_be_made()?;

@@ -6,7 +6,7 @@
 //! | a read transaction begins, space is reserved | yes | `DEST.dash-backup-unfinished` |
 //! | pages are copied, each with its checksum ([`copy`]) | yes | the same |
 //! | the file is flushed, read back and compared, and checked by SQLite | no | the same |
-//! | it gets the source's access rights and its name, the folder is flushed | no | DEST |
+//! | it gets the access rights of what was read and its name, the folder is flushed | no | DEST |
 //!
 //! An error removes the unfinished file; after a kill the next backup to DEST does.
 
@@ -20,10 +20,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dash_ffi::{Code, ConnectionRef, Context, Error, Result, Snapshot, Value};
+use dash_storage::real::{self, Real};
+use dash_storage::{Directory as _, File as _, OpenMode, Storage as _};
 
 use copy::{Copy, FirstPage};
 use destination::Destination;
 use leave::Leave;
+
+use crate::main_file::MainFile;
 
 pub use copy::open;
 
@@ -79,6 +83,7 @@ fn back_up(connection: &ConnectionRef<'_>, schema: &str, to: Destination) -> Res
             _ => change_counter(connection, schema),
         },
     };
+    let source = opened(connection, schema);
     let file = to.make(u64::from(pages) * u64::from(page_size))?;
     let copy = Copy::new(file.path(), file.open_again()?, page_size, first);
     fill(&copy, &snapshot, page_size).map_err(|error| copy.cause(error))?;
@@ -89,8 +94,26 @@ fn back_up(connection: &ConnectionRef<'_>, schema: &str, to: Destination) -> Res
     copy.compare(&file.to_read_back()?, || connection.may_go_on())?;
     check(connection, &copy)?;
     let pages = u32::try_from(len / u64::from(page_size)).unwrap_or(u32::MAX);
-    file.publish(connection.path(schema).as_deref())?;
+    file.publish(source.as_ref())?;
     Ok(pages)
+}
+
+/// The file that is read, if it still has its name. Whoever may rename in its folder can have put
+/// another one there, whose rights are not the copy's. Where SQLite's own VFS has it open, it is
+/// known by the lock that this process has on it.
+fn opened(connection: &ConnectionRef<'_>, schema: &str) -> Option<real::File> {
+    let path = connection.path(schema)?;
+    let folder = Real.open_directory(path.parent()?).ok()?;
+    let file = folder.open(path.file_name()?, OpenMode::Read).ok()?;
+    let is_of = connection.with_file_below(schema, |main| {
+        main.as_any().downcast_mut::<MainFile>()?.database.is_of(file.id())
+    });
+    let is_locked = || {
+        let own = i32::try_from(std::process::id()).ok();
+        let owners = file.lock_owners(0..u64::MAX);
+        owners.is_ok_and(|owners| owners.into_iter().any(|owner| Some(owner) == own))
+    };
+    is_of.flatten().unwrap_or_else(is_locked).then_some(file)
 }
 
 fn snapshot<'a>(connection: &'a ConnectionRef<'a>, schema: &str) -> Result<Snapshot<'a>> {

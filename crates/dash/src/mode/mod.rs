@@ -27,6 +27,7 @@ use dash_ffi::{
     ConnectionRef, File, HostFile, HostVfs, LockLevel, OpenFlags, Opened, Result, Row, Value,
 };
 use dash_statement::Schema;
+use dash_storage::FileId;
 
 use crate::errors::inherited;
 use crate::holders::{InTheWay, Wanted};
@@ -324,6 +325,11 @@ pub trait Database: File {
     /// Those of reading.
     fn is_in_wal_mode(&mut self) -> Result<bool> {
         Ok(false)
+    }
+
+    /// Whether it reads that file, whatever the name is by now; `None`: SQLite's own VFS has it.
+    fn is_of(&self, _file: FileId) -> Option<bool> {
+        None
     }
 
     /// What it knows, without a system call, of who was in the way of what it has just refused.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dash_ffi::{Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, Result, Row, Value};
 use dash_shadow::Connection;
+use dash_storage::FileId;
 
 use super::file::ShadowFile;
 use super::{MODE, opening, readers};
@@ -31,6 +32,13 @@ impl Database for ShadowFile {
         ];
         rows.extend(more.map(Statistic::alone));
         Some(rows)
+    }
+
+    fn is_of(&self, file: FileId) -> Option<bool> {
+        match &self.without_engine {
+            Some(without) => without.file.is_of(file),
+            None => Some(self.link.engine().ok()?.is_of(file)),
+        }
     }
 
     fn in_the_way(&mut self, wanted: Wanted) -> InTheWay {

@@ -10,6 +10,7 @@ use dash_ffi::{
     PagePointer, Result, SyncFlags, Window,
 };
 use dash_shadow::{Error as EngineError, ReadOnly};
+use dash_storage::FileId;
 use dash_storage::real::Real;
 
 use super::{MODE, pragma};
@@ -143,6 +144,10 @@ impl Database for ReadOnlyFile {
             let message = format!("{name}: {path} was opened for reading only");
             Err(Error::new(Code::ERROR, message))
         })
+    }
+
+    fn is_of(&self, file: FileId) -> Option<bool> {
+        Some(self.engine.is_of(file))
     }
 
     fn may_leave(&mut self) -> Result<()> {

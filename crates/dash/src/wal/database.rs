@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use dash_ffi::{
     Code, ConnectionRef, Error, HostFile, HostVfs, LockLevel, OpenFlags, Result, Row, Value,
 };
+use dash_storage::FileId;
 use dash_wal::{Doing, Durability, LockLevel as EngineLevel, LogMedium, RestState};
 
 use super::file::WalFile;
@@ -50,6 +51,10 @@ impl Database for WalFile {
             ("statements", Some(self.link.recording(connection).to_owned())),
             ("not_carried", reasons),
         ]
+    }
+
+    fn is_of(&self, file: FileId) -> Option<bool> {
+        Some(self.link.state().engine().ok()?.is_of(file))
     }
 
     fn in_the_way(&mut self, wanted: Wanted) -> InTheWay {
