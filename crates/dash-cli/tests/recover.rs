@@ -222,6 +222,35 @@ fn a_database_that_is_written_anew_is_no_more_open_than_the_old_one() {
     }
 }
 
+/// A user who may rename files there put one of his, open to all, under the database's name.
+#[test]
+fn nor_as_open_as_what_has_the_name_meanwhile() {
+    let home = both_torn();
+    let allow = |name: &str, bits| {
+        fs::set_permissions(home.file(name), fs::Permissions::from_mode(bits)).unwrap();
+    };
+    allow("", 0o777);
+    allow("app.db", 0o600);
+    allow("app.db-shadow", 0o600);
+    fs::write(home.file("his"), "").unwrap();
+    allow("his", 0o666);
+    let ends = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ends.load(std::sync::atomic::Ordering::SeqCst)
+                && (!home.file("app.db.recovering").exists()
+                    || fs::rename(home.file("his"), home.db()).is_err())
+            {
+                std::hint::spin_loop();
+            }
+        });
+        home.dash(&["recover", "app.db", "--yes", "--keep", "database"]);
+        ends.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+    assert!(!home.file("his").exists(), "it came too late");
+    assert_eq!(fs::metadata(home.db()).unwrap().mode() & 0o777, 0o600);
+}
+
 /// Whoever may make files beside a database had root write one elsewhere, through a link.
 #[test]
 fn it_writes_through_no_link() {

@@ -94,32 +94,27 @@ fn rewrite(from: &Path, to: &Path) -> Result<()> {
             new.shown()
         )));
     }
-    let uri = format!("file:{}?immutable=1&mode=ro", escape(&without_links(from).explain(&what)?));
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_URI
-        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let db = Connection::open_with_flags(uri, flags).explain(&what)?;
-    let bytes = from.metadata().map_or(0, |found| found.len());
+    // What is read has the rights, whatever has its name by the end.
+    let source = open_named(from, OpenMode::Read).explain(&what)?;
     let made = open_named(&new, OpenMode::CreateNew { permissions: OWNERS }).explain(&what)?;
-    let written = write_anew(&db, &made, &new, (&what, bytes));
+    let written = write_anew((&source, from), (&made, &new), &what);
     if written.is_err() {
         fs::remove_file(&new).explain(format!("removing the unfinished {}", new.shown()))?;
     }
     written?;
-    take_place(&made, &new, [to, from]).explain(&what)?;
+    take_place(&made, &new, &source, to).explain(&what)?;
     flush_folder(to)
 }
 
-/// Writes the content into a new file. SQLite opens that by its name: where nobody else can put
-/// another file meanwhile.
-fn write_anew(db: &Connection, made: &real::File, new: &Path, told: (&str, u64)) -> Result<()> {
-    let (what, bytes) = told;
-    let vacuum = |path: &Path| {
-        let plain = format!("file:{}?vfs=unix", escape(&without_links(path).explain(what)?));
-        follow(what, bytes, Moving::Written, || db.execute("VACUUM INTO ?", [plain])).explain(what)
-    };
+/// Writes the content into a new file beside it. SQLite opens both by their names: where nobody
+/// else can put another file meanwhile.
+fn write_anew(
+    (source, from): (&real::File, &Path),
+    (made, new): (&real::File, &Path),
+    what: &str,
+) -> Result<()> {
     if keeps_names(&folder_path(new)).explain(what)? {
-        return vacuum(new).map(drop);
+        return vacuum(from, new, what);
     }
     let temporary = std::env::temp_dir();
     if !keeps_names(&temporary).explain(what)? {
@@ -130,9 +125,25 @@ fn write_anew(db: &Connection, made: &real::File, new: &Path, told: (&str, u64))
         )));
     }
     let private = tempfile::tempdir_in(temporary).explain(what)?;
-    let path = private.path().join("content");
-    vacuum(&path)?;
-    open_named(&path, OpenMode::Read).and_then(|source| copy_into(made, &source)).explain(what)
+    let [copy, content] = ["copy", "content"].map(|name| private.path().join(name));
+    let copied = open_named(&copy, OpenMode::CreateNew { permissions: OWNERS });
+    copied.and_then(|copied| copy_into(&copied, source)).explain(what)?;
+    vacuum(&copy, &content, what)?;
+    open_named(&content, OpenMode::Read).and_then(|content| copy_into(made, &content)).explain(what)
+}
+
+/// Writes what SQLite reads of a file as it stands into another one.
+fn vacuum(from: &Path, to: &Path, what: &str) -> Result<()> {
+    let uri = format!("file:{}?immutable=1&mode=ro", escape(&without_links(from).explain(what)?));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let db = Connection::open_with_flags(uri, flags).explain(what)?;
+    let bytes = from.metadata().map_or(0, |found| found.len());
+    let plain = format!("file:{}?vfs=unix", escape(&without_links(to).explain(what)?));
+    let written =
+        follow(what, bytes, Moving::Written, || db.execute("VACUUM INTO ?", [plain])).explain(what);
+    written.map(drop)
 }
 
 /// Whether nobody but this user, root, and who owns a file may give its name in a folder to another
@@ -161,16 +172,14 @@ fn copy_into(copy: &real::File, source: &real::File) -> io::Result<()> {
     }
 }
 
-/// Gives a new file the rights of the one in whose place it is, or of another one where that is
-/// gone, and its name; durably.
-fn take_place(made: &real::File, new: &Path, [to, from]: [&Path; 2]) -> io::Result<()> {
+/// Gives a new file the rights of the one whose content it has, and its name; durably.
+fn take_place(made: &real::File, new: &Path, like: &real::File, to: &Path) -> io::Result<()> {
     let (folder, name) = folder_of(new)?;
     let named = folder.metadata(&name)?.map(|named| named.id);
     if named != Some(made.id()) {
         return Err(io::Error::other(format!("{} was replaced meanwhile", new.shown())));
     }
-    let like = open_named(to, OpenMode::Read).or_else(|_| open_named(from, OpenMode::Read))?;
-    made.copy_access(&like)?;
+    made.copy_access(like)?;
     made.flush()?;
     folder.rename(&name, to.file_name().unwrap_or_default())
 }
