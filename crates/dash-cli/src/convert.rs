@@ -36,16 +36,15 @@ pub struct Arguments {
 
 /// What is put behind `PRAGMA journal_mode=`.
 fn mode(word: &str) -> std::result::Result<String, String> {
-    let is_name = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    match word.to_ascii_lowercase() {
-        plain if plain == "plain" => Ok("delete".to_owned()),
-        mode if mode == "statement" => {
-            Err("a file does not keep that mode, and is in WAL mode at rest: \
+    let word = word.to_ascii_lowercase();
+    match &*word {
+        "plain" => Ok("delete".to_owned()),
+        "statement" => Err("a file does not keep that mode, and is in WAL mode at rest: \
              convert it to wal, and open it with journal_mode=statement in the URI"
-                .to_owned())
-        }
-        name if is_name => Ok(name),
-        _ => Err("a journal mode is one word".to_owned()),
+            .to_owned()),
+        "delete" | "truncate" | "persist" | "memory" | "off" => Ok(word),
+        name if engines::named(name).is_some() => Ok(word),
+        _ => Err("no such mode: it is plain, shadow or wal".to_owned()),
     }
 }
 
@@ -124,7 +123,7 @@ fn to_plain(
     extension: &Extension,
     interrupt: &Interrupt,
 ) -> Result<Outcome> {
-    let is_plain = !engines::look(file)?.is_used();
+    let is_plain = engines::beside(file).is_none();
     let db = extension.open(file, false)?;
     db.busy_timeout(PATIENCE).explain("setting the busy timeout")?;
     let Some(db) = verify(db, file, "checking it under dash", interrupt)? else {
