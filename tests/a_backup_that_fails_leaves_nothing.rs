@@ -292,6 +292,29 @@ fn while_another_one_is_at_it() {
     assert!(!unfinished.exists() && to.exists());
 }
 
+/// One that began just then was told "File exists".
+#[test]
+fn while_another_one_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, to) = (folder.path().join("app.db"), folder.path().join("copy.db"));
+    drop(made(folder.path(), "wal", 1000));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let db = suite::open_dash(path.as_os_str(), "&dash_backup=on").unwrap();
+                for _ in 0..100 {
+                    let sql = "SELECT dash_backup(?1, 'main', 'replace')";
+                    let made: rusqlite::Result<i64> =
+                        db.query_row(sql, [to.to_str().unwrap()], |row| row.get(0));
+                    if let Err(error) = made {
+                        assert!(error.to_string().contains("is under way"), "{error}");
+                    }
+                }
+            });
+        }
+    });
+}
+
 /// The message named a folder, or a connection that may only read, where there was nothing to copy.
 #[test]
 fn of_what_is_no_file() {

@@ -56,7 +56,10 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let pages = match copied {
         Ok(pages) => pages,
         Err(_) if interrupt.pressed() => {
-            say_aside!("dash: stopped; there is no {}", dest.shown());
+            match dest.symlink_metadata() {
+                Ok(_) => say_aside!("dash: stopped; {} is as it was", dest.shown()),
+                Err(_) => say_aside!("dash: stopped; there is no {}", dest.shown()),
+            }
             return Ok(Outcome::Bad);
         }
         Err(error) if is_damage(&error) => {

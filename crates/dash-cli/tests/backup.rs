@@ -73,6 +73,23 @@ fn it_replaces_a_file_only_when_told() {
     home.dash(&["backup", "app.db", "app.db", "--force"]).is(2).says("itself; name another file");
 }
 
+/// It said that there was none, beside the former copy.
+#[test]
+fn stopped_it_says_that_a_former_copy_is_as_it_was() {
+    let home = large("wal");
+    home.dash(&["backup", "app.db", "copy.db"]).is(0);
+    let before = fs::read(home.file("copy.db")).unwrap();
+    let mut command = home.command(&["backup", "app.db", "copy.db", "--force"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !home.file(UNFINISHED).exists() {
+        std::thread::yield_now();
+    }
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
+    let run = super::common::Run(child.wait_with_output().unwrap()).is(1);
+    run.says("copy.db is as it was");
+    assert!(before == fs::read(home.file("copy.db")).unwrap());
+}
+
 #[test]
 fn it_says_what_is_no_database() {
     let home = Home::new();

@@ -235,8 +235,11 @@ impl Destination {
     pub fn make(self, len: u64) -> Result<Unfinished> {
         self.remove_leftover()?;
         let mode = OpenMode::CreateNew { permissions: 0o600 };
-        let made = self.folder.open(&self.unfinished, mode);
-        let file = made.map_err(|error| self.failed("making", &error))?;
+        let file =
+            self.folder.open(&self.unfinished, mode).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => self.is_under_way(),
+                _ => self.failed("making", &error),
+            })?;
         let locked = file.try_lock(LIVES, LockKind::Exclusive);
         if !locked.map_err(|error| self.failed("locking", &error))? || !self.is_ours(&file)? {
             return Err(self.is_under_way());
@@ -254,9 +257,12 @@ impl Destination {
             let message = format!("{} is in the way; remove it", shown.display());
             return Err(refused(Code::CANTOPEN, message));
         }
-        let opened = self.folder.open(&self.unfinished, OpenMode::ReadWrite);
-        let file =
-            opened.map_err(|error| self.failed("opening what a killed backup left of", &error))?;
+        let file = match self.folder.open(&self.unfinished, OpenMode::ReadWrite) {
+            // It was another's, which is done.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(self.failed("opening what a killed backup left of", &error)),
+            Ok(file) => file,
+        };
         let dead = file.try_lock(LIVES, LockKind::Exclusive);
         if !dead.map_err(|error| self.failed("locking", &error))? || !self.is_ours(&file)? {
             return Err(self.is_under_way());
