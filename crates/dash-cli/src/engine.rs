@@ -43,6 +43,9 @@ pub trait Findings {
     /// Whether a connection of dash has it open.
     fn is_open(&self) -> bool;
 
+    /// Whether it was left in the middle of something, so that opening it does more than open it.
+    fn is_cut_off(&self) -> bool;
+
     /// Whether opening it would be refused.
     fn is_refused(&self) -> bool;
 
@@ -62,6 +65,22 @@ pub trait Findings {
     /// If the files can't be read.
     fn recovery(&self, file: &Path, keep: Option<&str>, interrupt: &Interrupt) -> Result<Reply>;
 }
+
+/// What is appended to a database's name, by dash and by SQLite; longer ones before those that they
+/// end with.
+pub const SUFFIXES: [&str; 11] = [
+    ".dash-backup-unfinished",
+    "-shadow-tmp",
+    "-shadow-old",
+    "-dash-fence",
+    "-dash-sign",
+    "-journal",
+    "-dashlog",
+    "-shadow",
+    "-dash",
+    "-wal",
+    "-shm",
+];
 
 /// The file beside a database with this at the end of its name.
 pub fn sidecar(file: &Path, suffix: &str) -> PathBuf {

@@ -40,6 +40,44 @@ fn a_closed_database_needs_none() {
     assert_eq!(before, home.contents());
 }
 
+/// A unit whose ExecStartPre= this is never started on a new machine.
+#[test]
+fn nor_does_one_that_is_yet_to_be_made() {
+    let home = Home::new();
+    home.dash(&["recover", "app.db"]).is(0).says("nothing to recover");
+    home.dash(&["recover", "missing/app.db"]).is(2).says("missing");
+    for beside in ["app.db-wal", "app.db-dash-fence", "app.db-dashlog"] {
+        fs::write(home.file(beside), "").unwrap();
+        let run = home.dash(&["recover", "app.db"]);
+        assert!(!run.out().contains("nothing to recover"), "{beside}");
+        fs::remove_file(home.file(beside)).unwrap();
+    }
+    fs::create_dir(home.file("app.db-journal")).unwrap();
+    assert_ne!(home.dash(&["recover", "app.db"]).0.status.code(), Some(0));
+    assert!(!home.db().exists());
+}
+
+#[test]
+fn a_database_that_was_cut_without_a_shadow_is_bad_news() {
+    let home = Home::new();
+    home.shadowed();
+    fs::remove_file(home.file("app.db-shadow")).unwrap();
+    let cut = fs::OpenOptions::new().write(true).open(home.db()).unwrap();
+    cut.set_len(4096).unwrap();
+    let before = home.contents();
+    home.dash(&["recover", "app.db"]).is(1).says("restore a backup");
+    assert_eq!(before, home.contents());
+}
+
+#[test]
+fn one_that_stock_sqlite_is_writing_was_left_in_nothing() {
+    let home = Home::new();
+    home.shadowed();
+    let stock = rusqlite::Connection::open(home.db()).unwrap();
+    stock.execute_batch("BEGIN IMMEDIATE; UPDATE t SET body = 'x'").unwrap();
+    home.dash(&["recover", "app.db"]).is(2).says("is in use by another program, or was left");
+}
+
 #[test]
 fn what_can_not_be_kept_is_named_beside_what_can() {
     let home = Home::new();

@@ -249,11 +249,16 @@ fn nor_beside_a_wal_or_a_fence_that_may_hold_commits() {
                 fs::write(home.db(), []).unwrap();
             }
             let wal = fs::read(home.file("app.db-wal")).unwrap();
-            // Without a log there is nothing that it could plan by.
-            let refused = if log == "gone" { 2 } else { 1 };
-            home.dash(&["recover", "app.db"]).is(refused);
+            home.dash(&["recover", "app.db"]).is(1);
             home.dash(&["shell", "app.db", "--", "SELECT 1"]).is(2);
-            home.dash(&["recover", "app.db"]).is(refused);
+            home.dash(&["recover", "app.db"]).is(1);
+            if log == "gone" {
+                for more in [&[][..], &["--discard"], &["--keep", "database"], &["--keep", "log"]] {
+                    let run = home.dash(&[&["recover", "app.db", "--yes"], more].concat()).is(1);
+                    run.says("put app.db back");
+                }
+                home.dash(&["inspect", "app.db"]).is(1).says("put app.db back");
+            }
             assert!(wal == fs::read(home.file("app.db-wal")).unwrap(), "{emptied} {log}");
             assert_eq!(home.db().exists(), emptied, "{log}");
         }

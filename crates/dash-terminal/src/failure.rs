@@ -18,8 +18,13 @@ impl Failure {
 
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&in_one_line(&self.0))
     }
+}
+
+/// A message. A name in it may have a newline, and so a line that looks like one of the program's.
+pub fn in_one_line(text: &str) -> String {
+    text.replace('\n', "\\n")
 }
 
 /// Adds what was being done to an error.

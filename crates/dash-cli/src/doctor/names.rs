@@ -5,24 +5,9 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::engine::SUFFIXES;
 use crate::failure::{Explain, Result};
 use crate::out::Shown;
-
-/// What is appended to a database's name, by dash and by SQLite; longer ones before those that they
-/// end with.
-pub const SUFFIXES: [&str; 11] = [
-    ".dash-backup-unfinished",
-    "-shadow-tmp",
-    "-shadow-old",
-    "-dash-fence",
-    "-dash-sign",
-    "-journal",
-    "-dashlog",
-    "-shadow",
-    "-dash",
-    "-wal",
-    "-shm",
-];
 
 /// Those that only dash makes.
 const OURS: [&str; 8] = [

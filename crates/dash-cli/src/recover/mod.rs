@@ -14,6 +14,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use crate::Outcome;
 use crate::access;
 use crate::ask::confirm;
+use crate::engine::{SUFFIXES, sidecar};
 use crate::engines::{self, ENGINES};
 use crate::extension::Extension;
 use crate::failure::{Explain, Failure, Result};
@@ -25,9 +26,10 @@ use plan::{Plan, Reply, Step};
 #[derive(clap::Args)]
 #[command(
     override_usage = "sqlite-dash recover [OPTIONS] <FILE>",
-    after_help = "Exit codes: 0 the database is sound, or needed nothing; 1 a person has to decide (nothing was done), or \
-                  integrity_check finds damage; 2 it could not be carried out, such as while another process has the database \
-                  locked, or where it would ask and there is no terminal."
+    after_help = "Exit codes: 0 the database needs nothing (no integrity_check is run then) or is yet to be made, or it was \
+                  recovered and integrity_check found nothing; 1 a person has to decide, as the text says, or integrity_check \
+                  finds damage; 2 it could not be carried out, such as while another process has the database locked, or where \
+                  it would ask and there is no terminal."
 )]
 pub struct Arguments {
     /// The database
@@ -112,6 +114,10 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<Outcome> {
     let (file, keep) = arguments.understood()?;
     let file = resolve(&file)?;
+    if is_yet_to_be_made(&file) {
+        say!("{} is yet to be made: there is nothing to recover", file.shown());
+        return Ok(Outcome::Good);
+    }
     let found = engines::look(&file)?;
     let interrupt = Interrupt::catch()?;
     let plan = match found.recovery(&file, keep, &interrupt)? {
@@ -134,6 +140,17 @@ pub fn run(arguments: &Arguments) -> Result<Outcome> {
     }
     let extension = Extension::load()?;
     steps::run(&plan.steps, &extension, &interrupt)
+}
+
+/// Whether there is neither a database nor anything of one, in a folder that is there.
+fn is_yet_to_be_made(file: &Path) -> bool {
+    let is_missing = |path: &Path| {
+        let looked = path.symlink_metadata();
+        looked.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    };
+    file.parent().is_some_and(Path::is_dir)
+        && is_missing(file)
+        && SUFFIXES.iter().all(|suffix| is_missing(&sidecar(file, suffix)))
 }
 
 /// Refuses before anything is done where nothing can be mended.

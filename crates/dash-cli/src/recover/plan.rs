@@ -103,6 +103,12 @@ pub enum Reply {
     Nothing(String),
 }
 
+/// Why a database is opened.
+pub fn left(file: &Path, is_locked: bool) -> String {
+    let used = if is_locked { "is in use by another program, or " } else { "" };
+    format!("{} {used}was left in the middle of something.", file.shown())
+}
+
 /// `FILE.before-recover-N`, with the first N that is free.
 pub fn free_name(file: &Path) -> PathBuf {
     next_free(file, Path::new(""))

@@ -13,7 +13,7 @@ use dash_storage::real::Real;
 use serde_json::Value;
 
 use crate::engine::{Engine, Findings};
-use crate::failure::{Explain, Failure, Result};
+use crate::failure::{Explain, Failure, Result, in_one_line};
 use crate::interrupt::Interrupt;
 use crate::out::Shown;
 use crate::recover::plan::Reply;
@@ -37,13 +37,16 @@ struct Found {
 }
 
 fn look(path: &Path) -> Result<Box<dyn Findings>> {
-    let report =
+    let mut report =
         dash_shadow::inspect(&Real, path).explain(format!("looking at {}", path.shown()))?;
     if report.database.is_none() && report.shadow.is_none() {
         return Err(Failure::new(format!(
             "{} does not exist, nor does a shadow of it",
             path.shown()
         )));
+    }
+    if let Opening::Refuse(_, message) = &mut report.opening {
+        *message = in_one_line(message);
     }
     let holders = inspect::holders_of(path, &report);
     Ok(Box::new(Found { report, holders }))
@@ -64,6 +67,10 @@ impl Findings for Found {
 
     fn is_open(&self) -> bool {
         self.report.open
+    }
+
+    fn is_cut_off(&self) -> bool {
+        recover::needs_recovery(&self.report)
     }
 
     fn is_refused(&self) -> bool {

@@ -12,8 +12,8 @@ use dash_wal::Report;
 use dash_wal::inspect::Opening;
 use serde_json::Value;
 
-use crate::engine::{Engine, Findings};
-use crate::failure::{Explain, Failure, Result};
+use crate::engine::{Engine, Findings, sidecar};
+use crate::failure::{Explain, Failure, Result, in_one_line};
 use crate::interrupt::Interrupt;
 use crate::out::Shown;
 use crate::recover::plan::Reply;
@@ -36,8 +36,13 @@ struct Found {
     holders: Vec<Holders>,
 }
 
-/// Whether SQLite's header says so; then it is opened in this mode, whatever lies beside it.
+/// Whether SQLite's header says so; then it is opened in this mode, whatever lies beside it. One
+/// that is empty or gone had it, where its `-wal` holds anything.
 fn is_in_wal_mode(path: &Path) -> bool {
+    let len = |path: &Path| path.metadata().map_or(0, |found| found.len());
+    if len(path) == 0 {
+        return len(&sidecar(path, "-wal")) > 0;
+    }
     let mut start = [0; 20];
     let read = std::fs::File::open(path)
         .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut start));
@@ -45,9 +50,13 @@ fn is_in_wal_mode(path: &Path) -> bool {
 }
 
 fn look(path: &Path) -> Result<Box<dyn Findings>> {
-    let report = dash_wal::inspect(&Real, path).explain(format!("looking at {}", path.shown()))?;
+    let mut report =
+        dash_wal::inspect(&Real, path).explain(format!("looking at {}", path.shown()))?;
     if report.database.is_none() && report.log.is_none() && report.wal.is_none() {
         return Err(Failure::new(format!("{} does not exist, nor does a log of it", path.shown())));
+    }
+    if let Opening::Refuse(_, message) = &mut report.opening {
+        *message = in_one_line(message);
     }
     let holders = inspect::holders_of(path, &report);
     Ok(Box::new(Found { report, holders }))
@@ -68,6 +77,10 @@ impl Findings for Found {
 
     fn is_open(&self) -> bool {
         self.report.open
+    }
+
+    fn is_cut_off(&self) -> bool {
+        recover::is_cut_off(&self.report)
     }
 
     fn is_refused(&self) -> bool {

@@ -12,7 +12,7 @@ use super::inspect::words;
 use crate::engine::sidecar;
 use crate::failure::{Explain, Result};
 use crate::out::Shown;
-use crate::recover::plan::{Plan, Reply, Step, free_name};
+use crate::recover::plan::{Plan, Reply, Step, free_name, left};
 
 /// What `--keep` can be given.
 pub const KEEP: [(&str, &str); 2] =
@@ -24,6 +24,9 @@ const LOG: &str = "log";
 /// What to do.
 pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> {
     let shown = file.shown();
+    if let Opening::Refuse(Refusal::DatabaseMissing, message) = &report.opening {
+        return Ok(Reply::Tell(message.clone()));
+    }
     if let Some(other) = keep.filter(|keep| ![DATABASE, LOG].contains(keep)) {
         return Ok(Reply::Tell(format!(
             "nothing was done: {shown} is in WAL mode and has no {other}; --keep takes the commits of its log, --discard the \
@@ -83,19 +86,28 @@ pub fn reply(file: &Path, report: &Report, keep: Option<&str>) -> Result<Reply> 
 /// What opening does by itself.
 fn unrefused(file: &Path, report: &Report) -> Reply {
     let shown = file.shown();
-    let left = report.fence || report.coordination.is_some();
     match &report.opening {
         Opening::HardLinks(_) => {
             Reply::Tell(format!("{shown}: opening {}", words::opening(report)))
         }
-        Opening::Row(action, _) if left || *action != Action::Leave => Reply::Do(Plan {
-            why: format!("{shown} was left in the middle of something."),
+        Opening::Row(..) if is_cut_off(report) => Reply::Do(Plan {
+            why: left(file, !report.locks.is_empty()),
             steps: vec![open(file, &words::opening(report))],
         }),
         _ => Reply::Nothing(format!(
             "{shown} needs no recovery: opening it {}; for damage that no crash of dash made, PRAGMA integrity_check looks",
             words::opening(report)
         )),
+    }
+}
+
+/// Whether there is more to do than to open it.
+pub fn is_cut_off(report: &Report) -> bool {
+    let left = report.fence || report.coordination.is_some();
+    match &report.opening {
+        Opening::Row(action, _) => left || *action != Action::Leave,
+        Opening::Refuse(..) => true,
+        _ => false,
     }
 }
 

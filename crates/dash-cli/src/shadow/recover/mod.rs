@@ -9,7 +9,7 @@ mod torn;
 use std::path::Path;
 
 use dash_shadow::Report;
-use dash_shadow::inspect::{Action, Opening, ShadowKind};
+use dash_shadow::inspect::{Action, DbKind, Opening, ShadowKind};
 
 use super::inspect::words;
 use crate::failure::Result;
@@ -41,6 +41,11 @@ pub fn reply(
         (_, Some(keep)) => {
             return Ok(Reply::Tell(format!("nothing was done: {}", not_a_choice(keep, file))));
         }
+        (Opening::Row(..), None) if report.verdict.db == DbKind::Cut => {
+            return Ok(Reply::Tell(format!(
+                "{shown} is shorter than its header says, and no shadow holds the rest; restore a backup"
+            )));
+        }
         (_, None) => {
             return Ok(Reply::Nothing(format!(
                 "{shown} needs no recovery: opening it {}; for damage that no crash of dash made, PRAGMA integrity_check looks",
@@ -57,7 +62,7 @@ pub fn reply(
 }
 
 /// Whether opening the database would do more than open it.
-fn needs_recovery(report: &Report) -> bool {
+pub fn needs_recovery(report: &Report) -> bool {
     match &report.opening {
         Opening::Join => false,
         Opening::Row(Action::Create, _) => false,

@@ -12,7 +12,7 @@ use crate::failure::Result;
 use crate::integrity::{Verdict, check_untouched};
 use crate::interrupt::Interrupt;
 use crate::out::Shown;
-use crate::recover::plan::{Plan, Reply, Step, free_name, next_free};
+use crate::recover::plan::{Plan, Reply, Step, free_name, left, next_free};
 
 /// What opening does once a whole file is in place and the shadow is not.
 const TAKES_IT: &str = "takes the file as it is and makes a new shadow before the next commit";
@@ -43,7 +43,7 @@ pub fn plan(
         }
         _ => {
             return Ok(Reply::Do(Plan {
-                why: format!("{} was left in the middle of something.", file.shown()),
+                why: left(file, !report.locks.is_empty()),
                 steps: vec![open(file, &words::opening(report))],
             }));
         }

@@ -23,6 +23,13 @@ pub fn opening(report: &Report) -> String {
             "is refused: the file has {links} hard links, and a log beside each of them would be another one; remove the others"
         ),
         Opening::Refuse(_, message) => format!("is refused: {message}"),
+        Opening::Row(Action::Leave, _)
+            if !report.fence
+                && report.coordination.is_none()
+                && report.wal.is_none_or(|wal| wal.len == 0) =>
+        {
+            "has nothing to recover: it was closed cleanly".into()
+        }
         Opening::Row(done, story) => match report.in_memory.filter(|_| *done == Action::Replay) {
             Some(seen) => format!(
                 "{} ({} had -wal in memory, and was killed, or the power was lost: the log has what -wal's file lacks)",
