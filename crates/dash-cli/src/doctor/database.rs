@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dash_storage::real::Real;
+use dash_storage::real::{Real, is_read_only};
 use dash_storage::{Directory, Storage};
 use serde_json::json;
 
@@ -20,14 +20,15 @@ const LARGEST_LOG: u64 = 64 << 20;
 
 /// Looks at the database `file` in `folder`.
 pub fn examine(folder: &Path, file: &Path) -> Section {
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = Path::new(file.file_name().unwrap_or_default()).shown();
     let mut section = Section::new(format!("database {name}"));
-    access::examine(&mut section, file);
+    let looked = engines::look(file);
+    access::examine(&mut section, file, looked.as_deref().ok());
     if section.findings.iter().any(|finding| finding.level == Level::Refused) {
         return section;
     }
     let mode = engines::beside(file).map(|engine| engine.name);
-    match engines::look(file) {
+    match looked {
         Err(failure) => section.say(Level::Refused, failure.to_string()),
         Ok(found) => {
             opening(&mut section, file, mode, &*found);
@@ -75,7 +76,7 @@ fn opening(section: &mut Section, file: &Path, mode: Option<&str>, found: &dyn F
         section.advise(
             Level::Warning,
             format!("{is}; it was cut off, and stock SQLite is kept out (\"disk I/O error\") until dash has opened it, which {opening}"),
-            format!("sqlite-dash recover {shown}"),
+            access::mends(file),
         );
     } else {
         section.say(Level::Good, format!("{is}; opening it through dash {opening}"));
@@ -89,6 +90,9 @@ fn is_mounted_alone(file: &Path) -> bool {
 
 /// Whether there is room for what dash may still write beside it.
 fn space(section: &mut Section, folder: &Path, file: &Path, mode: Option<&str>) {
+    if is_read_only(file) {
+        return;
+    }
     let len = |path: &Path| path.metadata().map_or(0, |found| found.len());
     let (has, wants, what) = match mode {
         Some("wal") => (len(&beside(file, "-dashlog")), LARGEST_LOG, "its log"),

@@ -16,7 +16,7 @@ pub fn examine(folder: &Folder) -> Option<Section> {
 }
 
 fn name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    Path::new(path.file_name().unwrap_or_default()).shown()
 }
 
 /// A removed database's second copy can't be put aside.

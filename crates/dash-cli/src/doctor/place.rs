@@ -1,6 +1,7 @@
 //! The folder itself: its file system, how that is mounted, what dash does there, and its space.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use dash_storage::real::{Real, is_read_only};
 use dash_storage::{Directory, File, OpenMode, Storage};
@@ -144,7 +145,7 @@ pub fn examine(folder: &Folder) -> Result<Section> {
     let space = space(&mut section, folder);
     rights(&mut section, folder);
     for file in &folder.unreadable {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = Path::new(file.file_name().unwrap_or_default()).shown();
         section.say(
             Level::Note,
             format!("{name} can't be read by this user, so it may be a database or not"),

@@ -1,5 +1,8 @@
 //! The report for people.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use dash_shadow::Report;
 use dash_shadow::format::CommitBlock;
 use dash_shadow::inspect::Seen;
@@ -7,13 +10,13 @@ use dash_storage::LockKind;
 
 use super::{Holders, words};
 use crate::holders;
-use crate::out::say;
+use crate::out::{Shown, say};
 
 /// Prints the report.
 pub fn print(report: &Report, holders: &[Holders]) {
-    say!("database  {}: {}", report.names.db.to_string_lossy(), words::database(report));
+    say!("database  {}: {}", name(&report.names.db), words::database(report));
     copy(report.database.as_ref());
-    say!("shadow    {}: {}", report.names.shadow.to_string_lossy(), words::shadow(report));
+    say!("shadow    {}: {}", name(&report.names.shadow), words::shadow(report));
     copy(report.shadow.as_ref());
     say!("names and sequences agree: {}", words::relation(report));
     if report.copied_together {
@@ -25,6 +28,10 @@ pub fn print(report: &Report, holders: &[Holders]) {
         say!("it is open now: what is said above is a moment's view");
     }
     say!("opening it through dash {}", words::opening(report));
+}
+
+fn name(name: &OsStr) -> String {
+    Path::new(name).shown()
 }
 
 fn copy(seen: Option<&Seen>) {
@@ -117,7 +124,6 @@ fn commit(block: &CommitBlock, seen: &Seen) {
 
 fn beside(report: &Report) {
     let beside = &report.beside;
-    let name = |name: &std::ffi::OsStr| name.to_string_lossy().into_owned();
     if beside.fence {
         say!(
             "name fence {}/: stock SQLite is kept out unless dash has it open",

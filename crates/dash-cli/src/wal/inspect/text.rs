@@ -1,5 +1,7 @@
 //! The report for people.
 
+use std::path::Path;
+
 use dash_storage::LockKind;
 use dash_wal::Report;
 use dash_wal::inspect::LogSeen;
@@ -11,7 +13,7 @@ use crate::out::{Shown, say};
 /// Prints the report.
 pub fn print(report: &Report, holders: &[Holders]) {
     let names = &report.names;
-    let name = |name: &std::ffi::OsStr| name.to_string_lossy().into_owned();
+    let name = |name: &std::ffi::OsStr| Path::new(name).shown();
     say!("database  {}: {}", name(&names.db), words::database(report.database.as_ref()));
     database(report);
     match &report.wal {
@@ -25,13 +27,14 @@ pub fn print(report: &Report, holders: &[Holders]) {
     if let Some(path) = &report.elsewhere {
         say!("sign      {}: the log is {}", name(&names.log), path.shown());
     }
+    let log_name = report.elsewhere.as_ref().map_or_else(|| name(&names.log), |path| path.shown());
     match &report.log {
-        None => say!("log       {}: none", names.shown_log()),
+        None => say!("log       {}: none", log_name),
         Some(Err(why)) => {
-            say!("log       {}: can't be used: {}", names.shown_log(), why);
+            say!("log       {}: can't be used: {}", log_name, why);
         }
         Some(Ok(seen)) => {
-            say!("log       {}: {}", names.shown_log(), words::head(seen.head));
+            say!("log       {}: {}", log_name, words::head(seen.head));
             log(seen, report);
         }
     }
