@@ -156,12 +156,73 @@ fn whose_a_second_copy_is_that_can_not_be_read() {
         let user = Some(NOBODY);
         let part = Part { user, group: user, parameters, ..Part::default() };
         let refused = Session::dash(&path, part).map(Session::close).unwrap_err();
-        for words in
-            ["app.db-shadow: Permission denied", "root can mend that: chown -h --reference="]
-        {
+        for words in [
+            "app.db-shadow: Permission denied",
+            "root or user 65534 mends that",
+            "sqlite-dash shell ",
+        ] {
             assert!(refused.contains(words), "{parameters}: {words:?} is not in {refused:?}");
         }
+        assert!(!refused.contains("chmod"), "{refused}");
     }
+}
+
+/// "Permission denied" was all.
+#[test]
+fn whose_a_database_is_that_can_not_be_read() {
+    if !root_for("a database of somebody else") {
+        return;
+    }
+    for mode in ["wal", "shadow", "delete"] {
+        for parameters in ["", "&mode=ro"] {
+            let folder = tempfile::tempdir().unwrap();
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+            let path = folder.path().join("app.db");
+            let db = suite::open_dash(path.as_os_str(), &format!("&journal_mode={mode}")).unwrap();
+            run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+            db.close().unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            let user = Some(NOBODY);
+            let log = tempfile::NamedTempFile::new().unwrap();
+            fs::set_permissions(log.path(), fs::Permissions::from_mode(0o666)).unwrap();
+            let part = Part { user, group: user, parameters, ..Part::default() };
+            let mut command = again("session", &path, part);
+            command.env("DASH_ERRORS", log.path());
+            let refused = match Session::begin(command) {
+                Ok(mut session) => session.sql("SELECT x FROM t").map(drop),
+                Err(error) => Err(error),
+            };
+            refused.unwrap_err();
+            let told = fs::read_to_string(log.path()).unwrap();
+            for words in ["it is 0600 of user 0, group 0", "this process is user 65534"] {
+                assert!(told.contains(words), "{mode} {parameters}: {words:?} is not in {told:?}");
+            }
+        }
+    }
+}
+
+/// It said that stock SQLite had opened it, which could not, either.
+#[test]
+fn that_nobody_has_a_right_to_what_lies_beside_a_database() {
+    if !root_for("a database of somebody else") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let path = folder.path().join("app.db");
+    let db = suite::open_dash(path.as_os_str(), "&journal_mode=wal").unwrap();
+    run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+    db.close().unwrap();
+    std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+    let wal = dash_testing::names::beside(&path, "-wal");
+    fs::write(&wal, "not to be lost").unwrap();
+    fs::set_permissions(&wal, fs::Permissions::from_mode(0o600)).unwrap();
+    let (user, parameters) = (Some(NOBODY), "");
+    let refused = Session::dash(&path, Part { user, group: user, parameters, ..Part::default() })
+        .and_then(|mut session| session.sql("SELECT x FROM t"))
+        .unwrap_err();
+    assert!(refused.contains("app.db-wal: Permission denied"), "{refused}");
+    assert!(!refused.contains("opened by stock"), "{refused}");
 }
 
 /// It stays so as long as the connection, whatever is said meanwhile.

@@ -15,9 +15,9 @@ pub fn may(path: &Path, what: AccessFlags) -> bool {
     faccessat(AT_FDCWD, path, what, AtFlags::AT_EACCESS).is_ok()
 }
 
-/// Why this user can't write it, and what to do; `None`: they can.
-pub fn hindrance(path: &Path) -> Option<String> {
-    if may(path, AccessFlags::W_OK) {
+/// Why this user can't read it, or write it, and what to do; `None`: they can.
+pub fn hindrance(path: &Path, what: AccessFlags) -> Option<String> {
+    if may(path, what) {
         return None;
     }
     let shown = path.shown();
@@ -27,8 +27,9 @@ pub fn hindrance(path: &Path) -> Option<String> {
              beside it where it can be written"
         ),
         Ok(found) => format!(
-            "{} may not write {shown} ({}): run this as root, or as {}",
+            "{} may not {} {shown} ({}): run this as root, or as {}",
             user(),
+            if what == AccessFlags::W_OK { "write" } else { "read" },
             brief(&found),
             named(found.uid().into())
         ),

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use nix::unistd::AccessFlags;
+
+use crate::access;
 use crate::engine::{Engine, Findings, sidecar};
 use crate::failure::{Failure, Result};
 use crate::out::Shown;
@@ -29,6 +32,9 @@ pub fn beside(file: &Path) -> Option<&'static Engine> {
 pub fn look(file: &Path) -> Result<Box<dyn Findings>> {
     let path = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     only_file(&path)?;
+    if let Some(why) = access::hindrance(&path, AccessFlags::R_OK).filter(|_| path.exists()) {
+        return Err(Failure::new(why));
+    }
     (beside(&path).unwrap_or(DEFAULT).look)(&path)
 }
 

@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 
 use super::common::killed::run_and_kill;
 use super::common::{Home, Run};
+use dash_testing::machine::root_for;
 use dash_testing::mounts::Mount;
 
 /// Everything that was there before is there after, under some name.
@@ -299,6 +300,23 @@ fn it_writes_through_no_link() {
     home.dash(&["recover", "app.db", "--yes", "--keep", "database"])
         .says("is there from an earlier");
     assert!(!target.exists());
+}
+
+#[test]
+fn who_may_not_read_it_is_told_whose_it_is() {
+    if !root_for("a database of somebody else") {
+        return;
+    }
+    for mode in ["shadow", "wal"] {
+        let home = Home::new();
+        drop(home.plain());
+        home.dash(&["convert", "app.db", "--to", mode]).is(0);
+        fs::set_permissions(home.db(), fs::Permissions::from_mode(0o600)).unwrap();
+        for command in ["recover", "inspect"] {
+            let Some(mut other) = home.forbidden(&[command, "app.db"]) else { return };
+            Run(other.output().unwrap()).is(2).says("user nobody may not read ").says("0600 root");
+        }
+    }
 }
 
 /// It opened the database for reading, which mends nothing, and said that it was done.

@@ -68,8 +68,9 @@ pub fn shell_word(path: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// Says of one of the files beside a database, which can't be opened for want of a right, whose it
-/// is, and what to do. One that has the database's rights is denied like that.
+/// Says of a database, or of one of the files beside it, which can't be opened for want of a right,
+/// whose it is, and what to do. No command that changes rights: somebody may put a link there by
+/// then.
 pub fn with_remedy<S: Storage>(
     error: Error,
     storage: &S,
@@ -78,24 +79,33 @@ pub fn with_remedy<S: Storage>(
 ) -> Error {
     let Error::Io { operation: Operation::Open, name, source } = &error else { return error };
     let denied = source.kind() == std::io::ErrorKind::PermissionDenied;
-    let file = files.iter().find(|file| denied && file.to_string_lossy() == **name);
+    let mut all = [&[db], files].concat().into_iter();
+    let file = all.find(|file| denied && file.to_string_lossy() == **name);
     let (Some(file), Ok(directory)) = (file, storage.open_directory(folder)) else { return error };
     let found = |name| directory.metadata(name).ok().flatten();
-    let (Some(own), Some(wanted)) = (found(*file), found(db)) else { return error };
-    if own.has_access_of(&wanted) || own.kind != FileKind::Regular || own.links > 1 {
-        return error;
-    }
+    let (Some(own), Some(wanted)) = (found(file), found(db)) else { return error };
     let rights = |of: &Metadata| {
         format!("{:04o} of user {}, group {}", of.permissions & 0o777, of.owner, of.group)
     };
-    let [from, to] = [db, *file].map(|name| shell_word(folder.join(name)));
-    let message = format!(
-        "{source}: it is {}, and {} is {}; while nobody has it open, root can mend that: chown -h --reference={from} {to} \
-         && chmod --reference={from} {to}",
-        rights(&own),
-        db.to_string_lossy(),
-        rights(&wanted)
-    );
+    let message = if file == db {
+        format!(
+            "{source}: it is {}, and this process is user {}: run it as that user, or have them give this one the right",
+            rights(&own),
+            storage.user()
+        )
+    } else if own.has_access_of(&wanted) || own.kind != FileKind::Regular || own.links > 1 {
+        return error;
+    } else {
+        format!(
+            "{source}: it is {}, and {} is {}; while nobody has it open, root or user {} mends that, and the like of other files \
+             beside it, by opening it once through dash (`sqlite-dash shell {} -- 'SELECT 1'`)",
+            rights(&own),
+            db.to_string_lossy(),
+            rights(&wanted),
+            wanted.owner,
+            shell_word(folder.join(db))
+        )
+    };
     let source = std::io::Error::new(source.kind(), message);
     Error::Io { operation: Operation::Open, name: name.clone(), source }
 }

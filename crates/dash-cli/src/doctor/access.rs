@@ -74,7 +74,9 @@ pub fn examine(section: &mut Section, file: &Path, looked: Option<&dyn Findings>
             format!("{} may not write it: it belongs to {}", user(), named(found.uid().into()));
         section.advise(Level::Warning, says, reads(file, looked));
     }
-    let is_at_rest = looked.is_some_and(|found| !found.is_open() && !found.is_cut_off());
+    let closed = looked.filter(|found| !found.is_open());
+    let is_cut_off = closed.is_some_and(Findings::is_cut_off);
+    let is_at_rest = closed.is_some() && !is_cut_off;
     for suffix in WRITTEN {
         let side = beside(file, suffix);
         let Ok(other) = side.symlink_metadata() else { continue };
@@ -87,10 +89,13 @@ pub fn examine(section: &mut Section, file: &Path, looked: Option<&dyn Findings>
         }
         // A command that changes rights would follow a link that somebody puts there by then.
         let holds = !is_at_rest || suffix == "-wal" && other.len() > 0;
+        let owner = named(found.uid().into());
         let remedy = match other.uid() == found.uid() || holds {
+            true if is_cut_off => {
+                format!("as root or {owner}: sqlite-dash recover {}", file.shown())
+            }
             true => format!(
-                "while nobody has it open, open it once through dash, as root or {}: sqlite-dash shell {} -- 'SELECT 1'",
-                named(found.uid().into()),
+                "while nobody has it open, open it once through dash, as root or {owner}: sqlite-dash shell {} -- 'SELECT 1'",
                 file.shown()
             ),
             false => format!(

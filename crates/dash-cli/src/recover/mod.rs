@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, TypedValueParser};
+use nix::unistd::AccessFlags;
 
 use crate::Outcome;
 use crate::access;
@@ -157,7 +158,7 @@ fn is_yet_to_be_made(file: &Path) -> bool {
 fn writable(file: &Path) -> Result<()> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     let there = [folder, file].into_iter().filter(|path| path.symlink_metadata().is_ok());
-    match there.filter_map(access::hindrance).next() {
+    match there.filter_map(|path| access::hindrance(path, AccessFlags::W_OK)).next() {
         None => Ok(()),
         Some(why) => Err(Failure::new(format!(
             "not mended: {why}; until then stock SQLite may be refused (\"disk I/O error\")"

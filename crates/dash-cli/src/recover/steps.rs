@@ -28,8 +28,7 @@ const OWNERS: u32 = 0o600;
 pub fn run(steps: &[Step], extension: &Extension, interrupt: &Interrupt) -> Result<Outcome> {
     for step in steps {
         if interrupt.pressed() {
-            say!("stopped before: {step}");
-            return Ok(Outcome::Bad);
+            return Err(Failure::new(format!("stopped before: {step}")));
         }
         match step {
             Step::Rename { from, to } => rename(from, to)?,
@@ -225,8 +224,8 @@ fn open(file: &Path, extension: &Extension, interrupt: &Interrupt) -> Result<Opt
             Some(Outcome::Bad)
         }
         Verdict::Interrupted => {
-            say!("{} was recovered; the check was stopped", file.shown());
-            Some(Outcome::Bad)
+            let message = format!("{} was recovered; the check was stopped", file.shown());
+            return Err(Failure::new(message));
         }
     })
 }

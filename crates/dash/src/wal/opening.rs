@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dash_ffi::{Code, Error, HostVfs, OpenFlags, Opened, Result};
+use dash_ffi::{AccessCheck, Code, Error, HostVfs, OpenFlags, Opened, Result};
 use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 use dash_wal::{Connection, Error as EngineError, Execute, Names, Operation, Process};
@@ -115,6 +115,9 @@ impl Request<'_> {
         let needs = "dash needs the right to write the database's folder, and its log: give that the database's owner, group \
              and permissions";
         self.refuse_in_memory()?;
+        if self.stock_lacks_a_right() {
+            return Err(error);
+        }
         let Ok(opened) = self.plain_instead(&error.to_string()) else { return Err(error) };
         if !opened.flags.contains(OpenFlags::READWRITE) {
             return Ok(opened);
@@ -138,6 +141,18 @@ impl Request<'_> {
             ),
         );
         Ok(opened)
+    }
+
+    /// Whether stock SQLite could not use what lies beside the database, either.
+    fn stock_lacks_a_right(&self) -> bool {
+        let may = |path: &Path| self.host.access(path, AccessCheck::ReadWrite).unwrap_or(false);
+        let lacks = |suffix: &str| {
+            let mut path = self.path.as_os_str().to_owned();
+            path.push(suffix);
+            let path = Path::new(&path);
+            path.symlink_metadata().is_ok() && !may(path)
+        };
+        may(self.path) && ["-wal", "-shm"].into_iter().any(lacks)
     }
 
     fn wal_engine(

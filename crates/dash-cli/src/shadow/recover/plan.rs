@@ -8,7 +8,7 @@ use dash_shadow::inspect::{Action, Opening, Refusal, ShadowKind};
 use super::super::inspect::words;
 use super::age;
 use super::keep::{Keep, forget};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::integrity::{Verdict, check_untouched};
 use crate::interrupt::Interrupt;
 use crate::out::Shown;
@@ -141,7 +141,7 @@ fn objection(shadow: &Path, kind: ShadowKind, interrupt: &Interrupt) -> Result<O
         | ShadowKind::Superseded => match check_untouched(shadow, interrupt)? {
             Verdict::Whole => None,
             Verdict::Damaged(lines) => Some(format!("The shadow is damaged: {lines}. Restore a backup.")),
-            Verdict::Interrupted => Some("Stopped; nothing was done.".into()),
+            Verdict::Interrupted => return Err(Failure::new("stopped; nothing was done")),
         },
     })
 }

@@ -7,7 +7,7 @@ use dash_shadow::inspect::Refusal;
 
 use super::keep::{Keep, forget};
 use crate::engine::sidecar;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::integrity::{Verdict, check_untouched};
 use crate::interrupt::Interrupt;
 use crate::out::Shown;
@@ -41,7 +41,7 @@ pub fn plan(
         let found = match check_untouched(copy, interrupt)? {
             Verdict::Whole => "integrity_check: ok, but it may mix two states".into(),
             Verdict::Damaged(lines) => format!("integrity_check: {lines}"),
-            Verdict::Interrupted => return Ok(Reply::Tell("stopped; nothing was done".into())),
+            Verdict::Interrupted => return Err(Failure::new("stopped; nothing was done")),
         };
         why.push_str(&format!("\n{}: {found}", copy.shown()));
     }
