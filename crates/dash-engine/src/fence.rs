@@ -14,15 +14,11 @@ use std::path::Path;
 ///
 /// Those of the file system.
 pub fn raise_passing<D: Directory>(directory: &D, fence: &OsStr, like: &D::File) -> Result<()> {
-    match directory.create_directory(fence) {
+    match directory.create_shared_directory(fence, like) {
         // Somebody else has just done it.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        made => {
-            made.during(Operation::Open, fence.to_string_lossy())?;
-            // Whom it does not let in, he puts another one in its place.
-            drop(directory.share_directory(fence, like));
-            Ok(())
-        }
+        // Whom it does not let in, he puts another one in its place.
+        made => made.during(Operation::Open, fence.to_string_lossy()),
     }
 }
 
@@ -111,7 +107,7 @@ impl<S: Storage> Place<'_, S> {
 
     /// Makes a folder that is to be a fence, in place of one that is left.
     fn make(&self) -> Result<()> {
-        let create = || self.directory.create_directory(self.lowered);
+        let create = || self.directory.create_shared_directory(self.lowered, self.like);
         let made = match create() {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 let removed = self.directory.remove_directory(self.lowered);
@@ -123,11 +119,7 @@ impl<S: Storage> Place<'_, S> {
         };
         match made {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            made => {
-                made.during(Operation::Open, self.lowered.to_string_lossy())?;
-                drop(self.directory.share_directory(self.lowered, self.like));
-                Ok(())
-            }
+            made => made.during(Operation::Open, self.lowered.to_string_lossy()),
         }
     }
 

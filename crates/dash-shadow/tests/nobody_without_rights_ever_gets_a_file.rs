@@ -130,8 +130,8 @@ impl Directory for WatchedDirectory {
     fn create_directory(&self, name: &OsStr) -> io::Result<()> {
         self.seen(self.inner.create_directory(name))
     }
-    fn share_directory(&self, name: &OsStr, file: &WatchedFile) -> io::Result<()> {
-        self.seen(self.inner.share_directory(name, &file.inner))
+    fn create_shared_directory(&self, name: &OsStr, file: &WatchedFile) -> io::Result<()> {
+        self.seen(self.inner.create_shared_directory(name, &file.inner))
     }
     fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
         self.seen(self.inner.remove_directory(name))

@@ -145,10 +145,10 @@ pub trait Directory: Send + Sync + 'static {
     /// Makes an empty directory, its maker's alone.
     fn create_directory(&self, name: &OsStr) -> io::Result<()>;
 
-    /// Lets who may read or write `file` read an empty directory, too, and gives that the same
-    /// owner and group, as far as this process may.
-    fn share_directory(&self, _name: &OsStr, _file: &Self::File) -> io::Result<()> {
-        Ok(())
+    /// The same, and lets who may read or write `file` read it, too, with the same owner and group:
+    /// as far as this process may, and can tell that nobody has put another one there meanwhile.
+    fn create_shared_directory(&self, name: &OsStr, _file: &Self::File) -> io::Result<()> {
+        self.create_directory(name)
     }
 
     /// Removes an empty directory.

@@ -12,7 +12,8 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{self, AtFlags, OFlag, RenameFlags};
 use nix::sys::stat::{self, FileStat, Mode};
-use nix::unistd::{self, AccessFlags, UnlinkatFlags};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{self, AccessFlags, UnlinkatFlags, geteuid};
 
 use super::descriptor::Descriptor;
 use super::file::File;
@@ -63,6 +64,23 @@ impl Directory {
         let file = Descriptor::open(open)?;
         let file = file.file()?;
         retry(|| unistd::syncfs(file))
+    }
+
+    /// Lets who may use `file` read an empty folder that was made since a time of day.
+    fn share(&self, name: &OsStr, since: u64, file: &File) -> io::Result<()> {
+        let directory = self.descriptor.file()?;
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | HARMLESS;
+        let open = || retry(|| fcntl::openat(directory, name, flags, Mode::empty()));
+        let folder = Descriptor::open(open)?;
+        let folder = folder.file()?;
+        // Somebody may have put another one under that name, whose content is for nobody else.
+        let mut names = rustix::fs::Dir::read_from(folder)?;
+        let is_empty = names.all(|name| name.is_ok_and(|name| is_dots(name.file_name())));
+        if !is_empty || !was_made_since(folder, since)? {
+            return Err(Errno::EEXIST.into());
+        }
+        let file = file.descriptor.file()?;
+        uninterrupted(|| access::share(folder, file))
     }
 
     /// The file behind `name`, from a descriptor that is parked. Whoever has no right to open the
@@ -182,21 +200,12 @@ impl crate::Directory for Directory {
         Ok(stat::mkdirat(self.descriptor.file()?, name, Mode::S_IRWXU)?)
     }
 
-    fn share_directory(&self, name: &OsStr, file: &File) -> io::Result<()> {
-        check(name)?;
-        let directory = self.descriptor.file()?;
-        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | HARMLESS;
-        let open = || retry(|| fcntl::openat(directory, name, flags, Mode::empty()));
-        let folder = Descriptor::open(open)?;
-        let folder = folder.file()?;
-        // Somebody may have put another one under that name, whose content is for nobody else.
-        let mut names = rustix::fs::Dir::read_from(folder)?;
-        let is_empty = names.all(|name| name.is_ok_and(|name| is_dots(name.file_name())));
-        if !is_empty {
-            return Err(Errno::ENOTEMPTY.into());
-        }
-        let file = file.descriptor.file()?;
-        uninterrupted(|| access::share(folder, file))
+    fn create_shared_directory(&self, name: &OsStr, file: &File) -> io::Result<()> {
+        let before = now()?;
+        self.create_directory(name)?;
+        // Where that can't be, it is its maker's alone.
+        drop(self.share(name, before, file));
+        Ok(())
     }
 
     fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
@@ -212,6 +221,24 @@ impl crate::Directory for Directory {
             flushed => flushed,
         }
     }
+}
+
+/// The time of day of which a file that is made now can't be older.
+fn now() -> io::Result<u64> {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME_COARSE)?;
+    Ok(nanos(now.tv_sec(), now.tv_nsec()))
+}
+
+/// Whether a folder is as this process makes them, and not older. Nobody can set that time, and
+/// not every file system tells it.
+fn was_made_since(folder: &std::fs::File, since: u64) -> io::Result<bool> {
+    use rustix::fs::{AtFlags, StatxFlags, statx};
+    let asked = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    let found = uninterrupted(|| Ok(statx(folder, "", AtFlags::EMPTY_PATH, asked)?))?;
+    let born = nanos(found.stx_btime.tv_sec, found.stx_btime.tv_nsec.into());
+    let is_told = StatxFlags::from_bits_retain(found.stx_mask).contains(asked);
+    let is_made_so = found.stx_mode & 0o777 == 0o700 && found.stx_uid == geteuid().as_raw();
+    Ok(is_told && is_made_so && born >= since)
 }
 
 /// What was found instead of a file, where the kernel says so in its own words.
@@ -267,4 +294,40 @@ fn metadata(found: &FileStat) -> Metadata {
 /// The integers of `struct stat` have other widths on other machines; none is ever negative here.
 fn widen(number: impl TryInto<u64>) -> u64 {
     number.try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::Directory as _;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
+    /// A folder of root's, to be filled later, was exchanged with the one that had been made.
+    #[test]
+    fn another_folder_is_shared_with_nobody() {
+        let place = tempfile::tempdir().unwrap();
+        let (db, path) = (place.path().join("app.db"), place.path().join("d"));
+        std::fs::write(&db, "").unwrap();
+        std::fs::set_permissions(&db, PermissionsExt::from_mode(0o640)).unwrap();
+        let is_root = geteuid().is_root() && chown(&db, Some(2001), Some(5000)).is_ok();
+        let folder = Directory::open_path(place.path()).unwrap();
+        let file = folder.open("app.db".as_ref(), OpenMode::Read).unwrap();
+        let rights = || {
+            let found = std::fs::metadata(&path).unwrap();
+            (found.uid(), found.gid(), found.mode() & 0o777)
+        };
+        let own = |bits| (geteuid().as_raw(), nix::unistd::getegid().as_raw(), bits);
+        folder.create_directory("d".as_ref()).unwrap();
+        assert_eq!(rights(), own(0o700));
+        // Longer than the clock of a file system stands still.
+        std::thread::sleep(Duration::from_millis(50));
+        folder.share("d".as_ref(), now().unwrap(), &file).unwrap_err();
+        assert_eq!(rights(), own(0o700));
+        folder.remove_directory("d".as_ref()).unwrap();
+        folder.create_shared_directory("d".as_ref(), &file).unwrap();
+        assert_eq!(rights(), if is_root { (2001, 5000, 0o750) } else { own(0o750) });
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o500)).unwrap();
+        folder.share("d".as_ref(), 0, &file).unwrap_err();
+    }
 }
