@@ -86,22 +86,22 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 15_197),
+    ("dash", 15_259),
     ("dash-bench", 5_385),
-    ("dash-cli", 7_460),
+    ("dash-cli", 7_605),
     ("dash-engine", 2_086),
     ("dash-ffi", 8_493),
     ("dash-lab", 4_658),
     ("dash-log", 3_438),
     ("dash-replay", 1_379),
-    ("dash-shadow", 13_101),
+    ("dash-shadow", 13_115),
     ("dash-simulated", 3_508),
     ("dash-statement", 2_962),
-    ("dash-storage", 4_494),
-    ("dash-terminal", 873),
+    ("dash-storage", 4_523),
+    ("dash-terminal", 878),
     ("dash-testing", 911),
     ("dash-torture", 24_220),
-    ("dash-wal", 14_498),
+    ("dash-wal", 14_503),
     ("libdash", 6),
 ];
 
@@ -121,7 +121,7 @@ pub(crate) const WORDS: &[(&str, usize)] = &[
     ("crates/dash/EXTRAS.md", 2_494),
     ("crates/dash/GUARANTEES.md", 1_639),
     ("crates/dash/LIMITS.md", 3_324),
-    ("crates/dash/REFERENCE.md", 5_029),
+    ("crates/dash/REFERENCE.md", 5_035),
 ];
 
 /// Files of a mode that name another one.
