@@ -44,9 +44,11 @@ fn fails(mut service: Session) {
     service.close();
 }
 
-fn is_told(lines: &[&str]) {
-    let holder = format!(r"$'app\x1b.db' is locked: process {} (", std::process::id());
+/// Of databases of the same name, one a folder, each line says which one it is about.
+fn is_told(lines: &[&str], folder: &Path) {
+    let holder = format!(r"/app\x1b.db' is locked: process {} (", std::process::id());
     assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains(folder.to_str().unwrap())), "{lines:?}");
     assert!(lines[0].contains(&holder), "{lines:?}");
     assert!(lines[1].contains("dash_durability"), "{lines:?}");
 }
@@ -60,7 +62,7 @@ fn in_a_file() {
     let id = session.id();
     fails(session);
     let text = std::fs::read_to_string(&log).unwrap();
-    is_told(&text.lines().collect::<Vec<_>>());
+    is_told(&text.lines().collect::<Vec<_>>(), folder.path());
     let (time, rest) = text.split_once("Z ").unwrap();
     assert!(time.len() == "2026-11-29 12:34:56.789".len() && time.starts_with("20"), "{text}");
     assert!(rest.starts_with(&format!("dash[{id}]: ")), "{text}");
@@ -79,7 +81,10 @@ fn on_standard_error() {
     fails(session);
     let mut text = String::new();
     reads.read_to_string(&mut text).unwrap();
-    is_told(&text.lines().filter(|line| line.starts_with("dash[")).collect::<Vec<_>>());
+    is_told(
+        &text.lines().filter(|line| line.starts_with("dash[")).collect::<Vec<_>>(),
+        folder.path(),
+    );
 }
 
 /// The kernel ends who writes past that limit (SIGXFSZ).
@@ -138,7 +143,7 @@ fn in_the_machines_log() {
         })
         .collect();
     assert!(lines.iter().all(|line| line.starts_with("<11>") && line.contains(": dash: ")));
-    is_told(&lines.iter().map(|line| &**line).collect::<Vec<_>>());
+    is_told(&lines.iter().map(|line| &**line).collect::<Vec<_>>(), folder.path());
 }
 
 #[test]

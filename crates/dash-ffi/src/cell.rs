@@ -6,7 +6,7 @@
 //! latches the file. Two files may share one door: a log has that of its database.
 
 use crate::code::Code;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, report};
 use crate::file::{File, latched};
 use crate::name::Lease;
 use crate::slot::Slot;
@@ -15,6 +15,8 @@ use crate::window::Window;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use core::time::Duration;
+use std::ffi::c_int;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How often a thread looks again whether the door is free before it begins to sleep.
@@ -119,6 +121,7 @@ pub(crate) struct FileCell {
     state: UnsafeCell<State>,
     window: Option<Arc<Window>>,
     lease: Lease,
+    path: PathBuf,
 }
 
 // SAFETY: the gate lets one thread at a time at the state, and orders what they do there. A file
@@ -142,8 +145,13 @@ pub(crate) enum Way {
 }
 
 impl FileCell {
-    /// A cell around an open file; `lease` is on the name it was opened with.
-    pub(crate) fn new(slot: &'static Slot, file: Box<dyn File>, lease: Lease) -> Self {
+    /// A cell around an open file; `lease` is on the name it was opened with, `path` that name, or
+    /// empty.
+    pub(crate) fn new(
+        slot: &'static Slot,
+        file: Box<dyn File>,
+        (lease, path): (Lease, PathBuf),
+    ) -> Self {
         Self {
             slot,
             gate: file.door().map_or_else(Arc::default, |door| door.0),
@@ -151,7 +159,13 @@ impl FileCell {
             window: file.window(),
             state: UnsafeCell::new(State { file: Some(file), latched: None }),
             lease,
+            path,
         }
+    }
+
+    /// Reports an error of the file; answers the number for SQLite.
+    pub(crate) fn report(&self, error: Error) -> c_int {
+        report(self.slot.api, &error.in_folder_of(&self.path))
     }
 
     /// The door, for a busy handler that must know who is inside.

@@ -13,7 +13,7 @@ use crate::control::{
     BusyHandler, FileControl, Handled, Pragma, TempFilename, UnknownControl, VfsName,
 };
 use crate::errand::{Errand, Place};
-use crate::error::{Error, Result, report};
+use crate::error::{Error, Result};
 use crate::file_calls::{Handle, enter};
 use crate::name::path;
 use crate::op;
@@ -50,7 +50,7 @@ pub(crate) unsafe extern "C" fn x_file_control(
     match result {
         Ok(Handled::Yes) => OK,
         Ok(Handled::No) => Code::NOTFOUND.raw(),
-        Err(error) => report(cell.slot.api, &error),
+        Err(error) => cell.report(error),
     }
 }
 

@@ -12,6 +12,7 @@ use core::ffi::c_int;
 use core::fmt;
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 use std::thread::ThreadId;
 
@@ -35,6 +36,12 @@ impl Error {
         Self { code, message: Some(message.into()) }
     }
 
+    /// The same, by a message that [says in which folder](in_folder_of).
+    #[must_use]
+    pub(crate) fn in_folder_of(self, path: &Path) -> Self {
+        Self { message: self.message.map(|message| in_folder_of(path, &message)), ..self }
+    }
+
     /// The error of a raw result code, without a message; `Ok` for `SQLITE_OK`.
     ///
     /// # Errors
@@ -42,6 +49,17 @@ impl Error {
     /// Every code other than `SQLITE_OK`.
     pub fn check(code: c_int) -> Result<()> {
         Code::from_raw(code).map_or(Ok(()), |code| Err(code.into()))
+    }
+}
+
+/// A message with the file's folder, where it does not name it: a log may be about many.
+#[must_use]
+pub fn in_folder_of(path: &Path, message: &str) -> String {
+    match path.parent().map(Path::to_string_lossy) {
+        Some(folder) if !folder.is_empty() && !message.contains(&*folder) => {
+            format!("{message} (in {folder})")
+        }
+        _ => message.to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@
 use crate::arguments::{count, store, unsigned};
 use crate::cell::{FileCell, Way};
 use crate::code::{Code, OK};
-use crate::error::{Error, Result, answer, report};
+use crate::error::{Error, Result, answer};
 use crate::file::{File, PagePointer};
 use crate::flags::{LockLevel, ShmLock, SyncFlags};
 use crate::guard::guarded;
@@ -120,7 +120,7 @@ unsafe fn call(
     let Some(cell) = (unsafe { Handle::cell(file) }) else {
         return Code::MISUSE.raw();
     };
-    answer(cell.slot.api, enter(cell, what, f))
+    enter(cell, what, f).map_or_else(|error| cell.report(error), |()| OK)
 }
 
 /// Calls a file behind the wall; a panic latches it.
@@ -181,7 +181,7 @@ unsafe extern "C" fn x_read(file: *mut RawFile, to: *mut c_void, amount: c_int, 
     match enter(cell, "xRead", read) {
         Ok(true) => OK,
         Ok(false) => Code::IOERR_SHORT_READ.raw(),
-        Err(error) => report(cell.slot.api, &error),
+        Err(error) => cell.report(error),
     }
 }
 

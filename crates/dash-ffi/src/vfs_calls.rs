@@ -20,6 +20,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 use core::time::Duration;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// Our `sqlite3_vfs` for a slot.
 pub(crate) fn raw_vfs(slot: usize, name: &'static CStr, host: &HostVfs) -> RawVfs {
@@ -119,6 +120,11 @@ unsafe extern "C" fn x_open(
         return Code::MISUSE.raw();
     };
     let lease = Lease::default();
+    let path = match name.is_null() {
+        true => PathBuf::new(),
+        // SAFETY: SQLite's own name, a C string.
+        false => path(unsafe { CStr::from_ptr(name) }).to_owned(),
+    };
     let flags = OpenFlags::from_raw(flags);
     if flags.kind() == Some(FileKind::MainDb) {
         forget();
@@ -135,7 +141,7 @@ unsafe extern "C" fn x_open(
     slot.opened();
     match guarded("xOpen", Code::CANTOPEN, open, |_| ()) {
         Ok((Opened { file: inner, flags }, has_shared_memory)) => {
-            let cell = FileCell::new(slot, inner, lease);
+            let cell = FileCell::new(slot, inner, (lease, path));
             // SAFETY: SQLite passes memory for our handle, and a place for the flags or null.
             unsafe {
                 Handle::fill(file, cell, has_shared_memory);
@@ -148,7 +154,7 @@ unsafe extern "C" fn x_open(
         Err(error) => {
             lease.end();
             slot.closed();
-            report(slot.api, &error)
+            report(slot.api, &error.in_folder_of(&path))
         }
     }
 }

@@ -17,7 +17,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use dash_engine::open::shell_word;
-use dash_ffi::{Code, HostVfs, explain};
+use dash_ffi::{Code, HostVfs, explain, in_folder_of};
 use dash_storage::real;
 
 use crate::errors_to;
@@ -261,9 +261,10 @@ impl Noted {
             let readers = (*wanted == Wanted::NoReader)
                 .then(|| in_the_way(path, *wanted, told, Duration::ZERO))
                 .flatten();
-            return readers.map_or_else(|| why.clone(), |who| format!("{why} ({who})"));
+            let why = readers.map_or_else(|| why.clone(), |who| format!("{why} ({who})"));
+            return in_folder_of(path, &why);
         }
-        let shown = shell_word(path.file_name().unwrap_or(path.as_os_str()));
+        let shown = shell_word(path);
         let waited = self.waited_for();
         if *wanted == Wanted::Newest {
             return format!(

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use dash_ffi::{Code, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window};
+use dash_ffi::{AccessCheck, Code, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window};
 use dash_storage::Storage;
 use dash_storage::real::{self, Real};
 
@@ -74,6 +74,18 @@ impl Request<'_> {
             Some(mode) => Ok(mode.is_plain()),
             None => self.beside.stock_has_to_read(),
         }
+    }
+
+    /// Whether stock SQLite could not use what lies beside the database, either.
+    pub(crate) fn stock_lacks_a_right(&self) -> bool {
+        let may = |path: &Path| self.host.access(path, AccessCheck::ReadWrite).unwrap_or(false);
+        let lacks = |suffix: &str| {
+            let mut path = self.path.as_os_str().to_owned();
+            path.push(suffix);
+            let path = Path::new(&path);
+            path.symlink_metadata().is_ok() && !may(path)
+        };
+        may(self.path) && ["-wal", "-shm"].into_iter().any(lacks)
     }
 
     /// SQLite refuses writes by itself from then on, and asks nobody: what `dash_last_error()` is

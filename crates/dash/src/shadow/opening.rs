@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dash_ffi::{Code, Error, File, HostVfs, OpenFlags, Opened, Result};
+use dash_ffi::{Code, Error, File, HostVfs, OpenFlags, Opened, Result, in_folder_of};
 use dash_shadow::{Connection, Error as EngineError, OPEN_PATIENCE};
 use dash_storage::real::Real;
 
@@ -119,7 +119,8 @@ impl Request<'_> {
         if !membership.switch(plain::MODE) {
             return Err(error);
         }
-        self.host.note(error.code, error.message.as_deref().unwrap_or_default());
+        let message = error.message.as_deref().unwrap_or_default();
+        self.host.note(error.code, &in_folder_of(self.path, message));
         self.plain(Some(membership))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dash_ffi::{BusyHandler, Code, Error, Result};
+use dash_ffi::{BusyHandler, Code, Error, Result, in_folder_of};
 use dash_shadow::{Connection, Error as EngineError};
 use dash_storage::real::Real;
 
@@ -112,7 +112,7 @@ impl ShadowFile {
         self.wakeups += u64::from(waited.is_some_and(|waited| waited.woken));
         let notice = self.link.engine_if_open().and_then(|mut engine| engine.kept_notice());
         if let Some(notice) = notice {
-            self.host.note(Code::WARNING, &notice);
+            self.host.note(Code::WARNING, &in_folder_of(&self.link.path, &notice));
         }
         if let Some(since) = since.or(waited.map(|waited| waited.since)) {
             self.latencies.record(Op::LockWait, since);

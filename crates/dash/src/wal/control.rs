@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dash_ffi::{Code, FileControl, Handled, Result};
+use dash_ffi::{Code, FileControl, Handled, Result, in_folder_of};
 use dash_storage::real::Real;
 use dash_wal::Connection;
 
@@ -103,7 +103,7 @@ impl WalFile {
     /// Says what the engine has to say of calls that did not fail.
     fn tell(&self, engine: &mut Connection<Real>) {
         if let Some(notice) = engine.take_notice() {
-            self.host.note(Code::WARNING, &notice);
+            self.host.note(Code::WARNING, &in_folder_of(&self.link.path, &notice));
         }
     }
 

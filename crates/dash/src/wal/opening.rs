@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dash_ffi::{AccessCheck, Code, Error, HostVfs, OpenFlags, Opened, Result};
+use dash_ffi::{Code, Error, HostVfs, OpenFlags, Opened, Result};
 use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 use dash_wal::{Connection, Error as EngineError, Execute, Names, Operation, Process};
@@ -141,18 +141,6 @@ impl Request<'_> {
             ),
         );
         Ok(opened)
-    }
-
-    /// Whether stock SQLite could not use what lies beside the database, either.
-    fn stock_lacks_a_right(&self) -> bool {
-        let may = |path: &Path| self.host.access(path, AccessCheck::ReadWrite).unwrap_or(false);
-        let lacks = |suffix: &str| {
-            let mut path = self.path.as_os_str().to_owned();
-            path.push(suffix);
-            let path = Path::new(&path);
-            path.symlink_metadata().is_ok() && !may(path)
-        };
-        may(self.path) && ["-wal", "-shm"].into_iter().any(lacks)
     }
 
     fn wal_engine(
