@@ -16,7 +16,8 @@ fn commit_phase_two_errors_reach_the_application() {
         let error = db.execute_batch("BEGIN; INSERT INTO t VALUES (1); COMMIT").unwrap_err();
         let code = error.sqlite_error().unwrap().extended_code;
         assert_eq!(code, Code::IOERR_FSYNC.raw(), "{mode}: {error}");
-        assert_eq!(dash_ffi::last_error().unwrap(), "the publication failed");
+        let said = format!("the publication failed (in {})", database.directory.path().display());
+        assert_eq!(dash_ffi::last_error().unwrap(), said);
         let _ = db.execute_batch("ROLLBACK");
     }
 }

@@ -36,7 +36,8 @@ fn x_open_clears_methods_on_failure() {
 
     database.probe.fail("xOpen", Fault::Error(Code::CANTOPEN_ISDIR, Some("not this one")));
     assert_eq!(open(path, flags), (Code::CANTOPEN_ISDIR.raw(), true));
-    assert_eq!(dash_ffi::last_error().unwrap(), "not this one");
+    let said = format!("not this one (in {})", database.directory.path().display());
+    assert_eq!(dash_ffi::last_error().unwrap(), said);
     database.probe.fail("xOpen", Fault::Panic("no"));
     assert_eq!(open(path, flags), (Code::CANTOPEN.raw(), true));
 
