@@ -311,10 +311,12 @@ fn but_what_a_killed_process_left_is_taken_over() {
             let mut session = place.open(other, mode).unwrap();
             session.must("INSERT INTO t VALUES ('new')");
             assert_eq!(session.must("SELECT count(*) FROM t"), "2", "{mode} {one:?} {other:?}");
-            for name in ["-shadow", "-dash", "-dashlog", "-wal"] {
+            for (name, bits) in
+                [("-shadow", 0o640), ("-dash", 0o640), ("-dashlog", 0o660), ("-wal", 0o660)]
+            {
                 let Ok(found) = fs::metadata(beside(&place.db(), name)) else { continue };
                 let rights = (found.uid(), found.gid(), found.mode() & 0o777);
-                assert_eq!(rights, (OWNER, GROUP, 0o640), "{mode} {name} {one:?} {other:?}");
+                assert_eq!(rights, (OWNER, GROUP, bits), "{mode} {name} {one:?} {other:?}");
             }
             let mut after = ids(&place);
             if mode == SHADOW {

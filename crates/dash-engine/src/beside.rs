@@ -1,9 +1,10 @@
 //! Files beside a database, and who may use them: whoever may use the database, and at no instant
 //! anybody else. Who opens a file keeps it, whatever is done about its rights later: so a new one
-//! is its maker's alone until it has the database's owner, group, list and bits.
+//! is its maker's alone until it has the database's owner, group, list and bits. One that was found
+//! keeps its own: any file may have been given that name. It is used as it is, or made anew.
 
 use crate::error::{Context, Error, Operation, Result};
-use crate::open::{is_surely_named_so, one_name, replaced};
+use crate::open::{is_surely_named_so, replaced};
 use dash_storage::{Directory, File, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -40,7 +41,7 @@ where
     Ok(file)
 }
 
-/// Opens a file of the database's to read and write it, or makes one.
+/// Opens a file of the database's to read and write it, or makes one; whether it was made.
 ///
 /// # Errors
 ///
@@ -50,14 +51,14 @@ pub fn open_or_make<S: Storage>(
     directory: &S::Directory,
     (name, shown): (&OsStr, &str),
     database: &S::File,
-) -> Result<S::File> {
+) -> Result<(S::File, bool)> {
     loop {
         if let Some(file) = open_made(storage, directory, (name, shown), database)? {
-            return Ok(file);
+            return Ok((file, false));
         }
         match make(directory, name, database) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => storage.sleep(MAKING_PAUSE),
-            made => return made.during(Operation::Open, shown),
+            made => return Ok((made.during(Operation::Open, shown)?, true)),
         }
     }
 }
@@ -104,41 +105,6 @@ pub fn open_made<S: Storage>(
         storage.sleep(MAKING_PAUSE);
         waited += MAKING_PAUSE;
     }
-}
-
-/// Gives a file that was found the rights that the database has by now: what was done to these at
-/// rest is meant for its files, too. Any file may have been given that name by somebody else: so
-/// only one of the database's owner, and if that lets in nobody else, or if by what it says it is
-/// one of the database's, for which `is_its` looks; or an empty one that its maker, this user, had
-/// for himself. Who has no right to see to that leaves it.
-///
-/// # Errors
-///
-/// [`Error::CantOpen`] for one that is another file, too; those of looking.
-pub fn follow<S: Storage>(
-    storage: &S,
-    directory: &S::Directory,
-    (name, shown): (&OsStr, &str),
-    [file, database]: [&S::File; 2],
-    is_its: impl FnOnce() -> Result<bool>,
-) -> Result<()> {
-    let own = one_name(file, shown)?;
-    let wanted = database.metadata().during(Operation::Stat, shown)?;
-    let is_owners = own.owner == wanted.owner;
-    let is_new = own.len == 0 && own.permissions & OTHERS == 0 && own.owner == storage.user();
-    // Nobody may use it then who could not before.
-    let is_of_group = own.group == wanted.group || wanted.permissions & 0o070 == 0;
-    let narrows = is_of_group && own.permissions & wanted.permissions == wanted.permissions;
-    if !(is_owners || is_new)
-        || file.has_access_of(database).during(Operation::Stat, shown)?
-        || !(is_new || narrows || is_its()?)
-    {
-        return Ok(());
-    }
-    if is_surely_named_so(directory, (name, shown), file)? {
-        drop(file.copy_access(database));
-    }
-    Ok(())
 }
 
 /// Whether a file beside a database belongs to somebody who may write the database. If not,

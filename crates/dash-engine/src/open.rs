@@ -116,7 +116,7 @@ pub fn with_remedy<S: Storage>(
 ///
 /// [`Error::CantOpen`] with what to do; those of looking.
 pub fn has_one_name<F: File>(file: &F, name: &str) -> Result<()> {
-    one_name(file, name).map(|_| ())
+    no_other(file.metadata().during(Operation::Stat, name)?, name).map(|_| ())
 }
 
 /// Whether an open file is the one of this name in a folder, which is to have no other. Of the open
@@ -162,11 +162,6 @@ fn only_name<D: Directory<File: File>>(
 ) -> Result<Option<Metadata>> {
     let found = directory.metadata(name).during(Operation::Stat, shown)?;
     found.filter(|found| found.id == file.id()).map(|found| no_other(found, shown)).transpose()
-}
-
-/// The same as [`has_one_name`]; what is said of the file.
-pub(crate) fn one_name<F: File>(file: &F, name: &str) -> Result<Metadata> {
-    no_other(file.metadata().during(Operation::Stat, name)?, name)
 }
 
 /// How often a file is opened again that was made, moved or removed between that and a look at its

@@ -302,6 +302,12 @@ pub trait File: Send + Sync + 'static {
         Ok(self.metadata()?.has_access_of(&other.metadata()?) && self.has_list_of(other)?)
     }
 
+    /// Whether it has what [`File::copy_access`] gives to a file of the same owner and group: all
+    /// but a group that this process can't give.
+    fn has_copied_access_of(&self, other: &Self) -> io::Result<bool> {
+        self.has_access_of(other)
+    }
+
     /// Whether both have the same access control list.
     fn has_list_of(&self, _: &Self) -> io::Result<bool> {
         Ok(true)

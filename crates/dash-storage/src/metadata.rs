@@ -32,7 +32,7 @@ impl Metadata {
     /// lists).
     #[must_use]
     pub fn has_access_of(&self, other: &Self) -> bool {
-        let access = |of: &Self| (of.permissions, of.owner, of.group);
+        let access = |of: &Self| (of.permissions & 0o777, of.owner, of.group);
         access(self) == access(other)
     }
 }

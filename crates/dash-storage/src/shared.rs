@@ -111,6 +111,10 @@ impl<F: File> File for Arc<F> {
         F::has_access_of(self, other)
     }
 
+    fn has_copied_access_of(&self, other: &Self) -> io::Result<bool> {
+        F::has_copied_access_of(self, other)
+    }
+
     fn has_list_of(&self, other: &Self) -> io::Result<bool> {
         F::has_list_of(self, other)
     }

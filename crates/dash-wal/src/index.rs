@@ -105,9 +105,9 @@ impl<S: Storage> Index<S> {
     ) -> Result<Self> {
         let shown = name.to_string_lossy().into_owned();
         for _ in 0..ATTEMPTS {
-            let file = open_or_make(storage, directory, (name, &shown), database)?;
-            let (named, files) = ((name, &*shown), [&file, database]);
-            if attach(storage, directory, named, files)?
+            let (file, is_made) = open_or_make(storage, directory, (name, &shown), database)?;
+            let files = (&file, is_made, database);
+            if attach::<S>(directory, (name, &shown), files)?
                 && is_named::<S>(directory, name, &file, &shown)?
             {
                 return Ok(Self::new(Home::File(file, name.to_owned()), shown));

@@ -1,52 +1,45 @@
 //! Who may use the files that SQLite has beside a database in WAL mode, `-wal` and `-shm`: others
-//! may have left them, such as a user who only reads. What they hold does not tell whose they are,
-//! so one of another user than the database's owner stays as it is.
+//! may have left them, such as a user who only reads. One with other rights than the database's is
+//! made anew if it holds nothing and nobody has the database open; else it stays as it is.
 
+use crate::database::DatabaseFile;
 use crate::names::Names;
-use crate::recovery::look::raw_header;
-use dash_engine::beside::follow;
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_engine::locks::SHARED;
+use dash_engine::locks::LockLevel;
 use dash_engine::open::with_remedy;
-use dash_storage::{Directory, File, FileKind, LockKind, Storage};
+use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
 use std::path::Path;
+use std::sync::Arc;
 
-/// Gives `-wal` the rights of the database, if it is one.
-pub(crate) fn follow_wal<S: Storage>(
-    storage: &S,
-    directory: &S::Directory,
-    names: &Names,
-    [wal, database]: [&S::File; 2],
-) -> Result<()> {
-    let shown = names.shown_wal();
-    let is_wal = || {
-        let is_empty = wal.metadata().is_ok_and(|found| found.len == 0);
-        Ok(is_empty || raw_header(wal, shown)?.is_some())
-    };
-    follow(storage, directory, (&names.wal, &**shown), [wal, database], is_wal)
-}
-
-/// Removes an empty `-wal` of another user than the database's owner, where nobody has the database
-/// open: the next one is the database's.
+/// Removes such a `-wal`: the next one is the database's.
 pub(crate) fn clear_wal<S: Storage>(
     directory: &S::Directory,
     names: &Names,
-    database: &S::File,
+    database: &mut DatabaseFile<S::File>,
 ) -> Result<()> {
-    let shown = names.shown_wal();
-    let Some(wal) = directory.metadata(&names.wal).during(Operation::Stat, shown)? else {
-        return Ok(());
+    let file = Arc::clone(database.file());
+    let is_left = || {
+        let found = directory.metadata(&names.wal)?;
+        let is_empty = found.is_some_and(|it| it.kind == FileKind::Regular && it.len == 0);
+        let open = || directory.open(&names.wal, OpenMode::Read);
+        Ok(is_empty && !open().is_ok_and(|wal| wal.has_access_of(&file).unwrap_or(false)))
     };
-    let owner = || Ok(database.metadata().during(Operation::Stat, shown)?.owner);
-    if wal.kind != FileKind::Regular || wal.len > 0 || wal.owner == owner()? {
+    let is_left = || is_left().during(Operation::Stat, names.shown_wal());
+    if !is_left()? {
         return Ok(());
     }
-    let used = database.lock_conflict(SHARED, LockKind::Exclusive);
-    if used.during(Operation::Lock, names.shown())?.is_none() {
+    // Nobody opens it meanwhile.
+    match database.lock(LockLevel::Exclusive) {
+        Err(Error::Busy) => return Ok(()),
+        locked => locked?,
+    }
+    let is_left = is_left();
+    if *is_left.as_ref().unwrap_or(&false) {
         // A user who may not goes on with what is there.
         drop(directory.unlink(&names.wal));
     }
-    Ok(())
+    database.unlock(LockLevel::Shared)?;
+    is_left.map(|_| ())
 }
 
 /// Says whose a file beside the database is, if that is why it can't be opened.

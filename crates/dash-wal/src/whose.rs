@@ -46,6 +46,13 @@ pub(crate) fn belongs<F: File>(found: &Metadata, database: &F) -> io::Result<boo
     Ok(is_one_file(found) && found.owner == database.metadata()?.owner)
 }
 
+/// Whether a log of the database's owner has other rights than one that is made now: those of the
+/// database were changed, or it is another file of his. It is not given them (WAL-48).
+pub(crate) fn is_misfit<F: File>(log: &F, database: &F) -> io::Result<bool> {
+    let is_owners = log.metadata()?.owner == database.metadata()?.owner;
+    Ok(is_owners && !log.has_copied_access_of(database)?)
+}
+
 fn is_one_file(found: &Metadata) -> bool {
     found.kind == FileKind::Regular && found.links <= 1
 }

@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
 use nix::errno::Errno;
-use nix::unistd::geteuid;
+use nix::unistd::{Gid, getegid, geteuid, getgroups};
 
 use super::list::List;
 
@@ -47,17 +47,15 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     }
     mine = to.metadata()?;
     let same_group = is_of_group(&mine);
-    let stays = stays_with(&mine, &theirs);
-    let fitting = list.as_ref().map(|list| list.within(same_group).letting_in(stays));
+    let fitting = fitting(list.as_ref(), &mine, &theirs);
     if own_list != fitting {
         as_may_be(List::put(to, fitting.as_ref()))?;
         (mine, own_list) = (to.metadata()?, List::of(to)?);
     }
     let wanted = match &fitting {
-        None => bits(&theirs, same_group),
-        Some(list) if own_list == fitting => list.bits(),
         // Whom it keeps out the bits can't.
-        Some(_) => theirs.mode() & OWNERS,
+        Some(_) if own_list != fitting => theirs.mode() & OWNERS,
+        list => bits_with(list.as_ref(), &theirs, same_group),
     };
     if mine.mode() & 0o777 != wanted {
         change(to, wanted)?;
@@ -70,6 +68,37 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     Ok(is_given && lets_in(&mine, &theirs))
 }
 
+/// Whether a file has what [`copy`] gives it where nothing stands against that but the groups of
+/// this process.
+pub(super) fn is_copied(to: &File, from: &File) -> io::Result<bool> {
+    let (theirs, list) = (from.metadata()?, List::of(from)?);
+    let (mine, own_list) = (to.metadata()?, List::of(to)?);
+    let same_group = mine.gid() == theirs.gid();
+    let fitting = fitting(list.as_ref(), &mine, &theirs);
+    let wanted = bits_with(fitting.as_ref(), &theirs, same_group);
+    Ok((same_group || !may_give_to(theirs.gid())?)
+        && mine.uid() == theirs.uid()
+        && own_list == fitting
+        && mine.mode() & 0o777 == wanted)
+}
+
+/// Whether this process may give its files to a group.
+fn may_give_to(group: u32) -> io::Result<bool> {
+    let group = Gid::from_raw(group);
+    Ok(geteuid().is_root() || getegid() == group || getgroups()?.contains(&group))
+}
+
+/// The list of a copy, which has this owner and group.
+fn fitting(list: Option<&List>, mine: &Metadata, theirs: &Metadata) -> Option<List> {
+    let stays = stays_with(mine, theirs);
+    list.map(|list| list.within(mine.gid() == theirs.gid()).letting_in(stays))
+}
+
+/// Its permission bits.
+fn bits_with(list: Option<&List>, theirs: &Metadata, same_group: bool) -> u32 {
+    list.map_or_else(|| bits(theirs, same_group), List::bits)
+}
+
 /// Lets whoever may read or write `file` read a folder, which is its maker's alone so far, and
 /// gives it the same owner and group; as far as this process may. Nobody but its owner may put
 /// anything into it: it could not be removed then.
@@ -79,8 +108,8 @@ pub(super) fn share(folder: &File, file: &File) -> io::Result<()> {
         as_may_be(fchown(folder, None, Some(theirs.gid())))?;
     }
     let same_group = folder.metadata()?.gid() == theirs.gid();
-    let stays = stays_with(&folder.metadata()?, &theirs);
-    let fitting = list.map(|list| list.within(same_group).letting_in(stays).of_folder());
+    let fitting = fitting(list.as_ref(), &folder.metadata()?, &theirs);
+    let fitting = fitting.map(|list| list.of_folder());
     if List::of(folder)? != fitting {
         as_may_be(List::put(folder, fitting.as_ref()))?;
     }
@@ -198,19 +227,24 @@ mod tests {
     fn bits_and_lists_are_copied_and_taken_away() {
         let [from, to] = [(); 2].map(|()| tempfile::tempfile().unwrap());
         from.set_permissions(Permissions::from_mode(0o640)).unwrap();
+        assert!(!is_copied(&to, &from).unwrap());
         assert!(copy(&to, &from).unwrap());
         assert_eq!(to.metadata().unwrap().mode() & 0o777, 0o640);
+        assert!(is_copied(&to, &from).unwrap());
         if List::put(&from, Some(&list())).is_err() {
             return skip(Need::Lists, "this file system has no access control lists");
         }
         // The bits of the group are the list's mask now: copied alone they would let the group in.
         assert_eq!(from.metadata().unwrap().mode() & 0o777, 0o660);
+        assert!(!is_copied(&to, &from).unwrap());
         assert!(copy(&to, &from).unwrap());
         assert_eq!(List::of(&to).unwrap(), Some(list()));
+        assert!(is_copied(&to, &from).unwrap());
         let group = to.metadata().unwrap().gid();
         assert!(lets_write(&to, 2001, 1).unwrap(), "it is named");
         assert!(!lets_write(&to, 2002, group).unwrap(), "the bits are those of the list's mask");
         List::put(&from, None).unwrap();
+        assert!(!is_copied(&to, &from).unwrap());
         assert!(copy(&to, &from).unwrap());
         assert_eq!(List::of(&to).unwrap(), None);
         assert!(lets_write(&to, 2002, group).unwrap());

@@ -288,6 +288,11 @@ impl crate::File for File {
         uninterrupted(|| access::copy(to, from))
     }
 
+    fn has_copied_access_of(&self, other: &Self) -> io::Result<bool> {
+        let (to, from) = (self.descriptor.file()?, other.descriptor.file()?);
+        uninterrupted(|| access::is_copied(to, from))
+    }
+
     fn has_list_of(&self, other: &Self) -> io::Result<bool> {
         let (one, two) = (self.descriptor.file()?, other.descriptor.file()?);
         uninterrupted(|| access::have_one_list(one, two))

@@ -10,7 +10,7 @@ use crate::process::{Leader, LogMedium};
 use crate::shared::coordination::Word;
 use crate::strayed::{Strayed, refusal};
 use crate::whose::Whose;
-use dash_engine::beside::{OWNERS_ALONE, follow};
+use dash_engine::beside::OWNERS_ALONE;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::fence::{self, Found};
 use dash_engine::open::{has_one_name, open_if_there};
@@ -170,7 +170,7 @@ impl<S: Storage> Connection<S> {
 
     /// Whether this connection makes a log: elsewhere only where its own options say that there is
     /// to be one (WAL-25).
-    fn may_make_log(&self) -> bool {
+    pub(crate) fn may_make_log(&self) -> bool {
         let beside = self.place.sign.is_none();
         beside || self.settings.makes_log_elsewhere || broken(Mutation::MadeUnasked)
     }
@@ -204,13 +204,6 @@ impl<S: Storage> Connection<S> {
     /// Whether by its head, or by the sign, a log is this database's (WAL-48).
     fn is_its(&self, head: &Head) -> bool {
         self.place.sign.is_some() || head.owner == self.database.file().id().inode
-    }
-
-    /// What was done to the database's rights at rest is meant for its log, too.
-    pub(crate) fn let_in(&self, log: &LogFile<S::File>, head: &Head) -> Result<()> {
-        let named = (self.place.name(), &**self.names.shown_log());
-        let (folder, files) = (self.place.directory()?, [log.file(), &**self.database.file()]);
-        follow(&self.storage, folder, named, files, || Ok(self.is_its(head)))
     }
 
     /// Opens the log that is there. `false`: there is none, or one that was never used.
@@ -247,28 +240,26 @@ impl<S: Storage> Connection<S> {
             if !is_its || head.id != self.coordination.get(Word::LogId) {
                 return Ok(false);
             }
-        } else if !is_its || !leader.may_carry && self.may_make_log() {
-            // Its owner may keep it open. Recovery has looked at it: nothing in it counts.
-            return self.replace_log(&whose, is_its).map(|()| false);
+        } else if let Some(why) = self.unfit(log.file(), &whose, is_its)? {
+            // Others may keep it open. Recovery has looked at it: nothing in it counts.
+            return self.replace_log(why).map(|()| false);
         }
-        self.let_in(&log, &head)?;
         let c = &self.coordination;
         c.set(Word::Sequence, c.get(Word::Sequence).max(head.sequence));
         (leader.id, leader.void, leader.log) = (head.id, head.sequence, Some(log));
         Ok(true)
     }
 
-    /// Removes a log that is not used.
-    fn replace_log(&mut self, whose: &Whose, is_its: bool) -> Result<()> {
+    /// Removes a log that is not used. One elsewhere stays as long as others may have it open.
+    fn replace_log(&mut self, why: String) -> Result<()> {
+        if self.place.sign.is_some() {
+            return Err(self.cant_make(&format!("{why}: give it these, by chmod and chgrp")));
+        }
         if self.coordination.is(Word::Fence) {
             self.lower_fence()?;
         }
-        let why = match is_its {
-            true => format!("it belongs to user {}, who has no right to write", whose.owner),
-            false => "by its head it is not the log of".to_owned(),
-        };
-        let why = format!("{why} {}, and this process can't remove it", self.names.shown());
-        self.place.unlink(&self.names).map_err(|_| self.cant_make(&why))
+        let removed = self.place.unlink(&self.names);
+        removed.map_err(|_| self.cant_make(&format!("{why}, and this process can't remove it")))
     }
 
     /// Opens the log that a session is using, if this process has not.

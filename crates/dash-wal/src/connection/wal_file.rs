@@ -8,7 +8,7 @@ use crate::context::{WAL_HEADER, page_of};
 use crate::frames::{FRAME_HEADER, FrameHeader, Place, place_of};
 use crate::memory::wal::WalFile;
 use crate::mutation::{Mutation, broken};
-use crate::rights::{explained, follow_wal};
+use crate::rights::explained;
 use crate::shared::coordination::Word;
 use crate::shared::durable::unpack;
 use dash_engine::beside::open_or_make;
@@ -29,8 +29,8 @@ impl<S: Storage> Connection<S> {
         let name = Arc::clone(self.names.shown_wal());
         let (directory, database) = (&*self.directory, &**self.database.file());
         let wal = open_or_make(&self.storage, directory, (&self.names.wal, &name), database)
-            .map_err(|error| explained(error, &self.storage, &self.directory_path, &self.names))?;
-        follow_wal(&self.storage, directory, &self.names, [&wal, database])?;
+            .map_err(|error| explained(error, &self.storage, &self.directory_path, &self.names))?
+            .0;
         // A stock reader must not take a name fence for a hot journal, nor a stock writer begin
         // (WAL-17).
         self.database.hold_reserved()?;

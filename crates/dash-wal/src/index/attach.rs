@@ -2,7 +2,6 @@
 //! the database.
 
 use super::DEAD_MAN_SWITCH;
-use dash_engine::beside::follow;
 use dash_engine::error::{Context, Operation, Result};
 use dash_storage::{Directory, File, LockKind, Storage};
 use std::ffi::OsStr;
@@ -20,15 +19,14 @@ pub(super) fn is_named<S: Storage>(
 }
 
 /// Takes the dead-man switch, shared, and empties the file if nobody has it. `false`: somebody has
-/// the switch exclusively.
+/// the switch exclusively, or the file had other rights than the database and made room.
 ///
 /// As `unixLockSharedMemory` does: whoever finds it so begins anew, because its holder may die
 /// before it has emptied the file.
 pub(super) fn attach<S: Storage>(
-    storage: &S,
     directory: &S::Directory,
     (name, shown): (&OsStr, &str),
-    [file, database]: [&S::File; 2],
+    (file, is_made, database): (&S::File, bool, &S::File),
 ) -> Result<bool> {
     let conflict = |kind| file.lock_conflict(DEAD_MAN_SWITCH, kind).during(Operation::Lock, shown);
     let take = |kind| file.try_lock(DEAD_MAN_SWITCH, kind).during(Operation::Lock, shown);
@@ -39,8 +37,10 @@ pub(super) fn attach<S: Storage>(
         if !take(LockKind::Exclusive)? {
             return Ok(false);
         }
-        // It holds nothing, and its owner may keep it open: the next one is the database's.
-        if is_anothers(file, database, shown)? && directory.unlink(name).is_ok() {
+        // It holds nothing, and others may have it open: the next one is the database's. The maker
+        // may not be able to give it all rights.
+        let is_its = is_made || file.has_access_of(database).during(Operation::Stat, shown)?;
+        if !is_its && directory.unlink(name).is_ok() {
             return Ok(false);
         }
         // First: nobody sees what it held.
@@ -48,14 +48,5 @@ pub(super) fn attach<S: Storage>(
             file.set_len(0).during(Operation::Resize, shown)?;
         }
     }
-    follow(storage, directory, (name, shown), [file, database], || Ok(true))?;
     take(LockKind::Shared)
-}
-
-/// Whether the file belongs to another user than the database's owner. One that was just made may
-/// stay its maker's.
-fn is_anothers<F: File>(file: &F, database: &F, shown: &str) -> Result<bool> {
-    let seen = |file: &F| file.metadata().during(Operation::Stat, shown);
-    let found = seen(file)?;
-    Ok(found.len > 0 && found.owner != seen(database)?.owner)
 }

@@ -19,7 +19,7 @@ impl<S: Storage> Connection<S> {
     pub(super) fn make_wal_anew(&self, log: &Log<S::File>, chain: &Chain) -> Result<S::File> {
         let name = self.names.shown_wal();
         let (directory, database) = (&*self.directory, &**self.database.file());
-        let wal = open_or_make(&self.storage, directory, (&self.names.wal, name), database)?;
+        let (wal, _) = open_or_make(&self.storage, directory, (&self.names.wal, name), database)?;
         let bytes = &chain.generation.header;
         let header = WalHeader::decode(bytes, name)?;
         let header = header.ok_or_else(|| self.look().damaged_log("it has no header of -wal"))?;

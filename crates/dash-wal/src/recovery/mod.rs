@@ -21,7 +21,7 @@ use crate::frames::{Prefix, WalHeader, valid_prefix};
 use crate::index::{Index, IndexHeader};
 use crate::mutation::{Mutation, broken};
 use crate::options::Tuning;
-use crate::rights::{clear_wal, follow_wal};
+use crate::rights::clear_wal;
 use crate::shared::coordination::Word;
 use crate::shared::durable::{DurableEnd, pack};
 use crate::stamp::Stamp;
@@ -126,7 +126,7 @@ impl<S: Storage> Connection<S> {
     }
 
     fn recover_locked(&mut self, same_cache: bool, choice: Choice) -> Result<Recovered> {
-        clear_wal::<S>(&self.directory, &self.names, self.database.file())?;
+        clear_wal::<S>(&self.directory, &self.names, &mut self.database)?;
         let stock = self.keep_stock_out()?;
         let visible = stock.as_ref().and_then(Index::header);
         let recovered = self.recover_alone(same_cache, choice, visible);
@@ -180,17 +180,11 @@ impl<S: Storage> Connection<S> {
         let stock_first = self.settings.tuning.stock_commits;
         let fence = found == Found::Fence;
         let mut recovered = Recovered { fence, stock_first, ..Recovered::default() };
-        if let Some(wal) = &wal {
-            follow_wal(&self.storage, directory, &self.names, [wal, database])?;
-        }
         let log = self.open_log_found(fence)?;
         if let Some(log) = &log {
             has_one_name(log.file(), self.names.shown_log())?;
         }
         let log = log.map(|file| self.look().log(file)).transpose()?;
-        if let Some(log) = &log {
-            self.let_in(&log.file, &log.scan.head)?;
-        }
         recovered.dirty = same_cache;
         // What was in a process's memory alone is gone as if the power had been.
         let lost_memory =
@@ -227,8 +221,13 @@ impl<S: Storage> Connection<S> {
             false => log.was_used() || broken(Mutation::UnusedTrusted),
         };
         recovered.log_id = log.as_ref().filter(is_durable).map_or(0, Log::id);
-        if let Some(log) = log.filter(Log::says_anything) {
-            self.close_log(&log, wal.is_none())?;
+        if let Some(log) = &log {
+            if log.says_anything() {
+                self.close_log(log, wal.is_none())?;
+            }
+            if !fence && self.remove_misfit(log)? {
+                recovered.log_id = 0;
+            }
         }
         Ok(recovered)
     }

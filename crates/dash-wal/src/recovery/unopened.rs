@@ -1,9 +1,11 @@
-//! A log that can't be opened for writing: the database was given to somebody else while all was
-//! closed. Where nothing in it counts it makes room for another one.
+//! A log that makes room for another one, as nothing in it counts: it can't be opened for writing,
+//! or used, since the database was given to somebody else, or its rights were changed.
 
+use super::look::Log;
 use crate::connection::state::Connection;
 use crate::strayed::refusal;
-use dash_engine::error::{Error, Operation, Result};
+use crate::whose::{Whose, is_misfit};
+use dash_engine::error::{Context, Error, Operation, Result};
 use dash_log::file::LogFile;
 use dash_storage::Storage;
 use std::io::ErrorKind;
@@ -24,6 +26,15 @@ impl<S: Storage> Connection<S> {
         opened?.map_err(|strayed| refusal(&self.names, strayed))
     }
 
+    /// Removes a log beside the database that has other rights, and in which nothing counts by now.
+    /// Whether it was removed.
+    pub(super) fn remove_misfit(&self, log: &Log<S::File>) -> Result<bool> {
+        let (file, database) = (log.file.file(), &**self.database.file());
+        let is_misfit = is_misfit(file, database).during(Operation::Stat, log.file.name())?;
+        let is_beside = self.place.sign.is_none();
+        Ok(is_misfit && is_beside && self.place.unlink(&self.names).is_ok())
+    }
+
     /// Removes a log beside the database that has no record that counts, and calls no `-wal` void.
     /// Whether it was removed.
     fn remove_useless_log(&self) -> Result<bool> {
@@ -35,5 +46,23 @@ impl<S: Storage> Connection<S> {
             return Ok(false);
         }
         self.place.unlink(&self.names).map(|()| true)
+    }
+
+    /// Why a log that no session is using can't be used, if that is so.
+    pub(crate) fn unfit(
+        &self,
+        log: &S::File,
+        whose: &Whose,
+        is_its: bool,
+    ) -> Result<Option<String>> {
+        let (db, database) = (self.names.shown(), &**self.database.file());
+        let is_misfit = || is_misfit(log, database).during(Operation::Stat, self.names.shown_log());
+        Ok(match is_its {
+            false => Some(format!("by its head it is not the log of {db}")),
+            _ if !whose.counts && self.may_make_log() => {
+                Some(format!("it belongs to user {}, who has no right to write {db}", whose.owner))
+            }
+            _ => is_misfit()?.then(|| format!("its rights are not those of {db}")),
+        })
     }
 }
