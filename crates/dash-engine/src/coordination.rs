@@ -11,15 +11,13 @@ use crate::open::{ATTEMPTS, if_there, open_own, replaced};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::io::ErrorKind;
 use std::time::Duration;
-pub use taken::named;
 use taken::take;
+pub use taken::{Was, is_own, named};
+use which::OPEN_PAUSE;
 pub use which::{ALIVE, CoordinationFile, DASH, HEAD, Head, LAYOUT, OPEN, WAL_LAYOUTS, WRITER};
 
 /// How long an opener waits for another one that opens, closes or recovers.
 pub const OPEN_PATIENCE: Duration = Duration::from_secs(10);
-
-/// How often it looks.
-const OPEN_PAUSE: Duration = Duration::from_micros(500);
 
 /// How long it waits where the file is a stranger's.
 const STRANGERS_PATIENCE: Duration = Duration::from_millis(200);
@@ -27,8 +25,8 @@ const STRANGERS_PATIENCE: Duration = Duration::from_millis(200);
 /// For how long nobody but a reader holds OPEN before that is said: longer than between two looks.
 const READER_PATIENCE: Duration = Duration::from_millis(20);
 
-/// Opens the coordination file and waits for its OPEN lock, as long as `patience` says. Tells
-/// whether the file has no bytes. `db`: what `app.db` is.
+/// Opens the coordination file and waits for its OPEN lock, as long as `patience` says. `db`: what
+/// `app.db` is.
 ///
 /// One that belongs to nobody who may write the database is not used, whatever its length: whoever
 /// has it open cuts the memory of this process, or writes there. It makes room for a new one where
@@ -40,7 +38,7 @@ pub fn open_coordination<S: Storage>(
     which: CoordinationFile<'_>,
     db: Option<&Metadata>,
     patience: Duration,
-) -> Result<(S::File, bool)> {
+) -> Result<(S::File, Was)> {
     let name = which.shown;
     // Without an `app.db` its maker's alone, too: until there is one.
     let permissions = db.map_or(0o600, |db| db.permissions) & OWNERS_ALONE;

@@ -1,8 +1,13 @@
 //! What a coordination file is called, what it begins with, and the bytes of it that are locked.
 
+use crate::error::Error;
 use dash_storage::FileId;
 use std::ffi::OsStr;
 use std::ops::Range;
+use std::time::Duration;
+
+/// How often an opener looks that waits for another one.
+pub(super) const OPEN_PAUSE: Duration = Duration::from_micros(500);
 
 /// Words of the head, in every layout.
 pub const HEAD: usize = 64;
@@ -41,4 +46,6 @@ pub struct CoordinationFile<'a> {
     pub db: &'a str,
     /// Which files the head of one says that it is shared of.
     pub databases: fn(&Head) -> [Option<FileId>; 2],
+    /// Why nobody joins those who have filled one in another way, by its first word.
+    pub refusal: fn(u64, &str) -> Option<Error>,
 }

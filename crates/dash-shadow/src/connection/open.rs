@@ -12,11 +12,13 @@ use crate::shared::coordination::Coordination;
 use crate::shared::layout::Layout;
 use crate::shared::life::{hold_life, is_alone};
 use crate::shared::locks::{self, LockLevel};
-use dash_engine::coordination::{CoordinationFile, check_owner, open_coordination};
+use dash_engine::coordination::{CoordinationFile, Was, check_owner, is_own, open_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::locks::{keep_stock_writers_out, share};
 use dash_engine::memory::{OPENING, headroom};
-use dash_engine::open::{Opened, if_there, open_if_there, open_own, with_remedy};
+use dash_engine::open::{
+    ATTEMPTS, Opened, if_there, open_if_there, open_own, replaced, with_remedy,
+};
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -80,19 +82,26 @@ impl<S: Storage> Connection<S> {
             None => {}
         }
         mounted::check::<S>(&directory, &names)?;
-        let coordination = coordination_of(storage, &directory, &names, found, options.patience)?;
-        Self::open_locked(storage, directory, directory_path, names, coordination, options)
+        for _ in 0..ATTEMPTS {
+            let taken = coordination_of(storage, &directory, &names, found, options.patience)?;
+            let opened =
+                Self::open_locked(storage, &directory, (directory_path, &names), taken, options);
+            if let Some(connection) = opened? {
+                return Ok(connection);
+            }
+        }
+        Err(replaced(names.shown_coordination()))
     }
 
+    /// `None`: there is another coordination file.
     fn open_locked(
         storage: &S,
-        directory: Arc<S::Directory>,
-        directory_path: &Path,
-        names: Names,
-        (coordination, fresh): (S::File, bool),
+        directory: &Arc<S::Directory>,
+        (directory_path, names): (&Path, &Names),
+        (coordination, was): (S::File, Was),
         options: &OpenOptions,
-    ) -> Result<Self> {
-        let name = names.shown_coordination().clone();
+    ) -> Result<Option<Self>> {
+        let (name, fresh) = (names.shown_coordination().clone(), was == Was::Empty);
         let mapped = Coordination::map(coordination, fresh);
         if mapped.is_err() && fresh {
             // Of no use to anybody, and its maker's alone. A process that waits for its OPEN lock
@@ -100,14 +109,10 @@ impl<S: Storage> Connection<S> {
             drop(directory.unlink(&names.coordination));
         }
         let mut coordination = mapped.map_err(|error| error.about(&name))?;
-        let first = First {
-            storage,
-            directory: &directory,
-            directory_path,
-            names: &names,
-            coordination: &coordination,
-        };
-        let Entered { files, generation, found, exposed } = first.enter(fresh, options)?;
+        let first =
+            First { storage, directory, directory_path, names, coordination: &coordination };
+        let Some(entered) = first.enter(was, options)? else { return Ok(None) };
+        let Entered { files, generation, found, exposed } = entered;
         if let Some(database) = files.iter().flatten().next() {
             check_owner(storage, coordination.file(), &**database, names.coordination_file())?;
         }
@@ -121,9 +126,9 @@ impl<S: Storage> Connection<S> {
         coordination.register(storage.pid_namespace())?;
         let pair = Pair {
             storage: storage.clone(),
-            directory,
+            directory: Arc::clone(directory),
             directory_path: directory_path.to_owned(),
-            names,
+            names: names.clone(),
             coordination,
             files,
             generation,
@@ -142,7 +147,7 @@ impl<S: Storage> Connection<S> {
             connection.unlock(LockLevel::None)?;
         }
         connection.pair.coordination.file().unlock(locks::OPEN).during(Operation::Lock, &name)?;
-        Ok(connection)
+        Ok(Some(connection))
     }
 }
 
@@ -154,7 +159,7 @@ pub(crate) fn coordination_of<S: Storage>(
     names: &Names,
     found: Option<Metadata>,
     patience: Duration,
-) -> Result<(S::File, bool)> {
+) -> Result<(S::File, Was)> {
     let of_name = found.filter(|found| found.len > 0).map(|found| (names.db.as_os_str(), found));
     let mut db = match of_name {
         None => look_up_db::<S>(directory, names)?,
@@ -190,9 +195,9 @@ struct Entered<F: File> {
 
 impl<S: Storage> First<'_, S> {
     /// Opens the files. Recovers the database, if nobody else has it open; joins the others, if
-    /// somebody has.
-    fn enter(&self, fresh: bool, options: &OpenOptions) -> Result<Entered<S::File>> {
-        let (c, names) = (self.coordination, self.names);
+    /// somebody has. `None`: there is another coordination file.
+    fn enter(&self, was: Was, options: &OpenOptions) -> Result<Option<Entered<S::File>>> {
+        let (c, names, fresh) = (self.coordination, self.names, was == Was::Empty);
         // Before the inodes are looked at: a shadow made meanwhile is noticed by the difference.
         let generation = c.generation();
         let open = || open_files::<S>(self.directory, names);
@@ -211,22 +216,30 @@ impl<S: Storage> First<'_, S> {
                 .during(Operation::Lock, names.shown_coordination())?
                 || broken(Mutation::LifeIgnored));
         if alone {
-            if let Some((db, _)) = &db {
+            let opened = db.as_ref().map(|(db, _)| db);
+            let which = names.coordination_file();
+            if was == Was::There && !is_own::<S>(self.directory, which, c.file(), opened)? {
+                return Ok(None);
+            }
+            if let Some(db) = opened {
                 // All who may use the database must be able to open it, whatever the umask here.
                 drop(c.file().copy_access(db));
             }
             let mut found = self.lead([db, shadow], fresh, options)?;
             let files = std::mem::take(&mut found.files);
             let (generation, exposed) = (c.generation(), found.exposed);
-            return Ok(Entered { files, generation, found: Some(found), exposed });
+            return Ok(Some(Entered { files, generation, found: Some(found), exposed }));
         }
         let [db, shadow] = [db, shadow].map(|opened| opened.map(|(file, _)| file));
+        if let Some(db) = db.as_ref().filter(|_| was == Was::There) {
+            refuse_others_memory(c.file(), db, names)?;
+        }
         let (files, complete) = join(c, db, shadow, names)?;
         for file in files.iter().flatten() {
             hold_life(&**file, names.shown())?;
         }
         let generation = if complete { generation } else { u64::MAX };
-        Ok(Entered { files, generation, found: None, exposed: false })
+        Ok(Some(Entered { files, generation, found: None, exposed: false }))
     }
 }
 
@@ -338,6 +351,23 @@ fn open_files<S: Storage>(
         }
         looked_up = true;
     }
+}
+
+/// Refuses a coordination file with other rights than `app.db`, which a chmod may have changed
+/// while it is open, where nobody has that open, as LIFE tells: who has only a lock in the
+/// coordination file may have put it there.
+fn refuse_others_memory<F: File>(file: &F, db: &F, names: &Names) -> Result<()> {
+    let alive = db.lock_conflict(locks::LIFE, LockKind::Exclusive);
+    if alive.during(Operation::Lock, names.shown())?.is_some()
+        || file.has_access_of(db).during(Operation::Stat, names.shown())?
+    {
+        return Ok(());
+    }
+    let (db, name) = (names.shown(), names.shown_coordination());
+    Err(Error::Held(format!(
+        "somebody holds a lock on {name}, who does not have {db} open, and that file has other rights than {db}: lslocks tells who it \
+         is; end that, or remove {name}"
+    )))
 }
 
 /// Takes the files that the coordination file names, whatever they are called right now. `false`

@@ -7,6 +7,7 @@ pub(crate) mod orphan;
 pub(crate) mod super_journal;
 
 use crate::shared::coordination::databases;
+use crate::shared::layout::Layout;
 use dash_engine::coordination::CoordinationFile;
 use dash_engine::error::{Error, Result};
 use std::ffi::{OsStr, OsString};
@@ -91,7 +92,8 @@ impl Names {
     /// The coordination file.
     pub(crate) fn coordination_file(&self) -> CoordinationFile<'_> {
         let (name, shown) = (&self.coordination, &self.shown_coordination);
-        CoordinationFile { name, shown, named: &self.db, db: &self.shown, databases }
+        let refusal = |word, db: &str| Layout::of(word).refusal(db);
+        CoordinationFile { name, shown, named: &self.db, db: &self.shown, databases, refusal }
     }
 
     /// The coordination file's name for messages.

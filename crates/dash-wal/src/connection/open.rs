@@ -17,9 +17,10 @@ use crate::rights::explained;
 use crate::shared::coordination::{Coordination, Word};
 use crate::shared::locks::{ALIVE, OPEN};
 use crate::statistics::Statistics;
-use dash_engine::coordination::{OPEN_PATIENCE, check_owner, open_coordination};
+use dash_engine::coordination::{OPEN_PATIENCE, Was, check_owner, is_own, open_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::memory::{OPENING, headroom};
+use dash_engine::open::{ATTEMPTS, replaced};
 use dash_engine::totals::Told;
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::ffi::OsStr;
@@ -52,10 +53,17 @@ impl<S: Storage> Connection<S> {
         choice: Choice,
     ) -> Result<Self> {
         let (folder, names) = Names::split(path)?;
-        let opened = Self::open_named(storage, folder, names.clone(), options, process, choice);
-        opened.map_err(|error| explained(error, storage, folder, &names))
+        for _ in 0..ATTEMPTS {
+            let opened = Self::open_named(storage, folder, names.clone(), options, process, choice);
+            let opened = opened.map_err(|error| explained(error, storage, folder, &names))?;
+            if let Some(connection) = opened {
+                return Ok(connection);
+            }
+        }
+        Err(replaced(names.shown_coordination()))
     }
 
+    /// `None`: there is another coordination file.
     fn open_named(
         storage: &S,
         directory_path: &Path,
@@ -63,7 +71,7 @@ impl<S: Storage> Connection<S> {
         options: &OpenOptions,
         process: &Arc<Process<S>>,
         choice: Choice,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         headroom(OPENING)?;
         let directory = storage.open_directory(directory_path);
         let directory = Arc::new(directory.during(Operation::Open, directory_path.display())?);
@@ -71,10 +79,10 @@ impl<S: Storage> Connection<S> {
         let found = directory.metadata(&names.db).during(Operation::Stat, &db)?;
         may_be_opened::<S>(found.as_ref(), (options, choice), &directory, &names)?;
         let which = names.coordination_file();
-        let (file, fresh) =
+        let (file, was) =
             open_coordination(storage, &*directory, which, found.as_ref(), OPEN_PATIENCE)?;
         let opened = database_of(storage, &directory, &names, file, options);
-        if opened.is_err() && fresh {
+        if opened.is_err() && was == Was::Empty {
             // Of no use to anybody, and its maker's alone.
             drop(directory.unlink(&names.coordination));
         }
@@ -117,18 +125,22 @@ impl<S: Storage> Connection<S> {
             notice: None,
             said_moved: false,
         };
-        connection.enter(fresh, choice, options)?;
-        Ok(connection)
+        Ok(connection.enter(was, choice, options)?.then_some(connection))
     }
 
-    /// Recovers, or joins the others; OPEN is held, and given up.
-    fn enter(&mut self, fresh: bool, choice: Choice, options: &OpenOptions) -> Result<()> {
+    /// Recovers, or joins the others; OPEN is held, and given up. `false`: there is another
+    /// coordination file.
+    fn enter(&mut self, was: Was, choice: Choice, options: &OpenOptions) -> Result<bool> {
         let log = options.log.as_deref();
         let name = Arc::clone(self.names.shown_coordination());
         let file = &self.coordination.file;
         let alone = file.try_lock(ALIVE, LockKind::Exclusive).during(Operation::Lock, &name)?;
         if alone {
-            drop(file.copy_access(self.database.file()));
+            let (which, database) = (self.names.coordination_file(), self.database.file());
+            if was == Was::There && !is_own::<S>(&self.directory, which, file, Some(database))? {
+                return Ok(false);
+            }
+            drop(file.copy_access(database));
             let recovered = self
                 .refuse_beside(options.kept_out_by.as_deref())
                 .and_then(|()| self.recover_first(choice))
@@ -141,7 +153,7 @@ impl<S: Storage> Connection<S> {
                 recovered,
                 Err(Error::Io { operation, .. }) if operation != Operation::Open
             );
-            if recovered.is_err() && fresh && !is_marked {
+            if recovered.is_err() && was == Was::Empty && !is_marked {
                 drop(self.directory.unlink(&self.names.coordination));
             }
             recovered?;
@@ -157,7 +169,8 @@ impl<S: Storage> Connection<S> {
             return Err(Error::Busy);
         }
         self.coordination.register()?;
-        self.coordination.file.unlock(OPEN).during(Operation::Lock, &name)
+        self.coordination.file.unlock(OPEN).during(Operation::Lock, &name)?;
+        Ok(true)
     }
 
     /// See [`OpenOptions::kept_out_by`] (WAL-22). Nobody can begin in the other mode meanwhile, and

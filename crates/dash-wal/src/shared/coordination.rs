@@ -187,6 +187,26 @@ pub(crate) fn databases(head: &Head) -> [Option<FileId>; 2] {
     }
 }
 
+/// Why a connection can't join those who have filled one in another way, by its first word.
+pub(crate) fn refusal(magic: u64, db: &str) -> Option<Error> {
+    if magic == MARK {
+        return None;
+    }
+    let text = match magic & LAYOUT {
+        _ if magic & !LAYOUT != DASH => {
+            format!("{db} is being opened by a process that was stopped in it; end that first")
+        }
+        other if other < WAL_LAYOUTS => {
+            return Some(Error::Held(format!("{db} is open in mode shadow: close it there first")));
+        }
+        other => format!(
+            "{db} is open in another version of dash (layout {other}; this one has layout {NUMBER}): close it there \
+             first, or use that version here, too"
+        ),
+    };
+    Some(Error::CantOpen(text))
+}
+
 /// What one tells whoever only reads it.
 pub(crate) struct Left {
     /// A first opener has filled it as here.
@@ -275,27 +295,9 @@ impl<F: File> Coordination<F> {
         copied_with(&self.file, self.is_ours(), self.get(Word::Own), self.get(Word::LogId))
     }
 
-    /// Why a connection can't join those who have filled it in another way.
+    /// See [`refusal`].
     pub fn refusal(&self, db: &str) -> Option<Error> {
-        let magic = self.get(Word::Magic);
-        if magic == MARK {
-            return None;
-        }
-        let text = match magic & LAYOUT {
-            _ if magic & !LAYOUT != DASH => {
-                format!("{db} is being opened by a process that was stopped in it; end that first")
-            }
-            other if other < WAL_LAYOUTS => {
-                return Some(Error::Held(format!(
-                    "{db} is open in mode shadow: close it there first"
-                )));
-            }
-            other => format!(
-                "{db} is open in another version of dash (layout {other}; this one has layout {NUMBER}): close it there \
-                 first, or use that version here, too"
-            ),
-        };
-        Some(Error::CantOpen(text))
+        refusal(self.get(Word::Magic), db)
     }
 
     /// Empties it; only the first opener may.
