@@ -1,5 +1,9 @@
-//! Whoever holds a lock in a coordination file, or puts one back after a change of an access control
-//! list, shares no memory with the next who opens the database. SHADOW-28.
+//! A file that was found beside a database got the database's rights where it said that it is the
+//! database's. What it says may be another database's copy, or an older one: the pair of blocks is
+//! no secret. A shadow with other rights makes room for a new one; what is needed of it is taken
+//! only if it is the owner's, written into this very file. And whoever holds a lock in a
+//! coordination file, or put one back after a change of an access control list, shares no memory
+//! with the next who opens the database. SHADOW-28.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails where it stands")]
 #![expect(unsafe_code, reason = "fcntl with a request that nix does not have")]
@@ -14,13 +18,14 @@ use std::time::Duration;
 
 use dash_storage::real::Real;
 use dash_storage::{Directory, File as _, LockKind, OpenMode, Storage};
-use dash_testing::names::beside;
+use dash_testing::names::{beside, names};
 use dash_testing::{Need, skip};
+use suite::damage::swap;
 use suite::parts::Part;
 use suite::peers::Session;
 use suite::rights::{GROUP as OF_GROUP, LIST, MASK, OTHERS, OWNER as OF_OWNER, USER};
 use suite::rights::{allow, encode, give};
-use suite::strangers::{OWNER, Place, STRANGER};
+use suite::strangers::{GROUP, OWNER, Place, STRANGER};
 
 const SHADOW: &str = "&journal_mode=shadow";
 const MADE: &str = "CREATE TABLE t(v); INSERT INTO t VALUES ('old')";
@@ -57,12 +62,190 @@ fn rights(found: &fs::Metadata) -> [u32; 3] {
     [found.uid(), found.gid(), found.mode() & 0o777]
 }
 
+fn rights_of(path: &Path) -> [u32; 3] {
+    rights(&fs::metadata(path).unwrap())
+}
+
 fn says_secret(bytes: &[u8]) -> bool {
     bytes.windows(6).any(|it| it == b"SECRET")
 }
 
+/// Files in a folder that others may read, and that say what only the owner may know.
+fn told(folder: &Path) -> Vec<String> {
+    let is_told = |name: &String| {
+        let path = folder.join(name);
+        let open = path.is_file() && fs::metadata(&path).unwrap().mode() & 0o077 != 0;
+        open && says_secret(&fs::read(&path).unwrap())
+    };
+    names(folder).into_iter().filter(is_told).collect()
+}
+
+/// Who owns a database may once have read another one, which has its own copies since.
+#[test]
+fn where_it_is_another_databases() {
+    for (whose, opener) in [(0, None), (OWNER, None), (OWNER, Some(OWNER))] {
+        for name in ["-shadow", ""] {
+            for parameters in ["", "&mode=ro", SHADOW] {
+                let [private, public] = [(); 2].map(|()| Place::made(0o644, MADE));
+                let (Some(private), Some(public)) = (private, public) else { return };
+                let commit = |row: &str| {
+                    let mut session = private.open(None, SHADOW).unwrap();
+                    session.must(&format!("INSERT INTO t VALUES ('{row}')"));
+                    session.close();
+                };
+                give(&private.db(), (whose, whose));
+                commit("old");
+                fs::copy(private.db(), public.db()).unwrap();
+                give(&public.db(), (STRANGER, STRANGER));
+                allow(&public.db(), 0o666);
+                if whose != 0 {
+                    let list = [
+                        (OF_OWNER, 6, u32::MAX),
+                        (USER, 6, whose),
+                        (OF_GROUP, 6, u32::MAX),
+                        (MASK, 6, u32::MAX),
+                        (OTHERS, 6, u32::MAX),
+                    ];
+                    if xattr::set(public.db(), LIST, &encode(&list)).is_err() {
+                        return skip(Need::Lists, "this file system has no access control lists");
+                    }
+                }
+                for name in ["", "-shadow"] {
+                    allow(&beside(&private.db(), name), 0o600);
+                }
+                commit("SECRET");
+                let given = beside(&private.db(), name);
+                let kept = Kept::of(&given);
+                fs::rename(&given, beside(&public.db(), "-shadow")).unwrap();
+                let what = format!("{whose} {opener:?} {name} {parameters}");
+                for row in 0..2 {
+                    let Ok(mut session) = public.open(opener, parameters) else { continue };
+                    drop(session.sql(&format!("INSERT INTO t VALUES ({row})")));
+                    drop(session.sql("SELECT dash_backup('copy')"));
+                    kept.is_left(&what);
+                    session.close();
+                }
+                kept.is_left(&what);
+                assert!(told(public.0.path()).is_empty(), "{what}: {:?}", told(public.0.path()));
+            }
+        }
+    }
+}
+
+/// A copy of one of the two files says the same as that: one commit later it is the second copy of
+/// the database by what it says, but not by where that was written.
+#[test]
+fn where_it_is_a_copy_that_others_have_open() {
+    for opener in [Some(OWNER), None] {
+        for commits in 0..3 {
+            let Some(place) = Place::made(0o644, MADE) else { return };
+            let commit = |opener| {
+                let mut session = place.open(opener, SHADOW).unwrap();
+                session.must("INSERT INTO t VALUES ('new')");
+                session.close();
+            };
+            commit(Some(OWNER));
+            let copy = place.0.path().join("copy");
+            fs::copy(place.db(), &copy).unwrap();
+            give(&copy, (OWNER, GROUP));
+            let kept = Kept::of(&copy);
+            [place.db(), shadow(&place)].iter().for_each(|path| allow(path, 0o600));
+            (0..commits).for_each(|_| commit(Some(OWNER)));
+            fs::rename(&copy, shadow(&place)).unwrap();
+            let what = format!("{opener:?} {commits}");
+            for row in 0..2 {
+                let mut session = place.open(opener, "").unwrap();
+                session.must(&format!("INSERT INTO t VALUES ('SECRET {row}')"));
+                session.close();
+            }
+            kept.is_left(&what);
+            assert_eq!(rights_of(&shadow(&place)), [OWNER, GROUP, 0o600], "{what}");
+        }
+    }
+}
+
 fn shadow(place: &Place) -> PathBuf {
     beside(&place.db(), "-shadow")
+}
+
+/// The second copy of another time, when the database was its owner's alone.
+#[test]
+fn where_it_is_an_older_copy() {
+    for opener in [Some(OWNER), None] {
+        for parameters in ["", "&journal_mode=delete", SHADOW] {
+            let Some(place) = Place::made(0o600, MADE) else { return };
+            let mut session = place.open(Some(OWNER), SHADOW).unwrap();
+            session.must("UPDATE t SET v = 'SECRET'");
+            session.must("UPDATE t SET v = 'public'");
+            session.close();
+            let older = place.0.path().join("older");
+            fs::rename(shadow(&place), &older).unwrap();
+            let mut session = place.open(Some(OWNER), SHADOW).unwrap();
+            session.must("INSERT INTO t VALUES ('public')");
+            session.close();
+            [place.db(), shadow(&place)].iter().for_each(|path| allow(path, 0o644));
+            let kept = Kept::of(&older);
+            fs::rename(&older, shadow(&place)).unwrap();
+            let what = format!("{opener:?} {parameters}");
+            for _ in 0..2 {
+                let mut session = place.open(opener, parameters).unwrap();
+                assert_eq!(rights(&kept.file.metadata().unwrap()), kept.rights, "{what}");
+                session.must("INSERT INTO t VALUES ('public')");
+                session.close();
+                kept.is_left(&what);
+            }
+        }
+    }
+}
+
+/// The newest commit is in the shadow: the power loss took the exchange of the names. The owner's
+/// own gets the rights that the database got meanwhile; a copy of it does not.
+#[test]
+fn but_what_is_needed_is_taken_where_it_is_the_owners_own() {
+    for opener in [Some(OWNER), None] {
+        for (bits, now) in [(0o644, 0o600), (0o600, 0o644)] {
+            for copied in [false, true] {
+                let Some(place) = Place::made(bits, MADE) else { return };
+                let commit = || {
+                    let mut session = place.open(Some(OWNER), SHADOW).unwrap();
+                    session.must("INSERT INTO t VALUES ('new')");
+                    session
+                };
+                commit().close();
+                commit().kill();
+                swap(&place.db(), &shadow(&place));
+                fs::remove_file(beside(&place.db(), "-dash")).unwrap();
+                allow(&place.db(), now);
+                if copied {
+                    let copy = place.0.path().join("copy");
+                    fs::copy(shadow(&place), &copy).unwrap();
+                    give(&copy, (OWNER, GROUP));
+                    allow(&copy, bits);
+                    fs::rename(&copy, shadow(&place)).unwrap();
+                }
+                let what = format!("{opener:?} {bits:o} {now:o} {copied}");
+                match place.open(opener, "") {
+                    Ok(mut session) => {
+                        assert!(!copied, "{what}");
+                        assert_eq!(session.must("SELECT count(*) FROM t"), "3", "{what}");
+                        session.must("INSERT INTO t VALUES ('more')");
+                        session.close();
+                        for path in [place.db(), shadow(&place)] {
+                            assert_eq!(rights_of(&path), [OWNER, GROUP, now], "{what}");
+                        }
+                    }
+                    Err(why) => {
+                        assert!(copied && why.contains("is not read"), "{what}: {why}");
+                        assert!(why.contains("give it the owner"), "{what}: {why}");
+                        allow(&shadow(&place), now);
+                        let mut session = place.open(opener, "").unwrap();
+                        assert_eq!(session.must("SELECT count(*) FROM t"), "3", "{what}");
+                        session.close();
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The coordination file of a session that was killed, which its reader keeps open.

@@ -141,7 +141,7 @@ fn what_it_may_hold_alone_is_waited_for() {
 fn but_that_of_everybody_who_may_write_the_database_is() {
     for (bits, whose_it_is) in [
         (0o600, (OWNER, OWNER)),
-        (0o644, (0, 0)),
+        (0o664, (0, GROUP)),
         (0o664, (MEMBER, GROUP)),
         (0o666, (STRANGER, STRANGER)),
     ] {
@@ -318,7 +318,7 @@ fn the_temporary_name_takes_no_empty_databases_place() {
             // One of a writer's is the database, if nobody else has it.
             give(&aside, (OWNER, GROUP));
             let why = asks(&place).expect_err(&what);
-            assert!(why.contains("it lets in users whom app.db keeps out"), "{what}: {why}");
+            assert!(why.contains("its rights are not those of app.db"), "{what}: {why}");
             allow(&aside, 0o600);
             let mut session = place.open(opener, parameters).unwrap();
             assert_eq!(session.must(ROWS), "40", "{what}");

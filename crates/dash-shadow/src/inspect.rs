@@ -7,7 +7,7 @@
 use crate::format::header::Marks;
 use crate::format::{BlockError, CommitBlock, IntentBlock};
 use crate::names::Names;
-use crate::names::access::stranger_of;
+use crate::names::access::{Whose, whose};
 use crate::names::exchange::is_cut_off;
 pub use crate::recovery::action::Action;
 pub use crate::recovery::classify::Verdict;
@@ -230,10 +230,10 @@ pub fn inspect<S: Storage>(storage: &S, path: &Path) -> Result<Report> {
     let verdict = classify(db.as_ref(), shadow.as_ref(), left, &mut exists)?;
     let open = held.iter().any(|lock| lock.place == LockedPlace::Life);
     let copied_together = moved_together(db.as_ref(), shadow.as_ref());
-    let stranger = stranger_of(shadow.as_ref(), db.as_ref(), names.shown_shadow())?;
-    let action = decide(&verdict, stranger, is_spare(shadow.as_ref(), verdict.shadow, left));
+    let whose = whose(shadow.as_ref(), db.as_ref(), names.shown_shadow())?;
+    let action = decide(&verdict, whose, is_spare(shadow.as_ref(), verdict.shadow, left));
     let (database, shadow) = (db.map(seen).transpose()?, shadow.map(seen).transpose()?);
-    let decided = (&verdict, action, stranger.is_some());
+    let decided = (&verdict, action, whose);
     let opening = opening(&names, [&database, &shadow], &beside, open, decided);
     Ok(Report {
         names,
@@ -353,7 +353,7 @@ fn opening(
     both: [&Option<Seen>; 2],
     beside: &Beside,
     open: bool,
-    (verdict, action, strangers): (&Verdict, Action, bool),
+    (verdict, action, whose): (&Verdict, Action, Whose),
 ) -> Opening {
     let other = both.into_iter().flatten().find_map(|seen| match (&seen.commit, &seen.intent) {
         (Err(BlockError::OtherFormat(version)), _) | (_, Err(BlockError::OtherFormat(version))) => {
@@ -384,8 +384,11 @@ fn opening(
     }
     match action {
         Action::Refuse(refusal) => Opening::Refuse(refusal, refusal.message(names)),
-        _ if strangers => {
-            Opening::Row(action, "a shadow of somebody who may not write the database is not read")
+        Action::KeepRebuild if whose == Whose::Former => {
+            Opening::Row(action, "the shadow has other rights than the database, and is made anew")
+        }
+        _ if matches!(whose, Whose::Strange(_)) => {
+            Opening::Row(action, "a shadow of somebody else is not read")
         }
         _ => Opening::Row(action, row(verdict).story),
     }

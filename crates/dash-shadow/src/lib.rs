@@ -32,7 +32,6 @@ pub use forget::forget;
 pub use format::Protocol;
 pub use inspect::{Report, inspect};
 pub use names::Names;
-pub use names::access::keep_access_at_rest;
 pub use names::orphan::remove_orphan;
 pub use options::OpenOptions;
 pub use read_only::ReadOnly;
@@ -41,4 +40,6 @@ pub use shared::readers::Reader;
 pub use statistics::Statistics;
 pub use tuning::Tuning;
 pub use watch::{Connected, Watched, watch};
-pub use while_closed::{is_at_rest, is_open, is_protected, remove_coordination, while_closed};
+pub use while_closed::{
+    is_at_rest, is_open, is_protected, keeps_access, remove_coordination, while_closed,
+};

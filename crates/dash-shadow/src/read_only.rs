@@ -7,7 +7,7 @@
 
 use crate::format::header::{Header, Marks, plain};
 use crate::mutation::{Mutation, broken};
-use crate::names::access::{lets_others_in, stranger_of};
+use crate::names::access::{lets_others_in, whose};
 use crate::names::exchange::{hides_a_copy, look_up_db, open_db};
 use crate::names::{Names, mounted, super_journal};
 use crate::recovery::action::Action;
@@ -263,8 +263,8 @@ impl<S: Storage> ReadOnly<S> {
         let verdict = classify(Some(&db), shadow.as_ref(), left, &mut |block| {
             super_journal::exists_durably(&self.storage, &self.directory_path, &block.super_journal)
         })?;
-        let stranger = stranger_of(shadow.as_ref(), Some(&db), &shadow_name)?;
-        match (decide(&verdict, stranger, false), shadow) {
+        let whose = whose(shadow.as_ref(), Some(&db), &shadow_name)?;
+        match (decide(&verdict, whose, false), shadow) {
             (Action::UseShadow, Some(shadow)) => {
                 let shared = self.share(&shadow.file)?;
                 self.release()?;

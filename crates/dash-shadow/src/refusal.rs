@@ -118,8 +118,7 @@ fn not_read(db: &str, name: &str, what: &str, stranger: Stranger) -> String {
             (why, "the owner and the group")
         }
         true => {
-            let why =
-                format!("it lets in users whom {db} keeps out, which does not tell whose it is");
+            let why = format!("its rights are not those of {db}, and it does not tell whose it is");
             (why, "the owner, the group and the permissions")
         }
     };

@@ -3,12 +3,17 @@
 use crate::connection::open::coordination_of;
 use crate::format::header::{Header, Marks};
 use crate::names::Names;
+use crate::names::access::lets_others_in;
+use crate::recovery::first_opener::First;
 use crate::recovery::left::left_in_coordination;
+use crate::shared::coordination::Coordination;
 use crate::shared::locks;
-use dash_engine::coordination::{OPEN_PATIENCE, read_coordination};
+use dash_engine::coordination::{OPEN_PATIENCE, Was, read_coordination};
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_storage::{Directory, File, FileKind, LockKind, Storage};
+use dash_engine::open::open_if_there;
+use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
 use std::path::Path;
+use std::time::Duration;
 
 /// Does something while no connection has the database at `path` open for writing, in any process,
 /// and none can be opened, recovered or closed.
@@ -67,6 +72,56 @@ fn while_alone<S: Storage, T>(
         drop(directory.unlink(&names.coordination));
     }
     Ok(done)
+}
+
+/// For a database that the engine does not open: whether its shadow, if it has one, lets in nobody
+/// who has no right to `app.db`. Who writes removes it where nothing in it counts. What can't be
+/// looked at is nothing to tell.
+pub fn keeps_access<S: Storage>(storage: &S, path: &Path, writes: bool) -> bool {
+    let looked = || -> Result<bool> {
+        let (folder, names) = Names::split(path)?;
+        let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+        let stat = |name| directory.metadata(name).during(Operation::Stat, names.shown());
+        let [db, shadow] = [stat(&names.db)?, stat(&names.shadow)?];
+        let is_file = |found: &Option<Metadata>| {
+            found.as_ref().is_some_and(|found| found.kind == FileKind::Regular)
+        };
+        if !is_file(&db) || !is_file(&shadow) {
+            return Ok(true);
+        }
+        let open = |name| open_if_there::<S>(&directory, name, OpenMode::Read);
+        let (Some(file), Some(shadow)) = (open(&names.db)?, open(&names.shadow)?) else {
+            return Ok(true);
+        };
+        let shown = names.shown_shadow();
+        let is_fit = shadow.has_users_of(&file).during(Operation::Stat, shown)?;
+        let removed = || remove_former(storage, (&directory, folder), &names, db);
+        if is_fit || writes && removed().unwrap_or(false) {
+            return Ok(true);
+        }
+        lets_others_in(&shadow, &file).during(Operation::Stat, shown).map(|it| !it)
+    };
+    looked().unwrap_or(true)
+}
+
+/// Removes a shadow with rights that `app.db` no longer has, if nothing in it counts.
+fn remove_former<S: Storage>(
+    storage: &S,
+    (directory, directory_path): (&S::Directory, &Path),
+    names: &Names,
+    db: Option<Metadata>,
+) -> Result<bool> {
+    let there = directory.metadata(&names.coordination);
+    let stays = there.during(Operation::Stat, names.shown_coordination())?.is_some();
+    let (file, was) = coordination_of(storage, directory, names, db, Duration::ZERO)?;
+    let removed = Coordination::map(file, was == Was::Empty).and_then(|coordination| {
+        let coordination = &coordination;
+        First { storage, directory, directory_path, names, coordination }.remove_former()
+    });
+    if !stays {
+        drop(directory.unlink(&names.coordination));
+    }
+    removed
 }
 
 /// Whether a connection has the database at `path` open for writing, in any process. No, if that

@@ -308,6 +308,12 @@ pub trait File: Send + Sync + 'static {
         self.has_access_of(other)
     }
 
+    /// Whether whoever may use `other` may use this file, and beside its owner nobody else: as
+    /// [`Self::copy_access`] leaves one that it may not give away.
+    fn has_users_of(&self, other: &Self) -> io::Result<bool> {
+        self.has_access_of(other)
+    }
+
     /// Whether both have the same access control list.
     fn has_list_of(&self, _: &Self) -> io::Result<bool> {
         Ok(true)

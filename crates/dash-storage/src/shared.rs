@@ -115,6 +115,10 @@ impl<F: File> File for Arc<F> {
         F::has_copied_access_of(self, other)
     }
 
+    fn has_users_of(&self, other: &Self) -> io::Result<bool> {
+        F::has_users_of(self, other)
+    }
+
     fn has_list_of(&self, other: &Self) -> io::Result<bool> {
         F::has_list_of(self, other)
     }

@@ -121,8 +121,7 @@ impl Request<'_> {
         }
         let (file, flags) = self.host.open(self.name, self.flags)?;
         let writes = flags.contains(OpenFlags::READWRITE);
-        if !self.parameters.immutable && !dash_shadow::keep_access_at_rest(&Real, self.path, writes)
-        {
+        if !self.parameters.immutable && !dash_shadow::keeps_access(&Real, self.path, writes) {
             self.note_exposed();
         }
         if self.flags.contains(OpenFlags::READWRITE) && !flags.contains(OpenFlags::READWRITE) {

@@ -3,7 +3,6 @@
 
 use crate::connection::state::{Connection, Pair};
 use crate::mutation::{Mutation, broken};
-use crate::names::access::names_keep_access;
 use crate::names::exchange::{finish_renames, look_up_db, open_db, other_links};
 use crate::names::{Names, mounted};
 use crate::options::OpenOptions;
@@ -303,13 +302,7 @@ fn open_files<S: Storage>(
             db = open_db::<S>(directory, names, OpenMode::ReadWrite)?;
             looked_up = true;
         }
-        let mut shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);
-        if shadow.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
-            && names_keep_access::<S>(directory, names, true)?
-        {
-            // It had not yet followed a chmod of `app.db`.
-            shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);
-        }
+        let shadow = open_own::<S>(directory, &names.shadow, OpenMode::ReadWrite);
         let shadow = if_there(shadow, &names.shadow)?;
         let alone = is_alone(&[db.as_ref(), shadow.as_ref()], names.shown())?;
         if !alone && !broken(Mutation::LifeIgnored) {

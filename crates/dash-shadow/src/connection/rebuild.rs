@@ -7,6 +7,7 @@ use crate::format::header::Header;
 use crate::format::{BLOCK, CommitBlock, Place, State, TAIL_LEN};
 use crate::mutation::{Mutation, broken};
 use crate::names::access::OWNERS_ALONE;
+use crate::names::empty::{is_there, put_empty};
 use crate::refusal::locks_out;
 use crate::shared::life::hold_life;
 use crate::shared::state::ShadowCondition;
@@ -14,8 +15,7 @@ use dash_engine::copy::copy_into_new;
 use dash_engine::error::{Context, Error, Operation, Result};
 use dash_engine::io::{STRIDE, extend, read_header, write_zeros};
 use dash_engine::ranges::RangeSet;
-use dash_storage::{Directory, File, FileKind, OpenMode, Storage};
-use std::io::ErrorKind;
+use dash_storage::{Directory, File, OpenMode, Storage};
 use std::sync::Arc;
 
 impl<S: Storage> Connection<S> {
@@ -39,7 +39,10 @@ impl<S: Storage> Connection<S> {
         let beside_fence = self.view.snapshot.size > 0
             && (self.pair.coordination.fence() || self.pair.coordination.fence_found());
         let replaced = match beside_fence && !broken(Mutation::ShadowRemovedBesideFence) {
-            true => Some(self.replace_old_shadow(permissions)?),
+            true => {
+                self.statistics.directory_flushes += 2;
+                Some(put_empty::<S>(&self.pair.directory, &self.pair.names, permissions)?)
+            }
             false => {
                 self.remove_old_shadow()?;
                 None
@@ -65,75 +68,6 @@ impl<S: Storage> Connection<S> {
             });
         }
         made.map_err(|error| with_advice(error, self.view.snapshot.size))
-    }
-
-    /// Puts an empty file in the place of the shadow. Beside a name fence a missing shadow is one
-    /// that somebody deleted (SHADOW-21): the name stays, whatever is cut off here, also where
-    /// names and files survive a power loss one by one.
-    fn replace_old_shadow(&mut self, permissions: u32) -> Result<S::File> {
-        let name = self.pair.names.shown_shadow().clone();
-        let create = || {
-            self.pair.directory.open(&self.pair.names.renaming, OpenMode::CreateNew { permissions })
-        };
-        let new = create().or_else(|error| match error.kind() {
-            ErrorKind::AlreadyExists => {
-                self.pair.directory.unlink(&self.pair.names.renaming).and_then(|()| create())
-            }
-            _ => Err(error),
-        });
-        let new = new.during(Operation::Open, &name)?;
-        new.flush().during(Operation::Flush, &name)?;
-        self.refuse_odd_shadow()?;
-        // An old one that loses its last name may be gone from the disk before the name is: it
-        // keeps one until then.
-        let new = match self
-            .pair
-            .directory
-            .exchange(&self.pair.names.renaming, &self.pair.names.shadow)
-        {
-            Ok(()) => new,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let renamed =
-                    self.pair.directory.rename(&self.pair.names.renaming, &self.pair.names.shadow);
-                renamed.during(Operation::Exchange, &name)?;
-                new
-            }
-            Err(error) if error.kind() == ErrorKind::Unsupported => {
-                self.put_old_shadow_aside(new, permissions)?
-            }
-            Err(error) => return Err(error).during(Operation::Exchange, &name),
-        };
-        self.flush_directory()?;
-        match self.pair.directory.unlink(&self.pair.names.renaming) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).during(Operation::Delete, &name);
-            }
-            _ => {}
-        }
-        // Before the new one has a byte, which tells which of the two is the old one.
-        self.flush_directory()?;
-        Ok(new)
-    }
-
-    /// The same where names can't be exchanged: the old shadow gets the temporary name, as in the
-    /// middle of an exchange, then an empty file gets its own.
-    fn put_old_shadow_aside(&self, new: S::File, permissions: u32) -> Result<S::File> {
-        let (name, names) = (self.pair.names.shown_shadow(), &self.pair.names);
-        match self.pair.directory.rename(&names.shadow, &names.renaming) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let renamed = self.pair.directory.rename(&names.renaming, &names.shadow);
-                return renamed.during(Operation::Exchange, name).map(|()| new);
-            }
-            renamed => renamed.during(Operation::Exchange, name)?,
-        }
-        let mode = OpenMode::CreateNew { permissions };
-        let new = self
-            .pair
-            .directory
-            .open(&self.pair.names.shadow, mode)
-            .during(Operation::Open, name)?;
-        new.flush().during(Operation::Flush, name)?;
-        Ok(new)
     }
 
     fn make_shadow(
@@ -208,7 +142,7 @@ impl<S: Storage> Connection<S> {
     }
 
     pub(crate) fn remove_old_shadow(&mut self) -> Result<()> {
-        if !self.refuse_odd_shadow()? {
+        if !is_there(&*self.pair.directory, &self.pair.names)? {
             return Ok(());
         }
         let slot = self.shadow_slot();
@@ -221,17 +155,6 @@ impl<S: Storage> Connection<S> {
         }
         let name = self.pair.names.shown_shadow();
         self.pair.directory.unlink(&self.pair.names.shadow).during(Operation::Delete, name)
-    }
-
-    /// Whether there is a shadow that may be replaced.
-    fn refuse_odd_shadow(&self) -> Result<bool> {
-        let name = self.pair.names.shown_shadow();
-        match self.pair.directory.metadata(&self.pair.names.shadow).during(Operation::Stat, name)? {
-            Some(found) if found.kind != FileKind::Regular => {
-                Err(Error::CantOpen(format!("{name} is in the way: it is not a file; remove it")))
-            }
-            found => Ok(found.is_some()),
-        }
     }
 
     /// The block of a current copy that has none of ours yet.

@@ -6,18 +6,18 @@
 //! to that name at rest, a chmod or chown, is meant for both.
 
 use crate::names::Names;
-use crate::recovery::classify::belong_together;
+use crate::recovery::classify::are_a_pair;
 use crate::recovery::examine::Found;
 pub(crate) use dash_engine::beside::OWNERS_ALONE;
 use dash_engine::beside::{OTHERS, is_of_a_writer, is_of_a_writer_of};
 use dash_engine::error::{Context, Operation, Result};
-use dash_engine::open::{is_surely_named_so, open_if_there};
-use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
+use dash_engine::open::is_surely_named_so;
+use dash_storage::{Directory, File, Metadata, Storage};
 use std::ffi::OsStr;
 use std::io;
 
-/// Somebody to whom a shadow belongs, and who may not write `app.db` (SHADOW-28); or a file that by
-/// what it says is not of `app.db`, and that others may use.
+/// Somebody to whom a shadow belongs, and who may not write `app.db` (SHADOW-28); or who may, and
+/// has a file of other rights there that is not `app.db`'s by what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stranger {
     /// User id of the shadow's owner.
@@ -34,11 +34,15 @@ impl Stranger {
     }
 }
 
-/// The one to whom a shadow belongs, if that is a stranger.
-fn stranger<F: File>(shadow: &F, db: &F) -> io::Result<Option<Stranger>> {
-    let found = shadow.metadata()?;
-    let is_a_strangers = !is_of_a_writer(&found, db)?;
-    Ok(is_a_strangers.then_some(Stranger::new(&found, false)))
+/// Whose a shadow is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Of those who have `app.db`, as far as its rights tell; or there is none.
+    Theirs,
+    /// The second copy, with rights that `app.db` no longer has.
+    Former,
+    /// A stranger's.
+    Strange(Stranger),
 }
 
 /// The same of names, for a file that would be taken for `app.db`, an empty file.
@@ -54,47 +58,50 @@ where
     Ok((!writes || lets_in_more(found, db.1)).then_some(Stranger::new(found, writes)))
 }
 
-/// The stranger of what was found under both names. A file of theirs may have been given that name
-/// by somebody who keeps it open: what is not of `app.db` by what it says lets in who may use that,
-/// and nobody else.
-pub(crate) fn stranger_of<F: File>(
+/// Whose what was found under the shadow's name is. A file of theirs may have been given that name
+/// by somebody who keeps it open, or can't read it yet; and what it says may be said by a copy, or
+/// by a file of another time. So one with other rights is used only where nothing else has a commit
+/// that it has, and then only if `app.db`'s owner has it, and both were written where they are.
+pub(crate) fn whose<F: File>(
     shadow: Option<&Found<F>>,
     db: Option<&Found<F>>,
     shadow_name: &str,
-) -> Result<Option<Stranger>> {
-    let (Some(shadow), Some(db)) = (shadow, db) else { return Ok(None) };
-    let of_owner = stranger(&shadow.file, &db.file).during(Operation::Stat, shadow_name)?;
-    if of_owner.is_some() || belong_together(db, shadow) {
-        return Ok(of_owner);
-    }
-    let is_open = lets_others_in(&shadow.file, &db.file).during(Operation::Stat, shadow_name)?;
-    let found = shadow.file.metadata().during(Operation::Stat, shadow_name)?;
-    Ok(is_open.then_some(Stranger::new(&found, true)))
+) -> Result<Whose> {
+    let (Some(shadow), Some(db)) = (shadow, db) else { return Ok(Whose::Theirs) };
+    let looked = || -> io::Result<Whose> {
+        let found = shadow.file.metadata()?;
+        if !is_of_a_writer(&found, &db.file)? {
+            return Ok(Whose::Strange(Stranger::new(&found, false)));
+        }
+        // One that is another file, too, is none of these two: opening it says so.
+        if found.links > 1 || shadow.file.has_users_of(&db.file)? {
+            return Ok(Whose::Theirs);
+        }
+        let is_own = found.owner == db.file.metadata()?.owner && are_a_pair(db, shadow);
+        Ok(if is_own { Whose::Former } else { Whose::Strange(Stranger::new(&found, true)) })
+    };
+    looked().during(Operation::Stat, shadow_name)
 }
 
-/// Gives a shadow the rights that `app.db` has, unless it is a stranger's: who has that open keeps
-/// it, whatever is done about its rights. Whether everybody who may use `app.db` may use it now.
+/// Gives the second copy of a connection the rights that `app.db` has by now; whether everybody who
+/// may use that may use it. One of another user stays as it is.
 pub(crate) fn give_access<F: File>(shadow: &F, db: &F) -> io::Result<bool> {
-    Ok(stranger(shadow, db)?.is_none() && shadow.copy_access(db)?)
+    let found = shadow.metadata()?;
+    if found.owner != db.metadata()?.owner {
+        return Ok(is_of_a_writer(&found, db)? && shadow.has_users_of(db)?);
+    }
+    shadow.copy_access(db)
 }
 
-/// Gives them to a shadow that was found, and only if by what it says it is the second copy of
-/// `app.db`. Whether it lets nobody in who has no right to that.
-pub(crate) fn take_access<S: Storage>(
+/// Gives them to a shadow that was found, whose commit is needed. Whether that could be.
+pub(crate) fn give_found<S: Storage>(
     directory: &S::Directory,
     names: &Names,
-    [shadow, db]: [&Found<S::File>; 2],
+    [shadow, db]: [&S::File; 2],
 ) -> bool {
-    let (shadow, db, is_its) = (&shadow.file, &db.file, belong_together(db, shadow));
-    if shadow.has_access_of(db).unwrap_or(true) {
-        return true;
-    }
     let named = (names.shadow.as_os_str(), &**names.shown_shadow());
-    // A stranger's that was given away would be taken for the database's at the next opening.
-    let is_given = is_its
-        && is_surely_named_so(directory, named, shadow).unwrap_or(false)
-        && give_access(shadow, db).unwrap_or(false);
-    is_given || !lets_others_in(shadow, db).unwrap_or(false)
+    is_surely_named_so(directory, named, shadow).unwrap_or(false)
+        && give_access(shadow, db).unwrap_or(false)
 }
 
 /// Whether a file lets in somebody whom another one does not let in, as far as bits and owners
@@ -112,48 +119,4 @@ fn lets_in_more(file: &Metadata, than: &Metadata) -> bool {
     let owner = known || within(may(file, 6), may(than, 3) | may(than, 0));
     let group = file.group == than.group || within(may(file, 3), may(file, 0));
     !(owner && group && within(file.permissions & OTHERS, than.permissions))
-}
-
-/// For a database that the engine does not open, to write it or to read it: whether its shadow, if
-/// it has one, lets in nobody who has no right to `app.db`. Who only reads leaves it as it is. What
-/// can't be looked at is nothing to tell.
-pub fn keep_access_at_rest<S: Storage>(storage: &S, path: &std::path::Path, writes: bool) -> bool {
-    let kept = || -> Result<bool> {
-        let (folder, names) = Names::split(path)?;
-        let directory = storage.open_directory(folder).during(Operation::Open, names.shown())?;
-        names_keep_access::<S>(&directory, &names, writes)
-    };
-    kept().unwrap_or(true)
-}
-
-/// The same in an open directory, by the two names.
-pub(crate) fn names_keep_access<S: Storage>(
-    directory: &S::Directory,
-    names: &Names,
-    writes: bool,
-) -> Result<bool> {
-    let stat = |name| directory.metadata(name).during(Operation::Stat, names.shown());
-    let (Some(db), Some(shadow)) = (stat(&names.db)?, stat(&names.shadow)?) else {
-        return Ok(true);
-    };
-    let regular = [&db, &shadow].iter().all(|file| file.kind == FileKind::Regular);
-    if !regular {
-        return Ok(true);
-    }
-    let open = |name| open_if_there::<S>(directory, name, OpenMode::Read);
-    let (Some(db), Some(shadow)) = (open(&names.db)?, open(&names.shadow)?) else {
-        return Ok(true);
-    };
-    if !writes {
-        return lets_others_in(&shadow, &db).during(Operation::Stat, names.shown()).map(|it| !it);
-    }
-    if shadow.has_access_of(&db).during(Operation::Stat, names.shown())? {
-        return Ok(true);
-    }
-    let seen = |file: S::File, name| {
-        let len = file.metadata().during(Operation::Stat, name)?.len;
-        Found::examine_quickly(file, len, 0, name)
-    };
-    let (shadow, db) = (seen(shadow, names.shown_shadow())?, seen(db, names.shown())?);
-    Ok(take_access::<S>(directory, names, [&shadow, &db]))
 }

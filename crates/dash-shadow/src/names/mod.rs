@@ -1,6 +1,7 @@
 //! The names a database has in its directory.
 
 pub(crate) mod access;
+pub(crate) mod empty;
 pub(crate) mod exchange;
 pub(crate) mod mounted;
 pub(crate) mod orphan;

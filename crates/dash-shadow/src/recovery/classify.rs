@@ -44,14 +44,20 @@ pub fn moved_together<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>)
 }
 
 /// Whether a file under the shadow's name is the second copy of `app.db` by what it says: of the
-/// same pair, and written into this file, or copied together with `app.db`. Its content and its
-/// rights are changed only then (SHADOW-28).
+/// same pair, and written into this file, or copied together with `app.db`. Its content is changed
+/// only then (SHADOW-28).
 pub fn belong_together<F: File>(db: &Found<F>, shadow: &Found<F>) -> bool {
     let (Some(of_db), Some(of_shadow)) = (Home::of(db), Home::of(shadow)) else {
         return false;
     };
     let is_there = of_shadow.bound || moved_together(Some(db), Some(shadow));
     of_db.pair == of_shadow.pair && is_there
+}
+
+/// The same, where both were written into these very files. Their rights are made alike only then.
+pub fn are_a_pair<F: File>(db: &Found<F>, shadow: &Found<F>) -> bool {
+    let homes = Home::of(db).zip(Home::of(shadow));
+    homes.is_some_and(|(db, shadow)| db.bound && shadow.bound && db.pair == shadow.pair)
 }
 
 /// Whether `app.db` tells nothing of the pair that the shadow is of: it is empty, or torn, or

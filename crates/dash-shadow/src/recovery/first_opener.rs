@@ -5,7 +5,7 @@ use crate::file::tail::Tail;
 use crate::format::CommitBlock;
 use crate::format::header::{FENCE_OFFSET, Header, Marks};
 use crate::mutation::{Mutation, broken};
-use crate::names::access::{Stranger, stranger_of, take_access};
+use crate::names::access::{Whose, whose};
 use crate::names::{Names, exchange, super_journal};
 use crate::options::OpenOptions;
 use crate::recovery::action::Action;
@@ -63,9 +63,8 @@ fn at_rest<F: File>(db: Option<&Found<F>>, shadow: Option<&Found<F>>, name: &str
 /// Whether a shadow that others have open may be filled: any other one makes room for a new file,
 /// which they don't have. An empty one may be what the first commit has replaced, and tells nothing
 /// but that whoever has it open may use the database, too.
-fn may_be_filled<F: File>(db: &Found<F>, shadow: &Found<F>) -> bool {
-    let is_alike = || shadow.file.has_access_of(&db.file).unwrap_or(false);
-    belong_together(db, shadow) || shadow.tail.len == 0 && is_alike()
+fn may_be_filled<F: File>(db: &Found<F>, shadow: &Found<F>, whose: Whose) -> bool {
+    whose == Whose::Theirs && (shadow.tail.len == 0 || belong_together(db, shadow))
 }
 
 /// What the first opener found.
@@ -111,17 +110,10 @@ impl<S: Storage> First<'_, S> {
         let (c, db_name) = (self.coordination, self.names.shown());
         let (db, shadow, found_fence) = self.look(db, shadow, options)?;
         let left = Left { fence: found_fence, ..c.left()? };
-        let (verdict, action, stranger) =
-            self.decide(db.as_ref(), shadow.as_ref(), left, options)?;
-        let strangers = stranger.is_some() && action == Action::KeepRebuild;
-        if strangers && !found_fence {
-            self.remove_strangers();
-        }
-        let mut shadow = shadow.filter(|_| !strangers);
-        let pair = shadow.as_ref().zip(db.as_ref());
-        let exposed = pair.is_some_and(|(shadow, db)| {
-            !take_access::<S>(self.directory, self.names, [shadow, db])
-        });
+        let (verdict, action, whose) = self.decide(db.as_ref(), shadow.as_ref(), left, options)?;
+        let exposed = self.is_exposed([&shadow, &db], found_fence, (action, whose))?;
+        // Of what is the second copy a commit may have to be buried.
+        let mut shadow = shadow.filter(|_| !matches!(whose, Whose::Strange(_)));
         let mut put_aside = false;
         if let Some(spare) = shadow.take_if(|_| action == Action::CreateAfresh) {
             self.refuse_folder_in_the_way()?;
@@ -136,7 +128,8 @@ impl<S: Storage> First<'_, S> {
         let fence = found_fence || self.fence_off(replaced)?;
         let moved = moved_together(db.as_ref(), shadow.as_ref());
         let at_rest = at_rest(db.as_ref(), shadow.as_ref(), db_name)?;
-        let (current, other, condition) = self.take(action, &verdict, left, db, shadow, options)?;
+        let (current, other, condition) =
+            self.take((action, whose), &verdict, left, db, shadow, options)?;
         let moved = moved || current.tail.bound(current.id()).is_none();
         let condition = if moved { ShadowCondition::Rebuild } else { condition };
         self.describe(&current, other.as_ref(), condition, fence)?;
@@ -163,8 +156,6 @@ impl<S: Storage> First<'_, S> {
         });
         let shadow = shadow.filter(|_| untouched);
         let current = current.tail;
-        // A file that is not used is made anew.
-        let exposed = exposed && files.iter().all(Option::is_some);
         Ok(Recovered { files, header, current, page_list, shadow, cut_off, put_aside, exposed })
     }
 
@@ -220,14 +211,14 @@ impl<S: Storage> First<'_, S> {
         shadow: Option<&Found<S::File>>,
         left: Left,
         options: &OpenOptions,
-    ) -> Result<(Verdict, Action, Option<Stranger>)> {
+    ) -> Result<(Verdict, Action, Whose)> {
         let mut exists = |block: &CommitBlock| {
             super_journal::exists_durably(self.storage, self.directory_path, &block.super_journal)
         };
         let verdict = classify(db, shadow, left, &mut exists)?;
-        let stranger = stranger_of(shadow, db, self.names.shown_shadow())?;
+        let whose = whose(shadow, db, self.names.shown_shadow())?;
         let spare = is_spare(shadow, verdict.shadow, left) && options.create;
-        let action = match decide(&verdict, stranger, spare) {
+        let action = match decide(&verdict, whose, spare) {
             _ if broken(Mutation::UndoneByNames) && verdict.db == DbKind::Whole => {
                 Action::KeepRepair
             }
@@ -239,16 +230,7 @@ impl<S: Storage> First<'_, S> {
                 self.names.shown()
             )));
         }
-        Ok((verdict, action, stranger))
-    }
-
-    /// Removes a shadow that is not read (SHADOW-28), also where somebody has it open: to him what
-    /// is written there would be shown, and what he writes there would be the database's. Beside a
-    /// name fence there is always a shadow (SHADOW-21), and where this process lacks the right that
-    /// one stays, too: it is none of the two files then, and the first write puts another one in
-    /// its place, or is refused.
-    fn remove_strangers(&self) {
-        drop(self.directory.unlink(&self.names.shadow));
+        Ok((verdict, action, whose))
     }
 
     /// Puts a name fence up before a file is replaced that somebody else has open; whether it did.
@@ -266,7 +248,7 @@ impl<S: Storage> First<'_, S> {
     /// can be trusted.
     pub(crate) fn take(
         &self,
-        action: Action,
+        (action, whose): (Action, Whose),
         verdict: &Verdict,
         left: Left,
         db: Option<Found<S::File>>,
@@ -320,8 +302,9 @@ impl<S: Storage> First<'_, S> {
                     self.bury(shadow, Snapshot::default())?;
                 }
                 let db = db.ok_or_else(|| self.gone())?;
-                let held = shadow
-                    .filter(|found| open_elsewhere(Some(&found.file)) && may_be_filled(&db, found));
+                let held = shadow.filter(|found| {
+                    open_elsewhere(Some(&found.file)) && may_be_filled(&db, found, whose)
+                });
                 (db, held, ShadowCondition::Rebuild)
             }
         })

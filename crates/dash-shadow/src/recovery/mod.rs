@@ -12,4 +12,5 @@ pub(crate) mod published;
 pub(crate) mod rows;
 pub(crate) mod spare;
 pub(crate) mod table;
+pub(crate) mod unfit;
 pub(crate) mod unopened;

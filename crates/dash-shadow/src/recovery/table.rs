@@ -3,7 +3,7 @@
 //! It covers what crashes leave, and what users do to files (F14, T7, T8). Every
 //! combination of what the two files can be matches exactly one row; a test walks all of them.
 
-use crate::names::access::Stranger;
+use crate::names::access::Whose;
 use crate::recovery::action::{Action, Row};
 use crate::recovery::classify::Verdict;
 use crate::recovery::rows::TABLE;
@@ -26,15 +26,18 @@ pub fn row(verdict: &Verdict) -> &'static Row {
     TABLE.iter().find(fits).unwrap_or(&UNKNOWN)
 }
 
-/// What it says. A stranger's shadow is not read (SHADOW-28), and nobody is told to take it.
-/// `is_spare`: see [`crate::recovery::spare`].
-pub fn decide(verdict: &Verdict, stranger: Option<Stranger>, is_spare: bool) -> Action {
-    match (row(verdict).action, stranger) {
+/// What it says. A stranger's shadow is not read (SHADOW-28), and nobody is told to take it; one
+/// with other rights than `app.db` is not mended. `is_spare`: see [`crate::recovery::spare`].
+pub fn decide(verdict: &Verdict, whose: Whose, is_spare: bool) -> Action {
+    match (row(verdict).action, whose) {
         (Action::Refuse(Refusal::Missing), _) if is_spare => Action::CreateAfresh,
-        (Action::UseShadow | Action::Refuse(Refusal::Emptied | Refusal::Cut), Some(stranger)) => {
-            Action::Refuse(Refusal::Stranger(stranger))
+        (
+            Action::UseShadow | Action::Refuse(Refusal::Emptied | Refusal::Cut),
+            Whose::Strange(stranger),
+        ) => Action::Refuse(Refusal::Stranger(stranger)),
+        (Action::KeepRepair | Action::KeepUndo, Whose::Former | Whose::Strange(_)) => {
+            Action::KeepRebuild
         }
-        (Action::KeepRepair | Action::KeepUndo, Some(_)) => Action::KeepRebuild,
         (action, _) => action,
     }
 }

@@ -1,6 +1,8 @@
-//! A shadow that can't be opened for writing: `app.db` was given to somebody else while all was
-//! closed. Where nothing in it counts it makes room for another one.
+//! A shadow that can't be opened for writing, as `app.db` was given to somebody else while all was
+//! closed; or beside a database that is not opened in this mode. Where nothing in it counts it
+//! makes room for another one.
 
+use crate::names::access::{Whose, give_found, whose};
 use crate::options::OpenOptions;
 use crate::recovery::action::Action;
 use crate::recovery::examine::Found;
@@ -28,7 +30,13 @@ impl<S: Storage> First<'_, S> {
                     && source.kind() == ErrorKind::PermissionDenied
         );
         // What can't be known keeps it.
-        match is_denied && self.remove_useless(options).unwrap_or(false) {
+        let is_mended = || {
+            let given = |[shadow, db]: [S::File; 2]| {
+                give_found::<S>(self.directory, self.names, [&shadow, &db])
+            };
+            self.remove_useless(options).unwrap_or(false) || self.former().is_some_and(given)
+        };
+        match is_denied && is_mended() {
             true => again(),
             false => opened,
         }
@@ -72,12 +80,27 @@ impl<S: Storage> First<'_, S> {
                 return Ok(false);
             }
         }
-        // What the shadow may have been alone to have, on the device (SHADOW-20, SHADOW-23).
-        if let Some(Found { file, .. }) = &db {
-            file.flush().during(Operation::Flush, shown)?;
+        match db {
+            Some(db) => self.make_room(&db.file, false),
+            None => Ok(false),
         }
-        self.directory.flush().during(Operation::FlushDirectory, shown)?;
-        self.directory.unlink(&names.shadow).during(Operation::Delete, names.shown_shadow())?;
-        Ok(true)
+    }
+
+    /// The shadow and `app.db`, if it is the second copy with rights of before.
+    fn former(&self) -> Option<[S::File; 2]> {
+        let found = |name, shown| {
+            let file = self.directory.open(name, OpenMode::Read).ok()?;
+            let len = file.metadata().ok()?.len;
+            Found::examine_quickly(file, len, 0, shown).ok()
+        };
+        let (names, shown) = (self.names, self.names.shown_shadow());
+        let (db, shadow) = (found(&names.db, names.shown())?, found(&names.shadow, shown)?);
+        let is_former = whose(Some(&shadow), Some(&db), shown).ok()? == Whose::Former;
+        is_former.then_some([shadow.file, db.file])
+    }
+
+    /// Removes one if nothing in it counts. Whether it was removed.
+    pub(crate) fn remove_former(&self) -> Result<bool> {
+        Ok(self.former().is_some() && self.remove_useless(&OpenOptions::default())?)
     }
 }

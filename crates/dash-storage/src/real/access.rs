@@ -63,9 +63,21 @@ pub(super) fn copy(to: &File, from: &File) -> io::Result<bool> {
     if mine.uid() != theirs.uid() {
         as_may_be(fchown(to, Some(theirs.uid()), None))?;
     }
-    mine = to.metadata()?;
-    let is_given = own_list == list && mine.mode() & 0o777 == wanted;
-    Ok(is_given && lets_in(&mine, &theirs))
+    has_users_of(to, from)
+}
+
+/// Whether whoever may use `theirs` may use `mine`, and beside its owner nobody else: as [`copy`]
+/// leaves one, where it could do all that is needed for that.
+pub(super) fn has_users_of(mine: &File, theirs: &File) -> io::Result<bool> {
+    let lists = [List::of(mine)?, List::of(theirs)?];
+    let [mine, theirs] = [mine.metadata()?, theirs.metadata()?];
+    let same_group = mine.gid() == theirs.gid();
+    let fits = match &lists {
+        [None, None] => mine.mode() & 0o777 == bits(&theirs, same_group),
+        [Some(own), Some(list)] => own == list && list.within(same_group) == *list,
+        _ => false,
+    };
+    Ok(fits && lets_in(&mine, &theirs))
 }
 
 /// Whether a file has what [`copy`] gives it where nothing stands against that but the groups of

@@ -293,6 +293,11 @@ impl crate::File for File {
         uninterrupted(|| access::is_copied(to, from))
     }
 
+    fn has_users_of(&self, other: &Self) -> io::Result<bool> {
+        let (mine, theirs) = (self.descriptor.file()?, other.descriptor.file()?);
+        uninterrupted(|| access::has_users_of(mine, theirs))
+    }
+
     fn has_list_of(&self, other: &Self) -> io::Result<bool> {
         let (one, two) = (self.descriptor.file()?, other.descriptor.file()?);
         uninterrupted(|| access::have_one_list(one, two))
