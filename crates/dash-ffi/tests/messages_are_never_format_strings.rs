@@ -34,13 +34,14 @@ fn messages_are_never_format_strings() {
     database.probe.fail("xLock", Fault::Error(Code::IOERR_RDLOCK, Some(MESSAGE)));
     let error = db.execute_batch("BEGIN IMMEDIATE").unwrap_err();
     assert_eq!(error.sqlite_error().unwrap().extended_code, Code::IOERR_RDLOCK.raw());
-    let expected = (Code::IOERR_RDLOCK.raw(), MESSAGE.to_owned());
+    let said = format!("{MESSAGE} (in {})", database.directory.path().display());
+    let expected = (Code::IOERR_RDLOCK.raw(), said.clone());
     assert!(LINES.lock().unwrap().contains(&expected), "{LINES:?}");
-    assert_eq!(dash_ffi::last_error().unwrap(), MESSAGE);
+    assert_eq!(dash_ffi::last_error().unwrap(), said);
 
     // Another thread, which has none of its own, sees the process's last one.
     let elsewhere = std::thread::spawn(dash_ffi::last_error).join().unwrap();
-    assert_eq!(elsewhere.unwrap(), MESSAGE);
+    assert_eq!(elsewhere.unwrap(), said);
 
     LINES.lock().unwrap().clear();
     database.probe.fail("xLock", Fault::Error(Code::BUSY, None));
