@@ -6,6 +6,7 @@
 
 mod suite;
 
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -56,4 +57,33 @@ fn a_busy_handler_of_a_programs_own_fills_no_log() {
             assert!(heard.len() <= most(2), "{mode}: {heard:?}");
         }
     }
+}
+
+/// A reader that meets the wal-index while it is changed asks for the write lock. SQLite looks
+/// again by itself where that is taken: no busy handler is asked, and nobody is refused.
+#[test]
+fn nor_does_a_reader_that_looks_again() {
+    listen();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    let [db, writer] =
+        [(), ()].map(|()| suite::open_dash(path.as_os_str(), "&journal_mode=wal").unwrap());
+    run(&db, "CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+    run(&writer, "BEGIN IMMEDIATE; INSERT INTO t VALUES (2)");
+    let index = dash_testing::names::beside(&path, "-shm");
+    let index = std::fs::OpenOptions::new().read(true).write(true).open(index).unwrap();
+    // In the first of two copies of its header.
+    let (mut byte, place) = ([0], 8);
+    index.read_exact_at(&mut byte, place).unwrap();
+    index.write_all_at(&[byte[0] ^ 1], place).unwrap();
+    log();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            index.write_all_at(&byte, place).unwrap();
+        });
+        assert_eq!(suite::one::<i64>(&db, "SELECT count(*) FROM t"), 1);
+    });
+    run(&db, "SELECT x FROM t");
+    assert_eq!(log(), [""; 0]);
 }

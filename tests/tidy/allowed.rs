@@ -86,41 +86,41 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 15_259),
+    ("dash", 15_260),
     ("dash-bench", 5_385),
     ("dash-cli", 7_605),
-    ("dash-engine", 2_086),
-    ("dash-ffi", 8_493),
+    ("dash-engine", 2_147),
+    ("dash-ffi", 8_530),
     ("dash-lab", 4_658),
     ("dash-log", 3_438),
     ("dash-replay", 1_379),
-    ("dash-shadow", 13_115),
+    ("dash-shadow", 13_241),
     ("dash-simulated", 3_508),
     ("dash-statement", 2_962),
-    ("dash-storage", 4_523),
+    ("dash-storage", 4_594),
     ("dash-terminal", 878),
     ("dash-testing", 911),
     ("dash-torture", 24_220),
-    ("dash-wal", 14_503),
+    ("dash-wal", 14_528),
     ("libdash", 6),
 ];
 
 /// Words a document may have.
 pub(crate) const WORDS: &[(&str, usize)] = &[
     (".github/CONTRIBUTING.md", 395),
-    (".github/SECURITY.md", 1_767),
+    (".github/SECURITY.md", 1_854),
     ("README.md", 997),
     ("crates/ARCHITECTURE.md", 2_252),
     ("crates/dash-log/FORMAT.md", 3_570),
-    ("crates/dash-shadow/FORMAT.md", 6_021),
+    ("crates/dash-shadow/FORMAT.md", 6_032),
     ("crates/dash-shadow/HISTORY.md", 2_902),
     ("crates/dash-statement/FORMAT.md", 1_420),
     ("crates/dash-torture/README.md", 3_853),
-    ("crates/dash-wal/FORMAT.md", 6_731),
+    ("crates/dash-wal/FORMAT.md", 6_776),
     ("crates/dash/BACKUPS.md", 1_450),
     ("crates/dash/EXTRAS.md", 2_494),
     ("crates/dash/GUARANTEES.md", 1_639),
-    ("crates/dash/LIMITS.md", 3_324),
+    ("crates/dash/LIMITS.md", 3_327),
     ("crates/dash/REFERENCE.md", 5_035),
 ];
 
