@@ -154,6 +154,8 @@ fn rights_that_others_lack_are_named() {
     home.sql("SELECT 1");
     assert_eq!(findings(&doctor(&home, "."), "database", "warning"), "");
     if is_root() {
+        // The next commits make another one.
+        home.sql("INSERT INTO t (body) VALUES ('4'); INSERT INTO t (body) VALUES ('5'); INSERT INTO t (body) VALUES ('6');");
         std::os::unix::fs::chown(home.file("app.db-dashlog"), Some(65_534), None).unwrap();
         let warning = findings(&doctor(&home, "."), "database", "warning");
         assert!(warning.contains("remove it, as dash makes another one: rm "), "{warning}");
