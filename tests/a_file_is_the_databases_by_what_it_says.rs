@@ -96,7 +96,7 @@ fn not_by_whose_it_is_where_somebody_keeps_it_open() {
                             // Another database's log, with commits; or root's, with what to do.
                             Err(why) => assert!(
                                 why.contains("don't belong to app.db")
-                                    || (whose == 0 && why.contains("root can mend that")),
+                                    || (whose == 0 && why.contains("root mends that")),
                                 "{what}: {why}"
                             ),
                             Ok(session) => {

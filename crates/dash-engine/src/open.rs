@@ -96,13 +96,16 @@ pub fn with_remedy<S: Storage>(
     } else if own.has_access_of(&wanted) || own.kind != FileKind::Regular || own.links > 1 {
         return error;
     } else {
+        let who = match own.owner == wanted.owner && wanted.owner != storage.user() {
+            true => format!("root or user {}", wanted.owner),
+            false => "root".to_owned(),
+        };
         format!(
-            "{source}: it is {}, and {} is {}; while nobody has it open, root or user {} mends that, and the like of other files \
-             beside it, by opening it once through dash (`sqlite-dash shell {} -- 'SELECT 1'`)",
+            "{source}: it is {}, and {} is {}; while nobody has it open, {who} mends that, and the like of other files beside it, by \
+             opening it once through dash (`sqlite-dash shell {} -- 'SELECT 1'`)",
             rights(&own),
             db.to_string_lossy(),
             rights(&wanted),
-            wanted.owner,
             shell_word(folder.join(db))
         )
     };

@@ -292,9 +292,8 @@ pub trait File: Send + Sync + 'static {
     fn clone_range(&self, source: &Self, range: Range<u64>) -> io::Result<()>;
 
     /// Gives this file the owner, group, permission bits and access control list of `other`, as far
-    /// as this process may: names are exchanged, and a database must not change hands with them.
-    /// Whether everybody who may use the other one may use this one now. At no instant does it give
-    /// anybody what neither the other one gives nor it gave before.
+    /// as this process may: a database must not change hands with its names. Whether all who may
+    /// use the other one may use this one now. It never gives what neither gives.
     fn copy_access(&self, other: &Self) -> io::Result<bool>;
 
     /// Whether both have the same owner, group, permission bits and access control list.
@@ -302,14 +301,12 @@ pub trait File: Send + Sync + 'static {
         Ok(self.metadata()?.has_access_of(&other.metadata()?) && self.has_list_of(other)?)
     }
 
-    /// Whether it has what [`File::copy_access`] gives to a file of the same owner and group: all
-    /// but a group that this process can't give.
+    /// Whether it has them, but for a group that this process can't give.
     fn has_copied_access_of(&self, other: &Self) -> io::Result<bool> {
         self.has_access_of(other)
     }
 
-    /// Whether whoever may use `other` may use this file, and beside its owner nobody else: as
-    /// [`Self::copy_access`] leaves one that it may not give away.
+    /// Whether all who may use `other` may use this file, and beside its owner nobody else.
     fn has_users_of(&self, other: &Self) -> io::Result<bool> {
         self.has_access_of(other)
     }

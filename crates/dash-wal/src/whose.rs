@@ -4,10 +4,13 @@
 //! whoever has put it there.
 
 use crate::names::Names;
-use dash_engine::beside::is_of_a_writer;
+use dash_engine::beside::{ROOT, is_of_a_writer};
 use dash_engine::open::shell_word;
 use dash_storage::{File, FileKind, Metadata};
 use std::io;
+
+/// The bits of those who are neither the owner nor of the group.
+const ALL_OTHERS: u32 = 0o007;
 
 /// Whose a log was found to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +49,14 @@ pub(crate) fn belongs<F: File>(found: &Metadata, database: &F) -> io::Result<boo
     Ok(is_one_file(found) && found.owner == database.metadata()?.owner)
 }
 
-/// Whether a log of the database's owner has other rights than one that is made now: those of the
-/// database were changed, or it is another file of his. It is not given them (WAL-48).
-pub(crate) fn is_misfit<F: File>(log: &F, database: &F) -> io::Result<bool> {
-    let is_owners = log.metadata()?.owner == database.metadata()?.owner;
-    Ok(is_owners && !log.has_copied_access_of(database)?)
+/// Whether a log has other rights than one that `user` makes now, if the database's owner has it or
+/// the user is root; or lets in others whom the database keeps out. The database's rights were
+/// changed, or it is another file of his. It is not given them (WAL-48).
+pub(crate) fn is_misfit<F: File>(log: &F, database: &F, user: u32) -> io::Result<bool> {
+    let (found, wanted) = (log.metadata()?, database.metadata()?);
+    let is_anew = found.owner == wanted.owner || user == ROOT;
+    let lets_in_more = found.permissions & !wanted.permissions & ALL_OTHERS != 0;
+    Ok(lets_in_more || is_anew && !log.has_copied_access_of(database)?)
 }
 
 fn is_one_file(found: &Metadata) -> bool {

@@ -142,8 +142,8 @@ impl MainFile {
     /// What a slot of the wal-index is wanted for; `None`: SQLite goes on without it.
     fn wanted_of(&self, slot: usize, lock: ShmLock) -> Option<Wanted> {
         match (slot, lock) {
-            // Who reads nothing yet looks whether the wal-index has to be made anew, and tries
-            // again (wal.c `walIndexReadHdr`).
+            // SQLite, which reads nothing yet, looks whether the wal-index has to be made anew,
+            // and tries again (wal.c `walIndexReadHdr`).
             (0, ShmLock::LockExclusive) if self.slots & (CHECKPOINT | READERS) == 0 => None,
             (0, ShmLock::LockExclusive) if self.mode.is_plain() => Some(Wanted::WriteAsStock),
             (0, ShmLock::LockExclusive) => Some(Wanted::Write),

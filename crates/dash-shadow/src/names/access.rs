@@ -61,7 +61,8 @@ where
 /// Whose what was found under the shadow's name is. A file of theirs may have been given that name
 /// by somebody who keeps it open, or can't read it yet; and what it says may be said by a copy, or
 /// by a file of another time. So one with other rights is used only where nothing else has a commit
-/// that it has, and then only if `app.db`'s owner has it, and both were written where they are.
+/// that it has, and then only if `app.db`'s owner has it, both were written where they are, and
+/// the rights of `app.db` let nobody in to it.
 pub(crate) fn whose<F: File>(
     shadow: Option<&Found<F>>,
     db: Option<&Found<F>>,
@@ -77,7 +78,12 @@ pub(crate) fn whose<F: File>(
         if found.links > 1 || shadow.file.has_users_of(&db.file)? {
             return Ok(Whose::Theirs);
         }
-        let is_own = found.owner == db.file.metadata()?.owner && are_a_pair(db, shadow);
+        let wanted = db.file.metadata()?;
+        // Whoever may use it then could before: the two names may have been exchanged.
+        let narrows = found.group == wanted.group
+            && wanted.permissions & !found.permissions == 0
+            && shadow.file.has_list_of(&db.file)?;
+        let is_own = narrows && found.owner == wanted.owner && are_a_pair(db, shadow);
         Ok(if is_own { Whose::Former } else { Whose::Strange(Stranger::new(&found, true)) })
     };
     looked().during(Operation::Stat, shadow_name)

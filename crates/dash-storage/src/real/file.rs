@@ -284,23 +284,19 @@ impl crate::File for File {
     }
 
     fn copy_access(&self, other: &Self) -> io::Result<bool> {
-        let (to, from) = (self.descriptor.file()?, other.descriptor.file()?);
-        uninterrupted(|| access::copy(to, from))
+        uninterrupted(|| access::copy(self.descriptor.file()?, other.descriptor.file()?))
     }
 
     fn has_copied_access_of(&self, other: &Self) -> io::Result<bool> {
-        let (to, from) = (self.descriptor.file()?, other.descriptor.file()?);
-        uninterrupted(|| access::is_copied(to, from))
+        uninterrupted(|| access::is_copied(self.descriptor.file()?, other.descriptor.file()?))
     }
 
     fn has_users_of(&self, other: &Self) -> io::Result<bool> {
-        let (mine, theirs) = (self.descriptor.file()?, other.descriptor.file()?);
-        uninterrupted(|| access::has_users_of(mine, theirs))
+        uninterrupted(|| access::has_users_of(self.descriptor.file()?, other.descriptor.file()?))
     }
 
     fn has_list_of(&self, other: &Self) -> io::Result<bool> {
-        let (one, two) = (self.descriptor.file()?, other.descriptor.file()?);
-        uninterrupted(|| access::have_one_list(one, two))
+        uninterrupted(|| access::have_one_list(self.descriptor.file()?, other.descriptor.file()?))
     }
 
     fn mark_unlocked(&self) {

@@ -30,7 +30,8 @@ impl<S: Storage> Connection<S> {
     /// Whether it was removed.
     pub(super) fn remove_misfit(&self, log: &Log<S::File>) -> Result<bool> {
         let (file, database) = (log.file.file(), &**self.database.file());
-        let is_misfit = is_misfit(file, database).during(Operation::Stat, log.file.name())?;
+        let is_misfit = is_misfit(file, database, self.storage.user())
+            .during(Operation::Stat, log.file.name())?;
         let is_beside = self.place.sign.is_none();
         Ok(is_misfit && is_beside && self.place.unlink(&self.names).is_ok())
     }
@@ -56,7 +57,10 @@ impl<S: Storage> Connection<S> {
         is_its: bool,
     ) -> Result<Option<String>> {
         let (db, database) = (self.names.shown(), &**self.database.file());
-        let is_misfit = || is_misfit(log, database).during(Operation::Stat, self.names.shown_log());
+        let is_misfit = || {
+            is_misfit(log, database, self.storage.user())
+                .during(Operation::Stat, self.names.shown_log())
+        };
         Ok(match is_its {
             false => Some(format!("by its head it is not the log of {db}")),
             _ if !whose.counts && self.may_make_log() => {
