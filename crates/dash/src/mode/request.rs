@@ -76,16 +76,14 @@ impl Request<'_> {
         }
     }
 
-    /// Whether stock SQLite could not use what lies beside the database, either.
+    /// Whether stock SQLite could not use what lies beside the database, either. It reads beside a
+    /// `-shm` that it may only read.
     pub(crate) fn stock_lacks_a_right(&self) -> bool {
         let may = |path: &Path| self.host.access(path, AccessCheck::ReadWrite).unwrap_or(false);
-        let lacks = |suffix: &str| {
-            let mut path = self.path.as_os_str().to_owned();
-            path.push(suffix);
-            let path = Path::new(&path);
-            path.symlink_metadata().is_ok() && !may(path)
-        };
-        may(self.path) && ["-wal", "-shm"].into_iter().any(lacks)
+        let mut wal = self.path.as_os_str().to_owned();
+        wal.push("-wal");
+        let wal = Path::new(&wal);
+        may(self.path) && wal.symlink_metadata().is_ok() && !may(wal)
     }
 
     /// SQLite refuses writes by itself from then on, and asks nobody: what `dash_last_error()` is
