@@ -19,6 +19,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use dash_engine::locks::SHARED;
 use dash_ffi::{Code, ConnectionRef, Context, Error, Result, Snapshot, Value};
 use dash_storage::real::{self, Real};
 use dash_storage::{Directory as _, File as _, OpenMode, Storage as _};
@@ -100,7 +101,7 @@ fn back_up(connection: &ConnectionRef<'_>, schema: &str, to: Destination) -> Res
 
 /// The file that is read, if it still has its name. Whoever may rename in its folder can have put
 /// another one there, whose rights are not the copy's. Where SQLite's own VFS has it open, it is
-/// known by the lock that this process has on it.
+/// known by SQLite's lock that this process has on it.
 fn opened(connection: &ConnectionRef<'_>, schema: &str) -> Option<real::File> {
     let path = connection.path(schema)?;
     let folder = Real.open_directory(path.parent()?).ok()?;
@@ -110,7 +111,7 @@ fn opened(connection: &ConnectionRef<'_>, schema: &str) -> Option<real::File> {
     });
     let is_locked = || {
         let own = i32::try_from(std::process::id()).ok();
-        let owners = file.lock_owners(0..u64::MAX);
+        let owners = file.lock_owners(SHARED);
         owners.is_ok_and(|owners| owners.into_iter().any(|owner| Some(owner) == own))
     };
     is_of.flatten().unwrap_or_else(is_locked).then_some(file)
