@@ -28,6 +28,11 @@ impl Said {
             self.pragmas[at] = Some(value.to_owned());
         }
     }
+
+    /// Whether SQLite keeps its lock, by what was said last.
+    pub fn is_exclusive(&self) -> bool {
+        self.pragmas[0].as_ref().is_some_and(|value| value.eq_ignore_ascii_case("exclusive"))
+    }
 }
 
 /// The settings of one database.

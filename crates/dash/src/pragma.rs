@@ -168,21 +168,27 @@ impl MainFile {
         Ok(Handled::Yes)
     }
 
-    /// Under `locking_mode=EXCLUSIVE` SQLite keeps the lock of an empty file that it has only read:
-    /// it gives that up first, so that the mode can be chosen, by statements of its own. Then the
-    /// PRAGMA comes again.
+    /// Under `locking_mode=EXCLUSIVE` SQLite keeps its lock: it gives that up first, so that the
+    /// mode can be changed, by statements of its own. Then the PRAGMA comes again.
     fn unlocks_first(&mut self, wanted: &'static dyn Mode, pragma: &Pragma<'_>) -> Result<bool> {
-        if pragma.ran().is_some() || self.is_unlocking {
-            self.is_unlocking &= pragma.ran().is_none();
+        match pragma.ran() {
+            Some(ran) if std::mem::take(&mut self.is_unlocking) => return ran.map(|()| false),
+            None if !self.is_unlocking => {}
+            _ => return Ok(false),
+        }
+        let is_new = self.level == LockLevel::Shared && self.is_still_new()?;
+        let changes = self.membership.is_some() && wanted.base() != self.mode.base();
+        let is_kept = self.level != LockLevel::None && changes && self.said.is_exclusive();
+        if !(is_new || is_kept) || self.is_in_transaction() {
             return Ok(false);
         }
-        if self.level != LockLevel::Shared || !self.is_still_new()? || self.is_in_transaction() {
-            return Ok(false);
-        }
+        let by_sqlite = self.mode.is_sqlites() && !self.mode.is_plain();
         self.is_unlocking = pragma.run_first(|schema| {
+            let leave = format!("PRAGMA {schema}.journal_mode=DELETE; ");
             format!(
-                "PRAGMA {schema}.locking_mode=NORMAL; SELECT 1 FROM {schema}.sqlite_master; \
-                 PRAGMA {schema}.journal_mode={}; PRAGMA {schema}.locking_mode=EXCLUSIVE",
+                "{}PRAGMA {schema}.locking_mode=NORMAL; SELECT 1 FROM {schema}.sqlite_master; \
+                 PRAGMA {schema}.locking_mode=EXCLUSIVE; PRAGMA {schema}.journal_mode={}",
+                if by_sqlite { &leave } else { "" },
                 wanted.names()[0]
             )
         });

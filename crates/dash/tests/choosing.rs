@@ -2,6 +2,7 @@
 
 mod common;
 use common::*;
+use std::time::Duration;
 
 /// SQLite keeps its lock after the first statement that reads, and nothing has been written.
 #[test]
@@ -24,6 +25,51 @@ fn under_exclusive_locking_a_new_database_gets_the_mode_that_is_asked_for() {
             whole(&db);
         }
     }
+}
+
+/// It keeps the lock of one that has content, too, and stock SQLite changes the mode all the same.
+#[test]
+fn under_exclusive_locking_a_database_with_content_changes_its_mode() {
+    let modes =
+        [("shadow", "shadow"), ("wal", "wal"), ("delete", "plain"), ("statement", "statement")];
+    for (from, _) in modes {
+        for (to, engine) in modes {
+            let (folder, what) = (Folder::new(), format!("{from} to {to}"));
+            let db = folder.open("app.db");
+            let made = format!("PRAGMA journal_mode={from}; PRAGMA locking_mode=EXCLUSIVE");
+            drop(db.execute_batch(&made));
+            db.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES (1)").expect("commits");
+            assert_eq!(text(&db, &format!("PRAGMA journal_mode={to}")), to, "{what}");
+            db.execute_batch("INSERT INTO t VALUES (2)").expect("commits");
+            assert_eq!(text(&db, "PRAGMA journal_mode"), to, "{what}");
+            assert_eq!(text(&db, "PRAGMA locking_mode"), "exclusive", "{what}");
+            assert_eq!(text(&db, "SELECT dash_engine()"), engine, "{what}");
+            let other = folder.open("app.db");
+            other.busy_timeout(Duration::ZERO).expect("sets");
+            other.execute_batch("INSERT INTO t VALUES (3)").expect_err("the lock is held");
+            drop(other);
+            drop(db);
+            let count = "SELECT CAST(count(*) AS TEXT) FROM t";
+            assert_eq!(text(&folder.open("app.db"), count), "2", "{what}");
+        }
+    }
+}
+
+/// A statement that reads keeps the lock: the mode stays, and so does the lock's.
+#[test]
+fn beside_a_statement_that_reads_it_stays_exclusive() {
+    let folder = Folder::new();
+    let db = folder.open("app.db");
+    let made = "PRAGMA locking_mode=EXCLUSIVE; CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)";
+    db.execute_batch(made).expect("commits");
+    let mut reads = db.prepare("SELECT a FROM t").expect("prepares");
+    let mut rows = reads.query([]).expect("reads");
+    rows.next().expect("a row");
+    let refused = db.execute_batch("PRAGMA journal_mode=WAL").expect_err("it reads");
+    assert!(refused.to_string().contains("within a transaction"), "{refused}");
+    drop(rows);
+    assert_eq!(text(&db, "PRAGMA locking_mode"), "exclusive");
+    assert_eq!(text(&db, "PRAGMA journal_mode=WAL"), "wal");
 }
 
 #[test]
