@@ -6,15 +6,17 @@ mod suite;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dash_testing::machine::root_for;
 use dash_testing::mounts::Mount;
+use dash_testing::names::beside;
 use suite::damage::{shadow, swap};
 use suite::open;
 use suite::peers::{Part, Session, Writer};
+use suite::sql::run;
 use suite::workload::{self, STATE};
 
 /// Everybody and nobody.
@@ -172,6 +174,35 @@ fn a_file_that_may_not_even_be_read_is_refused() {
         error.contains("unable to open database file") && error.contains("ermission"),
         "{error}"
     );
+}
+
+/// Stock SQLite opens and reads them, and refuses what is written then.
+#[test]
+fn beside_files_of_wal_mode_that_may_only_be_read() {
+    if !root_for("becoming another user") {
+        return;
+    }
+    for readable in ["", "-wal", "-shm"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [path, copy] = ["app.db", "copy.db"].map(|name| folder.path().join(name));
+        let stock = rusqlite::Connection::open(&path).expect("opens");
+        run(&stock, "PRAGMA journal_mode = WAL; CREATE TABLE t(v); INSERT INTO t VALUES (1)");
+        for name in ["", "-wal", "-shm"] {
+            let bits = if name == readable { 0o400 } else { 0o644 };
+            fs::copy(beside(&path, name), beside(&copy, name)).expect("copied");
+            chown(beside(&copy, name), Some(NOBODY), Some(NOBODY)).expect("given");
+            fs::set_permissions(beside(&copy, name), fs::Permissions::from_mode(bits)).unwrap();
+        }
+        chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("given");
+        let part = Part { user: Some(NOBODY), ..Part::default() };
+        let mut dash =
+            Session::dash(&copy, part).unwrap_or_else(|error| panic!("{readable}: {error}"));
+        assert_eq!(dash.must("SELECT * FROM t"), "1", "copy.db{readable}");
+        let error = dash.sql("DELETE FROM t").expect_err(readable);
+        assert!(error.contains("readonly"), "copy.db{readable}: {error}");
+        let said = dash.must("SELECT dash_last_error()");
+        assert!(said.contains("0400"), "copy.db{readable}: {said}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::Path;
 use nix::sys::stat::{fstat, major, minor};
 use nix::sys::statfs::fstatfs;
 use nix::sys::statvfs::{FsFlags, statvfs};
+use nix::unistd::{AccessFlags, eaccess};
 
 use super::directory::Directory;
 use super::retry::uninterrupted;
@@ -49,6 +50,12 @@ pub enum FileSystem {
 #[must_use]
 pub fn is_read_only(path: &Path) -> bool {
     statvfs(path).is_ok_and(|found| found.flags().contains(FsFlags::ST_RDONLY))
+}
+
+/// Whether this process may read it.
+#[must_use]
+pub fn may_be_read(path: &Path) -> bool {
+    eaccess(path, AccessFlags::R_OK).is_ok()
 }
 
 /// By its number.

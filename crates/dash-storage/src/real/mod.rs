@@ -60,7 +60,7 @@ pub use closing::{WhileNobodyOpens, keep_out};
 pub use directory::Directory;
 pub use ending::{is_signal_blocked, lock, process_ends, start_thread};
 pub use file::File;
-pub use file_system::{FileSystem, is_read_only};
+pub use file_system::{FileSystem, is_read_only, may_be_read};
 pub use fork::{forks, without_fork};
 pub use initialize::check_limit;
 pub use memory::{Map, Memory};

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use dash_ffi::{AccessCheck, Code, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window};
+use dash_ffi::{Code, FileName, HostVfs, KeptConnection, OpenFlags, Result, Window};
 use dash_storage::Storage;
 use dash_storage::real::{self, Real};
 
@@ -76,14 +76,13 @@ impl Request<'_> {
         }
     }
 
-    /// Whether stock SQLite could not use what lies beside the database, either. It reads beside a
-    /// `-shm` that it may only read.
+    /// Whether stock SQLite could not use what lies beside the database, either. It reads beside
+    /// files that it may only read.
     pub(crate) fn stock_lacks_a_right(&self) -> bool {
-        let may = |path: &Path| self.host.access(path, AccessCheck::ReadWrite).unwrap_or(false);
         let mut wal = self.path.as_os_str().to_owned();
         wal.push("-wal");
         let wal = Path::new(&wal);
-        may(self.path) && wal.symlink_metadata().is_ok() && !may(wal)
+        wal.symlink_metadata().is_ok() && !real::may_be_read(wal)
     }
 
     /// SQLite refuses writes by itself from then on, and asks nobody: what `dash_last_error()` is
