@@ -65,3 +65,36 @@ fn in_mode_shadow() {
 fn in_mode_wal() {
     a_process_ends("PRAGMA journal_mode=WAL");
 }
+
+/// A program whose threads all end, the main one before others, ends with the last: a thread of
+/// dash that waited for work for good kept it there.
+#[test]
+fn nor_one_that_ends_with_its_last_thread() {
+    for mode in ["PRAGMA user_version", "PRAGMA journal_mode=WAL"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("app.db");
+        let script = "
+import ctypes, signal, time
+child = os.fork()
+if child == 0:
+    db = open(sys.argv[2], '&dash_rest=10')
+    db.execute(sys.argv[3]).fetchall()
+    db.execute('CREATE TABLE IF NOT EXISTS t(v)')
+    db.commit()
+    ctypes.CDLL(None).pthread_exit(None)
+deadline = time.time() + 60
+while os.waitpid(child, os.WNOHANG) == (0, 0):
+    if time.time() > deadline:
+        os.kill(child, signal.SIGKILL)
+        break
+    time.sleep(0.001)
+say('in time', time.time() < deadline)
+";
+        let Some(mut command) = python(script, &[&path]) else { return };
+        command.arg(mode);
+        let mut parent = Role::spawn(&mut command);
+        assert_eq!(parent.hear("in time"), "True", "{mode}");
+        parent.finish();
+        suite::check(&suite::open(&path));
+    }
+}

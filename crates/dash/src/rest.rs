@@ -2,7 +2,7 @@
 //! done then is each mode's.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -113,14 +113,15 @@ fn pause(after: Duration, left: Duration, is_first: bool) -> Duration {
     }
 }
 
-/// The databases of one mode that are to come to rest, and a thread that looks after them: it
-/// sleeps for good while there are none. `L` are the connections of this process to one of them.
+/// The databases of one mode that are to come to rest, and a thread that looks after them: it ends
+/// once there are none, as the process ends with its last thread. `L` are the connections of this
+/// process to one of them.
 pub struct Keeper<T, L> {
     watched: Mutex<Vec<Watched<T, L>>>,
     /// Tells the thread that there is one more.
     changed: Condvar,
-    /// Whether the thread runs.
-    runs: AtomicBool,
+    /// The process in which the thread runs; 0: it does not.
+    runs_in: AtomicU32,
     /// The databases that were ever watched.
     known: Mutex<Vec<Weak<L>>>,
     at_exit: OnceLock<()>,
@@ -135,6 +136,8 @@ pub struct Keeper<T, L> {
 const STEP: Duration = Duration::from_secs(10);
 const STEP_IN_HANDLER: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(1);
+/// How long the thread waits for work.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// One of them.
 pub struct Watched<T, L> {
@@ -151,7 +154,7 @@ impl<T, L> Default for Keeper<T, L> {
         Self {
             watched: Mutex::default(),
             changed: Condvar::new(),
-            runs: AtomicBool::new(false),
+            runs_in: AtomicU32::new(0),
             known: Mutex::default(),
             at_exit: OnceLock::new(),
             ends: AtomicBool::new(false),
@@ -174,18 +177,15 @@ impl<T: Send + 'static, L: Send + Sync + 'static> Keeper<T, L> {
     /// there is no thread to be had.
     pub fn watch(&'static self, one: Watched<T, L>, work: fn(), at_exit: extern "C" fn()) -> bool {
         self.at_exit.get_or_init(|| drop(dash_ffi::at_exit(at_exit)));
-        if !self.runs.swap(true, Ordering::SeqCst) {
-            let run = move || {
-                dash_ffi::behind_the_wall("coming to rest", work);
-                self.runs.store(false, Ordering::SeqCst);
-            };
+        let links = Weak::clone(&one.links);
+        let mut watched = self.watched();
+        if self.runs_in.swap(std::process::id(), Ordering::SeqCst) == 0 {
+            let run = move || dash_ffi::behind_the_wall("coming to rest", work);
             if real::start_thread("dash-rest", run).is_err() {
-                self.runs.store(false, Ordering::SeqCst);
+                self.runs_in.store(0, Ordering::SeqCst);
                 return false;
             }
         }
-        let links = Weak::clone(&one.links);
-        let mut watched = self.watched();
         watched.retain(|other| !other.links.ptr_eq(&links));
         watched.push(one);
         drop(watched);
@@ -204,7 +204,9 @@ impl<T: Send + 'static, L: Send + Sync + 'static> Keeper<T, L> {
         self.ends.store(true, Ordering::SeqCst);
         let step = if real::is_signal_blocked() { STEP_IN_HANDLER } else { STEP };
         let (mut steps, mut since) = (0, Instant::now());
-        while self.runs.load(Ordering::SeqCst) && since.elapsed() < step {
+        // A child of `_Fork` has the number of its parent here.
+        let here = std::process::id();
+        while self.runs_in.load(Ordering::SeqCst) == here && since.elapsed() < step {
             // It may have looked before this was said, and wait only now.
             self.changed.notify_one();
             std::thread::sleep(LOOK);
@@ -227,6 +229,7 @@ impl<T: Send + 'static, L: Send + Sync + 'static> Keeper<T, L> {
     /// Has `look` look at each when it is due, and again when it says so, and `last` at the end of
     /// the process. A forked child must not find a connection in its hands.
     pub fn keep(&self, look: fn(T, &L) -> Option<(Duration, T)>, last: fn(&L)) {
+        let ended = Ended(&self.runs_in);
         let mut watched = self.watched();
         loop {
             if self.ends.load(Ordering::SeqCst) {
@@ -235,7 +238,17 @@ impl<T: Send + 'static, L: Send + Sync + 'static> Keeper<T, L> {
             }
             let next = watched.iter().map(|one| one.due).min();
             watched = match next.map(|due| due.saturating_duration_since(Instant::now())) {
-                None => self.changed.wait(watched).unwrap_or_else(PoisonError::into_inner),
+                None => {
+                    let woken = self.changed.wait_timeout(watched, IDLE);
+                    let (watched, waited) = woken.unwrap_or_else(PoisonError::into_inner);
+                    let is_idle = watched.is_empty() && !self.ends.load(Ordering::SeqCst);
+                    if waited.timed_out() && is_idle {
+                        // The next one to be watched waits for this lock, and starts another thread.
+                        drop(ended);
+                        return;
+                    }
+                    watched
+                }
                 Some(time) if !time.is_zero() => {
                     let woken = self.changed.wait_timeout(watched, time);
                     woken.unwrap_or_else(PoisonError::into_inner).0
@@ -263,6 +276,15 @@ impl<T: Send + 'static, L: Send + Sync + 'static> Keeper<T, L> {
                 }
             };
         }
+    }
+}
+
+/// Says that the thread runs no more, also where it panics.
+struct Ended<'a>(&'a AtomicU32);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::SeqCst);
     }
 }
 

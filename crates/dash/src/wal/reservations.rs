@@ -20,6 +20,9 @@ pub trait Reserves: Send + Sync {
 /// For how long a lock is held for SQLite: longer than a thread waits for a core on a busy machine.
 const LEASE: Duration = Duration::from_millis(100);
 
+/// How long the thread waits for work: a process ends with its last thread.
+const IDLE: Duration = Duration::from_secs(1);
+
 /// A forked child has none of its parent's, nor the thread that watches them.
 static WATCH: PerProcess<Watch> = PerProcess::new();
 
@@ -37,26 +40,32 @@ impl Watch {
     fn links(&self) -> MutexGuard<'_, Vec<Weak<dyn Reserves>>> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Has the thread run; it ends only while nobody else has the list.
+    fn starts(&self, _: &MutexGuard<'_, Vec<Weak<dyn Reserves>>>) -> bool {
+        if self.runs.swap(true, Ordering::SeqCst) {
+            return true;
+        }
+        let work = || dash_ffi::behind_the_wall("watching locks", watch_all);
+        let thread = real::start_thread("dash-watch", work);
+        self.runs.store(thread.is_ok(), Ordering::SeqCst);
+        thread.is_ok()
+    }
 }
 
 /// Whether the thread runs, or can be started.
 pub fn can_be_watched() -> bool {
     let watch = WATCH.get();
-    if watch.runs.swap(true, Ordering::SeqCst) {
-        return true;
-    }
-    let work = || dash_ffi::behind_the_wall("watching locks", watch_all);
-    let thread = real::start_thread("dash-watch", work);
-    if thread.is_err() {
-        watch.runs.store(false, Ordering::SeqCst);
-    }
-    thread.is_ok()
+    watch.starts(&watch.links())
 }
 
 /// Looks after a link until it holds nothing.
 pub fn watch(link: Weak<dyn Reserves>) {
     let watch = WATCH.get();
-    watch.links().push(link);
+    let mut links = watch.links();
+    links.push(link);
+    // It may have ended meanwhile. Where no other one can be had, the next one looks after it.
+    watch.starts(&links);
     watch.changed.notify_one();
 }
 
@@ -64,8 +73,13 @@ fn watch_all() {
     let watch = WATCH.get();
     loop {
         let list = watch.links();
-        let list = watch.changed.wait_while(list, |list| list.is_empty());
-        drop(list.unwrap_or_else(PoisonError::into_inner));
+        let woken = watch.changed.wait_timeout_while(list, IDLE, |list| list.is_empty());
+        let (list, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        if list.is_empty() {
+            watch.runs.store(false, Ordering::SeqCst);
+            return;
+        }
+        drop(list);
         std::thread::sleep(LEASE);
         let links = std::mem::take(&mut *watch.links());
         // A forked child must not find a link in the hands of this thread.

@@ -4,8 +4,8 @@
 //!
 //! A thread does it, on a connection of this process that SQLite has open, between two of its
 //! calls. It watches from a commit, checkpoint or read transaction that left the log in use until
-//! the database is at rest, whoever commits or is killed meanwhile; and sleeps for good while
-//! nothing is watched.
+//! the database is at rest, whoever commits or is killed meanwhile; and ends a moment after
+//! nothing is watched any more.
 
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
