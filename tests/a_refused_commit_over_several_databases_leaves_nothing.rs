@@ -25,15 +25,17 @@ struct Case {
     exclusive: bool,
     /// The cache holds few pages: they are written before the COMMIT. There are savepoints, too.
     spills: bool,
+    /// The connection has written nothing before: no name is fenced.
+    is_first: bool,
 }
 
 impl Case {
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for modes in modes() {
-            for bits in 0..4 {
-                let [exclusive, spills] = [1, 2].map(|bit| bits & bit != 0);
-                all.push(Self { modes, exclusive, spills });
+            for bits in [0, 1, 2, 3, 5, 7] {
+                let [exclusive, spills, is_first] = [1, 2, 4].map(|bit| bits & bit != 0);
+                all.push(Self { modes, exclusive, spills, is_first });
             }
         }
         all
@@ -75,10 +77,13 @@ fn modes() -> Vec<[&'static str; 3]> {
     // Another VFS makes the super-journal where the first one is open through that.
     let firsts = ["shadow", "delete", "wal", STOCK, STOCK_WAL];
     let pairs = firsts.iter().flat_map(|first| all.map(|second| [*first, second]));
-    let all = pairs.flat_map(|[first, second]| all.map(|third| [first, second, third]));
+    let thirds = ["shadow", "delete", "wal", STOCK];
+    let all = pairs.flat_map(|[first, second]| thirds.map(|third| [first, second, third]));
     // The others are SQLite's own.
     // SQLite asks nobody before the one in WAL mode is committed, where it makes the super-journal.
-    let is_late = |modes: &[&str; 3]| modes[0] == STOCK_WAL && modes.contains(&"delete");
+    let is_late = |modes: &[&str; 3]| {
+        modes[0] == STOCK_WAL && ["delete", STOCK].iter().any(|mode| modes.contains(mode))
+    };
     all.filter(|modes| modes.contains(&"shadow") && !is_late(modes)).collect()
 }
 
@@ -123,7 +128,13 @@ fn prepared(case: Case, paths: &[PathBuf; 3]) -> Connection {
         run(&db, &format!("CREATE INDEX {schema}.i ON t(x)"));
         fill(&db, schema, BEFORE);
     }
-    db
+    match case.is_first {
+        true => {
+            drop(db);
+            case.open(paths)
+        }
+        false => db,
+    }
 }
 
 /// What goes wrong with it.

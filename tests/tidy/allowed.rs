@@ -86,7 +86,7 @@ pub(crate) const LONG_FUNCTIONS: &[(&str, &str)] = &[];
 
 /// Lines of product source a crate may have: without tests, comments counted.
 pub(crate) const LINES: &[(&str, usize)] = &[
-    ("dash", 15_305),
+    ("dash", 15_358),
     ("dash-bench", 5_385),
     ("dash-cli", 7_605),
     ("dash-engine", 2_150),

@@ -243,7 +243,7 @@ impl<T: Send + 'static, L: Send + Sync + 'static> Keeper<T, L> {
                     let (watched, waited) = woken.unwrap_or_else(PoisonError::into_inner);
                     let is_idle = watched.is_empty() && !self.ends.load(Ordering::SeqCst);
                     if waited.timed_out() && is_idle {
-                        // The next one to be watched waits for this lock, and starts another thread.
+                        // The next one to be watched waits for this lock, and starts a thread.
                         drop(ended);
                         return;
                     }

@@ -8,11 +8,14 @@ use std::any::Any;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dash_ffi::{
     Code, DeviceCharacteristics, Error, File, FileName, HostFile, HostVfs, OpenFlags, Opened,
     Result, SyncFlags,
 };
+
+use dash_storage::real::PerProcess;
 
 use crate::leftovers::Neighbours;
 use crate::mode::registry;
@@ -22,6 +25,40 @@ use crate::mode::registry;
 struct SuperJournal {
     file: HostFile,
     list: Vec<u8>,
+}
+
+/// Super-journals of refused commits of whose transaction something is still to be undone here.
+/// SQLite's own VFS deletes one early, where it sees no journal that depends on it; what depends on
+/// it then counts as committed (pager.c, `pager_playback`). For dash it stays until that is undone.
+static REFUSED: PerProcess<Mutex<Vec<PathBuf>>> = PerProcess::new();
+
+fn refused() -> MutexGuard<'static, Vec<PathBuf>> {
+    REFUSED.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A commit under it was refused.
+pub fn keep(super_journal: &Path) {
+    refused().push(super_journal.to_path_buf());
+}
+
+/// Whether it is one that is kept.
+pub fn is_kept(path: &Path) -> bool {
+    refused().iter().any(|kept| kept == path)
+}
+
+/// It is needed no more.
+pub fn leave(super_journal: &Path) {
+    refused().retain(|kept| kept != super_journal);
+}
+
+/// One that is kept, once it is gone, as SQLite reads it: it names no journals any more.
+///
+/// # Errors
+///
+/// Those of the host.
+pub fn open_kept(host: &HostVfs, flags: OpenFlags) -> Result<Opened> {
+    let (file, flags) = host.open_path(Path::new("/dev/null"), flags)?;
+    Ok(Opened { file: Box::new(SuperJournal { file, list: Vec::new() }), flags })
 }
 
 /// Makes the super-journal of a connection whose main database is open through dash.

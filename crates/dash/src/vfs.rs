@@ -12,8 +12,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dash_ffi::{
-    AccessCheck, FileKind, FileName, FullPathname, HostVfs, OpenFlags, Opened, Result, SlotInfo,
-    Vfs,
+    AccessCheck, Code, FileKind, FileName, FullPathname, HostVfs, OpenFlags, Opened, Result,
+    SlotInfo, Vfs,
 };
 
 use dash_storage::real;
@@ -55,6 +55,11 @@ impl Vfs for Dash {
             (Some(FileKind::SuperJournal), Some(_)) if flags.contains(OpenFlags::CREATE) => {
                 return together::make(host, name, flags);
             }
+            (Some(FileKind::SuperJournal), Some(path))
+                if together::is_kept(path) && !host.access(path, AccessCheck::Exists)? =>
+            {
+                return together::open_kept(host, flags);
+            }
             (Some(kind), Some(path)) => (kind, path),
             _ => return open::through_host(host, name, flags),
         };
@@ -70,13 +75,19 @@ impl Vfs for Dash {
     }
 
     fn delete(&self, host: &HostVfs, path: &Path, sync_dir: bool) -> Result<()> {
-        registry::delete_beside(path).unwrap_or_else(|| host.delete(path, sync_dir))
+        match registry::delete_beside(path).unwrap_or_else(|| host.delete(path, sync_dir)) {
+            Err(error) if error.code == Code::IOERR_DELETE_NOENT && together::is_kept(path) => {
+                together::leave(path);
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     fn access(&self, host: &HostVfs, path: &Path, check: AccessCheck) -> Result<bool> {
         match registry::exists_beside(path) {
             Some(exists) => Ok(exists),
-            None => host.access(path, check),
+            None => Ok(host.access(path, check)? || together::is_kept(path)),
         }
     }
 

@@ -31,7 +31,12 @@ impl Prepared {
     /// Notes the super-journal, or that it is left.
     pub fn set_super_journal(&self, path: Option<PathBuf>) {
         self.is_prepared.store(path.is_some(), Ordering::SeqCst);
-        *self.super_journal.lock().unwrap_or_else(PoisonError::into_inner) = path;
+        let mut place = self.super_journal.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left) =
+            std::mem::replace(&mut *place, path).filter(|left| Some(left) != place.as_ref())
+        {
+            together::leave(&left);
+        }
     }
 
     /// Whether there is one.
@@ -109,7 +114,7 @@ pub fn check_children(super_journal: &Path) -> Result<()> {
     let list = std::fs::read(super_journal).map_err(|error| {
         Error::new(Code::IOERR_READ, format!("reading {}: {error}", super_journal.display()))
     })?;
-    together::check_list(&list)
+    together::check_list(&list).inspect_err(|_| together::keep(super_journal))
 }
 
 /// `to`, seen from the folder `from`; both are absolute and have neither `.` nor `..`.
