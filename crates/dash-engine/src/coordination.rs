@@ -131,6 +131,45 @@ pub fn read_coordination<S: Storage>(
     }
 }
 
+/// The coordination file, if a connection of any process has the database open for writing.
+///
+/// # Errors
+///
+/// As of [`read_coordination`].
+pub fn read_living<S: Storage>(
+    directory: &S::Directory,
+    which: CoordinationFile<'_>,
+) -> Result<Option<S::File>> {
+    let Some(file) = read_coordination::<S>(directory, which)? else { return Ok(None) };
+    let held = file.lock_conflict(ALIVE, LockKind::Exclusive).during(Operation::Lock, which.shown);
+    Ok(held?.map(|_| file))
+}
+
+/// Does something while no connection has the database open for writing, in any process, and none
+/// can be opened, recovered or closed. `open` takes OPEN of the coordination file; one that `stays`
+/// was there before.
+///
+/// # Errors
+///
+/// [`Error::Busy`] if a connection has it open; those of `open`.
+pub fn while_closed<S: Storage, T>(
+    (directory, which, stays): (&S::Directory, CoordinationFile<'_>, bool),
+    open: impl FnOnce() -> Result<(S::File, Was)>,
+    act: impl FnOnce() -> T,
+) -> Result<T> {
+    let (file, _) = open()?;
+    let holder = file.lock_conflict(ALIVE, LockKind::Exclusive);
+    if holder.during(Operation::Lock, which.shown)?.is_some() {
+        return Err(Error::Busy);
+    }
+    let done = act();
+    if !stays {
+        // Whoever waits for OPEN looks whether the file still has its name.
+        drop(directory.unlink(which.name));
+    }
+    Ok(done)
+}
+
 /// How often a closing connection looks whether the one that opens or closes is done.
 const CLOSE_ATTEMPTS: usize = 5000;
 

@@ -7,11 +7,10 @@ use crate::names::access::lets_others_in;
 use crate::recovery::first_opener::First;
 use crate::recovery::left::left_in_coordination;
 use crate::shared::coordination::Coordination;
-use crate::shared::locks;
-use dash_engine::coordination::{OPEN_PATIENCE, Was, read_coordination};
-use dash_engine::error::{Context, Error, Operation, Result};
+use dash_engine::coordination::{self, OPEN_PATIENCE, Was, read_living};
+use dash_engine::error::{Context, Operation, Result};
 use dash_engine::open::open_if_there;
-use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
+use dash_storage::{Directory, File, FileKind, Metadata, OpenMode, Storage};
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use std::time::Duration;
 ///
 /// # Errors
 ///
-/// [`Error::Busy`] if there is one, or if somebody opens or closes it for very long; whatever
+/// [`Busy`](dash_engine::error::Error::Busy) if there is one, or if somebody opens or closes it for very long; whatever
 /// opening the coordination file answers.
 pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() -> T) -> Result<T> {
     while_alone(storage, path, true, act)
@@ -61,17 +60,8 @@ fn while_alone<S: Storage, T>(
     };
     let db = stat(&names.db)?;
     let stays = keeps && stat(&names.coordination)?.is_some();
-    let (coordination, _) = coordination_of(storage, &directory, &names, db, OPEN_PATIENCE)?;
-    let holder = coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive);
-    if holder.during(Operation::Lock, names.shown_coordination())?.is_some() {
-        return Err(Error::Busy);
-    }
-    let done = act();
-    if !stays {
-        // Whoever waits for OPEN looks whether the file still has its name.
-        drop(directory.unlink(&names.coordination));
-    }
-    Ok(done)
+    let open = || coordination_of(storage, &directory, &names, db, OPEN_PATIENCE);
+    coordination::while_closed::<S, T>((&directory, names.coordination_file(), stays), open, act)
 }
 
 /// For a database that the engine does not open: whether its shadow, if it has one, lets in nobody
@@ -130,8 +120,7 @@ pub fn is_open<S: Storage>(storage: &S, path: &Path) -> bool {
     let look = || {
         let (folder, names) = Names::split(path).ok()?;
         let directory = storage.open_directory(folder).ok()?;
-        let coordination = read_coordination::<S>(&directory, names.coordination_file()).ok()??;
-        coordination.lock_conflict(locks::ALIVE, LockKind::Exclusive).ok()?
+        read_living::<S>(&directory, names.coordination_file()).ok()?
     };
     look().is_some()
 }

@@ -2,10 +2,9 @@
 
 use crate::names::Names;
 use crate::shared::coordination::{Left, left_in};
-use crate::shared::locks::ALIVE;
-use dash_engine::coordination::read_coordination;
+use dash_engine::coordination::{self, OPEN_PATIENCE, open_coordination, read_living};
 use dash_engine::error::{Context, Error, Operation, Result};
-use dash_storage::{File, LockKind, Storage};
+use dash_storage::{Directory, Storage};
 use std::path::Path;
 
 /// Whether a connection of this engine, in any process, has the database at `path` open.
@@ -15,6 +14,23 @@ use std::path::Path;
 /// Those of the files.
 pub fn is_open<S: Storage>(storage: &S, path: &Path) -> Result<bool> {
     living(storage, path).map(|left| left.is_some())
+}
+
+/// Does something while no connection has the database at `path` open for writing, in any process,
+/// and none can be opened, recovered or closed.
+///
+/// # Errors
+///
+/// [`Error::Busy`] if one has, or if somebody opens or closes it for very long; those of the files.
+pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() -> T) -> Result<T> {
+    let (folder, names) = Names::split(path)?;
+    let directory = storage.open_directory(folder).during(Operation::Open, folder.display())?;
+    let stat = |name, shown: &str| directory.metadata(name).during(Operation::Stat, shown);
+    let db = stat(&names.db, names.shown())?;
+    let which = names.coordination_file();
+    let stays = stat(&names.coordination, which.shown)?.is_some();
+    let open = || open_coordination(storage, &directory, which, db.as_ref(), OPEN_PATIENCE);
+    coordination::while_closed::<S, T>((&directory, which, stays), open, act)
 }
 
 /// Whether one has, with `-wal` in the memory of its process.
@@ -53,12 +69,8 @@ fn living<S: Storage>(storage: &S, path: &Path) -> Result<Option<Left>> {
     let Ok((folder, names)) = Names::split(path) else { return Ok(None) };
     let Ok(folder) = storage.open_directory(folder) else { return Ok(None) };
     let name = names.shown_coordination();
-    let Some(file) = read_coordination::<S>(&folder, names.coordination_file())? else {
+    let Some(file) = read_living::<S>(&folder, names.coordination_file())? else {
         return Ok(None);
     };
-    let held = file.lock_conflict(ALIVE, LockKind::Exclusive).during(Operation::Lock, name)?;
-    Ok(match held {
-        Some(_) => Some(left_in(&file, name)?).filter(|left| left.is_ours),
-        None => None,
-    })
+    Ok(Some(left_in(&file, name)?).filter(|left| left.is_ours))
 }

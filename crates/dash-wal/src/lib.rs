@@ -38,7 +38,7 @@ mod testing;
 mod watch;
 mod whose;
 
-pub use alive::{is_in_memory, is_open, refuse_in_memory};
+pub use alive::{is_in_memory, is_open, refuse_in_memory, while_closed};
 pub use annotation::{Known, Said};
 pub use connection::committed::Newest as NewestCommit;
 pub use connection::open::refuse_orphaned;

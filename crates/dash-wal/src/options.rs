@@ -57,9 +57,9 @@ pub struct OpenOptions {
     /// are refused. `Some(false)`: they are to be in files. What the first opener has chosen holds
     /// until the last one has closed; who chooses otherwise is refused, `None` takes what is so.
     pub wal_in_memory: Option<bool>,
-    /// Another engine's file. As long as it is in the database's folder, whoever was killed in that
-    /// mode may have left a commit there, which that engine has to find first.
-    pub kept_out_by: Option<OsString>,
+    /// Another engine's files. As long as one is in the database's folder, whoever was killed in
+    /// that mode may have left a commit there, which that engine has to find first.
+    pub kept_out_by: Vec<OsString>,
     /// What runs again the statements that carry commits, if a power loss took their frames.
     /// `None`: a database where that has to be done is not opened.
     pub executor: Option<Arc<dyn Execute>>,
@@ -78,7 +78,7 @@ impl Default for OpenOptions {
             rest: None,
             log: None,
             wal_in_memory: None,
-            kept_out_by: None,
+            kept_out_by: Vec::new(),
             executor: None,
             tuning: Tuning::default(),
         }

@@ -22,7 +22,7 @@ fn and_what_its_session_said_stays() {
     fs::write(&coordination, said).unwrap();
     fs::write(folder.path().join("app.db-shadow"), b"another copy").unwrap();
     let options =
-        OpenOptions { kept_out_by: Some("app.db-shadow".into()), ..OpenOptions::default() };
+        OpenOptions { kept_out_by: vec!["app.db-shadow".into()], ..OpenOptions::default() };
     let open = || Connection::open(&Real, &path, &options, &Arc::default());
     assert!(matches!(open(), Err(Error::Busy)));
     assert_eq!(fs::read(&coordination).unwrap()[..said.len()], said);

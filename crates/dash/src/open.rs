@@ -75,7 +75,7 @@ fn request<'a>(
 ) -> Result<Request<'a>> {
     let parameters = Parameters::of(&name, &MODES)?;
     let (beside, caller, window) = (Neighbours::of(path), Caller::new(path), Arc::default());
-    Ok(Request { host, name, path, flags, parameters, window, beside, caller })
+    Ok(Request { host, name, path, flags, parameters, window, beside, caller, modes: &MODES })
 }
 
 /// The mode that is asked for, or that others of this process have, or that the file is in.
@@ -111,7 +111,7 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
     let joined = registry::join(path, wanted.map(<dyn Mode>::base), chosen.base());
     let (membership, mode) = joined.map_err(|mode| conflict(path, mode))?;
     let alone = !reading && membership.is_alone();
-    for other in MODES.all().filter(|other| alone && *other != mode) {
+    for other in MODES.others(mode).filter(|_| alone) {
         other.give_way(request.host, &request.place(), mode)?;
     }
     let form = wanted.unwrap_or(mode);
@@ -121,7 +121,7 @@ fn open_in(request: Request<'_>, chosen: &'static dyn Mode) -> Result<Opened> {
         file.note_ignored(form, !reading && !may_write);
     }
     let written = alone && may_write;
-    for other in MODES.all().filter(|other| written && *other != mode) {
+    for other in MODES.others(mode).filter(|_| written) {
         other.forget(path, !mode.is_plain());
     }
     Ok(opened)

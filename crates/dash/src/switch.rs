@@ -19,6 +19,7 @@ use crate::leftovers::Neighbours;
 use crate::main_file::MainFile;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Switching, gone, in_use};
+use crate::modes::MODES;
 use crate::plain::{self, PlainFile};
 use crate::wal;
 
@@ -126,6 +127,7 @@ impl MainFile {
             caller: self.caller,
             asked: true,
             connection: self.connection.as_ref(),
+            modes: &MODES,
         }
     }
 

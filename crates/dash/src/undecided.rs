@@ -6,6 +6,7 @@
 //! it is written, or somebody else has put something there), or the program says its mode. A
 //! question chooses none for an empty one.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -67,14 +68,11 @@ fn is_alone(path: &Path, beside: &Neighbours) -> Result<bool> {
 
 /// Whether no engine has left a file that its database belongs to. No, if that can't be told.
 fn nothing_is_left(path: &Path) -> bool {
-    let look = || {
-        let (folder, shadow) = dash_shadow::Names::split(path).ok()?;
-        let (_, wal) = dash_wal::Names::split(path).ok()?;
-        let folder = Real.open_directory(folder).ok()?;
-        let absent = |name| Some(folder.metadata(name).ok()?.is_none());
-        Some(absent(&shadow.shadow)? && absent(&wal.log)?)
+    let Some(folder) = path.parent().and_then(|folder| Real.open_directory(folder).ok()) else {
+        return false;
     };
-    look().unwrap_or(false)
+    let is_absent = |name: &OsString| matches!(folder.metadata(name), Ok(None));
+    MODES.all().flat_map(|mode| mode.files_beside(path)).all(|name| is_absent(&name))
 }
 
 /// Opens it as a plain file; `None`: it can't be written.
@@ -190,7 +188,7 @@ impl MainFile {
         let joined = registry::join(&self.path, wanted, mode);
         let (membership, mode) = joined.map_err(|_| in_use(&self.path))?;
         // Others may have come since this one looked, and been killed.
-        for other in MODES.all().filter(|other| *other != mode && membership.is_alone()) {
+        for other in MODES.others(mode).filter(|_| membership.is_alone()) {
             other.give_way(&self.host, &place, mode)?;
         }
         match mode.is_plain() {

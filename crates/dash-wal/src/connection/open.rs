@@ -23,7 +23,7 @@ use dash_engine::memory::{OPENING, headroom};
 use dash_engine::open::{ATTEMPTS, replaced};
 use dash_engine::totals::Told;
 use dash_storage::{Directory, File, FileKind, LockKind, Metadata, OpenMode, Storage};
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -142,7 +142,7 @@ impl<S: Storage> Connection<S> {
             }
             drop(file.copy_access(database));
             let recovered = self
-                .refuse_beside(options.kept_out_by.as_deref())
+                .refuse_beside(&options.kept_out_by)
                 .and_then(|()| self.recover_first(choice))
                 .and_then(|()| self.place_log(log));
             if recovered.is_ok() && options.wal_in_memory == Some(true) {
@@ -173,13 +173,16 @@ impl<S: Storage> Connection<S> {
         Ok(true)
     }
 
-    /// See [`OpenOptions::kept_out_by`] (WAL-22). Nobody can begin in the other mode meanwhile, and
+    /// See [`OpenOptions::kept_out_by`] (WAL-22). Nobody can begin in another mode meanwhile, and
     /// what that one's last session says in the coordination file is still there.
-    fn refuse_beside(&self, other: Option<&OsStr>) -> Result<()> {
-        let Some(name) = other else { return Ok(()) };
-        let found =
-            self.directory.metadata(name).during(Operation::Stat, name.to_string_lossy())?;
-        if found.is_some() { Err(Error::Busy) } else { Ok(()) }
+    fn refuse_beside(&self, others: &[OsString]) -> Result<()> {
+        for name in others {
+            let found = self.directory.metadata(name);
+            if found.during(Operation::Stat, name.to_string_lossy())?.is_some() {
+                return Err(Error::Busy);
+            }
+        }
+        Ok(())
     }
 
     /// Says what the connections of all processes share.

@@ -14,13 +14,14 @@ mod shared;
 mod table;
 mod unchanged;
 
-pub use parameters::{BACKUP, DEFAULT, ON, Parameters};
+pub use parameters::{BACKUP, COMMIT, DEFAULT, ON, Parameters};
 pub use request::{Opening, Place, Request, Switching};
 pub use shared::{Shared, Writing};
 pub use table::Modes;
 pub(crate) use unchanged::{IN_TRANSACTION, gone, in_use};
 
 use core::fmt;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use dash_ffi::{
@@ -65,6 +66,11 @@ pub trait Mode: Sync {
     /// Whether what its connections run is recorded.
     fn records_statements(&self) -> bool {
         false
+    }
+
+    /// What it leaves beside a database at rest, by the endings of the names.
+    fn files(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// The PRAGMAs that only its databases answer.
@@ -122,6 +128,16 @@ pub trait Mode: Sync {
     ///
     /// Why it can't.
     fn give_way(&self, _host: &HostVfs, _place: &Place<'_>, _to: &dyn Mode) -> Result<()> {
+        Ok(())
+    }
+
+    /// Opens and closes the database at `path`, where what was found may be this mode's: whoever had
+    /// it open was killed.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't.
+    fn recover(&self, _host: &HostVfs, _path: &Path) -> Result<()> {
         Ok(())
     }
 
@@ -378,6 +394,13 @@ impl fmt::Debug for dyn Mode {
 }
 
 impl dyn Mode {
+    /// The names of what it leaves beside the database at `path`.
+    pub(crate) fn files_beside(&self, path: &Path) -> impl Iterator<Item = OsString> {
+        let db = path.file_name().unwrap_or_default().to_owned();
+        let name = move |ending: &&str| [&*db, OsStr::new(ending)].into_iter().collect();
+        self.files().iter().map(name)
+    }
+
     /// The mode whose engine it is in.
     pub(crate) fn base(&'static self) -> &'static dyn Mode {
         self.is_form_of().unwrap_or(self)

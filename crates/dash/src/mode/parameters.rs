@@ -23,6 +23,8 @@ pub const ON: &str = "on";
 /// The parameter of the mode that a database stays in whatever it was left in, and whatever `PRAGMA
 /// journal_mode` asks for in passing.
 pub const DEFAULT: &str = "dash_default";
+/// The parameter of how commits are carried, in the modes in which there are several ways.
+pub const COMMIT: &str = "dash_commit";
 /// How many letters a name may be away from one of dash's and still be taken for it.
 const NEAR: usize = 2;
 

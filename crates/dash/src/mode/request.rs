@@ -8,9 +8,9 @@ use dash_ffi::{Code, FileName, HostVfs, KeptConnection, OpenFlags, Result, Windo
 use dash_storage::Storage;
 use dash_storage::real::{self, Real};
 
-use super::Parameters;
 use super::caller::Caller;
 use super::registry::Membership;
+use super::{Modes, Parameters};
 use crate::leftovers::Neighbours;
 
 /// What SQLite asked for.
@@ -25,6 +25,8 @@ pub struct Request<'a> {
     pub(crate) beside: Neighbours,
     /// The file that SQLite gets, among those of the process.
     pub(crate) caller: Caller,
+    /// All that there are.
+    pub(crate) modes: &'static Modes,
 }
 
 /// What tells in which mode a database is.
@@ -59,6 +61,8 @@ pub struct Switching<'a> {
     pub(crate) asked: bool,
     /// SQLite's own connection, where it has said which.
     pub(crate) connection: Option<&'a KeptConnection>,
+    /// All that there are.
+    pub(crate) modes: &'static Modes,
 }
 
 impl Request<'_> {

@@ -20,12 +20,7 @@ impl Modes {
     pub fn left_in(&self, place: &Place<'_>) -> Result<&'static dyn Mode> {
         for mode in self.all() {
             if mode.recognises(place)? {
-                for other in self.all().filter(|other| *other != mode) {
-                    if other.holds(place)? {
-                        return Ok(other);
-                    }
-                }
-                return Ok(mode);
+                return Ok(self.other_that_holds(mode, place)?.unwrap_or(mode));
             }
         }
         for mode in self.all() {
@@ -39,6 +34,29 @@ impl Modes {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &'static dyn Mode> {
         self.0.iter().copied()
+    }
+
+    /// Those that are not of this one's engine.
+    pub fn others(&self, mode: &'static dyn Mode) -> impl Iterator<Item = &'static dyn Mode> {
+        self.all().filter(move |other| other.base() != mode.base())
+    }
+
+    /// The one among them of which something lies there that was not closed.
+    ///
+    /// # Errors
+    ///
+    /// `SQLITE_CANTOPEN` if it can't be looked at.
+    pub fn other_that_holds(
+        &self,
+        mode: &'static dyn Mode,
+        place: &Place<'_>,
+    ) -> Result<Option<&'static dyn Mode>> {
+        for other in self.others(mode) {
+            if other.holds(place)? {
+                return Ok(Some(other));
+            }
+        }
+        Ok(None)
     }
 
     /// The mode of this name; case does not matter.

@@ -9,12 +9,12 @@ use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 
 use super::file::ShadowFile;
-use super::{opening, parameters};
+use super::opening;
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::clearing;
 use crate::errors::to_sqlite;
 use crate::leftovers::{HEADER, Leftover, Neighbours};
-use crate::mode::{Mode, Parameters, Place, in_use};
+use crate::mode::{COMMIT, Mode, Parameters, Place, in_use};
 use crate::plain::has_moved;
 
 impl ShadowFile {
@@ -24,7 +24,7 @@ impl ShadowFile {
         if let Some(state) = self.link.try_state() {
             state.keep(kept);
         }
-        kept.set_own(parameters::COMMIT, self.protocol.name());
+        kept.set_own(COMMIT, self.protocol.name());
         kept.powersafe_overwrite = Some(self.powersafe_overwrite);
     }
 
@@ -43,7 +43,7 @@ impl ShadowFile {
 
 /// Whether there is a shadow that may hold the newest commit: whoever had the database open has not
 /// closed it.
-pub(crate) fn is_unfinished(path: &Path) -> Result<bool> {
+pub(super) fn is_unfinished(path: &Path) -> Result<bool> {
     Ok(has_shadow(path)? && !dash_shadow::is_at_rest(&Real, path).map_err(to_sqlite)?)
 }
 
@@ -75,7 +75,7 @@ pub(super) fn give_way(host: &HostVfs, place: &Place<'_>, to: &dyn Mode) -> Resu
 /// # Errors
 ///
 /// `SQLITE_BUSY` while somebody has it open; those of the engine.
-pub(crate) fn recover(host: &HostVfs, path: &Path, permissions: Option<u32>) -> Result<()> {
+pub(super) fn recover(host: &HostVfs, path: &Path, permissions: Option<u32>) -> Result<()> {
     let defaults = OpenOptions::default();
     let create = permissions.is_some();
     let permissions = permissions.unwrap_or(defaults.permissions);

@@ -36,8 +36,7 @@ use crate::mode::Shared;
 use crate::mode::{Beside, Database, Mode, Parameter};
 use crate::mode::{Opening, Place, Request, Switching};
 use journal::Journal;
-pub(crate) use leaving::{is_unfinished, recover, refuse_older};
-pub(crate) use parameters::COMMIT;
+pub(crate) use leaving::refuse_older;
 use super_journal::{Marker, Prepared};
 
 /// The mode.
@@ -59,6 +58,10 @@ impl Mode for Shadow {
         "in mode shadow"
     }
 
+    fn files(&self) -> &'static [&'static str] {
+        &["-shadow"]
+    }
+
     fn pragmas(&self) -> &'static [&'static str] {
         pragma::ALL
     }
@@ -78,6 +81,10 @@ impl Mode for Shadow {
 
     fn give_way(&self, host: &HostVfs, place: &Place<'_>, to: &dyn Mode) -> Result<()> {
         leaving::give_way(host, place, to)
+    }
+
+    fn recover(&self, host: &HostVfs, path: &Path) -> Result<()> {
+        leaving::recover(host, path, None)
     }
 
     fn forget(&self, path: &Path, held: bool) {

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use dash_shadow::Protocol;
 
-use crate::mode::{DEFAULT, Parameter, Parameters};
+use crate::mode::{COMMIT, DEFAULT, Parameter, Parameters};
 use crate::rest;
 
-/// How many flushes a commit makes.
-pub const COMMIT: &str = "dash_commit";
 /// How many bytes of overwritten pages may be kept for readers.
 pub const KEPT_LIMIT: &str = "dash_kept_limit";
 /// The least: below it nothing is given back either.

@@ -19,7 +19,7 @@ use dash_storage::real::Real;
 use super::at_rest::Left;
 use super::parameters;
 use crate::mapping::Maps;
-use crate::mode::Parameters;
+use crate::mode::{COMMIT, Parameters};
 
 /// See [`Link`](super::link::Link).
 pub struct State {
@@ -144,7 +144,7 @@ impl State {
 
     /// Puts what `PRAGMA`s have chosen into `parameters`.
     pub fn keep(&self, parameters: &mut Parameters) {
-        parameters.set_own(parameters::COMMIT, self.protocol.name());
+        parameters.set_own(COMMIT, self.protocol.name());
         let limit = self.kept_limit.map_or_else(|| "auto".to_owned(), |limit| limit.to_string());
         parameters.set_own(parameters::KEPT_LIMIT, &limit);
     }

@@ -56,6 +56,10 @@ impl Mode for Wal {
         true
     }
 
+    fn files(&self) -> &'static [&'static str] {
+        &["-dashlog"]
+    }
+
     fn pragmas(&self) -> &'static [&'static str] {
         pragma::ALL
     }

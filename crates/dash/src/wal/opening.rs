@@ -19,9 +19,8 @@ use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::{HEADER, Neighbours, says_wal};
 use crate::main_file::opened;
 use crate::mode::registry::Membership;
-use crate::mode::{Database, Parameters, Place, Request, Switching};
+use crate::mode::{COMMIT, Database, Modes, Parameters, Place, Request, Switching};
 use crate::rerun::Executor;
-use crate::shadow;
 use crate::statements;
 use crate::summed;
 
@@ -74,7 +73,7 @@ impl From<Failed> for Error {
 
 impl Request<'_> {
     pub(super) fn wal_for_writing(&self, membership: Membership) -> Result<Opened> {
-        let begins = membership.is_alone();
+        let begins = membership.is_alone().then_some(self.modes);
         match self.wal_engine(&membership, begins) {
             Ok(engine) => Ok(self.wal_opened(engine, membership, false)),
             Err(Failed::Forbidden(error)) => {
@@ -87,7 +86,7 @@ impl Request<'_> {
 
     /// Without the rights that the engine needs, stock's rules say what can be read.
     pub(super) fn wal_for_reading(&self, membership: Membership) -> Result<Opened> {
-        match self.wal_engine(&membership, false) {
+        match self.wal_engine(&membership, None) {
             Ok(engine) => Ok(self.wal_opened(engine, membership, true)),
             // Stock SQLite would be refused, too, and could not say by whom.
             Err(Failed::Held(error)) => Err(error),
@@ -146,7 +145,7 @@ impl Request<'_> {
     fn wal_engine(
         &self,
         membership: &Membership,
-        begins: bool,
+        begins: Option<&Modes>,
     ) -> core::result::Result<Connection<Real>, Failed> {
         let process = membership.shared().of();
         engine(self.host, self.path, &self.parameters, self.flags, begins, &process)
@@ -172,7 +171,7 @@ impl Request<'_> {
         );
         let mode = self.parameters.mode.filter(|mode| mode.base() == MODE).unwrap_or(MODE);
         file.takes_form(mode);
-        let asked = self.parameters.own(shadow::COMMIT).map(statement::protocol);
+        let asked = self.parameters.own(COMMIT).map(statement::protocol);
         if mode == statement::MODE && asked == Some(Ok(true)) && !read_only {
             link.state().paper.runner = Some(Executor::of(self.host).runner());
         }
@@ -187,25 +186,25 @@ impl Request<'_> {
 }
 
 /// Opens the engine. `begins`: nobody else in this process has the database open, so that it may
-/// have to be put into WAL mode first.
+/// have to be put into WAL mode first, after what one of these modes has left.
 fn engine(
     host: &HostVfs,
     path: &Path,
     parameters: &Parameters,
     flags: OpenFlags,
-    begins: bool,
+    begins: Option<&Modes>,
     process: &Arc<Process<Real>>,
 ) -> core::result::Result<Connection<Real>, Failed> {
     let beside = Neighbours::of(path);
     beside.leave_the_fence_its_name()?;
-    let (_, of_shadow) = dash_shadow::Names::split(path)?;
+    let others = begins.into_iter().flat_map(|modes| modes.others(MODE));
     let options = dash_wal::OpenOptions {
-        kept_out_by: begins.then_some(of_shadow.shadow),
+        kept_out_by: others.flat_map(|mode| mode.files_beside(path)).collect(),
         executor: Some(Arc::new(Executor::of(host))),
         ..parameters::options(parameters, flags.contains(OpenFlags::CREATE))
     };
     let begun = Instant::now();
-    if begins {
+    if begins.is_some() {
         dash_wal::refuse_mounted(&Real, path)?;
         if let Some(log) = &options.log {
             dash_wal::refuse_log_place(&Real, path, log)?;
@@ -214,10 +213,14 @@ fn engine(
     }
     loop {
         // Another process may have taken it out of the mode again.
-        let stays = begins && !put_into_wal_mode(host, path, parameters, flags, &beside)?;
+        let place = Place { path, parameters, beside: &beside, creates: false };
+        let stays = match begins {
+            Some(modes) => !put_into_wal_mode(host, &place, flags, modes)?,
+            None => false,
+        };
         match (!stays).then(|| Connection::open(&Real, path, &options, process)) {
             Some(Ok(mut engine)) => {
-                if !begins || is_in_wal_mode(&mut engine, &beside)? {
+                if begins.is_none() || is_in_wal_mode(&mut engine, &beside)? {
                     return Ok(engine);
                 }
                 engine.close()?;
@@ -256,25 +259,26 @@ fn is_in_wal_mode(
 /// and what is in `-wal` put on top. Answers whether it is in WAL mode then.
 fn put_into_wal_mode(
     host: &HostVfs,
-    path: &Path,
-    parameters: &Parameters,
+    place: &Place<'_>,
     flags: OpenFlags,
-    beside: &Neighbours,
+    modes: &Modes,
 ) -> Result<bool> {
+    let Place { path, parameters, beside, .. } = *place;
     let has_bytes = || std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
     let is_wal = || -> Result<bool> {
         let says_so = beside.says_wal(path) || (has_bytes() && beside.has_wal()?);
         Ok(says_so && !beside.has_hot_journal()?)
     };
-    // Stock SQLite can do nothing beside the one, and would write the older copy beside the other.
-    let is_of_shadow = || Ok::<_, Error>(beside.has_fence()? || shadow::is_unfinished(path)?);
+    // Stock SQLite can do nothing beside the one, and would write an older state beside the other.
+    let is_anothers =
+        || Ok::<_, Error>(beside.has_fence()? || modes.other_that_holds(MODE, place)?.is_some());
     let in_use = || match beside.refuse_fence(path) {
         Err(fenced) => Error { code: Code::BUSY, ..fenced },
         Ok(()) => in_use(path),
     };
     let is_needed = || match is_wal()? {
         true => Ok(false),
-        false if is_of_shadow()? => Err(in_use()),
+        false if is_anothers()? => Err(in_use()),
         false => Ok(true),
     };
     let there = std::fs::metadata(path).ok();
@@ -293,10 +297,10 @@ fn put_into_wal_mode(
             return Err(to_sqlite(EngineError::Io { operation, name, source: error }));
         }
     }
-    // A name fence that is there now, or a commit in the shadow, was left by somebody who was
-    // killed in mode shadow; in front of an empty file perhaps long ago, and the rest was removed.
-    if is_of_shadow()? && !has_log(path)? {
-        shadow::recover(host, path, None)?;
+    // A name fence that is there now, or a commit elsewhere, was left by somebody who was killed in
+    // another mode; in front of an empty file perhaps long ago, and the rest was removed.
+    if is_anothers()? && !has_log(path)? {
+        modes.others(MODE).try_for_each(|mode| mode.recover(host, path))?;
     }
     let is_empty = there.is_none_or(|there| there.len() == 0) && !beside.has_journal()?;
     if !is_empty {
@@ -320,12 +324,12 @@ fn could_not(path: &Path) -> String {
 /// SQLite itself, with the page size that it was told.
 pub(super) fn entered(switching: &Switching<'_>) -> Result<WalFile> {
     let is_empty = std::fs::metadata(switching.path).is_ok_and(|found| found.len() == 0);
-    Ok(under(switching, engine_under(switching, !is_empty)?, false))
+    Ok(under(switching, engine_under(switching, (!is_empty).then_some(switching.modes))?, false))
 }
 
 /// The same, once others have put it into WAL mode; `None`: it has left that again.
 pub(super) fn joined(switching: &Switching<'_>, is_read_only: bool) -> Result<Option<WalFile>> {
-    let mut engine = engine_under(switching, false)?;
+    let mut engine = engine_under(switching, None)?;
     match is_in_wal_mode(&mut engine, &Neighbours::of(switching.path))? {
         true => Ok(Some(under(switching, engine, is_read_only))),
         false => engine.close().map(|()| None).map_err(to_sqlite),
@@ -334,7 +338,7 @@ pub(super) fn joined(switching: &Switching<'_>, is_read_only: bool) -> Result<Op
 
 fn engine_under(
     switching: &Switching<'_>,
-    begins: bool,
+    begins: Option<&Modes>,
 ) -> core::result::Result<Connection<Real>, Failed> {
     let Switching { host, path, parameters, membership, .. } = switching;
     engine(host, path, parameters, OpenFlags::READWRITE, begins, &membership.shared().of())
@@ -380,7 +384,7 @@ pub(super) fn finish(host: &HostVfs, place: &Place<'_>) -> Result<()> {
     }
     let process = Arc::default();
     let flags = OpenFlags::READWRITE;
-    let engine = engine(host, place.path, place.parameters, flags, false, &process)?;
+    let engine = engine(host, place.path, place.parameters, flags, None, &process)?;
     engine.close().map_err(to_sqlite)
 }
 
@@ -390,7 +394,7 @@ pub(super) fn remove_log(path: &Path, held: bool) {
     let remove = || dash_wal::remove_log(&Real, path);
     match has_log(path) {
         Ok(true) if held => drop(remove()),
-        Ok(true) => drop(dash_shadow::while_closed(&Real, path, remove)),
+        Ok(true) => drop(dash_wal::while_closed(&Real, path, remove)),
         _ => {}
     }
 }

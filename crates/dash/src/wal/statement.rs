@@ -10,8 +10,7 @@
 use dash_ffi::{Code, Error, Opened, Result};
 
 use super::{MODE as WAL, parameters};
-use crate::mode::{Database, Mode, Opening, Parameter, Request, Switching};
-use crate::shadow::COMMIT;
+use crate::mode::{COMMIT, Database, Mode, Opening, Parameter, Request, Switching};
 use crate::statements;
 
 /// The mode.
