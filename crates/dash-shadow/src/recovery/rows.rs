@@ -1,377 +1,128 @@
 //! The rows of the recovery table. What `app.db` is, what the shadow is and how they are related
 //! lead to what is done, each with the story that leads there.
 
-use crate::recovery::action::{Action, Row};
-use crate::recovery::examine::{DbKind, Relation, ShadowKind};
+use crate::recovery::action::{Action as A, Row};
+use crate::recovery::examine::{DbKind as D, Relation as R, ShadowKind as S};
 use crate::refusal::Refusal;
 
 /// Whatever the shadow is.
-pub(crate) const ANY_SHADOW: &[ShadowKind] = &[
-    ShadowKind::Missing,
-    ShadowKind::Lost,
-    ShadowKind::Unrelated,
-    ShadowKind::Torn,
-    ShadowKind::Whole,
-    ShadowKind::Pending,
-    ShadowKind::Modified,
-    ShadowKind::Superseded,
-];
+pub(crate) const ANY_SHADOW: &[S] =
+    &[S::Missing, S::Lost, S::Unrelated, S::Torn, S::Whole, S::Pending, S::Modified, S::Superseded];
 
-const PRESENT: &[ShadowKind] = &[
-    ShadowKind::Unrelated,
-    ShadowKind::Torn,
-    ShadowKind::Whole,
-    ShadowKind::Pending,
-    ShadowKind::Modified,
-    ShadowKind::Superseded,
-];
+const PRESENT: &[S] = &[S::Unrelated, S::Torn, S::Whole, S::Pending, S::Modified, S::Superseded];
 
 /// However they are related.
-pub(crate) const ANY: &[Relation] =
-    &[Relation::Child, Relation::Parent, Relation::Ahead, Relation::None];
+pub(crate) const ANY: &[R] = &[R::Child, R::Parent, R::Ahead, R::None];
 
-const KIN: &[Relation] = &[Relation::Child, Relation::Parent];
+const KIN: &[R] = &[R::Child, R::Parent];
 
-const NO_KIN: &[Relation] = &[Relation::Ahead, Relation::None];
+const NO_KIN: &[R] = &[R::Ahead, R::None];
 
-const NOT_CHILD: &[Relation] = &[Relation::Parent, Relation::Ahead, Relation::None];
+const NOT_CHILD: &[R] = &[R::Parent, R::Ahead, R::None];
 
-const NOT_PARENT: &[Relation] = &[Relation::Child, Relation::Ahead, Relation::None];
+const NOT_PARENT: &[R] = &[R::Child, R::Ahead, R::None];
 
-const NOT_AHEAD: &[Relation] = &[Relation::Child, Relation::Parent, Relation::None];
+const NOT_AHEAD: &[R] = &[R::Child, R::Parent, R::None];
+
+const fn row(db: &'static [D], shadow: &'static [S], relation: &'static [R], action: A) -> Row {
+    Row { db, shadow, relation, action, story: "" }
+}
+
+impl Row {
+    const fn story(self, story: &'static str) -> Self {
+        Self { story, ..self }
+    }
+}
 
 /// The recovery table. Rows exclude each other.
+#[rustfmt::skip]
 pub const TABLE: &[Row] = &[
-    Row {
-        db: &[DbKind::Missing],
-        shadow: &[ShadowKind::Missing, ShadowKind::Lost],
-        relation: ANY,
-        action: Action::Create,
-        story: "a new database",
-    },
-    Row {
-        db: &[DbKind::Missing],
-        shadow: PRESENT,
-        relation: ANY,
-        action: Action::Refuse(Refusal::Missing),
-        story: "app.db was removed by hand; unless it was closed cleanly, an empty one must not take its place",
-    },
-    Row {
-        db: &[DbKind::NotSqlite],
-        shadow: ANY_SHADOW,
-        relation: ANY,
-        action: Action::Refuse(Refusal::NotSqlite),
-        story: "another file, or damage to page 1",
-    },
-    Row {
-        db: &[DbKind::TornCopy],
-        shadow: ANY_SHADOW,
-        relation: ANY,
-        action: Action::Refuse(Refusal::TornCopy),
-        story: "copied by hand, and written meanwhile",
-    },
-    Row {
-        db: &[DbKind::Cut],
-        shadow: &[ShadowKind::Whole, ShadowKind::Modified, ShadowKind::Superseded],
-        relation: ANY,
-        action: Action::Refuse(Refusal::Cut),
-        story: "app.db was cut by hand",
-    },
-    Row {
-        db: &[DbKind::Cut],
-        shadow: &[ShadowKind::Torn, ShadowKind::Pending],
-        relation: ANY,
-        action: Action::Refuse(Refusal::BothTorn),
-        story: "app.db was cut by hand after a crash",
-    },
-    Row {
-        db: &[DbKind::Cut],
-        shadow: &[ShadowKind::Missing, ShadowKind::Lost, ShadowKind::Unrelated],
-        relation: ANY,
-        action: Action::KeepRebuild,
-        story: "app.db was cut by hand: SQLite says so",
-    },
-    Row {
-        db: &[DbKind::Empty],
-        shadow: &[ShadowKind::Whole, ShadowKind::Modified],
-        relation: &[Relation::Child],
-        action: Action::UseShadow,
-        story: "the first commit was flushed, the exchange was lost",
-    },
-    Row {
-        db: &[DbKind::Empty],
-        shadow: &[ShadowKind::Whole, ShadowKind::Modified, ShadowKind::Superseded],
-        relation: NOT_CHILD,
-        action: Action::Refuse(Refusal::Emptied),
-        story: "app.db was cut to nothing by hand",
-    },
-    Row {
-        db: &[DbKind::Empty],
-        shadow: &[ShadowKind::Superseded],
-        relation: &[Relation::Child],
-        action: Action::Refuse(Refusal::Emptied),
-        story: "app.db was cut to nothing after its first commits",
-    },
-    Row {
-        db: &[DbKind::Empty],
-        shadow: &[ShadowKind::Missing, ShadowKind::Lost, ShadowKind::Unrelated],
-        relation: ANY,
-        action: Action::KeepRebuild,
-        story: "a new database",
-    },
-    Row {
-        db: &[DbKind::Empty],
-        shadow: &[ShadowKind::Torn, ShadowKind::Pending],
-        relation: &[Relation::Child],
-        action: Action::KeepRebuild,
-        story: "the first commit never became durable",
-    },
-    Row {
-        db: &[DbKind::Empty],
-        shadow: &[ShadowKind::Torn, ShadowKind::Pending],
-        relation: NOT_CHILD,
-        action: Action::Refuse(Refusal::Emptied),
-        story: "app.db was cut to nothing by hand after a crash",
-    },
-    Row {
-        db: &[DbKind::Plain, DbKind::Modified, DbKind::Whole, DbKind::Pending],
-        shadow: &[ShadowKind::Lost],
-        relation: ANY,
-        action: Action::Refuse(Refusal::ShadowLost),
-        story: "cut or killed, then the shadow was removed by hand",
-    },
-    Row {
-        db: &[DbKind::Plain],
-        shadow: &[ShadowKind::Whole, ShadowKind::Modified],
-        relation: &[Relation::Ahead],
-        action: Action::Refuse(Refusal::Diverged),
-        story: "power was lost before the exchange was durable, then stock SQLite wrote, or a backup was restored",
-    },
-    Row {
-        db: &[DbKind::Plain],
-        shadow: &[ShadowKind::Whole, ShadowKind::Modified],
-        relation: NOT_AHEAD,
-        action: Action::KeepRebuild,
-        story: "a vacuum by stock SQLite at rest",
-    },
-    Row {
-        db: &[DbKind::Plain],
-        shadow: &[
-            ShadowKind::Missing,
-            ShadowKind::Unrelated,
-            ShadowKind::Torn,
-            ShadowKind::Pending,
-            ShadowKind::Superseded,
-        ],
-        relation: ANY,
-        action: Action::KeepRebuild,
-        story: "a database dash has not seen, a restored backup, a copy, a vacuum by stock SQLite",
-    },
-    Row {
-        db: &[DbKind::Modified],
-        shadow: &[ShadowKind::Whole, ShadowKind::Pending, ShadowKind::Modified],
-        relation: &[Relation::Child],
-        action: Action::Refuse(Refusal::Diverged),
-        story: "power was lost before the exchange was durable, then stock SQLite wrote",
-    },
-    Row {
-        db: &[DbKind::Modified],
-        shadow: &[ShadowKind::Whole, ShadowKind::Pending],
-        relation: NOT_CHILD,
-        action: Action::KeepRebuild,
-        story: "stock SQLite wrote at rest",
-    },
-    Row {
-        db: &[DbKind::Modified],
-        shadow: &[ShadowKind::Modified],
-        relation: NO_KIN,
-        action: Action::KeepRebuild,
-        story: "stock SQLite wrote at rest, beside a shadow from another time",
-    },
-    Row {
-        db: &[DbKind::Whole, DbKind::Modified],
-        shadow: &[ShadowKind::Modified],
-        relation: &[Relation::Parent],
-        action: Action::Refuse(Refusal::Diverged),
-        story: "a stock connection that was reading the shadow since it was app.db wrote there without a journal file",
-    },
-    Row {
-        db: &[DbKind::Modified],
-        shadow: &[
-            ShadowKind::Missing,
-            ShadowKind::Unrelated,
-            ShadowKind::Torn,
-            ShadowKind::Superseded,
-        ],
-        relation: ANY,
-        action: Action::KeepRebuild,
-        story: "stock SQLite wrote at rest",
-    },
-    Row {
-        db: &[DbKind::Torn],
-        shadow: &[ShadowKind::Whole],
-        relation: ANY,
-        action: Action::UseShadow,
-        story: "names behind on disk: the file under app.db was the one being written",
-    },
-    Row {
-        db: &[DbKind::Torn],
-        shadow: &[ShadowKind::Modified],
-        relation: &[Relation::Child],
-        action: Action::UseShadow,
-        story: "the same, after stock SQLite wrote past the name fence",
-    },
-    Row {
-        db: &[DbKind::Torn],
-        shadow: &[ShadowKind::Modified],
-        relation: NOT_CHILD,
-        action: Action::Refuse(Refusal::BothTorn),
-        story: "files of different times, mixed by hand",
-    },
-    Row {
-        db: &[DbKind::Torn],
-        shadow: &[
-            ShadowKind::Missing,
-            ShadowKind::Lost,
-            ShadowKind::Unrelated,
-            ShadowKind::Torn,
-            ShadowKind::Pending,
-            ShadowKind::Superseded,
-        ],
-        relation: ANY,
-        action: Action::Refuse(Refusal::BothTorn),
-        story: "damage beyond a power loss: never guess",
-    },
-    Row {
-        db: &[DbKind::Whole],
-        shadow: &[ShadowKind::Whole],
-        relation: &[Relation::Child],
-        action: Action::UseShadow,
-        story: "the commit was flushed, the exchange was lost or never made",
-    },
-    Row {
-        db: &[DbKind::Whole, DbKind::Superseded],
-        shadow: &[ShadowKind::Modified],
-        relation: &[Relation::Child],
-        action: Action::UseShadow,
-        story: "published, then stock SQLite wrote without a journal file, and a power loss took the exchange",
-    },
-    Row {
-        db: &[DbKind::Whole],
-        shadow: &[ShadowKind::Modified],
-        relation: NO_KIN,
-        action: Action::KeepRebuild,
-        story: "a stock connection wrote to a file from another time",
-    },
-    Row {
-        db: &[DbKind::Whole],
-        shadow: &[ShadowKind::Whole, ShadowKind::Superseded],
-        relation: &[Relation::Parent],
-        action: Action::KeepRepair,
-        story: "between two commits, or closed cleanly",
-    },
-    Row {
-        db: &[DbKind::Whole],
-        shadow: &[ShadowKind::Superseded],
-        relation: &[Relation::Child],
-        action: Action::KeepRebuild,
-        story: "an older copy of app.db was put back over itself",
-    },
-    Row {
-        db: &[DbKind::Whole],
-        shadow: &[ShadowKind::Torn],
-        relation: KIN,
-        action: Action::KeepRepair,
-        story: "cut or killed inside a commit",
-    },
-    Row {
-        db: &[DbKind::Whole],
-        shadow: &[ShadowKind::Pending],
-        relation: &[Relation::Child],
-        action: Action::KeepUndo,
-        story: "cut or killed inside a commit over several databases",
-    },
-    Row {
-        db: &[DbKind::Whole],
-        shadow: &[ShadowKind::Pending],
-        relation: NOT_CHILD,
-        action: Action::KeepRebuild,
-        story: "an older copy of app.db was put back",
-    },
-    Row {
-        db: &[DbKind::Whole],
-        shadow: &[ShadowKind::Whole, ShadowKind::Superseded, ShadowKind::Torn],
-        relation: NO_KIN,
-        action: Action::KeepRebuild,
-        story: "one of the two files is from another time",
-    },
-    Row {
-        db: &[DbKind::Whole],
-        shadow: &[ShadowKind::Missing, ShadowKind::Unrelated],
-        relation: ANY,
-        action: Action::KeepRebuild,
-        story: "the shadow was removed, as by going back to a plain file, or replaced by hand",
-    },
-    Row {
-        db: &[DbKind::Pending],
-        shadow: &[ShadowKind::Whole, ShadowKind::Superseded],
-        relation: &[Relation::Parent],
-        action: Action::KeepRepair,
-        story: "cannot be: a published commit's super-journal is gone, and the shadow vouches for it",
-    },
-    Row {
-        db: &[DbKind::Pending],
-        shadow: &[ShadowKind::Whole, ShadowKind::Superseded],
-        relation: NOT_PARENT,
-        action: Action::KeepRebuild,
-        story: "a published commit, and a file that by chance has its super-journal's name",
-    },
-    Row {
-        db: &[DbKind::Pending],
-        shadow: &[
-            ShadowKind::Missing,
-            ShadowKind::Unrelated,
-            ShadowKind::Torn,
-            ShadowKind::Pending,
-            ShadowKind::Modified,
-        ],
-        relation: ANY,
-        action: Action::KeepRebuild,
-        story: "the same: only what was published has ever been named app.db",
-    },
-    Row {
-        db: &[DbKind::Superseded],
-        shadow: &[ShadowKind::Whole, ShadowKind::Pending],
-        relation: &[Relation::Child],
-        action: Action::UseShadow,
-        story: "closed after one commit, then the power went before the exchange was durable",
-    },
-    Row {
-        db: &[DbKind::Superseded],
-        shadow: &[ShadowKind::Missing, ShadowKind::Lost],
-        relation: ANY,
-        action: Action::Refuse(Refusal::ShadowLost),
-        story: "names behind, then the shadow was removed, or was put in the place of app.db by hand",
-    },
-    Row {
-        db: &[DbKind::Superseded],
-        shadow: &[ShadowKind::Unrelated],
-        relation: ANY,
-        action: Action::KeepRebuild,
-        story: "the shadow was put in the place of app.db by hand",
-    },
-    Row {
-        db: &[DbKind::Superseded],
-        shadow: &[ShadowKind::Whole, ShadowKind::Pending, ShadowKind::Modified],
-        relation: NOT_CHILD,
-        action: Action::Refuse(Refusal::BothTorn),
-        story: "files of different times, mixed by hand",
-    },
-    Row {
-        db: &[DbKind::Superseded],
-        shadow: &[ShadowKind::Torn, ShadowKind::Superseded],
-        relation: ANY,
-        action: Action::Refuse(Refusal::BothTorn),
-        story: "the newer of two states is damaged",
-    },
+    row(&[D::Missing], &[S::Missing, S::Lost], ANY, A::Create)
+        .story("a new database"),
+    row(&[D::Missing], PRESENT, ANY, A::Refuse(Refusal::Missing))
+        .story("app.db was removed by hand; unless it was closed cleanly, an empty one must not take its place"),
+    row(&[D::NotSqlite], ANY_SHADOW, ANY, A::Refuse(Refusal::NotSqlite))
+        .story("another file, or damage to page 1"),
+    row(&[D::TornCopy], ANY_SHADOW, ANY, A::Refuse(Refusal::TornCopy))
+        .story("copied by hand, and written meanwhile"),
+    row(&[D::Cut], &[S::Whole, S::Modified, S::Superseded], ANY, A::Refuse(Refusal::Cut))
+        .story("app.db was cut by hand"),
+    row(&[D::Cut], &[S::Torn, S::Pending], ANY, A::Refuse(Refusal::BothTorn))
+        .story("app.db was cut by hand after a crash"),
+    row(&[D::Cut], &[S::Missing, S::Lost, S::Unrelated], ANY, A::KeepRebuild)
+        .story("app.db was cut by hand: SQLite says so"),
+    row(&[D::Empty], &[S::Whole, S::Modified], &[R::Child], A::UseShadow)
+        .story("the first commit was flushed, the exchange was lost"),
+    row(&[D::Empty], &[S::Whole, S::Modified, S::Superseded], NOT_CHILD, A::Refuse(Refusal::Emptied))
+        .story("app.db was cut to nothing by hand"),
+    row(&[D::Empty], &[S::Superseded], &[R::Child], A::Refuse(Refusal::Emptied))
+        .story("app.db was cut to nothing after its first commits"),
+    row(&[D::Empty], &[S::Missing, S::Lost, S::Unrelated], ANY, A::KeepRebuild)
+        .story("a new database"),
+    row(&[D::Empty], &[S::Torn, S::Pending], &[R::Child], A::KeepRebuild)
+        .story("the first commit never became durable"),
+    row(&[D::Empty], &[S::Torn, S::Pending], NOT_CHILD, A::Refuse(Refusal::Emptied))
+        .story("app.db was cut to nothing by hand after a crash"),
+    row(&[D::Plain, D::Modified, D::Whole, D::Pending], &[S::Lost], ANY, A::Refuse(Refusal::ShadowLost))
+        .story("cut or killed, then the shadow was removed by hand"),
+    row(&[D::Plain], &[S::Whole, S::Modified], &[R::Ahead], A::Refuse(Refusal::Diverged))
+        .story("power was lost before the exchange was durable, then stock SQLite wrote, or a backup was restored"),
+    row(&[D::Plain], &[S::Whole, S::Modified], NOT_AHEAD, A::KeepRebuild)
+        .story("a vacuum by stock SQLite at rest"),
+    row(&[D::Plain], &[S::Missing, S::Unrelated, S::Torn, S::Pending, S::Superseded], ANY, A::KeepRebuild)
+        .story("a database dash has not seen, a restored backup, a copy, a vacuum by stock SQLite"),
+    row(&[D::Modified], &[S::Whole, S::Pending, S::Modified], &[R::Child], A::Refuse(Refusal::Diverged))
+        .story("power was lost before the exchange was durable, then stock SQLite wrote"),
+    row(&[D::Modified], &[S::Whole, S::Pending], NOT_CHILD, A::KeepRebuild)
+        .story("stock SQLite wrote at rest"),
+    row(&[D::Modified], &[S::Modified], NO_KIN, A::KeepRebuild)
+        .story("stock SQLite wrote at rest, beside a shadow from another time"),
+    row(&[D::Whole, D::Modified], &[S::Modified], &[R::Parent], A::Refuse(Refusal::Diverged))
+        .story("a stock connection that was reading the shadow since it was app.db wrote there without a journal file"),
+    row(&[D::Modified], &[S::Missing, S::Unrelated, S::Torn, S::Superseded], ANY, A::KeepRebuild)
+        .story("stock SQLite wrote at rest"),
+    row(&[D::Torn], &[S::Whole], ANY, A::UseShadow)
+        .story("names behind on disk: the file under app.db was the one being written"),
+    row(&[D::Torn], &[S::Modified], &[R::Child], A::UseShadow)
+        .story("the same, after stock SQLite wrote past the name fence"),
+    row(&[D::Torn], &[S::Modified], NOT_CHILD, A::Refuse(Refusal::BothTorn))
+        .story("files of different times, mixed by hand"),
+    row(&[D::Torn], &[S::Missing, S::Lost, S::Unrelated, S::Torn, S::Pending, S::Superseded], ANY, A::Refuse(Refusal::BothTorn))
+        .story("damage beyond a power loss: never guess"),
+    row(&[D::Whole], &[S::Whole], &[R::Child], A::UseShadow)
+        .story("the commit was flushed, the exchange was lost or never made"),
+    row(&[D::Whole, D::Superseded], &[S::Modified], &[R::Child], A::UseShadow)
+        .story("published, then stock SQLite wrote without a journal file, and a power loss took the exchange"),
+    row(&[D::Whole], &[S::Modified], NO_KIN, A::KeepRebuild)
+        .story("a stock connection wrote to a file from another time"),
+    row(&[D::Whole], &[S::Whole, S::Superseded], &[R::Parent], A::KeepRepair)
+        .story("between two commits, or closed cleanly"),
+    row(&[D::Whole], &[S::Superseded], &[R::Child], A::KeepRebuild)
+        .story("an older copy of app.db was put back over itself"),
+    row(&[D::Whole], &[S::Torn], KIN, A::KeepRepair)
+        .story("cut or killed inside a commit"),
+    row(&[D::Whole], &[S::Pending], &[R::Child], A::KeepUndo)
+        .story("cut or killed inside a commit over several databases"),
+    row(&[D::Whole], &[S::Pending], NOT_CHILD, A::KeepRebuild)
+        .story("an older copy of app.db was put back"),
+    row(&[D::Whole], &[S::Whole, S::Superseded, S::Torn], NO_KIN, A::KeepRebuild)
+        .story("one of the two files is from another time"),
+    row(&[D::Whole], &[S::Missing, S::Unrelated], ANY, A::KeepRebuild)
+        .story("the shadow was removed, as by going back to a plain file, or replaced by hand"),
+    row(&[D::Pending], &[S::Whole, S::Superseded], &[R::Parent], A::KeepRepair)
+        .story("cannot be: a published commit's super-journal is gone, and the shadow vouches for it"),
+    row(&[D::Pending], &[S::Whole, S::Superseded], NOT_PARENT, A::KeepRebuild)
+        .story("a published commit, and a file that by chance has its super-journal's name"),
+    row(&[D::Pending], &[S::Missing, S::Unrelated, S::Torn, S::Pending, S::Modified], ANY, A::KeepRebuild)
+        .story("the same: only what was published has ever been named app.db"),
+    row(&[D::Superseded], &[S::Whole, S::Pending], &[R::Child], A::UseShadow)
+        .story("closed after one commit, then the power went before the exchange was durable"),
+    row(&[D::Superseded], &[S::Missing, S::Lost], ANY, A::Refuse(Refusal::ShadowLost))
+        .story("names behind, then the shadow was removed, or was put in the place of app.db by hand"),
+    row(&[D::Superseded], &[S::Unrelated], ANY, A::KeepRebuild)
+        .story("the shadow was put in the place of app.db by hand"),
+    row(&[D::Superseded], &[S::Whole, S::Pending, S::Modified], NOT_CHILD, A::Refuse(Refusal::BothTorn))
+        .story("files of different times, mixed by hand"),
+    row(&[D::Superseded], &[S::Torn, S::Superseded], ANY, A::Refuse(Refusal::BothTorn))
+        .story("the newer of two states is damaged"),
 ];
