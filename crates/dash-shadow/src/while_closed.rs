@@ -22,8 +22,8 @@ use std::time::Duration;
 ///
 /// # Errors
 ///
-/// [`Busy`](dash_engine::error::Error::Busy) if there is one, or if somebody opens or closes it for very long; whatever
-/// opening the coordination file answers.
+/// `Busy` if there is one, or if somebody opens or closes it for very long; whatever opening the
+/// coordination file answers.
 pub fn while_closed<S: Storage, T>(storage: &S, path: &Path, act: impl FnOnce() -> T) -> Result<T> {
     while_alone(storage, path, true, act)
 }

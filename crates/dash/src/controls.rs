@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use dash_ffi::{Handled, LockLevel, Result, TempFilename};
+use dash_ffi::{File, FileControl, Handled, HostFile, LockLevel, Result, TempFilename};
 use dash_storage::Storage;
 use dash_storage::real::Real;
 
@@ -60,6 +60,13 @@ pub fn answer_temporary_name(mut name: TempFilename<'_>) -> Result<Handled> {
     let folder = folder.unwrap_or_else(std::env::temp_dir);
     name.answer(&folder.join(format!("etilqs_{:016x}", Real.random())))?;
     Ok(Handled::Yes)
+}
+
+/// Whether the name of a plain file stands for another one now, or for none.
+pub fn has_moved(file: &mut HostFile) -> Result<bool> {
+    let mut moved = false;
+    file.file_control(FileControl::HasMoved(&mut moved))?;
+    Ok(moved)
 }
 
 /// Whether `PRAGMA secure_delete = value` switches it on. Fast, too: it leaves whole pages as they

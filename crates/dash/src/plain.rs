@@ -13,6 +13,7 @@ use dash_ffi::{
 use dash_storage::real::Real;
 
 use crate::clearing;
+use crate::controls::has_moved;
 use crate::leftovers::{HEADER, Leftover, Neighbours, says_wal};
 use crate::main_file::opened;
 use crate::mode::IN_TRANSACTION;
@@ -20,7 +21,6 @@ use crate::mode::Parameters;
 use crate::mode::registry::Membership;
 use crate::mode::{Database, Mode, Statistic};
 use crate::mode::{Opening, Request, Switching};
-use crate::shadow;
 
 /// The mode.
 pub const MODE: &dyn Mode = &Plain;
@@ -47,7 +47,7 @@ impl Mode for Plain {
 
     /// Where it was asked for, but not an older copy than the newest one.
     fn stock_has_to_read(&self, request: &Request<'_>) -> Result<bool> {
-        shadow::refuse_older(request.path)?;
+        request.modes.others(MODE).try_for_each(|mode| mode.refuse_stock(request.path))?;
         request.stock_has_to_read()
     }
 
@@ -152,13 +152,6 @@ impl Request<'_> {
             )
         })
     }
-}
-
-/// Whether the name of a plain file stands for another one now, or for none.
-pub(crate) fn has_moved(file: &mut HostFile) -> Result<bool> {
-    let mut moved = false;
-    file.file_control(FileControl::HasMoved(&mut moved))?;
-    Ok(moved)
 }
 
 impl Database for PlainFile {

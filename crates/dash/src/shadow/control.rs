@@ -8,7 +8,7 @@ use dash_ffi::{FileControl, Handled, Result};
 use dash_shadow::{Error as EngineError, Protocol};
 
 use super::file::ShadowFile;
-use super::super_journal;
+use super::{secure_delete, super_journal};
 use crate::controls::{answer_temporary_name, lock_number, set_mmap_size, toggle};
 use crate::latency::Op;
 
@@ -43,12 +43,20 @@ impl ShadowFile {
         Ok(Handled::Yes)
     }
 
+    /// The lock that SQLite has.
+    pub(super) fn level(&self) -> dash_shadow::LockLevel {
+        match self.without_engine {
+            Some(_) => dash_shadow::LockLevel::Shared,
+            None => self.link.level(),
+        }
+    }
+
     /// SYNC: everything goes to the shadow, to be flushed in one go. Not yet the commit: a rollback
     /// that had spilled sends it too.
     fn prepare(&mut self, super_journal: Option<&Path>) -> Result<()> {
         self.progress.begun = Some(Instant::now());
         self.progress.flushed = false;
-        let secure_delete = self.deletes_securely();
+        let secure_delete = self.secure_delete.unwrap_or_else(secure_delete::is_on);
         self.link.engine()?.set_secure_delete(secure_delete);
         self.progress.leaving_super_journal =
             super_journal.is_none() && self.prepared.is_prepared();

@@ -8,10 +8,11 @@ use dash_shadow::Connection;
 use dash_storage::FileId;
 
 use super::file::ShadowFile;
-use super::{MODE, opening, readers};
+use super::name::MODE;
+use super::{leaving, opening, readers};
 use crate::errors::{inherited, to_sqlite};
 use crate::holders::{InTheWay, Wanted};
-use crate::mode::{Database, IN_TRANSACTION, Parameters, Statistic, Switching, Watched};
+use crate::mode::{COMMIT, Database, IN_TRANSACTION, Parameters, Statistic, Switching, Watched};
 
 impl Database for ShadowFile {
     fn engine(&self) -> &'static str {
@@ -81,16 +82,23 @@ impl Database for ShadowFile {
     }
 
     fn leave(
-        self: Box<Self>,
+        mut self: Box<Self>,
         parameters: &mut Parameters,
         path: &Path,
         host: &HostVfs,
     ) -> Result<HostFile> {
-        self.leave_mode(parameters, path, host)
+        self.keep(parameters);
+        self.close_engine(host)?;
+        leaving::become_plain(path, host)
     }
 
     fn keep(&mut self, parameters: &mut Parameters) {
-        self.keep_settings(parameters);
+        // In a forked child a thread may have it that is not there.
+        if let Some(state) = self.link.try_state() {
+            state.keep(parameters);
+        }
+        parameters.set_own(COMMIT, self.protocol.name());
+        parameters.powersafe_overwrite = Some(self.powersafe_overwrite);
     }
 
     fn renew(&mut self, switching: &Switching<'_>, _: LockLevel) -> Result<Box<dyn Database>> {

@@ -15,11 +15,11 @@ use dash_ffi::{
 use dash_shadow::{Connection, Error as EngineError, Protocol};
 use dash_storage::real::Real;
 
+use super::engine::Failed;
 use super::link::Link;
-use super::opening::Failed;
 use super::super_journal::Prepared;
 use super::without_engine::WithoutEngine;
-use super::{orphans, rest, settle};
+use super::{orphans, rest, settle, without_engine};
 use crate::controls::engine_level;
 use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
@@ -200,7 +200,7 @@ impl File for ShadowFile {
         let read = match self.link.engine_or_why() {
             Ok(mut engine) => engine.read(buffer, offset),
             Err(Failed::NoSpace(why) | Failed::Forbidden(why)) => {
-                return self.read_unlocked(buffer, offset, why);
+                return without_engine::read_unlocked(&self.link, buffer, offset, why);
             }
             Err(Failed::Other(error)) => return Err(error),
         };
@@ -257,7 +257,8 @@ impl File for ShadowFile {
                 return Ok(());
             }
             Err(Failed::NoSpace(why) | Failed::Forbidden(why)) => {
-                return self.begin_without_engine(why);
+                self.without_engine = Some(WithoutEngine::begin(&self.link, why)?);
+                return Ok(());
             }
             Err(Failed::Other(error)) if error.code.primary() == Code::BUSY => {
                 return Err(self.must_wait(seen, Cause::Writer, Code::BUSY));
@@ -297,7 +298,8 @@ impl File for ShadowFile {
 
     fn unlock(&mut self, level: LockLevel) -> Result<()> {
         if self.without_engine.is_some() {
-            return if level == LockLevel::None { self.end_without_engine() } else { Ok(()) };
+            let without = self.without_engine.take_if(|_| level == LockLevel::None);
+            return without.map_or(Ok(()), |without| without.file.finish());
         }
         let link = Arc::clone(&self.link);
         let Some(mut engine) = link.engine_if_open() else {

@@ -8,38 +8,12 @@ use dash_shadow::{Connection, Error as EngineError, OpenOptions, Operation};
 use dash_storage::real::Real;
 use dash_storage::{Directory, Storage};
 
-use super::file::ShadowFile;
-use super::opening;
 use crate::by_stock::{PATIENCE, PAUSE};
 use crate::clearing;
+use crate::controls::has_moved;
 use crate::errors::to_sqlite;
 use crate::leftovers::{HEADER, Leftover, Neighbours};
-use crate::mode::{COMMIT, Mode, Parameters, Place, in_use};
-use crate::plain::has_moved;
-
-impl ShadowFile {
-    /// What `PRAGMA`s have chosen.
-    pub(super) fn keep_settings(&self, kept: &mut Parameters) {
-        // In a forked child a thread may have it that is not there.
-        if let Some(state) = self.link.try_state() {
-            state.keep(kept);
-        }
-        kept.set_own(COMMIT, self.protocol.name());
-        kept.powersafe_overwrite = Some(self.powersafe_overwrite);
-    }
-
-    /// See [`crate::mode::Database::leave`].
-    pub(super) fn leave_mode(
-        self,
-        kept: &mut Parameters,
-        path: &Path,
-        host: &HostVfs,
-    ) -> Result<HostFile> {
-        self.keep_settings(kept);
-        self.close_engine(host)?;
-        become_plain(path, host)
-    }
-}
+use crate::mode::{Mode, Place, in_use};
 
 /// Whether there is a shadow that may hold the newest commit: whoever had the database open has not
 /// closed it.
@@ -95,10 +69,23 @@ pub(super) fn recover(host: &HostVfs, path: &Path, permissions: Option<u32>) -> 
             other => break other.map_err(to_sqlite)?,
         }
     };
-    opening::note_put_aside(host, path, &engine);
+    note_put_aside(host, path, &engine);
     let mut tell = |message: &str| host.note(Code::WARNING, message);
     engine.close_telling(&mut tell).map_err(to_sqlite)?;
     File::close(Box::new(become_plain(path, host)?))
+}
+
+/// Says what became of the shadow of a database that was removed.
+pub(super) fn note_put_aside(host: &HostVfs, path: &Path, engine: &Connection<Real>) {
+    if !engine.has_put_aside() {
+        return;
+    }
+    let shown = path.display();
+    let message = format!(
+        "{shown} was removed or moved away after a clean close, and a new one begins: its second copy is {shown}-shadow-old now. \
+         Remove that; or, to have its content back, give it the name other.db-shadow and run `sqlite-dash recover other.db`"
+    );
+    host.note(Code::WARNING, &message);
 }
 
 /// Whether the newest commit of a database that nobody has open in this mode is in the shadow, or
@@ -132,7 +119,7 @@ pub(crate) fn refuse_older(path: &Path) -> Result<()> {
 
 /// Opens the file through the host and removes the shadow, under a lock that no connection of dash,
 /// old or new, lets pass: RESERVED.
-fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
+pub(super) fn become_plain(path: &Path, host: &HostVfs) -> Result<HostFile> {
     let (mut file, _) = host.open_path(path, OpenFlags::MAIN_DB | OpenFlags::READWRITE)?;
     for level in [LockLevel::Shared, LockLevel::Reserved] {
         file.lock(level).map_err(|error: Error| match error.code.primary() {

@@ -2,24 +2,24 @@
 //! one connection of the engine, which is closed at rest and opened again when SQLite wants it
 //! (SHADOW-25 in FORMAT.md of `dash-shadow`).
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, HostVfs, OpenFlags, Result, Window};
 use dash_shadow::{Connection, LockLevel, Protocol};
-use dash_storage::real::{self, Real};
+use dash_storage::real::Real;
 
 use super::at_rest::Left;
-use super::opening::{self, Failed, Patience};
-use super::shared::Links;
+use super::engine::{self, Failed, Patience};
 use super::state::{Held, State};
 use super::{orphans, parameters, settle};
 use crate::errors::to_sqlite;
 use crate::leftovers::Neighbours;
 use crate::mapping::Maps;
-use crate::mode::Shared;
-use crate::mode::{Parameters, Statistic};
+use crate::mode::linked::{self, Linked};
+use crate::mode::{Parameters, Shared, Statistic};
 
 /// For how long nobody who opens or closes the database is waited for again when that was in vain:
 /// he may be stopped, and SQLite's busy handler does not count the time.
@@ -36,11 +36,21 @@ pub struct Link {
     asked: bool,
     /// How long after its last commit the database comes to rest.
     pub rest: Option<Duration>,
-    state: Mutex<State>,
+    linked: Linked<State>,
     /// All of this process.
     pub siblings: Arc<Links>,
-    /// [`real::forks`] when it was opened.
-    forks: u64,
+}
+
+/// All of one database.
+pub type Links = linked::Links<Link>;
+
+impl Deref for Link {
+    type Target = Linked<State>;
+
+    #[inline]
+    fn deref(&self) -> &Linked<State> {
+        &self.linked
+    }
 }
 
 impl Link {
@@ -70,27 +80,11 @@ impl Link {
             shared: Arc::clone(shared),
             asked,
             rest: parameters::rest_of(parameters),
-            state: Mutex::new(state),
+            linked: Linked::new(state),
             siblings: shared.of(),
-            forks: real::forks(),
         });
         link.siblings.add(&link);
         link
-    }
-
-    #[inline]
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Everything that changes, if nobody has it; in a forked child that may be a thread that is
-    /// not there.
-    pub fn try_state(&self) -> Option<MutexGuard<'_, State>> {
-        match self.state.try_lock() {
-            Ok(state) => Some(state),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
     }
 
     /// Does something with the mappings. Nothing in a forked child where a thread has them that is
@@ -99,16 +93,6 @@ impl Link {
         if let Some(mut state) = self.state_here() {
             act(&mut state.maps);
         }
-    }
-
-    /// Everything that changes; see [`with_maps`](Self::with_maps).
-    fn state_here(&self) -> Option<MutexGuard<'_, State>> {
-        if self.is_inherited() { self.try_state() } else { Some(self.state()) }
-    }
-
-    /// Whether it came over `fork()`: then it is dead.
-    pub fn is_inherited(&self) -> bool {
-        self.forks != real::forks()
     }
 
     /// The engine; opened, if it was at rest.
@@ -152,7 +136,7 @@ impl Link {
         let begun = Instant::now();
         let in_vain = state.gave_up.is_some_and(|at| at.elapsed() < GRUDGE);
         let patience = if in_vain { Patience::NONE } else { Patience::AFTER_REST };
-        let opened = opening::engine(&self.host, &self.path, &chosen, flags, neighbours, patience);
+        let opened = engine::engine(&self.host, &self.path, &chosen, flags, neighbours, patience);
         state.gave_up = match &opened {
             Ok(_) => None,
             Err(_) if begun.elapsed() >= patience.others => Some(Instant::now()),
@@ -231,7 +215,7 @@ impl Link {
     }
 
     /// What the connections of this process share.
-    pub fn shared(&self) -> &Shared {
+    pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 

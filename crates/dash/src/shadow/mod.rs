@@ -7,10 +7,12 @@
 mod at_rest;
 mod control;
 mod database;
+mod engine;
 mod file;
 mod journal;
 mod leaving;
 mod link;
+mod name;
 mod opening;
 mod orphans;
 mod parameters;
@@ -20,7 +22,6 @@ mod readers;
 mod rest;
 mod secure_delete;
 mod settle;
-mod shared;
 mod state;
 mod super_journal;
 mod waiting;
@@ -36,14 +37,8 @@ use crate::mode::Shared;
 use crate::mode::{Beside, Database, Mode, Parameter};
 use crate::mode::{Opening, Place, Request, Switching};
 use journal::Journal;
-pub(crate) use leaving::refuse_older;
+pub use name::{MODE, Shadow};
 use super_journal::{Marker, Prepared};
-
-/// The mode.
-pub const MODE: &dyn Mode = &Shadow;
-
-/// See [`MODE`].
-pub struct Shadow;
 
 impl Mode for Shadow {
     fn engine(&self) -> &'static str {
@@ -63,7 +58,7 @@ impl Mode for Shadow {
     }
 
     fn pragmas(&self) -> &'static [&'static str] {
-        pragma::ALL
+        parameters::PRAGMAS
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -85,6 +80,10 @@ impl Mode for Shadow {
 
     fn recover(&self, host: &HostVfs, path: &Path) -> Result<()> {
         leaving::recover(host, path, None)
+    }
+
+    fn refuse_stock(&self, path: &Path) -> Result<()> {
+        leaving::refuse_older(path)
     }
 
     fn forget(&self, path: &Path, held: bool) {

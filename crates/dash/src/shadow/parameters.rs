@@ -23,6 +23,9 @@ pub const ALL: &[Parameter] = &[
     Parameter { name: rest::PARAMETER, value: "MS", check: |text| rest::read(text).map(drop) },
 ];
 
+/// The PRAGMAs that are its own.
+pub const PRAGMAS: &[&str] = &["dash_commit", "dash_kept_limit", "dash_time_reads"];
+
 /// The protocol of a name, or a message with the right names.
 pub fn protocol(name: &str) -> Result<Protocol, String> {
     Protocol::from_name(name)

@@ -4,11 +4,9 @@ use dash_ffi::{Code, Error, Result};
 use dash_shadow::Protocol;
 
 use super::file::ShadowFile;
-use super::parameters;
+use super::{parameters, secure_delete};
+use crate::controls::deletes_securely;
 use crate::latency::times_reads;
-
-/// Those that are its own.
-pub const ALL: &[&str] = &["dash_commit", "dash_kept_limit", "dash_time_reads"];
 
 fn wrong(message: String) -> Error {
     Error::new(Code::ERROR, message)
@@ -40,6 +38,16 @@ impl ShadowFile {
             let protocol = if exclusive { Protocol::Exclusive } else { Protocol::Paper };
             self.link.set_protocol(protocol);
         }
+    }
+
+    /// `PRAGMA secure_delete = value`. Fast, too: it leaves whole pages as they were, and
+    /// overwrites the rest.
+    fn set_secure_delete(&mut self, value: &str) {
+        let on = deletes_securely(value);
+        if on {
+            secure_delete::switch_on();
+        }
+        self.secure_delete = Some(on);
     }
 
     fn dash_commit(&mut self, value: Option<&str>) -> Result<&'static str> {

@@ -13,7 +13,8 @@ use dash_shadow::{Error as EngineError, ReadOnly};
 use dash_storage::FileId;
 use dash_storage::real::Real;
 
-use super::{MODE, pragma};
+use super::name::MODE;
+use super::parameters;
 use crate::controls::{answer_temporary_name, engine_level, set_mmap_size};
 use crate::errors::{errno_of, to_sqlite};
 use crate::leftovers::Neighbours;
@@ -139,7 +140,7 @@ impl Database for ReadOnlyFile {
     }
 
     fn pragma(&mut self, name: &str, _: Option<&str>) -> Option<Result<String>> {
-        pragma::ALL.contains(&name).then(|| {
+        parameters::PRAGMAS.contains(&name).then(|| {
             let path = self.path.display();
             let message = format!("{name}: {path} was opened for reading only");
             Err(Error::new(Code::ERROR, message))

@@ -9,15 +9,13 @@
 //! be brought to rest: there a process lets go once it has not used the database for as long, so
 //! that it does not keep it from resting when others write later, and no process goes on looking.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dash_storage::real::{PerProcess, Real};
 
-use super::link::Link;
+use super::link::{Link, Links};
 use super::settle;
-use super::shared::Links;
-use super::state::State;
 use crate::rest::{self, EVERY, Resting};
 
 /// A forked child watches what is its own.
@@ -76,24 +74,12 @@ fn last(links: &Links) {
             continue;
         }
         settle::finish(link.shared());
-        if let Some(mut state) = lock_soon(&link)
+        if let Some(mut state) = link.own_state_within(EVERY)
             && state.is_written()
         {
             // Nobody is there to be told any more.
             drop(link.let_go(&mut state, &mut |_| {}));
         }
-    }
-}
-
-/// A connection's state, if its thread gives that up soon: it may have ended with it in hand.
-fn lock_soon(link: &Link) -> Option<MutexGuard<'_, State>> {
-    let begun = Instant::now();
-    loop {
-        let state = link.try_state();
-        if state.is_some() || begun.elapsed() >= EVERY {
-            return state;
-        }
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

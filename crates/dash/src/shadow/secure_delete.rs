@@ -10,33 +10,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dash_ffi::HostVfs;
 
-use crate::controls::deletes_securely;
-
-use super::file::ShadowFile;
-
 /// Whether it was switched on in this process, or is on by default in one of its SQLites.
 static ON: AtomicBool = AtomicBool::new(false);
 
 /// Notes what an SQLite was built to do.
 pub fn ask(host: &HostVfs) {
     if [c"SECURE_DELETE", c"FAST_SECURE_DELETE"].iter().any(|name| host.is_built_with(name)) {
-        ON.store(true, Ordering::Relaxed);
+        switch_on();
     }
 }
 
-impl ShadowFile {
-    /// `PRAGMA secure_delete = value`. Fast, too: it leaves whole pages as they were, and
-    /// overwrites the rest.
-    pub(crate) fn set_secure_delete(&mut self, value: &str) {
-        let on = deletes_securely(value);
-        if on {
-            ON.store(true, Ordering::Relaxed);
-        }
-        self.secure_delete = Some(on);
-    }
+/// Notes that it is switched on.
+pub fn switch_on() {
+    ON.store(true, Ordering::Relaxed);
+}
 
-    /// Whether what a transaction deletes now must be gone at rest.
-    pub(crate) fn deletes_securely(&self) -> bool {
-        self.secure_delete.unwrap_or_else(|| ON.load(Ordering::Relaxed))
-    }
+/// Whether it was, anywhere.
+pub fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
 }

@@ -8,12 +8,13 @@
 //! engine).
 
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dash_shadow::{Connection, Error, OpenOptions};
 use dash_storage::real::{self, Real};
 
-use super::shared::Settling;
 use crate::mode::Shared;
 
 /// Bytes to carry from which it is worth a thread.
@@ -22,6 +23,16 @@ pub const WORTH: u64 = 4 << 20;
 const ATTEMPTS: usize = 50;
 /// For how long each time.
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// The thread that settles a database.
+#[derive(Default)]
+struct Settling(Mutex<Option<JoinHandle<()>>>);
+
+impl Settling {
+    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Settles `path` in the background, unless that is being done already.
 pub fn in_background(path: PathBuf, shared: &Shared) {

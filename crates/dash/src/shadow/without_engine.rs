@@ -3,9 +3,11 @@
 //! stock SQLite. Each transaction tries the engine first, so that all goes on as soon as there is
 //! space.
 
+use std::sync::Arc;
+
 use dash_ffi::{Code, Error, File, LockLevel, Result};
 
-use super::file::ShadowFile;
+use super::link::Link;
 use super::read_only::ReadOnlyFile;
 use crate::errors::to_sqlite;
 use crate::leftovers::{self, HEADER};
@@ -18,6 +20,18 @@ pub struct WithoutEngine {
 }
 
 impl WithoutEngine {
+    /// Begins to read without the engine.
+    ///
+    /// # Errors
+    ///
+    /// `why`, unless what is there can be read.
+    pub fn begin(link: &Link, why: Error) -> Result<Self> {
+        match open(link) {
+            Ok(file) => Ok(Self { file, why }),
+            Err(_) => Err(why),
+        }
+    }
+
     /// SQLite asks for `level`: it may read, not write.
     pub fn raise(&self, level: LockLevel) -> Result<()> {
         if level <= LockLevel::Shared {
@@ -30,59 +44,27 @@ impl WithoutEngine {
     }
 }
 
-impl ShadowFile {
-    /// Begins to read without the engine.
-    ///
-    /// # Errors
-    ///
-    /// `why`, unless what is there can be read.
-    pub(super) fn begin_without_engine(&mut self, why: Error) -> Result<()> {
-        match self.open_without_engine() {
-            Ok(file) => {
-                self.without_engine = Some(WithoutEngine { file, why });
-                Ok(())
-            }
-            Err(_) => Err(why),
-        }
-    }
+/// What SQLite reads while it has no lock, which is the header alone, once.
+///
+/// # Errors
+///
+/// `why`, unless what is there can be read.
+pub fn read_unlocked(link: &Link, buffer: &mut [u8], offset: u64, why: Error) -> Result<usize> {
+    let mut file = open(link).map_err(|_| why)?;
+    let read = file.read(buffer, offset);
+    file.finish().and(read)
+}
 
-    fn open_without_engine(&self) -> Result<ReadOnlyFile> {
-        self.link.is_read_at_rest();
-        let (window, shared) = (self.link.window(), self.shared.clone());
-        let file = ReadOnlyFile::open(&self.link.path, false, window, shared);
-        let mut file = file.map_err(to_sqlite)?;
-        file.lock(LockLevel::Shared)?;
-        let mut header = [0; HEADER];
-        file.read(&mut header, 0)?;
-        if leftovers::says_wal(&header) {
-            // The newest commits may be in a log, which has to be dealt with first.
-            return Err(Code::CANTOPEN.into());
-        }
-        Ok(file)
+fn open(link: &Link) -> Result<ReadOnlyFile> {
+    link.is_read_at_rest();
+    let file = ReadOnlyFile::open(&link.path, false, link.window(), Arc::clone(link.shared()));
+    let mut file = file.map_err(to_sqlite)?;
+    file.lock(LockLevel::Shared)?;
+    let mut header = [0; HEADER];
+    file.read(&mut header, 0)?;
+    if leftovers::says_wal(&header) {
+        // The newest commits may be in a log, which has to be dealt with first.
+        return Err(Code::CANTOPEN.into());
     }
-
-    /// The lock that SQLite has.
-    pub(super) fn level(&self) -> dash_shadow::LockLevel {
-        match self.without_engine {
-            Some(_) => dash_shadow::LockLevel::Shared,
-            None => self.link.level(),
-        }
-    }
-
-    /// Ends that.
-    pub(super) fn end_without_engine(&mut self) -> Result<()> {
-        self.without_engine.take().map_or(Ok(()), |without| without.file.finish())
-    }
-
-    /// What SQLite reads while it has no lock, which is the header alone, once.
-    pub(super) fn read_unlocked(
-        &self,
-        buffer: &mut [u8],
-        offset: u64,
-        why: Error,
-    ) -> Result<usize> {
-        let mut file = self.open_without_engine().map_err(|_| why)?;
-        let read = file.read(buffer, offset);
-        file.finish().and(read)
-    }
+    Ok(file)
 }

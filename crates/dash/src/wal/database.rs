@@ -147,7 +147,7 @@ impl Database for WalFile {
     }
 
     fn resting_level(&self) -> LockLevel {
-        let state = self.link.state_after_fork();
+        let state = self.link.try_state();
         match state.is_some_and(|state| state.has_log) {
             true => LockLevel::Shared,
             false => LockLevel::None,
@@ -155,7 +155,7 @@ impl Database for WalFile {
     }
 
     fn keep(&mut self, parameters: &mut Parameters) {
-        if let Some(mut state) = self.link.state_after_fork() {
+        if let Some(mut state) = self.link.try_state() {
             // Fails where it is closed: then nothing is opened again.
             drop(self.keep_settings(parameters, &mut state));
         }

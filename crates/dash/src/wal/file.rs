@@ -15,8 +15,8 @@ use dash_ffi::{
 use dash_storage::LockKind;
 use dash_wal::Connection;
 
-use super::MODE;
 use super::link::{Link, State};
+use super::name::MODE;
 use super::region;
 use crate::controls::engine_level;
 use crate::latency::Op;
@@ -120,7 +120,7 @@ impl WalFile {
     /// Takes WRITER, or the next sleep of this thread does.
     fn become_writer(&mut self) -> Result<()> {
         if self.link.state().reserved.is_none() {
-            writer::let_pass(&self.link.urgent);
+            writer::let_pass(&self.link.together.urgent);
         }
         let mut state = self.link.state();
         let taken = state.call(|engine| engine.index_lock(WRITER..WRITER + 1, LockKind::Exclusive));

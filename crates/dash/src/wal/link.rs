@@ -1,13 +1,14 @@
 //! What the database's file, its log and a sleeping busy handler have in common: one connection of
 //! the engine, and what is remembered between their calls.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use dash_ffi::{Code, Error, KeptConnection, Result};
-use dash_storage::real::{self, Memory, Real};
+use dash_storage::real::{Memory, Real};
 use dash_wal::{Connection, Error as EngineError, LockLevel, Turn};
 
 use super::paper::Paper;
@@ -17,7 +18,8 @@ use crate::errors::{errno_of, to_sqlite};
 use crate::latency::{Latencies, Op};
 use crate::mode::Parameters;
 use crate::mode::caller::Caller;
-use crate::rest::{self, Resting};
+use crate::mode::linked::{self, Linked};
+use crate::rest;
 use crate::statements::capturer::Captured;
 use crate::statements::kept::Kept;
 use crate::statements::{self, Text};
@@ -31,21 +33,38 @@ pub struct Link {
     pub path: PathBuf,
     /// Whether SQLite may only read.
     pub is_read_only: bool,
-    /// Who has waited too long for WRITER, of this process.
-    pub urgent: Arc<Urgent>,
     /// Whether this connection's statements are recorded.
     pub records: AtomicBool,
-    /// The last ones of all that are.
-    pub statements: Arc<Kept>,
-    state: Mutex<State>,
+    /// See [`Together`].
+    pub together: Together,
+    linked: Linked<State>,
     /// All of this process.
     pub siblings: Weak<Links>,
     /// Whether [`reservations`] looks after it.
     pub watched: AtomicBool,
-    /// [`real::forks`] when it was opened.
-    forks: u64,
     /// In a forked child, the one that goes on for it.
     renewed: OnceLock<Arc<Self>>,
+}
+
+/// All of one database.
+pub type Links = linked::Links<Link, Together>;
+
+/// What they share.
+#[derive(Default, Clone)]
+pub struct Together {
+    /// Who has waited too long for WRITER, of this process.
+    pub urgent: Arc<Urgent>,
+    /// The last statements of all whose statements are recorded.
+    pub statements: Arc<Kept>,
+}
+
+impl Deref for Link {
+    type Target = Linked<State>;
+
+    #[inline]
+    fn deref(&self) -> &Linked<State> {
+        &self.linked
+    }
 }
 
 /// See [`Link`].
@@ -143,16 +162,6 @@ impl State {
         result
     }
 
-    /// A connection's, once whoever has it is done.
-    pub fn lock(link: &Link) -> Option<MutexGuard<'_, Self>> {
-        (!link.is_inherited()).then(|| link.state())
-    }
-
-    /// The same; `None` where somebody has it.
-    pub fn try_lock(link: &Link) -> Option<MutexGuard<'_, Self>> {
-        link.state_after_fork().filter(|_| !link.is_inherited())
-    }
-
     /// Gives WRITER up that was taken for SQLite, if it is still held so.
     pub fn give_up(&mut self) {
         if self.reserved.take().is_some() {
@@ -163,7 +172,7 @@ impl State {
 }
 
 impl Link {
-    /// Around an open engine; known to [`Links::caller`] as long as somebody has it.
+    /// Around an open engine; known to [`caller`] as long as somebody has it.
     pub fn new(
         engine: Connection<Real>,
         links: &Arc<Links>,
@@ -177,23 +186,15 @@ impl Link {
             caller,
             path,
             is_read_only,
-            urgent: Arc::clone(&links.urgent),
             records: AtomicBool::new(records),
-            statements: Arc::clone(&links.statements),
-            state: Mutex::new(state),
+            together: links.more.clone(),
+            linked: Linked::new(state),
             siblings: Arc::downgrade(links),
             watched: AtomicBool::new(false),
-            forks: real::forks(),
             renewed: OnceLock::new(),
         });
         links.add(&link);
         link
-    }
-
-    /// Whether it came over `fork()`: then it is dead.
-    #[inline]
-    pub fn is_inherited(&self) -> bool {
-        self.forks != real::forks()
     }
 
     /// Whether this connection's statements are recorded.
@@ -213,21 +214,6 @@ impl Link {
         // Nobody drops what is the parent's.
         std::mem::forget(Arc::clone(self));
         drop(self.renewed.set(Arc::clone(to)));
-    }
-
-    /// Everything that changes; `None` in a forked child where a thread has it that is not there.
-    pub fn state_after_fork(&self) -> Option<MutexGuard<'_, State>> {
-        match self.state.try_lock() {
-            Ok(state) => Some(state),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    /// Everything that changes.
-    #[inline]
-    pub fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the engine out, to be closed.
@@ -291,7 +277,7 @@ impl Reserve for Link {
     }
 
     fn urgent(&self) -> Arc<Urgent> {
-        Arc::clone(&self.urgent)
+        Arc::clone(&self.together.urgent)
     }
 
     fn turn(&self) -> Option<Turn<Memory>> {
@@ -302,60 +288,36 @@ impl Reserve for Link {
     }
 }
 
-/// The connections of this process to one database.
-#[derive(Default)]
-pub struct Links {
-    list: Mutex<Vec<Weak<Link>>>,
-    urgent: Arc<Urgent>,
-    statements: Arc<Kept>,
-    pub resting: Resting,
-}
-
-impl Links {
-    /// Those that are there.
-    pub fn open(&self) -> Vec<Arc<Link>> {
-        let links = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        links.iter().filter_map(Weak::upgrade).collect()
+/// The connection whose `-wal` SQLite opens or deletes: that which it has called last in this
+/// thread. `None`: a connection that stock SQLite's rules read through the host.
+///
+/// # Errors
+///
+/// `SQLITE_CANTOPEN` if that can't be told.
+pub fn caller(links: &Links) -> Result<Option<Arc<Link>>> {
+    let links = links.open();
+    let last = Caller::last();
+    let Some(some) = links.first() else {
+        return Ok(None);
+    };
+    // A file that left the mode and came back had another one before.
+    let is_open = |link: &Link| link.state().connection.is_some();
+    if let Some(link) = links.iter().find(|link| link.caller == last && is_open(link)) {
+        return Ok(Some(Arc::clone(link)));
     }
-
-    fn add(&self, link: &Arc<Link>) {
-        let mut links = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        links.retain(|link| link.strong_count() > 0);
-        links.push(Arc::downgrade(link));
+    if some.caller.database == last.database {
+        return Ok(None);
     }
-
-    /// The connection whose `-wal` SQLite opens or deletes: that which it has called last in this
-    /// thread. `None`: a connection that stock SQLite's rules read through the host.
-    ///
-    /// # Errors
-    ///
-    /// `SQLITE_CANTOPEN` if that can't be told.
-    pub fn caller(&self) -> Result<Option<Arc<Link>>> {
-        let links = self.open();
-        let last = Caller::last();
-        let Some(some) = links.first() else {
-            return Ok(None);
-        };
-        // A file that left the mode and came back had another one before.
-        let is_open = |link: &Link| link.state().connection.is_some();
-        if let Some(link) = links.iter().find(|link| link.caller == last && is_open(link)) {
-            return Ok(Some(Arc::clone(link)));
-        }
-        if some.caller.database == last.database {
-            return Ok(None);
-        }
-        // Under locking_mode=EXCLUSIVE SQLite may have called nothing of it in this statement.
-        let may_be = |link: &&Arc<Link>| {
-            let mut state = link.state();
-            !state.has_log
-                && state.engine().is_ok_and(|engine| engine.level() == LockLevel::Exclusive)
-        };
-        match links.iter().find(may_be) {
-            Some(link) => Ok(Some(Arc::clone(link))),
-            None => Err(Error::new(
-                Code::CANTOPEN,
-                "a log is opened for a connection that has not locked its database",
-            )),
-        }
+    // Under locking_mode=EXCLUSIVE SQLite may have called nothing of it in this statement.
+    let may_be = |link: &&Arc<Link>| {
+        let mut state = link.state();
+        !state.has_log && state.engine().is_ok_and(|engine| engine.level() == LockLevel::Exclusive)
+    };
+    match links.iter().find(may_be) {
+        Some(link) => Ok(Some(Arc::clone(link))),
+        None => Err(Error::new(
+            Code::CANTOPEN,
+            "a log is opened for a connection that has not locked its database",
+        )),
     }
 }

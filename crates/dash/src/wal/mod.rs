@@ -9,6 +9,7 @@ mod database;
 mod file;
 mod link;
 mod log_file;
+mod name;
 mod opening;
 mod paper;
 mod parameters;
@@ -21,6 +22,7 @@ pub mod statement;
 mod statements;
 mod watch;
 
+pub use name::{MODE, Wal};
 use std::path::Path;
 
 use dash_ffi::{FileKind, HostVfs, OpenFlags, Opened, Result};
@@ -31,13 +33,6 @@ use crate::leftovers;
 use crate::mode::{Beside, Database, Mode, Parameter};
 use crate::mode::{Opening, Place, Request, Switching};
 use crate::mode::{Shared, registry};
-use link::Links;
-
-/// The mode.
-pub const MODE: &dyn Mode = &Wal;
-
-/// See [`MODE`].
-pub struct Wal;
 
 impl Mode for Wal {
     fn engine(&self) -> &'static str {
@@ -131,7 +126,7 @@ impl Mode for Wal {
         if flags.kind() != Some(FileKind::Wal) {
             return Ok(None);
         }
-        match shared.of::<Links>().caller()? {
+        match link::caller(&shared.of())? {
             Some(link) => log_file::open(link, path, flags).map(Some),
             None => Ok(None),
         }
@@ -141,7 +136,7 @@ impl Mode for Wal {
         if beside != Beside::Wal {
             return None;
         }
-        match shared.of::<Links>().caller() {
+        match link::caller(&shared.of()) {
             Ok(link) => Some(link?.delete_log()),
             Err(error) => Some(Err(error)),
         }

@@ -13,7 +13,8 @@ use dash_wal::{Connection, Error as EngineError, Execute, Names, Operation, Proc
 
 use super::file::WalFile;
 use super::link::{Link, Links};
-use super::{MODE, parameters, statement};
+use super::name::MODE;
+use super::{parameters, statement};
 use crate::by_stock::{self, PATIENCE, PAUSE, Work};
 use crate::errors::{forbids_writing, to_sqlite};
 use crate::leftovers::{HEADER, Neighbours, says_wal};
@@ -214,10 +215,8 @@ fn engine(
     loop {
         // Another process may have taken it out of the mode again.
         let place = Place { path, parameters, beside: &beside, creates: false };
-        let stays = match begins {
-            Some(modes) => !put_into_wal_mode(host, &place, flags, modes)?,
-            None => false,
-        };
+        let enters = begins.map(|modes| put_into_wal_mode(host, &place, flags, modes));
+        let stays = enters.transpose()? == Some(false);
         match (!stays).then(|| Connection::open(&Real, path, &options, process)) {
             Some(Ok(mut engine)) => {
                 if begins.is_none() || is_in_wal_mode(&mut engine, &beside)? {

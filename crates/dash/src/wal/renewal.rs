@@ -25,7 +25,7 @@ impl WalFile {
     /// See [`crate::mode::Database::renew`].
     pub(super) fn renewed(&mut self, switching: &Switching<'_>, level: LockLevel) -> Result<Self> {
         let refused = || inherited(switching.path);
-        let mut old = self.link.state_after_fork().ok_or_else(refused)?;
+        let mut old = self.link.try_state().ok_or_else(refused)?;
         if old.engine()?.is_in_memory() {
             return Err(inherited_memory(switching.path));
         }

@@ -7,13 +7,14 @@
 //! the database is at rest, whoever commits or is killed meanwhile; and ends a moment after
 //! nothing is watched any more.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dash_storage::real::PerProcess;
 use dash_wal::{Newest, Rest};
 
 use super::link::{Link, Links, State};
+use crate::mode::linked::Locked;
 use crate::rest::{self, EVERY, Resting};
 
 /// So often it is tried where no connection can tell which commit is the newest: under
@@ -49,7 +50,7 @@ pub fn watch(links: &Arc<Links>, after: Duration) {
 /// A connection has been closed, which may have chosen a longer time than the others.
 pub fn closed(links: &Arc<Links>) {
     let after = |link: &Arc<Link>| {
-        State::try_lock(link)?.engine().ok().and_then(|engine| engine.rests_after())
+        link.own_state_within(Duration::ZERO)?.engine().ok().and_then(|engine| engine.rests_after())
     };
     if let Some(after) = links.open().iter().filter_map(after).min() {
         watch(links, after);
@@ -57,7 +58,7 @@ pub fn closed(links: &Arc<Links>) {
 }
 
 fn keep() {
-    KEEPER.get().keep(|one, links| one.look(links, State::lock), last);
+    KEEPER.get().keep(|one, links| one.look(links, |link| link.own_state()), last);
 }
 
 extern "C" fn at_exit() {
@@ -70,24 +71,17 @@ extern "C" fn at_exit() {
 fn last(links: &Links) {
     let now = Watched { after: Duration::ZERO, newest: None, blind: 0 };
     // Twice: the first time it is seen what the newest commit is.
-    if let Some((_, now)) = now.look(links, lock_soon) {
-        now.look(links, lock_soon);
+    if let Some((_, now)) = now.look(links, soon) {
+        now.look(links, soon);
     }
 }
 
-/// A connection's state, if its thread gives that up soon: it may have ended with it in hand.
-fn lock_soon(link: &Link) -> Option<MutexGuard<'_, State>> {
-    let begun = Instant::now();
-    loop {
-        let state = State::try_lock(link);
-        if state.is_some() || link.is_inherited() || begun.elapsed() >= EVERY {
-            return state;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
+/// A connection's state, if its thread gives that up soon.
+fn soon(link: &Link) -> Option<Locked<'_, State>> {
+    link.own_state_within(EVERY)
 }
 
-type Lock = fn(&Link) -> Option<MutexGuard<'_, State>>;
+type Lock = fn(&Link) -> Option<Locked<'_, State>>;
 
 impl Watched {
     /// Looks whether somebody has committed since the last time; if not it is to come to rest. What

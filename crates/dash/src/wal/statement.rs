@@ -9,7 +9,8 @@
 
 use dash_ffi::{Code, Error, Opened, Result};
 
-use super::{MODE as WAL, parameters};
+use super::name::MODE as WAL;
+use super::parameters;
 use crate::mode::{COMMIT, Database, Mode, Opening, Parameter, Request, Switching};
 use crate::statements;
 

@@ -113,7 +113,7 @@ impl Link {
         });
         // Nobody knows more of a connection without a capturer.
         if is_it.flatten().unwrap_or(true) {
-            self.statements.add(captured);
+            self.together.statements.add(captured);
         }
     }
 }

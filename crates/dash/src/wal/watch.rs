@@ -67,7 +67,7 @@ pub fn rows(link: &Link, what: Watched<'_>) -> Result<Vec<Row>> {
             };
             readers.into_iter().map(row).collect()
         }
-        Watched::Statements(schema) => link.statements.rows(schema),
+        Watched::Statements(schema) => link.together.statements.rows(schema),
     })
 }
 
